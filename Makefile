@@ -1,0 +1,49 @@
+# Every target prepares .venv by itself; `make help` lists them.
+PYTHON ?= python3
+SECONDS ?= 60
+PY := .venv/bin/python
+export PYTHON
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check tests bench bench-quick crash docs verify lock clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+setup: ## prepare .venv (a fraction of a second when nothing changed)
+	@scripts/setup
+
+demo: setup ## a tour of what works, in about a minute
+	@$(PY) scripts/demo
+
+test: check ## check, then all tests
+	@$(PY) -m pytest -n 2 --ignore=tests/tidy
+
+check: setup ## format, lint, types, layers and house rules; no other tests
+	@$(PY) -m ruff format --check --quiet .
+	@$(PY) -m ruff check --quiet .
+	@$(PY) -m mypy
+	@.venv/bin/lint-imports
+	@$(PY) -m pytest -q tests/tidy
+
+bench: setup ## benchmarks against peers and against the limits
+	@$(PY) -m bench
+
+bench-quick: setup ## the same, small enough for every day
+	@$(PY) -m bench --quick
+
+crash: setup ## kill workers at every crash point for SECONDS=60
+	@$(PY) -m tallystick.testing.crash_sweep --seconds $(SECONDS)
+
+docs: setup ## write the pages that are generated from code
+	@$(PY) scripts/docs.py
+
+verify: setup ## fail when a generated page is stale
+	@$(PY) scripts/docs.py --check
+
+lock: setup ## compile requirements.in (UPGRADE=1 takes newer versions)
+	@scripts/lock
+
+clean: ## remove .venv, tools and caches
+	rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
