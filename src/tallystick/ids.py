@@ -1,0 +1,87 @@
+"""The only door to chance: identifiers and random numbers.
+
+Job and message identifiers are version-7 UUIDs: unique everywhere and, within a process, in the order
+in which they were drawn, so that new rows land at the end of their index.
+"""
+
+from __future__ import annotations
+
+import os
+import random as _random
+import time
+from typing import Protocol
+
+
+class Ids(Protocol):
+    """Where identifiers and chance come from."""
+
+    def new(self) -> str:
+        """Return a new identifier, greater than every one this source gave before."""
+        ...
+
+    def token(self) -> str:
+        """Return 128 unguessable bits as hexadecimal text."""
+        ...
+
+    def random(self) -> float:
+        """Return a number in [0, 1)."""
+        ...
+
+
+class SystemIds:
+    """Identifiers drawn from the operating system's entropy."""
+
+    def __init__(self) -> None:
+        """Start a sequence of its own."""
+        self._last = 0
+        self._source = _random.Random(os.urandom(16))  # noqa: S311 (user-visible chance, not a secret)
+
+    def new(self) -> str:
+        """Return a version-7 UUID, strictly greater than the last one.
+
+        Two draws within one millisecond are ordered by the random tail, which is raised by a random
+        step instead of being drawn again.
+        """
+        entropy = int.from_bytes(os.urandom(10))
+        candidate = (time.time_ns() // 1_000_000) << 74 | entropy & _TAIL
+        if candidate <= self._last:
+            candidate = self._last + 1 + (entropy & 0xFFFFFFFF)
+        self._last = candidate
+        value = candidate >> 62 << 64 | 2 << 62 | candidate & (1 << 62) - 1
+        # The version nibble stands between the time and the first twelve random bits.
+        text = f"{value >> 76 & (1 << 48) - 1:012x}7{value >> 64 & 0xFFF:03x}{value & (1 << 64) - 1:016x}"
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+    def token(self) -> str:
+        """Return 128 bits of the operating system's entropy."""
+        return os.urandom(16).hex()
+
+    def random(self) -> float:
+        """Return a number in [0, 1)."""
+        return self._source.random()
+
+
+class CountingIds:
+    """Identifiers that tests can foresee: `id-1`, `id-2`, ..."""
+
+    def __init__(self, prefix: str = "id") -> None:
+        """Start counting at 1."""
+        self._prefix = prefix
+        self._count = 0
+        self._source = _random.Random(0)  # noqa: S311 (tests want the same numbers every time)
+
+    def new(self) -> str:
+        """Return the next identifier; padded, so that text order is the order of drawing."""
+        self._count += 1
+        return f"{self._prefix}-{self._count:08d}"
+
+    def token(self) -> str:
+        """Return the next identifier as if it were unguessable."""
+        return self.new()
+
+    def random(self) -> float:
+        """Return the next number of a fixed sequence."""
+        return self._source.random()
+
+
+_TAIL = (1 << 74) - 1
