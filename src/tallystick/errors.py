@@ -5,7 +5,13 @@ TallyError
 ├── LedgerError
 │   ├── LedgerCorrupt         digits that no history can have written
 │   └── LedgerCeiling         a counter is full; the next entry must escalate
-└── BadInput                  a value that cannot be accepted as it is
+├── BadInput                  a value that cannot be accepted as it is
+│   ├── NotCanonical          a value that has no canonical JSON form
+│   ├── BadJson               bytes that are not strict JSON
+│   ├── PayloadTooLarge       more bytes than the named limit allows
+│   ├── BadName               an identifier or key that breaks the naming rule
+│   └── BadDuration           a duration that cannot be read or is out of range
+└── NoRetry                   raised by a handler: trying again cannot help
 
 A class carries its stable `code`, the exit code of the command line and the HTTP status, so that
 no surface needs a mapping table. The first line of a class docstring is its default message.
@@ -99,3 +105,41 @@ class BadInput(TallyError):
     code = "BAD_INPUT"
     exit_code = 4
     http_status = 422
+
+
+class NotCanonical(BadInput):
+    """This value has no canonical JSON form."""
+
+    code = "NOT_CANONICAL"
+
+
+class BadJson(BadInput):
+    """These bytes are not strict JSON."""
+
+    code = "BAD_JSON"
+    http_status = 400
+
+
+class PayloadTooLarge(BadInput):
+    """There are more bytes than the limit allows."""
+
+    code = "PAYLOAD_TOO_LARGE"
+    http_status = 413
+
+
+class BadName(BadInput):
+    """This name breaks the naming rule."""
+
+    code = "BAD_NAME"
+
+
+class BadDuration(BadInput):
+    """This is not a duration."""
+
+    code = "BAD_DURATION"
+
+
+class NoRetry(TallyError):
+    """The handler says that trying again cannot help."""
+
+    code = "NO_RETRY"
