@@ -14,7 +14,7 @@ setup: ## prepare .venv (a fraction of a second when nothing changed)
 	@scripts/setup
 
 demo: setup ## a tour of what works, in about a minute
-	@$(PY) scripts/demo
+	@scripts/demo
 
 test: check ## check, then all tests
 	@$(PY) -m pytest -n 2 --ignore=tests/tidy
@@ -23,7 +23,7 @@ check: setup ## format, lint, types, layers and house rules; no other tests
 	@$(PY) -m ruff format --check --quiet .
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m mypy
-	@.venv/bin/lint-imports
+	@.venv/bin/lint-imports --no-logo
 	@$(PY) -m pytest -q tests/tidy
 
 bench: setup ## benchmarks against peers and against the limits
