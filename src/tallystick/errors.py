@@ -5,6 +5,7 @@ TallyError
 ├── LedgerError
 │   ├── LedgerCorrupt         digits that no history can have written
 │   └── LedgerCeiling         a counter is full; the next entry must escalate
+├── SemaphoreUnderflow        more obligations closed than were open
 ├── BadInput                  a value that cannot be accepted as it is
 │   ├── NotCanonical          a value that has no canonical JSON form
 │   ├── BadJson               bytes that are not strict JSON
@@ -97,6 +98,13 @@ class LedgerCeiling(LedgerError):
     """A counter of the ledger is full; the activity must fail fast and escalate."""
 
     code = "LEDGER_CEILING"
+
+
+class SemaphoreUnderflow(TallyError):
+    """The semaphore would fall below zero; nothing was written."""
+
+    code = "SEMAPHORE_UNDERFLOW"
+    http_status = 409
 
 
 class BadInput(TallyError):

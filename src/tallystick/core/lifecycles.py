@@ -6,8 +6,8 @@ decision record that explains it.
 
 from __future__ import annotations
 
-from enum import IntEnum, StrEnum
-from typing import Any, Final
+from enum import Enum, IntEnum, StrEnum
+from typing import Final, cast
 
 from tallystick.core.machine import Machine, Need, Transition, each, edges
 
@@ -107,7 +107,9 @@ SLOT: Final = Machine(
         Transition(SlotState.TERMINAL_SKIP, "commit", SlotState.COMMITTED),
         Transition(SlotState.TERMINAL_FAIL, "commit", SlotState.COMMITTED),
         Transition(SlotState.TERMINAL_CANCEL, "commit", SlotState.COMMITTED),
-        Transition(SlotState.TERMINAL_FAIL, "retry", SlotState.DISPATCHED, (Need.RETRYABLE, Need.BUDGET_LEFT)),
+        Transition(
+            SlotState.TERMINAL_FAIL, "retry", SlotState.DISPATCHED, (Need.RETRYABLE, Need.BUDGET_LEFT)
+        ),
     ),
 )
 
@@ -118,9 +120,13 @@ JOB: Final = Machine(
     final=frozenset({JobState.SUCCEEDED, JobState.FAILED_FINAL, JobState.CANCELLED}),
     transitions=(
         Transition(JobState.QUEUED, "dispatch", JobState.DISPATCHING, (Need.REVISION, Need.ACTIVE_STEP)),
-        Transition(JobState.DISPATCHING, "start", JobState.IN_PROGRESS, (Need.REVISION, Need.MATCHING_ATTEMPT)),
+        Transition(
+            JobState.DISPATCHING, "start", JobState.IN_PROGRESS, (Need.REVISION, Need.MATCHING_ATTEMPT)
+        ),
         Transition(JobState.IN_PROGRESS, "advance", JobState.IN_PROGRESS, (Need.REVISION, Need.ACTIVE_STEP)),
-        Transition(JobState.IN_PROGRESS, "succeed", JobState.SUCCEEDED, (Need.REVISION, Need.ALL_STEPS_FINAL)),
+        Transition(
+            JobState.IN_PROGRESS, "succeed", JobState.SUCCEEDED, (Need.REVISION, Need.ALL_STEPS_FINAL)
+        ),
         Transition(JobState.IN_PROGRESS, "fail", JobState.FAILED_FINAL, (Need.REVISION,)),
         Transition(JobState.DISPATCHING, "fail", JobState.FAILED_FINAL, (Need.REVISION,), EXITS),
         *each(
@@ -148,7 +154,9 @@ STEP: Final = Machine(
     final=frozenset({StepState.SUCCEEDED, StepState.FAILED_FINAL, StepState.CANCELLED}),
     transitions=(
         Transition(StepState.PENDING, "dispatch", StepState.DISPATCHING, (Need.REVISION,)),
-        Transition(StepState.DISPATCHING, "sent", StepState.AWAITING_ACK, (Need.MATCHING_ATTEMPT, Need.PUBLISHED)),
+        Transition(
+            StepState.DISPATCHING, "sent", StepState.AWAITING_ACK, (Need.MATCHING_ATTEMPT, Need.PUBLISHED)
+        ),
         Transition(StepState.AWAITING_ACK, "ack", StepState.IN_PROGRESS, (Need.LEASE,)),
         Transition(StepState.IN_PROGRESS, "succeed", StepState.SUCCEEDED, (Need.LEASE,)),
         Transition(StepState.IN_PROGRESS, "fail", StepState.FAILED_FINAL, (Need.LEASE,)),
@@ -162,7 +170,11 @@ STEP: Final = Machine(
             StepState.AWAITING_ACK, "ack_timeout", StepState.FAILED_RETRY, (Need.LEASE_GONE, Need.BUDGET_LEFT)
         ),
         Transition(
-            StepState.IN_PROGRESS, "lease_timeout", StepState.FAILED_RETRY, (Need.LEASE_GONE, Need.BUDGET_LEFT), EXITS
+            StepState.IN_PROGRESS,
+            "lease_timeout",
+            StepState.FAILED_RETRY,
+            (Need.LEASE_GONE, Need.BUDGET_LEFT),
+            EXITS,
         ),
         Transition(StepState.FAILED_RETRY, "redispatch", StepState.DISPATCHING, (Need.REVISION,)),
         Transition(StepState.DISPATCHING, "give_up", StepState.FAILED_FINAL, (Need.MATCHING_ATTEMPT,), EXITS),
@@ -184,7 +196,9 @@ OUTBOX: Final = Machine(
     final=frozenset({OutboxState.SENT, OutboxState.FAILED_FINAL}),
     transitions=(
         Transition(OutboxState.PENDING, "publish", OutboxState.SENT, (Need.REVISION, Need.PUBLISHED)),
-        Transition(OutboxState.PENDING, "give_up", OutboxState.FAILED_FINAL, (Need.REVISION, Need.BUDGET_SPENT)),
+        Transition(
+            OutboxState.PENDING, "give_up", OutboxState.FAILED_FINAL, (Need.REVISION, Need.BUDGET_SPENT)
+        ),
     ),
 )
 
@@ -195,7 +209,9 @@ ATTEMPT: Final = Machine(
     final=frozenset({AttemptState.DONE, AttemptState.ABORTED}),
     transitions=(
         Transition(AttemptState.LEASED, "start", AttemptState.IN_PROGRESS, (Need.LEASE,)),
-        Transition(AttemptState.IN_PROGRESS, "commit", AttemptState.COMMITTED, (Need.LEASE, Need.NO_OTHER_COMMIT)),
+        Transition(
+            AttemptState.IN_PROGRESS, "commit", AttemptState.COMMITTED, (Need.LEASE, Need.NO_OTHER_COMMIT)
+        ),
         Transition(AttemptState.COMMITTED, "finish", AttemptState.DONE),
         Transition(AttemptState.LEASED, "abort", AttemptState.ABORTED),
         Transition(AttemptState.IN_PROGRESS, "abort", AttemptState.ABORTED),
@@ -236,8 +252,8 @@ RUN_REWINDS: Final = {
     RunState.FIXING: RunState.DRAFT_READY,
 }
 
-MACHINES: Final[dict[str, Machine[Any]]] = {
-    machine.name: machine for machine in (SLOT, JOB, STEP, OUTBOX, ATTEMPT, RUN)
+MACHINES: Final[dict[str, Machine[Enum]]] = {
+    machine.name: cast("Machine[Enum]", machine) for machine in (SLOT, JOB, STEP, OUTBOX, ATTEMPT, RUN)
 }
 
 __all__ = [

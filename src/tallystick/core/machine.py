@@ -60,7 +60,7 @@ class Machine(Generic[S]):
     _by_target: Mapping[tuple[S, S], Transition[S]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse a table with ambiguous triggers, exits from final states, or states nobody reaches or leaves."""
+        """Refuse ambiguous triggers, exits from final states, and states nobody reaches or leaves."""
         by_trigger: dict[tuple[S, str], Transition[S]] = {}
         by_target: dict[tuple[S, S], Transition[S]] = {}
         for transition in self.transitions:
@@ -68,7 +68,9 @@ class Machine(Generic[S]):
             if key in by_trigger:
                 raise self._unsound(f"{transition.source.name} has two moves on {transition.trigger!r}")
             if transition.source in self.final:
-                raise self._unsound(f"{transition.source.name} is final and has an exit on {transition.trigger!r}")
+                raise self._unsound(
+                    f"{transition.source.name} is final and has an exit on {transition.trigger!r}"
+                )
             by_trigger[key] = transition
             by_target.setdefault((transition.source, transition.target), transition)
         object.__setattr__(self, "_by_trigger", by_trigger)
@@ -133,7 +135,9 @@ class Machine(Generic[S]):
                     frontier.append(transition.target)
         return frozenset(seen)
 
-    def _illegal(self, state: S, attempted: str, entity: str, owner: str, at: float | None) -> StateTransitionError:
+    def _illegal(
+        self, state: S, attempted: str, entity: str, owner: str, at: float | None
+    ) -> StateTransitionError:
         legal = tuple(f"{move.trigger} → {move.target.name}" for move in self.exits(state))
         return StateTransitionError(
             self.name, state.name, attempted, legal=legal, entity=entity, owner=owner, at=at
@@ -153,5 +157,7 @@ def each(
 def edges(graph: Mapping[S, Iterable[S]]) -> tuple[Transition[S], ...]:
     """Return the transitions of a plain graph; the trigger of an edge is the name of its target."""
     return tuple(
-        Transition(source, target.name.lower(), target) for source, targets in graph.items() for target in targets
+        Transition(source, target.name.lower(), target)
+        for source, targets in graph.items()
+        for target in targets
     )

@@ -1,0 +1,209 @@
+"""What to do next, decided from the ledgers alone.
+
+The engine and the model checker call the same functions, so what is searched exhaustively is what runs.
+Every function is total: it answers with a value and writes nothing. The caller commits the ledgers an
+answer carries in the same transaction as the work that they prove.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from tallystick.core.digits import ActivityLedger, GuidLedger
+from tallystick.errors import SemaphoreUnderflow
+
+
+class Verdict(StrEnum):
+    """What happens to a message; the value is the sentence people read."""
+
+    RUN = "run its work"
+    ACKNOWLEDGE = "acknowledge the message, nothing is left to do"
+    REFUSE = "refuse without writing anything; deliver it again later"
+    ESCALATE = "fail fast: dead letter, and the job fails with LEDGER_CEILING"
+
+
+class Leg1Entry(NamedTuple):
+    """The answer to a leg-1 message, with the ledger to commit before any work."""
+
+    verdict: Verdict
+    activity: ActivityLedger
+
+
+class Leg2Entry(NamedTuple):
+    """The answer to a leg-2 message, with both ledgers to commit before any work."""
+
+    verdict: Verdict
+    activity: ActivityLedger
+    guid: GuidLedger | None
+
+
+class NextStep(StrEnum):
+    """What is still to do for a message that has entered; the value is the sentence people read."""
+
+    WORK = "step 1 runs next: do the work"
+    CHILDREN = "step 1 done → step 2 runs next: open children, move the semaphore"
+    TASKS = "steps 1 and 2 done, this message closed the job → step 3 runs next: completion tasks"
+    ACKNOWLEDGE = "nothing left to do → acknowledge the message"
+
+
+class Countdown(NamedTuple):
+    """A semaphore after one message's step 2, and whether that message caused the threshold."""
+
+    after: int
+    hit: bool
+
+
+def enter_leg1(activity: ActivityLedger) -> Leg1Entry:
+    """Count an entry of leg 1 and say whether its work must run.
+
+    At the ceiling a completed leg is acknowledged without being counted: a replay that was harmless a
+    thousand times does not become a failure.
+    """
+    full = activity.leg1_entries >= ActivityLedger.FIELDS[0].top
+    if activity.leg1_complete:
+        return Leg1Entry(Verdict.ACKNOWLEDGE, activity if full else activity.enter_leg1())
+    if full:
+        return Leg1Entry(Verdict.ESCALATE, activity)
+    return Leg1Entry(Verdict.RUN, activity.enter_leg1())
+
+
+def enter_leg2(activity: ActivityLedger, guid: GuidLedger | None) -> Leg2Entry:
+    """Count a message's first entry of leg 2 and say whether its steps must run.
+
+    `guid` is the message's ledger, or None when it was never seen. A redelivery is not counted here: it
+    keeps its ledger and with it its dimension.
+    """
+    if not activity.leg1_complete:
+        return Leg2Entry(Verdict.REFUSE, activity, guid)
+    if guid is not None:
+        done = next_step(guid) is NextStep.ACKNOWLEDGE
+        return Leg2Entry(Verdict.ACKNOWLEDGE if done else Verdict.RUN, activity, guid)
+    if activity.leg2_entries >= ActivityLedger.FIELDS[-1].top:
+        return Leg2Entry(Verdict.ESCALATE, activity, None)
+    entered = activity.enter_leg2()
+    return Leg2Entry(Verdict.RUN, entered, GuidLedger.first_seen(entered))
+
+
+def next_step(guid: GuidLedger) -> NextStep:
+    """Return the first step that this message has not durably done.
+
+    Asked before any "is the job still alive": a closer that crashed finds the semaphore at its threshold
+    and must still run step 3.
+    """
+    if not guid.work_done:
+        return NextStep.WORK
+    if not guid.children_spawned:
+        return NextStep.CHILDREN
+    if guid.closed_job and not guid.tasks_done:
+        return NextStep.TASKS
+    return NextStep.ACKNOWLEDGE
+
+
+def count_down(before: int, delta: int, threshold: int = 0) -> Countdown:
+    """Move a semaphore; a hit is caused by a change, never by standing at the threshold already."""
+    after = before + delta
+    if after < 0:
+        raise SemaphoreUnderflow(
+            f"the semaphore stands at {before} and cannot move by {delta}", before=before, delta=delta
+        )
+    return Countdown(after, hit=after == threshold and delta != 0)
+
+
+def count_down_all(before: int, deltas: Iterable[int], threshold: int = 0) -> list[Countdown | None]:
+    """Apply the requests of one flush in order; one that would fall below zero fails alone (None).
+
+    They are never added up first: a threshold that is passed on the way is hit.
+
+    >>> [move.hit for move in count_down_all(2, [-1, -1, +3], threshold=0)]
+    [False, True, False]
+    """
+    moves: list[Countdown | None] = []
+    for delta in deltas:
+        if before + delta < 0:
+            moves.append(None)
+            continue
+        move = count_down(before, delta, threshold)
+        moves.append(move)
+        before = move.after
+    return moves
+
+
+class Suspension(NamedTuple):
+    """Whether a segment ends here; `answered` is the index of the wait that already has its message."""
+
+    suspend: bool
+    answered: int | None
+
+
+def decide_suspend(waits: Sequence[str], inbox: Iterable[str]) -> Suspension:
+    """Suspend unless a message in the inbox already answers one of the waits.
+
+    `inbox` holds the wait names of unconsumed messages, oldest first: the oldest message drives. Caller
+    holds the job row, so that no delivery falls between this answer and its commit.
+    """
+    for name in inbox:
+        if name in waits:
+            return Suspension(suspend=False, answered=waits.index(name))
+    return Suspension(suspend=True, answered=None)
+
+
+class Delivery(StrEnum):
+    """What becomes of an arriving message."""
+
+    WAKE = "stored; the job becomes ready"
+    KEEP = "stored; a live attempt or a later wait will take it"
+    REFUSE = "not stored; its activity has not completed leg 1, deliver it again later"
+    DROP = "acknowledged without effect; the job has ended or the wait was answered"
+
+
+def decide_deliver(
+    *,
+    job_final: bool,
+    names_activity: bool,
+    activity: ActivityLedger | None,
+    wait_open: bool,
+    attempt_live: bool,
+) -> Delivery:
+    """Say what becomes of a message that arrives for a job.
+
+    A named signal is an inbox row and is never refused. A message that names an activity (result, timer,
+    child) is refused until that activity's leg 1 is complete.
+    """
+    if job_final:
+        return Delivery.DROP
+    if names_activity:
+        if activity is None or not activity.leg1_complete:
+            return Delivery.REFUSE
+        if not wait_open:
+            return Delivery.DROP
+    return Delivery.WAKE if wait_open and not attempt_live else Delivery.KEEP
+
+
+class Reclaim(StrEnum):
+    """What becomes of an attempt that a sweep looks at."""
+
+    LEAVE = "the lease is live, or the attempt has ended"
+    FINISH = "COMMITTED: finish it, never call the function again"
+    IN_DOUBT = "an effect's intent without a result: ask, never guess"
+    RETRY = "abort the attempt and deliver its message again"
+    FAIL = "abort the attempt; the budget is spent, the job fails"
+    SETTLE = "abort the attempt; the job was being cancelled"
+
+
+def decide_reclaim(
+    *, status: str, expired: bool, effect: bool, cancelling: bool, charged: int, budget: int
+) -> Reclaim:
+    """Say what a sweep does with an attempt.
+
+    `charged` counts this attempt too, as if it were aborted now: attempts are counted before they run, so a
+    job that kills its worker every time ends after its budget.
+    """
+    if not expired or status in ("DONE", "ABORTED"):
+        return Reclaim.LEAVE
+    if status == "COMMITTED":
+        return Reclaim.IN_DOUBT if effect else Reclaim.FINISH
+    if cancelling:
+        return Reclaim.SETTLE
+    return Reclaim.RETRY if charged < budget else Reclaim.FAIL

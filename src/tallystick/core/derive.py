@@ -1,0 +1,105 @@
+"""The job view of the attempts: a pure function, never a state of its own.
+
+What people see (PENDING, RUNNING, SUCCEEDED, FAILED, CANCELLED) follows from the attempt rows, the open
+waits, the time and the policy. A stored state is a cache that must always equal it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tallystick.core.lifecycles import AttemptState, JobState
+
+
+class JobView(StrEnum):
+    """The coarse state that users see."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+
+class AbortReason(StrEnum):
+    """Why an attempt ended before its commit."""
+
+    EXPIRED = "EXPIRED"
+    ERROR = "ERROR"
+    FATAL = "FATAL"
+    DUPLICATE_COMMIT = "DUPLICATE_COMMIT"
+    SUSPENDED = "SUSPENDED"
+    HELD = "HELD"
+    RELEASED = "RELEASED"
+    CANCELLED = "CANCELLED"
+    DEADLINE = "DEADLINE"
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFacts:
+    """What the view needs to know about one attempt."""
+
+    status: AttemptState
+    expires_at: int
+    charged: bool = False
+    progressed: bool = False
+    reason: AbortReason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ViewPolicy:
+    """How many charged attempts without progress a job may have."""
+
+    attempts_max: int = 3
+
+
+_LIVE = (AttemptState.LEASED, AttemptState.IN_PROGRESS)
+_ENDS_THE_JOB = (AbortReason.FATAL, AbortReason.DEADLINE)
+
+
+def charged_since_progress(attempts: Sequence[AttemptFacts]) -> int:
+    """Count the charged attempts since the last durable record; a job that makes progress is not poison."""
+    count = 0
+    for attempt in reversed(attempts):
+        count += attempt.charged
+        if attempt.progressed:
+            break
+    return count
+
+
+def job_view(attempts: Sequence[AttemptFacts], open_waits: int, now: int, policy: ViewPolicy) -> JobView:
+    """Derive what users see; `attempts` are the job's own, oldest first.
+
+    An expired lease without a commit does not run, whether or not a sweep has passed already. A job that
+    waits for a signal or a timer is pending and cannot have failed.
+    """
+    statuses = {attempt.status for attempt in attempts}
+    if AttemptState.DONE in statuses:
+        return JobView.SUCCEEDED
+    if AttemptState.COMMITTED in statuses:
+        return JobView.RUNNING
+    if any(attempt.status in _LIVE and now < attempt.expires_at for attempt in attempts):
+        return JobView.RUNNING
+    reasons = {attempt.reason for attempt in attempts}
+    if AbortReason.CANCELLED in reasons:
+        return JobView.CANCELLED
+    spent = not open_waits and charged_since_progress(attempts) >= policy.attempts_max
+    return JobView.FAILED if spent or reasons.intersection(_ENDS_THE_JOB) else JobView.PENDING
+
+
+_ALLOWED: dict[JobState, frozenset[JobView]] = {
+    JobState.QUEUED: frozenset({JobView.PENDING}),
+    JobState.DISPATCHING: frozenset({JobView.RUNNING, JobView.PENDING}),
+    JobState.IN_PROGRESS: frozenset({JobView.RUNNING, JobView.PENDING}),
+    JobState.CANCELLING: frozenset({JobView.RUNNING, JobView.PENDING}),
+    JobState.SUCCEEDED: frozenset({JobView.SUCCEEDED}),
+    JobState.FAILED_FINAL: frozenset({JobView.FAILED}),
+    JobState.CANCELLED: frozenset({JobView.CANCELLED}),
+}
+
+
+def agrees(state: JobState, view: JobView) -> bool:
+    """Say whether a job's stored state and its derived view may stand side by side."""
+    return view in _ALLOWED[state]

@@ -1,0 +1,173 @@
+"""What to do next follows from the ledgers alone."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tallystick.core.decisions import (
+    Countdown,
+    Delivery,
+    NextStep,
+    Reclaim,
+    Verdict,
+    count_down,
+    count_down_all,
+    decide_deliver,
+    decide_reclaim,
+    decide_suspend,
+    enter_leg1,
+    enter_leg2,
+    next_step,
+)
+from tallystick.core.digits import ActivityLedger, GuidLedger
+from tallystick.errors import SemaphoreUnderflow
+
+COMPLETE = ActivityLedger.parse("001100000000000")
+
+
+def test_leg_1_runs_until_it_is_complete_and_is_acknowledged_after():
+    first = enter_leg1(ActivityLedger(0))
+    assert first == (Verdict.RUN, ActivityLedger.parse("001000000000000"))
+    again = enter_leg1(first.activity)
+    assert again == (Verdict.RUN, ActivityLedger.parse("002000000000000"))
+    replayed = enter_leg1(again.activity.complete_leg1())
+    assert replayed == (Verdict.ACKNOWLEDGE, ActivityLedger.parse("003100000000000"))
+
+
+def test_at_the_ceiling_a_completed_leg_1_is_acknowledged_and_an_open_one_escalates():
+    done = ActivityLedger.parse("999100000000000")
+    assert enter_leg1(done) == (Verdict.ACKNOWLEDGE, done)
+    unfinished = ActivityLedger.parse("999000000000000")
+    assert enter_leg1(unfinished) == (Verdict.ESCALATE, unfinished)
+    assert enter_leg1(ActivityLedger.parse("998000000000000")).verdict is Verdict.RUN
+
+
+def test_leg_2_before_leg_1_is_refused_and_writes_nothing():
+    open_leg = ActivityLedger.parse("001000000000000")
+    assert enter_leg2(open_leg, None) == (Verdict.REFUSE, open_leg, None)
+    assert enter_leg2(open_leg, GuidLedger(1)) == (Verdict.REFUSE, open_leg, GuidLedger(1))
+
+
+def test_a_new_message_is_counted_and_takes_its_number_from_the_count():
+    entry = enter_leg2(COMPLETE, None)
+    assert entry == (Verdict.RUN, ActivityLedger.parse("001100000000001"), GuidLedger(1))
+
+
+def test_a_redelivered_message_keeps_its_number_and_is_not_counted_again():
+    """Its dimension would change if the entry were counted again."""
+    busy = ActivityLedger.parse("001111000000009")
+    guid = GuidLedger(3).mark_work()
+    assert enter_leg2(busy, guid) == (Verdict.RUN, busy, guid)
+    done = guid.mark_children(closed=False)
+    assert enter_leg2(busy, done) == (Verdict.ACKNOWLEDGE, busy, done)
+
+
+def test_leg_2_escalates_at_its_ceiling_but_still_takes_redeliveries():
+    full = ActivityLedger.parse("001111099999999")
+    assert enter_leg2(full, None) == (Verdict.ESCALATE, full, None)
+    assert enter_leg2(full, GuidLedger(5)).verdict is Verdict.RUN
+    assert enter_leg2(ActivityLedger.parse("001111099999998"), None).guid == 99_999_999
+
+
+def test_each_missing_step_runs_in_order_and_the_closer_finishes_after_a_crash():
+    assert next_step(GuidLedger(1)) is NextStep.WORK
+    worked = GuidLedger(1).mark_work()
+    assert next_step(worked) is NextStep.CHILDREN
+    assert next_step(worked.mark_children(closed=False)) is NextStep.ACKNOWLEDGE
+    closer = worked.mark_children(closed=True)
+    assert next_step(closer) is NextStep.TASKS
+    assert next_step(closer.mark_tasks()) is NextStep.ACKNOWLEDGE
+
+
+@pytest.mark.parametrize(
+    ("before", "delta", "threshold", "after", "hit"),
+    [(5, 1, 0, 6, False), (1, -1, 0, 0, True), (0, 0, 0, 0, False), (2, -1, 1, 1, True), (1, 0, 1, 1, False)],
+)
+def test_a_hit_is_caused_by_a_change(before, delta, threshold, after, hit):
+    assert count_down(before, delta, threshold) == Countdown(after, hit)
+
+
+def test_a_semaphore_below_zero_is_refused():
+    with pytest.raises(SemaphoreUnderflow) as refusal:
+        count_down(0, -1)
+    assert refusal.value.fields == {"before": 0, "delta": -1}
+
+
+@given(st.integers(0, 20), st.lists(st.integers(-3, 3), max_size=30), st.integers(0, 5))
+def test_a_flush_of_countdowns_equals_the_same_ones_made_one_by_one(before, deltas, threshold):
+    expected = []
+    value = before
+    for delta in deltas:
+        try:
+            move = count_down(value, delta, threshold)
+        except SemaphoreUnderflow:
+            expected.append(None)
+            continue
+        expected.append(move)
+        value = move.after
+    assert count_down_all(before, deltas, threshold) == expected
+
+
+@pytest.mark.parametrize("closers", [2, 3, 50, 100])
+@pytest.mark.parametrize("threshold", [0, 1])
+def test_of_many_closers_in_one_flush_exactly_one_hits(closers, threshold):
+    moves = count_down_all(closers, [-1] * closers, threshold)
+    assert [move.hit for move in moves].index(True) == closers - 1 - threshold
+    assert sum(move.hit for move in moves) == 1
+
+
+def test_a_segment_suspends_only_if_no_message_answers_one_of_its_waits():
+    assert decide_suspend(["approve", "timeout"], []) == (True, None)
+    assert decide_suspend(["approve", "timeout"], ["other"]) == (True, None)
+    assert decide_suspend(["approve", "timeout"], ["other", "timeout", "approve"]) == (False, 1)
+
+
+@pytest.mark.parametrize(
+    ("job_final", "names", "complete", "wait_open", "live"), list(product([False, True], repeat=5))
+)
+def test_delivery_is_decided_for_every_combination(job_final, names, complete, wait_open, live):
+    activity = COMPLETE if complete else ActivityLedger.parse("001000000000000")
+    answer = decide_deliver(
+        job_final=job_final, names_activity=names, activity=activity, wait_open=wait_open, attempt_live=live
+    )
+    if job_final:
+        assert answer is Delivery.DROP
+    elif names and not complete:
+        assert answer is Delivery.REFUSE
+    elif names and not wait_open:
+        assert answer is Delivery.DROP
+    elif wait_open and not live:
+        assert answer is Delivery.WAKE
+    else:
+        assert answer is Delivery.KEEP
+
+
+def test_a_message_for_an_activity_nobody_opened_is_refused():
+    answer = decide_deliver(
+        job_final=False, names_activity=True, activity=None, wait_open=False, attempt_live=False
+    )
+    assert answer is Delivery.REFUSE
+
+
+@pytest.mark.parametrize("status", ["LEASED", "IN_PROGRESS", "COMMITTED", "DONE", "ABORTED"])
+@pytest.mark.parametrize(("expired", "effect", "cancelling"), list(product([False, True], repeat=3)))
+@pytest.mark.parametrize("charged", [1, 2, 3, 4])
+def test_reclaim_is_decided_for_every_combination(status, expired, effect, cancelling, charged):
+    answer = decide_reclaim(
+        status=status, expired=expired, effect=effect, cancelling=cancelling, charged=charged, budget=3
+    )
+    if not expired or status in {"DONE", "ABORTED"}:
+        expected = Reclaim.LEAVE
+    elif status == "COMMITTED":
+        expected = Reclaim.IN_DOUBT if effect else Reclaim.FINISH
+    elif cancelling:
+        expected = Reclaim.SETTLE
+    elif charged < 3:
+        expected = Reclaim.RETRY
+    else:
+        expected = Reclaim.FAIL
+    assert answer is expected
