@@ -5,7 +5,7 @@ PY := .venv/bin/python
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check tests bench bench-quick crash docs verify lock clean
+.PHONY: help setup demo test check bench bench-quick crash docs verify lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile

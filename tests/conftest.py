@@ -1,4 +1,4 @@
-"""What every test can rely on: no settings leak in from the caller's shell, and no test has a deadline of its own."""
+"""What every test can rely on: no setting leaks in from the shell, and a busy machine fails no property."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from hypothesis import settings
 for name in ("TALLY_URL", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
     os.environ.pop(name, None)
 
-# A busy machine must not fail a property, so an example has no deadline; pytest-timeout ends what hangs.
+# An example has no deadline of its own; pytest-timeout ends what hangs.
 settings.register_profile("tallystick", deadline=None, print_blob=True)
 settings.load_profile("tallystick")
