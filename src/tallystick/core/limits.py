@@ -1,0 +1,124 @@
+"""Every limit that has a name, in one place; the unit is part of the name.
+
+Nothing that comes from outside grows without bound: what meets a limit is refused or cut with an error
+that names the limit. A limit is the largest value that is still accepted.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tallystick.errors import BadName, PayloadTooLarge
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+
+# What one value may weigh.
+PAYLOAD_BYTES_MAX: Final = 1 * MIB
+RESULT_BYTES_MAX: Final = 1 * MIB
+CALLBACK_BYTES_MAX: Final = 256 * KIB
+HEADER_BYTES_MAX: Final = 16 * KIB
+ERROR_TEXT_BYTES_MAX: Final = 2 * KIB
+TRACEBACK_BYTES_MAX: Final = 16 * KIB
+
+# How JSON may be shaped.
+JSON_DEPTH_MAX: Final = 64
+JSON_OBJECT_KEYS_MAX: Final = 1_000
+# The lowest limit that Python itself can be set to: below it no conversion between text and integer fails.
+JSON_INTEGER_DIGITS_MAX: Final = 640
+
+# How things may be called.
+NAME_CHARS_MAX: Final = 128
+KEY_CHARS_MAX: Final = 255
+TAGS_MAX: Final = 16
+
+# How much one transaction, sweep or call takes on.
+SUBMIT_BATCH_JOBS_MAX: Final = 1_000
+CLAIM_BATCH_JOBS_MAX: Final = 100
+FLUSH_BUNDLES_MAX: Final = 1_000
+SWEEP_ROWS_MAX: Final = 500
+PAGE_ROWS_MAX: Final = 1_000
+GROUP_CHILDREN_MAX: Final = 100_000
+PENDING_JOBS_PER_TENANT_MAX: Final = 1_000_000
+
+# What the fifteen digits can count.
+LEG1_ENTRIES_MAX: Final = 999
+LEG2_ENTRIES_MAX: Final = 99_999_999
+
+# How often a message is offered before it goes to the dead letters.
+REDELIVERIES_MAX: Final = 10
+
+# From here on `why` and `doctor` recommend to cycle or fork; nothing is refused.
+HISTORY_WARN_RECORDS: Final = 1_000
+
+# How long something may take or be asked to take.
+TX_MS_MAX: Final = 1_000
+HELD_BACKOFF_MS_MAX: Final = 5_000  # a longer backoff gives the lease back and waits on a timer
+HELD_WAIT_MS_MAX: Final = 200  # a wait that ends within this time does not unwind the workflow
+CALLBACK_SKEW_MS_MAX: Final = 300_000
+DURATION_MS_MAX: Final = 100 * 365 * 86_400_000
+
+# What Azure Tables accepts.
+AZURE_BATCH_ROWS_MAX: Final = 100
+AZURE_BATCH_BYTES_MAX: Final = 4 * MIB
+AZURE_STRING_CHARS_MAX: Final = 32 * KIB
+AZURE_ENTITY_BYTES_MAX: Final = 1 * MIB
+
+_NAME: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{NAME_CHARS_MAX - 1}}}(?<!\.)")
+_KEY: Final = re.compile(rf"[!-~]{{1,{KEY_CHARS_MAX}}}")
+
+
+def check_name(kind: str, text: str) -> str:
+    """Return the text if it can name a `kind` (tenant, queue, handler, step, ...), else raise `BadName`.
+
+    Names are plain ASCII, so that no two of them look alike, and safe in paths, addresses and shells.
+
+    >>> check_name("queue", "mail.eu-1")
+    'mail.eu-1'
+    """
+    if _NAME.fullmatch(text) is None:
+        rule = (
+            f"1 to {NAME_CHARS_MAX} of the characters A-Z a-z 0-9 . _ -, "
+            "beginning with a letter or digit and not ending in a dot"
+        )
+        raise _bad_name(kind, text, rule)
+    return text
+
+
+def check_key(kind: str, text: str) -> str:
+    """Return the text if it can be a key that the user chose (idempotency, effect), else raise `BadName`.
+
+    Keys may hold any visible ASCII character, because people build them from other names.
+
+    >>> check_key("idempotency key", "charge:42/2024")
+    'charge:42/2024'
+    """
+    if _KEY.fullmatch(text) is None:
+        raise _bad_name(kind, text, f"1 to {KEY_CHARS_MAX} visible ASCII characters without spaces")
+    return text
+
+
+def check_size(kind: str, size_bytes: int, bytes_max: int) -> None:
+    """Raise `PayloadTooLarge` if the size is above the limit."""
+    if size_bytes > bytes_max:
+        raise PayloadTooLarge(
+            f"the {kind} has {size_bytes} bytes and may have {bytes_max}; "
+            "keep large data elsewhere and pass a reference to it",
+            kind=kind,
+            size_bytes=size_bytes,
+            bytes_max=bytes_max,
+        )
+
+
+def clip_text(text: str, bytes_max: int = ERROR_TEXT_BYTES_MAX) -> str:
+    """Return the beginning of the text that fits, as text that every store can hold.
+
+    Half of a surrogate pair, which no UTF-8 can carry, becomes a question mark.
+    """
+    return text.encode("utf-8", "replace")[:bytes_max].decode("utf-8", "ignore")
+
+
+def _bad_name(kind: str, text: str, rule: str) -> BadName:
+    shown = ascii(text if len(text) <= 80 else text[:80] + "...")
+    return BadName(f"{shown} cannot be a {kind}: use {rule}", kind=kind, text=clip_text(text[:80]), rule=rule)
