@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum, IntEnum, StrEnum
 from typing import Final, cast
 
-from tallystick.core.machine import Machine, Need, Transition, each, edges
+from tallystick.core.machine import Machine, Need, Path, Transition, each, edges
 
 EXITS: Final = "ADR-0003"
 
@@ -137,6 +137,15 @@ JOB: Final = Machine(
         ),
         Transition(JobState.CANCELLING, "settle", JobState.CANCELLED, (Need.REVISION, Need.ALL_STEPS_FINAL)),
     ),
+    paths=(
+        Path(JobState.QUEUED, ("dispatch", "start"), "a worker claims a workflow and runs it at once"),
+        Path(JobState.QUEUED, ("dispatch", "fail"), "the deadline passed before anybody began"),
+        Path(JobState.QUEUED, ("dispatch", "start"), "submitted and claimed in one bundle", born=True),
+        *(
+            Path(state, ("cancel", "settle"), "cancelled with nothing in flight")
+            for state in (JobState.QUEUED, JobState.DISPATCHING, JobState.IN_PROGRESS)
+        ),
+    ),
 )
 
 _OPEN_STEPS = (
@@ -146,6 +155,9 @@ _OPEN_STEPS = (
     StepState.IN_PROGRESS,
     StepState.FAILED_RETRY,
 )
+
+# What runs in the worker itself is handed over, acknowledged and begun in the same breath.
+_IN_PROCESS = ("dispatch", "sent", "ack")
 
 STEP: Final = Machine(
     name="step",
@@ -187,6 +199,19 @@ STEP: Final = Machine(
         ),
         *each(_OPEN_STEPS, "cancel", StepState.CANCELLED, (Need.REVISION, Need.CANCELLING)),
     ),
+    paths=(
+        Path(
+            StepState.PENDING, (*_IN_PROCESS, "succeed"), "an inline step: its row is its result", born=True
+        ),
+        Path(StepState.PENDING, (*_IN_PROCESS, "fail"), "an inline step that failed for good", born=True),
+        Path(StepState.PENDING, _IN_PROCESS, "a wait, a sleep, a group or an intent opens", born=True),
+        Path(StepState.PENDING, ("dispatch",), "a remote step opens with its directive", born=True),
+        Path(StepState.DISPATCHING, ("sent", "ack"), "the ACK came before SENT was written"),
+        *(
+            Path(StepState.AWAITING_ACK, ("ack", end), "the RESULT came before its ACK")
+            for end in ("succeed", "fail", "fail_retryably")
+        ),
+    ),
 )
 
 OUTBOX: Final = Machine(
@@ -215,6 +240,12 @@ ATTEMPT: Final = Machine(
         Transition(AttemptState.COMMITTED, "finish", AttemptState.DONE),
         Transition(AttemptState.LEASED, "abort", AttemptState.ABORTED),
         Transition(AttemptState.IN_PROGRESS, "abort", AttemptState.ABORTED),
+    ),
+    paths=(
+        Path(AttemptState.LEASED, ("start",), "a claim leases and starts in one bundle", born=True),
+        Path(AttemptState.LEASED, ("abort",), "cancelled with no attempt to abort", born=True),
+        Path(AttemptState.LEASED, ("start", "commit"), "an effect's intent is its commit", born=True),
+        Path(AttemptState.IN_PROGRESS, ("commit", "finish"), "result and completion tasks in one bundle"),
     ),
 )
 

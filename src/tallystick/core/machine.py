@@ -47,6 +47,19 @@ class Transition(Generic[S]):
     added: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Path(Generic[S]):
+    """Several listed moves made in one atomic operation; only the last state is ever stored.
+
+    A `born` path begins with the row itself: the row is inserted where the path ends.
+    """
+
+    source: S
+    triggers: tuple[str, ...]
+    why: str
+    born: bool = False
+
+
 @dataclass(frozen=True)
 class Machine(Generic[S]):
     """A complete lifecycle, proven sound when it is built."""
@@ -56,6 +69,7 @@ class Machine(Generic[S]):
     start: S
     final: frozenset[S]
     transitions: tuple[Transition[S], ...]
+    paths: tuple[Path[S], ...] = ()
     _by_trigger: Mapping[tuple[S, str], Transition[S]] = field(init=False, repr=False, compare=False)
     _by_target: Mapping[tuple[S, S], Transition[S]] = field(init=False, repr=False, compare=False)
 
@@ -80,6 +94,8 @@ class Machine(Generic[S]):
                 raise self._unsound(f"{state.name} cannot be reached from {self.start.name}")
             if not self.final & self._reachable(state):
                 raise self._unsound(f"{state.name} is stuck: no final state can be reached from it")
+        for path in self.paths:
+            self.walk(path.source, *path.triggers)
 
     @property
     def states(self) -> tuple[S, ...]:
@@ -90,6 +106,21 @@ class Machine(Generic[S]):
     def triggers(self) -> tuple[str, ...]:
         """Return every trigger once, in the order of its first use."""
         return tuple(dict.fromkeys(transition.trigger for transition in self.transitions))
+
+    @property
+    def stored_moves(self) -> tuple[tuple[S, S], ...]:
+        """Return every (before, after) that a stored row may show: single moves and whole paths."""
+        single = [(move.source, move.target) for move in self.transitions]
+        whole = [
+            (path.source, self.walk(path.source, *path.triggers)) for path in self.paths if not path.born
+        ]
+        return tuple(dict.fromkeys((*single, *whole)))
+
+    @property
+    def births(self) -> tuple[S, ...]:
+        """Return every state in which a row may be inserted."""
+        ends = [self.walk(path.source, *path.triggers) for path in self.paths if path.born]
+        return tuple(dict.fromkeys((self.start, *ends)))
 
     def exits(self, state: S) -> tuple[Transition[S], ...]:
         """Return the legal moves from a state."""
