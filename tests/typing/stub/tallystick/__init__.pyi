@@ -1,0 +1,330 @@
+"""The public API as its users' type checkers must see it.
+
+A promise before the code exists: `passes.py` and `fails.py` are checked against this file, and later against the
+package itself.
+"""
+
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    Never,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    overload,
+)
+from uuid import UUID
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+
+# "30s", "15m", "2d", seconds, or a timedelta.
+Duration: TypeAlias = str | float | timedelta
+# What a workflow may start and wait for: a child job, or a call that is made when `gather` reaches it.
+Startable: TypeAlias = Job[A] | Callable[[], A]
+
+# --- values that handlers are given -------------------------------------------------------------------------
+
+class Tx:
+    """The transaction that carries the user's writes and the marker of the step."""
+
+    def execute(self, sql: str, parameters: Sequence[object] | Mapping[str, object] = ...) -> Rows: ...
+
+class Rows(Iterable[tuple[Any, ...]], Protocol):
+    """What a statement returned."""
+
+    def fetchone(self) -> tuple[Any, ...] | None: ...
+    def fetchall(self) -> list[tuple[Any, ...]]: ...
+
+class Key(str):
+    """The idempotency key of an effect, to hand to the other side."""
+
+class Retry:
+    """How often, how soon and for which errors a step is tried again."""
+
+    def __init__(
+        self,
+        tries: int = ...,
+        *,
+        first: Duration = ...,
+        longest: Duration = ...,
+        on: Sequence[type[BaseException]] = ...,
+    ) -> None: ...
+
+class MapSummary:
+    """How a map ended."""
+
+    @property
+    def total(self) -> int: ...
+    @property
+    def succeeded(self) -> int: ...
+    @property
+    def failed(self) -> int: ...
+    @property
+    def skipped(self) -> int: ...
+
+# --- errors -------------------------------------------------------------------------------------------------
+
+class TallyError(Exception): ...
+
+class Fatal(Exception):
+    """Raised by a step that must not be tried again."""
+
+class StepFailed(TallyError):
+    type: str
+    message: str
+    code: str
+    tries: int
+
+class ChildrenFailed(TallyError):
+    errors: tuple[TallyError, ...]
+
+class JobFailed(TallyError): ...
+class JobCancelled(TallyError): ...
+class OutsideWorkflow(TallyError): ...
+class Cancelled(BaseException): ...
+
+# COROUTINES_FIRST: each decorator is overloaded, first for coroutine functions and then for any function. Checkers
+# point out that the first is a special case of the second with another result, which is the intention.
+
+# --- handlers: what the decorators return -------------------------------------------------------------------
+
+class SyncCall(Generic[P, R_co]):
+    """A handler that a sync workflow calls plainly and an async one through `.aio`."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    @property
+    def aio(self) -> Callable[P, Coroutine[Any, Any, R_co]]: ...
+
+class AsyncCall(Generic[P, R_co]):
+    """A handler that an async workflow awaits."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R_co]: ...
+
+class StepOptions:
+    """What a call of a step can be told; options never stand beside the arguments."""
+
+    def opts(self, *, retry: Retry = ..., timeout: Duration = ...) -> Self: ...
+    def named(self, name: str) -> Self: ...
+
+class Step(SyncCall[P, R_co], StepOptions):
+    @property
+    def fn(self) -> Callable[P, R_co]: ...
+
+class AsyncStep(AsyncCall[P, R_co], StepOptions):
+    @property
+    def fn(self) -> Callable[P, Coroutine[Any, Any, R_co]]: ...
+
+class TxStep(SyncCall[P, R_co], StepOptions):
+    @property
+    def fn(self) -> Callable[Concatenate[Tx, P], R_co]: ...
+
+class AsyncTxIsRefused:
+    """Stands for `async def` under `@app.tx`, which raises: it cannot be called, so its first use is reported."""
+
+class Effect(SyncCall[P, R_co], StepOptions):
+    @property
+    def fn(self) -> Callable[Concatenate[Key, P], R_co]: ...
+
+class AsyncEffect(AsyncCall[P, R_co], StepOptions):
+    @property
+    def fn(self) -> Callable[Concatenate[Key, P], Coroutine[Any, Any, R_co]]: ...
+
+class Submittable(Generic[P, R_co]):
+    """What can become a job."""
+
+    def submit(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]: ...
+    def opts(
+        self,
+        *,
+        idempotency_key: str = ...,
+        within: object = ...,
+        queue: str = ...,
+        priority: int = ...,
+        delay: Duration = ...,
+        deadline: Duration = ...,
+        detached: bool = ...,
+    ) -> Self: ...
+    def named(self, name: str) -> Self: ...
+
+class Workflow(SyncCall[P, R_co], Submittable[P, R_co]):
+    @property
+    def fn(self) -> Callable[P, R_co]: ...
+
+class AsyncWorkflow(AsyncCall[P, R_co], Submittable[P, R_co]):
+    @property
+    def fn(self) -> Callable[P, Coroutine[Any, Any, R_co]]: ...
+
+# --- decorators in their called form ------------------------------------------------------------------------
+
+class StepDecorator(Protocol):
+    @overload
+    def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncStep[P, R]: ...  # type: ignore[overload-overlap]  # see COROUTINES_FIRST
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> Step[P, R]: ...
+
+class TxDecorator(Protocol):
+    @overload
+    def __call__(self, fn: Callable[Concatenate[Tx, P], Coroutine[Any, Any, Any]], /) -> AsyncTxIsRefused: ...  # type: ignore[overload-overlap]  # see COROUTINES_FIRST
+    @overload
+    def __call__(self, fn: Callable[Concatenate[Tx, P], R], /) -> TxStep[P, R]: ...
+
+class EffectDecorator(Protocol):
+    @overload
+    def __call__(self, fn: Callable[Concatenate[Key, P], Coroutine[Any, Any, R]], /) -> AsyncEffect[P, R]: ...  # type: ignore[overload-overlap]  # see COROUTINES_FIRST
+    @overload
+    def __call__(self, fn: Callable[Concatenate[Key, P], R], /) -> Effect[P, R]: ...
+
+class WorkflowDecorator(Protocol):
+    @overload
+    def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncWorkflow[P, R]: ...  # type: ignore[overload-overlap]  # see COROUTINES_FIRST
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> Workflow[P, R]: ...
+
+# --- the application ----------------------------------------------------------------------------------------
+
+class Tally:
+    def __init__(self, url: str) -> None: ...
+    def bind(self, url: str) -> None: ...
+    def work(self) -> None: ...
+    def job(self, job_id: str) -> Job[Any]: ...
+    @overload
+    def step(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncStep[P, R]: ...  # type: ignore[overload-overlap]  # see COROUTINES_FIRST
+    @overload
+    def step(self, fn: Callable[P, R], /) -> Step[P, R]: ...
+    @overload
+    def step(
+        self,
+        *,
+        name: str = ...,
+        retry: Retry = ...,
+        timeout: Duration = ...,
+        raises: Sequence[type[Exception]] = ...,
+    ) -> StepDecorator: ...
+    @overload
+    def tx(self, fn: Callable[Concatenate[Tx, P], Coroutine[Any, Any, Any]], /) -> AsyncTxIsRefused: ...  # type: ignore[overload-overlap]  # see COROUTINES_FIRST
+    @overload
+    def tx(self, fn: Callable[Concatenate[Tx, P], R], /) -> TxStep[P, R]: ...
+    @overload
+    def tx(
+        self,
+        *,
+        name: str = ...,
+        retry: Retry = ...,
+        timeout: Duration = ...,
+        raises: Sequence[type[Exception]] = ...,
+    ) -> TxDecorator: ...
+    @overload
+    def effect(self, fn: Callable[Concatenate[Key, P], Coroutine[Any, Any, R]], /) -> AsyncEffect[P, R]: ...  # type: ignore[overload-overlap]  # see COROUTINES_FIRST
+    @overload
+    def effect(self, fn: Callable[Concatenate[Key, P], R], /) -> Effect[P, R]: ...
+    @overload
+    def effect(
+        self,
+        *,
+        key: str = ...,
+        probe: Callable[[Key], object] = ...,
+        name: str = ...,
+        retry: Retry = ...,
+        timeout: Duration = ...,
+        raises: Sequence[type[Exception]] = ...,
+    ) -> EffectDecorator: ...
+    def remote(
+        self,
+        destination: str,
+        /,
+        *,
+        ack: Duration = ...,
+        lease: Duration = ...,
+        name: str = ...,
+        retry: Retry = ...,
+    ) -> StepDecorator: ...
+    @overload
+    def workflow(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncWorkflow[P, R]: ...  # type: ignore[overload-overlap]  # see COROUTINES_FIRST
+    @overload
+    def workflow(self, fn: Callable[P, R], /) -> Workflow[P, R]: ...
+    @overload
+    def workflow(
+        self,
+        *,
+        name: str = ...,
+        version: str = ...,
+        queue: str = ...,
+        idempotent: bool = ...,
+    ) -> WorkflowDecorator: ...
+    def map(
+        self,
+        fn: Callable[[A], object],
+        items: Iterable[A],
+        *,
+        then: Callable[[MapSummary], object] = ...,
+        chunk: int = ...,
+    ) -> Submittable[[], MapSummary]: ...
+
+class Job(Awaitable[R_co], Protocol):
+    """One submission of a workflow."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def created(self) -> bool: ...
+    def result(self, timeout: Duration | None = ...) -> R_co: ...
+    def __await__(self) -> Generator[Any, Any, R_co]: ...
+    def send(self, name: str, value: object = ..., *, id: str = ...) -> None: ...
+    def why(self) -> str: ...
+    def history(self) -> list[Event]: ...
+    def cancel(self, *, grace: Duration = ...) -> None: ...
+    def fork(self, *, at: str, fresh_keys: bool = ...) -> Job[R_co]: ...
+
+class Event:
+    """A fact in the history of a job."""
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def at(self) -> datetime: ...
+
+# --- what a sync workflow may ask for (async ones: tallystick.aio) ------------------------------------------
+
+@overload
+def wait(name: str, type: type[A]) -> A: ...
+@overload
+def wait(name: str, type: type[A], *, timeout: Duration) -> A | None: ...
+def sleep(duration: Duration) -> None: ...
+@overload
+def gather(a: Startable[A], /, *, fail_fast: bool = ...) -> tuple[A]: ...
+@overload
+def gather(a: Startable[A], b: Startable[B], /, *, fail_fast: bool = ...) -> tuple[A, B]: ...
+@overload
+def gather(
+    a: Startable[A], b: Startable[B], c: Startable[C], /, *, fail_fast: bool = ...
+) -> tuple[A, B, C]: ...
+
+# Four at least, so that fewer never match twice: mypy answers Any where two overloads fit a coroutine.
+@overload
+def gather(
+    a: Startable[A],
+    b: Startable[A],
+    c: Startable[A],
+    d: Startable[A],
+    /,
+    *more: Startable[A],
+    enough: int = ...,
+    fail_fast: bool = ...,
+) -> tuple[A, ...]: ...
+def now() -> datetime: ...
+def uuid() -> UUID: ...
+def random() -> float: ...
+def again(*args: object, **kwargs: object) -> Never: ...
+def thread_map(fn: Callable[[A], R], items: Iterable[A]) -> list[R]: ...
