@@ -61,9 +61,7 @@ def drop_nulls(value: object) -> object:
 
 def careful(value: object) -> bytes:
     """Write a value without the fast path."""
-    writer = module._Writer(JSON_DEPTH_MAX)
-    writer.write(value)
-    return b"".join(writer.parts)
+    return module._write_carefully(value, JSON_DEPTH_MAX)
 
 
 @given(values)

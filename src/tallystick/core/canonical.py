@@ -77,12 +77,16 @@ def idempotency_hash(
 
 
 def _canonical(value: object, depth_max: int) -> bytes:
-    if _is_plain(value, depth_max):
-        try:
-            return _encode(value)
-        except UnicodeEncodeError:
-            # The text holds half of a surrogate pair; the writer will say where.
-            pass
+    if not _is_plain(value, depth_max):
+        return _write_carefully(value, depth_max)
+    try:
+        return _encode(value)
+    except UnicodeEncodeError:
+        # The text holds half of a surrogate pair; the careful writer says where.
+        return _write_carefully(value, depth_max)
+
+
+def _write_carefully(value: object, depth_max: int) -> bytes:
     writer = _Writer(depth_max)
     writer.write(value)
     return b"".join(writer.parts)
