@@ -78,6 +78,7 @@ def test_these_durations_have_these_milliseconds(written, ms):
         -math.inf,
         1e300,
         [10**400],
+        [-(10**5_000)],
         True,
         False,
         None,

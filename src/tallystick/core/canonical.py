@@ -169,7 +169,7 @@ class _Writer:
 
     def _sort_key(self, key: object) -> bytes:
         if type(key) is not str:
-            self._refuse(f"an object has the key {ascii(key)[:80]}; keys must be text")
+            self._refuse(f"an object has a key of type {type(key).__name__}; keys must be text")
         try:
             return key.encode("utf-16-be")
         except UnicodeEncodeError:

@@ -74,5 +74,6 @@ def _span_of_text(text: str) -> timedelta | None:
 
 
 def _refusal(value: object, reason: str) -> BadDuration:
-    shown = ascii(value)[:80]
+    # Python refuses to print an integer of thousands of digits.
+    shown = "this integer" if isinstance(value, int) and abs(value) > DURATION_MS_MAX else ascii(value)[:80]
     return BadDuration(f"{shown} is not a duration: {reason}", value=shown, reason=reason)
