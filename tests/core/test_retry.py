@@ -82,6 +82,11 @@ def test_backoff_never_shrinks_and_never_exceeds_the_cap(policy, attempt):
     assert formula.base_ms <= now_ms <= later_ms <= formula.cap_ms
 
 
+def test_growth_beyond_every_float_ends_at_the_cap_and_nothing_stays_nothing():
+    assert backoff_ms(RetryPolicy(base_ms=1, factor=1e9), 10_000) == 900_000
+    assert backoff_ms(RetryPolicy(base_ms=0, factor=1e9), 10_000) == 0
+
+
 @given(policies, attempts)
 def test_a_table_is_followed_to_the_letter(policy, attempt):
     table = policy.table_ms or (7,)

@@ -21,7 +21,7 @@ _UNITS: Final = re.compile(
             ("weeks", "w"),
             ("days", "d"),
             ("hours", "h"),
-            ("minutes", "m(?!s)"),
+            ("minutes", "m"),
             ("seconds", "s"),
             ("milliseconds", "ms"),
         )
