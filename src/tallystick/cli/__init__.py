@@ -1,0 +1,1 @@
+"""The command `tally`: one module a subcommand, imported when it is called."""

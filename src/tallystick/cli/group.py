@@ -1,0 +1,85 @@
+"""The group of all subcommands, and how click's complaints become ours.
+
+A subcommand lives in the module of its name as `command`. It is imported when it is called, never for the
+help of the others. A new one is a module and a line in `COMMANDS`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Final
+
+import click
+
+from tallystick import __version__
+from tallystick.cli.output import BAD_USAGE, INTERRUPTED, complain, tell
+
+COMMANDS: Final = {
+    "ledger": "draw fifteen digits with their meaning and say what happens next",
+    "machines": "show the lifecycles that every row follows",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows the names of its commands and imports one when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (the signature is click's)
+        """Return the names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 (click's)
+        """Import a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"tallystick.cli.{cmd_name.replace('-', '_')}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that was meant, and guess aloud when there is none of that name."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            ctx.fail(f"No such command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 (click's)
+        """Write the list of commands from the table alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="tally")
+def tally() -> None:
+    """Durable execution for Python that keeps books."""
+
+
+def run(given: list[str]) -> int:
+    """Let click parse and run a command; return the exit code."""
+    try:
+        code = tally.main(given, prog_name="tally", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        tell(error.format_message())
+        return BAD_USAGE
+    except click.UsageError as error:
+        _complain_of_usage(error, as_json="--json" in given)
+        return BAD_USAGE
+    except click.ClickException as error:
+        complain(error.format_message(), {"message": error.format_message()}, as_json="--json" in given)
+        return error.exit_code
+    except click.Abort:
+        return INTERRUPTED
+    return code if isinstance(code, int) else 0
+
+
+def _complain_of_usage(error: click.UsageError, *, as_json: bool) -> None:
+    message = error.format_message()
+    place = error.ctx.command_path if error.ctx else "tally"
+    complain(message, {"code": "BAD_USAGE", "message": message}, as_json=as_json)
+    if not as_json:
+        tell(f"  see: {place} --help")

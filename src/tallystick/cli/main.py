@@ -1,0 +1,57 @@
+"""The door of `tally`: turns every mistake of a user into one line and an exit code.
+
+Exit codes: 0 done, 2 bad usage, 4 an illegal value; other errors carry their own. A traceback is a bug of
+ours. The plain spelling of `tally ledger` is understood here without an option parser, because parsing takes
+longer than drawing; every other spelling, help and bad usage go through click, which knows the same command.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from tallystick.cli.output import INTERRUPTED, READER_GONE, ReaderGone, tell_error
+from tallystick.errors import TallyError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LEDGER_FLAGS = frozenset({"--guid", "--json"})
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = _dispatch(given)
+        sys.stdout.flush()
+    except TallyError as error:
+        code = tell_error(error, as_json="--json" in given)
+    except (BrokenPipeError, ReaderGone):
+        # Python must not fail once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = READER_GONE
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    return code
+
+
+def _dispatch(given: list[str]) -> int:
+    digits = _plain_ledger_call(given)
+    if digits is not None:
+        from tallystick.cli.ledger_drawing import present
+
+        return present(digits, guid="--guid" in given, as_json="--json" in given)
+    from tallystick.cli.group import run
+
+    return run(given)
+
+
+def _plain_ledger_call(given: list[str]) -> str | None:
+    """Return the digits of `ledger [--guid] [--json] DIGITS`, or None for any other spelling."""
+    if given[:1] != ["ledger"]:
+        return None
+    values = [word for word in given[1:] if not word.startswith("-")]
+    flags = {word for word in given[1:] if word.startswith("-")}
+    return values[0] if len(values) == 1 and flags <= _LEDGER_FLAGS else None

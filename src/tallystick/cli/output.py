@@ -1,0 +1,96 @@
+"""How a command speaks: data on stdout, messages on stderr, colour only where a person looks.
+
+Imports almost nothing, because every command pays for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TextIO
+
+    from tallystick.errors import TallyError
+
+BAD_USAGE: Final = 2
+INTERRUPTED: Final = 130
+READER_GONE: Final = 141
+
+_CODES: Final = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36}
+
+
+class ReaderGone(Exception):
+    """Whoever read our output has seen enough and closed the pipe."""
+
+
+class Ink:
+    """Paints text, or leaves it as it is when nobody would see the colour."""
+
+    def __init__(self, *, wet: bool) -> None:
+        """Paint only when wet."""
+        self.wet = wet
+
+    @classmethod
+    def for_stream(cls, stream: TextIO, environment: Mapping[str, str] = os.environ) -> Ink:
+        """Decide by NO_COLOR first, then FORCE_COLOR, then by whether the stream is a terminal."""
+        if environment.get("NO_COLOR"):
+            return cls(wet=False)
+        if environment.get("FORCE_COLOR", "0") != "0":
+            return cls(wet=True)
+        return cls(wet=stream.isatty() and environment.get("TERM") != "dumb")
+
+    def __call__(self, text: str, *styles: str) -> str:
+        """Return the text in the given styles."""
+        if not self.wet or not styles:
+            return text
+        return f"\x1b[{';'.join(str(_CODES[style]) for style in styles)}m{text}\x1b[0m"
+
+
+def show(text: str) -> None:
+    """Write text to stdout."""
+    _write(sys.stdout, text)
+
+
+def show_data(data: object) -> None:
+    """Write data to stdout as one JSON document."""
+    _write(sys.stdout, _json(data, indent=2))
+
+
+def tell(text: str) -> None:
+    """Write a message to stderr."""
+    _write(sys.stderr, text)
+
+
+def tell_error(error: TallyError, *, as_json: bool) -> int:
+    """Write an error to stderr, with all its fields where a program reads, and return its exit code."""
+    complain(error.message, error.as_dict(), as_json=as_json)
+    return error.exit_code
+
+
+def complain(message: str, data: Mapping[str, object], *, as_json: bool) -> None:
+    """Write one complaint to stderr: a line for people or a line of JSON for programs."""
+    if as_json:
+        tell(_json({"error": dict(data)}))
+    else:
+        tell(f"{Ink.for_stream(sys.stderr)('error:', 'bold', 'red')} {message}")
+
+
+def _json(data: object, indent: int | None = None) -> str:
+    # Here and not above: most calls never need it, and it takes almost as long as the start of Python.
+    import json
+
+    return json.dumps(data, ensure_ascii=False, indent=indent, default=str)
+
+
+def _write(stream: TextIO, text: str) -> None:
+    try:
+        stream.write(f"{text}\n")
+    except UnicodeEncodeError:
+        # A terminal that cannot draw an arrow still gets the rest of the sentence.
+        plain = text.encode(stream.encoding, "replace").decode(stream.encoding)
+        stream.write(f"{plain}\n")
+    except BrokenPipeError as error:
+        raise ReaderGone from error
