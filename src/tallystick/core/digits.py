@@ -61,7 +61,7 @@ class _Ledger(int):
         """Read exactly fifteen digits."""
         if len(text) != DIGITS or not (text.isascii() and text.isdigit()):
             raise LedgerCorrupt(
-                f"{text!r} is not a {cls.KIND} ledger: write exactly fifteen digits",
+                f"{text!r} is no {cls.KIND} ledger: write exactly fifteen digits",
                 ledger=text,
                 kind=cls.KIND,
             )
