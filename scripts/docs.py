@@ -1,0 +1,274 @@
+"""Write the pages that are printed from code, or say which of them are stale.
+
+`make docs` writes them, `make verify` checks them. A new page is a function and a line in `PAGES`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tallystick.core import render
+from tallystick.core.decisions import Delivery, NextStep, Reclaim, Verdict, next_step
+from tallystick.core.digits import ActivityLedger, GuidLedger
+from tallystick.core.lifecycles import MACHINES, RUN, RUN_REWINDS, RUN_STABLE
+from tallystick.core.promises import PROMISES
+
+if TYPE_CHECKING:
+    from enum import Enum
+
+    from tallystick.core.machine import Machine
+
+ROOT = Path(__file__).resolve().parents[1]
+SPECIFICATIONS = {"slot": "000", "job": "001", "step": "001", "outbox": "001", "attempt": "002", "run": "003"}
+
+LIFECYCLES = """\
+# Lifecycles
+
+<!-- Printed from code by `make docs`; change the code, not this page. -->
+
+Every row that Tallystick keeps follows one of these machines:
+{links}.
+They are declared in `src/tallystick/core/lifecycles.py`, and illegal moves are refused by the same tables. Each is checked when it
+is loaded: no trigger leads to two places, no final state has an exit, every state can be reached, and from
+every state a final one. An empty cell of a grid is a move that raises `StateTransitionError`.
+
+What users see of a job (PENDING, RUNNING, SUCCEEDED, FAILED, CANCELLED) is no machine: it is derived from the
+attempts ([decision 0007](adr/0007-job-view-is-derived.md)).
+
+{machines}
+"""
+
+MACHINE = """\
+## {name}
+
+{about} (specification {specification}). Begins in `{start}`, ends in {final}.
+
+```mermaid
+{mermaid}
+```
+
+{table}
+{notes}
+<details><summary>Grid, SQL and JSON Schema</summary>
+
+{grid}
+
+```sql
+{sql}
+```
+
+```json
+{schema}
+```
+
+</details>
+"""
+
+ADDED = """
+Edges with a record are not in the specification's table; the [record](adr/README.md) says why.
+"""
+
+REWINDS = """
+A resume goes back from a state in which it was interrupted. That is an event of its own, not a move:
+
+{rewinds}
+"""
+
+LEDGER = """\
+# The fifteen digits
+
+<!-- Printed from code by `make docs`; change the code, not this page. -->
+
+An activity and every message for it own one integer of fifteen digits each. A digit is raised in the same
+transaction as the work it stands for: set means durable, not set means to be done again. Nothing is ever
+taken back, and no counter carries into its neighbour. `tally ledger DIGITS` draws any of them.
+
+## The activity ledger
+
+{activity}
+
+A marker of leg 2 is set by the first message that does the step, and then stays. It says that some message
+has done it; which one, only the GUID ledgers say.
+
+## The GUID ledger
+
+{guid}
+
+It starts as the low eight digits of the activity ledger after the entry was counted, and it alone decides
+what is still to do for its message. The dimension of a message is its entry minus one.
+
+## A walk through two crashes
+
+One message whose worker dies after step 1, and again after step 2, when the message has just closed the job.
+Every line is one transaction. What follows is decided by the functions that the engine calls.
+
+{walk}
+
+## What happens next
+
+For a message that has entered:
+
+{steps}
+
+For a message that arrives at leg 1 or leg 2:
+
+{verdicts}
+
+For a signal, timer, result or child that arrives for a job:
+
+{deliveries}
+
+For an attempt that a sweep looks at:
+
+{reclaims}
+
+## What each promise writes
+
+The ledgers after each durable step. A promise without a GUID ledger needs no message: its answer is the
+return value.
+
+{promises}
+"""
+
+
+def lifecycles_page() -> str:
+    """Return docs/lifecycles.md."""
+    return LIFECYCLES.format(
+        links=", ".join(f"[{name}](#{name})" for name in MACHINES),
+        machines="\n".join(machine_section(machine) for machine in MACHINES.values()).rstrip("\n"),
+    )
+
+
+def machine_section(machine: Machine[Enum]) -> str:
+    """Return the section about one machine."""
+    notes = ADDED if any(move.added for move in machine.transitions) else ""
+    if machine.name == RUN.name:
+        notes += REWINDS.format(rewinds=render.rewinds(RUN, RUN_STABLE, RUN_REWINDS))
+    return MACHINE.format(
+        name=machine.name,
+        about=machine.about[0].upper() + machine.about[1:],
+        specification=SPECIFICATIONS[machine.name],
+        start=machine.start.name,
+        final=", ".join(f"`{state.name}`" for state in machine.states if state in machine.final),
+        mermaid=render.mermaid(machine),
+        table=render.markdown(machine),
+        notes=notes,
+        grid=render.markdown_grid(machine),
+        sql=render.sql_check(machine),
+        schema=json.dumps(render.json_schema(machine), indent=2),
+    )
+
+
+def ledger_page() -> str:
+    """Return docs/ledger.md."""
+    return LEDGER.format(
+        activity=render.digit_map(ActivityLedger.FIELDS),
+        guid=render.digit_map(GuidLedger.FIELDS),
+        walk=walk(),
+        steps=answers(NextStep),
+        verdicts=answers(Verdict),
+        deliveries=answers(Delivery),
+        reclaims=answers(Reclaim),
+        promises=render.promise_table(PROMISES),
+    )
+
+
+def walk() -> str:
+    """Return the table of the crashes: every durable step, both ledgers after it, and what follows."""
+    opened = ActivityLedger(0)
+    entered = opened.enter_leg1()
+    complete = entered.complete_leg1()
+    message = complete.enter_leg2()
+    guid = GuidLedger.first_seen(message)
+    worked = guid.mark_work()
+    closed = worked.mark_children(closed=True)
+    crash = "**crash**; the message is delivered again"
+    rows = [
+        ("the activity is opened", opened, None),
+        ("leg 1 entered", entered, None),
+        ("leg 1 complete, with its work", complete, None),
+        ("a message enters leg 2", message, guid),
+        ("step 1, with its work", message.mark_work(), worked),
+        (crash, message.mark_work(), worked),
+        ("step 2; the semaphore reaches its threshold", message.mark_work().mark_children(), closed),
+        (crash, message.mark_work().mark_children(), closed),
+        (
+            "step 3, with the completion tasks",
+            message.mark_work().mark_children().mark_tasks(),
+            closed.mark_tasks(),
+        ),
+    ]
+    return render.markdown_table(
+        ("what became durable", "activity ledger", "GUID ledger", "what follows"),
+        [(event, f"`{activity.text}`", *told(activity, guid)) for event, activity, guid in rows],
+    )
+
+
+def told(activity: ActivityLedger, guid: GuidLedger | None) -> tuple[str, str]:
+    """Return a message's digits, if there is one, and the decision that follows."""
+    if guid is not None:
+        return f"`{guid.text}`", next_step(guid).value
+    return "", "waits for a message" if activity.leg1_complete else "leg 1 runs, from its beginning"
+
+
+def answers(decision: type[NextStep | Verdict | Delivery | Reclaim]) -> str:
+    """Return the possible answers of a decision as a table."""
+    rows = [(f"`{answer.name}`", answer.value) for answer in decision]
+    return render.markdown_table(("answer", "meaning"), rows)
+
+
+PAGES = {
+    "docs/ledger.md": ledger_page,
+    "docs/lifecycles.md": lifecycles_page,
+}
+
+
+def pages() -> dict[str, str]:
+    """Return every generated page: its path below the project's root, and its text."""
+    return {path: make() for path, make in PAGES.items()}
+
+
+def write() -> None:
+    """Write the pages that differ, and say which."""
+    for path, text in pages().items():
+        place = ROOT / path
+        if not place.exists() or place.read_text("utf-8") != text:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, "utf-8")
+            print(f"wrote {path}")
+
+
+def check() -> int:
+    """Print how each stale page differs from what the code would print; return the exit code."""
+    stale = 0
+    for path, text in pages().items():
+        place = ROOT / path
+        there = place.read_text("utf-8") if place.exists() else ""
+        lines = difflib.unified_diff(
+            there.splitlines(), text.splitlines(), f"{path} (on disk)", f"{path} (from code)", lineterm=""
+        )
+        for line in lines:
+            print(line)
+        if there != text:
+            stale += 1
+            print(f"{path} is stale; run `make docs`", file=sys.stderr)
+    return 1 if stale else 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the pages or check them."""
+    parser = argparse.ArgumentParser(prog="scripts/docs.py", description="Print pages from code.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail when a page is stale")
+    if parser.parse_args(arguments).check:
+        return check()
+    write()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
