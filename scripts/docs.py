@@ -33,9 +33,10 @@ LIFECYCLES = """\
 
 Every row that Tallystick keeps follows one of these machines:
 {links}.
-They are declared in `src/tallystick/core/lifecycles.py`, and illegal moves are refused by the same tables. Each is checked when it
-is loaded: no trigger leads to two places, no final state has an exit, every state can be reached, and from
-every state a final one. An empty cell of a grid is a move that raises `StateTransitionError`.
+They are declared in `src/tallystick/core/lifecycles.py`, and illegal moves are refused by the same tables.
+Each is checked when it is loaded: no trigger leads to two places, no final state has an exit, every state can
+be reached, and from every state a final one. An empty cell of a grid is a move that raises
+`StateTransitionError`.
 
 What users see of a job (PENDING, RUNNING, SUCCEEDED, FAILED, CANCELLED) is no machine: it is derived from the
 attempts ([decision 0007](adr/0007-job-view-is-derived.md)).

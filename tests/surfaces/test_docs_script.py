@@ -1,4 +1,4 @@
-"""`make docs` writes the pages that are printed from code, and `make verify` shows how a stale one differs."""
+"""`make docs` writes the pages that are printed from code; `make verify` shows how a stale one differs."""
 
 from __future__ import annotations
 
