@@ -16,7 +16,11 @@ DEMO = Path(__file__).parents[2] / "scripts" / "demo"
 @pytest.fixture(scope="module")
 def tour():
     return subprocess.run(
-        [sys.executable, DEMO], capture_output=True, check=False, encoding="utf-8", timeout=60
+        [sys.executable, DEMO.with_suffix(".py")],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        timeout=60,
     )
 
 
