@@ -8,7 +8,9 @@ the operating system what time it is; code that decides takes `now` as an argume
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from functools import cache
+from pathlib import Path
+from typing import Final, Protocol
 
 
 class Clock(Protocol):
@@ -20,6 +22,10 @@ class Clock(Protocol):
 
     def boot_ms(self) -> int:
         """Return milliseconds since this machine booted; never jumps, counts suspension too."""
+        ...
+
+    def epoch(self) -> str:
+        """Return the name of this boot: boot clocks of different boots cannot be compared."""
         ...
 
     def monotonic(self) -> float:
@@ -38,6 +44,10 @@ class SystemClock:
         """Return the boot clock in milliseconds (the monotonic clock where there is no boot clock)."""
         return time.clock_gettime_ns(_BOOT_CLOCK) // 1_000_000
 
+    def epoch(self) -> str:
+        """Return the kernel's name of this boot, or, where there is none, the instant of the boot."""
+        return _boot_name()
+
     def monotonic(self) -> float:
         """Return the monotonic clock in seconds."""
         return time.monotonic()
@@ -50,6 +60,7 @@ class VirtualClock:
         """Start at the given instants."""
         self._wall_ms = wall_ms
         self._boot_ms = boot_ms
+        self._boots = 1
 
     def wall_ms(self) -> int:
         """Return the wall clock as it was last set."""
@@ -58,6 +69,10 @@ class VirtualClock:
     def boot_ms(self) -> int:
         """Return the boot clock as it was last set."""
         return self._boot_ms
+
+    def epoch(self) -> str:
+        """Return a name that changes with every reboot."""
+        return f"boot-{self._boots}"
 
     def monotonic(self) -> float:
         """Return the boot clock in seconds."""
@@ -72,6 +87,21 @@ class VirtualClock:
         """Move only the wall clock, as an administrator or a leap second would."""
         self._wall_ms += ms
 
+    def reboot(self, boot_ms: int = 0) -> None:
+        """Start the boot clock again, as a restart of the machine does."""
+        self._boots += 1
+        self._boot_ms = boot_ms
+
+
+@cache
+def _boot_name() -> str:
+    try:
+        return _BOOT_ID.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        # To the minute, because the two clocks are not read at the same instant.
+        return f"since-{(time.time() - time.monotonic()) // 60:.0f}"
+
 
 # macOS has no CLOCK_BOOTTIME; its monotonic clock also goes on during sleep.
-_BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_BOOT_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")

@@ -11,8 +11,36 @@ TallyError
 │   ├── BadJson               bytes that are not strict JSON
 │   ├── PayloadTooLarge       more bytes than the named limit allows
 │   ├── BadName               an identifier or key that breaks the naming rule
-│   └── BadDuration           a duration that cannot be read or is out of range
-└── NoRetry                   raised by a handler: trying again cannot help
+│   ├── BadDuration           a duration that cannot be read or is out of range
+│   └── BadValue              a value that cannot be kept, or does not fit its annotation
+├── NoRetry                   raised by a handler: trying again cannot help
+│   └── Fatal                 the same, under the name users write
+├── Misuse                    the API called where it cannot keep its promise
+│   ├── OutsideWorkflow       a call that is only durable inside a workflow
+│   ├── WrongColour           sync called from async, or the other way round
+│   ├── ParallelCalls         two calls of one step at once, without names
+│   └── DuplicateHandler      two functions under one name
+├── StepFailed                a step failed for good; the same on replay
+├── StepTimeout               a step took longer than it may
+├── DeadlineExceeded          the job took longer than it may
+├── JobFailed                 the job ended badly
+├── JobCancelled              the job was cancelled
+├── NotFound                  no such job
+├── StaleLease                a report by somebody who no longer holds the lease
+├── IdempotencyConflict       one key, two contents
+├── TxTooLong                 a transaction's body took more than its time
+├── InvariantBroken           the books do not balance; never the user's mistake
+└── StoreError                nothing of this call became durable
+    ├── StoreMissing          no database there, and this command does not create one
+    ├── StoreReadOnly         no right to write
+    ├── StoreFull             no space
+    ├── StoreBusy             locked by a program that does not take turns
+    ├── StoreCorrupt          not an intact database of ours
+    ├── StoreGone             the file was moved or replaced under our feet
+    ├── StoreTooNew           written by a newer Tallystick
+    ├── StoreMisused          used after close, after a fork or by a foreign thread
+    ├── TwoLibraries          the same file through a second SQLite library
+    └── VulnerableSqlite      a SQLite that loses data
 
 A class carries its stable `code`, the exit code of the command line and the HTTP status, so that
 no surface needs a mapping table. The first line of a class docstring is its default message.
@@ -151,3 +179,195 @@ class NoRetry(TallyError):
     """The handler says that trying again cannot help."""
 
     code = "NO_RETRY"
+
+
+class BadValue(BadInput):
+    """This value cannot be kept as JSON, or does not fit its annotation."""
+
+    code = "BAD_VALUE"
+
+
+class Fatal(NoRetry):
+    """Raise this in a step that must not be tried again."""
+
+    code = "FATAL"
+
+
+class Misuse(TallyError):
+    """The API was called where it cannot keep its promise."""
+
+    code = "MISUSE"
+
+
+class OutsideWorkflow(Misuse):
+    """This call is durable only inside a workflow."""
+
+    code = "OUTSIDE_WORKFLOW"
+
+
+class WrongColour(Misuse):
+    """A sync call in an async workflow, or the other way round."""
+
+    code = "WRONG_COLOUR"
+
+
+class ParallelCalls(Misuse):
+    """Two calls of one step run at once and cannot be told apart on replay."""
+
+    code = "PARALLEL_CALLS"
+
+
+class DuplicateHandler(Misuse):
+    """Two functions have the same name."""
+
+    code = "DUPLICATE_HANDLER"
+
+
+class StepFailed(TallyError):
+    """A step failed for good."""
+
+    code = "STEP_FAILED"
+
+    def __init__(self, step: str, kind: str, message: str, code: str, tries: int) -> None:
+        """Say which step failed, with what and after how many tries; `type` and `error_code` are the error's."""
+        self.step = step
+        self.type = kind
+        self.error_code = code
+        self.tries = tries
+        count = "1 try" if tries == 1 else f"{tries} tries"
+        super().__init__(
+            f"{step} failed after {count}: {kind}: {message}",
+            step=step,
+            type=kind,
+            error_code=code,
+            tries=tries,
+        )
+
+
+class StepTimeout(TallyError):
+    """The step took longer than it may."""
+
+    code = "STEP_TIMEOUT"
+
+
+class DeadlineExceeded(TallyError):
+    """The job's deadline has passed."""
+
+    code = "DEADLINE_EXCEEDED"
+
+
+class JobFailed(TallyError):
+    """The job ended badly."""
+
+    code = "JOB_FAILED"
+
+
+class JobCancelled(TallyError):
+    """The job was cancelled."""
+
+    code = "JOB_CANCELLED"
+
+
+class NotFound(TallyError):
+    """There is no such job."""
+
+    code = "NOT_FOUND"
+    exit_code = 3
+    http_status = 404
+
+
+class StaleLease(TallyError):
+    """The lease is no longer held; the report changed nothing."""
+
+    code = "STALE_LEASE"
+    http_status = 409
+
+
+class IdempotencyConflict(TallyError):
+    """This key was used with other content."""
+
+    code = "IDEMPOTENCY_CONFLICT"
+    exit_code = 4
+    http_status = 409
+
+
+class InvariantBroken(TallyError):
+    """The books do not balance; please report this."""
+
+    code = "INVARIANT_BROKEN"
+
+
+class StoreError(TallyError):
+    """The store could not do this; nothing of it became durable."""
+
+    code = "STORE_ERROR"
+    exit_code = 5
+    http_status = 503
+
+
+class StoreMissing(StoreError):
+    """There is no database there."""
+
+    code = "STORE_MISSING"
+
+
+class StoreReadOnly(StoreError):
+    """The database cannot be written."""
+
+    code = "STORE_READ_ONLY"
+
+
+class StoreFull(StoreError):
+    """There is no space left."""
+
+    code = "STORE_FULL"
+
+
+class StoreBusy(StoreError):
+    """The database is locked by a program that does not take turns."""
+
+    code = "STORE_BUSY"
+
+
+class StoreCorrupt(StoreError):
+    """This is not an intact database of ours."""
+
+    code = "STORE_CORRUPT"
+
+
+class StoreGone(StoreError):
+    """The database was moved, deleted or replaced while it was open."""
+
+    code = "STORE_GONE"
+
+
+class StoreTooNew(StoreError):
+    """The database was written by a newer Tallystick."""
+
+    code = "STORE_TOO_NEW"
+
+
+class StoreMisused(StoreError):
+    """The store was used after it was closed, after a fork, or by a thread it was not lent to."""
+
+    code = "STORE_MISUSED"
+    exit_code = 1
+    http_status = 500
+
+
+class TwoLibraries(StoreError):
+    """The same file is open through two SQLite libraries in one process."""
+
+    code = "TWO_LIBRARIES"
+
+
+class VulnerableSqlite(StoreError):
+    """This SQLite is known to lose data."""
+
+    code = "VULNERABLE_SQLITE"
+
+
+class TxTooLong(TallyError):
+    """The body of a transaction took more than its time and was rolled back."""
+
+    code = "TX_TOO_LONG"

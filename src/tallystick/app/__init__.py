@@ -1,0 +1,1 @@
+"""What users write against: Tally, its decorators, jobs, and the context that replays a workflow."""

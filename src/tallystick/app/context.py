@@ -1,0 +1,95 @@
+"""Where a call of a step happens: in a workflow, inside another step, or outside.
+
+The current context travels in a context variable, so that it follows tasks and `copy_context()` and stays
+out of threads that a user starts without it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final
+
+from tallystick.core.derive import AbortReason
+from tallystick.engine.failure import Failure
+from tallystick.errors import DeadlineExceeded, TallyError
+
+if TYPE_CHECKING:
+    from tallystick.app.runtime import Runtime
+    from tallystick.engine.segment import Segment
+    from tallystick.store.api import Bundle
+
+
+class Unwind(BaseException):
+    """Leaves a workflow before its end: the lease is lost, the job is held, or the store is away.
+
+    Not an `Exception`, so that a plain `except Exception` lets it pass. Whoever catches it all the same
+    meets it again at the next call, and what the function returns then is not believed.
+    """
+
+    def __init__(self, why: str, bundle: Bundle | None) -> None:
+        """Carry the bundle that ends the segment, or None when nothing may be written any more."""
+        super().__init__(why)
+        self.bundle = bundle
+
+
+class WorkflowContext:
+    """One run of a workflow function over one segment."""
+
+    __slots__ = ("calls", "in_flight", "is_async", "runtime", "segment", "unwinding")
+
+    def __init__(self, runtime: Runtime, segment: Segment, *, is_async: bool) -> None:
+        """Begin at the first line of the function."""
+        self.runtime = runtime
+        self.segment = segment
+        self.is_async = is_async
+        self.calls: list[str] = []
+        self.in_flight: set[str] = set()
+        self.unwinding: Unwind | None = None
+
+    def check(self) -> None:
+        """Go on only if this segment may still write."""
+        if self.unwinding is not None:
+            raise self.unwinding
+        segment = self.segment
+        if segment.lost:
+            raise self.unwind("the worker is stopping or has lost this job's lease", self._give_back())
+        deadline_at = segment.claimed.deadline_at
+        if deadline_at is not None and self.runtime.clock.wall_ms() >= deadline_at:
+            failure = Failure.of(DeadlineExceeded("the job's deadline has passed"))
+            raise self.unwind("deadline", segment.failed(failure, AbortReason.DEADLINE))
+
+    def unwind(self, why: str, bundle: Bundle | None) -> Unwind:
+        """Return the exception that ends this segment, the same one at every later call."""
+        if self.unwinding is None:
+            self.unwinding = Unwind(why, bundle)
+        return self.unwinding
+
+    def refused(self, error: TallyError) -> Unwind:
+        """Return the exception for a write that the store did not take: nothing more can be written."""
+        return self.unwind(str(error), None)
+
+    def mismatch(self, name: str, occurrence: int) -> Unwind:
+        """Return the exception for a workflow that no longer does what it did; the job is held."""
+        recorded = [f"{record.name}#{record.occurrence}" for record in self.segment.replayed]
+        called = [*self.calls, f"{name}#{occurrence}"] if name else self.calls
+        diff = "\n".join(difflib.ndiff(recorded, called))
+        why = (
+            f"the workflow no longer makes the calls it made before (- recorded, + now):\n{diff}\n"
+            "give the changed workflow a new version=, or put back the code and resume the job"
+        )
+        return self.unwind(why, self.segment.held("MISMATCH", why))
+
+    def _give_back(self) -> Bundle:
+        now = self.runtime.clock.wall_ms()
+        return self.segment.released(AbortReason.RELEASED, charged=False, ready_at=now)
+
+
+class Inside:
+    """Marks the inside of a step: what it calls is part of it, and not recorded on its own."""
+
+
+INSIDE_STEP: Final = Inside()
+INSIDE_TX: Final = Inside()
+
+current: ContextVar[WorkflowContext | Inside | None] = ContextVar("tallystick_context", default=None)

@@ -1,0 +1,126 @@
+"""A job from the outside: ask for its result, its state, its history."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Generator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from tallystick.app.results import Ended
+from tallystick.app.values import Codec
+from tallystick.core.durations import duration_ms
+from tallystick.core.lifecycles import JobState
+from tallystick.engine.failure import Failure
+from tallystick.errors import JobCancelled, JobFailed, NotFound, TallyError
+
+if TYPE_CHECKING:
+    from tallystick.app.runtime import Runtime
+    from tallystick.store.api import Event as Fact
+    from tallystick.store.api import JobRow
+
+R = TypeVar("R")
+
+
+class Event:
+    """A fact in the history of a job."""
+
+    def __init__(self, fact: Fact) -> None:
+        """Show a stored fact."""
+        self.n = fact.n
+        self.name = fact.type
+        self.at = datetime.fromtimestamp(fact.at / 1000, tz=UTC)
+        self.attempt = fact.attempt
+        self.payload = fact.payload
+        self.hash = fact.event_hash.hex()
+
+    def __repr__(self) -> str:
+        return f"<{self.n} {self.name} {self.at:%H:%M:%S.%f} attempt {self.attempt}>"
+
+
+class Job(Generic[R]):
+    """One submission of a workflow."""
+
+    def __init__(
+        self, runtime: Callable[[], Runtime], job_id: str, codec: Callable[[], Codec], *, created: bool
+    ) -> None:
+        """Point at a job; nothing is read before it is asked for."""
+        self._runtime = runtime
+        self._codec = codec
+        self.id = job_id
+        self.created = created
+
+    def __repr__(self) -> str:
+        return f"<Job {self.id}>"
+
+    def result(self, timeout: str | float | timedelta | None = None) -> R:
+        """Wait for the end and return the result, or raise `JobFailed`, `JobCancelled` or `TimeoutError`."""
+        done = threading.Event()
+        answer: list[Ended | TallyError] = []
+
+        def listener(ended: Ended | TallyError) -> None:
+            answer.append(ended)
+            done.set()
+
+        results = self._runtime().results
+        results.listen(self.id, listener)
+        if not done.wait(None if timeout is None else duration_ms(timeout) / 1000):
+            results.forget(self.id, listener)
+            raise TimeoutError(f"job {self.id} has not ended within {timeout}")
+        return self._settle(answer[0])
+
+    def __await__(self) -> Generator[Any, Any, R]:
+        """Wait for the end without blocking the event loop."""
+        return self._ended().__await__()
+
+    def state(self) -> JobState:
+        """Return where the job stands now."""
+        return JobState(self.row().state)
+
+    def row(self) -> JobRow:
+        """Return everything that is stored about the job itself."""
+        row = self._runtime().store.job(self.id)
+        if row is None:
+            raise NotFound(f"there is no job {self.id}", job_id=self.id)
+        return row
+
+    def history(self) -> list[Event]:
+        """Return everything that happened to the job, in order."""
+        return [Event(fact) for fact in self._runtime().store.history(self.id)]
+
+    async def _ended(self) -> R:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Ended | TallyError] = loop.create_future()
+
+        def settle(ended: Ended | TallyError) -> None:
+            if not future.done():
+                future.set_result(ended)
+
+        def listener(ended: Ended | TallyError) -> None:
+            loop.call_soon_threadsafe(settle, ended)
+
+        results = self._runtime().results
+        results.listen(self.id, listener)
+        try:
+            return self._settle(await future)
+        finally:
+            results.forget(self.id, listener)
+
+    def _settle(self, ended: Ended | TallyError) -> R:
+        if isinstance(ended, TallyError):
+            raise ended
+        if ended.state == JobState.SUCCEEDED:
+            value: R = self._codec().decode(ended.result or "null", f"the result of job {self.id}")
+            return value
+        if ended.state == JobState.CANCELLED:
+            raise JobCancelled(f"job {self.id} was cancelled", job_id=self.id)
+        failure = Failure.parse(ended.error) if ended.error else None
+        trace = failure.trace if failure else ""
+        raise JobFailed(
+            f"job {self.id} failed: {ended.error_message}",
+            job_id=self.id,
+            error_code=ended.error_code,
+            type=failure.type if failure else "",
+            trace=trace,
+        )

@@ -1,0 +1,104 @@
+"""Waiting for jobs: told at once by the worker in this process, found by one look for all others.
+
+One thread looks, only while somebody waits, and asks about all awaited jobs in one statement.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from tallystick.core.limits import PAGE_ROWS_MAX
+from tallystick.errors import TallyError
+from tallystick.store.api import EndJob, JobRow, Store
+
+LOOK_SECONDS_MIN = 0.005
+LOOK_SECONDS_MAX = 0.100
+
+
+class Ended:
+    """How a job ended."""
+
+    __slots__ = ("error", "error_code", "error_message", "result", "state")
+
+    def __init__(self, row: JobRow | EndJob) -> None:
+        """Take the end from the job's row, or from the bundle that wrote it."""
+        self.state = row.state
+        self.result = row.result
+        self.error = row.error
+        self.error_code = row.error_code
+        self.error_message = row.error_message
+
+
+Listener = Callable[[Ended | TallyError], None]
+
+
+class Results:
+    """Who waits for which job."""
+
+    def __init__(self, store: Store, *, runs_here: Callable[[str], bool]) -> None:
+        """Wait for nothing yet; `runs_here` tells whether a job's end will be announced by this process."""
+        self._store = store
+        self._runs_here = runs_here
+        self._listeners: dict[str, list[Listener]] = {}
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    def listen(self, job_id: str, listener: Listener) -> None:
+        """Call the listener once when the job has ended, from any thread."""
+        with self._lock:
+            self._listeners.setdefault(job_id, []).append(listener)
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._run, name="tally-results", daemon=True)
+                self._thread.start()
+        self._wake.set()
+
+    def forget(self, job_id: str, listener: Listener) -> None:
+        """Stop waiting."""
+        with self._lock:
+            listeners = self._listeners.get(job_id, [])
+            if listener in listeners:
+                listeners.remove(listener)
+            if not listeners:
+                self._listeners.pop(job_id, None)
+
+    def announce(self, job_id: str, ended: Ended | TallyError) -> None:
+        """Tell everybody who waits for this job."""
+        with self._lock:
+            listeners = self._listeners.pop(job_id, ())
+        for listener in listeners:
+            listener(ended)
+
+    def close(self) -> None:
+        """Stop looking."""
+        self._closed = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        pause = LOOK_SECONDS_MIN
+        while not self._closed:
+            elsewhere = [job_id for job_id in list(self._listeners) if not self._runs_here(job_id)]
+            if not elsewhere:
+                self._wake.wait(LOOK_SECONDS_MAX)
+                self._wake.clear()
+                pause = LOOK_SECONDS_MIN
+                continue
+            found = self._look(elsewhere[:PAGE_ROWS_MAX])
+            pause = LOOK_SECONDS_MIN if found else min(pause * 1.5, LOOK_SECONDS_MAX)
+            self._wake.wait(pause)
+            self._wake.clear()
+
+    def _look(self, job_ids: list[str]) -> bool:
+        try:
+            rows = self._store.finished(job_ids)
+        except TallyError as error:
+            for job_id in job_ids:
+                self.announce(job_id, error)
+            return True
+        for row in rows:
+            self.announce(row.job_id, Ended(row))
+        return bool(rows)

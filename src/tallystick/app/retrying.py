@@ -1,0 +1,45 @@
+"""What a user says about trying again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from tallystick.core.durations import duration_ms
+from tallystick.core.retry import RetryPolicy
+
+Duration = str | float | timedelta
+
+
+class Retry:
+    """How often, how soon and for which errors something is tried again.
+
+    `Retry(5)` tries five times in all, one second apart at first and twice as long each time. `on` limits it
+    to these error classes; `Fatal`, and errors of ours that a second try cannot mend, are never tried again.
+    """
+
+    def __init__(
+        self,
+        tries: int = 3,
+        *,
+        first: Duration = "1s",
+        longest: Duration = "15m",
+        factor: float = 2.0,
+        on: Sequence[type[BaseException]] = (Exception,),
+    ) -> None:
+        """Check the numbers now, not when the first error comes."""
+        self.policy: Final = RetryPolicy(
+            attempts_max=tries,
+            base_ms=duration_ms(first),
+            cap_ms=max(duration_ms(longest), duration_ms(first)),
+            factor=factor,
+            retryable=frozenset(f"{error.__module__}.{error.__qualname__}" for error in on),
+            final=FINAL_ERRORS,
+        )
+
+
+FINAL_ERRORS: Final = frozenset(
+    f"tallystick.errors.{name}" for name in ("NoRetry", "BadInput", "OutsideWorkflow", "StepFailed")
+)
+ONCE: Final = Retry(1)

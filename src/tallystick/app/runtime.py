@@ -1,0 +1,133 @@
+"""What a Tally has open: one store, one committer, perhaps a worker."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from datetime import timedelta
+
+from tallystick.app.results import Ended, Results
+from tallystick.clock import Clock
+from tallystick.core.limits import TX_MS_MAX
+from tallystick.engine.committer import Committer, LoopLane
+from tallystick.engine.submission import Submission, check_same_content, claimed_at_birth, submit_job
+from tallystick.errors import Misuse
+from tallystick.ids import Ids
+from tallystick.store.api import EndJob, Existing, NewLease, Outcome, Store, SubmitJob, Transaction
+from tallystick.store.opening import open_store
+from tallystick.worker.caretaker import Caretaker
+from tallystick.worker.handler import Handler
+from tallystick.worker.worker import Worker, WorkerOptions
+
+Duration = str | float | timedelta
+
+
+class Runtime:
+    """The open parts of one Tally."""
+
+    def __init__(self, url: str, clock: Clock, ids: Ids, *, create: bool = True) -> None:
+        """Open the store at the address."""
+        self.clock = clock
+        self.ids = ids
+        self.store: Store = open_store(url, clock, create=create)
+        self.committer = Committer(self.store, after_flush=self.store.checkpoint)
+        self.results = Results(self.store, runs_here=self._runs_here)
+        self.worker: Worker | None = None
+        self._caretaker: Caretaker | None = None
+        self.tx_ms_max = TX_MS_MAX
+        self._pausing = threading.Event()
+
+    def start_worker(self, handlers: Mapping[tuple[str, str], Handler], options: WorkerOptions) -> Worker:
+        """Start the worker of this process."""
+        if self.worker is not None:
+            raise Misuse("this Tally already has a worker in this process; stop it first")
+        # A transaction's body must end well before the lease that protects it.
+        self.tx_ms_max = min(TX_MS_MAX, options.lease_ms // 3)
+        self.worker = Worker(
+            self.store, self.committer, self.clock, self.ids, handlers, options, self._on_end
+        )
+        self._caretaker = Caretaker(self.worker)
+        self.worker.start()
+        self._caretaker.start()
+        return self.worker
+
+    def stop_worker(self) -> bool:
+        """Stop the worker and tell whether everything it ran came to an end."""
+        if self.worker is None or self._caretaker is None:
+            return True
+        done = self.worker.stop()
+        self._caretaker.stop()
+        self.worker = None
+        self._caretaker = None
+        return done
+
+    def submit(self, submission: Submission, within: Transaction | None = None) -> tuple[str, bool]:
+        """Make a submission a job; return its id and whether this call made it."""
+        if within is not None:
+            primitive = submit_job(submission, self.ids.new(), self.clock.wall_ms())
+            return self.settle(primitive, within.apply((primitive,)))
+        primitive = self.prepare(submission)
+        return self.settle(primitive, self.committer.call((primitive,)))
+
+    def submit_many(self, submissions: list[Submission]) -> list[tuple[str, bool] | BaseException]:
+        """Make many submissions jobs, sharing flushes; each has its own outcome."""
+        primitives = [submit_job(one, self.ids.new(), self.clock.wall_ms()) for one in submissions]
+        outcomes = self.committer.call_all([(primitive,) for primitive in primitives])
+        answers: list[tuple[str, bool] | BaseException] = []
+        for primitive, outcome in zip(primitives, outcomes, strict=True):
+            if isinstance(outcome, BaseException):
+                answers.append(outcome)
+                continue
+            try:
+                answers.append(self.settle(primitive, outcome))
+            except Exception as error:  # noqa: BLE001 (one refused submission is the outcome of that one alone)
+                answers.append(error)
+        if self.worker is not None:
+            self.worker.poke()
+        return answers
+
+    def prepare(self, submission: Submission) -> SubmitJob:
+        """Return the primitive for a submission, claimed at birth if a slot here is free for it."""
+        lease: NewLease | None = None
+        if self.worker is not None and not submission.delay_ms:
+            lease = self.worker.reserve((submission.handler, submission.version), submission.queue)
+        try:
+            return submit_job(submission, self.ids.new(), self.clock.wall_ms(), lease)
+        except BaseException:
+            if lease is not None and self.worker is not None:
+                self.worker.free()
+            raise
+
+    def settle(self, primitive: SubmitJob, outcome: Outcome) -> tuple[str, bool]:
+        """Act on what became of a submission: run it here, find the earlier one, or refuse a conflict."""
+        if isinstance(outcome, Existing):
+            if primitive.lease is not None and self.worker is not None:
+                self.worker.free()
+            check_same_content(primitive, outcome)
+            return outcome.job_id, False
+        if primitive.lease is not None and self.worker is not None:
+            self.worker.launch([claimed_at_birth(primitive)])
+        return primitive.job.job_id, True
+
+    def lane(self) -> LoopLane:
+        """Return the committer's lane of the running event loop."""
+        return self.committer.lane(asyncio.get_running_loop())
+
+    def pause(self, ms: int) -> None:
+        """Hold this thread for a while; a closing Tally lets it go early."""
+        self._pausing.wait(ms / 1000)
+
+    def close(self) -> None:
+        """Stop the worker, flush, and give everything back."""
+        self._pausing.set()
+        self.stop_worker()
+        self.committer.close()
+        self.results.close()
+        self.store.close()
+
+    def _runs_here(self, job_id: str) -> bool:
+        return self.worker is not None and job_id in self.worker.running
+
+    def _on_end(self, end: EndJob) -> None:
+        self.results.announce(end.fence.job_id, Ended(end))

@@ -1,0 +1,300 @@
+"""Tally: the object a program declares its steps and workflows on."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+
+from tallystick.app.calls import StepSpec
+from tallystick.app.job import Job
+from tallystick.app.retrying import ONCE, Duration, Retry
+from tallystick.app.runtime import Runtime
+from tallystick.app.signature import Signature
+from tallystick.app.steps import AsyncStep, Step, Tx, TxStep
+from tallystick.app.values import Codec
+from tallystick.app.workflows import AsyncWorkflow, SubmitOptions, Workflow, WorkflowSpec
+from tallystick.clock import Clock, SystemClock
+from tallystick.core.durations import duration_ms
+from tallystick.core.limits import check_name
+from tallystick.errors import BadInput, DuplicateHandler, Misuse
+from tallystick.ids import Ids, SystemIds
+from tallystick.store.api import Transaction
+from tallystick.worker.worker import WorkerOptions
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class StepDecorator(Protocol):
+    """`@app.step(...)` with options."""
+
+    @overload
+    def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncStep[P, R]: ...  # type: ignore[overload-overlap]  # coroutines are the special case
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> Step[P, R]: ...
+
+
+class TxDecorator(Protocol):
+    """`@app.tx(...)` with options."""
+
+    def __call__(self, fn: Callable[Concatenate[Tx, P], R], /) -> TxStep[P, R]:
+        """Declare the function."""
+        ...
+
+
+class WorkflowDecorator(Protocol):
+    """`@app.workflow(...)` with options."""
+
+    @overload
+    def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncWorkflow[P, R]: ...  # type: ignore[overload-overlap]  # coroutines are the special case
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> Workflow[P, R]: ...
+
+
+class Tally:
+    """A set of steps and workflows on one store. Nothing is opened before it is used."""
+
+    def __init__(
+        self, url: str = "sqlite:///tally.db", *, clock: Clock | None = None, ids: Ids | None = None
+    ) -> None:
+        """Remember the address; the variable TALLY_URL overrides it."""
+        self._url = os.environ.get("TALLY_URL") or url
+        self._clock = clock or SystemClock()
+        self._ids = ids or SystemIds()
+        self._workflows: dict[tuple[str, str], Workflow[..., Any] | AsyncWorkflow[..., Any]] = {}
+        self._steps: set[str] = set()
+        self._runtime: Runtime | None = None
+        self._opening = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        """Return the address of the store."""
+        return self._url
+
+    @property
+    def workflows(self) -> dict[tuple[str, str], Workflow[..., Any] | AsyncWorkflow[..., Any]]:
+        """Return what can be submitted here, by name and version."""
+        return dict(self._workflows)
+
+    @property
+    def is_working(self) -> bool:
+        """Tell whether a worker of this Tally runs in this process."""
+        return self._runtime is not None and self._runtime.worker is not None
+
+    def bind(self, url: str) -> None:
+        """Point at another store, before this one was used or after it was closed."""
+        if self._runtime is not None:
+            raise Misuse("this Tally is in use; close it before you bind it to another address")
+        self._url = url
+
+    def runtime(self, *, create: bool = True) -> Runtime:
+        """Return the open store, opening it on first use."""
+        with self._opening:
+            if self._runtime is None:
+                self._runtime = Runtime(self._url, self._clock, self._ids, create=create)
+            return self._runtime
+
+    def close(self) -> None:
+        """Stop the worker if there is one, and give everything back; the Tally can be used again."""
+        with self._opening:
+            runtime, self._runtime = self._runtime, None
+        if runtime is not None:
+            runtime.close()
+
+    def job(self, job_id: str) -> Job[Any]:
+        """Return a job by its id."""
+        return Job(self.runtime, job_id, lambda: Codec(Any), created=False)
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """Open a transaction for rows of your own and `submit` with `within=`, durable together."""
+        return self.runtime().store.transaction()
+
+    @contextmanager
+    def worker(
+        self,
+        *,
+        queues: Sequence[str] = ("default",),
+        concurrency: int = 16,
+        lease: Duration = "30s",
+        grace: Duration = "10s",
+    ) -> Iterator[None]:
+        """Run a worker in the background while the block lasts."""
+        if concurrency < 1:
+            raise BadInput(f"a worker needs at least one slot, not {concurrency}")
+        options = WorkerOptions(
+            queues=tuple(check_name("queue", queue) for queue in queues),
+            concurrency=concurrency,
+            lease_ms=duration_ms(lease),
+            grace_ms=duration_ms(grace),
+        )
+        runtime = self.runtime()
+        runtime.start_worker(self._workflows, options)
+        try:
+            yield
+        finally:
+            runtime.stop_worker()
+
+    def work(
+        self,
+        *,
+        queues: Sequence[str] = ("default",),
+        concurrency: int = 16,
+        lease: Duration = "30s",
+        grace: Duration = "10s",
+        until: threading.Event | None = None,
+    ) -> None:
+        """Work until interrupted, or until the event is set; running jobs get the grace to end."""
+        with self.worker(queues=queues, concurrency=concurrency, lease=lease, grace=grace):
+            (until or threading.Event()).wait()
+
+    @overload
+    def step(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncStep[P, R]: ...  # type: ignore[overload-overlap]  # coroutines are the special case
+    @overload
+    def step(self, fn: Callable[P, R], /) -> Step[P, R]: ...
+    @overload
+    def step(
+        self,
+        *,
+        name: str | None = None,
+        retry: Retry = ONCE,
+        timeout: Duration | None = None,
+        raises: Sequence[type[Exception]] = (),
+    ) -> StepDecorator: ...
+    def step(
+        self,
+        fn: Callable[..., Any] | None = None,
+        *,
+        name: str | None = None,
+        retry: Retry = ONCE,
+        timeout: Duration | None = None,
+        raises: Sequence[type[Exception]] = (),
+    ) -> Any:
+        """Declare a step: at least once; the result is kept."""
+
+        def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (the overloads say what comes out)
+            spec = self._spec(
+                kind="step", function=function, name=name, retry=retry, timeout=timeout, raises=raises
+            )
+            return (AsyncStep if spec.is_async else Step)(self, spec)
+
+        return decorate if fn is None else decorate(fn)
+
+    @overload
+    def tx(self, fn: Callable[Concatenate[Tx, P], R], /) -> TxStep[P, R]: ...
+    @overload
+    def tx(
+        self, *, name: str | None = None, retry: Retry = ONCE, raises: Sequence[type[Exception]] = ()
+    ) -> TxDecorator: ...
+    def tx(
+        self,
+        fn: Callable[..., Any] | None = None,
+        *,
+        name: str | None = None,
+        retry: Retry = ONCE,
+        raises: Sequence[type[Exception]] = (),
+    ) -> Any:
+        """Declare a transaction: exactly once, your writes and our marker in one."""
+
+        def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (the overloads say what comes out)
+            spec = self._spec(
+                kind="tx", function=function, name=name, retry=retry, timeout=None, raises=raises
+            )
+            if spec.is_async:
+                raise BadInput(f"{spec.name}: a tx cannot be `async def`; it holds the writer while it runs")
+            return TxStep(self, spec)
+
+        return decorate if fn is None else decorate(fn)
+
+    @overload
+    def workflow(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncWorkflow[P, R]: ...  # type: ignore[overload-overlap]  # coroutines are the special case
+    @overload
+    def workflow(self, fn: Callable[P, R], /) -> Workflow[P, R]: ...
+    @overload
+    def workflow(
+        self,
+        *,
+        name: str | None = None,
+        version: str = "",
+        queue: str = "default",
+        retry: Retry = ONCE,
+        attempts: int = 3,
+        idempotent: bool = False,
+        deadline: Duration | None = None,
+    ) -> WorkflowDecorator: ...
+    def workflow(
+        self,
+        fn: Callable[..., Any] | None = None,
+        *,
+        name: str | None = None,
+        version: str = "",
+        queue: str = "default",
+        retry: Retry = ONCE,
+        attempts: int = 3,
+        idempotent: bool = False,
+        deadline: Duration | None = None,
+    ) -> Any:
+        """Declare a workflow: a plain function whose calls of steps survive a crash.
+
+        `attempts` is how many times in a row a worker may die over it without any progress before the job is
+        given up.
+        """
+
+        def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (the overloads say what comes out)
+            label = check_name("workflow", name or function.__name__)
+            if (label, version) in self._workflows:
+                raise DuplicateHandler(
+                    f"there is a workflow {label!r} already; give one of them another name= or version=",
+                    name=label,
+                )
+            spec = WorkflowSpec(
+                name=label,
+                version=check_name("version", version) if version else "",
+                function=function,
+                signature=Signature(function),
+                policy=retry.policy,
+                attempts_max=attempts,
+                idempotent=idempotent,
+            )
+            options = SubmitOptions(
+                queue=queue, deadline_ms=None if deadline is None else duration_ms(deadline)
+            )
+            is_async = inspect.iscoroutinefunction(function)
+            made: Workflow[..., Any] | AsyncWorkflow[..., Any] = (AsyncWorkflow if is_async else Workflow)(
+                self, spec, options
+            )
+            self._workflows[label, version] = made
+            return made
+
+        return decorate if fn is None else decorate(fn)
+
+    def _spec(
+        self,
+        *,
+        kind: str,
+        function: Callable[..., Any],
+        name: str | None,
+        retry: Retry,
+        timeout: Duration | None,
+        raises: Sequence[type[Exception]],
+    ) -> StepSpec:
+        label = check_name("step", name or function.__name__)
+        if label in self._steps:
+            raise DuplicateHandler(
+                f"there is a step {label!r} already; give one of them another name=", name=label
+            )
+        self._steps.add(label)
+        signature = Signature(function, injected=1 if kind == "tx" else 0)
+        return StepSpec(
+            name=label,
+            kind=kind,
+            function=function,
+            is_async=inspect.iscoroutinefunction(function),
+            policy=retry.policy,
+            timeout_ms=None if timeout is None else duration_ms(timeout),
+            raises=tuple(raises),
+            codec=lambda: signature.result,
+        )

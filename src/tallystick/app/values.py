@@ -1,0 +1,74 @@
+"""Values across a crash: JSON, by annotation, the same on the first run as on replay.
+
+What a function returns is encoded and decoded at once, so that a workflow never sees a tuple today and a
+list after a restart. A plain scalar that already has its annotated type skips the way back.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from tallystick.errors import BadValue
+
+T = TypeVar("T")
+
+_SCALARS: Final = frozenset({int, str, bool, type(None)})
+
+
+def _from_foreign(value: object) -> object:
+    """Encode what msgspec does not know: pydantic models, as their JSON form."""
+    dump = getattr(value, "model_dump", None)
+    if dump is None:
+        raise NotImplementedError
+    return dump(mode="json")
+
+
+def _to_foreign(kind: type[T], data: object) -> T:
+    """Decode into what msgspec does not know."""
+    validate = getattr(kind, "model_validate", None)
+    if validate is None:
+        raise NotImplementedError
+    return validate(data)  # type: ignore[no-any-return]  # pydantic returns an instance of the class it is called on
+
+
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=_from_foreign)
+
+
+def encode(value: object, what: str) -> str:
+    """Return a value as JSON text; `what` names it in the error."""
+    try:
+        return _ENCODER.encode(value).decode()
+    except (TypeError, ValueError, OverflowError, NotImplementedError, RecursionError) as error:
+        raise BadValue(
+            f"{what} cannot be kept as JSON ({str(error) or type(value).__name__}); "
+            "use plain data, dataclasses, Structs or pydantic models"
+        ) from error
+
+
+class Codec:
+    """How values of one annotation are kept."""
+
+    __slots__ = ("_annotation", "_decoder")
+
+    def __init__(self, annotation: Any) -> None:  # noqa: ANN401 (an annotation can be anything)
+        """Prepare for one annotation; `Any` keeps plain data as it is."""
+        self._annotation = annotation
+        self._decoder = msgspec.json.Decoder(annotation, dec_hook=_to_foreign)
+
+    def round_trip(self, value: object, what: str) -> tuple[str, Any]:
+        """Return the text that is kept and the value that replay will see."""
+        kind = type(value)
+        if kind is self._annotation and (kind in _SCALARS or (kind is float and math.isfinite(value))):  # type: ignore[arg-type]  # it is a float here
+            return encode(value, what), value
+        text = encode(value, what)
+        return text, self.decode(text, what)
+
+    def decode(self, text: str, what: str) -> Any:  # noqa: ANN401 (the annotation says what it is)
+        """Return the value behind a text."""
+        try:
+            return self._decoder.decode(text)
+        except (msgspec.ValidationError, msgspec.DecodeError, ValueError, TypeError) as error:
+            raise BadValue(f"{what} does not fit its annotation {self._annotation!r}: {error}") from error

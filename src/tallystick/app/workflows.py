@@ -1,0 +1,265 @@
+"""Workflows as users hold them, and how a worker runs them: one segment in, one ending out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
+
+from tallystick.app.context import Inside, Unwind, WorkflowContext, current
+from tallystick.app.job import Job
+from tallystick.app.signature import Signature
+from tallystick.core.derive import AbortReason
+from tallystick.core.durations import duration_ms
+from tallystick.core.limits import RESULT_BYTES_MAX, check_size
+from tallystick.core.retry import GiveUp, RetryPolicy, classify, decide_failure
+from tallystick.engine.failure import Failure, names_of
+from tallystick.engine.submission import PRIORITY_DEFAULT, Submission
+from tallystick.errors import Misuse, TallyError
+from tallystick.store.api import Bundle, Transaction
+
+if TYPE_CHECKING:
+    from tallystick.app.tally import Tally
+    from tallystick.engine.segment import Segment
+
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+Duration = str | float | timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowSpec:
+    """What was declared about a workflow."""
+
+    name: str
+    version: str
+    function: Callable[..., Any]
+    signature: Signature
+    policy: RetryPolicy
+    attempts_max: int
+    idempotent: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmitOptions:
+    """What one submission can be told."""
+
+    queue: str = "default"
+    priority: int = PRIORITY_DEFAULT
+    delay_ms: int = 0
+    deadline_ms: int | None = None
+    idempotency_key: str | None = None
+    within: Transaction | None = None
+    tags: tuple[str, ...] = ()
+
+
+class _Submittable(Generic[P, R_co]):
+    """What sync and async workflows share: a declaration, options, and the way to become a job."""
+
+    is_async = False
+
+    def __init__(self, app: Tally, spec: WorkflowSpec, options: SubmitOptions) -> None:
+        self._app = app
+        self._spec = spec
+        self._options = options
+        self.name = spec.name
+        self.version = spec.version
+        self.__name__ = spec.name
+        self.__doc__ = spec.function.__doc__
+        self.__wrapped__ = spec.function
+
+    def submit(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
+        """Make a job of this call; it is durable when this returns.
+
+        Without a key every call is a new job. `job.created` tells whether this call made it.
+        """
+        if isinstance(current.get(), WorkflowContext):
+            raise Misuse(
+                f"submit {self.name} outside the workflow, or pass within= in a tx step: here it would repeat"
+            )
+        if isinstance(current.get(), Inside) and self._options.within is None:
+            raise Misuse(f"inside a step or transaction submit with {self.name}.opts(within=db)")
+        runtime = self._app.runtime()
+        job_id, created = runtime.submit(self._submission(args, kwargs), self._options.within)
+        return self._job(job_id, created=created)
+
+    async def submit_aio(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
+        """Make a job of this call without blocking the event loop."""
+        if current.get() is not None:
+            raise Misuse(f"submit {self.name} outside the workflow: here it would repeat")
+        runtime = self._app.runtime()
+        primitive = runtime.prepare(self._submission(args, kwargs))
+        job_id, created = runtime.settle(primitive, await runtime.lane().call((primitive,)))
+        return self._job(job_id, created=created)
+
+    def submit_many(self, calls: Iterable[tuple[Any, ...]]) -> list[Job[R_co]]:
+        """Make a job of each tuple of arguments, sharing flushes; all are durable when this returns.
+
+        If one is refused the others stand, and the first refusal is raised.
+        """
+        answers = self._app.runtime().submit_many([self._submission(args, {}) for args in calls])
+        jobs = []
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+            jobs.append(self._job(answer[0], created=answer[1]))
+        return jobs
+
+    def opts(
+        self,
+        *,
+        idempotency_key: str | None = None,
+        within: Transaction | None = None,
+        queue: str | None = None,
+        priority: int | None = None,
+        delay: Duration | None = None,
+        deadline: Duration | None = None,
+        tags: Iterable[str] | None = None,
+    ) -> Self:
+        """Return this workflow with options for its submissions."""
+        old = self._options
+        options = replace(
+            old,
+            idempotency_key=old.idempotency_key if idempotency_key is None else idempotency_key,
+            within=old.within if within is None else within,
+            queue=old.queue if queue is None else queue,
+            priority=old.priority if priority is None else priority,
+            delay_ms=old.delay_ms if delay is None else duration_ms(delay),
+            deadline_ms=old.deadline_ms if deadline is None else duration_ms(deadline),
+            tags=old.tags if tags is None else tuple(tags),
+        )
+        return type(self)(self._app, self._spec, options)
+
+    def _submission(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Submission:
+        options = self._options
+        return Submission(
+            handler=self.name,
+            version=self.version,
+            payload=self._spec.signature.encode(args, kwargs),
+            queue=options.queue,
+            priority=options.priority,
+            delay_ms=options.delay_ms,
+            deadline_ms=options.deadline_ms,
+            attempts_max=self._spec.attempts_max,
+            idempotency_key=options.idempotency_key,
+            by_content=self._spec.idempotent,
+            tags=options.tags,
+        )
+
+    def _job(self, job_id: str, *, created: bool) -> Job[R_co]:
+        return Job(self._app.runtime, job_id, lambda: self._spec.signature.result, created=created)
+
+    def _plainly(self) -> None:
+        """Refuse to be called like a function inside another workflow."""
+        if current.get() is not None:
+            raise Misuse(
+                f"a workflow inside a workflow is a child; {self.name} cannot be called like a function here"
+            )
+
+    def _ending(self, context: WorkflowContext, value: object) -> Bundle | None:
+        """Return the ending of a function that returned."""
+        if context.unwinding is not None:
+            return context.unwinding.bundle
+        if context.segment.unused:
+            return context.mismatch("", 0).bundle
+        text, _value = self._spec.signature.result.round_trip(value, f"what {self.name} returned")
+        check_size(f"result of {self.name}", len(text), RESULT_BYTES_MAX)
+        return context.segment.returned(text)
+
+    def _failing(self, context: WorkflowContext, error: Exception) -> Bundle | None:
+        """Return the ending of a function that raised."""
+        if context.unwinding is not None:
+            return context.unwinding.bundle
+        segment = context.segment
+        failure = Failure.of(error, tries=segment.fence.attempt)
+        policy = self._spec.policy
+        tries = segment.claimed.charged + 1
+        verdict = decide_failure(policy, tries, classify(policy, names_of(error)), key=segment.job_id)
+        if isinstance(verdict, GiveUp):
+            return segment.failed(failure)
+        ready_at = context.runtime.clock.wall_ms() + verdict.delay_ms
+        return segment.released(AbortReason.ERROR, charged=True, ready_at=ready_at, failure=failure)
+
+
+class Workflow(_Submittable[P, R_co]):
+    """A sync workflow: it runs in a thread of the worker."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Call it as a plain function, as a unit test does."""
+        self._plainly()
+        value: R_co = self._spec.function(*args, **kwargs)
+        return value
+
+    @property
+    def fn(self) -> Callable[P, R_co]:
+        """Return the original function."""
+        return self._spec.function
+
+    def run(self, segment: Segment) -> Bundle | None:
+        """Run one segment in this thread."""
+        context = WorkflowContext(self._app.runtime(), segment, is_async=False)
+        token = current.set(context)
+        try:
+            context.check()
+            args, kwargs = self._spec.signature.decode(segment.claimed.payload)
+            return self._ending(context, self._spec.function(*args, **kwargs))
+        except Unwind as unwind:
+            return unwind.bundle
+        except Exception as error:  # noqa: BLE001 (whatever the user's function raises is what the job failed with)
+            return self._failing(context, error)
+        finally:
+            current.reset(token)
+
+    async def run_async(self, segment: Segment) -> Bundle | None:
+        """Refuse: a sync workflow has no place on a loop."""
+        raise Misuse(f"{self.name} is sync and cannot run job {segment.job_id} on a loop")
+
+
+class AsyncWorkflow(_Submittable[P, R_co]):
+    """An async workflow: it runs as a task on the worker's loop."""
+
+    is_async = True
+
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Await it as a plain coroutine function, as a unit test does."""
+        self._plainly()
+        value: R_co = await self._spec.function(*args, **kwargs)
+        return value
+
+    @property
+    def fn(self) -> Callable[P, Coroutine[Any, Any, R_co]]:
+        """Return the original function."""
+        return self._spec.function
+
+    def run(self, segment: Segment) -> Bundle | None:
+        """Refuse: an async workflow runs on a loop."""
+        raise Misuse(f"{self.name} is async and cannot run job {segment.job_id} in a thread")
+
+    async def run_async(self, segment: Segment) -> Bundle | None:
+        """Run one segment in this task."""
+        context = WorkflowContext(self._app.runtime(), segment, is_async=True)
+        current.set(context)
+        try:
+            context.check()
+            args, kwargs = self._spec.signature.decode(segment.claimed.payload)
+            return self._ending(context, await self._spec.function(*args, **kwargs))
+        except Unwind as unwind:
+            return unwind.bundle
+        except asyncio.CancelledError:
+            # The worker is stopping: give the lease back, so that another one can go on at once.
+            segment.lost = True
+            return _given_back(context)
+        except Exception as error:  # noqa: BLE001 (whatever the user's function raises is what the job failed with)
+            return self._failing(context, error)
+
+
+def _given_back(context: WorkflowContext) -> Bundle | None:
+    try:
+        context.check()
+    except Unwind as unwind:
+        return unwind.bundle
+    except TallyError:
+        return None
+    return None

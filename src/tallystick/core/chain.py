@@ -1,0 +1,66 @@
+"""The hash chain of a job: every fact names the one before it, so nothing can be taken out or changed.
+
+The fields of a fact are joined by NUL bytes. None of them can contain one (names and identifiers are plain
+ASCII, JSON escapes control characters), so two different facts never give the same bytes.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+GENESIS: Final = b""
+
+
+class Link(NamedTuple):
+    """The place of one fact: its number, the hash before it, and its own."""
+
+    n: int
+    prev_hash: bytes
+    event_hash: bytes
+
+
+class Chain:
+    """The end of a job's chain, held by its one author.
+
+    A place is taken when a fact is written, under the lock of the store, never when it is wished for. So
+    facts become durable in the order of their numbers, and a refused one leaves no gap.
+    """
+
+    __slots__ = ("head", "job_id", "n")
+
+    def __init__(self, job_id: str, n: int = 0, head: bytes = GENESIS) -> None:
+        """Go on from fact `n`."""
+        self.job_id = job_id
+        self.n = n
+        self.head = head
+
+    def extend(self, kind: str, at: int, attempt: int, payload: str) -> Link:
+        """Take the next place."""
+        link = Link(
+            self.n + 1, self.head, event_hash(self.head, self.job_id, self.n + 1, kind, at, attempt, payload)
+        )
+        self.n, self.head = link.n, link.event_hash
+        return link
+
+    def rewind(self, link: Link) -> None:
+        """Give a place back: what was to stand there was not written."""
+        self.n, self.head = link.n - 1, link.prev_hash
+
+
+def event_hash(prev: bytes, job_id: str, n: int, kind: str, at: int, attempt: int, payload: str) -> bytes:
+    """Return the hash of fact `n`; `prev` is the hash before it, empty for the first."""
+    return sha256(f"{job_id}\0{n}\0{kind}\0{at}\0{attempt}\0{payload}\0".encode() + prev).digest()
+
+
+def step_payload(
+    name: str,
+    occurrence: int,
+    state: str,
+    ledger: int,
+    result: str | None,
+    error: str | None,
+    notes: str | None,
+) -> str:
+    """Return the payload of the fact that an inline step's row is."""
+    return f"{name}\0{occurrence}\0{state}\0{ledger}\0{result or ''}\0{error or ''}\0{notes or ''}"

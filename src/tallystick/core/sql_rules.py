@@ -1,0 +1,77 @@
+"""The rules as SQL text, so that the database refuses what Python refuses.
+
+A schema file is plain SQL that a person can read and run. The parts that follow from the rules stand between
+`-- rule: ...` and `-- end rule`; `refresh` writes them again, and a test fails when a file is stale.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from enum import Enum
+from typing import Final
+
+from tallystick.core.digits import ActivityLedger, GuidLedger
+from tallystick.core.lifecycles import MACHINES
+
+_BLOCK: Final = re.compile(r"^( *)-- rule: (\S+) (\S+) (\S+)\n.*?^ *-- end rule$", re.DOTALL | re.MULTILINE)
+
+
+def refresh(schema: str) -> str:
+    """Return the schema with every rule block written again."""
+
+    def block(match: re.Match[str]) -> str:
+        indent, rule, subject, place = match.groups()
+        body = _RULES[rule](subject, place)
+        lines = [f"-- rule: {rule} {subject} {place}", *body.splitlines(), "-- end rule"]
+        return "\n".join(indent + line if line else line for line in lines)
+
+    return _BLOCK.sub(block, schema)
+
+
+def _states(machine: str, column: str) -> str:
+    return f"CHECK ({column} IN ({_listed(MACHINES[machine].states)})),"
+
+
+def _digits(kind: str, column: str) -> str:
+    fields = (ActivityLedger if kind == "activity" else GuidLedger).FIELDS
+    tops = [
+        f"{column} / {field.weight} % {10**field.span} <= {field.top}"
+        for field in fields
+        if field.top < 10**field.span - 1
+    ]
+    return f"CHECK ({column} BETWEEN 0 AND 999999999999999\n       AND " + "\n       AND ".join(tops) + "),"
+
+
+def _sqlite_moves(machine: str, place: str) -> str:
+    """Print triggers that refuse births and moves the machine does not list."""
+    table, column = place.split(".")
+    rules = MACHINES[machine]
+    moves = ",\n      ".join(f"('{before.value}', '{after.value}')" for before, after in rules.stored_moves)
+    return f"""\
+CREATE TRIGGER {table}_births BEFORE INSERT ON {table}
+WHEN NEW.{column} NOT IN ({_listed(rules.births)})
+BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: a {machine} cannot begin in this state'); END;
+
+CREATE TRIGGER {table}_moves BEFORE UPDATE OF {column} ON {table}
+WHEN OLD.{column} <> NEW.{column} AND (OLD.{column}, NEW.{column}) NOT IN (VALUES
+      {moves})
+BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the {machine} lifecycle has no such move'); END;"""
+
+
+def _final(machine: str, column: str) -> str:
+    rules = MACHINES[machine]
+    ends = _listed(tuple(state for state in rules.states if state in rules.final))
+    return f"CHECK (({column} IN ({ends})) = (completed_at IS NOT NULL)),"
+
+
+def _listed(states: tuple[Enum, ...]) -> str:
+    return ", ".join(f"'{state.value}'" for state in states)
+
+
+_RULES: Final[dict[str, Callable[[str, str], str]]] = {
+    "states": _states,
+    "digits": _digits,
+    "final": _final,
+    "sqlite-moves": _sqlite_moves,
+}

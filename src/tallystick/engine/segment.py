@@ -1,0 +1,247 @@
+"""One stretch of a workflow under one lease: the only author of its job's facts while it lasts.
+
+A segment knows what was recorded before, hands out the next place in the chain, and turns what happens into
+bundles. It writes nothing itself. Every bundle carries the fence, so a segment that lost its lease cannot
+write any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from tallystick.clock import Clock
+from tallystick.core.derive import AbortReason
+from tallystick.core.lifecycles import AttemptState, JobState, StepState
+from tallystick.core.promises import PROMISES
+from tallystick.engine.failure import Failure
+from tallystick.store.api import (
+    Bundle,
+    ClaimedJob,
+    EndAttempt,
+    EndJob,
+    Fact,
+    Record,
+    RecordEvent,
+    RecordStep,
+)
+
+# An inline step's row is written once, with all its digits.
+INLINE_LEDGER: Final = int(next(p for p in PROMISES if p.name == "step").bundles[-1].activity or 0)
+
+_TO_TEXT: Final = msgspec.json.Encoder()
+
+
+class Segment:
+    """What one claim of a job may read and write."""
+
+    __slots__ = (
+        "_clock",
+        "_counts",
+        "_notes",
+        "_recorded_notes",
+        "_records",
+        "_tries",
+        "_unused",
+        "claimed",
+        "fence",
+        "job_id",
+        "lost",
+    )
+
+    def __init__(self, claimed: ClaimedJob, clock: Clock) -> None:
+        """Take over where the last segment of this job ended."""
+        self.claimed = claimed
+        self.fence = claimed.fence
+        self.job_id = claimed.fence.job_id
+        self.lost = False
+        self._clock = clock
+        self._records = {(record.name, record.occurrence): record for record in claimed.records}
+        self._unused = dict(self._records)
+        self._counts: dict[str, int] = {}
+        self._notes: dict[str, object] = {}
+        self._recorded_notes = _notes_of(claimed)
+        self._tries: dict[tuple[str, int], int] = {}
+        for event in claimed.tries:
+            tried = msgspec.json.decode(event.payload)
+            self._tries[tried["step"], tried["occurrence"]] = tried["try"]
+
+    @property
+    def replayed(self) -> tuple[Record, ...]:
+        """Return what earlier segments recorded, in order."""
+        return self.claimed.records
+
+    @property
+    def unused(self) -> list[Record]:
+        """Return the recorded steps that this segment has not asked for."""
+        return list(self._unused.values())
+
+    def number(self, name: str) -> int:
+        """Return which occurrence of a step this call is: the first, the second, ..."""
+        occurrence = self._counts.get(name, 0) + 1
+        self._counts[name] = occurrence
+        return occurrence
+
+    def recall(self, name: str, occurrence: int) -> Record | None:
+        """Return what was recorded for this call, if anything."""
+        if not self._records:
+            return None
+        self._unused.pop((name, occurrence), None)
+        return self._records.get((name, occurrence))
+
+    def tries(self, name: str, occurrence: int) -> int:
+        """Return how many tries of this call have failed so far, in this and in earlier segments."""
+        return self._tries.get((name, occurrence), 0)
+
+    def note(self, name: str) -> tuple[bool, object]:
+        """Return (True, value) for something drawn before, or (False, None) for the first time."""
+        key = f"{name}#{self.number(name)}"
+        if key in self._recorded_notes:
+            return True, self._recorded_notes[key]
+        return False, key
+
+    def keep(self, key: str, value: object) -> None:
+        """Keep a drawn value; it becomes durable with the next bundle, before anything depends on it."""
+        self._notes[key] = value
+
+    def step_succeeded(self, kind: str, name: str, occurrence: int, result: str) -> RecordStep:
+        """Return the row of a step that returned."""
+        return self._step(kind, name, occurrence, StepState.SUCCEEDED, result, None)
+
+    def step_failed(self, kind: str, name: str, occurrence: int, failure: Failure) -> RecordStep:
+        """Return the row of a step that failed for good."""
+        return self._step(kind, name, occurrence, StepState.FAILED_FINAL, None, failure.text())
+
+    def step_tried(self, name: str, occurrence: int, failure: Failure, delay_ms: int) -> Bundle:
+        """Return the bundle of a failed try: counted before its backoff, so that a crash cannot forget it."""
+        self._tries[name, occurrence] = failure.tries
+        payload = {
+            "step": name,
+            "occurrence": occurrence,
+            "try": failure.tries,
+            "delay_ms": delay_ms,
+            "error": failure.summary(),
+        }
+        return (RecordEvent(self.fence, self._fact("try", payload)),)
+
+    def returned(self, result: str) -> Bundle:
+        """Return the bundle that ends the job well."""
+        event = self._fact(
+            "return", {"job": "IN_PROGRESS>SUCCEEDED", "attempt": "IN_PROGRESS>COMMITTED>DONE"}
+        )
+        return (
+            EndJob(
+                self.fence,
+                JobState.SUCCEEDED,
+                AttemptState.DONE,
+                None,
+                False,
+                result,
+                None,
+                None,
+                None,
+                event,
+            ),
+        )
+
+    def failed(self, failure: Failure, reason: AbortReason = AbortReason.FATAL) -> Bundle:
+        """Return the bundle that ends the job badly; it closes like any other."""
+        event = self._fact(
+            "fail",
+            {"job": "IN_PROGRESS>FAILED_FINAL", "attempt": "IN_PROGRESS>ABORTED", "error": failure.summary()},
+        )
+        return (
+            EndJob(
+                self.fence,
+                JobState.FAILED_FINAL,
+                AttemptState.ABORTED,
+                reason,
+                True,
+                None,
+                failure.text(),
+                failure.code,
+                failure.message,
+                event,
+            ),
+        )
+
+    def released(
+        self, reason: AbortReason, *, charged: bool, ready_at: int | None, failure: Failure | None = None
+    ) -> Bundle:
+        """Return the bundle that ends the attempt and leaves the job to whoever claims it at `ready_at`."""
+        payload: dict[str, object] = {
+            "attempt": "IN_PROGRESS>ABORTED",
+            "reason": reason.value,
+            "ready_at": ready_at,
+        }
+        if failure is not None:
+            payload["error"] = failure.summary()
+        return (
+            EndAttempt(self.fence, reason, charged, ready_at, None, None, self._fact("release", payload)),
+        )
+
+    def held(self, hold: str, why: str) -> Bundle:
+        """Return the bundle that stops the job until a person resumes it; not charged, nobody crashed."""
+        event = self._fact("hold", {"attempt": "IN_PROGRESS>ABORTED", "hold": hold, "why": why})
+        return (EndAttempt(self.fence, AbortReason.HELD, False, None, hold, why, event),)
+
+    def written(self, bundle: Bundle) -> None:
+        """Note that a bundle is durable, and with it the values drawn before it."""
+        kept = _notes_in(bundle)
+        if kept:
+            self._notes = {key: value for key, value in self._notes.items() if key not in kept}
+
+    def _step(
+        self, kind: str, name: str, occurrence: int, state: StepState, result: str | None, error: str | None
+    ) -> RecordStep:
+        notes = _TO_TEXT.encode(self._notes).decode() if self._notes else None
+        claimed = self.claimed
+        at = self._clock.wall_ms()
+        return RecordStep(
+            self.fence,
+            claimed.chain,
+            claimed.dimension,
+            name,
+            occurrence,
+            kind,
+            state,
+            INLINE_LEDGER,
+            result,
+            error,
+            notes,
+            at,
+        )
+
+    def _fact(self, kind: str, payload: dict[str, object]) -> Fact:
+        if self._notes:
+            payload["notes"] = self._notes
+        text = _TO_TEXT.encode(payload).decode()
+        return Fact(self.claimed.chain, kind, self._clock.wall_ms(), self.fence.attempt, text)
+
+
+def _notes_in(bundle: Bundle) -> dict[str, object]:
+    last = bundle[-1]
+    if isinstance(last, RecordStep) and last.notes:
+        return dict(msgspec.json.decode(last.notes))
+    if isinstance(last, RecordEvent):
+        return dict(msgspec.json.decode(last.fact.payload).get("notes", {}))
+    return {}
+
+
+def _notes_of(claimed: ClaimedJob) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for text in _note_texts(claimed):
+        found.update(msgspec.json.decode(text))
+    return found
+
+
+def _note_texts(claimed: ClaimedJob) -> Iterable[str]:
+    for record in claimed.records:
+        if record.notes:
+            yield record.notes
+    for event in claimed.tries:
+        notes = msgspec.json.decode(event.payload).get("notes")
+        if notes:
+            yield msgspec.json.encode(notes).decode()

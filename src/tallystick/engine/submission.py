@@ -1,0 +1,146 @@
+"""Submitting: a content becomes a job, once for each reservation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from tallystick.core.canonical import CANON_VERSION, idempotency_hash
+from tallystick.core.chain import Chain
+from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_key, check_name, check_size
+from tallystick.errors import BadInput, IdempotencyConflict
+from tallystick.store.api import (
+    ClaimedJob,
+    Existing,
+    Fact,
+    Fence,
+    NewJob,
+    NewLease,
+    Reservation,
+    SubmitJob,
+)
+
+PRIORITY_BEST: Final = 0
+PRIORITY_WORST: Final = 9
+PRIORITY_DEFAULT: Final = 5
+
+_SUBMITTED: Final = '{"job":"QUEUED"}'
+_BORN_CLAIMED: Final = '{"job":"QUEUED>DISPATCHING>IN_PROGRESS","attempt":"LEASED>IN_PROGRESS"}'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """What somebody wants done, checked, before it is a job."""
+
+    handler: str
+    payload: str
+    version: str = ""
+    tenant_id: str = "default"
+    queue: str = "default"
+    priority: int = PRIORITY_DEFAULT
+    delay_ms: int = 0
+    deadline_ms: int | None = None
+    attempts_max: int = 3
+    idempotency_key: str | None = None
+    by_content: bool = False
+    tags: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        check_size("payload", len(self.payload.encode()), PAYLOAD_BYTES_MAX)
+        check_name("queue", self.queue)
+        check_name("tenant", self.tenant_id)
+        if self.idempotency_key is not None:
+            check_key("idempotency key", self.idempotency_key)
+        if not PRIORITY_BEST <= self.priority <= PRIORITY_WORST:
+            raise BadInput(
+                f"priority must be {PRIORITY_BEST} (first) to {PRIORITY_WORST} (last), not {self.priority}"
+            )
+
+
+def submit_job(submission: Submission, job_id: str, now: int, lease: NewLease | None = None) -> SubmitJob:
+    """Return the primitive that makes this submission a job, claimed at once when a lease is given."""
+    reserved = submission.idempotency_key is not None or submission.by_content
+    content_hash = _content_hash(submission) if reserved else None
+    job = NewJob(
+        job_id=job_id,
+        tenant_id=submission.tenant_id,
+        kind="workflow",
+        handler=submission.handler,
+        version=submission.version,
+        queue=submission.queue,
+        priority=submission.priority,
+        ready_at=now + submission.delay_ms,
+        deadline_at=None if submission.deadline_ms is None else now + submission.deadline_ms,
+        created_at=now,
+        payload=submission.payload,
+        options=f'{{"attempts_max":{submission.attempts_max}}}',
+        request_type=submission.handler,
+        idempotency_key=submission.idempotency_key,
+        idempotency_hash=content_hash,
+        canon_version=CANON_VERSION if reserved else None,
+        tags=msgspec.json.encode(submission.tags).decode() if submission.tags else None,
+    )
+    chain = Chain(job_id)
+    facts: tuple[Fact, ...] = (Fact(chain, "submit", now, 0, _SUBMITTED),)
+    if lease is not None:
+        facts += (Fact(chain, "claim", now, 1, _BORN_CLAIMED),)
+    return SubmitJob(job, facts, _reservation(submission, content_hash), lease)
+
+
+def claimed_at_birth(primitive: SubmitJob) -> ClaimedJob:
+    """Return what a worker needs to run a job that was submitted and claimed in one bundle."""
+    job, facts, _, lease = primitive
+    if lease is None:
+        raise BadInput("this job was not claimed when it was submitted")
+    return ClaimedJob(
+        Fence(job.job_id, 1, lease.lease_id),
+        job.handler,
+        job.version,
+        job.payload,
+        job.options,
+        0,
+        job.deadline_at,
+        job.created_at,
+        facts[-1].chain,
+        (),
+        (),
+        0,
+    )
+
+
+def check_same_content(primitive: SubmitJob, existing: Existing) -> None:
+    """Refuse one key with two contents, naming both; the same content is the same job."""
+    reservation = primitive.reservation
+    if reservation is None or reservation.content_hash == existing.content_hash:
+        return
+    raise IdempotencyConflict(
+        f"the key {reservation.value!r} was used for job {existing.job_id} with other content "
+        f"({existing.content_hash[:12]}…, now {reservation.content_hash[:12]}…); use another key",
+        key=reservation.value,
+        job_id=existing.job_id,
+        existing_hash=existing.content_hash,
+        submitted_hash=reservation.content_hash,
+    )
+
+
+def _content_hash(submission: Submission) -> str:
+    return idempotency_hash(
+        tenant_id=submission.tenant_id,
+        request_type=submission.handler,
+        input_ref=None,
+        output_ref=None,
+        payload=msgspec.json.decode(submission.payload),
+        schema_version=submission.version or None,
+    )
+
+
+def _reservation(submission: Submission, content_hash: str | None) -> Reservation | None:
+    if content_hash is None:
+        return None
+    if submission.idempotency_key is not None:
+        return Reservation(
+            submission.tenant_id, "key", submission.idempotency_key, content_hash, CANON_VERSION
+        )
+    return Reservation(submission.tenant_id, "content", content_hash, content_hash, CANON_VERSION)

@@ -1,0 +1,80 @@
+"""Reclaiming: whoever finds a lease that ran out gives its job to others, or ends it if the budget is spent.
+
+The sweep reads, decides with the rules, and writes under a guard that the lease is still expired and still
+that one, so any number of sweepers may work at once and a sweep that comes too late changes nothing.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tallystick.clock import Clock
+from tallystick.core.decisions import Reclaim, decide_reclaim
+from tallystick.core.derive import AbortReason
+from tallystick.core.limits import SWEEP_ROWS_MAX
+from tallystick.engine.committer import Committer
+from tallystick.engine.failure import Failure
+from tallystick.errors import StaleLease
+from tallystick.store.api import Bundle, EndAttempt, EndJob, ExpiredAttempt, Fact, Store
+
+SPENT = "ATTEMPTS_SPENT"
+
+
+def sweep(store: Store, committer: Committer, clock: Clock) -> int:
+    """Reclaim what has expired and return how many attempts were ended."""
+    found = store.expired(SWEEP_ROWS_MAX)
+    if not found:
+        return 0
+    outcomes = committer.call_all([reclaim(expired, clock.wall_ms()) for expired in found])
+    for outcome in outcomes:
+        # Another sweeper was faster, or the holder finished in time: both are as good.
+        if isinstance(outcome, BaseException) and not isinstance(outcome, StaleLease):
+            raise outcome
+    return sum(outcome is None for outcome in outcomes)
+
+
+def reclaim(expired: ExpiredAttempt, now: int) -> Bundle:
+    """Return the bundle that ends an expired attempt: its job is due again, or has failed for good."""
+    budget = msgspec.json.decode(expired.options)["attempts_max"]
+    verdict = decide_reclaim(
+        status=expired.status,
+        expired=True,
+        effect=False,
+        cancelling=False,
+        charged=expired.charged_since_progress + 1,
+        budget=budget,
+    )
+    attempt = expired.fence.attempt
+    payload = {
+        "attempt": f"{expired.status}>ABORTED",
+        "reason": AbortReason.EXPIRED.value,
+        "verdict": verdict.name,
+    }
+    if verdict is Reclaim.FAIL:
+        payload["job"] = "IN_PROGRESS>FAILED_FINAL"
+    reclaimed = Fact(expired.chain, "reclaim", now, attempt, msgspec.json.encode(payload).decode())
+    if verdict is Reclaim.RETRY:
+        return (
+            EndAttempt(expired.fence, AbortReason.EXPIRED, True, now, None, None, reclaimed, expired=True),
+        )
+    failure = Failure(
+        type="AttemptsSpent",
+        message=f"{budget} attempts in a row ended without progress: the worker died or lost its lease",
+        code=SPENT,
+        tries=budget,
+    )
+    return (
+        EndJob(
+            expired.fence,
+            "FAILED_FINAL",
+            "ABORTED",
+            AbortReason.EXPIRED,
+            True,
+            None,
+            failure.text(),
+            failure.code,
+            failure.message,
+            reclaimed,
+            expired=True,
+        ),
+    )

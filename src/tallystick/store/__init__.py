@@ -1,0 +1,1 @@
+"""Durable primitives: what a store promises, and the stores that keep the promise."""

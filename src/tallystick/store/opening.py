@@ -1,0 +1,27 @@
+"""From an address to a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+from tallystick.clock import Clock
+from tallystick.errors import BadInput
+from tallystick.store.api import Store
+
+
+def open_store(url: str, clock: Clock, *, create: bool) -> Store:
+    """Open the store at an address such as `sqlite:///shop.db` (relative) or `sqlite:////var/lib/shop.db`."""
+    parts = urlsplit(url)
+    if parts.scheme != "sqlite":
+        raise BadInput(f"{url!r} is not an address Tallystick knows; write sqlite:///FILE", url=url)
+    if parts.netloc or parts.path in ("", "/"):
+        raise BadInput(f"{url!r} names no file; write sqlite:///FILE with three slashes", url=url)
+    options = dict(parse_qsl(parts.query))
+    synchronous = options.pop("synchronous", "FULL").upper()
+    if options or synchronous not in ("FULL", "NORMAL"):
+        raise BadInput(f"{url!r}: the only option is synchronous=FULL or synchronous=NORMAL", url=url)
+    # Imported here, so that a process on another store never loads this library.
+    from tallystick.store.sqlite.store import SqliteStore  # noqa: PLC0415 (as said above)
+
+    return SqliteStore(Path(parts.path[1:]), clock, create=create, synchronous=synchronous)

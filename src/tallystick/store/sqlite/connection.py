@@ -1,0 +1,137 @@
+"""Opening the file: the right library, the right journal, the right permissions, the right schema."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import apsw
+
+from tallystick import crash
+from tallystick.errors import (
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreMissing,
+    StoreReadOnly,
+    StoreTooNew,
+    VulnerableSqlite,
+)
+from tallystick.store.sqlite import one_library
+from tallystick.store.sqlite.statements import migrations
+from tallystick.store.sqlite.turnstile import Turnstile
+
+# Versions from 3.7.0 up to here can corrupt a WAL database when a checkpoint meets a writer.
+_LAST_VULNERABLE = (3, 51, 2)
+_APPLICATION_ID = 0x7A11_1E57 & 0x7FFF_FFFF
+_BUSY_MS = 10_000
+
+BEFORE_MIGRATE = crash.declare("sqlite.migrate.before", "a new schema is about to be written")
+AFTER_MIGRATE = crash.declare("sqlite.migrate.after", "a new schema is durable")
+
+
+def connect(path: Path, *, create: bool, synchronous: str = "FULL") -> apsw.Connection:
+    """Open a connection with our settings, creating the file (0600) only if asked to."""
+    refuse_vulnerable(apsw.sqlite_lib_version())
+    if not path.exists():
+        if not create:
+            raise StoreMissing(
+                f"there is no database at {path}; submit a job or start a worker to create it", path=str(path)
+            )
+        _create(path)
+    one_library.claim_file(path)
+    try:
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection.set_busy_timeout(_BUSY_MS)
+        journal = connection.execute("PRAGMA journal_mode = WAL").get
+        connection.execute(f"PRAGMA synchronous = {'FULL' if synchronous == 'FULL' else 'NORMAL'}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA recursive_triggers = ON")
+        # The committer checkpoints between flushes; never inside somebody's transaction.
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+    except apsw.Error as error:
+        raise translated(error, path) from error
+    if journal != "wal":
+        raise StoreError(
+            f"{path} is on a file system without shared memory locks ({journal}); use a local disk",
+            path=str(path),
+        )
+    one_library.remember(path)
+    return connection
+
+
+def migrate(connection: apsw.Connection, path: Path, turnstile: Turnstile) -> None:
+    """Bring the schema up to date, in one transaction, one process at a time; refuse a newer one."""
+    steps = migrations()
+    newest = steps[-1][0]
+    if _version(connection, path, newest) == newest:
+        return
+    with turnstile:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            done = _version(connection, path, newest)
+            crash.point(BEFORE_MIGRATE)
+            for version, _name, text in steps:
+                if version > done:
+                    connection.execute(text)
+            connection.execute(f"PRAGMA user_version = {newest:d}")
+            connection.execute(f"PRAGMA application_id = {_APPLICATION_ID:d}")
+            connection.execute("COMMIT")
+            crash.point(AFTER_MIGRATE)
+        except apsw.Error as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise translated(error, path) from error
+
+
+def refuse_vulnerable(version: str) -> None:
+    """Refuse a SQLite that is known to lose data the way we use it."""
+    number = tuple(int(part) for part in version.split("."))
+    if number <= _LAST_VULNERABLE:
+        raise VulnerableSqlite(
+            f"SQLite {version} can corrupt a database in WAL mode; install the apsw wheel, it brings a newer one",
+            version=version,
+        )
+
+
+def translated(error: apsw.Error, path: Path) -> StoreError:
+    """Return our error for one of SQLite's, saying what to do; a store error is never the job's error."""
+    fields = {"path": str(path), "sqlite": str(error)}
+    match error:
+        case apsw.FullError():
+            return StoreFull(f"no space left for {path}; nothing was lost, free some and go on", **fields)
+        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
+            return StoreReadOnly(
+                f"{path} cannot be written; check the owner and mode of the file and its folder", **fields
+            )
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreBusy(f"{path} is locked by a program that does not take turns; close it", **fields)
+        case apsw.CorruptError() | apsw.NotADBError():
+            return StoreCorrupt(
+                f"{path} is not an intact SQLite database; restore it from a backup", **fields
+            )
+        case _:
+            return StoreError(f"{path}: {error}", **fields)
+
+
+def _create(path: Path) -> None:
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return  # another process was faster, which is as good
+    except OSError as error:
+        raise StoreReadOnly(f"{path} cannot be created: {error.strerror}", path=str(path)) from error
+
+
+def _version(connection: apsw.Connection, path: Path, newest: int) -> int:
+    version = connection.execute("PRAGMA user_version").get
+    application = connection.execute("PRAGMA application_id").get
+    if version > newest:
+        raise StoreTooNew(
+            f"{path} has schema {version}, this Tallystick knows up to {newest}; upgrade the package",
+            path=str(path),
+        )
+    if application not in (0, _APPLICATION_ID) or (version and not application):
+        raise StoreCorrupt(f"{path} belongs to another program; choose another file", path=str(path))
+    return int(version)

@@ -1,0 +1,425 @@
+-- The life of a row, in the order in which a job meets the tables:
+--
+--   idempotency  a reservation makes many submissions of one content one job
+--   jobs         one submission; it also carries its start message and its semaphore
+--   attempts     a worker claims the job: one leased try, the fence of everything below
+--   steps        what the workflow did, one row each; an inline step's row is its own event
+--   messages     what arrives for a job (signal, timer, child, result), each with its own ledger
+--   events       what became true, hash-chained per job; only ever appended
+--   outbox       directives on their way to remote workers
+--   closings     not a table: the one statement that moves a semaphore and marks its message
+--   stale_reports  reports that came too late: refused, counted, kept for people
+--
+-- Instants are milliseconds since 1970, except a lease's end: that is on the clock `lease_epoch` names.
+
+CREATE TABLE idempotency (
+  tenant_id     TEXT NOT NULL,
+  scope         TEXT NOT NULL CHECK (scope IN ('key', 'content')),
+  value         TEXT NOT NULL,
+  job_id        TEXT NOT NULL,
+  content_hash  TEXT NOT NULL,
+  canon_version INTEGER NOT NULL,
+  created_at    INTEGER NOT NULL,
+  PRIMARY KEY (tenant_id, scope, value)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE jobs (
+  job_id             TEXT NOT NULL PRIMARY KEY,
+  state              TEXT NOT NULL,
+  attempt            INTEGER NOT NULL DEFAULT 0 CHECK (attempt >= 0),
+  ready_at           INTEGER,
+  hold               TEXT CHECK (hold IN ('PAUSED', 'IN_DOUBT', 'MISMATCH', 'RESTORED')),
+  queue              TEXT NOT NULL DEFAULT 'default',
+  priority           INTEGER NOT NULL DEFAULT 5 CHECK (priority BETWEEN 0 AND 9),
+  semaphore          INTEGER NOT NULL DEFAULT 1 CHECK (semaphore >= 0),
+  start_ledger       INTEGER NOT NULL DEFAULT 0,
+  start_redeliveries INTEGER NOT NULL DEFAULT 0,
+  start_acked_at     INTEGER,
+  head_n             INTEGER NOT NULL DEFAULT 0,
+  head_hash          BLOB NOT NULL DEFAULT x'',
+  rev                INTEGER NOT NULL DEFAULT 1,
+  updated_at         INTEGER NOT NULL,
+  completed_at       INTEGER,
+  kind               TEXT NOT NULL DEFAULT 'workflow' CHECK (kind IN ('workflow', 'protocol', 'map')),
+  handler            TEXT NOT NULL,
+  version            TEXT NOT NULL DEFAULT '',
+  dimension          INTEGER NOT NULL DEFAULT 0,
+  deadline_at        INTEGER,
+  cancel_at          INTEGER,
+  created_at         INTEGER NOT NULL,
+  payload            TEXT NOT NULL,
+  options            TEXT NOT NULL DEFAULT '{}',
+  result             TEXT,
+  error              TEXT,
+  error_code         TEXT,
+  error_message      TEXT,
+  hold_reason        TEXT,
+  tenant_id          TEXT NOT NULL DEFAULT 'default',
+  request_type       TEXT,
+  protocol_id        TEXT,
+  mode               TEXT,
+  doc_id             TEXT,
+  input_ref          TEXT,
+  output_ref         TEXT,
+  schema_version     TEXT,
+  idempotency_key    TEXT,
+  idempotency_hash   TEXT,
+  canon_version      INTEGER,
+  current_step_id    TEXT,
+  current_step_index INTEGER,
+  attempts_total     INTEGER NOT NULL DEFAULT 0,
+  correlation_id     TEXT,
+  traceparent        TEXT,
+  tags               TEXT,
+  parent_job_id      TEXT,
+  parent_step        TEXT,
+  retry_of           TEXT,
+  retried_as         TEXT,
+  -- rule: states job state
+  CHECK (state IN ('QUEUED', 'DISPATCHING', 'IN_PROGRESS', 'CANCELLING', 'SUCCEEDED', 'FAILED_FINAL', 'CANCELLED')),
+  -- end rule
+  -- rule: final job state
+  CHECK ((state IN ('SUCCEEDED', 'FAILED_FINAL', 'CANCELLED')) = (completed_at IS NOT NULL)),
+  -- end rule
+  -- rule: digits GUID start_ledger
+  CHECK (start_ledger BETWEEN 0 AND 999999999999999
+         AND start_ledger / 1000000000000 % 1000 <= 0
+         AND start_ledger / 100000000000 % 10 <= 1
+         AND start_ledger / 10000000000 % 10 <= 1
+         AND start_ledger / 1000000000 % 10 <= 1
+         AND start_ledger / 100000000 % 10 <= 1),
+  -- end rule
+  CHECK (ready_at IS NULL OR completed_at IS NULL)
+) STRICT, WITHOUT ROWID;
+
+-- Only what may be claimed is in this index, so a claim costs the same whatever has piled up elsewhere.
+CREATE INDEX jobs_to_claim ON jobs (queue, priority, ready_at) WHERE ready_at IS NOT NULL AND hold IS NULL;
+CREATE INDEX jobs_by_deadline ON jobs (deadline_at) WHERE deadline_at IS NOT NULL AND completed_at IS NULL;
+CREATE INDEX jobs_of_parent ON jobs (parent_job_id) WHERE parent_job_id IS NOT NULL;
+
+CREATE TABLE attempts (
+  job_id           TEXT NOT NULL,
+  unit             TEXT NOT NULL DEFAULT '',
+  attempt          INTEGER NOT NULL CHECK (attempt >= 1),
+  status           TEXT NOT NULL,
+  lease_id         TEXT NOT NULL,
+  lease_epoch      TEXT NOT NULL,
+  lease_expires_at INTEGER NOT NULL,
+  lease_owner      TEXT NOT NULL,
+  reason           TEXT,
+  charged          INTEGER NOT NULL DEFAULT 0 CHECK (charged IN (0, 1)),
+  guid             TEXT NOT NULL DEFAULT 'start',
+  started_at       INTEGER,
+  finished_at      INTEGER,
+  exec_id          TEXT GENERATED ALWAYS AS (job_id || ':' || unit || ':' || attempt) VIRTUAL,
+  -- rule: states attempt status
+  CHECK (status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED', 'DONE', 'ABORTED')),
+  -- end rule
+  CHECK ((status = 'ABORTED') = (reason IS NOT NULL)),
+  PRIMARY KEY (job_id, unit, attempt)
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX attempts_one_live ON attempts (job_id, unit) WHERE status IN ('LEASED', 'IN_PROGRESS');
+CREATE UNIQUE INDEX attempts_one_committed ON attempts (job_id, unit) WHERE status IN ('COMMITTED', 'DONE');
+CREATE INDEX attempts_to_reclaim ON attempts (lease_epoch, lease_expires_at)
+  WHERE status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED');
+
+CREATE TABLE steps (
+  job_id             TEXT NOT NULL,
+  dimension          INTEGER NOT NULL DEFAULT 0,
+  name               TEXT NOT NULL,
+  occurrence         INTEGER NOT NULL DEFAULT 1 CHECK (occurrence >= 1),
+  kind               TEXT NOT NULL
+    CHECK (kind IN ('step', 'tx', 'effect', 'remote', 'wait', 'sleep', 'group', 'protocol')),
+  state              TEXT NOT NULL,
+  ledger             INTEGER NOT NULL DEFAULT 0,
+  n                  INTEGER,
+  attempt            INTEGER,
+  created_at         INTEGER NOT NULL,
+  completed_at       INTEGER,
+  result             TEXT,
+  error              TEXT,
+  notes              TEXT,
+  prev_hash          BLOB,
+  event_hash         BLOB,
+  semaphore          INTEGER CHECK (semaphore >= 0),
+  threshold          INTEGER,
+  failed             INTEGER,
+  step_id            TEXT GENERATED ALWAYS AS (name || '#' || occurrence) VIRTUAL,
+  step_index         INTEGER,
+  step_type          TEXT,
+  service            TEXT,
+  attempt_no         INTEGER,
+  lease_id           TEXT,
+  lease_expires_at   INTEGER,
+  input_ref          TEXT,
+  workspace_ref      TEXT,
+  output_ref         TEXT,
+  payload            TEXT,
+  resolved_mode      TEXT,
+  lane               TEXT,
+  routing_key_used   TEXT,
+  decision_source    TEXT,
+  decision_reason    TEXT,
+  last_error_code    TEXT,
+  last_error_message TEXT,
+  updated_at         INTEGER,
+  rev                INTEGER NOT NULL DEFAULT 1,
+  -- rule: states step state
+  CHECK (state IN ('PENDING', 'DISPATCHING', 'AWAITING_ACK', 'IN_PROGRESS', 'FAILED_RETRY', 'SUCCEEDED', 'FAILED_FINAL', 'CANCELLED')),
+  -- end rule
+  -- rule: final step state
+  CHECK ((state IN ('SUCCEEDED', 'FAILED_FINAL', 'CANCELLED')) = (completed_at IS NOT NULL)),
+  -- end rule
+  -- rule: digits activity ledger
+  CHECK (ledger BETWEEN 0 AND 999999999999999
+         AND ledger / 100000000000 % 10 <= 1
+         AND ledger / 10000000000 % 10 <= 1
+         AND ledger / 1000000000 % 10 <= 1
+         AND ledger / 100000000 % 10 <= 1),
+  -- end rule
+  PRIMARY KEY (job_id, dimension, name, occurrence)
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX steps_one_in_progress ON steps (job_id) WHERE kind = 'protocol' AND state = 'IN_PROGRESS';
+
+CREATE TABLE messages (
+  guid         TEXT NOT NULL PRIMARY KEY,
+  job_id       TEXT NOT NULL,
+  dimension    INTEGER NOT NULL DEFAULT 0,
+  name         TEXT NOT NULL,
+  occurrence   INTEGER,
+  kind         TEXT NOT NULL CHECK (kind IN ('start', 'signal', 'timer', 'child', 'result', 'resume')),
+  payload      TEXT,
+  due_at       INTEGER,
+  ledger       INTEGER NOT NULL DEFAULT 0,
+  redeliveries INTEGER NOT NULL DEFAULT 0,
+  created_at   INTEGER NOT NULL,
+  acked_at     INTEGER,
+  -- rule: digits GUID ledger
+  CHECK (ledger BETWEEN 0 AND 999999999999999
+         AND ledger / 1000000000000 % 1000 <= 0
+         AND ledger / 100000000000 % 10 <= 1
+         AND ledger / 10000000000 % 10 <= 1
+         AND ledger / 1000000000 % 10 <= 1
+         AND ledger / 100000000 % 10 <= 1),
+  -- end rule
+  CHECK (redeliveries >= 0)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX messages_inbox ON messages (job_id, created_at) WHERE acked_at IS NULL;
+CREATE INDEX messages_due ON messages (due_at) WHERE acked_at IS NULL AND due_at IS NOT NULL;
+
+CREATE TABLE events (
+  job_id     TEXT NOT NULL,
+  n          INTEGER NOT NULL CHECK (n >= 1),
+  type       TEXT NOT NULL,
+  at         INTEGER NOT NULL,
+  attempt    INTEGER NOT NULL,
+  payload    TEXT NOT NULL,
+  prev_hash  BLOB NOT NULL,
+  event_hash BLOB NOT NULL,
+  PRIMARY KEY (job_id, n)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE outbox (
+  outbox_id        TEXT NOT NULL PRIMARY KEY,
+  tenant_id        TEXT NOT NULL,
+  job_id           TEXT NOT NULL,
+  step_id          TEXT NOT NULL,
+  attempt_no       INTEGER NOT NULL,
+  lease_id         TEXT NOT NULL,
+  state            TEXT NOT NULL,
+  topic            TEXT NOT NULL,
+  partition        TEXT,
+  payload          TEXT NOT NULL,
+  resolved_mode    TEXT,
+  lane             TEXT,
+  routing_key_used TEXT,
+  decision_source  TEXT,
+  decision_reason  TEXT,
+  tries            INTEGER NOT NULL DEFAULT 0,
+  next_try_at      INTEGER,
+  created_at       INTEGER NOT NULL,
+  sent_at          INTEGER,
+  updated_at       INTEGER NOT NULL,
+  rev              INTEGER NOT NULL DEFAULT 1,
+  -- rule: states outbox state
+  CHECK (state IN ('PENDING', 'SENT', 'FAILED_FINAL')),
+  -- end rule
+  CHECK ((state = 'SENT') = (sent_at IS NOT NULL))
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX outbox_to_publish ON outbox (next_try_at) WHERE state = 'PENDING';
+
+CREATE TABLE stale_reports (
+  id       INTEGER PRIMARY KEY,
+  at       INTEGER NOT NULL,
+  job_id   TEXT NOT NULL,
+  attempt  INTEGER NOT NULL,
+  lease_id TEXT NOT NULL,
+  report   TEXT NOT NULL
+) STRICT;
+
+-- Illegal moves are refused here too, even for an UPDATE by hand.
+
+-- rule: sqlite-moves job jobs.state
+CREATE TRIGGER jobs_births BEFORE INSERT ON jobs
+WHEN NEW.state NOT IN ('QUEUED', 'IN_PROGRESS')
+BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: a job cannot begin in this state'); END;
+
+CREATE TRIGGER jobs_moves BEFORE UPDATE OF state ON jobs
+WHEN OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (VALUES
+      ('QUEUED', 'DISPATCHING'),
+      ('DISPATCHING', 'IN_PROGRESS'),
+      ('IN_PROGRESS', 'IN_PROGRESS'),
+      ('IN_PROGRESS', 'SUCCEEDED'),
+      ('IN_PROGRESS', 'FAILED_FINAL'),
+      ('DISPATCHING', 'FAILED_FINAL'),
+      ('QUEUED', 'CANCELLING'),
+      ('DISPATCHING', 'CANCELLING'),
+      ('IN_PROGRESS', 'CANCELLING'),
+      ('CANCELLING', 'CANCELLED'),
+      ('QUEUED', 'IN_PROGRESS'),
+      ('QUEUED', 'FAILED_FINAL'),
+      ('QUEUED', 'CANCELLED'),
+      ('DISPATCHING', 'CANCELLED'),
+      ('IN_PROGRESS', 'CANCELLED'))
+BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the job lifecycle has no such move'); END;
+-- end rule
+
+-- rule: sqlite-moves attempt attempts.status
+CREATE TRIGGER attempts_births BEFORE INSERT ON attempts
+WHEN NEW.status NOT IN ('LEASED', 'IN_PROGRESS', 'ABORTED', 'COMMITTED')
+BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: a attempt cannot begin in this state'); END;
+
+CREATE TRIGGER attempts_moves BEFORE UPDATE OF status ON attempts
+WHEN OLD.status <> NEW.status AND (OLD.status, NEW.status) NOT IN (VALUES
+      ('LEASED', 'IN_PROGRESS'),
+      ('IN_PROGRESS', 'COMMITTED'),
+      ('COMMITTED', 'DONE'),
+      ('LEASED', 'ABORTED'),
+      ('IN_PROGRESS', 'ABORTED'),
+      ('IN_PROGRESS', 'DONE'))
+BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the attempt lifecycle has no such move'); END;
+-- end rule
+
+-- rule: sqlite-moves step steps.state
+CREATE TRIGGER steps_births BEFORE INSERT ON steps
+WHEN NEW.state NOT IN ('PENDING', 'SUCCEEDED', 'FAILED_FINAL', 'IN_PROGRESS', 'DISPATCHING')
+BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: a step cannot begin in this state'); END;
+
+CREATE TRIGGER steps_moves BEFORE UPDATE OF state ON steps
+WHEN OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (VALUES
+      ('PENDING', 'DISPATCHING'),
+      ('DISPATCHING', 'AWAITING_ACK'),
+      ('AWAITING_ACK', 'IN_PROGRESS'),
+      ('IN_PROGRESS', 'SUCCEEDED'),
+      ('IN_PROGRESS', 'FAILED_FINAL'),
+      ('IN_PROGRESS', 'FAILED_RETRY'),
+      ('AWAITING_ACK', 'FAILED_RETRY'),
+      ('FAILED_RETRY', 'DISPATCHING'),
+      ('DISPATCHING', 'FAILED_FINAL'),
+      ('AWAITING_ACK', 'FAILED_FINAL'),
+      ('PENDING', 'CANCELLED'),
+      ('DISPATCHING', 'CANCELLED'),
+      ('AWAITING_ACK', 'CANCELLED'),
+      ('IN_PROGRESS', 'CANCELLED'),
+      ('FAILED_RETRY', 'CANCELLED'),
+      ('DISPATCHING', 'IN_PROGRESS'),
+      ('AWAITING_ACK', 'SUCCEEDED'))
+BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the step lifecycle has no such move'); END;
+-- end rule
+
+-- rule: sqlite-moves outbox outbox.state
+CREATE TRIGGER outbox_births BEFORE INSERT ON outbox
+WHEN NEW.state NOT IN ('PENDING')
+BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: a outbox cannot begin in this state'); END;
+
+CREATE TRIGGER outbox_moves BEFORE UPDATE OF state ON outbox
+WHEN OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (VALUES
+      ('PENDING', 'SENT'),
+      ('PENDING', 'FAILED_FINAL'))
+BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the outbox lifecycle has no such move'); END;
+-- end rule
+
+-- What has ended stays as it ended. A final job may still learn which job took its place.
+
+CREATE TRIGGER jobs_final BEFORE UPDATE OF
+  job_id, state, attempt, ready_at, hold, semaphore, start_ledger, start_acked_at, head_n, head_hash, completed_at,
+  handler, payload, result, error, error_code, error_message, created_at, idempotency_hash
+ON jobs WHEN OLD.completed_at IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'FINAL: this job has ended and cannot change'); END;
+
+CREATE TRIGGER attempts_final BEFORE UPDATE ON attempts WHEN OLD.status IN ('DONE', 'ABORTED')
+BEGIN SELECT RAISE(ABORT, 'FINAL: this attempt has ended and cannot change'); END;
+
+CREATE TRIGGER steps_final BEFORE UPDATE ON steps WHEN OLD.completed_at IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'FINAL: this step has ended and cannot change'); END;
+
+CREATE TRIGGER outbox_final BEFORE UPDATE ON outbox WHEN OLD.state <> 'PENDING'
+BEGIN SELECT RAISE(ABORT, 'FINAL: this directive is out or given up and cannot change'); END;
+
+CREATE TRIGGER events_final BEFORE UPDATE ON events
+BEGIN SELECT RAISE(ABORT, 'FINAL: an event is a fact and cannot change'); END;
+
+-- Ledgers only grow.
+
+CREATE TRIGGER jobs_ledger BEFORE UPDATE OF start_ledger ON jobs WHEN NEW.start_ledger < OLD.start_ledger
+BEGIN SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases'); END;
+
+CREATE TRIGGER steps_ledger BEFORE UPDATE OF ledger ON steps WHEN NEW.ledger < OLD.ledger
+BEGIN SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases'); END;
+
+CREATE TRIGGER messages_ledger BEFORE UPDATE OF ledger ON messages WHEN NEW.ledger < OLD.ledger
+BEGIN SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases'); END;
+
+-- Retention removes the books of a final job, children first, and nothing else is ever deleted.
+
+CREATE TRIGGER jobs_delete BEFORE DELETE ON jobs WHEN OLD.completed_at IS NULL
+BEGIN SELECT RAISE(ABORT, 'DELETE: this job has not ended'); END;
+
+CREATE TRIGGER attempts_delete BEFORE DELETE ON attempts
+WHEN (SELECT completed_at IS NULL FROM jobs WHERE job_id = OLD.job_id)
+BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this attempt has not ended'); END;
+
+CREATE TRIGGER steps_delete BEFORE DELETE ON steps
+WHEN (SELECT completed_at IS NULL FROM jobs WHERE job_id = OLD.job_id)
+BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this step has not ended'); END;
+
+CREATE TRIGGER messages_delete BEFORE DELETE ON messages
+WHEN (SELECT completed_at IS NULL FROM jobs WHERE job_id = OLD.job_id)
+BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this message has not ended'); END;
+
+CREATE TRIGGER events_delete BEFORE DELETE ON events
+WHEN (SELECT completed_at IS NULL FROM jobs WHERE job_id = OLD.job_id)
+BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this event has not ended'); END;
+
+-- Step 2 of a leg-2 message as one statement: an INSERT here moves the semaphore of a group (or of a whole job, when
+-- `step` is empty), marks the message, and writes the closer digit, all or nothing. The INSERT's own SELECT computes
+-- `hit` from the semaphore before the move.
+
+CREATE VIEW closings (job_id, dimension, name, occurrence, guid, delta, threshold, hit) AS
+SELECT '', 0, '', 0, '', 0, 0, 0 WHERE 0;
+
+CREATE TRIGGER closings_of_a_group INSTEAD OF INSERT ON closings WHEN NEW.name <> ''
+BEGIN
+  UPDATE steps
+     SET semaphore = semaphore + NEW.delta,
+         ledger = ledger + 1000000000 * (ledger / 1000000000 % 10 = 0),
+         rev = rev + 1
+   WHERE job_id = NEW.job_id AND dimension = NEW.dimension AND name = NEW.name AND occurrence = NEW.occurrence;
+  UPDATE messages
+     SET ledger = ledger + 1000000000 + 100000000000 * NEW.hit
+   WHERE guid = NEW.guid AND ledger / 10000000000 % 10 = 1 AND ledger / 1000000000 % 10 = 0;
+  SELECT RAISE(ABORT, 'MARKER: step 2 of this message is done, or its step 1 is not') WHERE changes() <> 1;
+END;
+
+CREATE TRIGGER closings_of_a_job INSTEAD OF INSERT ON closings WHEN NEW.name = ''
+BEGIN
+  UPDATE jobs SET semaphore = semaphore + NEW.delta, rev = rev + 1 WHERE job_id = NEW.job_id;
+  UPDATE messages
+     SET ledger = ledger + 1000000000 + 100000000000 * NEW.hit
+   WHERE guid = NEW.guid AND ledger / 10000000000 % 10 = 1 AND ledger / 1000000000 % 10 = 0;
+  SELECT RAISE(ABORT, 'MARKER: step 2 of this message is done, or its step 1 is not') WHERE changes() <> 1;
+END;

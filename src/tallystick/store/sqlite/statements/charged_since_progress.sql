@@ -1,0 +1,5 @@
+-- charged_since_progress: how many charged attempts a job has had since it last recorded anything.
+SELECT count(*)
+  FROM attempts
+ WHERE job_id = ?1 AND unit = '' AND charged = 1
+   AND attempt >= coalesce((SELECT max(attempt) FROM steps WHERE steps.job_id = ?1), 0)

@@ -1,0 +1,362 @@
+"""One batch, one transaction, one fsync; every bundle its own fate.
+
+The fast path writes all primitives of a kind with one prepared statement and compares the rows changed with
+the rows expected. If they differ, or anything is refused, that part is rolled back and done again bundle by
+bundle under savepoints, which finds the stale one and leaves the others alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import apsw
+import msgspec
+
+from tallystick import crash
+from tallystick.clock import Clock
+from tallystick.core.chain import Chain, Link, step_payload
+from tallystick.errors import InvariantBroken, SemaphoreUnderflow, StaleLease, TallyError, TxTooLong
+from tallystick.store.api import (
+    Bundle,
+    ClaimJobs,
+    CountDown,
+    EndAttempt,
+    EndJob,
+    Event,
+    Existing,
+    Fact,
+    Fence,
+    Outcome,
+    Primitive,
+    RecordEvent,
+    RecordStep,
+    RenewLeases,
+    RunTx,
+    SubmitJob,
+)
+from tallystick.store.sqlite.claims import claim_jobs
+from tallystick.store.sqlite.statements import sql
+from tallystick.store.sqlite.transaction import SqliteTransaction
+
+STALE_REPORTS_MAX = 10_000
+
+AROUND = {
+    kind: (
+        crash.declare(f"sqlite.{kind}.before", f"a batch is open and is about to write its {what}"),
+        crash.declare(f"sqlite.{kind}.after", f"a batch has written its {what} and has not committed"),
+    )
+    for kind, what in {
+        "renew": "renewed leases",
+        "step": "steps",
+        "event": "failed tries",
+        "end_attempt": "released attempts",
+        "end_job": "finished jobs",
+        "submit": "submitted jobs",
+        "claim": "claims",
+        "count_down": "closed obligations",
+        "tx": "user transactions",
+    }.items()
+}
+
+
+class Refused(Exception):
+    """One bundle cannot be written; the error is its outcome."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Batch:
+    """The open transaction of one flush: its connection, its clocks, and how each primitive is written."""
+
+    def __init__(self, connection: apsw.Connection, clock: Clock) -> None:
+        """Read the clocks now, with the lock held: a lease is judged by the time of the write."""
+        self.connection = connection
+        self.cursor = connection.cursor()
+        self.wall = clock.wall_ms()
+        self.boot = clock.boot_ms()
+        self.epoch = clock.epoch()
+        self._placed: list[tuple[Chain, Link]] = []
+        self._writers: dict[type, Callable[[list[Any]], list[Outcome]]] = {
+            RenewLeases: self._renew,
+            RecordStep: self._steps,
+            RecordEvent: self._events,
+            EndAttempt: self._end_attempts,
+            EndJob: self._end_jobs,
+            SubmitJob: self._submits,
+            ClaimJobs: self._claims,
+            CountDown: self._count_downs,
+            RunTx: self._run_tx,
+        }
+
+    def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
+        """Write every bundle and return its outcome; nothing is durable before the caller commits."""
+        outcomes: list[Outcome | BaseException] = [None] * len(batch)
+        plain: dict[type, list[int]] = {}
+        alone: list[int] = []
+        for index, bundle in enumerate(batch):
+            grouped_kind = len(bundle) == 1 and type(bundle[0]) in _GROUPED
+            (plain.setdefault(type(bundle[0]), []) if grouped_kind else alone).append(index)
+        for index in (*plain.pop(RenewLeases, ()), *alone):
+            outcomes[index] = self.alone(batch[index])
+        grouped = [(kind, plain[kind]) for kind in _GROUPED if kind in plain]
+        start = len(self._placed)
+        try:
+            self.connection.execute("SAVEPOINT grouped")
+            for kind, indexes in grouped:
+                values = self._writers[kind]([batch[index][0] for index in indexes])
+                for index, value in zip(indexes, values, strict=True):
+                    outcomes[index] = value
+        except (Refused, apsw.ConstraintError):
+            self.connection.execute("ROLLBACK TO grouped")
+            self.rewind(start)
+            for _kind, indexes in grouped:
+                for index in indexes:
+                    outcomes[index] = self.alone(batch[index])
+        self.connection.execute("RELEASE grouped")
+        return outcomes
+
+    def alone(self, bundle: Bundle) -> Outcome | BaseException:
+        """Write one bundle under a savepoint of its own; the outcome is that of its last primitive."""
+        start = len(self._placed)
+        self.connection.execute("SAVEPOINT bundle")
+        try:
+            value: Outcome = None
+            for primitive in bundle:
+                (value,) = self._writers[type(primitive)]([primitive])
+                if isinstance(value, Existing):
+                    break
+        except Refused as refused:
+            self.connection.execute("ROLLBACK TO bundle")
+            self.rewind(start)
+            value = refused.error
+            self._report(bundle, refused.error)
+        except apsw.ConstraintError as error:
+            self.connection.execute("ROLLBACK TO bundle")
+            self.rewind(start)
+            value = _refusal(error)
+        self.connection.execute("RELEASE bundle")
+        return value
+
+    def placed(self, fact: Fact) -> Event:
+        """Give a fact its place in the chain."""
+        chain, kind, at, attempt, payload = fact
+        link = chain.extend(kind, at, attempt, payload)
+        self._placed.append((chain, link))
+        return Event(chain.job_id, link.n, kind, at, attempt, payload, link.prev_hash, link.event_hash)
+
+    def rewind(self, start: int = 0) -> None:
+        """Give back every place taken since `start`: what was to stand there was rolled back."""
+        while len(self._placed) > start:
+            chain, link = self._placed.pop()
+            chain.rewind(link)
+
+    def _placed_step(self, step: RecordStep) -> Link:
+        payload = step_payload(
+            step.name, step.occurrence, step.state, step.ledger, step.result, step.error, step.notes
+        )
+        link = step.chain.extend(step.kind, step.at, step.fence.attempt, payload)
+        self._placed.append((step.chain, link))
+        return link
+
+    def _steps(self, steps: list[RecordStep]) -> list[Outcome]:
+        crash.point(AROUND["step"][0])
+        now = (self.epoch, self.boot)
+        rows = [(*step.fence, *step[2:], *self._placed_step(step), *now) for step in steps]
+        self.many("insert_step", rows, [step.fence for step in steps])
+        crash.point(AROUND["step"][1])
+        return [None] * len(steps)
+
+    def _events(self, requests: list[RecordEvent]) -> list[Outcome]:
+        crash.point(AROUND["event"][0])
+        rows = [(*fence, *self.placed(fact)[1:], self.epoch, self.boot) for fence, fact in requests]
+        self.many("insert_fenced_event", rows, [request.fence for request in requests])
+        crash.point(AROUND["event"][1])
+        return [None] * len(requests)
+
+    def _end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
+        crash.point(AROUND["end_attempt"][0])
+        fences = [request.fence for request in requests]
+        events = [self.placed(request.fact) for request in requests]
+        self.many("end_attempt", [self._ending(request, "ABORTED") for request in requests], fences)
+        jobs = [
+            (*r.fence[:2], r.ready_at, r.hold, r.hold_reason, event.n, event.event_hash, self.wall)
+            for r, event in zip(requests, events, strict=True)
+        ]
+        self.many("release_job", jobs, fences)
+        self.many("insert_event", events, fences)
+        crash.point(AROUND["end_attempt"][1])
+        return [None] * len(requests)
+
+    def _end_jobs(self, requests: list[EndJob]) -> list[Outcome]:
+        crash.point(AROUND["end_job"][0])
+        fences = [request.fence for request in requests]
+        events = [self.placed(request.fact) for request in requests]
+        self.many("end_attempt", [self._ending(r, r.attempt_status) for r in requests], fences)
+        jobs = []
+        for r, event in zip(requests, events, strict=True):
+            ending = (r.state, r.result, r.error, r.error_code, r.error_message)
+            jobs.append((*r.fence[:2], *ending, event.n, event.event_hash, self.wall))
+        self.many("end_job", jobs, fences)
+        self.many("insert_event", events, fences)
+        crash.point(AROUND["end_job"][1])
+        return [None] * len(requests)
+
+    def _submits(self, requests: list[SubmitJob]) -> list[Outcome]:
+        crash.point(AROUND["submit"][0])
+        outcomes: list[Outcome] = [self._reserve(request) for request in requests]
+        fresh = [request for request, existing in zip(requests, outcomes, strict=True) if existing is None]
+        jobs, attempts, events = [], [], []
+        for job, facts, _reservation, lease in fresh:
+            placed = [self.placed(fact) for fact in facts]
+            events += placed
+            state, attempt, ready_at = (
+                ("QUEUED", 0, job.ready_at) if lease is None else ("IN_PROGRESS", 1, None)
+            )
+            jobs.append((*job[:7], ready_at, *job[8:], state, attempt, placed[-1].n, placed[-1].event_hash))
+            if lease is not None:
+                ends_at = self.boot + lease.lease_ms
+                attempts.append((job.job_id, 1, lease.lease_id, lease.owner, self.epoch, ends_at, self.wall))
+        self.cursor.executemany(sql("insert_job"), jobs)
+        self.cursor.executemany(sql("insert_attempt"), attempts)
+        self.cursor.executemany(sql("insert_event"), events)
+        crash.point(AROUND["submit"][1])
+        return outcomes
+
+    def _reserve(self, request: SubmitJob) -> Existing | None:
+        """Write the reservation first; of any number of concurrent submissions one gets past this line."""
+        if request.reservation is None:
+            return None
+        before = self.connection.total_changes()
+        self.cursor.execute(
+            sql("reserve"), (*request.reservation, request.job.job_id, request.job.created_at)
+        )
+        if self.connection.total_changes() > before:
+            return None
+        (found,) = self.cursor.execute(sql("reservation"), request.reservation[:3])
+        return Existing(*found)
+
+    def _claims(self, requests: list[ClaimJobs]) -> list[Outcome]:
+        """Answer all claims of one worker with one search; its slots ask one by one, in the same flush."""
+        crash.point(AROUND["claim"][0])
+        shares: list[Outcome] = [None] * len(requests)
+        same: dict[ClaimJobs, list[int]] = {}
+        for index, request in enumerate(requests):
+            same.setdefault(request._replace(limit=0), []).append(index)
+        for whole, indexes in same.items():
+            limit = sum(requests[index].limit for index in indexes)
+            claimed = claim_jobs(self, whole._replace(limit=limit))
+            for index in indexes:
+                share = requests[index].limit
+                shares[index], claimed = claimed[:share], claimed[share:]
+        crash.point(AROUND["claim"][1])
+        return shares
+
+    def _renew(self, requests: list[RenewLeases]) -> list[Outcome]:
+        crash.point(AROUND["renew"][0])
+        held: list[Outcome] = []
+        for request in requests:
+            listed = msgspec.json.encode(request.fences).decode()
+            rows = self.cursor.execute(
+                sql("renew_leases"), (listed, self.epoch, self.boot, self.boot + request.lease_ms)
+            )
+            held.append({Fence(*row) for row in rows})
+        crash.point(AROUND["renew"][1])
+        return held
+
+    def _count_downs(self, requests: list[CountDown]) -> list[Outcome]:
+        crash.point(AROUND["count_down"][0])
+        hits: list[Outcome] = []
+        for job_id, dimension, name, occurrence, guid, delta, threshold in requests:
+            if name:
+                group = (job_id, dimension, name, occurrence, guid, delta, threshold)
+                found = list(self.cursor.execute(sql("count_down_group"), group))
+            else:
+                found = list(self.cursor.execute(sql("count_down_job"), (job_id, guid, delta, threshold)))
+            if not found:
+                raise Refused(
+                    StaleLease(f"{job_id} {name}: nothing is open here to count down", job_id=job_id)
+                )
+            hits.append(bool(found[0][0]))
+        crash.point(AROUND["count_down"][1])
+        return hits
+
+    def _run_tx(self, requests: list[RunTx]) -> list[Outcome]:
+        """Lend the connection to the thread whose turn it is, then record its step under the fence."""
+        (request,) = requests
+        crash.point(AROUND["tx"][0])
+        loan = SqliteTransaction(self.connection, self.alone)
+        try:
+            step = request.turn.lend(loan, request.ms_max / 1000)
+        except BaseException as error:
+            raise Refused(error) from error
+        finally:
+            loan.take_back()
+        if step is None:
+            raise Refused(
+                TxTooLong(f"the transaction took more than {request.ms_max} ms", ms_max=request.ms_max)
+            )
+        self._steps([step])
+        crash.point(AROUND["tx"][1])
+        return [step]
+
+    def _ending(self, request: EndAttempt | EndJob, status: str) -> tuple[object, ...]:
+        live = 0 if request.expired else 1
+        return (
+            *request.fence,
+            status,
+            request.reason,
+            int(request.charged),
+            self.epoch,
+            self.boot,
+            live,
+            self.wall,
+        )
+
+    def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:
+        """Write rows and insist that each of them changed exactly one."""
+        before = self.connection.total_changes()
+        self.cursor.executemany(sql(name), rows)
+        if self.connection.total_changes() - before != len(rows):
+            fence = fences[0]
+            raise Refused(
+                StaleLease(
+                    f"attempt {fence.attempt} of job {fence.job_id} no longer holds its lease; nothing written",
+                    job_id=fence.job_id,
+                    attempt=fence.attempt,
+                    lease_id=fence.lease_id,
+                )
+            )
+
+    def _report(self, bundle: Bundle, error: BaseException) -> None:
+        """Keep a stale report for people."""
+        fence = getattr(bundle[-1], "fence", None)
+        if fence is None or not isinstance(error, StaleLease):
+            return
+        self.cursor.execute(sql("insert_stale_report"), (self.wall, *fence, type(bundle[-1]).__name__))
+        self.cursor.execute(sql("trim_stale_reports"), (STALE_REPORTS_MAX,))
+
+
+# The order in which a batch writes. Renewals go before everything else, and claims come last, because they
+# may take what this batch has just submitted or released.
+_GROUPED: tuple[type[Primitive], ...] = (
+    RenewLeases,
+    RecordStep,
+    RecordEvent,
+    EndAttempt,
+    EndJob,
+    SubmitJob,
+    CountDown,
+    ClaimJobs,
+)
+
+
+def _refusal(error: apsw.ConstraintError) -> TallyError:
+    text = str(error)
+    if "semaphore >= 0" in text:
+        return SemaphoreUnderflow(sqlite=text)
+    if "MARKER" in text:
+        return StaleLease("step 2 of this message is done already, or its step 1 is not", sqlite=text)
+    return InvariantBroken(f"the database refused an illegal change: {text}", sqlite=text)

@@ -1,0 +1,102 @@
+"""One thread that keeps a worker honest: renews its leases, reclaims what others lost, and looks for work.
+
+An idle worker looks at one number that changes when anybody writes, every few milliseconds at first and more
+slowly when nothing happens. It never scans a table to find out that there is nothing to do.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Final
+
+from tallystick.core.lease import HEARTBEATS_PER_LEASE
+from tallystick.engine.sweep import sweep
+from tallystick.errors import TallyError
+from tallystick.store.api import Fence, RenewLeases
+from tallystick.worker.worker import Worker
+
+LOOK_SECONDS_MIN: Final = 0.010
+LOOK_SECONDS_MAX: Final = 0.100
+
+_log = logging.getLogger("tallystick.worker")
+
+
+class Caretaker:
+    """The background of one worker."""
+
+    def __init__(self, worker: Worker) -> None:
+        """Prepare the thread."""
+        self._worker = worker
+        self._stop = threading.Event()
+        self._pause = LOOK_SECONDS_MIN
+        self._next_due: int | None = None
+        lease_seconds = worker.options.lease_ms / 1000
+        self._renew_every = lease_seconds / HEARTBEATS_PER_LEASE
+        # A lease that ran out is found after at most this long, by whoever looks first.
+        self._sweep_every = min(lease_seconds / HEARTBEATS_PER_LEASE, 5.0)
+        self._thread = threading.Thread(target=self._run, name="tally-caretaker", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, after the round that runs now."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        clock = self._worker.clock
+        renew_at = clock.monotonic() + self._renew_every
+        sweep_at = clock.monotonic()
+        while not self._stop.wait(self._pause):
+            now = clock.monotonic()
+            try:
+                if now >= renew_at:
+                    renew_at = now + self._renew_every
+                    self._renew()
+                if now >= sweep_at:
+                    sweep_at = now + self._sweep_every
+                    if sweep(self._worker.store, self._worker.committer, clock):
+                        self._worker.poke()
+                self._look()
+            except TallyError as error:
+                # A store that is away for a while is not the end of the worker: it goes on as soon as it is
+                # back.
+                _log.warning("caretaker: %s", error, extra={"action": "caretaker.retry"})
+                self._pause = 1.0
+
+    def _renew(self) -> None:
+        fences = tuple(segment.fence for segment in list(self._worker.running.values()))
+        if not fences:
+            return
+        held = self._worker.committer.call((RenewLeases(fences, self._worker.options.lease_ms),))
+        assert isinstance(held, set)
+        for fence in set(fences) - held:
+            self._lost(fence)
+
+    def _lost(self, fence: Fence) -> None:
+        segment = self._worker.running.get(fence.job_id)
+        if segment is not None and segment.fence == fence:
+            segment.lost = True
+            _log.warning(
+                "lost the lease of job %s",
+                fence.job_id,
+                extra={"action": "lease.lost", "job_id": fence.job_id},
+            )
+
+    def _look(self) -> None:
+        worker = self._worker
+        if not worker.idle:
+            self._pause = LOOK_SECONDS_MAX
+            return
+        due = self._next_due is not None and worker.clock.wall_ms() >= self._next_due
+        if worker.store.changed() or due:
+            self._pause = LOOK_SECONDS_MIN
+            worker.poke()
+            # What is due already and was not claimed is for workers with other handlers.
+            due_at = worker.store.next_due(worker.options.queues)
+            self._next_due = due_at if due_at is not None and due_at > worker.clock.wall_ms() else None
+        else:
+            self._pause = min(self._pause * 1.5, LOOK_SECONDS_MAX)

@@ -1,0 +1,60 @@
+"""What a worker can run: a function behind a name, seen as something that turns a segment into its ending."""
+
+from __future__ import annotations
+
+import logging
+from typing import Protocol
+
+from tallystick.engine.segment import Segment
+from tallystick.store.api import Bundle
+
+_log = logging.getLogger("tallystick.worker")
+
+
+class Handler(Protocol):
+    """A workflow as the worker sees it.
+
+    Running never raises for what the user's function does: the answer is the bundle that ends the segment,
+    or None when nothing may be written any more (the lease is lost, or the store is).
+    """
+
+    @property
+    def name(self) -> str:
+        """Return the name under which jobs ask for it."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Return the version of the code; jobs of another version wait for a worker that has it."""
+        ...
+
+    @property
+    def is_async(self) -> bool:
+        """Return whether it runs on the worker's event loop."""
+        ...
+
+    def run(self, segment: Segment) -> Bundle | None:
+        """Run the segment in this thread."""
+        ...
+
+    async def run_async(self, segment: Segment) -> Bundle | None:
+        """Run the segment on this event loop."""
+        ...
+
+
+async def run_on_loop(handler: Handler, segment: Segment) -> Bundle | None:
+    """Run a segment as a task; a fault of ours costs that segment its lease and nobody else anything."""
+    try:
+        return await handler.run_async(segment)
+    except Exception:  # noqa: BLE001 (logged with its trace; the job goes on under another lease)
+        _log.exception("job %s: the segment broke", segment.job_id, extra={"action": "segment.broken"})
+        return None
+
+
+def run_in_thread(handler: Handler, segment: Segment) -> Bundle | None:
+    """Run a segment in this thread; a fault of ours costs that segment its lease and nobody else anything."""
+    try:
+        return handler.run(segment)
+    except Exception:  # noqa: BLE001 (logged with its trace; the job goes on under another lease)
+        _log.exception("job %s: the segment broke", segment.job_id, extra={"action": "segment.broken"})
+        return None

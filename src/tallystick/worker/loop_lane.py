@@ -1,0 +1,99 @@
+"""Slots for async workflows: tasks on one event loop that the worker owns."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+from tallystick.engine.committer import Called, LoopLane
+from tallystick.errors import TallyError
+from tallystick.worker.handler import run_on_loop
+
+if TYPE_CHECKING:
+    from tallystick.engine.segment import Segment
+    from tallystick.store.api import Bundle, Outcome
+    from tallystick.worker.worker import Worker
+
+
+class AsyncSlots:
+    """The loop, its tasks, and one claim a tick for all the slots that became free in it."""
+
+    def __init__(self, worker: Worker) -> None:
+        """Start nothing yet."""
+        self._worker = worker
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lane: LoopLane | None = None
+        self._thread: threading.Thread | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._wanted = 0
+
+    def start(self) -> None:
+        """Start the loop in a thread of its own."""
+        self._loop = asyncio.new_event_loop()
+        self._lane = self._worker.committer.lane(self._loop)
+        self._thread = threading.Thread(target=self._main, name="tally-loop", daemon=True)
+        self._thread.start()
+
+    def run(self, segments: list[Segment]) -> None:
+        """Start a task for each segment; callable from any thread."""
+        if self._loop is None:
+            self.start()
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._start, segments)
+
+    def cancel(self) -> None:
+        """Ask every running task to unwind."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in self._tasks])
+
+    def stop(self) -> None:
+        """End the loop."""
+        if self._loop is not None and self._thread is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+
+    def _main(self) -> None:
+        assert self._loop is not None
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        finally:
+            self._loop.close()
+
+    def _start(self, segments: list[Segment]) -> None:
+        assert self._loop is not None
+        for segment in segments:
+            task = self._loop.create_task(self._run(segment))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, segment: Segment) -> None:
+        bundle = await run_on_loop(self._worker.handler_of(segment), segment)
+        self._finish(segment, bundle)
+
+    def _finish(self, segment: Segment, bundle: Bundle | None) -> None:
+        """Hand over the ending, and with it one claim for all slots that end in this tick."""
+        assert self._lane is not None
+        if bundle is None:
+            self._worker.ended(segment, None, None)
+        else:
+            self._lane.put(bundle, Called(lambda outcome: self._worker.ended(segment, bundle, outcome)))
+        if bundle is None or not self._worker.wants_more():
+            self._worker.free()
+            return
+        self._wanted += 1
+        self._lane.before_hand_over(self._claim)
+
+    def _claim(self) -> None:
+        assert self._lane is not None
+        limit, self._wanted = self._wanted, 0
+
+        def claimed(outcome: Outcome | BaseException) -> None:
+            jobs = outcome if isinstance(outcome, list) else []
+            if isinstance(outcome, TallyError) or len(jobs) < limit:
+                self._worker.free(limit - len(jobs), nothing_left=True)
+            self._worker.launch(jobs)
+
+        self._lane.put((self._worker.claim(limit),), Called(claimed))

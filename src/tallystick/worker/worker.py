@@ -1,0 +1,211 @@
+"""A worker: a number of slots, each running one segment at a time.
+
+A slot that finishes a job asks for the next one in the same flush. An idle slot asks again when somebody
+says that there may be work. Nothing here decides what is right: that is in the fence of every bundle.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from tallystick.clock import Clock
+from tallystick.core.limits import CLAIM_BATCH_JOBS_MAX
+from tallystick.engine.committer import Blocked, Called, Committer
+from tallystick.engine.segment import Segment
+from tallystick.errors import StaleLease, TallyError
+from tallystick.ids import Ids
+from tallystick.store.api import Bundle, ClaimedJob, ClaimJobs, EndJob, NewLease, Outcome, Store
+from tallystick.worker.handler import Handler
+from tallystick.worker.loop_lane import AsyncSlots
+from tallystick.worker.thread_lane import ThreadSlots
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """How much a worker takes on, and how long a crash of it may go unnoticed."""
+
+    queues: tuple[str, ...] = ("default",)
+    concurrency: int = 16
+    lease_ms: int = 30_000
+    grace_ms: int = 10_000
+
+
+class Worker:
+    """Claims jobs and runs them until it is stopped."""
+
+    def __init__(
+        self,
+        store: Store,
+        committer: Committer,
+        clock: Clock,
+        ids: Ids,
+        handlers: Mapping[tuple[str, str], Handler],
+        options: WorkerOptions,
+        on_end: Callable[[EndJob], None],
+    ) -> None:
+        """Prepare the slots; nothing is claimed before `start`."""
+        self.store = store
+        self.committer = committer
+        self.clock = clock
+        self.options = options
+        self.handlers = handlers
+        # Random and per process: a restarted worker must never look like the one whose leases it finds.
+        self.owner = ids.token()
+        self._on_end = on_end
+        self._lock = threading.Lock()
+        self._leases = 0
+        self._free = options.concurrency
+        self._more = True
+        self._claiming = False
+        self._stopping = False
+        self._idle = threading.Condition(self._lock)
+        self.running: dict[str, Segment] = {}
+        self.stale_reports = 0
+        self._threads = ThreadSlots(self, options.concurrency)
+        self._tasks = AsyncSlots(self)
+
+    def start(self) -> None:
+        """Begin to claim."""
+        if any(handler.is_async for handler in self.handlers.values()):
+            self._tasks.start()
+        self.poke()
+
+    def poke(self) -> None:
+        """There may be work: let idle slots look for it."""
+        with self._lock:
+            self._more = True
+            if self._stopping or self._claiming or not self._free:
+                return
+            self._claiming = True
+            limit = min(self._free, CLAIM_BATCH_JOBS_MAX)
+            self._free -= limit
+        self.committer.put([((self.claim(limit),), Called(lambda outcome: self._claimed(limit, outcome)))])
+
+    def claim(self, limit: int) -> ClaimJobs:
+        """Return a request for jobs; equal requests of one flush are answered by one search."""
+        options = self.options
+        return ClaimJobs(
+            self.owner, options.queues, frozenset(self.handlers), limit, options.lease_ms, self._next_lease
+        )
+
+    def reserve(self, handler: tuple[str, str], queue: str) -> NewLease | None:
+        """Take a free slot for a job that is about to be submitted here, if there is one."""
+        with self._lock:
+            if (
+                self._stopping
+                or not self._free
+                or handler not in self.handlers
+                or queue not in self.options.queues
+            ):
+                self._more = True
+                return None
+            self._free -= 1
+        return NewLease(self._next_lease(), self.owner, self.options.lease_ms)
+
+    def launch(self, claimed: Iterable[ClaimedJob]) -> None:
+        """Run claimed jobs, each in a slot that is already counted as taken."""
+        tasks = []
+        for job in claimed:
+            segment = Segment(job, self.clock)
+            self.running[segment.job_id] = segment
+            if self.handler_of(segment).is_async:
+                tasks.append(segment)
+            else:
+                self._threads.run(segment)
+        if tasks:
+            self._tasks.run(tasks)
+
+    def handler_of(self, segment: Segment) -> Handler:
+        """Return the code of a claimed job; claims ask only for what is here."""
+        return self.handlers[segment.claimed.handler, segment.claimed.version]
+
+    def ended(self, segment: Segment, bundle: Bundle | None, outcome: Outcome | BaseException) -> None:
+        """Note that a segment is over: its ending is durable, was refused, or could not be written."""
+        self.running.pop(segment.job_id, None)
+        if isinstance(outcome, StaleLease):
+            self.stale_reports += 1
+        elif bundle is not None and outcome is None and isinstance(bundle[-1], EndJob):
+            self._on_end(bundle[-1])
+
+    def free(self, slots: int = 1, *, nothing_left: bool = False) -> None:
+        """Give slots back; `nothing_left` says that a claim came back with less than it asked for."""
+        with self._lock:
+            self._free += slots
+            if nothing_left:
+                self._more = False
+            self._idle.notify_all()
+
+    def wants_more(self) -> bool:
+        """Tell whether a slot that becomes free should ask for another job at once."""
+        return self._more and not self._stopping
+
+    @property
+    def idle(self) -> bool:
+        """Tell whether slots are free and the last claim found nothing for them."""
+        return bool(self._free) and not self._more
+
+    def finish(self, segment: Segment, bundle: Bundle | None) -> Segment | None:
+        """End a segment of a thread and return the next one for the same thread, in one flush."""
+        end, claim = Blocked(), Blocked()
+        wants = self.wants_more()
+        items = [] if bundle is None else [(bundle, end)]
+        if wants:
+            items.append(((self.claim(1),), claim))
+        if items:
+            self.committer.put(items)
+        outcome = _outcome_of(end) if bundle is not None else None
+        self.ended(segment, bundle, outcome)
+        claimed = _outcome_of(claim) if wants else []
+        if isinstance(claimed, BaseException) or not claimed:
+            self.free(nothing_left=wants)
+            return None
+        assert isinstance(claimed, list)
+        following = Segment(claimed[0], self.clock)
+        self.running[following.job_id] = following
+        if self.handler_of(following).is_async:
+            self._tasks.run([following])
+            return None
+        return following
+
+    def stop(self) -> bool:
+        """Claim no more, let running segments end within the grace, and tell whether all did.
+
+        What is left then unwinds at its next call and gives its lease back; what makes no call is left to
+        its lease.
+        """
+        grace = self.options.grace_ms / 1000
+        with self._lock:
+            self._stopping = True
+        done = self._wait_until_idle(grace)
+        if not done:
+            for segment in list(self.running.values()):
+                segment.lost = True
+            self._tasks.cancel()
+            done = self._wait_until_idle(grace)
+        self._threads.stop()
+        self._tasks.stop()
+        return done
+
+    def _wait_until_idle(self, seconds: float) -> bool:
+        with self._idle:
+            return self._idle.wait_for(lambda: not self.running, seconds)
+
+    def _claimed(self, limit: int, outcome: Outcome | BaseException) -> None:
+        self._claiming = False
+        jobs = outcome if isinstance(outcome, list) else []
+        if len(jobs) < limit:
+            self.free(limit - len(jobs), nothing_left=True)
+        self.launch(jobs)
+
+    def _next_lease(self) -> str:
+        self._leases += 1
+        return f"{self.owner[:12]}-{self._leases}"
+
+
+def _outcome_of(waiter: Blocked) -> Outcome | BaseException:
+    try:
+        return waiter.wait()
+    except TallyError as error:
+        return error
