@@ -229,7 +229,7 @@ class StepFailed(TallyError):
     code = "STEP_FAILED"
 
     def __init__(self, step: str, kind: str, message: str, code: str, tries: int) -> None:
-        """Say which step failed, with what and after how many tries; `type` and `error_code` are the error's."""
+        """Say which step failed, with what and after how many tries; `type` is that of the error."""
         self.step = step
         self.type = kind
         self.error_code = code

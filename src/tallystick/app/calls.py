@@ -12,7 +12,7 @@ import contextvars
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tallystick.app.context import INSIDE_STEP, INSIDE_TX, Unwind, WorkflowContext, current
 from tallystick.core.derive import AbortReason
@@ -41,30 +41,26 @@ class StepSpec:
     codec: Callable[[], Codec]
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(NamedTuple):
     """Run the user's function."""
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(NamedTuple):
     """Make a bundle durable."""
 
     bundle: Bundle
 
 
-@dataclass(frozen=True, slots=True)
-class InTransaction:
+class InTransaction(NamedTuple):
     """Run the user's function in a transaction that also records the step it returns."""
 
     body: Callable[[Transaction], RecordStep]
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(NamedTuple):
     """Wait before the next try, holding the lease."""
 
     ms: int
@@ -82,11 +78,11 @@ def call_step(
     segment = context.segment
     record = segment.recall(spec.name, occurrence)
     if record is not None and record.kind == spec.kind:
-        context.calls.append(f"{spec.name}#{occurrence}")
+        context.calls.append((spec.name, occurrence))
         return _replayed(spec, record)
     if record is not None or _out_of_order(context):
         raise context.mismatch(spec.name, occurrence)
-    context.calls.append(f"{spec.name}#{occurrence}")
+    context.calls.append((spec.name, occurrence))
     while True:
         try:
             if spec.kind == "tx":
@@ -188,26 +184,33 @@ def drive(context: WorkflowContext, spec: StepSpec, call: Call) -> Any:  # noqa:
 
 def _meet(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa: ANN401 (as the need says)
     match need:
-        case Body(args, kwargs):
-            return _run_body(spec, args, kwargs)
-        case Write(bundle):
-            _written(context, lambda: context.runtime.committer.call(bundle))
-            context.segment.written(bundle)
-            return None
-        case InTransaction(body):
-            return _written(context, lambda: transact(context, body))
-        case Pause(ms):
-            context.runtime.pause(ms)
-            return None
+        case Body():
+            return _run_body(spec, need.args, need.kwargs)
+        case Write():
+            _written(context, lambda: context.runtime.committer.call(need.bundle))
+            context.segment.written(need.bundle)
+        case InTransaction():
+            return _written(context, lambda: transact(context, need.body))
+        case Pause():
+            context.runtime.pause(need.ms)
+    return None
 
 
 async def drive_async(context: WorkflowContext, spec: StepSpec, call: Call) -> Any:  # noqa: ANN401 (as annotated)
-    """Drive a call in this task."""
+    """Drive a call in this task; bodies and writes are met here, as each layer of `await` costs every step."""
     try:
         need = next(call)
         while True:
             try:
-                value = await _meet_async(context, spec, need)
+                if type(need) is Write:
+                    value = await context.lane().call(need.bundle)
+                    context.segment.written(need.bundle)
+                elif type(need) is Body and spec.is_async and spec.timeout_ms is None:
+                    value = await _run_coroutine(spec, need)
+                else:
+                    value = await _meet_async(context, spec, need)
+            except (StaleLease, StoreError) as error:
+                need = call.throw(context.refused(error) if type(need) is Write else error)
             except BaseException as error:  # noqa: BLE001 (the call decides what every error means)
                 need = call.throw(error)
             else:
@@ -218,19 +221,12 @@ async def drive_async(context: WorkflowContext, spec: StepSpec, call: Call) -> A
 
 async def _meet_async(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa: ANN401 (as the need says)
     match need:
-        case Body(args, kwargs):
-            return await _run_body_async(spec, args, kwargs)
-        case Write(bundle):
-            try:
-                await context.runtime.lane().call(bundle)
-            except (StaleLease, StoreError) as error:
-                raise context.refused(error) from error
-            context.segment.written(bundle)
-        case InTransaction():
+        case Body():
+            return await _run_guarded(spec, need)
+        case Pause():
+            return await asyncio.sleep(need.ms / 1000)
+        case _:
             return await asyncio.to_thread(_meet, context, spec, need)
-        case Pause(ms):
-            await asyncio.sleep(ms / 1000)
-    return None
 
 
 def transact(context: WorkflowContext, body: Callable[[Transaction], RecordStep]) -> object:
@@ -289,20 +285,23 @@ def _run_in_time(spec: StepSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     return value
 
 
-async def _run_body_async(spec: StepSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+async def _run_coroutine(spec: StepSpec, body: Body) -> Any:  # noqa: ANN401 (as annotated)
     token = current.set(INSIDE_STEP)
     try:
-        if not spec.is_async:
-            return await asyncio.to_thread(_run_body, spec, args, kwargs)
-        if spec.timeout_ms is None:
-            return await spec.function(*args, **kwargs)
-        try:
-            async with asyncio.timeout(spec.timeout_ms / 1000):
-                return await spec.function(*args, **kwargs)
-        except TimeoutError as error:
-            raise StepTimeout(f"{spec.name} took longer than {spec.timeout_ms} ms", step=spec.name) from error
+        return await spec.function(*body.args, **body.kwargs)
     finally:
         current.reset(token)
+
+
+async def _run_guarded(spec: StepSpec, body: Body) -> Any:  # noqa: ANN401 (as annotated)
+    """Run a function that must not block the loop, or must not take longer than it may."""
+    if not spec.is_async:
+        return await asyncio.to_thread(_run_body, spec, body.args, body.kwargs)
+    try:
+        async with asyncio.timeout((spec.timeout_ms or 0) / 1000):
+            return await _run_coroutine(spec, body)
+    except TimeoutError as error:
+        raise StepTimeout(f"{spec.name} took longer than {spec.timeout_ms} ms", step=spec.name) from error
 
 
 __all__ = ["StepSpec", "Unwind", "call_step", "drive", "drive_async"]

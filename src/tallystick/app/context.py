@@ -16,6 +16,7 @@ from tallystick.errors import DeadlineExceeded, TallyError
 
 if TYPE_CHECKING:
     from tallystick.app.runtime import Runtime
+    from tallystick.engine.committer import LoopLane
     from tallystick.engine.segment import Segment
     from tallystick.store.api import Bundle
 
@@ -36,16 +37,23 @@ class Unwind(BaseException):
 class WorkflowContext:
     """One run of a workflow function over one segment."""
 
-    __slots__ = ("calls", "in_flight", "is_async", "runtime", "segment", "unwinding")
+    __slots__ = ("_lane", "calls", "in_flight", "is_async", "runtime", "segment", "unwinding")
 
     def __init__(self, runtime: Runtime, segment: Segment, *, is_async: bool) -> None:
         """Begin at the first line of the function."""
         self.runtime = runtime
         self.segment = segment
         self.is_async = is_async
-        self.calls: list[str] = []
+        self.calls: list[tuple[str, int]] = []
         self.in_flight: set[str] = set()
         self.unwinding: Unwind | None = None
+        self._lane: LoopLane | None = None
+
+    def lane(self) -> LoopLane:
+        """Return the committer's lane of the loop that this workflow runs on."""
+        if self._lane is None:
+            self._lane = self.runtime.lane()
+        return self._lane
 
     def check(self) -> None:
         """Go on only if this segment may still write."""
@@ -72,7 +80,8 @@ class WorkflowContext:
     def mismatch(self, name: str, occurrence: int) -> Unwind:
         """Return the exception for a workflow that no longer does what it did; the job is held."""
         recorded = [f"{record.name}#{record.occurrence}" for record in self.segment.replayed]
-        called = [*self.calls, f"{name}#{occurrence}"] if name else self.calls
+        made = [*self.calls, (name, occurrence)] if name else self.calls
+        called = [f"{name}#{occurrence}" for name, occurrence in made]
         diff = "\n".join(difflib.ndiff(recorded, called))
         why = (
             f"the workflow no longer makes the calls it made before (- recorded, + now):\n{diff}\n"

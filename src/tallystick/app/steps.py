@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar
@@ -141,13 +141,12 @@ class Step(_Callable, Generic[P, R_co]):
 class AsyncStep(_Callable, Generic[P, R_co]):
     """An async step: at least once, and its result is kept."""
 
-    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R_co]:
         """Await it: durably in an async workflow, plainly elsewhere."""
         context = self._context(from_async=True)
         if context is None:
-            value: R_co = await self._spec.function(*args, **kwargs)
-            return value
-        return await self._call_async(context, args, kwargs)  # type: ignore[no-any-return]  # as above
+            return self._spec.function(*args, **kwargs)  # type: ignore[no-any-return]  # as declared
+        return self._call_async(context, args, kwargs)
 
     def _context(self, *, from_async: bool) -> WorkflowContext | None:
         context = current.get()

@@ -43,20 +43,37 @@ def _digits(kind: str, column: str) -> str:
     return f"CHECK ({column} BETWEEN 0 AND 999999999999999\n       AND " + "\n       AND ".join(tops) + "),"
 
 
-def _sqlite_moves(machine: str, place: str) -> str:
-    """Print triggers that refuse births and moves the machine does not list."""
+def _sqlite_births(machine: str, place: str) -> str:
+    """Print the trigger that refuses a row born in a state in which nothing begins."""
     table, column = place.split(".")
-    rules = MACHINES[machine]
-    moves = ",\n      ".join(f"('{before.value}', '{after.value}')" for before, after in rules.stored_moves)
     return f"""\
 CREATE TRIGGER {table}_births BEFORE INSERT ON {table}
-WHEN NEW.{column} NOT IN ({_listed(rules.births)})
-BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: a {machine} cannot begin in this state'); END;
+WHEN NEW.{column} NOT IN ({_listed(MACHINES[machine].births)})
+BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: no {machine} begins in this state'); END;"""
 
-CREATE TRIGGER {table}_moves BEFORE UPDATE OF {column} ON {table}
-WHEN OLD.{column} <> NEW.{column} AND (OLD.{column}, NEW.{column}) NOT IN (VALUES
-      {moves})
-BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the {machine} lifecycle has no such move'); END;"""
+
+def _sqlite_guard(machine: str, place: str) -> str:
+    """Print the one trigger that refuses changes of ended rows, unlisted moves and ledgers that decrease.
+
+    One trigger for all three, because each costs a busy table about as much as an index.
+    """
+    _table, column, *ledger = place.split(".")
+    rules = MACHINES[machine]
+    ended = f"OLD.{column} IN ({_listed(tuple(state for state in rules.states if state in rules.final))})"
+    moves = ",\n         ".join(
+        f"('{before.value}', '{after.value}')" for before, after in rules.stored_moves
+    )
+    shrinks = f"\n  OR NEW.{ledger[0]} < OLD.{ledger[0]}" if ledger else ""
+    return f"""\
+WHEN {ended}{shrinks}
+  OR (OLD.{column} <> NEW.{column} AND (OLD.{column}, NEW.{column}) NOT IN (VALUES
+         {moves}))
+BEGIN
+  SELECT RAISE(ABORT, 'FINAL: this {machine} has ended and cannot change') WHERE {ended};
+  SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the {machine} lifecycle has no such move')
+   WHERE OLD.{column} <> NEW.{column};
+  SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases');
+END;"""
 
 
 def _final(machine: str, column: str) -> str:
@@ -73,5 +90,6 @@ _RULES: Final[dict[str, Callable[[str, str], str]]] = {
     "states": _states,
     "digits": _digits,
     "final": _final,
-    "sqlite-moves": _sqlite_moves,
+    "sqlite-births": _sqlite_births,
+    "sqlite-guard": _sqlite_guard,
 }

@@ -48,6 +48,8 @@ def connect(path: Path, *, create: bool, synchronous: str = "FULL") -> apsw.Conn
         connection.execute(f"PRAGMA synchronous = {'FULL' if synchronous == 'FULL' else 'NORMAL'}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA recursive_triggers = ON")
+        # The working set of a busy store is a few thousand pages; reading them back from the log is slow.
+        connection.execute("PRAGMA cache_size = -65536")
         # The committer checkpoints between flushes; never inside somebody's transaction.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
     except apsw.Error as error:
@@ -90,7 +92,7 @@ def refuse_vulnerable(version: str) -> None:
     number = tuple(int(part) for part in version.split("."))
     if number <= _LAST_VULNERABLE:
         raise VulnerableSqlite(
-            f"SQLite {version} can corrupt a database in WAL mode; install the apsw wheel, it brings a newer one",
+            f"SQLite {version} can corrupt a WAL database; install the apsw wheel, it brings a newer one",
             version=version,
         )
 

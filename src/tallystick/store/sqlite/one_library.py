@@ -48,9 +48,9 @@ def _on_audit(event: str, arguments: tuple[object, ...]) -> None:
     path = _path_of(target)
     if path is not None and _identity(path) in _opened:
         raise TwoLibraries(
-            f"sqlite3.connect({str(path)!r}): Tallystick has this file open in this process, and a second SQLite "
-            "library would drop its locks and lose transactions. Use app.connect(), or keep your tables in "
-            "another file",
+            f"sqlite3.connect({str(path)!r}): Tallystick has this file open in this process, and a second "
+            "SQLite library would drop its locks and lose transactions. Use app.connect(), or keep your "
+            "tables in another file",
             path=str(path),
         )
 

@@ -211,7 +211,7 @@ class SqliteStore:
             raise StoreMisused("this store is closed")
 
     def _check_file(self) -> None:
-        """Refuse to write when the file at our path is no longer ours; a new empty one would lose everything."""
+        """Refuse to write when the file at our path is no longer ours: everything after would be lost."""
         if _identity(self.path) != self._identity:
             raise StoreGone(
                 f"{self.path} was moved, deleted or replaced while it was open", path=str(self.path)

@@ -7,6 +7,7 @@ bundle under savepoints, which finds the stale one and leaves the others alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -316,19 +317,16 @@ class Batch:
         )
 
     def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:
-        """Write rows and insist that each of them changed exactly one."""
+        """Write rows and insist that each changed exactly one; a guard that fails is a stale report."""
         before = self.connection.total_changes()
-        self.cursor.executemany(sql(name), rows)
+        try:
+            self.cursor.executemany(sql(name), rows)
+        except apsw.ConstraintError as error:
+            if _FENCE_GONE.search(str(error)):
+                raise Refused(_stale(fences[0])) from error
+            raise
         if self.connection.total_changes() - before != len(rows):
-            fence = fences[0]
-            raise Refused(
-                StaleLease(
-                    f"attempt {fence.attempt} of job {fence.job_id} no longer holds its lease; nothing written",
-                    job_id=fence.job_id,
-                    attempt=fence.attempt,
-                    lease_id=fence.lease_id,
-                )
-            )
+            raise Refused(_stale(fences[0]))
 
     def _report(self, bundle: Bundle, error: BaseException) -> None:
         """Keep a stale report for people."""
@@ -351,6 +349,19 @@ _GROUPED: tuple[type[Primitive], ...] = (
     CountDown,
     ClaimJobs,
 )
+
+
+# How SQLite says that the fence, which gives the row its job, found no live lease.
+_FENCE_GONE = re.compile(r"NOT NULL constraint failed: (steps|events)\.job_id")
+
+
+def _stale(fence: Fence) -> StaleLease:
+    return StaleLease(
+        f"attempt {fence.attempt} of job {fence.job_id} no longer holds its lease; nothing was written",
+        job_id=fence.job_id,
+        attempt=fence.attempt,
+        lease_id=fence.lease_id,
+    )
 
 
 def _refusal(error: apsw.ConstraintError) -> TallyError:

@@ -75,6 +75,7 @@ CREATE TABLE jobs (
   parent_step        TEXT,
   retry_of           TEXT,
   retried_as         TEXT,
+  pruned_at          INTEGER,
   -- rule: states job state
   CHECK (state IN ('QUEUED', 'DISPATCHING', 'IN_PROGRESS', 'CANCELLING', 'SUCCEEDED', 'FAILED_FINAL', 'CANCELLED')),
   -- end rule
@@ -89,6 +90,7 @@ CREATE TABLE jobs (
          AND start_ledger / 1000000000 % 10 <= 1
          AND start_ledger / 100000000 % 10 <= 1),
   -- end rule
+  CHECK (pruned_at IS NULL OR completed_at IS NOT NULL),
   CHECK (ready_at IS NULL OR completed_at IS NULL)
 ) STRICT, WITHOUT ROWID;
 
@@ -124,6 +126,7 @@ CREATE UNIQUE INDEX attempts_one_committed ON attempts (job_id, unit) WHERE stat
 CREATE INDEX attempts_to_reclaim ON attempts (lease_epoch, lease_expires_at)
   WHERE status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED');
 
+-- Steps and events are appended by many jobs at once: in the order of writing a flush touches few pages.
 CREATE TABLE steps (
   job_id             TEXT NOT NULL,
   dimension          INTEGER NOT NULL DEFAULT 0,
@@ -178,8 +181,10 @@ CREATE TABLE steps (
          AND ledger / 1000000000 % 10 <= 1
          AND ledger / 100000000 % 10 <= 1),
   -- end rule
+  -- A row that is its own event is written once, already ended.
+  CHECK (n IS NULL OR state IN ('SUCCEEDED', 'FAILED_FINAL')),
   PRIMARY KEY (job_id, dimension, name, occurrence)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 CREATE UNIQUE INDEX steps_one_in_progress ON steps (job_id) WHERE kind = 'protocol' AND state = 'IN_PROGRESS';
 
@@ -220,7 +225,7 @@ CREATE TABLE events (
   prev_hash  BLOB NOT NULL,
   event_hash BLOB NOT NULL,
   PRIMARY KEY (job_id, n)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 CREATE TABLE outbox (
   outbox_id        TEXT NOT NULL PRIMARY KEY,
@@ -261,139 +266,142 @@ CREATE TABLE stale_reports (
   report   TEXT NOT NULL
 ) STRICT;
 
--- Illegal moves are refused here too, even for an UPDATE by hand.
+-- Illegal changes are refused here too, even for an UPDATE by hand: what has ended stays as it ended, states move as
+-- their lifecycle lists, ledgers only grow. A final job may still learn which job took its place, and be pruned.
 
--- rule: sqlite-moves job jobs.state
+-- rule: sqlite-births job jobs.state
 CREATE TRIGGER jobs_births BEFORE INSERT ON jobs
 WHEN NEW.state NOT IN ('QUEUED', 'IN_PROGRESS')
-BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: a job cannot begin in this state'); END;
-
-CREATE TRIGGER jobs_moves BEFORE UPDATE OF state ON jobs
-WHEN OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (VALUES
-      ('QUEUED', 'DISPATCHING'),
-      ('DISPATCHING', 'IN_PROGRESS'),
-      ('IN_PROGRESS', 'IN_PROGRESS'),
-      ('IN_PROGRESS', 'SUCCEEDED'),
-      ('IN_PROGRESS', 'FAILED_FINAL'),
-      ('DISPATCHING', 'FAILED_FINAL'),
-      ('QUEUED', 'CANCELLING'),
-      ('DISPATCHING', 'CANCELLING'),
-      ('IN_PROGRESS', 'CANCELLING'),
-      ('CANCELLING', 'CANCELLED'),
-      ('QUEUED', 'IN_PROGRESS'),
-      ('QUEUED', 'FAILED_FINAL'),
-      ('QUEUED', 'CANCELLED'),
-      ('DISPATCHING', 'CANCELLED'),
-      ('IN_PROGRESS', 'CANCELLED'))
-BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the job lifecycle has no such move'); END;
+BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: no job begins in this state'); END;
 -- end rule
 
--- rule: sqlite-moves attempt attempts.status
-CREATE TRIGGER attempts_births BEFORE INSERT ON attempts
-WHEN NEW.status NOT IN ('LEASED', 'IN_PROGRESS', 'ABORTED', 'COMMITTED')
-BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: a attempt cannot begin in this state'); END;
-
-CREATE TRIGGER attempts_moves BEFORE UPDATE OF status ON attempts
-WHEN OLD.status <> NEW.status AND (OLD.status, NEW.status) NOT IN (VALUES
-      ('LEASED', 'IN_PROGRESS'),
-      ('IN_PROGRESS', 'COMMITTED'),
-      ('COMMITTED', 'DONE'),
-      ('LEASED', 'ABORTED'),
-      ('IN_PROGRESS', 'ABORTED'),
-      ('IN_PROGRESS', 'DONE'))
-BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the attempt lifecycle has no such move'); END;
--- end rule
-
--- rule: sqlite-moves step steps.state
-CREATE TRIGGER steps_births BEFORE INSERT ON steps
-WHEN NEW.state NOT IN ('PENDING', 'SUCCEEDED', 'FAILED_FINAL', 'IN_PROGRESS', 'DISPATCHING')
-BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: a step cannot begin in this state'); END;
-
-CREATE TRIGGER steps_moves BEFORE UPDATE OF state ON steps
-WHEN OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (VALUES
-      ('PENDING', 'DISPATCHING'),
-      ('DISPATCHING', 'AWAITING_ACK'),
-      ('AWAITING_ACK', 'IN_PROGRESS'),
-      ('IN_PROGRESS', 'SUCCEEDED'),
-      ('IN_PROGRESS', 'FAILED_FINAL'),
-      ('IN_PROGRESS', 'FAILED_RETRY'),
-      ('AWAITING_ACK', 'FAILED_RETRY'),
-      ('FAILED_RETRY', 'DISPATCHING'),
-      ('DISPATCHING', 'FAILED_FINAL'),
-      ('AWAITING_ACK', 'FAILED_FINAL'),
-      ('PENDING', 'CANCELLED'),
-      ('DISPATCHING', 'CANCELLED'),
-      ('AWAITING_ACK', 'CANCELLED'),
-      ('IN_PROGRESS', 'CANCELLED'),
-      ('FAILED_RETRY', 'CANCELLED'),
-      ('DISPATCHING', 'IN_PROGRESS'),
-      ('AWAITING_ACK', 'SUCCEEDED'))
-BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the step lifecycle has no such move'); END;
--- end rule
-
--- rule: sqlite-moves outbox outbox.state
+-- rule: sqlite-births outbox outbox.state
 CREATE TRIGGER outbox_births BEFORE INSERT ON outbox
 WHEN NEW.state NOT IN ('PENDING')
-BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: a outbox cannot begin in this state'); END;
-
-CREATE TRIGGER outbox_moves BEFORE UPDATE OF state ON outbox
-WHEN OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (VALUES
-      ('PENDING', 'SENT'),
-      ('PENDING', 'FAILED_FINAL'))
-BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the outbox lifecycle has no such move'); END;
+BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: no outbox begins in this state'); END;
 -- end rule
 
--- What has ended stays as it ended. A final job may still learn which job took its place.
+CREATE TRIGGER jobs_guard BEFORE UPDATE OF
+  job_id, state, attempt, ready_at, hold, semaphore, start_ledger, start_redeliveries, start_acked_at, head_n, head_hash,
+  completed_at, kind, handler, version, dimension, created_at, payload, options, result, error, error_code, error_message,
+  tenant_id, idempotency_key, idempotency_hash, parent_job_id, parent_step, retry_of
+ON jobs
+-- rule: sqlite-guard job jobs.state.start_ledger
+WHEN OLD.state IN ('SUCCEEDED', 'FAILED_FINAL', 'CANCELLED')
+  OR NEW.start_ledger < OLD.start_ledger
+  OR (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (VALUES
+         ('QUEUED', 'DISPATCHING'),
+         ('DISPATCHING', 'IN_PROGRESS'),
+         ('IN_PROGRESS', 'IN_PROGRESS'),
+         ('IN_PROGRESS', 'SUCCEEDED'),
+         ('IN_PROGRESS', 'FAILED_FINAL'),
+         ('DISPATCHING', 'FAILED_FINAL'),
+         ('QUEUED', 'CANCELLING'),
+         ('DISPATCHING', 'CANCELLING'),
+         ('IN_PROGRESS', 'CANCELLING'),
+         ('CANCELLING', 'CANCELLED'),
+         ('QUEUED', 'IN_PROGRESS'),
+         ('QUEUED', 'FAILED_FINAL'),
+         ('QUEUED', 'CANCELLED'),
+         ('DISPATCHING', 'CANCELLED'),
+         ('IN_PROGRESS', 'CANCELLED')))
+BEGIN
+  SELECT RAISE(ABORT, 'FINAL: this job has ended and cannot change') WHERE OLD.state IN ('SUCCEEDED', 'FAILED_FINAL', 'CANCELLED');
+  SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the job lifecycle has no such move')
+   WHERE OLD.state <> NEW.state;
+  SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases');
+END;
+-- end rule
 
-CREATE TRIGGER jobs_final BEFORE UPDATE OF
-  job_id, state, attempt, ready_at, hold, semaphore, start_ledger, start_acked_at, head_n, head_hash, completed_at,
-  handler, payload, result, error, error_code, error_message, created_at, idempotency_hash
-ON jobs WHEN OLD.completed_at IS NOT NULL
-BEGIN SELECT RAISE(ABORT, 'FINAL: this job has ended and cannot change'); END;
+CREATE TRIGGER attempts_guard BEFORE UPDATE ON attempts
+-- rule: sqlite-guard attempt attempts.status
+WHEN OLD.status IN ('DONE', 'ABORTED')
+  OR (OLD.status <> NEW.status AND (OLD.status, NEW.status) NOT IN (VALUES
+         ('LEASED', 'IN_PROGRESS'),
+         ('IN_PROGRESS', 'COMMITTED'),
+         ('COMMITTED', 'DONE'),
+         ('LEASED', 'ABORTED'),
+         ('IN_PROGRESS', 'ABORTED'),
+         ('IN_PROGRESS', 'DONE')))
+BEGIN
+  SELECT RAISE(ABORT, 'FINAL: this attempt has ended and cannot change') WHERE OLD.status IN ('DONE', 'ABORTED');
+  SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the attempt lifecycle has no such move')
+   WHERE OLD.status <> NEW.status;
+  SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases');
+END;
+-- end rule
 
-CREATE TRIGGER attempts_final BEFORE UPDATE ON attempts WHEN OLD.status IN ('DONE', 'ABORTED')
-BEGIN SELECT RAISE(ABORT, 'FINAL: this attempt has ended and cannot change'); END;
+CREATE TRIGGER steps_guard BEFORE UPDATE ON steps
+-- rule: sqlite-guard step steps.state.ledger
+WHEN OLD.state IN ('SUCCEEDED', 'FAILED_FINAL', 'CANCELLED')
+  OR NEW.ledger < OLD.ledger
+  OR (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (VALUES
+         ('PENDING', 'DISPATCHING'),
+         ('DISPATCHING', 'AWAITING_ACK'),
+         ('AWAITING_ACK', 'IN_PROGRESS'),
+         ('IN_PROGRESS', 'SUCCEEDED'),
+         ('IN_PROGRESS', 'FAILED_FINAL'),
+         ('IN_PROGRESS', 'FAILED_RETRY'),
+         ('AWAITING_ACK', 'FAILED_RETRY'),
+         ('FAILED_RETRY', 'DISPATCHING'),
+         ('DISPATCHING', 'FAILED_FINAL'),
+         ('AWAITING_ACK', 'FAILED_FINAL'),
+         ('PENDING', 'CANCELLED'),
+         ('DISPATCHING', 'CANCELLED'),
+         ('AWAITING_ACK', 'CANCELLED'),
+         ('IN_PROGRESS', 'CANCELLED'),
+         ('FAILED_RETRY', 'CANCELLED'),
+         ('DISPATCHING', 'IN_PROGRESS'),
+         ('AWAITING_ACK', 'SUCCEEDED')))
+BEGIN
+  SELECT RAISE(ABORT, 'FINAL: this step has ended and cannot change') WHERE OLD.state IN ('SUCCEEDED', 'FAILED_FINAL', 'CANCELLED');
+  SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the step lifecycle has no such move')
+   WHERE OLD.state <> NEW.state;
+  SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases');
+END;
+-- end rule
 
-CREATE TRIGGER steps_final BEFORE UPDATE ON steps WHEN OLD.completed_at IS NOT NULL
-BEGIN SELECT RAISE(ABORT, 'FINAL: this step has ended and cannot change'); END;
+CREATE TRIGGER outbox_guard BEFORE UPDATE ON outbox
+-- rule: sqlite-guard outbox outbox.state
+WHEN OLD.state IN ('SENT', 'FAILED_FINAL')
+  OR (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (VALUES
+         ('PENDING', 'SENT'),
+         ('PENDING', 'FAILED_FINAL')))
+BEGIN
+  SELECT RAISE(ABORT, 'FINAL: this outbox has ended and cannot change') WHERE OLD.state IN ('SENT', 'FAILED_FINAL');
+  SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the outbox lifecycle has no such move')
+   WHERE OLD.state <> NEW.state;
+  SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases');
+END;
+-- end rule
 
-CREATE TRIGGER outbox_final BEFORE UPDATE ON outbox WHEN OLD.state <> 'PENDING'
-BEGIN SELECT RAISE(ABORT, 'FINAL: this directive is out or given up and cannot change'); END;
+CREATE TRIGGER messages_guard BEFORE UPDATE OF ledger ON messages WHEN NEW.ledger < OLD.ledger
+BEGIN SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases'); END;
 
-CREATE TRIGGER events_final BEFORE UPDATE ON events
+CREATE TRIGGER events_guard BEFORE UPDATE ON events
 BEGIN SELECT RAISE(ABORT, 'FINAL: an event is a fact and cannot change'); END;
 
--- Ledgers only grow.
+-- Retention marks a final job as pruned, then removes its books, children first. Nothing else is ever deleted, and so
+-- nothing can be replaced.
 
-CREATE TRIGGER jobs_ledger BEFORE UPDATE OF start_ledger ON jobs WHEN NEW.start_ledger < OLD.start_ledger
-BEGIN SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases'); END;
-
-CREATE TRIGGER steps_ledger BEFORE UPDATE OF ledger ON steps WHEN NEW.ledger < OLD.ledger
-BEGIN SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases'); END;
-
-CREATE TRIGGER messages_ledger BEFORE UPDATE OF ledger ON messages WHEN NEW.ledger < OLD.ledger
-BEGIN SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases'); END;
-
--- Retention removes the books of a final job, children first, and nothing else is ever deleted.
-
-CREATE TRIGGER jobs_delete BEFORE DELETE ON jobs WHEN OLD.completed_at IS NULL
-BEGIN SELECT RAISE(ABORT, 'DELETE: this job has not ended'); END;
+CREATE TRIGGER jobs_delete BEFORE DELETE ON jobs WHEN OLD.pruned_at IS NULL
+BEGIN SELECT RAISE(ABORT, 'DELETE: this job is not pruned'); END;
 
 CREATE TRIGGER attempts_delete BEFORE DELETE ON attempts
-WHEN (SELECT completed_at IS NULL FROM jobs WHERE job_id = OLD.job_id)
-BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this attempt has not ended'); END;
+WHEN (SELECT pruned_at IS NULL FROM jobs WHERE job_id = OLD.job_id)
+BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this attempt is not pruned'); END;
 
 CREATE TRIGGER steps_delete BEFORE DELETE ON steps
-WHEN (SELECT completed_at IS NULL FROM jobs WHERE job_id = OLD.job_id)
-BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this step has not ended'); END;
+WHEN (SELECT pruned_at IS NULL FROM jobs WHERE job_id = OLD.job_id)
+BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this step is not pruned'); END;
 
 CREATE TRIGGER messages_delete BEFORE DELETE ON messages
-WHEN (SELECT completed_at IS NULL FROM jobs WHERE job_id = OLD.job_id)
-BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this message has not ended'); END;
+WHEN (SELECT pruned_at IS NULL FROM jobs WHERE job_id = OLD.job_id)
+BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this message is not pruned'); END;
 
 CREATE TRIGGER events_delete BEFORE DELETE ON events
-WHEN (SELECT completed_at IS NULL FROM jobs WHERE job_id = OLD.job_id)
-BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this event has not ended'); END;
+WHEN (SELECT pruned_at IS NULL FROM jobs WHERE job_id = OLD.job_id)
+BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this event is not pruned'); END;
 
 -- Step 2 of a leg-2 message as one statement: an INSERT here moves the semaphore of a group (or of a whole job, when
 -- `step` is empty), marks the message, and writes the closer digit, all or nothing. The INSERT's own SELECT computes
