@@ -197,7 +197,7 @@ def _meet(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa:
 
 
 async def drive_async(context: WorkflowContext, spec: StepSpec, call: Call) -> Any:  # noqa: ANN401 (as annotated)
-    """Drive a call in this task; bodies and writes are met here, as each layer of `await` costs every step."""
+    """Drive a call in this task; bodies and writes are met here, each layer of `await` costs every step."""
     try:
         need = next(call)
         while True:

@@ -1,0 +1,64 @@
+"""Running segments one at a time, in this thread, with time and death under control.
+
+`Death` is what a `kill -9` looks like from inside: nothing after it runs or is written, the lease stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+
+from tallystick.clock import VirtualClock
+from tallystick.engine.segment import Segment
+from tallystick.engine.sweep import sweep
+from tallystick.store.api import ClaimJobs
+
+LEASE_MS = 10_000
+_leases = itertools.count(1)
+
+
+class Death(BaseException):
+    """The process dies here."""
+
+
+class Hand:
+    """A worker that moves only when it is told to."""
+
+    def __init__(self, app, clock: VirtualClock, owner: str = "hand") -> None:
+        self.app = app
+        self.clock = clock
+        self.owner = owner
+
+    @property
+    def runtime(self):
+        return self.app.runtime()
+
+    def claim(self, queues=("default",)) -> Segment | None:
+        """Claim the next due job."""
+        request = ClaimJobs(
+            self.owner, queues, frozenset(self.app.workflows), 1, LEASE_MS, lambda: f"lease-{next(_leases)}"
+        )
+        claimed = self.runtime.committer.call((request,))
+        return Segment(claimed[0], self.clock) if claimed else None
+
+    def run(self, segment: Segment) -> str:
+        """Run a claimed segment to its end and say what became of it."""
+        workflow = self.app.workflows[segment.claimed.handler, segment.claimed.version]
+        try:
+            bundle = asyncio.run(workflow.run_async(segment)) if workflow.is_async else workflow.run(segment)
+        except Death:
+            return "died"
+        if bundle is None:
+            return "lost"
+        self.runtime.committer.call(bundle)
+        return type(bundle[-1]).__name__
+
+    def work(self) -> str:
+        """Claim and run one segment."""
+        segment = self.claim()
+        return "idle" if segment is None else self.run(segment)
+
+    def expire(self) -> int:
+        """Let every lease run out and reclaim."""
+        self.clock.advance(LEASE_MS)
+        return sweep(self.runtime.store, self.runtime.committer, self.clock)

@@ -1,0 +1,256 @@
+"""One lease, one writer: takeover is automatic, stale writers are refused, poison ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from tallystick import JobFailed, Retry, Tx
+from tallystick.core.derive import AbortReason
+from tallystick.engine.sweep import sweep
+from tallystick.errors import DeadlineExceeded, StaleLease
+from tests.app.by_hand import LEASE_MS, Death, Hand
+
+
+def effects(app):
+    with app.transaction() as db:
+        return [row[0] for row in db.execute("select who from effects order by rowid")]
+
+
+@pytest.fixture
+def charging(timed):
+    with timed.transaction() as db:
+        db.execute("create table effects (who text)")
+
+    @timed.tx
+    def charge(db: Tx, who: str) -> None:
+        db.execute("insert into effects values (?)", [who])
+
+    return charge
+
+
+def test_a_slow_worker_cannot_write_after_its_replacement(timed, clock, charging):
+    """FM_001: the lease runs out, a second attempt does the work, and the first one wakes up too late."""
+    slow, fast = Hand(timed, clock, "slow"), Hand(timed, clock, "fast")
+    held = {}
+
+    @timed.workflow
+    def checkout() -> str:
+        if "slow" in held:
+            slow_segment = held.pop("slow")
+            assert slow_segment is not None
+            slow.expire()
+            assert fast.work() == "EndJob"
+        charging("once")
+        return "charged"
+
+    job = checkout.submit()
+    held["slow"] = slow.claim()
+    assert slow.run(held["slow"]) == "lost"
+    assert job.result(5) == "charged"
+    assert effects(timed) == ["once"]
+    states = [(event.name, event.attempt) for event in job.history()]
+    assert states == [("submit", 0), ("claim", 1), ("reclaim", 1), ("claim", 2), ("tx", 2), ("return", 2)]
+
+
+def test_an_expired_worker_cannot_commit_even_if_nobody_reclaimed_it(timed, hand, clock, charging):
+    @timed.workflow
+    def checkout() -> None:
+        clock.advance(LEASE_MS)
+        charging("late")
+
+    checkout.submit()
+    assert hand.work() == "lost"
+    assert effects(timed) == []
+
+
+def test_the_ending_of_a_job_is_fenced_too(timed, hand, clock):
+    @timed.workflow
+    def flow() -> str:
+        clock.advance(LEASE_MS)
+        return "too late"
+
+    job = flow.submit()
+    segment = hand.claim()
+    with pytest.raises(StaleLease):
+        hand.run(segment)
+    assert job.row().state == "IN_PROGRESS"
+    assert job.row().result is None
+
+
+def test_a_lease_is_measured_on_a_clock_that_no_administrator_can_move(timed, hand, clock):
+    @timed.workflow
+    def flow() -> str:
+        clock.jump_wall(365 * 86_400_000)
+        assert sweep(timed.runtime().store, timed.runtime().committer, clock) == 0
+        return "fine"
+
+    job = flow.submit()
+    assert hand.work() == "EndJob"
+    assert job.result(5) == "fine"
+
+
+def test_after_a_reboot_every_old_lease_has_ended(timed, hand, clock):
+    deaths = [1]
+
+    @timed.workflow
+    def flow() -> str:
+        if deaths:
+            deaths.pop()
+            raise Death
+        return "fine"
+
+    job = flow.submit()
+    assert hand.work() == "died"
+    clock.reboot()
+    assert hand.work() == "idle"
+    hand.expire()
+    assert hand.work() == "EndJob"
+    assert job.result(5) == "fine"
+
+
+def test_a_job_that_kills_its_worker_every_time_ends_after_its_budget(timed, hand):
+    runs = []
+
+    @timed.workflow(attempts=3)
+    def poison() -> None:
+        runs.append(1)
+        raise Death
+
+    job = poison.submit()
+    for _ in range(3):
+        assert hand.work() == "died"
+        assert hand.expire() == 1
+    assert hand.work() == "idle"
+    with pytest.raises(JobFailed, match="3 attempts in a row") as failed:
+        job.result(5)
+    assert failed.value.fields["error_code"] == "ATTEMPTS_SPENT"
+    assert len(runs) == 3
+    assert job.row().semaphore == 0
+
+
+def test_a_job_that_makes_progress_is_not_poison(timed, hand):
+    @timed.step
+    def advance(n: int) -> int:
+        return n
+
+    @timed.workflow(attempts=2)
+    def slow(target: int) -> int:
+        for n in range(target):
+            advance(n)
+            if n >= len(lives):
+                lives.append(n)
+                raise Death
+        return target
+
+    lives = []
+    job = slow.submit(6)
+    for _ in range(6):
+        assert hand.work() == "died"
+        hand.expire()
+    assert hand.work() == "EndJob"
+    assert job.result(5) == 6
+    assert job.row().attempt == 7
+
+
+def test_a_workflow_with_a_retry_policy_is_run_again_later(timed, hand, clock):
+    runs = []
+
+    @timed.workflow(retry=Retry(3, first="10s"))
+    def moody() -> str:
+        runs.append(1)
+        if len(runs) < 3:
+            raise RuntimeError("not today")
+        return "today"
+
+    job = moody.submit()
+    assert hand.work() == "EndAttempt"
+    assert hand.work() == "idle"
+    clock.advance(10_000)
+    assert hand.work() == "EndAttempt"
+    clock.advance(20_000)
+    assert hand.work() == "EndJob"
+    assert job.result(5) == "today"
+
+
+def test_an_error_of_the_workflow_itself_is_final_by_default(timed, hand):
+    @timed.workflow
+    def broken() -> None:
+        raise KeyError("typo")
+
+    job = broken.submit()
+    assert hand.work() == "EndJob"
+    with pytest.raises(JobFailed, match="typo") as failed:
+        job.result(5)
+    assert failed.value.fields["type"] == "KeyError"
+
+
+def test_a_job_past_its_deadline_fails_without_being_run(timed, hand, clock):
+    runs = []
+
+    @timed.workflow
+    def late() -> None:
+        runs.append(1)
+
+    job = late.opts(deadline="1m").submit()
+    clock.advance(60_000)
+    assert hand.work() == "EndJob"
+    with pytest.raises(JobFailed) as failed:
+        job.result(5)
+    assert failed.value.fields["error_code"] == DeadlineExceeded.code
+    assert runs == []
+
+
+def test_a_deadline_that_passes_in_the_middle_ends_the_job_at_its_next_call(timed, hand, clock):
+    done = []
+
+    @timed.step
+    def work(n: int) -> None:
+        done.append(n)
+
+    @timed.workflow(deadline="5s")
+    def flow() -> None:
+        work(1)
+        clock.advance(5_000)
+        try:
+            work(2)
+        except Exception:  # noqa: BLE001 (this is the point: it does not help)
+            done.append("caught")
+
+    job = flow.submit()
+    assert hand.work() == "EndJob"
+    assert job.row().error_code == "DEADLINE_EXCEEDED"
+    assert done == [1]
+
+
+def test_stale_reports_are_refused_and_kept_for_people(timed, hand, clock):
+    @timed.step
+    def work() -> None: ...
+
+    @timed.workflow
+    def flow() -> None:
+        clock.advance(LEASE_MS)
+        work()
+
+    job = flow.submit()
+    assert hand.work() == "lost"
+    with timed.transaction() as db:
+        kept = db.execute("select job_id, attempt, report from stale_reports")
+    assert kept == [(job.id, 1, "RecordStep")]
+
+
+def test_the_reason_of_every_attempt_is_kept(timed, hand):
+    deaths = [1]
+
+    @timed.workflow
+    def flow() -> None:
+        if deaths:
+            deaths.pop()
+            raise Death
+
+    flow.submit()
+    hand.work()
+    hand.expire()
+    hand.work()
+    with timed.transaction() as db:
+        rows = db.execute("select attempt, status, reason, charged from attempts order by attempt")
+    assert rows == [(1, "ABORTED", AbortReason.EXPIRED, 1), (2, "DONE", None, 0)]

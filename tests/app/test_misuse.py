@@ -1,0 +1,295 @@
+"""Calls that could not keep their promise are refused at once, with what to do instead."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from tallystick import JobFailed, OutsideWorkflow, StepFailed, Tally, Tx, thread_map
+from tallystick.errors import BadInput, BadValue, DuplicateHandler, Misuse, PayloadTooLarge, WrongColour
+
+
+def failure_of(job):
+    with pytest.raises(JobFailed) as failed:
+        job.result(10)
+    return failed.value
+
+
+def test_outside_a_workflow_a_step_is_the_plain_function(app):
+    @app.step
+    def quote(order: int) -> int:
+        return order * 2
+
+    @app.step
+    async def fetch(page: int) -> int:
+        return page
+
+    @app.workflow
+    def flow(order: int) -> int:
+        return quote(order)
+
+    @app.workflow
+    async def crawl(page: int) -> int:
+        return await fetch(page)
+
+    assert quote(4) == 8
+    assert quote.fn(4) == 8
+    assert flow(4) == 8
+    assert asyncio.run(fetch(3)) == 3
+    assert asyncio.run(quote.aio(3)) == 6
+    assert asyncio.run(crawl(3)) == 3
+
+
+def test_a_transaction_cannot_be_called_outside_a_workflow(app):
+    @app.tx
+    def reserve(db: Tx, order: int) -> int:
+        return order
+
+    with pytest.raises(OutsideWorkflow, match=r"reserve\.fn\(db"):
+        reserve(4)
+    assert reserve.fn(None, 4) == 4
+
+
+def test_in_a_worker_process_a_step_without_a_workflow_is_refused(app):
+    """A thread that the user made has no context, and the step would silently not be durable."""
+    errors = []
+
+    @app.step
+    def quote(order: int) -> int:
+        return order
+
+    def call():
+        try:
+            quote(1)
+        except OutsideWorkflow as error:
+            errors.append(error)
+
+    @app.workflow
+    def flow() -> None:
+        thread = threading.Thread(target=call)
+        thread.start()
+        thread.join()
+
+    with app.worker():
+        flow.submit().result(10)
+    assert "thread_map" in str(errors[0])
+
+
+def test_thread_map_carries_the_workflow_into_its_threads(app):
+    @app.step
+    def double(n: int) -> int:
+        return n * 2
+
+    @app.workflow
+    def flow() -> list[int]:
+        return thread_map(lambda n: double.named(f"n{n}")(n), range(5))
+
+    with app.worker():
+        job = flow.submit()
+        assert job.result(10) == [0, 2, 4, 6, 8]
+    names = {event.payload.split("\0")[0] for event in job.history() if event.name == "step"}
+    assert names == {f"double.n{n}" for n in range(5)}
+
+
+def test_colours_do_not_mix(app):
+    @app.step
+    def sync_step() -> None: ...
+
+    @app.step
+    async def async_step() -> None: ...
+
+    @app.workflow
+    async def blocks_the_loop() -> None:
+        sync_step()
+
+    @app.workflow
+    def cannot_await() -> None:
+        async_step()
+
+    with app.worker():
+        assert failure_of(blocks_the_loop.submit()).fields["error_code"] == WrongColour.code
+        assert "async def" in str(failure_of(cannot_await.submit()))
+
+
+def test_two_calls_of_one_step_at_once_need_names(app):
+
+    @app.step
+    async def fetch(page: int) -> int:
+        await asyncio.sleep(0.01)
+        return page
+
+    @app.workflow
+    async def unnamed() -> list[int]:
+        return list(await asyncio.gather(fetch(1), fetch(2)))
+
+    @app.workflow
+    async def named() -> list[int]:
+        return list(await asyncio.gather(fetch.named("one")(1), fetch.named("two")(2)))
+
+    with app.worker():
+        assert "fetch.named" in str(failure_of(unnamed.submit()))
+        assert named.submit().result(10) == [1, 2]
+
+
+def test_a_step_inside_a_step_is_part_of_it(app):
+    @app.step
+    def inner() -> int:
+        return 1
+
+    @app.step
+    def outer() -> int:
+        return inner() + 1
+
+    @app.workflow
+    def flow() -> int:
+        return outer()
+
+    with app.worker():
+        job = flow.submit()
+        assert job.result(10) == 2
+    assert [event.name for event in job.history()] == ["submit", "claim", "step", "return"]
+
+
+def test_a_transaction_holds_nothing_but_itself(app):
+    @app.step
+    def inner() -> None: ...
+
+    @app.tx
+    def other(db: Tx) -> None: ...
+
+    @app.tx
+    def outer(db: Tx, which: str) -> None:
+        (inner if which == "step" else other)()
+
+    @app.workflow
+    def flow(which: str) -> None:
+        outer(which)
+
+    with app.worker():
+        for which in ("step", "tx"):
+            failure = failure_of(flow.submit(which))
+            assert "cannot be called inside a step or transaction" in str(failure)
+
+
+def test_submitting_inside_a_workflow_is_refused_because_it_would_repeat(app):
+    @app.workflow
+    def child() -> None: ...
+
+    @app.workflow
+    def parent() -> None:
+        child.submit()
+
+    with app.worker():
+        assert failure_of(parent.submit()).fields["error_code"] == Misuse.code
+
+
+def test_a_workflow_is_not_called_like_a_function_inside_another(app):
+    @app.workflow
+    def child() -> None: ...
+
+    @app.workflow
+    def parent() -> None:
+        child()
+
+    with app.worker():
+        assert failure_of(parent.submit()).fields["error_code"] == Misuse.code
+
+
+def test_two_functions_of_one_name_are_refused_when_they_are_declared(app):
+    @app.step(name="same")
+    def one() -> None: ...
+
+    with pytest.raises(DuplicateHandler, match="another name="):
+
+        @app.step(name="same")
+        def two() -> None: ...
+
+    @app.workflow
+    def flow() -> None: ...
+
+    with pytest.raises(DuplicateHandler):
+        app.workflow(name="flow")(one.fn)
+    assert app.workflow(name="flow", version="2")(one.fn).version == "2"
+
+
+def test_an_async_transaction_is_refused_when_it_is_declared(app):
+    with pytest.raises(BadInput, match="async def"):
+
+        @app.tx
+        async def reserve(db: Tx) -> None: ...
+
+
+@pytest.mark.parametrize("name", ["", "with space", "semi;colon", "a" * 129, "dot."])
+def test_names_are_checked_when_they_are_declared(app, name):
+    with pytest.raises(BadInput):
+        app.step(name=name or " ")(lambda: None)
+
+
+def test_arguments_are_checked_before_anything_is_stored(app):
+    @app.workflow
+    def flow(order: int, note: str = "") -> None: ...
+
+    with pytest.raises(BadValue, match="missing a required argument"):
+        flow.submit()
+    with pytest.raises(BadValue, match="unexpected keyword"):
+        flow.submit(1, colour="red")
+    with pytest.raises(BadValue, match="cannot be kept as JSON"):
+        flow.submit(object())
+    with pytest.raises(PayloadTooLarge):
+        flow.submit(1, "x" * (1 << 20))
+    with pytest.raises(BadInput, match="priority"):
+        flow.opts(priority=10).submit(1)
+    with pytest.raises(BadInput):
+        flow.opts(queue="no such/queue").submit(1)
+    with pytest.raises(BadInput):
+        flow.opts(idempotency_key="").submit(1)
+    assert app.runtime().store.counts() == {}
+
+
+def test_a_result_that_cannot_be_kept_fails_its_step_with_a_clear_code(app):
+    @app.step
+    def wrong() -> int:
+        return "seven"
+
+    @app.step
+    def lost():
+        return object()
+
+    @app.workflow
+    def flow(which: str) -> str:
+        try:
+            (wrong if which == "wrong" else lost)()
+        except StepFailed as error:
+            return error.error_code
+        return "kept"
+
+    with app.worker():
+        assert flow.submit("wrong").result(10) == "BAD_VALUE"
+        assert flow.submit("lost").result(10) == "BAD_VALUE"
+
+
+def test_arguments_that_do_not_fit_the_annotation_fail_the_job_and_nothing_else(app):
+    @app.workflow
+    def flow(order: int) -> int:
+        return order
+
+    with app.worker():
+        bad = flow.submit("seven")
+        good = flow.submit(7)
+        assert failure_of(bad).fields["error_code"] == "BAD_VALUE"
+        assert good.result(10) == 7
+
+
+def test_importing_and_declaring_opens_nothing(tmp_path):
+    tally = Tally(f"sqlite:///{tmp_path}/not-yet.db")
+    tally.step(name="quote")(lambda: None)
+    tally.workflow(name="flow")(lambda: None)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("url", ["mysql://x", "sqlite://", "sqlite:///", "sqlite:///x?mode=ro", "shop.db"])
+def test_an_address_we_do_not_know_is_refused_with_the_one_to_write(url):
+    with pytest.raises(BadInput, match=r"sqlite:///FILE|synchronous"):
+        Tally(url).runtime()
