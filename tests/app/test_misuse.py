@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 
 import pytest
 
 from tallystick import JobFailed, OutsideWorkflow, StepFailed, Tally, Tx, thread_map
-from tallystick.errors import BadInput, BadValue, DuplicateHandler, Misuse, PayloadTooLarge, WrongColour
+from tallystick.errors import (
+    BadInput,
+    BadValue,
+    DuplicateHandler,
+    Misuse,
+    PayloadTooLarge,
+    StoreMisused,
+    WrongColour,
+)
 
 
 def failure_of(job):
@@ -293,3 +302,47 @@ def test_importing_and_declaring_opens_nothing(tmp_path):
 def test_an_address_we_do_not_know_is_refused_with_the_one_to_write(url):
     with pytest.raises(BadInput, match=r"sqlite:///FILE|synchronous"):
         Tally(url).runtime()
+
+
+def test_what_must_wait_for_the_writer_is_refused_inside_a_transaction(app):
+    """It would wait for itself: the transaction holds the writer."""
+
+    @app.workflow
+    def flow() -> None: ...
+
+    job = flow.submit()
+    with app.transaction(), pytest.raises(Misuse, match="within="):
+        flow.submit()
+    with app.transaction(), pytest.raises(Misuse, match="outside of it"):
+        job.result(1)
+
+
+def test_a_workflow_does_not_wait_for_another_job_in_its_own_body(app):
+    @app.workflow
+    def other() -> int:
+        return 1
+
+    job = other.submit()
+
+    @app.workflow
+    def flow() -> int:
+        return job.result(1)
+
+    with app.worker():
+        assert "do it in a step" in str(failure_of(flow.submit()))
+
+
+def test_a_tally_used_before_a_fork_is_refused_in_the_child(app):
+    @app.workflow
+    def flow() -> None: ...
+
+    flow.submit()
+    child = os.fork()
+    if child == 0:
+        try:
+            flow.submit()
+        except StoreMisused:
+            os._exit(7)
+        os._exit(1)
+    _pid, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 7

@@ -8,12 +8,13 @@ from collections.abc import Callable, Generator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from tallystick.app.context import INSIDE_TX, WorkflowContext, current
 from tallystick.app.results import Ended
 from tallystick.app.values import Codec
 from tallystick.core.durations import duration_ms
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.failure import Failure
-from tallystick.errors import JobCancelled, JobFailed, NotFound, TallyError
+from tallystick.errors import JobCancelled, JobFailed, Misuse, NotFound, TallyError
 
 if TYPE_CHECKING:
     from tallystick.app.runtime import Runtime
@@ -56,6 +57,7 @@ class Job(Generic[R]):
 
     def result(self, timeout: str | float | timedelta | None = None) -> R:
         """Wait for the end and return the result, or raise `JobFailed`, `JobCancelled` or `TimeoutError`."""
+        self._refuse_inside()
         done = threading.Event()
         answer: list[Ended | TallyError] = []
 
@@ -89,7 +91,16 @@ class Job(Generic[R]):
         """Return everything that happened to the job, in order."""
         return [Event(fact) for fact in self._runtime().store.history(self.id)]
 
+    def _refuse_inside(self) -> None:
+        """Refuse to wait where the wait could never end, or would not be the same on replay."""
+        context = current.get()
+        if isinstance(context, WorkflowContext):
+            raise Misuse(f"a workflow cannot wait for job {self.id} like this; do it in a step")
+        if context is INSIDE_TX:
+            raise Misuse(f"job {self.id} may need the writer that this transaction holds; wait outside of it")
+
     async def _ended(self) -> R:
+        self._refuse_inside()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Ended | TallyError] = loop.create_future()
 

@@ -68,7 +68,12 @@ class Runtime:
             primitive = submit_job(submission, self.ids.new(), self.clock.wall_ms())
             return self.settle(primitive, within.apply((primitive,)))
         primitive = self.prepare(submission)
-        return self.settle(primitive, self.committer.call((primitive,)))
+        try:
+            outcome = self.committer.call((primitive,))
+        except BaseException:
+            self.give_up(primitive)
+            raise
+        return self.settle(primitive, outcome)
 
     def submit_many(self, submissions: list[Submission]) -> list[tuple[str, bool] | BaseException]:
         """Make many submissions jobs, sharing flushes; each has its own outcome."""
@@ -92,18 +97,17 @@ class Runtime:
         lease: NewLease | None = None
         if self.worker is not None and not submission.delay_ms:
             lease = self.worker.reserve((submission.handler, submission.version), submission.queue)
-        try:
-            return submit_job(submission, self.ids.new(), self.clock.wall_ms(), lease)
-        except BaseException:
-            if lease is not None and self.worker is not None:
-                self.worker.free()
-            raise
+        return submit_job(submission, self.ids.new(), self.clock.wall_ms(), lease)
+
+    def give_up(self, primitive: SubmitJob) -> None:
+        """Give back the slot that was reserved for a submission which did not become a job here."""
+        if primitive.lease is not None and self.worker is not None:
+            self.worker.free()
 
     def settle(self, primitive: SubmitJob, outcome: Outcome) -> tuple[str, bool]:
         """Act on what became of a submission: run it here, find the earlier one, or refuse a conflict."""
         if isinstance(outcome, Existing):
-            if primitive.lease is not None and self.worker is not None:
-                self.worker.free()
+            self.give_up(primitive)
             check_same_content(primitive, outcome)
             return outcome.job_id, False
         if primitive.lease is not None and self.worker is not None:

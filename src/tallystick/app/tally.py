@@ -6,10 +6,11 @@ import inspect
 import os
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from tallystick.app.calls import StepSpec
+from tallystick.app.context import INSIDE_TX, current
 from tallystick.app.job import Job
 from tallystick.app.retrying import ONCE, Duration, Retry
 from tallystick.app.runtime import Runtime
@@ -109,9 +110,18 @@ class Tally:
         """Return a job by its id."""
         return Job(self.runtime, job_id, lambda: Codec(Any), created=False)
 
-    def transaction(self) -> AbstractContextManager[Transaction]:
-        """Open a transaction for rows of your own and `submit` with `within=`, durable together."""
-        return self.runtime().store.transaction()
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Open a transaction for rows of your own and `submit` with `within=`, durable together.
+
+        It holds the writer while it lasts, so anything else that waits to become durable is refused inside.
+        """
+        with self.runtime().store.transaction() as transaction:
+            token = current.set(INSIDE_TX)
+            try:
+                yield transaction
+            finally:
+                current.reset(token)
 
     @contextmanager
     def worker(

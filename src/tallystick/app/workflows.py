@@ -91,7 +91,12 @@ class _Submittable(Generic[P, R_co]):
             raise Misuse(f"submit {self.name} outside the workflow: here it would repeat")
         runtime = self._app.runtime()
         primitive = runtime.prepare(self._submission(args, kwargs))
-        job_id, created = runtime.settle(primitive, await runtime.lane().call((primitive,)))
+        try:
+            outcome = await runtime.lane().call((primitive,))
+        except BaseException:
+            runtime.give_up(primitive)
+            raise
+        job_id, created = runtime.settle(primitive, outcome)
         return self._job(job_id, created=created)
 
     def submit_many(self, calls: Iterable[tuple[Any, ...]]) -> list[Job[R_co]]:

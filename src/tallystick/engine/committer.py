@@ -11,6 +11,8 @@ fault.
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,6 +22,8 @@ from typing import Any, Protocol
 from tallystick.core.limits import FLUSH_BUNDLES_MAX
 from tallystick.errors import StoreError, StoreMisused, TallyError
 from tallystick.store.api import Bundle, Outcome, Store
+
+_log = logging.getLogger("tallystick.engine")
 
 # How long the committer waits for callers that it has just released and that are on their way back.
 _RETURNING_SECONDS = 0.001
@@ -116,6 +120,7 @@ class Committer:
         self._lanes: dict[asyncio.AbstractEventLoop, LoopLane] = {}
         self._changed = threading.Condition(threading.Lock())
         self._closing = False
+        self._pid = os.getpid()
         self._returning = 0
         self.flushes = 0
         self.bundles = 0
@@ -124,6 +129,8 @@ class Committer:
 
     def put(self, items: Sequence[tuple[Bundle, Waiter]]) -> None:
         """Queue bundles; their waiters are released when they are durable or refused."""
+        if os.getpid() != self._pid:
+            raise StoreMisused("this Tally was used before a fork; make one in the child process instead")
         with self._changed:
             if self._closing:
                 raise StoreMisused("this Tally is closed")
@@ -184,10 +191,18 @@ class Committer:
             self.bundles += len(batch)
             self._returning = len(batch)
             for (_bundle, waiter), outcome in zip(batch, outcomes, strict=True):
-                waiter.release(outcome)
+                self._guarded(waiter.release, outcome)
             for lane in list(self._lanes.values()):
                 lane.flushed()
-            self._after_flush()
+            self._guarded(self._after_flush)
+
+    @staticmethod
+    def _guarded(function: Callable[..., None], *arguments: object) -> None:
+        """Call somebody who must not take the committer down with him."""
+        try:
+            function(*arguments)
+        except Exception:  # noqa: BLE001 (logged with its trace; everybody else still waits)
+            _log.exception("committer: a waiter failed", extra={"action": "committer.waiter_failed"})
 
     def _gather(self) -> list[tuple[Bundle, Waiter]]:
         """Take what is queued; wait first for those who were just released, if they are on their way back."""

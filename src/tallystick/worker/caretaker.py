@@ -12,12 +12,12 @@ from typing import Final
 
 from tallystick.core.lease import HEARTBEATS_PER_LEASE
 from tallystick.engine.sweep import sweep
-from tallystick.errors import TallyError
 from tallystick.store.api import Fence, RenewLeases
 from tallystick.worker.worker import Worker
 
 LOOK_SECONDS_MIN: Final = 0.010
 LOOK_SECONDS_MAX: Final = 0.100
+RETRY_SECONDS: Final = 1.0
 
 _log = logging.getLogger("tallystick.worker")
 
@@ -61,11 +61,10 @@ class Caretaker:
                     if sweep(self._worker.store, self._worker.committer, clock):
                         self._worker.poke()
                 self._look()
-            except TallyError as error:
-                # A store that is away for a while is not the end of the worker: it goes on as soon as it is
-                # back.
-                _log.warning("caretaker: %s", error, extra={"action": "caretaker.retry"})
-                self._pause = 1.0
+            except Exception as error:  # noqa: BLE001 (a caretaker that dies takes every lease with it)
+                # A store that is away for a while is not the end of the worker: it goes on when it is back.
+                _log.warning("caretaker: %s", error, exc_info=True, extra={"action": "caretaker.retry"})
+                self._pause = RETRY_SECONDS
 
     def _renew(self) -> None:
         fences = tuple(segment.fence for segment in list(self._worker.running.values()))
@@ -88,6 +87,11 @@ class Caretaker:
 
     def _look(self) -> None:
         worker = self._worker
+        if worker.claim_failed:
+            worker.claim_failed = False
+            self._pause = RETRY_SECONDS
+            worker.poke()
+            return
         if not worker.idle:
             self._pause = LOOK_SECONDS_MAX
             return

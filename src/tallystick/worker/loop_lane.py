@@ -7,7 +7,6 @@ import threading
 from typing import TYPE_CHECKING
 
 from tallystick.engine.committer import Called, LoopLane
-from tallystick.errors import TallyError
 from tallystick.worker.handler import run_on_loop
 
 if TYPE_CHECKING:
@@ -92,8 +91,8 @@ class AsyncSlots:
 
         def claimed(outcome: Outcome | BaseException) -> None:
             jobs = outcome if isinstance(outcome, list) else []
-            if isinstance(outcome, TallyError) or len(jobs) < limit:
-                self._worker.free(limit - len(jobs), nothing_left=True)
+            if len(jobs) < limit:
+                self._worker.free(limit - len(jobs), claim=outcome)
             self._worker.launch(jobs)
 
         self._lane.put((self._worker.claim(limit),), Called(claimed))

@@ -59,6 +59,7 @@ class Worker:
         self._free = options.concurrency
         self._more = True
         self._claiming = False
+        self.claim_failed = False
         self._stopping = False
         self._idle = threading.Condition(self._lock)
         self.running: dict[str, Segment] = {}
@@ -129,11 +130,16 @@ class Worker:
         elif bundle is not None and outcome is None and isinstance(bundle[-1], EndJob):
             self._on_end(bundle[-1])
 
-    def free(self, slots: int = 1, *, nothing_left: bool = False) -> None:
-        """Give slots back; `nothing_left` says that a claim came back with less than it asked for."""
+    def free(self, slots: int = 1, *, claim: Outcome | BaseException = None) -> None:
+        """Give slots back, with the outcome of the claim that left them empty, if there was one.
+
+        A claim that found less than it asked for says that nothing is left; one that failed says nothing.
+        """
         with self._lock:
             self._free += slots
-            if nothing_left:
+            if isinstance(claim, BaseException):
+                self.claim_failed = True
+            elif claim is not None:
                 self._more = False
             self._idle.notify_all()
 
@@ -159,7 +165,7 @@ class Worker:
         self.ended(segment, bundle, outcome)
         claimed = _outcome_of(claim) if wants else []
         if isinstance(claimed, BaseException) or not claimed:
-            self.free(nothing_left=wants)
+            self.free(claim=claimed if wants else None)
             return None
         assert isinstance(claimed, list)
         following = Segment(claimed[0], self.clock)
@@ -196,7 +202,7 @@ class Worker:
         self._claiming = False
         jobs = outcome if isinstance(outcome, list) else []
         if len(jobs) < limit:
-            self.free(limit - len(jobs), nothing_left=True)
+            self.free(limit - len(jobs), claim=outcome)
         self.launch(jobs)
 
     def _next_lease(self) -> str:
