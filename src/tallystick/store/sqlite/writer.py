@@ -125,6 +125,7 @@ class Batch:
         self.connection.execute("SAVEPOINT bundle")
         try:
             value: Outcome = None
+            primitive: Primitive | None = None
             for primitive in bundle:
                 (value,) = self._writers[type(primitive)]([primitive])
                 if isinstance(value, Existing):
@@ -133,7 +134,7 @@ class Batch:
             self.connection.execute("ROLLBACK TO bundle")
             self.rewind(start)
             value = refused.error
-            self._report(bundle, refused.error)
+            self._report(primitive, refused.error)
         except apsw.ConstraintError as error:
             self.connection.execute("ROLLBACK TO bundle")
             self.rewind(start)
@@ -328,12 +329,12 @@ class Batch:
         if self.connection.total_changes() - before != len(rows):
             raise Refused(_stale(fences[0]))
 
-    def _report(self, bundle: Bundle, error: BaseException) -> None:
+    def _report(self, primitive: Primitive | None, error: BaseException) -> None:
         """Keep a stale report for people."""
-        fence = getattr(bundle[-1], "fence", None)
+        fence = getattr(primitive, "fence", None)
         if fence is None or not isinstance(error, StaleLease):
             return
-        self.cursor.execute(sql("insert_stale_report"), (self.wall, *fence, type(bundle[-1]).__name__))
+        self.cursor.execute(sql("insert_stale_report"), (self.wall, *fence, type(primitive).__name__))
         self.cursor.execute(sql("trim_stale_reports"), (STALE_REPORTS_MAX,))
 
 
