@@ -17,7 +17,7 @@ import msgspec
 from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.core.chain import Chain, Link, step_payload
-from tallystick.errors import InvariantBroken, SemaphoreUnderflow, StaleLease, TallyError, TxTooLong
+from tallystick.errors import BadInput, InvariantBroken, SemaphoreUnderflow, StaleLease, TallyError, TxTooLong
 from tallystick.store.api import (
     Bundle,
     ClaimJobs,
@@ -59,6 +59,10 @@ AROUND = {
         "tx": "user transactions",
     }.items()
 }
+
+
+# What binding a value raises that no column can hold: a number beyond 64 bits, half a surrogate pair.
+UNSTORABLE = (TypeError, ValueError, OverflowError)
 
 
 class Refused(Exception):
@@ -110,7 +114,7 @@ class Batch:
                 values = self._writers[kind]([batch[index][0] for index in indexes])
                 for index, value in zip(indexes, values, strict=True):
                     outcomes[index] = value
-        except (Refused, apsw.ConstraintError):
+        except (Refused, apsw.ConstraintError, *UNSTORABLE):
             self.connection.execute("ROLLBACK TO grouped")
             self.rewind(start)
             for _kind, indexes in grouped:
@@ -139,6 +143,10 @@ class Batch:
             self.connection.execute("ROLLBACK TO bundle")
             self.rewind(start)
             value = _refusal(error)
+        except UNSTORABLE as error:
+            self.connection.execute("ROLLBACK TO bundle")
+            self.rewind(start)
+            value = BadInput(f"a value cannot be stored: {error}")
         self.connection.execute("RELEASE bundle")
         return value
 
