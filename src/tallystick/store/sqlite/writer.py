@@ -17,7 +17,7 @@ import msgspec
 from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.core.chain import Chain, Link, step_payload
-from tallystick.errors import InvariantBroken, SemaphoreUnderflow, StaleLease, TallyError, TxTooLong
+from tallystick.errors import BadInput, InvariantBroken, SemaphoreUnderflow, StaleLease, TallyError, TxTooLong
 from tallystick.store.api import (
     Bundle,
     ClaimJobs,
@@ -59,6 +59,10 @@ AROUND = {
         "tx": "user transactions",
     }.items()
 }
+
+
+# What binding a value raises that no column can hold: a number beyond 64 bits, half a surrogate pair.
+UNSTORABLE = (TypeError, ValueError, OverflowError)
 
 
 class Refused(Exception):
@@ -110,7 +114,7 @@ class Batch:
                 values = self._writers[kind]([batch[index][0] for index in indexes])
                 for index, value in zip(indexes, values, strict=True):
                     outcomes[index] = value
-        except (Refused, apsw.ConstraintError):
+        except (Refused, apsw.ConstraintError, *UNSTORABLE):
             self.connection.execute("ROLLBACK TO grouped")
             self.rewind(start)
             for _kind, indexes in grouped:
@@ -125,6 +129,7 @@ class Batch:
         self.connection.execute("SAVEPOINT bundle")
         try:
             value: Outcome = None
+            primitive: Primitive | None = None
             for primitive in bundle:
                 (value,) = self._writers[type(primitive)]([primitive])
                 if isinstance(value, Existing):
@@ -133,11 +138,15 @@ class Batch:
             self.connection.execute("ROLLBACK TO bundle")
             self.rewind(start)
             value = refused.error
-            self._report(bundle, refused.error)
+            self._report(primitive, refused.error)
         except apsw.ConstraintError as error:
             self.connection.execute("ROLLBACK TO bundle")
             self.rewind(start)
             value = _refusal(error)
+        except UNSTORABLE as error:
+            self.connection.execute("ROLLBACK TO bundle")
+            self.rewind(start)
+            value = BadInput(f"a value cannot be stored: {error}")
         self.connection.execute("RELEASE bundle")
         return value
 
@@ -328,12 +337,12 @@ class Batch:
         if self.connection.total_changes() - before != len(rows):
             raise Refused(_stale(fences[0]))
 
-    def _report(self, bundle: Bundle, error: BaseException) -> None:
+    def _report(self, primitive: Primitive | None, error: BaseException) -> None:
         """Keep a stale report for people."""
-        fence = getattr(bundle[-1], "fence", None)
+        fence = getattr(primitive, "fence", None)
         if fence is None or not isinstance(error, StaleLease):
             return
-        self.cursor.execute(sql("insert_stale_report"), (self.wall, *fence, type(bundle[-1]).__name__))
+        self.cursor.execute(sql("insert_stale_report"), (self.wall, *fence, type(primitive).__name__))
         self.cursor.execute(sql("trim_stale_reports"), (STALE_REPORTS_MAX,))
 
 

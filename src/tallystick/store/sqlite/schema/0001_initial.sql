@@ -405,29 +405,31 @@ BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this event is not pruned'); END;
 
 -- Step 2 of a leg-2 message as one statement: an INSERT here moves the semaphore of a group (or of a whole job, when
 -- `step` is empty), marks the message, and writes the closer digit, all or nothing. The INSERT's own SELECT computes
--- `hit` from the semaphore before the move.
+-- `hit` from the semaphore before the move. The message is asked first: a second delivery is harmless, an underflow is not.
 
 CREATE VIEW closings (job_id, dimension, name, occurrence, guid, delta, threshold, hit) AS
 SELECT '', 0, '', 0, '', 0, 0, 0 WHERE 0;
 
 CREATE TRIGGER closings_of_a_group INSTEAD OF INSERT ON closings WHEN NEW.name <> ''
 BEGIN
+  UPDATE messages
+     SET ledger = ledger + 1000000000 + 100000000000 * NEW.hit
+   WHERE guid = NEW.guid AND job_id = NEW.job_id
+     AND ledger / 10000000000 % 10 = 1 AND ledger / 1000000000 % 10 = 0;
+  SELECT RAISE(ABORT, 'MARKER: step 2 of this message is done, or its step 1 is not') WHERE changes() <> 1;
   UPDATE steps
      SET semaphore = semaphore + NEW.delta,
          ledger = ledger + 1000000000 * (ledger / 1000000000 % 10 = 0),
          rev = rev + 1
    WHERE job_id = NEW.job_id AND dimension = NEW.dimension AND name = NEW.name AND occurrence = NEW.occurrence;
-  UPDATE messages
-     SET ledger = ledger + 1000000000 + 100000000000 * NEW.hit
-   WHERE guid = NEW.guid AND ledger / 10000000000 % 10 = 1 AND ledger / 1000000000 % 10 = 0;
-  SELECT RAISE(ABORT, 'MARKER: step 2 of this message is done, or its step 1 is not') WHERE changes() <> 1;
 END;
 
 CREATE TRIGGER closings_of_a_job INSTEAD OF INSERT ON closings WHEN NEW.name = ''
 BEGIN
-  UPDATE jobs SET semaphore = semaphore + NEW.delta, rev = rev + 1 WHERE job_id = NEW.job_id;
   UPDATE messages
      SET ledger = ledger + 1000000000 + 100000000000 * NEW.hit
-   WHERE guid = NEW.guid AND ledger / 10000000000 % 10 = 1 AND ledger / 1000000000 % 10 = 0;
+   WHERE guid = NEW.guid AND job_id = NEW.job_id
+     AND ledger / 10000000000 % 10 = 1 AND ledger / 1000000000 % 10 = 0;
   SELECT RAISE(ABORT, 'MARKER: step 2 of this message is done, or its step 1 is not') WHERE changes() <> 1;
+  UPDATE jobs SET semaphore = semaphore + NEW.delta, rev = rev + 1 WHERE job_id = NEW.job_id;
 END;

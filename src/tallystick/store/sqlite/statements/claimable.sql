@@ -1,7 +1,11 @@
 -- claimable: the longest-waiting due jobs of one queue and priority that this worker can run.
+-- A row that cannot be claimed (being cancelled, or with a live attempt) must not fail the claim of the others.
 SELECT job_id, attempt, handler, version, payload, options, dimension, deadline_at, created_at, head_n, head_hash
   FROM jobs
- WHERE queue = ?1 AND priority = ?2 AND ready_at <= ?3 AND hold IS NULL
+ WHERE queue = ?1 AND priority = ?2 AND ready_at <= ?3 AND hold IS NULL AND state IN ('QUEUED', 'IN_PROGRESS')
    AND handler || ' ' || version IN (SELECT known.value FROM json_each(?4) AS known)
+   AND NOT EXISTS (SELECT 1
+                     FROM attempts AS live
+                    WHERE live.job_id = jobs.job_id AND live.unit = '' AND live.status IN ('LEASED', 'IN_PROGRESS'))
  ORDER BY ready_at
  LIMIT ?5

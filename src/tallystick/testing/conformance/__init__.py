@@ -1,0 +1,14 @@
+"""The conformance suite: what every store promises, as tests that any store can run.
+
+Write one pytest fixture named `subject` that returns a `Subject` on an empty store, and one class:
+
+    from tallystick.testing.conformance.suite import StoreConformance
+
+    class TestMyStore(StoreConformance):
+        ...
+
+The suite sees a store through its protocol, through two small windows of the subject (`rows`, `plant`) and
+through real processes that open the same address. It needs pytest and hypothesis.
+"""
+
+from __future__ import annotations

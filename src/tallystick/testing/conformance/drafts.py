@@ -1,0 +1,159 @@
+"""Primitives as tests write them: short, with every column that does not matter filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tallystick.clock import Clock
+from tallystick.core.chain import GENESIS, Chain, event_hash
+from tallystick.ids import SystemIds
+from tallystick.store.api import (
+    Bundle,
+    ClaimedJob,
+    ClaimJobs,
+    EndAttempt,
+    EndJob,
+    Event,
+    ExpiredAttempt,
+    Fact,
+    Fence,
+    NewJob,
+    NewLease,
+    Outcome,
+    RecordEvent,
+    RecordStep,
+    Reservation,
+    Store,
+    SubmitJob,
+)
+
+INLINE = 1_111_000_000_001
+"""The digits of an inline step: entered once, both legs complete."""
+
+CLOSED = 111_100_000_001
+"""The digits of a start message that was entered once and closed its job."""
+
+LEASE_MS = 30_000
+FRESH = SystemIds()
+
+
+def submission(clock: Clock, job_id: str = "", *, key: str = "", content: str = "c", **columns: object) -> SubmitJob:
+    """Return a submission; with `key` it is idempotent."""
+    job_id = job_id or FRESH.new()
+    now = clock.wall_ms()
+    job = NewJob(job_id, "default", "workflow", "pay", "", "default", 5, now, None, now, "{}", "{}")
+    reservation = Reservation("default", "key", key, content, 1) if key else None
+    return SubmitJob(
+        job._replace(**columns),  # type: ignore[arg-type]  # tests name columns, each with its own type
+        (Fact(Chain(job_id), "submit", now, 0, "{}"),),
+        reservation,
+    )
+
+
+def born_claimed(clock: Clock, job_id: str = "", *, lease_ms: int = LEASE_MS) -> tuple[SubmitJob, ClaimedJob]:
+    """Return a submission that also claims its job, and what its worker then holds."""
+    plain = submission(clock, job_id)
+    chain = plain.facts[0].chain
+    facts = (*plain.facts, Fact(chain, "claim", clock.wall_ms(), 1, "{}"))
+    lease = NewLease(FRESH.token(), "worker", lease_ms)
+    fence = Fence(plain.job.job_id, 1, lease.lease_id)
+    job = plain.job
+    held = ClaimedJob(fence, job.handler, job.version, "{}", "{}", 0, None, job.created_at, chain, (), (), 0)
+    return plain._replace(facts=facts, lease=lease), held
+
+
+def claim(
+    limit: int = 1,
+    *,
+    queues: Sequence[str] = ("default",),
+    handlers: Sequence[tuple[str, str]] = (("pay", ""),),
+    lease_ms: int = LEASE_MS,
+) -> ClaimJobs:
+    """Return a claim."""
+    return ClaimJobs("worker", tuple(queues), frozenset(handlers), limit, lease_ms, FRESH.token)
+
+
+def step(held: ClaimedJob, clock: Clock, name: str = "charge", occurrence: int = 1) -> RecordStep:
+    """Return a step that succeeded."""
+    now = clock.wall_ms()
+    return RecordStep(
+        held.fence, held.chain, held.dimension, name, occurrence, "step", "SUCCEEDED", INLINE, '"r"', None, None, now
+    )
+
+
+def failed_try(held: ClaimedJob, clock: Clock) -> RecordEvent:
+    """Return a failed try."""
+    return RecordEvent(held.fence, Fact(held.chain, "try", clock.wall_ms(), held.fence.attempt, '{"try":1}'))
+
+
+def release(held: ClaimedJob, clock: Clock, *, delay_ms: int = 0, hold: str | None = None) -> EndAttempt:
+    """Return the end of an attempt that leaves its job to others, or holds it."""
+    now = clock.wall_ms()
+    fact = Fact(held.chain, "release", now, held.fence.attempt, "{}")
+    ready_at = None if hold else now + delay_ms
+    return EndAttempt(held.fence, "ERROR", True, ready_at, hold, hold and "for this test", fact)
+
+
+def finish(held: ClaimedJob, clock: Clock, *, result: str = '"ok"') -> EndJob:
+    """Return the end of a job that went well."""
+    fact = Fact(held.chain, "return", clock.wall_ms(), held.fence.attempt, "{}")
+    return EndJob(held.fence, "SUCCEEDED", "DONE", None, False, result, None, None, None, fact)
+
+
+def fail(held: ClaimedJob, clock: Clock) -> EndJob:
+    """Return the end of a job that went badly."""
+    fact = Fact(held.chain, "fail", clock.wall_ms(), held.fence.attempt, "{}")
+    return EndJob(
+        held.fence, "FAILED_FINAL", "ABORTED", "FATAL", True, None, '{"type":"E"}', "E_CODE", "no", fact
+    )
+
+
+def reclaim(expired: ExpiredAttempt, clock: Clock) -> EndAttempt:
+    """Return what a sweep writes for an attempt whose lease has run out."""
+    now = clock.wall_ms()
+    fact = Fact(expired.chain, "reclaim", now, expired.fence.attempt, "{}")
+    return EndAttempt(expired.fence, "EXPIRED", True, now, None, None, fact, expired=True)
+
+
+def outcome_of(store: Store, *bundle: object) -> Outcome | BaseException:
+    """Apply one bundle alone and return its outcome, refusals included."""
+    (outcome,) = store.apply([bundle])  # type: ignore[list-item]  # a bundle is a tuple of primitives
+    return outcome
+
+
+def done(store: Store, *bundle: object) -> Outcome:
+    """Apply one bundle alone and insist that it was accepted."""
+    outcome = outcome_of(store, *bundle)
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
+
+
+def claimed(store: Store, request: ClaimJobs) -> list[ClaimedJob]:
+    """Claim, and return what was claimed."""
+    found = done(store, request)
+    assert isinstance(found, list)
+    return found
+
+
+def held_job(store: Store, clock: Clock, *, lease_ms: int = LEASE_MS) -> ClaimedJob:
+    """Submit a job that is claimed at birth and return what its worker holds."""
+    bundle, held = born_claimed(clock, lease_ms=lease_ms)
+    done(store, bundle)
+    return held
+
+
+def bundles(*primitives: object) -> list[Bundle]:
+    """Return a batch in which every primitive is a bundle of its own."""
+    return [(primitive,) for primitive in primitives]  # type: ignore[misc]  # as in outcome_of
+
+
+def check_chain(history: Sequence[Event]) -> None:
+    """Insist that a history has no gap and that every hash can be computed again."""
+    before = GENESIS
+    for n, event in enumerate(history, start=1):
+        assert (event.n, event.prev_hash) == (n, before)
+        before = event_hash(
+            event.prev_hash, event.job_id, event.n, event.type, event.at, event.attempt, event.payload
+        )
+        assert event.event_hash == before

@@ -1,0 +1,34 @@
+"""The whole suite in one class: `class TestMyStore(StoreConformance)` and a fixture named `subject`."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+# Whoever reads a failure wants to see the values; pytest must know before it imports the tests.
+_TESTS = ("claims", "countdown", "drafts", "loans", "primitives", "reservations")
+_NAMES = [f"tallystick.testing.conformance.{name}" for name in _TESTS]
+pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modules))
+
+from tallystick.testing.conformance.claims import Claims, Clocks, Reads  # noqa: E402 (registered first)
+from tallystick.testing.conformance.countdown import CountDowns, CountDownsUnderKills  # noqa: E402 (registered first)
+from tallystick.testing.conformance.loans import LentTransactions, UsersTransactions  # noqa: E402 (registered first)
+from tallystick.testing.conformance.primitives import BatchesAndBundles, WhatBecomesDurable, WhatIsRefused  # noqa: E402 (registered first)
+from tallystick.testing.conformance.reservations import Reservations  # noqa: E402 (registered first)
+
+
+class StoreConformance(
+    WhatBecomesDurable,
+    WhatIsRefused,
+    BatchesAndBundles,
+    Reservations,
+    Claims,
+    Clocks,
+    Reads,
+    CountDowns,
+    CountDownsUnderKills,
+    UsersTransactions,
+    LentTransactions,
+):
+    """Every promise of `store/api.py`."""
