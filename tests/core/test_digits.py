@@ -163,17 +163,52 @@ def test_encoding_refuses_unknown_fields_and_values_out_of_range():
         ActivityLedger.of(work_done=-1)
 
 
+def tiles(*parts):
+    """Return fields of these (weight, span, top), highest first."""
+    return tuple(Field(f"f{n}", weight, span, top, "") for n, (weight, span, top) in enumerate(parts))
+
+
 @pytest.mark.parametrize(
     "fields",
+    [ActivityLedger.FIELDS, GuidLedger.FIELDS, tiles((1, 15, 10**15 - 1)), tiles((10**14, 1, 9), (1, 14, 0))],
+)
+def test_fields_that_cover_every_digit_once_are_accepted(fields):
+    assert _check_tiling(fields) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
     [
-        (Field("gap", 10**13, 2, 9, ""), Field("rest", 10, 11, 9, "")),
-        (Field("all", 1, 15, 10**15, ""),),
-        (Field("high", 10**12, 3, 999, ""), Field("overlap", 10**10, 3, 9, "")),
+        (tiles((10**13, 1, 9), (1, 13, 9)), "f0 does not tile"),  # the highest digit has no field
+        (tiles((10**12, 3, 999), (10**10, 1, 9), (1, 10, 9)), "f1 does not tile"),  # a gap
+        (tiles((10**12, 3, 999), (10**10, 3, 9), (1, 10, 9)), "f1 does not tile"),  # an overlap
+        (tiles((10**12, 3, 1000), (1, 12, 9)), "f0 does not tile"),  # a value that would carry
+        (tiles((10**12, 3, 31), (10**11, 1, 10), (1, 11, 9)), "f1 does not tile"),
+        (tiles((10**12, 3, 999), (10, 11, 9)), "lowest digits"),
+        ((), "lowest digits"),
     ],
 )
-def test_fields_that_do_not_tile_fifteen_digits_fail_at_import(fields):
-    with pytest.raises(ValueError, match="digits"):
+def test_fields_that_do_not_tile_fifteen_digits_fail_at_import(fields, complaint):
+    with pytest.raises(ValueError, match=complaint):
         _check_tiling(fields)
+
+
+def test_a_refusal_carries_what_was_refused_as_fields():
+    with pytest.raises(LedgerCorrupt) as not_digits:
+        GuidLedger.parse("abc")
+    assert not_digits.value.fields == {"ledger": "abc", "kind": "GUID"}
+    with pytest.raises(LedgerCorrupt) as out_of_range:
+        ActivityLedger.of(work_done=2)
+    assert out_of_range.value.fields == {"kind": "activity", "field": "work_done"}
+    with pytest.raises(LedgerCorrupt, match="has no field b, c") as unknown:
+        ActivityLedger.of(b=1, c=1)
+    assert unknown.value.fields == {"kind": "activity"}
+    with pytest.raises(LedgerCeiling, match="leg1_complete is full at 1") as full:
+        ActivityLedger.parse("001100000000000").complete_leg1()
+    assert full.value.fields == {"ledger": "001100000000000", "kind": "activity", "field": "leg1_complete"}
+    with pytest.raises(LedgerCorrupt, match="000011000000001 did not close") as not_closer:
+        GuidLedger.parse("000011000000001").mark_tasks()
+    assert not_closer.value.fields == {"ledger": "000011000000001"}
 
 
 def test_the_two_ledgers_are_different_types():

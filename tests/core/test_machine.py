@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import IntEnum, StrEnum
 
 import pytest
 
-from tallystick.core.machine import Machine, Need, Transition, each, edges
+from tallystick.core.lifecycles import JOB, STEP, JobState, StepState
+from tallystick.core.machine import Machine, Need, Path, Transition, each, edges
 from tallystick.errors import StateTransitionError, TallyError
 
 
@@ -242,3 +244,33 @@ class TestShorthands:
 
         machine = Machine("tiny", "", Tiny.A, frozenset({Tiny.B}), edges({Tiny.A: (Tiny.B,)}))
         assert machine.find(Tiny.A, "b").target is Tiny.B
+
+
+def test_a_move_can_be_asked_for_by_its_target():
+    found = JOB.between(JobState.IN_PROGRESS, JobState.SUCCEEDED)
+    assert (found.trigger, found.target) == ("succeed", JobState.SUCCEEDED)
+    with pytest.raises(StateTransitionError) as refusal:
+        JOB.between(JobState.QUEUED, JobState.SUCCEEDED)
+    error = refusal.value
+    assert (error.attempted, error.entity, error.owner, error.at) == ("become SUCCEEDED", "", "", None)
+    with pytest.raises(StateTransitionError) as named:
+        JOB.between(JobState.QUEUED, JobState.SUCCEEDED, entity="j-1", owner="w-1", at=12.5)
+    assert (named.value.entity, named.value.owner, named.value.at) == ("j-1", "w-1", 12.5)
+
+
+def test_of_two_triggers_between_the_same_states_the_first_listed_answers():
+    assert STEP.between(StepState.IN_PROGRESS, StepState.FAILED_RETRY).trigger == "fail_retryably"
+
+
+def test_a_path_that_no_listed_moves_make_is_refused_when_the_machine_is_built():
+    with pytest.raises(StateTransitionError):
+        replace(JOB, paths=(Path(JobState.QUEUED, ("succeed",), "not listed"),))
+    with pytest.raises(StateTransitionError):
+        replace(JOB, paths=(Path(JobState.SUCCEEDED, ("dispatch",), "not listed"),))
+
+
+def test_stored_moves_are_single_moves_and_whole_paths():
+    assert (JobState.QUEUED, JobState.IN_PROGRESS) in JOB.stored_moves
+    assert (JobState.QUEUED, JobState.SUCCEEDED) not in JOB.stored_moves
+    assert len(set(JOB.stored_moves)) == len(JOB.stored_moves)
+    assert JOB.births == (JobState.QUEUED, JobState.IN_PROGRESS)
