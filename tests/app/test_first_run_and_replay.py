@@ -196,6 +196,50 @@ def test_a_declared_error_is_rebuilt_from_its_fields_both_times(timed, hand):
     assert seen == [(CardDeclined, "stolen")] * 2
 
 
+class Unbuildable(Exception):
+    reason: object
+
+    def __init__(self) -> None:
+        super().__init__("cannot be rebuilt")
+        self.reason = object()
+
+
+class Closed(Exception):
+    reason: str
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.reason = text
+
+
+@pytest.mark.parametrize("make", [Unbuildable, lambda: Closed("x")])
+def test_a_declared_error_that_cannot_be_rebuilt_is_a_step_failed_both_times(timed, hand, make):
+    seen = []
+
+    @timed.step(raises=[Unbuildable, Closed])
+    def charge() -> None:
+        raise make()
+
+    deaths = [1]
+
+    @timed.workflow
+    def flow() -> None:
+        try:
+            charge()
+        except StepFailed as error:
+            seen.append(error.type)
+        if deaths:
+            deaths.pop()
+            raise Death
+
+    job = flow.submit()
+    assert hand.work() == "died"
+    hand.expire()
+    result_of(hand, job)
+    assert len(seen) == 2
+    assert seen[0] == seen[1]
+
+
 def test_tries_are_counted_before_the_backoff_and_survive_a_crash(timed, hand):
     tries = []
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+import msgspec
+
 from tallystick.app.context import INSIDE_STEP, INSIDE_TX, Unwind, WorkflowContext, current
 from tallystick.core.derive import AbortReason
 from tallystick.core.limits import HELD_BACKOFF_MS_MAX, RESULT_BYTES_MAX, check_size
@@ -159,12 +161,20 @@ def _error_of(spec: StepSpec, failure: Failure) -> Exception:
     """Return the error a failed step raises: a declared class rebuilt from its fields, or `StepFailed`."""
     for kind in spec.raises:
         if failure.type == kind.__qualname__ and failure.fields is not None:
-            return kind(**failure.fields)
+            try:
+                return kind(**failure.fields)
+            except TypeError:
+                break  # its constructor does not take its declared fields, so it cannot be rebuilt
     return StepFailed(spec.name, failure.type, failure.message, failure.code, failure.tries)
 
 
-def _declared_fields(error: Exception) -> dict[str, object]:
-    return {name: getattr(error, name) for name in getattr(type(error), "__annotations__", {})}
+def _declared_fields(error: Exception) -> dict[str, object] | None:
+    """Return the declared fields of an error as plain data, or None if they cannot be kept."""
+    fields = {name: getattr(error, name, None) for name in getattr(type(error), "__annotations__", {})}
+    try:
+        return dict(msgspec.to_builtins(fields))
+    except TypeError:
+        return None
 
 
 def drive(context: WorkflowContext, spec: StepSpec, call: Call) -> Any:  # noqa: ANN401 (as annotated by the user)
