@@ -44,6 +44,8 @@ def connect(path: Path, *, create: bool, synchronous: str = "FULL") -> apsw.Conn
     try:
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
         connection.set_busy_timeout(_BUSY_MS)
+        # Before anything is changed: a file of another program keeps its journal mode too.
+        _version(connection, path, migrations()[-1][0])
         journal = connection.execute("PRAGMA journal_mode = WAL").get
         connection.execute(f"PRAGMA synchronous = {'FULL' if synchronous == 'FULL' else 'NORMAL'}")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -59,8 +61,14 @@ def connect(path: Path, *, create: bool, synchronous: str = "FULL") -> apsw.Conn
             f"{path} is on a file system without shared memory locks ({journal}); use a local disk",
             path=str(path),
         )
-    one_library.remember(path)
+    one_library.remember(connection, path)
     return connection
+
+
+def disconnect(connection: apsw.Connection) -> None:
+    """Close a connection; when it was the last one, other libraries may have the file again."""
+    connection.close()
+    one_library.forget(connection)
 
 
 def migrate(connection: apsw.Connection, path: Path, turnstile: Turnstile) -> None:
