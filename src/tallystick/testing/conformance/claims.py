@@ -52,7 +52,10 @@ class Claims:
         assert subject.store.next_due(("default", "other")) is None
 
     def test_a_future_job_of_better_priority_stops_nobody(self, subject: Subject) -> None:
-        done(subject.store, submission(subject.clock, "future", priority=0, ready_at=subject.clock.wall_ms() + 1))
+        done(
+            subject.store,
+            submission(subject.clock, "future", priority=0, ready_at=subject.clock.wall_ms() + 1),
+        )
         done(subject.store, submission(subject.clock, "due", priority=9))
         assert ids(claimed(subject.store, claim())) == ["due"]
 
@@ -83,7 +86,13 @@ class Claims:
         broken, other = held_job(subject.store, subject.clock), submission(subject.clock, "other")
         done(subject.store, other)
         now = subject.clock.wall_ms()
-        columns = {"handler": "pay", "payload": "{}", "created_at": now, "updated_at": now, "ready_at": now - 9}
+        columns = {
+            "handler": "pay",
+            "payload": "{}",
+            "created_at": now,
+            "updated_at": now,
+            "ready_at": now - 9,
+        }
         subject.plant("jobs", job_id="odd", state="QUEUED", **columns)
         lease = {"lease_id": "x", "lease_epoch": "e", "lease_expires_at": 1, "lease_owner": "w"}
         subject.plant("attempts", job_id="odd", attempt=1, status="IN_PROGRESS", **lease)
@@ -174,6 +183,8 @@ class Reads:
     def test_what_is_not_there_is_none_or_empty(self, subject: Subject) -> None:
         store = subject.store
         assert store.job("nobody") is None
-        assert store.history("nobody") == store.finished(["nobody"]) == store.expired(5) == []
+        assert store.history("nobody") == []
+        assert store.finished(["nobody"]) == []
+        assert store.expired(5) == []
         assert store.counts() == {}
         assert store.next_due(("default",)) is None

@@ -37,7 +37,9 @@ LEASE_MS = 30_000
 FRESH = SystemIds()
 
 
-def submission(clock: Clock, job_id: str = "", *, key: str = "", content: str = "c", **columns: object) -> SubmitJob:
+def submission(
+    clock: Clock, job_id: str = "", *, key: str = "", content: str = "c", **columns: object
+) -> SubmitJob:
     """Return a submission; with `key` it is idempotent."""
     job_id = job_id or FRESH.new()
     now = clock.wall_ms()
@@ -77,7 +79,18 @@ def step(held: ClaimedJob, clock: Clock, name: str = "charge", occurrence: int =
     """Return a step that succeeded."""
     now = clock.wall_ms()
     return RecordStep(
-        held.fence, held.chain, held.dimension, name, occurrence, "step", "SUCCEEDED", INLINE, '"r"', None, None, now
+        held.fence,
+        held.chain,
+        held.dimension,
+        name,
+        occurrence,
+        "step",
+        "SUCCEEDED",
+        INLINE,
+        '"r"',
+        None,
+        None,
+        now,
     )
 
 

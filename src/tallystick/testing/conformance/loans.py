@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tallystick.errors import BadInput, StaleLease, StoreMisused, TxTooLong
-from tallystick.store.api import ClaimedJob, Outcome, RecordStep, RunTx, Transaction
+from tallystick.store.api import Bundle, ClaimedJob, Outcome, RecordStep, RunTx, Transaction
 from tallystick.store.turn import Turn
 from tallystick.testing.conformance.drafts import (
     check_chain,
@@ -30,7 +30,9 @@ SECONDS_MAX = 30
 class Borrower:
     """A thread that waits for its turn and runs a body with the loan."""
 
-    def __init__(self, held: ClaimedJob, body: Callable[[Transaction], RecordStep], *, ms_max: int = 20_000) -> None:
+    def __init__(
+        self, held: ClaimedJob, body: Callable[[Transaction], RecordStep], *, ms_max: int = 20_000
+    ) -> None:
         """Start waiting."""
         turn: Turn[Transaction, RecordStep] = Turn()
         self.request = RunTx(held.fence, turn, ms_max)
@@ -102,7 +104,9 @@ class UsersTransactions:
         check_chain(store.history(slow.fence.job_id))
 
     @pytest.mark.parametrize("place", [0, 2, 4])
-    def test_a_body_that_sleeps_past_its_time_is_rolled_back_alone(self, subject: Subject, place: int) -> None:
+    def test_a_body_that_sleeps_past_its_time_is_rolled_back_alone(
+        self, subject: Subject, place: int
+    ) -> None:
         ended = threading.Event()
         refusals: list[BaseException] = []
 
@@ -131,7 +135,11 @@ class UsersTransactions:
         assert isinstance(outcomes[place], TxTooLong)
 
     def _with_one_stuck(
-        self, subject: Subject, stuck: Callable[[Transaction], RecordStep], place: int, after: Callable[[], None]
+        self,
+        subject: Subject,
+        stuck: Callable[[Transaction], RecordStep],
+        place: int,
+        after: Callable[[], None],
     ) -> list[Outcome | BaseException]:
         """Run five transactions and a return in one flush, one of them stuck, and check the others."""
         workers = [held_job(subject.store, subject.clock) for _ in range(5)]
@@ -140,7 +148,10 @@ class UsersTransactions:
         replaced = borrowers[place]
         borrowers[place] = Borrower(workers[place], stuck, ms_max=150)
         replaced.request.turn.call_off()
-        batch = [*((borrower.request,) for borrower in borrowers), (finish(returning, subject.clock),)]
+        batch: list[Bundle] = [
+            *((borrower.request,) for borrower in borrowers),
+            (finish(returning, subject.clock),),
+        ]
         outcomes = subject.store.apply(batch)
         after()
         for borrower in borrowers:
@@ -179,10 +190,14 @@ class LentTransactions:
         with subject.store.transaction() as transaction:
             subject.put_effect(transaction, "a")
             transaction.apply((kept,))
-        with pytest.raises(ValueError, match="no"), subject.store.transaction() as transaction:
+
+        def regret(transaction: Transaction) -> None:
             subject.put_effect(transaction, "b")
             transaction.apply((dropped,))
             raise ValueError("no")
+
+        with pytest.raises(ValueError, match="no"), subject.store.transaction() as transaction:
+            regret(transaction)
         assert subject.effects() == ["a"]
         assert [row["job_id"] for row in subject.rows("jobs")] == ["kept"]
         assert dropped.facts[0].chain.n == 0, "a place that was not written is given back"
@@ -212,7 +227,7 @@ class LentTransactions:
             "BEGIN",
             "commit",
             "  Rollback",
-            "SAVEPOINT mine",
+            "ROLLBACK TO bundle",
             "-- a remark\nCOMMIT",
             "/* a remark */ COMMIT",
             "; COMMIT",
@@ -227,7 +242,9 @@ class LentTransactions:
                 transaction.executemany(words, [()])
         assert subject.effects() == ["a"]
 
-    def test_waiting_for_the_store_inside_its_own_transaction_is_refused_at_once(self, subject: Subject) -> None:
+    def test_waiting_for_the_store_inside_its_own_transaction_is_refused_at_once(
+        self, subject: Subject
+    ) -> None:
         with subject.store.transaction() as transaction:
             subject.put_effect(transaction, "a")
             with pytest.raises(StoreMisused):
