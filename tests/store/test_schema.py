@@ -23,8 +23,8 @@ SPECIFIED = {
     "current_step_id current_step_index attempts_total created_at updated_at completed_at error_code "
     "error_message correlation_id traceparent",
     "steps": "job_id step_index step_id step_type service state attempt_no lease_id lease_expires_at "
-    "input_ref workspace_ref output_ref payload resolved_mode lane routing_key_used decision_source decision_reason "
-    "last_error_code last_error_message created_at updated_at completed_at",
+    "input_ref workspace_ref output_ref payload resolved_mode lane routing_key_used decision_source "
+    "decision_reason last_error_code last_error_message created_at updated_at completed_at",
     "outbox": "outbox_id tenant_id job_id step_id attempt_no lease_id state topic partition payload "
     "resolved_mode lane routing_key_used decision_source decision_reason created_at sent_at updated_at",
     "events": "job_id n type payload at",
