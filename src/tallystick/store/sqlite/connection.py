@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -44,7 +45,9 @@ def connect(path: Path, *, create: bool, synchronous: str = "FULL") -> apsw.Conn
     try:
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
         connection.set_busy_timeout(_BUSY_MS)
-        journal = connection.execute("PRAGMA journal_mode = WAL").get
+        # Before anything is changed: a file of another program keeps its journal mode too.
+        _version(connection, path, migrations()[-1][0])
+        journal = _write_ahead(connection, path)
         connection.execute(f"PRAGMA synchronous = {'FULL' if synchronous == 'FULL' else 'NORMAL'}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA recursive_triggers = ON")
@@ -59,8 +62,25 @@ def connect(path: Path, *, create: bool, synchronous: str = "FULL") -> apsw.Conn
             f"{path} is on a file system without shared memory locks ({journal}); use a local disk",
             path=str(path),
         )
-    one_library.remember(path)
+    one_library.remember(connection, path)
     return connection
+
+
+def _write_ahead(connection: apsw.Connection, path: Path) -> str:
+    """Return the journal mode after asking for a write-ahead log, one process at a time.
+
+    Two that change it at once would both be refused at once, whatever their patience.
+    """
+    if connection.execute("PRAGMA journal_mode").get == "wal":
+        return "wal"
+    with closing(Turnstile(path)) as turnstile, turnstile:
+        return str(connection.execute("PRAGMA journal_mode = WAL").get)
+
+
+def disconnect(connection: apsw.Connection) -> None:
+    """Close a connection; when it was the last one, other libraries may have the file again."""
+    connection.close()
+    one_library.forget(connection)
 
 
 def migrate(connection: apsw.Connection, path: Path, turnstile: Turnstile) -> None:
@@ -129,11 +149,11 @@ def _create(path: Path) -> None:
 def _version(connection: apsw.Connection, path: Path, newest: int) -> int:
     version = connection.execute("PRAGMA user_version").get
     application = connection.execute("PRAGMA application_id").get
+    if application not in (0, _APPLICATION_ID) or (version and not application):
+        raise StoreCorrupt(f"{path} belongs to another program; choose another file", path=str(path))
     if version > newest:
         raise StoreTooNew(
             f"{path} has schema {version}, this Tallystick knows up to {newest}; upgrade the package",
             path=str(path),
         )
-    if application not in (0, _APPLICATION_ID) or (version and not application):
-        raise StoreCorrupt(f"{path} belongs to another program; choose another file", path=str(path))
     return int(version)

@@ -15,7 +15,8 @@ from urllib.parse import unquote, urlsplit
 
 from tallystick.errors import TwoLibraries
 
-_opened: dict[tuple[int, int], Path] = {}
+# The file of every open connection of ours, by device and inode; a path may come to mean another file.
+_opened: dict[int, tuple[int, int]] = {}
 _hooked = False
 
 
@@ -23,7 +24,7 @@ def claim_file(path: Path) -> None:
     """Refuse if another library of this process holds the file, and refuse those that come later."""
     global _hooked  # noqa: PLW0603 (an audit hook is installed once in a process and cannot be removed)
     identity = _identity(path)
-    if identity is not None and identity not in _opened and _held_by_this_process(identity):
+    if identity is not None and identity not in _opened.values() and _held_by_this_process(identity):
         raise TwoLibraries(
             f"{path} is already open in this process through another SQLite library; close it first, or keep "
             "your own tables in another file. Inside Tallystick use app.connect()",
@@ -34,11 +35,16 @@ def claim_file(path: Path) -> None:
         _hooked = True
 
 
-def remember(path: Path) -> None:
+def remember(connection: object, path: Path) -> None:
     """Note that this process now has the file open through us."""
     identity = _identity(path)
     if identity is not None:
-        _opened[identity] = path
+        _opened[id(connection)] = identity
+
+
+def forget(connection: object) -> None:
+    """Note that a connection is closed; after the last one the file is free for other libraries."""
+    _opened.pop(id(connection), None)
 
 
 def _on_audit(event: str, arguments: tuple[object, ...]) -> None:
@@ -46,7 +52,7 @@ def _on_audit(event: str, arguments: tuple[object, ...]) -> None:
         return
     target = arguments[0] if arguments else None
     path = _path_of(target)
-    if path is not None and _identity(path) in _opened:
+    if path is not None and _identity(path) in _opened.values():
         raise TwoLibraries(
             f"sqlite3.connect({str(path)!r}): Tallystick has this file open in this process, and a second "
             "SQLite library would drop its locks and lose transactions. Use app.connect(), or keep your "

@@ -18,7 +18,8 @@ from tallystick.core.chain import step_payload
 from tallystick.errors import StoreGone, StoreMisused
 from tallystick.store.api import Bundle, Event, ExpiredAttempt, Fence, JobRow, Outcome, RunTx
 from tallystick.store.sqlite.claims import newest
-from tallystick.store.sqlite.connection import connect, migrate, translated
+from tallystick.store.sqlite.connection import connect, disconnect, migrate, translated
+from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.transaction import SqliteTransaction
 from tallystick.store.sqlite.turnstile import Turnstile
@@ -41,12 +42,21 @@ class SqliteStore:
         self._pid = os.getpid()
         self._synchronous = synchronous
         self._writer = connect(self.path, create=create, synchronous=synchronous)
-        self._turnstile = Turnstile(self.path)
-        migrate(self._writer, self.path, self._turnstile)
-        self._reader = connect(self.path, create=False, synchronous=synchronous)
+        try:
+            self._turnstile = Turnstile(self.path)
+            try:
+                migrate(self._writer, self.path, self._turnstile)
+                self._reader = connect(self.path, create=False, synchronous=synchronous)
+            except BaseException:
+                self._turnstile.close()
+                raise
+        except BaseException:
+            disconnect(self._writer)
+            raise
         self._identity = _identity(self.path)
         self._writing = threading.Lock()
         self._reading = threading.Lock()
+        self._lent_to: set[int] = set()
         self._data_version = -1
         self._pages = 0
         self._writer.set_wal_hook(self._on_wal)
@@ -60,59 +70,103 @@ class SqliteStore:
     def apply(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Make a batch durable with one fsync and return one outcome a bundle."""
         self._check_usable()
-        with self._writing, self._turnstile:
-            self._check_file()
-            writing: Batch | None = None
+        self._check_not_lent()
+        with self._writing, self._turn():
+            loans = Loans()
             try:
-                self._writer.execute("BEGIN IMMEDIATE")
-                crash.point(BEGUN)
-                writing = Batch(self._writer, self._clock)
-                outcomes = writing.write(batch)
-                crash.point(BEFORE_COMMIT)
-                self._writer.execute("COMMIT")
-                crash.point(AFTER_COMMIT)
+                while (outcomes := self._flush(batch, loans)) is None:
+                    continue
             except BaseException as error:
-                self._roll_back(batch)
-                if writing is not None:
-                    writing.rewind()
+                for bundle in batch:
+                    for primitive in bundle:
+                        if isinstance(primitive, RunTx):
+                            primitive.turn.call_off()
                 if isinstance(error, apsw.Error):
                     raise translated(error, self.path) from error
                 raise
         return outcomes
 
+    def _flush(self, batch: Sequence[Bundle], loans: Loans) -> list[Outcome | BaseException] | None:
+        """Write and commit; None when a user's statement has undone the whole, which must be tried again."""
+        writing: Batch | None = None
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+            crash.point(BEGUN)
+            writing = Batch(self._writer, self._clock, loans)
+            outcomes = writing.write(batch)
+            crash.point(BEFORE_COMMIT)
+            self._writer.execute("COMMIT")
+            crash.point(AFTER_COMMIT)
+        except BaseException as error:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            if writing is not None:
+                writing.rewind()
+            if isinstance(error, TransactionLost):
+                return None
+            raise
+        return outcomes
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Wait for our turn, and look once more whether there is still something to write to."""
+        self._check_usable()
+        with self._turnstile:
+            self._check_file()
+            yield
+
     @contextmanager
     def transaction(self) -> Iterator[SqliteTransaction]:
         """Lend a connection of its own to the calling thread: the user's rows and ours in one transaction."""
         self._check_usable()
+        self._check_not_lent()
+        self._check_file()
+        thread = threading.get_ident()
         connection = connect(self.path, create=False, synchronous=self._synchronous)
         turnstile = Turnstile(self.path)
+        self._lent_to.add(thread)
         try:
             with turnstile:
                 self._check_file()
-                connection.execute("BEGIN IMMEDIATE")
-                loan = SqliteTransaction(
-                    connection,
-                    lambda bundle: Batch(connection, self._clock).alone(bundle),
-                    borrower=threading.get_ident(),
-                )
-                try:
-                    yield loan
-                    connection.execute("COMMIT")
-                finally:
-                    loan.take_back()
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
+                yield from self._lend(connection, thread)
         except apsw.Error as error:
             raise translated(error, self.path) from error
         finally:
-            connection.close()
+            self._lent_to.discard(thread)
+            disconnect(connection)
             turnstile.close()
+
+    def _lend(self, connection: apsw.Connection, thread: int) -> Iterator[SqliteTransaction]:
+        batches: list[Batch] = []
+
+        def apply(bundle: Bundle) -> Outcome:
+            batches.append(Batch(connection, self._clock))
+            return batches[-1].alone(bundle)
+
+        connection.execute("BEGIN IMMEDIATE")
+        loan = SqliteTransaction(connection, apply, borrower=thread)
+        try:
+            yield loan
+            connection.execute("COMMIT")
+        except BaseException:
+            for batch in reversed(batches):
+                batch.rewind()
+            raise
+        finally:
+            loan.take_back()
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
 
     def checkpoint(self) -> None:
         """Move the log into the database when it has grown; called between flushes, never inside one."""
         if self._pages >= CHECKPOINT_PAGES:
             with self._writing:
-                self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                self._check_usable()
+                try:
+                    self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                except (apsw.FullError, apsw.IOError, apsw.BusyError):
+                    # The log keeps everything, and whoever writes next hears what is wrong with the disk.
+                    return
                 self._pages = 0
 
     def changed(self) -> bool:
@@ -176,8 +230,8 @@ class SqliteStore:
             return
         self._closed = True
         with self._writing, self._reading:
-            self._reader.close()
-            self._writer.close()
+            disconnect(self._reader)
+            disconnect(self._writer)
             self._turnstile.close()
 
     def _read(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple]:  # type: ignore[type-arg]
@@ -188,17 +242,8 @@ class SqliteStore:
             except apsw.Error as error:
                 raise translated(error, self.path) from error
 
-    def _read_one(self, statement: str, parameters: Sequence[object] = ()) -> Any:  # noqa: ANN401 (a column)
+    def _read_one(self, statement: str, parameters: Sequence[object] = ()) -> Any:  # noqa: ANN401 (one column)
         return self._read(statement, parameters)[0][0]
-
-    def _roll_back(self, batch: Sequence[Bundle]) -> None:
-        """Undo the whole flush and let every thread go that still waits for its turn in it."""
-        if self._writer.in_transaction:
-            self._writer.execute("ROLLBACK")
-        for bundle in batch:
-            for primitive in bundle:
-                if isinstance(primitive, RunTx):
-                    primitive.turn.call_off()
 
     def _on_wal(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
         self._pages = pages
@@ -209,6 +254,13 @@ class SqliteStore:
             raise StoreMisused("this store was opened before a fork; open the Tally in the child instead")
         if self._closed:
             raise StoreMisused("this store is closed")
+
+    def _check_not_lent(self) -> None:
+        """Refuse to wait for a turn that only this very thread could end."""
+        if threading.get_ident() in self._lent_to:
+            raise StoreMisused(
+                "this thread holds a transaction and would wait for itself; use that transaction instead"
+            )
 
     def _check_file(self) -> None:
         """Refuse to write when the file at our path is no longer ours: everything after would be lost."""

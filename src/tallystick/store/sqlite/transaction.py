@@ -9,18 +9,29 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
 from tallystick.errors import BadInput, StoreMisused
 from tallystick.store.api import Bundle, Outcome
 
+# Remarks, blanks and semicolons may stand before the word that counts.
 _BOUNDS = re.compile(
-    r"\s*(begin|commit|end|rollback|savepoint|release|attach|detach|vacuum|pragma)\b", re.IGNORECASE
+    r"(?:\s|;|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
+    r"(begin|commit|end|rollback|savepoint|release|attach|detach|vacuum|pragma)\b",
+    re.IGNORECASE | re.DOTALL,
 )
+_INTERRUPT_SECONDS = 0.01
 
 Parameters = Sequence[object] | Mapping[str, object]
+
+
+class _Said(NamedTuple):
+    """One call on the loan and its answer: rows, an outcome, or the class of an error."""
+
+    call: Callable[[apsw.Connection, Callable[[Bundle], Outcome]], object]
+    answer: object
 
 
 class SqliteTransaction:
@@ -35,31 +46,55 @@ class SqliteTransaction:
         self._borrower = borrower
         self._open = True
         self._calling = threading.Lock()
+        self._said: list[_Said] = []
+        self.lost = False
 
     def execute(self, sql: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows."""
-        with self._calling:
-            return list(self._lent(sql).execute(sql, _bound(parameters)))
+        rows: list[tuple[Any, ...]] = self._call(
+            lambda connection, _apply: list(_guarded(connection).execute(sql, _bound(parameters)))
+        )
+        return rows
 
     def executemany(self, sql: str, rows: Iterable[Parameters]) -> list[tuple[Any, ...]]:
         """Run one statement for every row of parameters and return all rows it gave."""
-        with self._calling:
-            return list(self._lent(sql).executemany(sql, [_bound(row) for row in rows]))
+        values = [_bound(row) for row in rows]
+        found: list[tuple[Any, ...]] = self._call(
+            lambda connection, _apply: list(_guarded(connection).executemany(sql, values))
+        )
+        return found
 
     def apply(self, bundle: Bundle) -> Outcome:
         """Write one of our bundles here: it becomes durable with the user's rows, or not at all."""
-        with self._calling:
-            self._lent("")
-            return self._apply(bundle)
+        return self._call(lambda _connection, apply: apply(bundle))
 
     def take_back(self) -> None:
         """End the loan: interrupt the statement that runs, wait for it to leave, refuse every later call."""
         self._open = False
-        self._connection.interrupt()
-        with self._calling:
-            return
+        # A statement that is about to start would not notice one interrupt, so we go on until it has left.
+        while True:
+            self._connection.interrupt()
+            if self._calling.acquire(timeout=_INTERRUPT_SECONDS):
+                self._calling.release()
+                return
 
-    def _lent(self, sql: str) -> apsw.Connection:
+    def say_again(self, connection: apsw.Connection, apply: Callable[[Bundle], Outcome]) -> bool:
+        """Repeat every call in a new transaction and return whether every answer was the same."""
+        return all(_answer(said.call, connection, apply)[0] == said.answer for said in self._said)
+
+    def _call(self, call: Callable[[apsw.Connection, Callable[[Bundle], Outcome]], object]) -> Any:  # noqa: ANN401 (rows or an outcome)
+        with self._calling:
+            connection = self._lent()
+            answer, error = _answer(call, connection, self._apply)
+            self._said.append(_Said(call, answer))
+            if not connection.in_transaction:
+                # OR ROLLBACK, or an interrupted write. A statement that came now would be durable at once.
+                self._open, self.lost = False, True
+            if error is not None:
+                raise error
+            return answer
+
+    def _lent(self) -> apsw.Connection:
         if not self._open:
             raise StoreMisused(
                 "this transaction has ended; use it only inside the function or block it was given to"
@@ -69,12 +104,34 @@ class SqliteTransaction:
             raise StoreMisused(
                 "a transaction belongs to the thread it was given to; join other threads before it"
             )
-        if _BOUNDS.match(sql):
-            verb = sql.split(None, 1)[0].upper()
-            raise BadInput(
-                f"{verb} is not for a transaction on loan: it begins and ends with your function", sql=sql
-            )
         return self._connection
+
+
+def _answer(
+    call: Callable[[apsw.Connection, Callable[[Bundle], Outcome]], object],
+    connection: apsw.Connection,
+    apply: Callable[[Bundle], Outcome],
+) -> tuple[object, BaseException | None]:
+    try:
+        return call(connection, apply), None
+    except BaseException as error:  # noqa: BLE001 (the borrower's; raised again where it is heard)
+        return type(error), error
+
+
+def _guarded(connection: apsw.Connection) -> apsw.Cursor:
+    """Return a cursor that refuses statements that bound a transaction, also the second one of a text."""
+    cursor = connection.cursor()
+    cursor.exec_trace = _check_statement
+    return cursor
+
+
+def _check_statement(_cursor: apsw.Cursor, sql: str, _parameters: object) -> bool:
+    if bound := _BOUNDS.match(sql):
+        raise BadInput(
+            f"{bound[1].upper()} is not for a transaction on loan: it begins and ends with your function",
+            sql=sql,
+        )
+    return True
 
 
 def _bound(parameters: Parameters) -> Any:  # noqa: ANN401 (apsw checks each value as it binds it, and says which is wrong)

@@ -14,6 +14,8 @@ import os
 from pathlib import Path
 from types import TracebackType
 
+from tallystick.errors import StoreReadOnly
+
 
 class Turnstile:
     """The right to write to one file: one holder at a time, in turn. Its locks are on files of their own."""
@@ -21,7 +23,11 @@ class Turnstile:
     def __init__(self, database: Path) -> None:
         """Open both lock files beside the database; they stay, empty but for the holder's pid."""
         self._gate = _open(database.with_name(f"{database.name}-gate"))
-        self._floor = _open(database.with_name(f"{database.name}-floor"))
+        try:
+            self._floor = _open(database.with_name(f"{database.name}-floor"))
+        except StoreReadOnly:
+            os.close(self._gate)
+            raise
 
     def __enter__(self) -> None:
         """Wait for our turn."""
@@ -58,4 +64,9 @@ def holder(database: Path) -> int | None:
 
 
 def _open(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise StoreReadOnly(
+            f"the lock file {path} cannot be opened: {error.strerror}", path=str(path)
+        ) from error

@@ -17,7 +17,7 @@ import msgspec
 from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.core.chain import Chain, Link, step_payload
-from tallystick.errors import BadInput, InvariantBroken, SemaphoreUnderflow, StaleLease, TallyError, TxTooLong
+from tallystick.errors import BadInput, InvariantBroken, SemaphoreUnderflow, StaleLease
 from tallystick.store.api import (
     Bundle,
     ClaimJobs,
@@ -37,8 +37,8 @@ from tallystick.store.api import (
     SubmitJob,
 )
 from tallystick.store.sqlite.claims import claim_jobs
+from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.statements import sql
-from tallystick.store.sqlite.transaction import SqliteTransaction
 
 STALE_REPORTS_MAX = 10_000
 
@@ -76,8 +76,9 @@ class Refused(Exception):
 class Batch:
     """The open transaction of one flush: its connection, its clocks, and how each primitive is written."""
 
-    def __init__(self, connection: apsw.Connection, clock: Clock) -> None:
+    def __init__(self, connection: apsw.Connection, clock: Clock, loans: Loans | None = None) -> None:
         """Read the clocks now, with the lock held: a lease is judged by the time of the write."""
+        self._loans = loans or Loans()
         self.connection = connection
         self.cursor = connection.cursor()
         self.wall = clock.wall_ms()
@@ -127,27 +128,26 @@ class Batch:
         """Write one bundle under a savepoint of its own; the outcome is that of its last primitive."""
         start = len(self._placed)
         self.connection.execute("SAVEPOINT bundle")
+        value: Outcome = None
+        primitive: Primitive | None = None
         try:
-            value: Outcome = None
-            primitive: Primitive | None = None
             for primitive in bundle:
                 (value,) = self._writers[type(primitive)]([primitive])
                 if isinstance(value, Existing):
                     break
-        except Refused as refused:
-            self.connection.execute("ROLLBACK TO bundle")
-            self.rewind(start)
-            value = refused.error
-            self._report(primitive, refused.error)
-        except apsw.ConstraintError as error:
+        except BaseException as error:
+            if not self.connection.in_transaction:
+                raise
             self.connection.execute("ROLLBACK TO bundle")
             self.rewind(start)
             value = _refusal(error)
-        except UNSTORABLE as error:
-            self.connection.execute("ROLLBACK TO bundle")
-            self.rewind(start)
-            value = BadInput(f"a value cannot be stored: {error}")
+            if value is None:
+                self.connection.execute("RELEASE bundle")
+                raise
+            self._report(primitive, value)
         self.connection.execute("RELEASE bundle")
+        if len(bundle) > 1:
+            _call_off(bundle)
         return value
 
     def placed(self, fact: Fact) -> Event:
@@ -297,17 +297,12 @@ class Batch:
         """Lend the connection to the thread whose turn it is, then record its step under the fence."""
         (request,) = requests
         crash.point(AROUND["tx"][0])
-        loan = SqliteTransaction(self.connection, self.alone)
         try:
-            step = request.turn.lend(loan, request.ms_max / 1000)
+            step = self._loans.step(request, self.connection, self.alone)
+        except TransactionLost:
+            raise
         except BaseException as error:
             raise Refused(error) from error
-        finally:
-            loan.take_back()
-        if step is None:
-            raise Refused(
-                TxTooLong(f"the transaction took more than {request.ms_max} ms", ms_max=request.ms_max)
-            )
         self._steps([step])
         crash.point(AROUND["tx"][1])
         return [step]
@@ -373,10 +368,24 @@ def _stale(fence: Fence) -> StaleLease:
     )
 
 
-def _refusal(error: apsw.ConstraintError) -> TallyError:
+def _refusal(error: BaseException) -> BaseException | None:
+    """Return what a bundle is told about an error, or None if the error is not the bundle's own."""
+    if isinstance(error, Refused):
+        return error.error
+    if isinstance(error, UNSTORABLE):
+        return BadInput(f"a value cannot be stored: {error}")
+    if not isinstance(error, apsw.ConstraintError):
+        return None
     text = str(error)
     if "semaphore >= 0" in text:
         return SemaphoreUnderflow(sqlite=text)
     if "MARKER" in text:
         return StaleLease("step 2 of this message is done already, or its step 1 is not", sqlite=text)
     return InvariantBroken(f"the database refused an illegal change: {text}", sqlite=text)
+
+
+def _call_off(bundle: Bundle) -> None:
+    """Let the threads go whose turn did not come because the bundle ended before it."""
+    for primitive in bundle:
+        if isinstance(primitive, RunTx):
+            primitive.turn.call_off()

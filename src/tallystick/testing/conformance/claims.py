@@ -183,6 +183,8 @@ class Reads:
     def test_what_is_not_there_is_none_or_empty(self, subject: Subject) -> None:
         store = subject.store
         assert store.job("nobody") is None
-        assert store.history("nobody") == store.finished(["nobody"]) == store.expired(5) == []
+        assert store.history("nobody") == []
+        assert store.finished(["nobody"]) == []
+        assert store.expired(5) == []
         assert store.counts() == {}
         assert store.next_due(("default",)) is None

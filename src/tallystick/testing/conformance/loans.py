@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tallystick.errors import BadInput, StaleLease, StoreMisused, TxTooLong
-from tallystick.store.api import ClaimedJob, Outcome, RecordStep, RunTx, Transaction
+from tallystick.store.api import Bundle, ClaimedJob, Outcome, RecordStep, RunTx, Transaction
 from tallystick.store.turn import Turn
 from tallystick.testing.conformance.drafts import (
     check_chain,
@@ -148,7 +148,10 @@ class UsersTransactions:
         replaced = borrowers[place]
         borrowers[place] = Borrower(workers[place], stuck, ms_max=150)
         replaced.request.turn.call_off()
-        batch = [*((borrower.request,) for borrower in borrowers), (finish(returning, subject.clock),)]
+        batch: list[Bundle] = [
+            *((borrower.request,) for borrower in borrowers),
+            (finish(returning, subject.clock),),
+        ]
         outcomes = subject.store.apply(batch)
         after()
         for borrower in borrowers:
@@ -187,10 +190,14 @@ class LentTransactions:
         with subject.store.transaction() as transaction:
             subject.put_effect(transaction, "a")
             transaction.apply((kept,))
-        with pytest.raises(ValueError, match="no"), subject.store.transaction() as transaction:
+
+        def regret(transaction: Transaction) -> None:
             subject.put_effect(transaction, "b")
             transaction.apply((dropped,))
             raise ValueError("no")
+
+        with pytest.raises(ValueError, match="no"), subject.store.transaction() as transaction:
+            regret(transaction)
         assert subject.effects() == ["a"]
         assert [row["job_id"] for row in subject.rows("jobs")] == ["kept"]
         assert dropped.facts[0].chain.n == 0, "a place that was not written is given back"
@@ -220,7 +227,7 @@ class LentTransactions:
             "BEGIN",
             "commit",
             "  Rollback",
-            "SAVEPOINT mine",
+            "ROLLBACK TO bundle",
             "-- a remark\nCOMMIT",
             "/* a remark */ COMMIT",
             "; COMMIT",

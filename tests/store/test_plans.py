@@ -1,0 +1,80 @@
+"""What the hot statements read: an index each, never a whole table."""
+
+from __future__ import annotations
+
+import pytest
+
+from tallystick.store.sqlite.statements import sql
+from tallystick.testing.conformance.drafts import claim, claimed, done, submission
+from tests.store.sqlite_subject import SqliteSubject
+
+NOBODY = ("j", 1, "l")
+HOT = {
+    "claimable": ("default", 5, 1, '["pay "]', 10),
+    "levels": ("default",),
+    "next_due": ("default", 5),
+    "claim_job": ("j", 0, 1, b"h", 1),
+    "expired": ("e", 1, 10),
+    "end_attempt": (*NOBODY, "DONE", None, 0, "e", 1, 1, 1),
+    "end_job": ("j", 1, "SUCCEEDED", "1", None, None, None, 1, b"h", 1),
+    "release_job": ("j", 1, 1, None, None, 1, b"h", 1),
+    "renew_leases": ("[]", "e", 1, 2),
+    "reservation": ("t", "key", "v"),
+    "records": ("j", 0),
+    "tries": ("j",),
+    "charged_since_progress": ("j",),
+    "count_down_group": ("j", 0, "n", 1, "g", -1, 0),
+    "count_down_job": ("j", "g", -1, 0),
+    "finished": ('["j"]',),
+    "job": ("j",),
+    "facts": ("j",),
+    "step_facts": ("j",),
+    "insert_step": (*NOBODY, 0, "n", 1, "step", "SUCCEEDED", 1, None, None, None, 1, 3, b"", b"h", "e", 1),
+    "insert_fenced_event": (*NOBODY, 3, "try", 1, 1, "{}", b"", b"h", "e", 1),
+}
+# Partial indexes that hold only what is live or waiting: to walk one of them is to look at nothing else.
+SMALL = ("attempts_one_live", "attempts_to_reclaim", "jobs_to_claim")
+# Lists that a statement was given or made itself.
+GIVEN = ("SCAN known", "SCAN lease", "SCAN wanted", "SCAN level", "SCAN CONSTANT ROW", "SCAN 2 CONSTANT ROWS")
+
+
+def plan(subject: SqliteSubject, name: str) -> list[str]:
+    rows = subject.by_hand.execute(f"EXPLAIN QUERY PLAN {sql(name)}", HOT[name])
+    return [row[3] for row in rows]
+
+
+@pytest.mark.parametrize("name", HOT)
+def test_a_hot_statement_reads_no_whole_table(subject: SqliteSubject, name: str):
+    scans = [line for line in plan(subject, name) if line.startswith("SCAN") and not line.startswith(GIVEN)]
+    assert not [line for line in scans if not line.endswith(SMALL)]
+
+
+def test_a_claim_walks_the_index_of_what_is_due_in_its_order(subject: SqliteSubject):
+    lines = plan(subject, "claimable")
+    assert "SEARCH jobs USING INDEX jobs_to_claim (queue=? AND priority=? AND ready_at<?)" in lines
+    assert not [line for line in lines if "TEMP B-TREE" in line], "sorting would read the whole backlog"
+
+
+def test_a_claim_costs_the_same_at_both_ends_of_a_backlog(subject: SqliteSubject):
+    """Counted in the steps of SQLite's own machine, which no busy neighbour disturbs."""
+    subject.by_hand.execute("BEGIN")
+    for _ in range(3_000):
+        wish = submission(subject.clock)
+        columns = {"handler": "pay", "payload": "{}", "created_at": 1, "updated_at": 1, "ready_at": 1}
+        subject.plant("jobs", job_id=wish.job.job_id, state="QUEUED", **columns)
+    subject.by_hand.execute("COMMIT")
+    costs = []
+    for _ in range(30):
+        ticks = 0
+
+        def tick() -> bool:
+            nonlocal ticks
+            ticks += 1
+            return False
+
+        subject.store._writer.set_progress_handler(tick, 10)
+        assert len(claimed(subject.store, claim(100))) == 100
+        subject.store._writer.set_progress_handler(None)
+        costs.append(ticks)
+    assert max(costs[-5:]) <= 1.25 * min(costs[:5])
+    done(subject.store, claim(1))
