@@ -57,6 +57,7 @@ AROUND = {
         "claim": "claims",
         "count_down": "closed obligations",
         "tx": "user transactions",
+        "stale_report": "refused reports",
     }.items()
 }
 
@@ -337,8 +338,10 @@ class Batch:
         fence = getattr(primitive, "fence", None)
         if fence is None or not isinstance(error, StaleLease):
             return
+        crash.point(AROUND["stale_report"][0])
         self.cursor.execute(sql("insert_stale_report"), (self.wall, *fence, type(primitive).__name__))
         self.cursor.execute(sql("trim_stale_reports"), (STALE_REPORTS_MAX,))
+        crash.point(AROUND["stale_report"][1])
 
 
 # The order in which a batch writes. Renewals go before everything else, and claims come last, because they
