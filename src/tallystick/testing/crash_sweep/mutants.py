@@ -1,0 +1,96 @@
+"""Guards that can be taken away in a child, to show that the oracle notices what they prevent."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tallystick.app import calls
+from tallystick.app.context import INSIDE_TX, WorkflowContext, current
+from tallystick.engine.committer import Blocked, Committer
+from tallystick.store.api import Bundle, Outcome, RecordStep, SubmitJob, Transaction
+from tallystick.store.sqlite import writer
+from tallystick.worker import caretaker
+
+_HASTE_SECONDS = 0.05
+
+
+def apply(name: str) -> None:
+    """Take a guard away from this process, for good; an empty name changes nothing."""
+    if name:
+        MUTANTS[name]()
+
+
+def effect_on_its_own() -> None:
+    """Write a tx's rows in one transaction and its marker, with the fence, in the next."""
+
+    def transact(context: WorkflowContext, body: Callable[[Transaction], RecordStep]) -> object:
+        token = current.set(INSIDE_TX)
+        try:
+            with context.runtime.store.transaction() as db:
+                step = body(db)
+        finally:
+            current.reset(token)
+        context.runtime.committer.call((step,))
+        return step
+
+    calls.transact = transact
+
+
+def steps_without_fence() -> None:
+    """Let any lease, live or not, record a step."""
+    _rewrite("insert_step", r"AND status = .*")
+
+
+def end_after_expiry() -> None:
+    """Let an attempt end its job after its lease has run out, when nobody has reclaimed it yet."""
+    _rewrite("end_attempt", r"AND \(lease_epoch.*")
+    nobody_reclaims()
+
+
+def nobody_reclaims() -> None:
+    """Leave attempts whose lease has run out as they are."""
+    caretaker.sweep = lambda *_arguments: 0
+
+
+def acknowledge_at_once() -> None:
+    """Answer a submit before it is durable."""
+    call = Committer.call
+
+    def hasty(committer: Committer, bundle: Bundle) -> Outcome:
+        if not isinstance(bundle[0], SubmitJob):
+            return call(committer, bundle)
+        threading.Timer(_HASTE_SECONDS, lambda: committer.put([(bundle, Blocked())])).start()
+        return None
+
+    Committer.call = hasty  # type: ignore[method-assign]  # that is what a mutant is
+
+
+MUTANTS: dict[str, Callable[[], None]] = {
+    mutant.__name__: mutant
+    for mutant in (
+        effect_on_its_own,
+        steps_without_fence,
+        end_after_expiry,
+        nobody_reclaims,
+        acknowledge_at_once,
+    )
+}
+
+
+def _rewrite(name: str, guard: str) -> None:
+    """Replace a guard in a statement by something that is always true and binds the same parameters."""
+    original = writer.sql
+    statement = original(name)
+    found = re.search(guard, statement, re.DOTALL)
+    if found is None:
+        raise LookupError(f"the statement {name} has no such guard any more; the mutant must follow it")
+    bound = " ".join(f"AND {parameter} IS NOT NULL" for parameter in re.findall(r"\?\d+", found[0]))
+    mutated = statement.replace(found[0], bound)
+
+    def sql(wanted: str) -> Any:  # noqa: ANN401 (as the function it stands for)
+        return mutated if wanted == name else original(wanted)
+
+    writer.sql = sql
