@@ -1,0 +1,124 @@
+"""Which cases a sweep runs: every point once, then visits, pairs and zombies by chance, until time is up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Final, TypeVar
+
+from tallystick.testing.crash_sweep.trial import USUAL, Arm, Case, Kind, Relief, Stage
+
+T = TypeVar("T")
+
+Visits = Mapping[str, Mapping[str, int]]
+
+# A crash of this kind leaves work behind for the process that is to die while it recovers.
+_FIRST_DEATH: Final = Arm(Stage.WORK, "sqlite.tx.after", 2)
+
+# Runs in which nobody dies, to learn which process visits which point how often.
+CALIBRATION: Final = (
+    Case(count=True),
+    Case(count=True, arms=(_FIRST_DEATH,)),
+    Case(count=True, kind=Kind.GROUP),
+    Case(count=True, kind=Kind.ZOMBIE, hold="quote", jobs=("order",)),
+)
+POISON: Final = Case(kind=Kind.POISON, jobs=("poison", *USUAL))
+ZOMBIES: Final = tuple(
+    Case(kind=Kind.ZOMBIE, hold=hold, relief=relief, jobs=jobs)
+    for hold, relief, jobs in (
+        ("before_tx", Relief.FINISHED, ("order",)),
+        ("quote", Relief.BEGUN, ("order",)),
+        ("finish", Relief.NOBODY, ("slow",)),
+        ("quote", Relief.FINISHED, USUAL),
+        ("after_quote", Relief.FINISHED, ("order", "crawl")),
+        ("before_tx", Relief.NOBODY, ("crawl",)),
+        ("finish", Relief.FINISHED, ("slow", "order")),
+    )
+)
+
+
+class Chance:
+    """Numbers that look random and are the same for the same seed."""
+
+    def __init__(self, seed: str) -> None:
+        """Start at the beginning of the seed's sequence."""
+        self._seed = seed
+        self._drawn = 0
+
+    def below(self, limit: int) -> int:
+        """Return a whole number from 0 up to but not including the limit."""
+        self._drawn += 1
+        digest = sha256(f"{self._seed}:{self._drawn}".encode()).digest()
+        return int.from_bytes(digest[:8]) % limit
+
+    def one_of(self, items: Sequence[T]) -> T:
+        """Return one of the items."""
+        return items[self.below(len(items))]
+
+
+class Plan:
+    """Cases, once it is known who visits what."""
+
+    def __init__(self, visits: Visits, points: Sequence[str], seed: str) -> None:
+        """Plan for these points."""
+        self._visits = visits
+        self._points = points
+        self._chance = Chance(seed)
+
+    def each_point(self, points: Sequence[str], again: int = 0) -> list[Case]:
+        """Return a case for every point that anybody visits; `again` takes another stage than before."""
+        cases = []
+        for point in points:
+            stages = [stage for stage in _PREFERRED if self._visits.get(stage, {}).get(point)]
+            if stages:
+                cases.append(self._single(Arm(stages[again % len(stages)], point)))
+        return cases
+
+    def pairs(self, count: int) -> list[Case]:
+        """Return cases in which a process dies and so does the one that recovers from it."""
+        return [self._pair() for _ in range(count)]
+
+    def endless(self) -> Iterator[Case]:
+        """Return cases by chance, for as long as they are asked for."""
+        chance = self._chance
+        while True:
+            draw = chance.below(20)
+            if draw < 10:
+                yield self._pair()
+            elif draw < 14:
+                yield self._single(self._arm(chance.one_of((Stage.WORK, Stage.WORK, Stage.SUBMIT))))
+            elif draw < 16:
+                yield Case(arms=(self._arm(Stage.WORK),), beside=True)
+            elif draw < 17:
+                yield self._single(self._arm(Stage.GROUP))
+            elif draw < 19:
+                yield chance.one_of(ZOMBIES)
+            else:
+                yield POISON
+
+    def _pair(self) -> Case:
+        first = self._arm(self._chance.one_of((Stage.SUBMIT, Stage.WORK, Stage.WORK, Stage.WORK)))
+        if first.stage is Stage.SUBMIT:
+            second = self._arm(self._chance.one_of((Stage.SUBMIT, Stage.WORK)))
+        else:
+            second = self._arm(Stage.RECOVER)
+        return Case(arms=(first, second))
+
+    def _arm(self, stage: Stage) -> Arm:
+        visits = self._visits[stage]
+        point = self._chance.one_of(sorted(visits))
+        return Arm(stage, point, 1 + self._chance.below(visits[point]))
+
+    def _single(self, arm: Arm) -> Case:
+        match arm.stage:
+            case Stage.GROUP:
+                return Case(kind=Kind.GROUP, arms=(arm,))
+            case Stage.ZOMBIE:
+                return Case(kind=Kind.ZOMBIE, arms=(arm,), hold="quote", jobs=("order",))
+            case Stage.RECOVER:
+                return Case(arms=(_FIRST_DEATH, arm))
+            case Stage.SUBMIT | Stage.WORK:
+                return Case(arms=(arm,))
+
+
+_PREFERRED: Final = (Stage.WORK, Stage.SUBMIT, Stage.RECOVER, Stage.GROUP, Stage.ZOMBIE)
