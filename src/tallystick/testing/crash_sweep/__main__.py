@@ -11,9 +11,15 @@ from tallystick.testing.crash_sweep.sweep import Sweep
 
 def main() -> int:
     """Return 0 if every point was hit, every control caught, and nothing lost, doubled, stuck or broken."""
-    parser = argparse.ArgumentParser(prog="crash_sweep", description="Kill workers everywhere; check the books.")
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long to go on (the fixed part always runs)")
-    parser.add_argument("--seed", default=SystemIds().token()[:8], help="repeat the cases of an earlier sweep")
+    parser = argparse.ArgumentParser(
+        prog="crash_sweep", description="Kill workers everywhere; check the books."
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="how long to go on (the fixed part always runs)"
+    )
+    parser.add_argument(
+        "--seed", default=SystemIds().token()[:8], help="repeat the cases of an earlier sweep"
+    )
     parser.add_argument("--quick", action="store_true", help="only the fixed part and a few pairs")
     options = parser.parse_args()
     return 0 if Sweep(options.seed, options.seconds, quick=options.quick).run() else 1

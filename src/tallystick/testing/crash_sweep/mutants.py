@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable
-from typing import Any
 
 from tallystick.app import calls
 from tallystick.app.context import INSIDE_TX, WorkflowContext, current
 from tallystick.engine.committer import Blocked, Committer
 from tallystick.store.api import Bundle, Outcome, RecordStep, SubmitJob, Transaction
 from tallystick.store.sqlite import writer
+from tallystick.store.sqlite.statements import sql
 from tallystick.worker import caretaker
 
 _HASTE_SECONDS = 0.05
@@ -21,6 +21,13 @@ def apply(name: str) -> None:
     """Take a guard away from this process, for good; an empty name changes nothing."""
     if name:
         MUTANTS[name]()
+
+
+def put(owner: object, name: str, value: object) -> None:
+    """Replace something of this process that must be there."""
+    if not hasattr(owner, name):
+        raise LookupError(f"{owner!r} has no {name} any more; the harness must follow it")
+    setattr(owner, name, value)
 
 
 def effect_on_its_own() -> None:
@@ -36,7 +43,7 @@ def effect_on_its_own() -> None:
         context.runtime.committer.call((step,))
         return step
 
-    calls.transact = transact
+    put(calls, "transact", transact)
 
 
 def steps_without_fence() -> None:
@@ -52,7 +59,7 @@ def end_after_expiry() -> None:
 
 def nobody_reclaims() -> None:
     """Leave attempts whose lease has run out as they are."""
-    caretaker.sweep = lambda *_arguments: 0
+    put(caretaker, "sweep", lambda *_arguments: 0)
 
 
 def acknowledge_at_once() -> None:
@@ -65,7 +72,7 @@ def acknowledge_at_once() -> None:
         threading.Timer(_HASTE_SECONDS, lambda: committer.put([(bundle, Blocked())])).start()
         return None
 
-    Committer.call = hasty  # type: ignore[method-assign]  # that is what a mutant is
+    put(Committer, "call", hasty)
 
 
 MUTANTS: dict[str, Callable[[], None]] = {
@@ -82,15 +89,11 @@ MUTANTS: dict[str, Callable[[], None]] = {
 
 def _rewrite(name: str, guard: str) -> None:
     """Replace a guard in a statement by something that is always true and binds the same parameters."""
-    original = writer.sql
-    statement = original(name)
+    statement = sql(name)
     found = re.search(guard, statement, re.DOTALL)
     if found is None:
         raise LookupError(f"the statement {name} has no such guard any more; the mutant must follow it")
     bound = " ".join(f"AND {parameter} IS NOT NULL" for parameter in re.findall(r"\?\d+", found[0]))
     mutated = statement.replace(found[0], bound)
 
-    def sql(wanted: str) -> Any:  # noqa: ANN401 (as the function it stands for)
-        return mutated if wanted == name else original(wanted)
-
-    writer.sql = sql
+    put(writer, "sql", lambda wanted: mutated if wanted == name else sql(wanted))

@@ -1,4 +1,4 @@
-"""The judge: reads the tables by plain SQL and compares them with the facts. It shares no code with the engine.
+"""The judge: compares the tables with the facts, by plain SQL and without any code of the engine.
 
 It works on a copy of the files, so that looking changes nothing: opening the original would already recover
 its log.
@@ -175,7 +175,7 @@ def judge(place: Place, books: Books, *, finished: bool, wall_minus_boot_ms: int
 
 
 def _acknowledged(place: Place, books: Books) -> Iterator[Finding]:
-    """What somebody was told is durable is there."""
+    """Find submissions that were acknowledged and are not there."""
     known = {job.job_id: job for job in books.jobs}
     for label, job_id in place.acknowledged():
         if job_id not in known or known[job_id].label != label:
@@ -183,7 +183,7 @@ def _acknowledged(place: Place, books: Books) -> Iterator[Finding]:
 
 
 def _effects(books: Books) -> Iterator[Finding]:
-    """An effect and the marker of its tx are there together, and once; so is a key's job."""
+    """Find effects without their marker, markers without their effect, and whatever is there twice."""
     for (label, effect), (count, _token) in books.effects.items():
         if count > 1:
             yield Finding(Wrong.DUPLICATED, f"{label}: the effect {effect} happened {count} times")
@@ -209,7 +209,7 @@ def _effects(books: Books) -> Iterator[Finding]:
 
 
 def _within(books: Books) -> Iterator[Finding]:
-    """A job that was submitted inside a transaction is there exactly when the transaction is."""
+    """Find jobs that were submitted inside a transaction and do not share its fate."""
     labels = {job.label for job in books.jobs}
     booked = {label for label, effect in books.effects if effect == facts.BOOKED}
     shipped = {facts.receipt_of(label) for label, effect in books.effects if effect == facts.SHIPPED}
@@ -221,7 +221,7 @@ def _within(books: Books) -> Iterator[Finding]:
 
 
 def _chain(job: JobBook, books: Books) -> Iterator[str]:
-    """Facts are numbered 1, 2, 3 ... without a gap, and each names the hash of the one before."""
+    """Say where facts are not numbered 1, 2, 3 ... or do not name the hash of the one before."""
     history: list[EventBook | StepBook] = [*books.events[job.job_id], *books.steps[job.job_id]]
     history.sort(key=lambda fact: fact.n)
     numbers = [fact.n for fact in history]
@@ -242,7 +242,7 @@ def _chain(job: JobBook, books: Books) -> Iterator[str]:
 
 
 def _digits(job: JobBook, books: Books) -> Iterator[str]:
-    """The digits say what the rows say, and the semaphore counts what is open."""
+    """Say where digits or semaphore differ from what the rows mean."""
     entered = facts.ENTERED_DIGITS if job.attempt else facts.QUEUED_DIGITS
     expected = facts.CLOSED_DIGITS if job.final else entered
     if f"{job.start_ledger:015d}" != expected:
@@ -255,9 +255,10 @@ def _digits(job: JobBook, books: Books) -> Iterator[str]:
 
 
 def _attempts(job: JobBook, attempts: list[AttemptBook], wall_minus_boot_ms: int) -> Iterator[str]:
-    """One attempt at most is live, one at most has committed, and none did so after its lease."""
-    if [attempt.attempt for attempt in attempts] != list(range(1, job.attempt + 1)):
-        yield f"attempts are numbered {[attempt.attempt for attempt in attempts]}, the job counts {job.attempt}"
+    """Say where more than one attempt is live or has committed, or one did so after its lease."""
+    numbers = [attempt.attempt for attempt in attempts]
+    if numbers != list(range(1, job.attempt + 1)):
+        yield f"attempts are numbered {numbers}, the job counts {job.attempt}"
     live = sum(attempt.status in facts.LIVE_ATTEMPTS for attempt in attempts)
     committed = [attempt for attempt in attempts if attempt.status in facts.COMMITTED_ATTEMPTS]
     if live > (0 if job.final else 1):
@@ -273,7 +274,7 @@ def _attempts(job: JobBook, attempts: list[AttemptBook], wall_minus_boot_ms: int
 
 
 def _results(job: JobBook, books: Books, calls: set[tuple[str, str, str]]) -> Iterator[str]:
-    """What a step returned is what was kept, what later calls were given, and what the job returned."""
+    """Say where a result is not what the step returned, what later calls were given and the job returned."""
     for step in books.steps[job.job_id]:
         if step.kind == "step" and step.state == "SUCCEEDED":
             token = (step.result or "").strip('"')
@@ -293,7 +294,7 @@ def _results(job: JobBook, books: Books, calls: set[tuple[str, str, str]]) -> It
 
 
 def _ending(job: JobBook, books: Books) -> Iterator[Finding]:
-    """When everything should be done it is done, as the facts say."""
+    """Find what is not done, or not as the facts say, when everything should be."""
     if not job.final:
         where = f"hold {job.hold}" if job.hold else f"ready_at {job.ready_at}"
         yield Finding(Wrong.STUCK, f"{job.label}: still {job.state}, attempt {job.attempt}, {where}")
@@ -305,11 +306,13 @@ def _ending(job: JobBook, books: Books) -> Iterator[Finding]:
         if (job.label, effect) not in books.effects:
             yield Finding(Wrong.LOST, f"{job.label}: ended without its effect {effect}")
     if job.handler == "poison" and job.attempt != facts.POISON_BUDGET:
-        yield Finding(Wrong.BROKEN, f"{job.label}: {job.attempt} attempts, its budget is {facts.POISON_BUDGET}")
+        yield Finding(
+            Wrong.BROKEN, f"{job.label}: {job.attempt} attempts, its budget is {facts.POISON_BUDGET}"
+        )
 
 
 def _groups(books: Books, *, finished: bool) -> Iterator[str]:
-    """A group's semaphore is what its markers say; one message closed it, when all are counted."""
+    """Say where a group's semaphore is not what its markers say, or not one message closed it."""
     for job_id, semaphore in books.groups:
         digits = [f"{ledger:015d}" for owner, _guid, ledger in books.messages if owner == job_id]
         counted = sum(text in {facts.COUNTED_DIGITS, facts.CLOSER_DIGITS} for text in digits)

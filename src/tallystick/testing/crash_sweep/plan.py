@@ -78,10 +78,23 @@ class Plan:
         """Return cases in which a process dies and so does the one that recovers from it."""
         return [self._pair() for _ in range(count)]
 
+    def every_visit(self) -> list[Case]:
+        """Return a case for every visit of every point in every stage, in an order by chance."""
+        arms = [
+            Arm(stage, point, visit)
+            for stage in _PREFERRED
+            for point, visits in sorted(self._visits.get(stage, {}).items())
+            for visit in range(1, visits + 1)
+        ]
+        return [self._single(arms.pop(self._chance.below(len(arms)))) for _ in range(len(arms))]
+
     def endless(self) -> Iterator[Case]:
-        """Return cases by chance, for as long as they are asked for."""
+        """Return every visit and cases by chance in turn, then chance for as long as it is asked for."""
         chance = self._chance
+        singles = self.every_visit()
         while True:
+            if singles:
+                yield singles.pop()
             draw = chance.below(20)
             if draw < 10:
                 yield self._pair()

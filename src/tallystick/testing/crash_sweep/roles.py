@@ -1,8 +1,9 @@
-"""What a child does: submit, work, or close a group; armed to die, held at a place, or with a guard removed."""
+"""What a child does: submit, work, or close a group; armed to die, held at a place, or without a guard."""
 
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -37,6 +38,7 @@ class Duty:
     mutant: str = ""
     count: bool = False
     queues: tuple[str, ...] = facts.QUEUES
+    submits: tuple[str, ...] = ()
     seconds: float = 30.0
 
 
@@ -58,13 +60,19 @@ def submit(place: Place, line: Line, duty: Duty, jobs: tuple[str, ...], turn: in
 
 
 def work(place: Place, line: Line, duty: Duty) -> int:
-    """Work until every job is final; that is 0, and running out of time is EXIT_UNFINISHED."""
+    """Work until every job is final; that is 0, and running out of time is EXIT_UNFINISHED.
+
+    What it submits itself is claimed in the same bundle.
+    """
     visits = _prepare(place, line, duty)
     app = workload.app
     clock = SystemClock()
     until = clock.monotonic() + duty.seconds
     look = threading.Event()
     with app.worker(queues=duty.queues, concurrency=4, lease=facts.LEASE_MS / 1000, grace=5.0):
+        for index, kind in enumerate(duty.submits):
+            label = f"{kind}-{index}.{os.getpid()}"
+            place.acknowledge(label, _submit_one(kind, label))
         store = app.runtime().store
         while not (done := set(store.counts()) <= set(facts.FINAL_STATES)) and clock.monotonic() < until:
             look.wait(_LOOK_SECONDS)
@@ -84,7 +92,9 @@ def close_group(place: Place, line: Line, duty: Duty) -> int:
             db.execute(sql("open_message"), (facts.GROUP, guid))
     committer = app.runtime().committer
     for first in range(0, len(guids), 3):
-        requests = [CountDown(facts.GROUP, 0, "children", 1, guid, -1, 0) for guid in guids[first : first + 3]]
+        requests = [
+            CountDown(facts.GROUP, 0, "children", 1, guid, -1, 0) for guid in guids[first : first + 3]
+        ]
         for outcome in committer.call_all([(request,) for request in requests]):
             # Marked before the crash: it must not count twice.
             if isinstance(outcome, BaseException) and not isinstance(outcome, StaleLease):
@@ -106,17 +116,17 @@ def _submit_one(kind: str, label: str) -> str:
 
 
 def _prepare(place: Place, line: Line, duty: Duty) -> Counter[str]:
-    """Point the workload at the place and make this process what its duty says; return the visits it counts."""
+    """Make this process what its duty says, and return the visits that it will count."""
     workload.app.bind(place.url)
     workload.scene.place = place
     workload.scene.hold = _holding(line, duty.hold)
-    sqlite_store.CHECKPOINT_PAGES = _CHECKPOINT_PAGES
+    mutants.put(sqlite_store, "CHECKPOINT_PAGES", _CHECKPOINT_PAGES)
     mutants.apply(duty.mutant)
-    calls.transact = _held_before(calls.transact)
+    mutants.put(calls, "transact", _held_before(calls.transact))
     crash.arm(duty.arm)
     visits: Counter[str] = Counter()
     if duty.count:
-        crash.point = lambda name: visits.update((name,))
+        mutants.put(crash, "point", lambda name: visits.update((name,)))
     return visits
 
 

@@ -118,7 +118,9 @@ class Sweep:
         well = not (missed or self._faults or self._wrong)
         if well:
             shutil.rmtree(self._folder)
-        wrong = " ".join(f"{kind}={self._wrong[kind]}" for kind in (Wrong.LOST, Wrong.DUPLICATED, Wrong.STUCK))
+        wrong = " ".join(
+            f"{kind}={self._wrong[kind]}" for kind in (Wrong.LOST, Wrong.DUPLICATED, Wrong.STUCK)
+        )
         self._say(f"crash: points={len(points) - len(missed)} kills={self._figures['kills']} {wrong}")
         return well
 

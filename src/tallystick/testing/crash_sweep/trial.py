@@ -1,4 +1,4 @@
-"""One trial: a fresh file, processes that die or are stopped as the case says, others that finish, a verdict."""
+"""One trial: a fresh file, processes that die or are stopped, others that finish, and a verdict."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from tallystick.testing.crash_sweep.roles import BOOKED_KIND, KEYED_KIND, Duty
 
 USUAL: Final = ("order", KEYED_KIND, "crawl", "moody", "refused", "slow", BOOKED_KIND, "order", "crawl")
 
+# What the first worker submits while it works.
+_DIRECT: Final = ("order", "crawl")
 _ROUNDS_MAX = 10
 _HANG_SECONDS = 20.0
 _HELD_SECONDS = 20.0
@@ -118,7 +120,9 @@ class Trial:
         """Let it happen, and judge the books at the end."""
         try:
             if self._case.kind is Kind.GROUP:
-                self._repeat(Stage.GROUP, Stage.GROUP, lambda line, duty: roles.close_group(self._place, line, duty))
+                self._repeat(
+                    Stage.GROUP, Stage.GROUP, lambda line, duty: roles.close_group(self._place, line, duty)
+                )
             else:
                 self._submit()
                 if self._case.kind is Kind.ZOMBIE:
@@ -206,6 +210,7 @@ class Trial:
             mutant=case.mutant,
             count=case.count and arm is None,
             queues=queues,
+            submits=_DIRECT if stage is Stage.WORK and case.jobs == USUAL else (),
             seconds=case.seconds,
         )
         child = Child(lambda line: body(line, duty), self._place.log, armed)

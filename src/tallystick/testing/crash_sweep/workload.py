@@ -188,4 +188,5 @@ def slow(label: str) -> str:
 @app.workflow(queue="poison", attempts=facts.POISON_BUDGET)
 def poison(label: str) -> str:
     """Take the whole worker down, every time."""
+    scene.place.called(label, "poison", "")
     os._exit(facts.EXIT_POISONED)
