@@ -189,6 +189,7 @@ class Batch:
 
     def _end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
         crash.point(AROUND["end_attempt"][0])
+        self._refuse_outdated(requests)
         fences = [request.fence for request in requests]
         events = [self.placed(request.fact) for request in requests]
         self.many("end_attempt", [self._ending(request, "ABORTED") for request in requests], fences)
@@ -203,6 +204,7 @@ class Batch:
 
     def _end_jobs(self, requests: list[EndJob]) -> list[Outcome]:
         crash.point(AROUND["end_job"][0])
+        self._refuse_outdated(requests)
         fences = [request.fence for request in requests]
         events = [self.placed(request.fact) for request in requests]
         self.many("end_attempt", [self._ending(r, r.attempt_status) for r in requests], fences)
@@ -307,6 +309,17 @@ class Batch:
         self._steps([step])
         crash.point(AROUND["tx"][1])
         return [step]
+
+    def _refuse_outdated(self, requests: Sequence[EndAttempt | EndJob]) -> None:
+        """Refuse a reclaim that was decided before the holder's last write, which may have taken its time.
+
+        A flush that began under a live lease may end after it; what a sweep read meanwhile is out of date.
+        """
+        for request in requests:
+            if request.expired:
+                ((newest,),) = self.cursor.execute(sql("chain_end"), (request.fence.job_id,))
+                if newest != request.fact.chain.n:
+                    raise Refused(_stale(request.fence))
 
     def _ending(self, request: EndAttempt | EndJob, status: str) -> tuple[object, ...]:
         live = 0 if request.expired else 1
