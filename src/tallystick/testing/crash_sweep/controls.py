@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tallystick.testing.crash_sweep.oracle import Wrong
+from tallystick.testing.crash_sweep.plan import LONG_FLUSH
 from tallystick.testing.crash_sweep.trial import Arm, Case, Kind, Relief, Stage, Verdict
 
 
@@ -78,6 +79,11 @@ CONTROLS = (
             seconds=3.0,
         ),
         Wrong.LOST,
+    ),
+    Control(
+        "a reclaim that does not look again",
+        replace(LONG_FLUSH, mutant="reclaim_as_it_was_read"),
+        Wrong.BROKEN,
     ),
     Control(
         "nobody reclaims the job of a dead worker",

@@ -29,6 +29,7 @@ ENDINGS: Final[dict[str, tuple[str, str | None, tuple[str, ...]]]] = {
     "receipt": ("SUCCEEDED", None, ("send_receipt",)),
     "crawl": ("SUCCEEDED", None, ("keep_page",)),
     "moody": ("SUCCEEDED", None, ("note_mood",)),
+    "sluggish": ("SUCCEEDED", None, ("drag",)),
     "slow": ("SUCCEEDED", None, ()),
     "refused": ("FAILED_FINAL", "FATAL", ("note_refusal",)),
     "poison": ("FAILED_FINAL", "ATTEMPTS_SPENT", ()),

@@ -62,6 +62,11 @@ def nobody_reclaims() -> None:
     put(caretaker, "sweep", lambda *_arguments: 0)
 
 
+def reclaim_as_it_was_read() -> None:
+    """Let a sweep end an attempt whose holder has written since the sweep looked."""
+    put(writer.Batch, "_refuse_outdated", lambda *_arguments: None)
+
+
 def acknowledge_at_once() -> None:
     """Answer a submit before it is durable."""
     call = Committer.call
@@ -83,6 +88,7 @@ MUTANTS: dict[str, Callable[[], None]] = {
         end_after_expiry,
         nobody_reclaims,
         acknowledge_at_once,
+        reclaim_as_it_was_read,
     )
 }
 

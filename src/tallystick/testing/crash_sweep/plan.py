@@ -22,6 +22,8 @@ CALIBRATION: Final = (
     Case(count=True, kind=Kind.GROUP),
     Case(count=True, kind=Kind.ZOMBIE, hold="quote", jobs=("order",)),
 )
+# Transactions that share a flush for longer than their leases last, while another worker sweeps.
+LONG_FLUSH: Final = Case(jobs=("sluggish",) * 8, beside=True)
 POISON: Final = Case(kind=Kind.POISON, jobs=("poison", *USUAL))
 ZOMBIES: Final = tuple(
     Case(kind=Kind.ZOMBIE, hold=hold, relief=relief, jobs=jobs)
@@ -95,6 +97,7 @@ class Plan:
         while True:
             if singles:
                 yield singles.pop()
+                yield self._pair()
             draw = chance.below(20)
             if draw < 10:
                 yield self._pair()
@@ -107,7 +110,7 @@ class Plan:
             elif draw < 19:
                 yield chance.one_of(ZOMBIES)
             else:
-                yield POISON
+                yield chance.one_of((POISON, LONG_FLUSH))
 
     def _pair(self) -> Case:
         first = self._arm(self._chance.one_of((Stage.SUBMIT, Stage.WORK, Stage.WORK, Stage.WORK)))

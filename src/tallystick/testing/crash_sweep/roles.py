@@ -69,7 +69,7 @@ def work(place: Place, line: Line, duty: Duty) -> int:
     clock = SystemClock()
     until = clock.monotonic() + duty.seconds
     look = threading.Event()
-    with app.worker(queues=duty.queues, concurrency=4, lease=facts.LEASE_MS / 1000, grace=5.0):
+    with app.worker(queues=duty.queues, concurrency=8, lease=facts.LEASE_MS / 1000, grace=5.0):
         for index, kind in enumerate(duty.submits):
             label = f"{kind}-{index}.{os.getpid()}"
             place.acknowledge(label, _submit_one(kind, label))

@@ -29,6 +29,7 @@ app = Tally("sqlite:///crash-sweep.db")
 _PATIENT = 50
 _SOON = Retry(_PATIENT, first=0.005, longest=0.02)
 _LINGER_SECONDS = facts.LEASE_MS * 0.6 / 1000
+_DRAG_SECONDS = facts.LEASE_MS * 0.27 / 1000
 
 
 class Scene:
@@ -183,6 +184,20 @@ def slow(label: str) -> str:
     token = linger(label)
     scene.hold("finish")
     return token
+
+
+@app.tx(retry=_SOON)
+def drag(db: Tx, label: str) -> None:
+    """Hold the writer nearly as long as a transaction may; several in one flush outlast their leases."""
+    write_effect(db, label, "drag", label)
+    threading.Event().wait(_DRAG_SECONDS)
+
+
+@app.workflow(attempts=_PATIENT)
+def sluggish(label: str) -> str:
+    """Write slowly, together with others."""
+    drag(label)
+    return label
 
 
 @app.workflow(queue="poison", attempts=facts.POISON_BUDGET)
