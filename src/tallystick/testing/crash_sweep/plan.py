@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Final, TypeVar
 
-from tallystick.testing.crash_sweep.trial import USUAL, Arm, Case, Kind, Relief, Stage
+from tallystick.testing.crash_sweep.trial import ANYWHERE, USUAL, Arm, Case, Kind, Relief, Stage
 
 T = TypeVar("T")
 
 Visits = Mapping[str, Mapping[str, int]]
+
+# About as long as the usual jobs take when nobody dies.
+_WORK_MS: Final = 200
 
 # A crash of this kind leaves work behind for the process that is to die while it recovers.
 _FIRST_DEATH: Final = Arm(Stage.WORK, "sqlite.tx.after", 2)
@@ -35,6 +38,8 @@ ZOMBIES: Final = tuple(
         ("after_quote", Relief.FINISHED, ("order", "crawl")),
         ("before_tx", Relief.NOBODY, ("crawl",)),
         ("finish", Relief.FINISHED, ("slow", "order")),
+        ("fetch", Relief.FINISHED, ("crawl", "order")),
+        ("inside_tx", Relief.BLOCKED, ("order", "crawl")),
     )
 )
 
@@ -99,8 +104,10 @@ class Plan:
                 yield singles.pop()
                 yield self._pair()
             draw = chance.below(20)
-            if draw < 10:
+            if draw < 8:
                 yield self._pair()
+            elif draw < 12:
+                yield self._anywhere()
             elif draw < 14:
                 yield self._single(self._arm(chance.one_of((Stage.WORK, Stage.WORK, Stage.SUBMIT))))
             elif draw < 16:
@@ -111,6 +118,11 @@ class Plan:
                 yield chance.one_of(ZOMBIES)
             else:
                 yield chance.one_of((POISON, LONG_FLUSH))
+
+    def _anywhere(self) -> Case:
+        """Return a case that kills from outside, so also in the middle of what SQLite does."""
+        first = Arm(self._chance.one_of((Stage.SUBMIT, Stage.WORK)), ANYWHERE, self._chance.below(_WORK_MS))
+        return Case(arms=(first, Arm(Stage.RECOVER, ANYWHERE, self._chance.below(4 * _WORK_MS))))
 
     def _pair(self) -> Case:
         first = self._arm(self._chance.one_of((Stage.SUBMIT, Stage.WORK, Stage.WORK, Stage.WORK)))

@@ -13,6 +13,7 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from tallystick.testing.crash_sweep.facts import EXIT_BROKEN
@@ -79,8 +80,9 @@ class Child:
         return lines[-1] if lines else ""
 
     def go_on(self) -> None:
-        """Let a child that waits go on."""
-        os.write(self._to_child, b"!")
+        """Let a child that waits go on; one that has died does not mind."""
+        with suppress(BrokenPipeError):
+            os.write(self._to_child, b"!")
 
     def wait(self, seconds: float) -> int | None:
         """Return its exit status (negative for a signal), or None if it is still alive after that time."""
@@ -100,6 +102,15 @@ class Child:
             os.kill(self.pid, signal.SIGKILL)
             self._reap()
 
+    def kill(self) -> None:
+        """Kill it (SIGKILL), wherever it is."""
+        os.kill(self.pid, signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Stop it (SIGSTOP), wherever it is."""
+        os.kill(self.pid, signal.SIGSTOP)
+        os.waitpid(self.pid, os.WUNTRACED)
+
     def stop_outside_transactions(self, database: Path) -> None:
         """Stop it (SIGSTOP) at a moment at which it holds neither lock of the turnstile.
 
@@ -107,8 +118,7 @@ class Child:
         """
         locks = [database.with_name(f"{database.name}-{part}") for part in ("gate", "floor")]
         while True:
-            os.kill(self.pid, signal.SIGSTOP)
-            os.waitpid(self.pid, os.WUNTRACED)
+            self.stop()
             if all(_is_free(lock) for lock in locks):
                 return
             os.kill(self.pid, signal.SIGCONT)

@@ -19,7 +19,7 @@ from tallystick.testing.crash_sweep.oracle import Wrong
 from tallystick.testing.crash_sweep.place import Place
 from tallystick.testing.crash_sweep.plan import CALIBRATION, POISON, ZOMBIES, Plan
 from tallystick.testing.crash_sweep.processes import Child, Line
-from tallystick.testing.crash_sweep.trial import Case, Verdict, run
+from tallystick.testing.crash_sweep.trial import Case, Relief, Verdict, run
 
 # Most of a trial is waiting for a lease to run out, so more of them run than there are cores.
 _AT_ONCE = 3 * max(2, os.cpu_count() or 2)
@@ -76,7 +76,7 @@ class Sweep:
         self._figures["stopped"] += verdict.stopped
         self._figures["refused"] += verdict.refused
         self._hits.update(kill.partition(":")[0] for kill in verdict.kills)
-        if verdict.stopped and not (verdict.refused or verdict.kills):
+        if verdict.stopped and case.relief is not Relief.BLOCKED and not (verdict.refused or verdict.kills):
             self._faults.append(f"{case}: the stopped process was never refused, so nothing was shown")
         for finding in dict.fromkeys(verdict.findings):
             self._wrong[finding.wrong] += 1

@@ -50,6 +50,11 @@ class Relief(StrEnum):
     FINISHED = "another process, which has finished"
     BEGUN = "another process, which is in the same step"
     NOBODY = "nobody: its lease has only run out"
+    BLOCKED = "another process, which waits for the lock that it holds"
+
+
+# Not a point: the process is killed from outside, that many milliseconds after it was started.
+ANYWHERE: Final = "anywhere"
 
 
 class Arm(NamedTuple):
@@ -170,7 +175,10 @@ class Trial:
         if zombie.listen(_HELD_SECONDS) != "held":
             self._ended(zombie, Stage.ZOMBIE)
             return
-        zombie.stop_outside_transactions(self._place.database)
+        if case.relief is Relief.BLOCKED:
+            zombie.stop()
+        else:
+            zombie.stop_outside_transactions(self._place.database)
         self.verdict.stopped = True
         other: Child | None = None
         match case.relief:
@@ -179,6 +187,9 @@ class Trial:
             case Relief.BEGUN:
                 other = self._start(None, self._working, hold=case.hold)
                 other.listen(_HELD_SECONDS)
+            case Relief.BLOCKED:
+                other = self._start(None, self._working)
+                threading.Event().wait(facts.LEASE_MS * 1.7 / 1000)
             case Relief.NOBODY:
                 threading.Event().wait(facts.LEASE_MS * 1.7 / 1000)
         zombie.revive()
@@ -205,7 +216,7 @@ class Trial:
         arm = self._arms.pop(0) if self._arms and self._arms[0].stage == stage else None
         armed = f"{arm.point}:{arm.visit}" if arm else ""
         duty = Duty(
-            arm=armed,
+            arm=armed if arm and arm.point != ANYWHERE else "",
             hold=hold,
             mutant=case.mutant,
             count=case.count and arm is None,
@@ -214,6 +225,8 @@ class Trial:
             seconds=case.seconds,
         )
         child = Child(lambda line: body(line, duty), self._place.log, armed)
+        if arm and arm.point == ANYWHERE and child.wait(arm.visit / 1000) is None:
+            child.kill()
         self._children.append(child)
         return child
 

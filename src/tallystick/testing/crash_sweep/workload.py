@@ -80,6 +80,7 @@ def decline(label: str) -> str:
 def reserve(db: Tx, label: str, price: str) -> None:
     """Take the goods once."""
     write_effect(db, label, "reserve", price)
+    scene.hold("inside_tx")
 
 
 @app.tx(retry=_SOON)
@@ -119,6 +120,7 @@ def receipt(label: str) -> str:
 async def fetch(label: str) -> str:
     """Return something from far away."""
     await asyncio.sleep(0)
+    scene.hold("fetch")
     return scene.token(label, "fetch")
 
 
