@@ -36,7 +36,7 @@ from tallystick.store.api import (
     RunTx,
     SubmitJob,
 )
-from tallystick.store.sqlite.claims import claim_jobs
+from tallystick.store.sqlite.claims import claim_jobs, outdated
 from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.statements import sql
 
@@ -189,9 +189,7 @@ class Batch:
 
     def _end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
         crash.point(AROUND["end_attempt"][0])
-        self._refuse_outdated(requests)
-        fences = [request.fence for request in requests]
-        events = [self.placed(request.fact) for request in requests]
+        fences, events = self._begun(requests)
         self.many("end_attempt", [self._ending(request, "ABORTED") for request in requests], fences)
         jobs = [
             (*r.fence[:2], r.ready_at, r.hold, r.hold_reason, event.n, event.event_hash, self.wall)
@@ -204,9 +202,7 @@ class Batch:
 
     def _end_jobs(self, requests: list[EndJob]) -> list[Outcome]:
         crash.point(AROUND["end_job"][0])
-        self._refuse_outdated(requests)
-        fences = [request.fence for request in requests]
-        events = [self.placed(request.fact) for request in requests]
+        fences, events = self._begun(requests)
         self.many("end_attempt", [self._ending(r, r.attempt_status) for r in requests], fences)
         jobs = []
         for r, event in zip(requests, events, strict=True):
@@ -310,16 +306,11 @@ class Batch:
         crash.point(AROUND["tx"][1])
         return [step]
 
-    def _refuse_outdated(self, requests: Sequence[EndAttempt | EndJob]) -> None:
-        """Refuse a reclaim that was decided before the holder's last write, which may have taken its time.
-
-        A flush that began under a live lease may end after it; what a sweep read meanwhile is out of date.
-        """
-        for request in requests:
-            if request.expired:
-                ((newest,),) = self.cursor.execute(sql("chain_end"), (request.fence.job_id,))
-                if newest != request.fact.chain.n:
-                    raise Refused(_stale(request.fence))
+    def _begun(self, requests: Sequence[EndAttempt | EndJob]) -> tuple[list[Fence], list[Event]]:
+        """Return fences and events of endings; refuse a reclaim decided before the holder's last write."""
+        if fence := outdated(self.cursor, requests):
+            raise Refused(_stale(fence))
+        return [request.fence for request in requests], [self.placed(request.fact) for request in requests]
 
     def _ending(self, request: EndAttempt | EndJob, status: str) -> tuple[object, ...]:
         live = 0 if request.expired else 1
