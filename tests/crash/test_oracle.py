@@ -1,4 +1,4 @@
-"""The oracle shares no code with the engine, and finds what is wrong with books that were falsified by hand."""
+"""The oracle shares no code with the engine, and finds what is wrong with falsified books."""
 
 from __future__ import annotations
 
@@ -108,11 +108,11 @@ def test_the_books_of_a_quiet_trial_are_right(place: Place):
         ),
         (Wrong.LOST, "ended FAILED_FINAL", f"UPDATE jobs SET state = 'FAILED_FINAL' WHERE job_id = {ORDER}"),
         (Wrong.DUPLICATED, "belongs to another job", "UPDATE idempotency SET job_id = 'x'"),
-        (Wrong.DUPLICATED, "2 jobs for one submission", 'UPDATE jobs SET payload = \'{"label":"x"}\''),
+        (Wrong.DUPLICATED, "jobs for one submission", 'UPDATE jobs SET payload = \'{"label":"x"}\''),
     ],
 )
 def test_falsified_books_are_found(place: Place, wrong: Wrong, words: str, statement: str):
-    falsify(place, statement.replace("2 jobs", ""))
+    falsify(place, statement)
     found = judged(place)
     assert any(finding.wrong is wrong and words in finding.text for finding in found), found
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from tallystick.ids import SystemIds
-from tallystick.testing.crash_sweep.sweep import Sweep
+from tallystick.testing.crash_sweep.sweep import Sweep, new_folder
 
 
 def main() -> int:
@@ -22,7 +22,8 @@ def main() -> int:
     )
     parser.add_argument("--quick", action="store_true", help="only the fixed part and a few pairs")
     options = parser.parse_args()
-    return 0 if Sweep(options.seed, options.seconds, quick=options.quick).run() else 1
+    sweep = Sweep(options.seed, options.seconds, quick=options.quick, folder=new_folder())
+    return 0 if sweep.run() else 1
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def nobody_reclaims() -> None:
 
 def reclaim_as_it_was_read() -> None:
     """Let a sweep end an attempt whose holder has written since the sweep looked."""
-    put(writer.Batch, "_refuse_outdated", lambda *_arguments: None)
+    put(writer, "outdated", lambda *_arguments: None)
 
 
 def acknowledge_at_once() -> None:

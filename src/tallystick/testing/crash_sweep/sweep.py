@@ -31,15 +31,13 @@ _QUICK_PAIRS = 8
 class Sweep:
     """One run of the harness, and its figures."""
 
-    def __init__(self, seed: str, seconds: float, *, quick: bool) -> None:
-        """Prepare a folder in memory if there is one, else on disk."""
+    def __init__(self, seed: str, seconds: float, *, quick: bool, folder: Path) -> None:
+        """Prepare a sweep in a folder of its own."""
         self._seed = seed
         self._quick = quick
         self._clock = SystemClock()
         self._until = self._clock.monotonic() + seconds
-        memory = Path("/dev/shm")  # noqa: S108 (a folder of our own is made in it)
-        where = memory if memory.is_dir() and os.access(memory, os.W_OK) else None
-        self._folder = Path(tempfile.mkdtemp(prefix="tallystick-crash-", dir=where))
+        self._folder = folder
         self._numbers = count(1)
         self._hits: Counter[str] = Counter()
         self._wrong: Counter[Wrong] = Counter()
@@ -161,6 +159,13 @@ class Sweep:
     def _say(self, text: str) -> None:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
+
+
+def new_folder() -> Path:
+    """Make a folder in memory if there is such a place, else on disk."""
+    memory = Path("/dev/shm")  # noqa: S108 (a folder of our own is made in it)
+    where = memory if memory.is_dir() and os.access(memory, os.W_OK) else None
+    return Path(tempfile.mkdtemp(prefix="tallystick-crash-", dir=where))
 
 
 def _verdict(child: Child, place: Place) -> Verdict:
