@@ -27,6 +27,8 @@ CALIBRATION: Final = (
 )
 # Transactions that share a flush for longer than their leases last, while another worker sweeps.
 LONG_FLUSH: Final = Case(jobs=("sluggish",) * 8, beside=True)
+# A worker that is asked to stop gives back what does not end in time, and may die while it does.
+LEAVING: Final = Case(leave_ms=20)
 POISON: Final = Case(kind=Kind.POISON, jobs=("poison", *USUAL))
 ZOMBIES: Final = tuple(
     Case(kind=Kind.ZOMBIE, hold=hold, relief=relief, jobs=jobs)
@@ -117,12 +119,17 @@ class Plan:
             elif draw < 19:
                 yield chance.one_of(ZOMBIES)
             else:
-                yield chance.one_of((POISON, LONG_FLUSH))
+                yield chance.one_of((POISON, LONG_FLUSH, self._leaving()))
 
     def _anywhere(self) -> Case:
         """Return a case that kills from outside, so also in the middle of what SQLite does."""
         first = Arm(self._chance.one_of((Stage.SUBMIT, Stage.WORK)), ANYWHERE, self._chance.below(_WORK_MS))
         return Case(arms=(first, Arm(Stage.RECOVER, ANYWHERE, self._chance.below(4 * _WORK_MS))))
+
+    def _leaving(self) -> Case:
+        """Return a case in which a worker is asked to stop, and perhaps dies over it."""
+        arms = (self._arm(Stage.WORK),) if self._chance.below(2) else ()
+        return Case(arms=arms, leave_ms=1 + self._chance.below(_WORK_MS))
 
     def _pair(self) -> Case:
         first = self._arm(self._chance.one_of((Stage.SUBMIT, Stage.WORK, Stage.WORK, Stage.WORK)))

@@ -40,6 +40,7 @@ class Duty:
     queues: tuple[str, ...] = facts.QUEUES
     submits: tuple[str, ...] = ()
     seconds: float = 30.0
+    grace: float = 5.0
 
 
 def submit(place: Place, line: Line, duty: Duty, jobs: tuple[str, ...], turn: int) -> int:
@@ -69,7 +70,7 @@ def work(place: Place, line: Line, duty: Duty) -> int:
     clock = SystemClock()
     until = clock.monotonic() + duty.seconds
     look = threading.Event()
-    with app.worker(queues=duty.queues, concurrency=8, lease=facts.LEASE_MS / 1000, grace=5.0):
+    with app.worker(queues=duty.queues, concurrency=8, lease=facts.LEASE_MS / 1000, grace=duty.grace):
         for index, kind in enumerate(duty.submits):
             label = f"{kind}-{index}.{os.getpid()}"
             place.acknowledge(label, _submit_one(kind, label))

@@ -17,7 +17,7 @@ from tallystick.clock import SystemClock
 from tallystick.testing.crash_sweep.controls import CONTROLS
 from tallystick.testing.crash_sweep.oracle import Wrong
 from tallystick.testing.crash_sweep.place import Place
-from tallystick.testing.crash_sweep.plan import CALIBRATION, POISON, ZOMBIES, Plan
+from tallystick.testing.crash_sweep.plan import CALIBRATION, LEAVING, POISON, ZOMBIES, Plan
 from tallystick.testing.crash_sweep.processes import Child, Line
 from tallystick.testing.crash_sweep.trial import Case, Relief, Verdict, run
 
@@ -26,6 +26,7 @@ _AT_ONCE = 3 * max(2, os.cpu_count() or 2)
 _TRIES_A_POINT = 4
 _TRIAL_SECONDS_MAX = 300.0
 _QUICK_PAIRS = 8
+_LAST_SECONDS = 10.0
 
 
 class Sweep:
@@ -54,7 +55,7 @@ class Sweep:
             visits.update(verdict.visits)
         plan = Plan(visits, points, self._seed)
         pairs = plan.pairs(_QUICK_PAIRS) if self._quick else []
-        fixed = [*plan.each_point(points), *ZOMBIES[: 3 if self._quick else None], POISON, *pairs]
+        fixed = [*plan.each_point(points), *ZOMBIES[: 3 if self._quick else None], POISON, LEAVING, *pairs]
         for case, verdict in self._all(fixed):
             self._take(case, verdict)
         self._controls()
@@ -144,6 +145,8 @@ class Sweep:
                         yield case, _verdict(child, place)
         finally:
             for child in running:
+                # A trial ends its own processes; only one that hangs is killed over their heads.
+                child.wait(_LAST_SECONDS)
                 child.end()
 
     def _start(self, case: Case) -> tuple[Child, tuple[Case, Place]]:

@@ -77,6 +77,7 @@ class Case:
     relief: Relief = Relief.FINISHED
     mutant: str = ""
     seconds: float = 30.0
+    leave_ms: int = 0
     count: bool = False
 
     def __str__(self) -> str:
@@ -84,6 +85,7 @@ class Case:
         arms = " then ".join(f"{arm.stage} {arm.point}:{arm.visit}" for arm in self.arms)
         extras = [f"held at {self.hold} for {self.relief}"] if self.hold else []
         extras += ["beside another worker"] if self.beside else []
+        extras += [f"leaving after {self.leave_ms} ms"] if self.leave_ms else []
         extras += [f"with {self.mutant}"] if self.mutant else []
         return " ".join([self.kind, arms, *extras]).strip()
 
@@ -214,6 +216,7 @@ class Trial:
         """Fork a process, armed if its stage is the next one to die."""
         case = self._case
         arm = self._arms.pop(0) if self._arms and self._arms[0].stage == stage else None
+        leaves = stage is Stage.WORK and case.leave_ms
         armed = f"{arm.point}:{arm.visit}" if arm else ""
         duty = Duty(
             arm=armed if arm and arm.point != ANYWHERE else "",
@@ -222,7 +225,8 @@ class Trial:
             count=case.count and arm is None,
             queues=queues,
             submits=_DIRECT if stage is Stage.WORK and case.jobs == USUAL else (),
-            seconds=case.seconds,
+            seconds=case.leave_ms / 1000 if leaves else case.seconds,
+            grace=0.01 if leaves else 5.0,
         )
         child = Child(lambda line: body(line, duty), self._place.log, armed)
         if arm and arm.point == ANYWHERE and child.wait(arm.visit / 1000) is None:
@@ -244,7 +248,8 @@ class Trial:
             return False
         if stage is not None and child.last_words:
             self.verdict.visits[stage] = json.loads(child.last_words)
-        if status == facts.EXIT_POISONED:
+        left = status == facts.EXIT_UNFINISHED and stage is Stage.WORK and self._case.leave_ms
+        if status == facts.EXIT_POISONED or left:
             return False
         if status not in {0, facts.EXIT_UNFINISHED}:
             self._find(Wrong.BROKEN, f"the process of {stage or 'the helper'} ended with status {status}")
