@@ -106,23 +106,24 @@ class Child:
         """Kill it (SIGKILL), wherever it is."""
         os.kill(self.pid, signal.SIGKILL)
 
-    def stop(self) -> None:
-        """Stop it (SIGSTOP), wherever it is."""
+    def stop(self) -> bool:
+        """Stop it (SIGSTOP), wherever it is, and tell whether it lived to be stopped."""
         os.kill(self.pid, signal.SIGSTOP)
-        os.waitpid(self.pid, os.WUNTRACED)
+        _pid, status = os.waitpid(self.pid, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            self._buried(status)
+        return self.status is None
 
-    def stop_outside_transactions(self, database: Path) -> None:
-        """Stop it (SIGSTOP) at a moment at which it holds neither lock of the turnstile.
+    def stop_outside_transactions(self, database: Path) -> bool:
+        """Stop it (SIGSTOP) when it holds neither lock of the turnstile; tell whether it lived to be stopped.
 
         A process that is stopped inside a transaction stops everybody who writes, which is another story.
         """
         locks = [database.with_name(f"{database.name}-{part}") for part in ("gate", "floor")]
-        while True:
-            self.stop()
-            if all(_is_free(lock) for lock in locks):
-                return
-            os.kill(self.pid, signal.SIGCONT)
+        while self.stop() and not all(_is_free(lock) for lock in locks):
+            self.revive()
             threading.Event().wait(0.003)
+        return self.status is None
 
     def revive(self) -> None:
         """Let a stopped process run again (SIGCONT)."""
@@ -130,6 +131,9 @@ class Child:
 
     def _reap(self) -> None:
         _pid, status = os.waitpid(self.pid, 0)
+        self._buried(status)
+
+    def _buried(self, status: int) -> None:
         self.status = os.waitstatus_to_exitcode(status)
         os.close(self._from_child)
         os.close(self._to_child)

@@ -174,14 +174,14 @@ class Trial:
         """Stop a worker in the middle of a step, let its lease run out, take over, and let it go on."""
         case = self._case
         zombie = self._start(Stage.ZOMBIE, self._working, hold=case.hold)
-        if zombie.listen(_HELD_SECONDS) != "held":
+        held = zombie.listen(_HELD_SECONDS) == "held"
+        if case.relief is Relief.BLOCKED:
+            self.verdict.stopped = held and zombie.stop()
+        else:
+            self.verdict.stopped = held and zombie.stop_outside_transactions(self._place.database)
+        if not self.verdict.stopped:
             self._ended(zombie, Stage.ZOMBIE)
             return
-        if case.relief is Relief.BLOCKED:
-            zombie.stop()
-        else:
-            zombie.stop_outside_transactions(self._place.database)
-        self.verdict.stopped = True
         other: Child | None = None
         match case.relief:
             case Relief.FINISHED:
