@@ -10,6 +10,7 @@ import os
 import random as _random
 import time
 from typing import Protocol
+from uuid import UUID
 
 
 class Ids(Protocol):
@@ -85,3 +86,5 @@ class CountingIds:
 
 
 _TAIL = (1 << 74) - 1
+
+__all__ = ["UUID", "CountingIds", "Ids", "SystemIds"]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TypeVar
-from uuid import UUID
 
 from tallystick.app.context import WorkflowContext, current
 from tallystick.clock import SystemClock
-from tallystick.ids import SystemIds
+from tallystick.ids import UUID, SystemIds
 
 T = TypeVar("T")
 

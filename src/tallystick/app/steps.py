@@ -99,7 +99,7 @@ class _Callable:
         context.in_flight.add(name)
         return context.segment.number(name)
 
-    def _call(self, context: WorkflowContext, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+    def _call(self, context: WorkflowContext, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 (as annotated by the user)
         occurrence = self._begin(context)
         try:
             return drive(context, self._spec, call_step(context, self._spec, occurrence, args, kwargs))
@@ -108,7 +108,7 @@ class _Callable:
 
     async def _call_async(
         self, context: WorkflowContext, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401 (as annotated by the user)
         occurrence = self._begin(context)
         try:
             return await drive_async(

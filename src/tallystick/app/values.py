@@ -22,7 +22,7 @@ def _from_foreign(value: object) -> object:
     """Encode what msgspec does not know: pydantic models, as their JSON form."""
     dump = getattr(value, "model_dump", None)
     if dump is None:
-        raise NotImplementedError
+        raise TypeError(f"a {type(value).__qualname__} is not data")
     return dump(mode="json")
 
 
@@ -30,7 +30,7 @@ def _to_foreign(kind: type[T], data: object) -> T:
     """Decode into what msgspec does not know."""
     validate = getattr(kind, "model_validate", None)
     if validate is None:
-        raise NotImplementedError
+        raise TypeError(f"data cannot become a {kind!r}")
     return validate(data)  # type: ignore[no-any-return]  # pydantic returns an instance of the class it is called on
 
 
@@ -41,7 +41,7 @@ def encode(value: object, what: str) -> str:
     """Return a value as JSON text; `what` names it in the error."""
     try:
         return _ENCODER.encode(value).decode()
-    except (TypeError, ValueError, OverflowError, NotImplementedError, RecursionError) as error:
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise BadValue(
             f"{what} cannot be kept as JSON ({str(error) or type(value).__name__}); "
             "use plain data, dataclasses, Structs or pydantic models"

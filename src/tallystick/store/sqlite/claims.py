@@ -46,7 +46,7 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
     return claimed
 
 
-def _candidates(batch: Batch, request: ClaimJobs, known: str) -> Iterable[tuple]:  # type: ignore[type-arg]
+def _candidates(batch: Batch, request: ClaimJobs, known: str) -> Iterable[tuple]:  # type: ignore[type-arg]  # rows of any shape
     left = request.limit
     for queue in request.queues:
         for (priority,) in list(batch.cursor.execute(sql("levels"), (queue,))):

@@ -244,7 +244,7 @@ class SqliteStore:
             disconnect(self._writer)
             self._turnstile.close()
 
-    def _read(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple]:  # type: ignore[type-arg]
+    def _read(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple]:  # type: ignore[type-arg]  # rows of any shape
         self._check_usable()
         with self._reading:
             try:
