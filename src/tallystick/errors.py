@@ -261,6 +261,14 @@ class JobFailed(TallyError):
 
     code = "JOB_FAILED"
 
+    def __init__(self, message: str, *, job_id: str, error_code: str | None, type: str, trace: str) -> None:  # noqa: A002 (as in StepFailed)
+        """Say which job failed and with what; `trace` is the stored traceback."""
+        self.job_id = job_id
+        self.error_code = error_code
+        self.type = type
+        self.trace = trace
+        super().__init__(message, job_id=job_id, error_code=error_code, type=type, trace=trace)
+
 
 class JobCancelled(TallyError):
     """The job was cancelled."""

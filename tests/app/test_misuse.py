@@ -346,3 +346,13 @@ def test_a_tally_used_before_a_fork_is_refused_in_the_child(app):
         os._exit(1)
     _pid, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 7
+
+
+def test_a_connection_reads_and_a_transaction_writes(app):
+    with app.transaction() as db:
+        db.execute("create table orders (n integer)")
+        db.execute("insert into orders values (7)")
+    with app.connect() as db:
+        assert db.execute("select n from orders") == [(7,)]
+    with pytest.raises(Misuse, match="write in app"), app.connect() as db:
+        db.execute("insert into orders values (8)")

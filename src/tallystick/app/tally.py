@@ -111,6 +111,12 @@ class Tally:
         return Job(self.runtime, job_id, lambda: Codec(Any), created=False)
 
     @contextmanager
+    def connect(self) -> Iterator[Transaction]:
+        """Open a connection for reading your tables, and ours; to write use `transaction`."""
+        with self.runtime().store.connect() as connection:
+            yield connection
+
+    @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """Open a transaction for rows of your own and `submit` with `within=`, durable together.
 

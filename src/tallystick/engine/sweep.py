@@ -55,7 +55,16 @@ def reclaim(expired: ExpiredAttempt, now: int) -> Bundle:
     reclaimed = Fact(expired.chain, "reclaim", now, attempt, msgspec.json.encode(payload).decode())
     if verdict is Reclaim.RETRY:
         return (
-            EndAttempt(expired.fence, AbortReason.EXPIRED, True, now, None, None, reclaimed, expired=True),
+            EndAttempt(
+                expired.fence,
+                AbortReason.EXPIRED,
+                True,
+                expired.created_at,
+                None,
+                None,
+                reclaimed,
+                expired=True,
+            ),
         )
     failure = Failure(
         type="AttemptsSpent",

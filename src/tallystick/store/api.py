@@ -113,7 +113,9 @@ class ClaimJobs(NamedTuple):
     """Claim up to `limit` due jobs: attempt inserted, job taken, message entered, event; each whole or not.
 
     Only handlers in `handlers` (name, version) are considered. The entry marker of the message is committed
-    here, before any work, so a job that kills its worker is counted.
+    here, before any work, so a job that kills its worker is counted. At most one of them is a suspect,
+    charged since its last progress, and none without `suspects`: of jobs that died together each gets to run
+    with no other suspect beside it, so one that kills its worker does not spend the budget of the rest.
     """
 
     owner: str
@@ -122,6 +124,7 @@ class ClaimJobs(NamedTuple):
     limit: int
     lease_ms: int
     lease_ids: Callable[[], str]
+    suspects: bool = True
 
 
 class RecordStep(NamedTuple):
@@ -294,6 +297,7 @@ class ExpiredAttempt(NamedTuple):
     fence: Fence
     status: str
     charged_since_progress: int
+    created_at: int
     options: str
     chain: Chain
 
@@ -345,8 +349,8 @@ class Store(Protocol):
         """Make a batch durable and return one outcome a bundle; raise only if nothing became durable."""
         ...
 
-    def changed(self) -> bool:
-        """Tell, cheaply, whether another process may have written since the last call."""
+    def pulse(self) -> int:
+        """Return, cheaply, a number that is another one whenever anybody has written meanwhile."""
         ...
 
     def next_due(self, queues: Sequence[str]) -> int | None:
@@ -381,6 +385,10 @@ class Store(Protocol):
 
     def checkpoint(self) -> None:
         """Do what keeps the store small and fast between two flushes; called by the committer."""
+        ...
+
+    def connect(self) -> AbstractContextManager[Transaction]:
+        """Lend a connection of its own to the calling thread, for reading."""
         ...
 
     def transaction(self) -> AbstractContextManager[Transaction]:

@@ -31,6 +31,7 @@ class Caretaker:
         self._stop = threading.Event()
         self._pause = LOOK_SECONDS_MIN
         self._next_due: int | None = None
+        self._pulse = -1
         lease_seconds = worker.options.lease_ms / 1000
         self._renew_every = lease_seconds / HEARTBEATS_PER_LEASE
         # A lease that ran out is found after at most this long, by whoever looks first.
@@ -96,7 +97,9 @@ class Caretaker:
             self._pause = LOOK_SECONDS_MAX
             return
         due = self._next_due is not None and worker.clock.wall_ms() >= self._next_due
-        if worker.store.changed() or due:
+        pulse = worker.store.pulse()
+        if pulse != self._pulse or due:
+            self._pulse = pulse
             self._pause = LOOK_SECONDS_MIN
             worker.poke()
             # What is due already and was not claimed is for workers with other handlers.

@@ -60,6 +60,9 @@ class Worker:
         self._more = True
         self._claiming = False
         self.claim_failed = False
+        # One suspect at a time: who holds this, a claim or a segment, may have one.
+        self._suspect_taken = False
+        self._suspect_skipped = False
         self._stopping = False
         self._idle = threading.Condition(self._lock)
         self.running: dict[str, Segment] = {}
@@ -82,14 +85,37 @@ class Worker:
             self._claiming = True
             limit = min(self._free, CLAIM_BATCH_JOBS_MAX)
             self._free -= limit
-        self.committer.put([((self.claim(limit),), Called(lambda outcome: self._claimed(limit, outcome)))])
+        request = self.claim(limit)
+        self.committer.put([((request,), Called(lambda outcome: self._claimed(request, outcome)))])
 
     def claim(self, limit: int) -> ClaimJobs:
         """Return a request for jobs; equal requests of one flush are answered by one search."""
         options = self.options
+        with self._lock:
+            suspects = not self._suspect_taken
+            self._suspect_taken = True
+            self._suspect_skipped |= not suspects
+        handlers = frozenset(self.handlers)
         return ClaimJobs(
-            self.owner, options.queues, frozenset(self.handlers), limit, options.lease_ms, self._next_lease
+            self.owner, options.queues, handlers, limit, options.lease_ms, self._next_lease, suspects
         )
+
+    def answered(self, request: ClaimJobs, outcome: Outcome | BaseException) -> list[ClaimedJob]:
+        """Return the jobs of an answered claim; slots it left empty are given back."""
+        jobs: list[ClaimedJob] = outcome if isinstance(outcome, list) else []
+        if len(jobs) < request.limit:
+            self.free(request.limit - len(jobs), claim=outcome)
+        if request.suspects and not any(job.charged for job in jobs):
+            self._release_suspect()
+        return jobs
+
+    def _release_suspect(self) -> None:
+        """Let the next claim have a suspect, and make one if a suspect was left behind meanwhile."""
+        with self._lock:
+            self._suspect_taken = False
+            skipped, self._suspect_skipped = self._suspect_skipped, False
+        if skipped:
+            self.poke()
 
     def reserve(self, handler: tuple[str, str], queue: str) -> NewLease | None:
         """Take a free slot for a job that is about to be submitted here, if there is one."""
@@ -127,6 +153,8 @@ class Worker:
         # A job that lost its lease may run here again already, under a new one that is still to be renewed.
         if self.running.get(segment.job_id) is segment:
             del self.running[segment.job_id]
+        if segment.claimed.charged:
+            self._release_suspect()
         if isinstance(outcome, StaleLease):
             self.stale_reports += 1
         elif bundle is not None and outcome is None and isinstance(bundle[-1], EndJob):
@@ -157,19 +185,19 @@ class Worker:
     def finish(self, segment: Segment, bundle: Bundle | None) -> Segment | None:
         """End a segment of a thread and return the next one for the same thread, in one flush."""
         end, claim = Blocked(), Blocked()
-        wants = self.wants_more()
+        request = self.claim(1) if self.wants_more() else None
         items = [] if bundle is None else [(bundle, end)]
-        if wants:
-            items.append(((self.claim(1),), claim))
+        if request is not None:
+            items.append(((request,), claim))
         if items:
             self.committer.put(items)
-        outcome = _outcome_of(end) if bundle is not None else None
-        self.ended(segment, bundle, outcome)
-        claimed = _outcome_of(claim) if wants else []
-        if isinstance(claimed, BaseException) or not claimed:
-            self.free(claim=claimed if wants else None)
+        self.ended(segment, bundle, _outcome_of(end) if bundle is not None else None)
+        if request is None:
+            self.free()
             return None
-        assert isinstance(claimed, list)
+        claimed = self.answered(request, _outcome_of(claim))
+        if not claimed:
+            return None
         following = Segment(claimed[0], self.clock)
         self.running[following.job_id] = following
         if self.handler_of(following).is_async:
@@ -200,12 +228,9 @@ class Worker:
         with self._idle:
             return self._idle.wait_for(lambda: not self.running, seconds)
 
-    def _claimed(self, limit: int, outcome: Outcome | BaseException) -> None:
+    def _claimed(self, request: ClaimJobs, outcome: Outcome | BaseException) -> None:
         self._claiming = False
-        jobs = outcome if isinstance(outcome, list) else []
-        if len(jobs) < limit:
-            self.free(limit - len(jobs), claim=outcome)
-        self.launch(jobs)
+        self.launch(self.answered(request, outcome))
 
     def _next_lease(self) -> str:
         self._leases += 1

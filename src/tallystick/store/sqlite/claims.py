@@ -26,10 +26,15 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
     known = msgspec.json.encode([f"{name} {version}" for name, version in request.handlers]).decode()
     claimed: list[ClaimedJob] = []
     attempts, jobs, events = [], [], []
+    suspects_left = int(request.suspects)
     for row in _candidates(batch, request, known):
         job_id, attempt, handler, version, payload, options, dimension, deadline_at, created_at, n, link = row
         chain = Chain(job_id, n, link)
         past = _replay(batch.cursor, chain, dimension) if attempt else _FRESH
+        if past.charged:
+            suspects_left -= 1
+            if suspects_left < 0:
+                continue
         event = batch.placed(Fact(chain, "claim", batch.wall, attempt + 1, _AGAIN if attempt else _FIRST))
         fence = Fence(job_id, attempt + 1, request.lease_ids())
         ends_at = batch.boot + request.lease_ms

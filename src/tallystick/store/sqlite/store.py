@@ -15,7 +15,7 @@ import msgspec
 from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.core.chain import step_payload
-from tallystick.errors import StoreGone, StoreMisused
+from tallystick.errors import Misuse, StoreGone, StoreMisused
 from tallystick.store.api import Bundle, Event, ExpiredAttempt, Fence, JobRow, Outcome, RunTx
 from tallystick.store.sqlite.claims import newest
 from tallystick.store.sqlite.connection import connect, disconnect, migrate, translated
@@ -62,7 +62,6 @@ class SqliteStore:
         self._writing = threading.Lock()
         self._reading = threading.Lock()
         self._lent_to: set[int] = set()
-        self._data_version = -1
         self._pages = 0
         self._writer.set_wal_hook(self._on_wal)
         self._closed = False
@@ -141,6 +140,24 @@ class SqliteStore:
             disconnect(connection)
             turnstile.close()
 
+    @contextmanager
+    def connect(self) -> Iterator[SqliteTransaction]:
+        """Lend a connection of its own to the calling thread, for reading."""
+        self._check_usable()
+        self._check_file()
+        connection = connect(self.path, create=False, synchronous=self._synchronous)
+        connection.execute("PRAGMA query_only = ON")
+        loan = SqliteTransaction(connection, _refuse_to_write, borrower=threading.get_ident())
+        try:
+            yield loan
+        except apsw.ReadOnlyError as error:
+            raise Misuse("app.connect() is for reading; write in app.transaction()") from error
+        except apsw.Error as error:
+            raise translated(error, self.path) from error
+        finally:
+            loan.take_back()
+            disconnect(connection)
+
     def _lend(self, connection: apsw.Connection, thread: int) -> Iterator[SqliteTransaction]:
         batches: list[Batch] = []
 
@@ -179,12 +196,9 @@ class SqliteStore:
                 crash.point(AFTER_CHECKPOINT)
                 self._pages = 0
 
-    def changed(self) -> bool:
-        """Tell whether anybody, this process included, has written since the last call."""
-        version = self._read_one("PRAGMA data_version")
-        changed = bool(version != self._data_version)
-        self._data_version = version
-        return changed
+    def pulse(self) -> int:
+        """Return a number that is another one whenever anybody, this process included, has written."""
+        return int(self._read_one("PRAGMA data_version"))
 
     def next_due(self, queues: Sequence[str]) -> int | None:
         """Return when the next job of these queues becomes due."""
@@ -198,12 +212,12 @@ class SqliteStore:
     def expired(self, limit: int) -> list[ExpiredAttempt]:
         """Return attempts whose lease has run out by this machine's boot clock, or is of an earlier boot."""
         found = []
-        for job_id, attempt, lease_id, status, options, dimension in self._read(
-            sql("expired"), (self._clock.epoch(), self._clock.boot_ms(), limit)
-        ):
+        for row in self._read(sql("expired"), (self._clock.epoch(), self._clock.boot_ms(), limit)):
+            job_id, attempt, lease_id, status, options, dimension, created_at = row
             with self._reading:
                 charged, chain = newest(self._reader.cursor(), job_id, dimension)
-            found.append(ExpiredAttempt(Fence(job_id, attempt, lease_id), status, charged, options, chain))
+            fence = Fence(job_id, attempt, lease_id)
+            found.append(ExpiredAttempt(fence, status, charged, created_at, options, chain))
         return found
 
     def job(self, job_id: str) -> JobRow | None:
@@ -278,6 +292,10 @@ class SqliteStore:
             raise StoreGone(
                 f"{self.path} was moved, deleted or replaced while it was open", path=str(self.path)
             )
+
+
+def _refuse_to_write(_bundle: Bundle) -> Outcome:
+    raise Misuse("app.connect() is for reading; submit with within= in app.transaction()")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -142,10 +142,21 @@ class Clocks:
         expired = store.expired(10)
         assert {gone.fence for gone in expired} == {held.fence for held in jobs}
         assert store.apply([(reclaim(gone, clock),) for gone in expired]) == [None] * 3
-        for held in claimed(store, claim(3)):
+        for _ in jobs:
+            (held,) = claimed(store, claim(3))  # of jobs that died together one is claimed at a time
             done(store, finish(held, clock))
             check_chain(store.history(held.fence.job_id))
         assert store.counts() == {"SUCCEEDED": 3}
+
+    def test_suspects_are_claimed_one_at_a_time_and_only_by_who_may_have_one(self, subject: Subject) -> None:
+        store, clock = subject.store, subject.clock
+        for _ in range(3):
+            held_job(store, clock, lease_ms=100)
+        clock.advance(100)
+        assert store.apply([(reclaim(gone, clock),) for gone in store.expired(10)]) == [None] * 3
+        assert claimed(store, claim(3)._replace(suspects=False)) == []
+        assert len(claimed(store, claim(3))) == 1
+        assert len(claimed(store, claim(3))) == 1
 
     def test_expired_attempts_come_oldest_first_and_up_to_the_limit(self, subject: Subject) -> None:
         store, clock = subject.store, subject.clock
@@ -172,11 +183,12 @@ class Reads:
     def test_a_change_by_another_opening_is_noticed_once(self, subject: Subject) -> None:
         other = subject.open(subject.clock)
         try:
-            subject.store.changed()
-            assert not subject.store.changed()
+            before = subject.store.pulse()
+            assert subject.store.pulse() == before
             done(other, submission(subject.clock))
-            assert subject.store.changed()
-            assert not subject.store.changed()
+            after = subject.store.pulse()
+            assert after != before
+            assert subject.store.pulse() == after
         finally:
             other.close()
 
