@@ -59,6 +59,7 @@ class Worker:
         self._free = options.concurrency
         self._more = True
         self._claiming = False
+        self._poked_meanwhile = False
         self.claim_failed = False
         # One suspect at a time: who holds this, a claim or a segment, may have one.
         self._suspect_taken = False
@@ -80,6 +81,8 @@ class Worker:
         """There may be work: let idle slots look for it."""
         with self._lock:
             self._more = True
+            # The claim that is out may have looked before there was what this poke is about.
+            self._poked_meanwhile = self._claiming
             if self._stopping or self._claiming or not self._free:
                 return
             self._claiming = True
@@ -106,15 +109,15 @@ class Worker:
         if len(jobs) < request.limit:
             self.free(request.limit - len(jobs), claim=outcome)
         if request.suspects and not any(job.charged for job in jobs):
-            self._release_suspect()
+            self._release_suspect(look_again=False)
         return jobs
 
-    def _release_suspect(self) -> None:
-        """Let the next claim have a suspect, and make one if a suspect was left behind meanwhile."""
+    def _release_suspect(self, *, look_again: bool) -> None:
+        """Let the next claim have a suspect, and make one if another may have been left behind."""
         with self._lock:
             self._suspect_taken = False
             skipped, self._suspect_skipped = self._suspect_skipped, False
-        if skipped:
+        if skipped or look_again:
             self.poke()
 
     def reserve(self, handler: tuple[str, str], queue: str) -> NewLease | None:
@@ -154,7 +157,8 @@ class Worker:
         if self.running.get(segment.job_id) is segment:
             del self.running[segment.job_id]
         if segment.claimed.charged:
-            self._release_suspect()
+            # The claim that brought it left all other suspects where they were.
+            self._release_suspect(look_again=True)
         if isinstance(outcome, StaleLease):
             self.stale_reports += 1
         elif bundle is not None and outcome is None and isinstance(bundle[-1], EndJob):
@@ -229,8 +233,12 @@ class Worker:
             return self._idle.wait_for(lambda: not self.running, seconds)
 
     def _claimed(self, request: ClaimJobs, outcome: Outcome | BaseException) -> None:
-        self._claiming = False
+        with self._lock:
+            self._claiming = False
+            poked, self._poked_meanwhile = self._poked_meanwhile, False
         self.launch(self.answered(request, outcome))
+        if poked:
+            self.poke()
 
     def _next_lease(self) -> str:
         self._leases += 1
