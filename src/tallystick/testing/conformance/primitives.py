@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tallystick.clock import VirtualClock
+from tallystick.core.chain import Chain
 from tallystick.errors import InvariantBroken, StaleLease
 from tallystick.store.api import ClaimedJob, Fence, Primitive, RenewLeases, Store
 from tallystick.testing.conformance.drafts import (
@@ -229,6 +230,21 @@ class WhatIsRefused:
         done(store, step(replacement, clock), finish(replacement, clock))
         assert len(subject.rows("steps")) == 1
         check_chain(store.history(slow.fence.job_id))
+
+    def test_a_job_with_open_obligations_cannot_end(self, subject: Subject) -> None:
+        store, clock = subject.store, subject.clock
+        now = clock.wall_ms()
+        job = {"handler": "pay", "payload": "{}", "created_at": now, "updated_at": now, "start_ledger": 1}
+        subject.plant("jobs", job_id="two", state="IN_PROGRESS", attempt=1, semaphore=2, **job)
+        lease = {"lease_id": "l", "lease_owner": "w", "lease_epoch": clock.epoch()}
+        ends_at = clock.boot_ms() + LEASE_MS
+        subject.plant(
+            "attempts", job_id="two", attempt=1, status="IN_PROGRESS", lease_expires_at=ends_at, **lease
+        )
+        held = held_job(store, clock)._replace(fence=Fence("two", 1, "l"), chain=Chain("two"))
+        before = books(subject)
+        assert isinstance(outcome_of(store, finish(held, clock)), StaleLease)
+        assert books(subject) == before
 
     def test_a_step_that_is_recorded_cannot_be_recorded_again(self, subject: Subject) -> None:
         store, clock = subject.store, subject.clock
