@@ -158,6 +158,18 @@ class WhatBecomesDurable:
         done(store, step(live, clock))
         assert isinstance(outcome_of(store, step(dead, clock)), StaleLease)
 
+    def test_nobody_renews_the_lease_of_another(self, subject: Subject) -> None:
+        store, clock = subject.store, subject.clock
+        fence = held_job(store, clock).fence
+        before = subject.rows("attempts")
+        for wrong in (
+            fence._replace(lease_id="another"),
+            fence._replace(attempt=2),
+            fence._replace(job_id="x"),
+        ):
+            assert done(store, RenewLeases((wrong,), 10 * LEASE_MS)) == set()
+        assert subject.rows("attempts") == before
+
     def test_everything_is_there_for_another_opening_of_the_store(self, subject: Subject) -> None:
         held = held_job(subject.store, subject.clock)
         done(subject.store, step(held, subject.clock), finish(held, subject.clock))
