@@ -97,6 +97,9 @@ class WhatBecomesDurable:
             done(store, release(held, clock))
             (held,) = claimed(store, claim())
             assert held.charged == charged
+        done(store, release(held, clock)._replace(charged=False))
+        (held,) = claimed(store, claim())
+        assert held.charged == 2, "a release that is nobody's fault costs nothing"
         done(store, step(held, clock))
         done(store, release(held, clock))
         (held,) = claimed(store, claim())
