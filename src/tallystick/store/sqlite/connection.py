@@ -46,6 +46,9 @@ def connect(path: Path, *, create: bool, synchronous: str = "FULL") -> apsw.Conn
     one_library.claim_file(path)
     try:
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        if connection.readonly("main"):
+            # To read it would leave a log and an index behind that nobody may write, for good.
+            raise apsw.ReadOnlyError("the file is read-only")
         connection.set_busy_timeout(_BUSY_MS)
         # Before anything is changed: a file of another program keeps its journal mode too.
         _version(connection, path, migrations()[-1][0])

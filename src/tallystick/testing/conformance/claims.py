@@ -67,6 +67,20 @@ class Claims:
         assert job is not None
         assert (job.hold, job.hold_reason, job.state) == ("MISMATCH", "for this test", "IN_PROGRESS")
 
+    def test_a_due_job_with_a_hold_is_passed_over(self, subject: Subject) -> None:
+        now = subject.clock.wall_ms()
+        done(subject.store, submission(subject.clock, "free"))
+        columns = {
+            "handler": "pay",
+            "payload": "{}",
+            "created_at": now,
+            "updated_at": now,
+            "ready_at": now - 9,
+        }
+        subject.plant("jobs", job_id="paused", state="QUEUED", hold="PAUSED", **columns)
+        assert ids(claimed(subject.store, claim(9))) == ["free"]
+        assert subject.store.next_due(("default",)) is None
+
     def test_a_worker_gets_only_handlers_and_versions_that_it_knows(self, subject: Subject) -> None:
         for job_id, handler, version in (("a", "pay", ""), ("b", "pay", "2"), ("c", "ship", "")):
             done(subject.store, submission(subject.clock, job_id, handler=handler, version=version))
