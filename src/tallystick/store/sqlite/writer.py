@@ -106,23 +106,30 @@ class Batch:
         for index, bundle in enumerate(batch):
             grouped_kind = len(bundle) == 1 and type(bundle[0]) in _GROUPED
             (plain.setdefault(type(bundle[0]), []) if grouped_kind else alone).append(index)
-        for index in (*plain.pop(RenewLeases, ()), *alone):
+        first = (*plain.pop(RenewLeases, ()), *alone)
+        for index in first:
             outcomes[index] = self.alone(batch[index])
         grouped = [(kind, plain[kind]) for kind in _GROUPED if kind in plain]
         start = len(self._placed)
         try:
-            self.connection.execute("SAVEPOINT grouped")
+            # A savepoint makes SQLite copy every page it touches; where nothing was written yet, the whole
+            # transaction can be begun again instead, with the lock still held.
+            if first:
+                self.connection.execute("SAVEPOINT grouped")
             for kind, indexes in grouped:
                 values = self._writers[kind]([batch[index][0] for index in indexes])
                 for index, value in zip(indexes, values, strict=True):
                     outcomes[index] = value
         except (Refused, apsw.ConstraintError, *UNSTORABLE):
-            self.connection.execute("ROLLBACK TO grouped")
+            self.connection.execute("ROLLBACK TO grouped" if first else "ROLLBACK")
+            if not first:
+                self.connection.execute("BEGIN IMMEDIATE")
             self.rewind(start)
             for _kind, indexes in grouped:
                 for index in indexes:
                     outcomes[index] = self.alone(batch[index])
-        self.connection.execute("RELEASE grouped")
+        if first:
+            self.connection.execute("RELEASE grouped")
         return outcomes
 
     def alone(self, bundle: Bundle) -> Outcome | BaseException:
