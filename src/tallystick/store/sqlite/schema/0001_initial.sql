@@ -123,8 +123,6 @@ CREATE TABLE attempts (
 
 CREATE UNIQUE INDEX attempts_one_live ON attempts (job_id, unit) WHERE status IN ('LEASED', 'IN_PROGRESS');
 CREATE UNIQUE INDEX attempts_one_committed ON attempts (job_id, unit) WHERE status IN ('COMMITTED', 'DONE');
-CREATE INDEX attempts_to_reclaim ON attempts (lease_epoch, lease_expires_at)
-  WHERE status = 'LEASED' OR status = 'IN_PROGRESS' OR status = 'COMMITTED';
 
 -- Steps and events are appended by many jobs at once: in the order of writing a flush touches few pages.
 CREATE TABLE steps (
