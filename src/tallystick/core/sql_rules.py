@@ -87,7 +87,7 @@ def _final(machine: str, column: str) -> str:
 
 
 def _one_of(column: str, states: tuple[Enum, ...]) -> str:
-    """Print a test for membership without IN: for a list of three or more SQLite builds a table, row by row."""
+    """Print a test for membership without IN, for which SQLite builds a table at every row it checks."""
     return " OR ".join(f"{column} = '{state.value}'" for state in states)
 
 

@@ -110,27 +110,40 @@ class Batch:
         for index in first:
             outcomes[index] = self.alone(batch[index])
         grouped = [(kind, plain[kind]) for kind in _GROUPED if kind in plain]
+        self._write_grouped(batch, grouped, outcomes, undo="SAVEPOINT" if first else "BEGIN")
+        return outcomes
+
+    def _write_grouped(
+        self,
+        batch: Sequence[Bundle],
+        grouped: list[tuple[type, list[int]]],
+        outcomes: list[Outcome | BaseException],
+        *,
+        undo: str,
+    ) -> None:
+        """Write bundles kind by kind; if one is refused, undo all of them and write each alone.
+
+        A savepoint makes SQLite copy every page it touches. Where nothing was written before, the whole
+        transaction is begun again instead, with the lock between processes still held.
+        """
         start = len(self._placed)
+        if undo == "SAVEPOINT":
+            self.connection.execute("SAVEPOINT grouped")
         try:
-            # A savepoint makes SQLite copy every page it touches; where nothing was written yet, the whole
-            # transaction can be begun again instead, with the lock still held.
-            if first:
-                self.connection.execute("SAVEPOINT grouped")
             for kind, indexes in grouped:
                 values = self._writers[kind]([batch[index][0] for index in indexes])
                 for index, value in zip(indexes, values, strict=True):
                     outcomes[index] = value
         except (Refused, apsw.ConstraintError, *UNSTORABLE):
-            self.connection.execute("ROLLBACK TO grouped" if first else "ROLLBACK")
-            if not first:
-                self.connection.execute("BEGIN IMMEDIATE")
+            self.connection.execute(
+                "ROLLBACK TO grouped" if undo == "SAVEPOINT" else "ROLLBACK; BEGIN IMMEDIATE"
+            )
             self.rewind(start)
             for _kind, indexes in grouped:
                 for index in indexes:
                     outcomes[index] = self.alone(batch[index])
-        if first:
+        if undo == "SAVEPOINT":
             self.connection.execute("RELEASE grouped")
-        return outcomes
 
     def alone(self, bundle: Bundle) -> Outcome | BaseException:
         """Write one bundle under a savepoint of its own; the outcome is that of its last primitive."""
