@@ -33,7 +33,7 @@ HOT = {
     "insert_fenced_event": (*NOBODY, 3, "try", 1, 1, "{}", b"", b"h", "e", 1),
 }
 # Partial indexes that hold only what is live or waiting: to walk one of them is to look at nothing else.
-SMALL = ("attempts_one_live", "attempts_to_reclaim", "jobs_to_claim")
+SMALL = ("attempts_one_live", "jobs_to_claim")
 # Lists that a statement was given or made itself.
 GIVEN = ("SCAN known", "SCAN lease", "SCAN wanted", "SCAN level", "SCAN CONSTANT ROW", "SCAN 2 CONSTANT ROWS")
 
