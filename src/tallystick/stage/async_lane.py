@@ -1,0 +1,242 @@
+"""A stage on asyncio: coroutines compute and one coroutine commits, all in the caller's event loop.
+
+Syncing the journal happens in a thread, so the loop never waits for the disk. The flow is touched from the
+loop only and needs no lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from typing import Any
+
+from tallystick.errors import SequenceFatal
+from tallystick.stage.commit_lane import CommitLane
+from tallystick.stage.compute import attempt_async
+from tallystick.stage.flow import Finished, Flow, Ticket
+from tallystick.stage.heartbeat import beats_with
+from tallystick.stage.intake import Intake
+from tallystick.stage.outcome import FAIL, CommitBatch
+from tallystick.stage.progress import Progress
+from tallystick.stage.settings import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, Settings
+from tallystick.stage.stop import Stop
+
+TICK_SECONDS = 0.1
+
+
+class AsyncLanes:
+    """One run of a stage in an event loop."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        flow: Flow,
+        intake: Intake,
+        commit_lane: CommitLane,
+        *,
+        stop: Stop,
+        progress: Progress,
+    ) -> None:
+        self._settings = settings
+        self._flow = flow
+        self._intake = intake
+        self._commit_lane = commit_lane
+        self._stop = stop
+        self._progress = progress
+        self._clock = settings.clock
+        self._as_json = settings.journal is not None
+        self._work = asyncio.Condition()
+        self._space = asyncio.Event()
+        self._turn = asyncio.Event()
+        self._input_error: Exception | None = None
+        self._force_at_ms: int | None = None
+        self._computing: dict[str, asyncio.Future[Any]] = {}
+        self._crew: set[asyncio.Future[Any]] = set()
+        self._broken: BaseException | None = None
+
+    async def run(self, items: AsyncIterator[Any]) -> None:
+        """Compute and commit everything, or stop in order when asked to."""
+        self._spawn(self._feed(items))
+        for number in range(self._settings.workers):
+            self._spawn(self._labour(f"worker-{number}"))
+        try:
+            while (found := await self._next_run()) is not None:
+                await self._commit(found)
+            if self._input_error is not None:
+                raise self._input_error
+        except SequenceFatal as error:
+            raise self._flow.fault(error.message, error) from error
+        finally:
+            await self._dismiss()
+
+    # The commit lane.
+
+    async def _next_run(self) -> list[Finished] | None:
+        flow = self._flow
+        while True:
+            if self._broken is not None:
+                raise self._broken
+            await self._look_after(self._clock.boot_ms())
+            count = flow.ready(BATCH_ITEMS_MAX)
+            if count:
+                return flow.peek(count, BATCH_BYTES_MAX)
+            if flow.is_done or (flow.stopping and flow.is_settled):
+                return None
+            due_ms = flow.next_due_ms()
+            until_due = TICK_SECONDS if due_ms is None else max(1, due_ms - self._clock.boot_ms()) / 1000
+            self._turn.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._turn.wait(), min(TICK_SECONDS, until_due))
+            self._progress.show(flow.next_commit)
+
+    async def _commit(self, found: list[Finished]) -> None:
+        flow = self._flow
+        batch = await self._durable(found)
+        await self.deliver(batch)
+        flow.commit(len(found))
+        self._space.set()
+        await self._wake_workers()
+        self._progress.show(flow.next_commit)
+        failures_max = self._settings.failures_max
+        if failures_max is not None and flow.finished[FAIL] > failures_max:
+            self._stop.request("too many failures")
+
+    async def _durable(self, found: list[Finished]) -> CommitBatch[Any]:
+        if not self._as_json:
+            return self._commit_lane.make_durable(found, self._flow.started)
+        writing = asyncio.get_running_loop().run_in_executor(
+            None, self._commit_lane.make_durable, found, self._flow.started
+        )
+        try:
+            return await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            # The line is on its way to the disk: nobody may touch the journal before it has arrived.
+            await asyncio.wait([writing])
+            raise
+
+    async def deliver(self, batch: CommitBatch[Any]) -> None:
+        """Hand a durable batch to the commit function."""
+        if self._settings.commit is not None:
+            answer = self._settings.commit(batch)
+            if inspect.isawaitable(answer):
+                await answer
+        self._commit_lane.note_delivered(batch)
+
+    async def _look_after(self, now_ms: int) -> None:
+        flow = self._flow
+        if self._settings.has_timeout:
+            for owner in flow.reclaim(now_ms):
+                computing = self._computing.pop(owner, None)
+                if computing is not None:
+                    computing.cancel()
+        if self._stop.reason and not flow.stopping:
+            flow.stop(now_ms)
+            self._force_at_ms = now_ms + self._settings.grace_ms
+            self._space.set()
+            await self._wake_workers()
+        if self._force_at_ms is not None and now_ms >= self._force_at_ms:
+            flow.force(now_ms)
+        due_ms = flow.next_due_ms()
+        if due_ms is not None and due_ms <= now_ms:
+            await self._wake_workers()
+
+    # The workers.
+
+    async def _labour(self, owner: str) -> None:
+        held: list[Ticket] = []
+
+        def renew() -> bool:
+            return self._flow.heartbeat(held[0], self._clock.boot_ms())
+
+        beats_with(renew)
+        while (ticket := await self._next_ticket(owner)) is not None:
+            held[:] = [ticket]
+            # The item has a task of its own, so that it can be cancelled without its worker.
+            attempt = asyncio.ensure_future(
+                attempt_async(self._settings.function, ticket.item, as_json=self._as_json)
+            )
+            self._computing[owner] = attempt
+            try:
+                result = await attempt
+            except asyncio.CancelledError:
+                if self._computing.get(owner) is attempt:
+                    raise  # not the item was cancelled but the worker
+                continue
+            self._computing.pop(owner, None)
+            self._flow.report(ticket, result, self._clock.boot_ms())
+            if self._flow.ready(1) or self._flow.stopping:
+                self._turn.set()
+
+    async def _next_ticket(self, owner: str) -> Ticket | None:
+        flow = self._flow
+        while True:
+            now_ms = self._clock.boot_ms()
+            found = flow.take(owner, now_ms)
+            if found is not None:
+                return found
+            if flow.is_done or flow.stopping:
+                self._turn.set()
+                return None
+            async with self._work:
+                await self._work.wait()
+
+    async def _wake_workers(self) -> None:
+        async with self._work:
+            self._work.notify_all()
+
+    # The input.
+
+    async def _feed(self, items: AsyncIterator[Any]) -> None:
+        flow = self._flow
+        try:
+            async for item in items:
+                admission = self._intake.describe(item)
+                while not flow.stopping and not flow.admit(*admission, self._clock.boot_ms()):
+                    self._space.clear()
+                    await self._space.wait()
+                if flow.stopping:
+                    return
+                async with self._work:
+                    self._work.notify()
+        except Exception as error:  # noqa: BLE001 (raised again by `run`, when all is committed)
+            self._input_error = error
+        finally:
+            flow.end_input()
+            self._turn.set()
+
+    # The end.
+
+    def _spawn(self, coroutine: Any) -> None:  # noqa: ANN401 (whatever ensure_future takes)
+        running = asyncio.ensure_future(coroutine)
+        self._crew.add(running)
+        running.add_done_callback(self._left)
+
+    def _left(self, running: asyncio.Future[Any]) -> None:
+        self._crew.discard(running)
+        if not running.cancelled() and running.exception() is not None:
+            self._broken = self._broken or running.exception()
+            self._turn.set()
+
+    async def _dismiss(self) -> None:
+        flow = self._flow
+        if not flow.is_done and not flow.is_latched:
+            now_ms = self._clock.boot_ms()
+            flow.stop(now_ms)
+            flow.force(now_ms)
+        everybody = [*self._crew, *self._computing.values()]
+        for running in everybody:
+            running.cancel()
+        await asyncio.gather(*everybody, return_exceptions=True)
+
+
+async def as_async(items: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Any]:
+    """Return the items one by one; a plain iterable is read in the event loop, with a pause after each."""
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item
+            await asyncio.sleep(0)
