@@ -24,6 +24,7 @@ from tallystick.stage.settings import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, Settings
 from tallystick.stage.stop import Stop
 
 TICK_SECONDS = 0.1
+YIELD_ITEMS = 64
 
 
 class AsyncLanes:
@@ -47,7 +48,7 @@ class AsyncLanes:
         self._progress = progress
         self._clock = settings.clock
         self._as_json = settings.journal is not None
-        self._work = asyncio.Condition()
+        self._idle: list[asyncio.Future[None]] = []
         self._space = asyncio.Event()
         self._turn = asyncio.Event()
         self._input_error: Exception | None = None
@@ -58,6 +59,8 @@ class AsyncLanes:
 
     async def run(self, items: AsyncIterator[Any]) -> None:
         """Compute and commit everything, or stop in order when asked to."""
+        loop = asyncio.get_running_loop()
+        self._stop.on_request(lambda: loop.call_soon_threadsafe(self._turn.set))
         self._spawn(self._feed(items))
         for number in range(self._settings.workers):
             self._spawn(self._labour(f"worker-{number}"))
@@ -78,7 +81,7 @@ class AsyncLanes:
         while True:
             if self._broken is not None:
                 raise self._broken
-            await self._look_after(self._clock.boot_ms())
+            self._look_after(self._clock.boot_ms())
             count = flow.ready(BATCH_ITEMS_MAX)
             if count:
                 return flow.peek(count, BATCH_BYTES_MAX)
@@ -97,7 +100,7 @@ class AsyncLanes:
         await self.deliver(batch)
         flow.commit(len(found))
         self._space.set()
-        await self._wake_workers()
+        self._wake_workers(len(self._idle))
         self._progress.show(flow.next_commit)
         failures_max = self._settings.failures_max
         if failures_max is not None and flow.finished[FAIL] > failures_max:
@@ -124,7 +127,7 @@ class AsyncLanes:
                 await answer
         self._commit_lane.note_delivered(batch)
 
-    async def _look_after(self, now_ms: int) -> None:
+    def _look_after(self, now_ms: int) -> None:
         flow = self._flow
         if self._settings.has_timeout:
             for owner in flow.reclaim(now_ms):
@@ -135,12 +138,12 @@ class AsyncLanes:
             flow.stop(now_ms)
             self._force_at_ms = now_ms + self._settings.grace_ms
             self._space.set()
-            await self._wake_workers()
+            self._wake_workers(len(self._idle))
         if self._force_at_ms is not None and now_ms >= self._force_at_ms:
             flow.force(now_ms)
         due_ms = flow.next_due_ms()
         if due_ms is not None and due_ms <= now_ms:
-            await self._wake_workers()
+            self._wake_workers(len(self._idle))
 
     # The workers.
 
@@ -173,18 +176,23 @@ class AsyncLanes:
         flow = self._flow
         while True:
             now_ms = self._clock.boot_ms()
-            found = flow.take(owner, now_ms)
+            found = None if self._stop.reason else flow.take(owner, now_ms)
             if found is not None:
                 return found
-            if flow.is_done or flow.stopping:
+            if flow.is_done or self._stop.reason:
                 self._turn.set()
                 return None
-            async with self._work:
-                await self._work.wait()
+            # Nothing is awaited between `take` and here, so no wake-up can get lost.
+            waiting = asyncio.get_running_loop().create_future()
+            self._idle.append(waiting)
+            await waiting
 
-    async def _wake_workers(self) -> None:
-        async with self._work:
-            self._work.notify_all()
+    def _wake_workers(self, count: int) -> None:
+        while self._idle and count:
+            waiting = self._idle.pop()
+            if not waiting.done():
+                waiting.set_result(None)
+                count -= 1
 
     # The input.
 
@@ -198,13 +206,11 @@ class AsyncLanes:
                     await self._space.wait()
                 if flow.stopping:
                     return
-                async with self._work:
-                    self._work.notify()
+                self._wake_workers(1)
         except Exception as error:  # noqa: BLE001 (raised again by `run`, when all is committed)
             self._input_error = error
-        finally:
-            flow.end_input()
-            self._turn.set()
+        flow.end_input()
+        self._turn.set()
 
     # The end.
 
@@ -232,11 +238,12 @@ class AsyncLanes:
 
 
 async def as_async(items: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Any]:
-    """Return the items one by one; a plain iterable is read in the event loop, with a pause after each."""
+    """Return the items one by one; a plain iterable is read in the event loop, which gets its turn."""
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item
     else:
-        for item in items:
+        for number, item in enumerate(items):
             yield item
-            await asyncio.sleep(0)
+            if number % YIELD_ITEMS == 0:
+                await asyncio.sleep(0)

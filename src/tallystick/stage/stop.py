@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Final
@@ -22,10 +22,17 @@ class Stop:
 
     def __init__(self) -> None:
         self.reason = ""
+        self._wake: Callable[[], object] | None = None
+
+    def on_request(self, wake: Callable[[], object]) -> None:
+        """Call this when somebody asks for a stop, so that it is noticed at once."""
+        self._wake = wake
 
     def request(self, reason: str) -> None:
         """Ask for a stop; the first reason stays."""
         self.reason = self.reason or reason
+        if self._wake is not None:
+            self._wake()
 
     @property
     def interrupted(self) -> bool:

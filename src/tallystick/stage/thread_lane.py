@@ -67,12 +67,14 @@ class ThreadLanes:
         self._broken: BaseException | None = None
         self._input_error: Exception | None = None
         self._force_at_ms: int | None = None
-        self._threads: list[threading.Thread] = []
+        self._threads: dict[str, threading.Thread] = {}
+        self._hired = 0
         self._processes: dict[str, ProcessWorker] = {}
 
     def run(self, items: Iterable[Any]) -> None:
         """Compute and commit everything, or stop in order when asked to."""
         feeder = threading.Thread(target=self._feed, args=(items,), name="stage-intake", daemon=True)
+        self._stop.on_request(self.wake)
         try:
             feeder.start()
             for number in range(self._settings.workers):
@@ -159,7 +161,8 @@ class ThreadLanes:
 
     def _hire(self, owner: str) -> None:
         thread = threading.Thread(target=self._labour, args=(owner,), name=f"stage-{owner}", daemon=True)
-        self._threads.append(thread)
+        self._threads[owner] = thread
+        self._hired += 1
         thread.start()
 
     def _labour(self, owner: str) -> None:
@@ -186,7 +189,7 @@ class ThreadLanes:
                 if not accepted and self._settings.lane is Lane.THREADS:
                     return None  # a replacement was hired when this worker lost its lease
             while not self._over:
-                found = flow.take(owner, now_ms)
+                found = None if self._stop.reason else flow.take(owner, now_ms)
                 if self._committer_sleeps and (
                     found is None
                     or self._finished_since >= GATHER_ITEMS
@@ -204,7 +207,7 @@ class ThreadLanes:
 
     def _wake_committer(self) -> None:
         flow = self._flow
-        if flow.ready(1) or flow.is_done or flow.stopping:
+        if flow.ready(1) or flow.is_done or self._stop.reason:
             self._committer_sleeps = False
             self._turn.notify()
 
@@ -241,8 +244,11 @@ class ThreadLanes:
         process = self._processes.get(owner)
         if process is not None:
             process.kill()
-        elif not self._flow.stopping:
-            self._hire(f"{owner.partition('+')[0]}+{len(self._threads)}")
+            return
+        # Nobody can end a thread. It is left to itself, and told that it is late if it ever comes back.
+        self._threads.pop(owner, None)
+        if not self._flow.stopping:
+            self._hire(f"worker-{self._hired}")
 
     # The input.
 
@@ -264,12 +270,17 @@ class ThreadLanes:
             self._input_error = error
         except BaseException as error:  # noqa: BLE001 (as above, at once)
             self._break(error)
-        finally:
-            with self._lock:
-                flow.end_input()
-                self._turn.notify()
+            return
+        with self._lock:
+            flow.end_input()
+            self._turn.notify()
 
     # The end.
+
+    def wake(self) -> None:
+        """Let the commit lane look around at once."""
+        with self._lock:
+            self._turn.notify()
 
     def _break(self, error: BaseException) -> None:
         with self._lock:
@@ -291,7 +302,7 @@ class ThreadLanes:
         for process in busy:
             process.kill()
         # After a stop a thread may be stuck in its item for ever; it is a daemon, and nobody waits for it.
-        for thread in self._threads if flow.is_done else ():
+        for thread in self._threads.values() if flow.is_done else ():
             thread.join(JOIN_SECONDS)
         for process in self._processes.values():
             process.close()
