@@ -95,7 +95,7 @@ class Journal:
         self.path = path
         self.syncs = 0
         created = not path.exists()
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o600)
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
         try:
             self._lock()
             crash.point(CREATED)
@@ -151,7 +151,7 @@ class Journal:
             data = MAGIC + data
         crash.point(BEFORE_WRITE)
         try:
-            _write_all(self._file, data)
+            _write_all(self._file, data, standing.end)
             crash.point(WRITTEN)
             os.fsync(self._file)
         except OSError as error:
@@ -192,9 +192,11 @@ class Journal:
         if torn is None:
             return
         crash.point(BEFORE_CUT)
-        os.ftruncate(self._file, torn.offset)
-        self.standing.torn = None
+        # The note is written over the torn line and only then is the rest cut off: whenever this is
+        # interrupted, what is left is again a torn last line, or the note.
         self.append(Cut(*torn))
+        os.ftruncate(self._file, self.standing.end)
+        self.standing.torn = None
 
 
 def _add(path: Path, standing: Standing, line: Line) -> None:
@@ -257,7 +259,8 @@ def _corrupt(path: Path, line: Line, what: str) -> JournalCorrupt:
     )
 
 
-def _write_all(file: int, data: bytes) -> None:
+def _write_all(file: int, data: bytes, offset: int) -> None:
+    os.lseek(file, offset, os.SEEK_SET)
     view = memoryview(data)
     while view:
         view = view[os.write(file, view) :]
