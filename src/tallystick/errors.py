@@ -30,14 +30,7 @@ TallyError
 ├── IdempotencyConflict       one key, two contents
 ├── TxTooLong                 a transaction's body took more than its time
 ├── InvariantBroken           the books do not balance; never the user's mistake
-├── SequenceFatal             a slot was asked for an illegal move; the Sequence is latched
-├── StageFault                an invariant of a stage is broken; the diagnostics say where it stood
-├── JournalError              the journal of a stage cannot be used
-│   ├── JournalCorrupt        it says what no stage can have written
-│   ├── JournalBusy           another stage has it open
-│   └── JournalMismatch       the items or the stage are not those of the journal
-├── SkipItem                  raised in a stage: there is nothing to do for this item
-├── CancelItem                raised in a stage: this item is not wanted any more
+├── (tallystick.stage.errors) what Sequences, stages and their journals raise, drawn there
 └── StoreError                nothing of this call became durable
     ├── StoreMissing          no database there, and this command does not create one
     ├── StoreReadOnly         no right to write
@@ -379,80 +372,3 @@ class TxTooLong(TallyError):
     """The body of a transaction took more than its time and was rolled back."""
 
     code = "TX_TOO_LONG"
-
-
-class SequenceFatal(TallyError):
-    """A slot was asked for a move that the table does not list."""
-
-    code = "SEQUENCE_FATAL"
-    exit_code = 4
-    http_status = 500
-
-    def __init__(
-        self, seq: int, prior: str, attempted: str, owner: str, *, at_ms: int, why: str = ""
-    ) -> None:
-        """Say which seq, where it stood, where it was asked to go, by whom, and when (wall clock)."""
-        self.seq = seq
-        self.prior = prior
-        self.attempted = attempted
-        self.owner = owner
-        self.at_ms = at_ms
-        self.why = why
-        from datetime import UTC, datetime  # noqa: PLC0415 (rules that never fail must not wait for it)
-
-        when = datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
-        super().__init__(
-            f"seq {seq}: {prior} -> {attempted} is illegal (owner {owner or 'nobody'}, {when})"
-            f"{': ' + why if why else ''}; the sequence stops here, find the caller that did this",
-            seq=seq,
-            prior=prior,
-            attempted=attempted,
-            owner=owner,
-            at_ms=at_ms,
-        )
-
-
-class StageFault(TallyError):
-    """An invariant of the stage is broken."""
-
-    code = "STAGE_FAULT"
-    exit_code = 1
-
-
-class JournalError(TallyError):
-    """The journal cannot be used."""
-
-    code = "JOURNAL_ERROR"
-    exit_code = 4
-    http_status = 409
-
-
-class JournalCorrupt(JournalError):
-    """The journal says what no stage can have written."""
-
-    code = "JOURNAL_CORRUPT"
-    http_status = 500
-
-
-class JournalBusy(JournalError):
-    """Another stage has this journal open."""
-
-    code = "JOURNAL_BUSY"
-
-
-class JournalMismatch(JournalError):
-    """The items or the stage are not those of the journal."""
-
-    code = "JOURNAL_MISMATCH"
-
-
-class SkipItem(TallyError):
-    """There is nothing to do for this item."""
-
-    code = "SKIP_ITEM"
-
-
-class CancelItem(TallyError):
-    """This item is not wanted any more."""
-
-    code = "CANCEL_ITEM"

@@ -11,8 +11,9 @@ import pytest
 
 from tallystick.core.lifecycles import SlotState
 from tallystick.core.retry import RetryPolicy
-from tallystick.errors import BadInput, CancelItem, JournalMismatch, SkipItem, StageFault
+from tallystick.errors import BadInput
 from tallystick.stage import CommitBatch, Stage, Summary, WindowLimits, audit, read_journal, tick
+from tallystick.stage.errors import CancelItem, JournalMismatch, SkipItem, StageFault
 from tallystick.stage.outcome import CANCEL, FAIL, SKIP, SUCCESS
 
 FAST = RetryPolicy(attempts_max=3, base_ms=1, jitter=0.0)
