@@ -18,7 +18,7 @@ from tallystick.stage.errors import SequenceFatal
 from tallystick.stage.flow import Finished, Flow, Ticket
 from tallystick.stage.heartbeat import beats_with
 from tallystick.stage.intake import Intake
-from tallystick.stage.outcome import FAIL, CommitBatch
+from tallystick.stage.outcome import FAIL, CommitBatch, Result
 from tallystick.stage.progress import Progress
 from tallystick.stage.settings import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, Settings
 from tallystick.stage.stop import Stop
@@ -156,21 +156,29 @@ class AsyncLanes:
         beats_with(renew)
         while (ticket := await self._next_ticket(owner)) is not None:
             held[:] = [ticket]
-            # The item has a task of its own, so that it can be cancelled without its worker.
-            attempt = asyncio.ensure_future(
-                attempt_async(self._settings.function, ticket.item, as_json=self._as_json)
-            )
-            self._computing[owner] = attempt
-            try:
-                result = await attempt
-            except asyncio.CancelledError:
-                if self._computing.get(owner) is attempt:
-                    raise  # not the item was cancelled but the worker
+            result = await self._compute(ticket)
+            if result is None:
                 continue
-            self._computing.pop(owner, None)
             self._flow.report(ticket, result, self._clock.boot_ms())
-            if self._flow.ready(1) or self._flow.stopping:
+            if not self._turn.is_set() and (self._flow.ready(1) or self._flow.stopping):
                 self._turn.set()
+
+    async def _compute(self, ticket: Ticket) -> Result | None:
+        """Return what came of an attempt; None means that its lease was lost and it was cancelled."""
+        attempt = attempt_async(self._settings.function, ticket.item, as_json=self._as_json)
+        if not self._settings.has_timeout:
+            result: Result = await attempt
+            return result
+        # With a timeout the attempt runs on its own, so that it can be cancelled without its worker.
+        running = self._computing[ticket.owner] = asyncio.ensure_future(attempt)
+        try:
+            result = await running
+        except asyncio.CancelledError:
+            if self._computing.get(ticket.owner) is running:
+                raise  # not the attempt was cancelled but the worker
+            return None
+        self._computing.pop(ticket.owner, None)
+        return result
 
     async def _next_ticket(self, owner: str) -> Ticket | None:
         flow = self._flow

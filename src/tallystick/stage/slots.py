@@ -54,6 +54,7 @@ class SlotTable:
     """States, attempts, owners and heartbeats of the expected seqs, and everything that can be read."""
 
     __slots__ = (
+        "_acquire",
         "_attempts",
         "_clock",
         "_count",
@@ -70,6 +71,7 @@ class SlotTable:
         "_owner",
         "_owner_ids",
         "_owner_names",
+        "_release",
         "_seqs",
         "_state",
         "policy",
@@ -93,6 +95,8 @@ class SlotTable:
         self.stale_count = 0
         self.reclaimed_count = 0
         self._lock = threading.Lock()
+        self._acquire = self._lock.acquire
+        self._release = self._lock.release
         self._clock = clock or SystemClock()
         self._emit = events
         self._fatal: SequenceFatal | None = None
