@@ -161,8 +161,10 @@ def start_slow(path: Path, seconds: str, grace: str) -> subprocess.Popen[str]:
 def test_the_first_interrupt_stops_in_order_and_keeps_what_was_begun(tmp_path: Path):
     child = start_slow(tmp_path / "j", "0.05", "10s")
     child.send_signal(signal.SIGINT)
-    output, _ = child.communicate(timeout=30)
-    assert child.returncode == 130
+    assert child.stdout is not None
+    with child.stdout:
+        output = child.stdout.read()
+    assert child.wait(30) == 130
     begun = output.count("begun") + 1
     stopped = output.splitlines()[-1].split()
     assert stopped[:2] == ["stopped", "interrupted"]
@@ -179,8 +181,9 @@ def test_the_second_interrupt_ends_at_once_and_the_journal_can_be_resumed(tmp_pa
     with pytest.raises(subprocess.TimeoutExpired):
         child.wait(0.5)
     child.send_signal(signal.SIGINT)
-    child.communicate(timeout=10)
-    assert child.returncode == 130
+    assert child.wait(10) == 130
+    assert child.stdout is not None
+    child.stdout.close()
     assert not audit(tmp_path / "j").runs[0].closed
     summary = Stage(lambda item: item, journal=tmp_path / "j", name="slow").run(range(50))
     assert summary.complete

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,6 +65,20 @@ class Audit:
     def ok(self) -> bool:
         """Tell whether every run accounts for all its attempts: none is left for a second computation."""
         return all(run.balanced for run in self.runs)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return plain data, the way `--json` shows it."""
+        standing = self.standing
+        return {
+            "stage": standing.stage,
+            "next": standing.next,
+            "delivered": standing.delivered,
+            "complete": standing.complete,
+            "ok": self.ok,
+            "outcomes": self.outcomes,
+            "runs": [{**asdict(run), "balanced": run.balanced} for run in self.runs],
+            "cuts": [{"offset": cut.offset, "bytes": cut.bytes} for cut in standing.cuts],
+        }
 
     def __str__(self) -> str:
         standing = self.standing
