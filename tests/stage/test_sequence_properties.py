@@ -248,3 +248,52 @@ def test_an_unknown_seq_spoils_a_batch_before_it_changes_anything():
     with pytest.raises(BadInput):
         Batch(sequence).dispatch([1, 2, 99], 0)
     assert sequence.unseen_count == 4
+
+
+def test_a_regular_batch_takes_the_vector_path_and_no_scalar_call(monkeypatch: pytest.MonkeyPatch):
+    """Otherwise the equality above would compare the scalar path with itself."""
+
+    def forbidden(*_args: object) -> None:
+        pytest.fail("a scalar call")
+
+    for order in (range(100), np.arange(100), np.arange(100)[::-1], list(range(0, 100, 3))):
+        with monkeypatch.context() as patch:
+            for name in ("dispatch", "start", "_settle", "fail", "heartbeat", "cancel"):
+                patch.setattr(Sequence, name, forbidden)
+            sequence = Sequence(100, policy=SlotPolicy(retry=RetryPolicy(attempts_max=2, jitter=0.0)))
+            batch = Batch(sequence)
+            batch.dispatch(order, 0)
+            assert (batch.start(order, "w", 0) == 1).all()
+            assert batch.heartbeat(order, "w", 1, 1).all()
+            assert (batch.fail(order, "w", 1, 2) == 1_000).all()
+            assert (batch.start(order, "w", 3) == 2).all()
+            assert (batch.fail(order, "w", 2, 4) == -1).all()
+            rest = sorted(set(range(100)) - {int(seq) for seq in order})
+            batch.cancel(rest, 5)
+        assert sequence.terminal_count == 100
+        assert sequence.counts() == sequence.recount()
+
+
+def test_a_sequence_can_grow_while_numpy_looks_at_it():
+    sequence = Sequence(3)
+    looking = (
+        np.frombuffer(sequence._state, dtype=np.uint8),
+        np.frombuffer(sequence._heartbeat, dtype=np.int64),
+    )
+    sequence.extend(2)
+    Batch(sequence).dispatch(range(5), 7)
+    assert sequence.dispatched_count == 5
+    assert looking[0].sum() == 0, "what was looked at is the old copy"
+
+
+@pytest.mark.parametrize("wrong", [1.5, None, "now", 2**70])
+def test_a_bad_instant_changes_nothing(wrong: Any):
+    sequence = Sequence(2)
+    with pytest.raises((TypeError, OverflowError)):
+        sequence.dispatch(0, wrong)
+    assert sequence.counts() == sequence.recount() == {**dict.fromkeys(SlotState, 0), SlotState.UNSEEN: 2}
+    sequence.dispatch(0, 0)
+    with pytest.raises((TypeError, OverflowError)):
+        sequence.start(0, "w", wrong)
+    assert sequence.state(0) is SlotState.DISPATCHED
+    assert sequence.counts() == sequence.recount()

@@ -13,8 +13,11 @@ from tallystick.core.lifecycles import SlotState
 from tallystick.core.retry import RetryPolicy
 from tallystick.errors import BadInput
 from tallystick.stage import CommitBatch, Stage, Summary, WindowLimits, audit, read_journal, tick
-from tallystick.stage.errors import CancelItem, JournalMismatch, SkipItem, StageFault
+from tallystick.stage.errors import CancelItem, JournalError, JournalMismatch, SkipItem, StageFault
+from tallystick.stage.intake import Intake
+from tallystick.stage.journal import Journal
 from tallystick.stage.outcome import CANCEL, FAIL, SKIP, SUCCESS
+from tallystick.stage.windows import WindowPlan
 
 FAST = RetryPolicy(attempts_max=3, base_ms=1, jitter=0.0)
 
@@ -543,3 +546,54 @@ def hang(item: str) -> str:
     if item == "hang":
         threading.Event().wait(60)
     return item
+
+
+def test_a_stage_runs_once_at_a_time():
+    gate = threading.Event()
+    begun = threading.Event()
+
+    def compute(item: int) -> int:
+        begun.set()
+        gate.wait(10)
+        return item
+
+    stage = Stage(compute, workers=1)
+    runner = threading.Thread(target=stage.run, args=([1],))
+    runner.start()
+    assert begun.wait(10)
+    with pytest.raises(BadInput):
+        stage.run([2])
+    gate.set()
+    runner.join(10)
+    assert stage.run([3]).complete
+
+
+def test_a_journal_that_cannot_be_opened_is_a_clear_error(tmp_path: Path):
+    with pytest.raises(JournalError, match="cannot be opened"):
+        Stage(len, journal=tmp_path / "nowhere" / "j").run(["a"])
+
+
+def test_windows_are_the_same_in_a_resumed_run(tmp_path: Path):
+    items = [3, 9, 1, 1, 1, 1, 7, 2, 2, 8, 1]
+    limits = WindowLimits(count=4, cost=10)
+    fresh = Intake(WindowPlan(limits, float, None), None, None)
+    expected = [fresh.describe(item).window for item in items]
+    journal = tmp_path / "j"
+    Stage(abs, journal=journal, windows=limits, cost_of=float).run(items[:6])
+    opened = Journal(journal, "abs", 0)
+    resumed = Intake(WindowPlan(limits, float, None), None, opened)
+    for item in items[:6]:
+        resumed.pass_over(item)
+    assert not resumed.passing
+    assert [resumed.describe(item).window for item in items[6:]] == expected[6:]
+    opened.abandon()
+
+
+def test_every_public_name_can_be_imported():
+    import tallystick.stage
+
+    assert sorted(tallystick.stage.__all__) == sorted(tallystick.stage._HOMES)
+    for name in tallystick.stage.__all__:
+        assert getattr(tallystick.stage, name).__name__ == name
+    with pytest.raises(AttributeError):
+        _ = tallystick.stage.nothing

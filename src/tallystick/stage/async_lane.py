@@ -159,8 +159,11 @@ class AsyncLanes:
             result = await self._compute(ticket)
             if result is None:
                 continue
-            self._flow.report(ticket, result, self._clock.boot_ms())
-            if not self._turn.is_set() and (self._flow.ready(1) or self._flow.stopping):
+            flow = self._flow
+            retried = flow.retried
+            flow.report(ticket, result, self._clock.boot_ms())
+            # The committer also looks after backoffs, so it must know of a new one.
+            if not self._turn.is_set() and (flow.ready(1) or flow.stopping or flow.retried != retried):
                 self._turn.set()
 
     async def _compute(self, ticket: Ticket) -> Result | None:

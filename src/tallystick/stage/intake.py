@@ -6,7 +6,7 @@ so an input that changed since is refused instead of being committed under the w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -39,7 +39,7 @@ class Intake:
         self._journal = journal
         self._seq = 0
         self._first = journal.first if journal else 0
-        self._known: Iterator[str] = journal.keys() if journal and journal.first else iter(())
+        self._known = journal.keys() if journal and journal.first else None
         self._doubtful: list[Any] = []
 
     @property
@@ -50,7 +50,7 @@ class Intake:
     def pass_over(self, item: object) -> None:
         """Check the next item against the journal, and do not compute it."""
         seq, journal = self._seq, self._journal
-        known = next(self._known)
+        known = "" if self._known is None else next(self._known)
         if self._key_of(item) != known:
             raise JournalMismatch(
                 f"the item at seq {seq} is not the one in the journal; resume with the same items in the "
@@ -64,6 +64,8 @@ class Intake:
 
     def check_all_passed(self) -> None:
         """Raise if the input ended before everything that the journal knows."""
+        if self._known is not None:
+            self._known.close()
         if self.passing:
             raise JournalMismatch(
                 f"the journal has outcomes up to seq {self._first - 1} and the input ended after {self._seq} "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -95,7 +95,7 @@ class Journal:
         self.path = path
         self.syncs = 0
         created = not path.exists()
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        self._file = _open(path)
         try:
             self._lock()
             crash.point(CREATED)
@@ -117,7 +117,7 @@ class Journal:
         batch = self.standing.last_batch
         return batch if batch is not None and self.standing.delivered < self.standing.next else None
 
-    def keys(self) -> Iterator[str]:
+    def keys(self) -> Generator[str]:
         """Return the keys of the items that have their outcome, in seq order."""
         for _, batch in read_batches(self.path):
             yield from (row[2] for row in batch.rows)
@@ -257,6 +257,13 @@ def _corrupt(path: Path, line: Line, what: str) -> JournalCorrupt:
         offset=line.end,
         what=what,
     )
+
+
+def _open(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+    except OSError as error:
+        raise JournalError(f"{path} cannot be opened: {error.strerror}", path=str(path)) from error
 
 
 def _write_all(file: int, data: bytes, offset: int) -> None:

@@ -65,11 +65,12 @@ class Sequence(SlotTable):
             target = DISPATCH[prior]
             if not target:
                 raise self._latch(index, SlotState.DISPATCHED, to, "only an UNSEEN seq can be dispatched")
-            state[index] = target
-            self._attempts[index] = 1
+            # What a bad argument could make fail goes first; the state is the last thing to change.
             self._heartbeat[index] = now_ms
             if to:
                 self._owner[index] = self._intern(to)
+            self._attempts[index] = 1
+            state[index] = target
             count = self._count
             count[prior] -= 1
             count[target] += 1
@@ -98,9 +99,9 @@ class Sequence(SlotTable):
             holder = self._owner[index]
             if not target or (holder and holder != number):
                 return self._refuse_start(index, owner, now_ms)
-            state[index] = target
-            self._owner[index] = number
             self._heartbeat[index] = now_ms
+            self._owner[index] = number
+            state[index] = target
             count = self._count
             count[prior] -= 1
             count[target] += 1
@@ -266,16 +267,16 @@ class Sequence(SlotTable):
         attempt = self._attempts[index]
         verdict = judge(self.policy, self._seq(index), attempt, error_names)
         target = FAIL[self._state[index]]
-        self._count[_IN_FLIGHT] -= 1
         name = self._owner_names[owner]
         if isinstance(verdict, RetryAfter):
             target = RETRY[target]
-            self._attempts[index] = attempt + 1
-            self._owner[index] = NOBODY
             self._heartbeat[index] = now_ms + verdict.delay_ms
             if self._offers is not None:
                 self._offers.file(index, now_ms + verdict.delay_ms)
+            self._attempts[index] = attempt + 1
+            self._owner[index] = NOBODY
         self._state[index] = target
+        self._count[_IN_FLIGHT] -= 1
         self._count[target] += 1
         kind = EventKind.ATTEMPT_FAILED if target == _DISPATCHED else EventKind.TERMINAL
         self._tell(kind, index, attempt, name, now_ms, error=error_names[0] if error_names else "")

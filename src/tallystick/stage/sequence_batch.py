@@ -1,8 +1,8 @@
 """The batch path of a Sequence: the same operations on many seqs at once, with numpy.
 
-A batch means exactly what the scalar calls would mean, one after the other in the order given, under one
-hold of the lock. When every seq of the batch is regular (no repeats, all legal, nothing stale) the arrays
-are written in a few vector operations; otherwise the scalar code runs in a loop. There is one semantics,
+A batch means exactly what the scalar calls would mean, one after the other in the order given. When every
+seq of the batch is regular (no repeats, all legal, nothing stale) the arrays are written in a few vector
+operations under one hold of the lock; otherwise the scalar code runs in a loop. There is one semantics,
 and the fast path is only taken where it cannot differ. An unknown seq refuses the whole batch. Numpy
 pays from about a hundred seqs a batch.
 """
@@ -42,8 +42,8 @@ class Batch:
 
     def dispatch(self, seqs: Many, now_ms: int, to: str = "") -> None:
         """Offer UNSEEN seqs for their first attempt."""
-        chosen = _Chosen(self.sequence, seqs)
         with self.sequence._lock:
+            chosen = _Chosen(self.sequence, seqs)
             if chosen.are_all(_only_source(DISPATCH)):
                 self._dispatch(chosen, now_ms, to)
                 return
@@ -52,9 +52,9 @@ class Batch:
 
     def start(self, seqs: Many, owner: str, now_ms: int) -> Array:
         """Take the leases of DISPATCHED seqs and return their attempts; 0 where it is another worker's."""
-        chosen = _Chosen(self.sequence, seqs)
         sequence = self.sequence
         with sequence._lock:
+            chosen = _Chosen(sequence, seqs)
             if owner and chosen.are_all(_only_source(START)):
                 number = sequence._intern(owner)
                 holders = chosen.owner[chosen.key]
@@ -80,9 +80,9 @@ class Batch:
     ) -> Array:
         """Report failures; return the delay before the next attempt, GAVE_UP or STALE, seq by seq."""
         sequence = self.sequence
-        chosen = _Chosen(sequence, seqs)
-        given = _per_seq(attempts, chosen.count)
         with sequence._lock:
+            chosen = _Chosen(sequence, seqs)
+            given = _per_seq(attempts, chosen.count)
             # With jitter every seq has a delay of its own, and there is nothing to compute together.
             if sequence.policy.retry.jitter == 0 and self._all_pass(chosen, owner, given, now_ms):
                 return self._fail(chosen, owner, given, now_ms, error_names)
@@ -95,9 +95,9 @@ class Batch:
     def heartbeat(self, seqs: Many, owner: str, attempts: int | Array, now_ms: int) -> Array:
         """Renew live leases; False where a lease is lost."""
         sequence = self.sequence
-        chosen = _Chosen(sequence, seqs)
-        given = _per_seq(attempts, chosen.count)
         with sequence._lock:
+            chosen = _Chosen(sequence, seqs)
+            given = _per_seq(attempts, chosen.count)
             if self._all_pass(chosen, owner, given, now_ms):
                 chosen.heartbeat[chosen.key] = np.maximum(chosen.heartbeat[chosen.key], now_ms)
                 return np.ones(chosen.count, dtype=np.bool_)
@@ -107,8 +107,8 @@ class Batch:
     def cancel(self, seqs: Many, now_ms: int) -> None:
         """End seqs that have no outcome yet."""
         sequence = self.sequence
-        chosen = _Chosen(sequence, seqs)
         with sequence._lock:
+            chosen = _Chosen(sequence, seqs)
             prior = chosen.state[chosen.key]
             if sequence._fatal is None and chosen.distinct and (prior <= SlotState.IN_FLIGHT).all():
                 self._cancel(chosen, prior, now_ms)
@@ -120,11 +120,11 @@ class Batch:
 
     def _dispatch(self, chosen: _Chosen, now_ms: int, to: str) -> None:
         sequence = self.sequence
-        chosen.state[chosen.key] = SlotState.DISPATCHED
-        chosen.attempts[chosen.key] = 1
         chosen.heartbeat[chosen.key] = now_ms
         if to and chosen.count:
             chosen.owner[chosen.key] = sequence._intern(to)
+        chosen.attempts[chosen.key] = 1
+        chosen.state[chosen.key] = SlotState.DISPATCHED
         self._count(SlotState.UNSEEN, SlotState.DISPATCHED, chosen.count)
         sequence._highest = max(sequence._highest, chosen.highest())
         if sequence._offers is not None:
@@ -132,9 +132,9 @@ class Batch:
             sequence._sweep_if_crowded(self._still)
 
     def _start(self, chosen: _Chosen, number: int, now_ms: int) -> Array:
-        chosen.state[chosen.key] = SlotState.IN_FLIGHT
-        chosen.owner[chosen.key] = number
         chosen.heartbeat[chosen.key] = now_ms
+        chosen.owner[chosen.key] = number
+        chosen.state[chosen.key] = SlotState.IN_FLIGHT
         self._count(SlotState.DISPATCHED, SlotState.IN_FLIGHT, chosen.count)
         sequence = self.sequence
         sequence._leases.file_many(chosen.packed(), now_ms)
@@ -143,9 +143,9 @@ class Batch:
 
     def _settle(self, seqs: Many, owner: str, attempts: int | Array, now_ms: int, table: bytes) -> Array:
         sequence = self.sequence
-        chosen = _Chosen(sequence, seqs)
-        given = _per_seq(attempts, chosen.count)
         with sequence._lock:
+            chosen = _Chosen(sequence, seqs)
+            given = _per_seq(attempts, chosen.count)
             if self._all_pass(chosen, owner, given, now_ms):
                 target = SlotState(table[SlotState.IN_FLIGHT])
                 chosen.state[chosen.key] = target

@@ -44,6 +44,7 @@ def moves(trigger: str) -> bytes:
 
 assert all(transition.target is not SlotState.UNSEEN for transition in SLOT.transitions)
 assert len(SlotState) == 8
+assert [array(kind).itemsize for kind in "HIq"] == [2, 4, 8]
 
 # For bytes.translate: 1 where a slot still blocks the commit cursor.
 _OPEN: Final = bytes(1 if code < SlotState.TERMINAL_SUCCESS else 0 for code in range(256))
@@ -196,12 +197,18 @@ class SlotTable:
         """Expect this many more seqs, right after the last one."""
         with self._lock:
             self._check_latch()
+            if len(self._state) + count > SLOTS_MAX:
+                raise BadInput(f"a sequence holds at most {SLOTS_MAX} slots", slots=len(self._state) + count)
             if self._seqs is not None:
-                self._seqs.extend(range(self._seqs[-1] + 1, self._seqs[-1] + 1 + count))
-            self._state.extend(bytes(count))
-            self._attempts.frombytes(bytes(2 * count))
-            self._owner.frombytes(bytes(4 * count))
-            self._heartbeat.frombytes(bytes(8 * count))
+                last = self._seqs[-1]
+                self._seqs = _longer(self._seqs, array("q", range(last + 1, last + 1 + count)).tobytes())
+            self._attempts = _longer(self._attempts, bytes(2 * count))
+            self._owner = _longer(self._owner, bytes(4 * count))
+            self._heartbeat = _longer(self._heartbeat, bytes(8 * count))
+            try:
+                self._state.extend(bytes(count))
+            except BufferError:
+                self._state = bytearray(self._state) + bytes(count)
             self._count[0] += count
 
     def ready(self, limit: int | None = None) -> int:
@@ -261,6 +268,19 @@ class SlotTable:
         )
         self._dense = False
         return self._fatal
+
+
+def _longer(numbers: array[int], more: bytes) -> array[int]:
+    """Return the array with more behind it, the same one if possible.
+
+    A batch call that has just let go of the lock may still have numpy looking at the array, which then
+    cannot grow. It looks no more than that, so a longer copy is as good.
+    """
+    try:
+        numbers.frombytes(more)
+    except BufferError:
+        return array(numbers.typecode, numbers.tobytes() + more)
+    return numbers
 
 
 def _layout(expected: int | Iterable[int]) -> tuple[int, array[int] | None, int]:

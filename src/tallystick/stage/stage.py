@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -32,7 +33,7 @@ from tallystick.stage.journal import Journal
 from tallystick.stage.outcome import CommitBatch
 from tallystick.stage.progress import Progress, progress_on
 from tallystick.stage.settings import BUFFER_BYTES, Lane, Settings, lane_of, name_of, policy_of, workers_of
-from tallystick.stage.stop import INTERRUPTED, Stop, stopping_on_interrupt
+from tallystick.stage.stop import Stop, stopping_on_interrupt
 from tallystick.stage.summary import Summary
 from tallystick.stage.thread_lane import ThreadLanes
 from tallystick.stage.windows import WindowLimits, WindowPlan
@@ -104,6 +105,8 @@ class Stage(Generic[T, R]):
         self.summary = Summary(self.settings.name)
         self._stop = Stop()
         self._flow: Flow | None = None
+        self._one_run = threading.Lock()
+        self._interrupted = False
 
     def run(self, items: Iterable[T]) -> Summary:
         """Compute and commit all items, and return the books of this run.
@@ -111,7 +114,9 @@ class Stage(Generic[T, R]):
         The first Ctrl-C stops in order and then raises KeyboardInterrupt; `summary` tells how far it came.
         """
         if self.settings.lane is Lane.ASYNCIO:
-            return asyncio.run(self.run_async(items))
+            with stopping_on_interrupt(self._stop):
+                asyncio.run(self.run_async(items))
+            return self._ended()
         with self._running(items) as (lanes, intake, rest), stopping_on_interrupt(self._stop):
             while intake.passing and (item := next(rest, _END)) is not _END:
                 intake.pass_over(item)
@@ -120,9 +125,7 @@ class Stage(Generic[T, R]):
             if doubtful is not None:
                 lanes.deliver(doubtful)
             lanes.run(rest)
-        if self.summary.stopped == INTERRUPTED:
-            raise KeyboardInterrupt
-        return self.summary
+        return self._ended()
 
     async def run_async(self, items: Iterable[T] | AsyncIterable[T]) -> Summary:
         """Compute and commit all items without blocking the event loop.
@@ -150,6 +153,12 @@ class Stage(Generic[T, R]):
     def diagnostics(self) -> Diagnostics | None:
         """Return where everything stands, or None if no run has begun."""
         return None if self._flow is None else self._flow.diagnostics()
+
+    def _ended(self) -> Summary:
+        # Also when everything was done by then: whoever presses Ctrl-C wants the program to end.
+        if self._interrupted:
+            raise KeyboardInterrupt
+        return self.summary
 
     async def _run_aside(self, items: Iterable[T] | AsyncIterable[T]) -> Summary:
         if isinstance(items, AsyncIterable):
@@ -195,43 +204,53 @@ class Stage(Generic[T, R]):
     def _books(self, length: int | None) -> Iterator[tuple[Flow, Intake, CommitLane, Progress]]:
         """Open the journal, keep the books while the lanes run, and close everything in order."""
         settings = self.settings
+        with self._one_at_a_time() as stop, ExitStack() as opened:
+            summary = self.summary = Summary(settings.name)
+            journal = None
+            if settings.journal is not None:
+                journal = Journal(settings.journal, settings.name, settings.clock.wall_ms())
+                opened.callback(journal.abandon)
+                summary.resumed = journal.first
+            flow = self._flow = Flow(
+                first=summary.resumed,
+                active=settings.windows.active,
+                policy=settings.policy,
+                buffer_bytes=settings.buffer_bytes,
+            )
+            progress = self._progress(length, summary.resumed)
+            opened.callback(progress.close)
+            plan = WindowPlan(settings.windows, settings.cost_of, settings.size_of)
+            began = settings.clock.monotonic()
+            try:
+                yield flow, Intake(plan, settings.key, journal), CommitLane(journal, summary), progress
+                summary.complete = flow.is_done
+                if journal is not None:
+                    journal.close(flow.started, complete=summary.complete)
+                    summary.syncs = journal.syncs
+            finally:
+                summary.stopped = "" if summary.complete else stop.reason
+                summary.started, summary.retried = flow.started, flow.retried
+                summary.reclaimed, summary.stale = flow.reclaimed, flow.stale
+                summary.seconds = settings.clock.monotonic() - began
+
+    @contextmanager
+    def _one_at_a_time(self) -> Iterator[Stop]:
+        if not self._one_run.acquire(blocking=False):
+            raise BadInput("this stage is running; make another one for other items")
         stop = self._stop
-        summary = self.summary = Summary(settings.name)
-        began = settings.clock.monotonic()
-        journal = None
-        if settings.journal is not None:
-            journal = Journal(settings.journal, settings.name, settings.clock.wall_ms())
-            summary.resumed = journal.first
-        flow = self._flow = Flow(
-            first=summary.resumed,
-            active=settings.windows.active,
-            policy=settings.policy,
-            buffer_bytes=settings.buffer_bytes,
-        )
-        plan = WindowPlan(settings.windows, settings.cost_of, settings.size_of)
-        total = length if settings.total is None else settings.total
-        progress = progress_on(
-            wanted=settings.progress,
-            name=settings.name,
-            total=total,
-            done=summary.resumed,
-            clock=settings.clock,
-        )
         try:
-            yield flow, Intake(plan, settings.key, journal), CommitLane(journal, summary), progress
-            summary.complete = flow.is_done
-            if journal is not None:
-                journal.close(flow.started, complete=summary.complete)
-                summary.syncs = journal.syncs
+            yield stop
         finally:
-            progress.close()
-            if journal is not None:
-                journal.abandon()
-            summary.stopped = "" if summary.complete else stop.reason
+            self._interrupted = stop.interrupted
             self._stop = Stop()
-            summary.started, summary.retried = flow.started, flow.retried
-            summary.reclaimed, summary.stale = flow.reclaimed, flow.stale
-            summary.seconds = settings.clock.monotonic() - began
+            self._one_run.release()
+
+    def _progress(self, length: int | None, done: int) -> Progress:
+        settings = self.settings
+        total = length if settings.total is None else settings.total
+        return progress_on(
+            wanted=settings.progress, name=settings.name, total=total, done=done, clock=settings.clock
+        )
 
 
 _END: Any = object()

@@ -184,8 +184,11 @@ class ThreadLanes:
         with self._lock:
             now_ms = self._clock.boot_ms()
             if ticket is not None and result is not None:
+                retried = flow.retried
                 accepted = flow.report(ticket, result, now_ms)
                 self._finished_since += 1
+                if flow.retried != retried:
+                    self._turn.notify()  # the committer looks after backoffs and must know of this one
                 if not accepted and self._settings.lane is Lane.THREADS:
                     return None  # a replacement was hired when this worker lost its lease
             while not self._over:
