@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from pathlib import Path
 
 import pytest
 
-from tallystick.core.lifecycles import SlotState
 from tallystick.core.retry import RetryPolicy
 from tallystick.errors import BadInput
 from tallystick.stage import CommitBatch, Stage, Summary, WindowLimits, audit, read_journal, tick
@@ -18,25 +16,9 @@ from tallystick.stage.intake import Intake
 from tallystick.stage.journal import Journal
 from tallystick.stage.outcome import CANCEL, FAIL, SKIP, SUCCESS
 from tallystick.stage.windows import WindowPlan
+from tests.stage.stage_books import Committed, no_lease_is_left
 
 FAST = RetryPolicy(attempts_max=3, base_ms=1, jitter=0.0)
-
-
-class Committed:
-    """A commit function that keeps what it is given and checks the order itself."""
-
-    def __init__(self) -> None:
-        self.batches: list[CommitBatch] = []
-        self.outcomes: list = []
-
-    def __call__(self, batch: CommitBatch) -> None:
-        assert batch.first == len(self.outcomes)
-        self.batches.append(batch)
-        self.outcomes += batch.outcomes
-
-    @property
-    def values(self) -> list[object]:
-        return [outcome.value for outcome in self.outcomes]
 
 
 def test_five_lines_are_enough(tmp_path: Path):
@@ -267,13 +249,6 @@ def test_after_the_grace_period_what_hangs_is_cancelled_by_force():
     gate.set()
 
 
-def no_lease_is_left(stage: Stage) -> bool:
-    flow = stage._flow
-    assert flow is not None
-    open_states = {SlotState.UNSEEN, SlotState.DISPATCHED, SlotState.IN_FLIGHT}
-    return not any(set(window.sequence.states()) & open_states for window in flow._windows)
-
-
 def test_too_many_failures_stop_the_stage():
     def compute(item: int) -> None:
         raise ValueError(item)
@@ -337,6 +312,41 @@ def test_a_value_that_is_no_json_fails_its_item_with_advice(tmp_path: Path):
     Stage(lambda item: object(), commit=committed, journal=tmp_path / "j", name="c").run([1])
     assert committed.outcomes[0].failure.type == "BadInput"
     assert "JSON" in committed.outcomes[0].failure.message
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), [1, float("inf")], {"a": (-float("inf"),)}, "\ud800"], ids=repr
+)
+def test_a_value_that_json_would_silently_change_fails_its_item(tmp_path: Path, value: object):
+    committed = Committed()
+    Stage(lambda item: value, commit=committed, journal=tmp_path / "j", name="c").run([1])
+    assert committed.outcomes[0].failure.type == "BadInput"
+
+
+@pytest.mark.parametrize("value", [None, [None, 1.5], 2**70, {"a": None}], ids=repr)
+def test_values_that_json_can_say_are_kept(tmp_path: Path, value: object):
+    committed = Committed()
+    Stage(lambda item: value, commit=committed, journal=tmp_path / "j", name="c").run([1])
+    assert committed.values == [value] == [one.value for one in read_journal(tmp_path / "j")]
+
+
+def test_names_of_files_that_are_no_text_are_items_like_others(tmp_path: Path):
+    names = ["plain", os.fsdecode(b"odd-\xff"), "\ud800"]
+    assert Stage(len, journal=tmp_path / "j").run(names).ok
+    assert Stage(len, journal=tmp_path / "j").run([Path(name) for name in names]).resumed == 3
+
+
+def test_an_error_that_cannot_be_printed_is_a_failure_like_others():
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    def compute(item: int) -> None:
+        raise Mute
+
+    committed = Committed()
+    Stage(compute, commit=committed).run([1])
+    assert committed.outcomes[0].failure.type == "Mute"
 
 
 def test_an_item_that_is_no_json_needs_a_key(tmp_path: Path):
@@ -419,133 +429,6 @@ def test_no_thread_and_no_file_is_left_behind(tmp_path: Path):
     Stage(lambda item: item, journal=tmp_path / "j", name="c", workers=8).run(range(100))
     assert threading.active_count() == before
     assert str(tmp_path / "j") not in open_files()
-
-
-def test_async_functions_run_in_the_callers_loop_and_commit_in_order(tmp_path: Path):
-    async def compute(item: int) -> int:
-        await asyncio.sleep(0.001 * (item % 3))
-        return item
-
-    committed = Committed()
-
-    async def commit(batch: CommitBatch) -> None:
-        await asyncio.sleep(0)
-        committed(batch)
-
-    async def main() -> Summary:
-        stage = Stage(compute, commit=commit, journal=tmp_path / "j", windows=WindowLimits(count=7))
-        return await stage.run_async(range(100))
-
-    assert asyncio.run(main()).complete
-    assert committed.values == list(range(100))
-
-
-def test_async_retries_timeouts_and_async_inputs_work_alike():
-    tries: list[int] = []
-
-    async def items():
-        for number in range(6):
-            await asyncio.sleep(0)
-            yield number
-
-    async def compute(item: int) -> int:
-        tries.append(item)
-        if item == 1 and tries.count(1) == 1:
-            await asyncio.sleep(30)
-        if item == 2 and tries.count(2) == 1:
-            raise OSError("hiccup")
-        return item
-
-    committed = Committed()
-    stage = Stage(compute, commit=committed, timeout="80ms", retry=FAST, workers=3)
-    summary = asyncio.run(stage.run_async(items()))
-    assert committed.values == list(range(6))
-    assert summary.reclaimed == 1
-    assert [outcome.attempts for outcome in committed.outcomes] == [1, 2, 2, 1, 1, 1]
-
-
-def test_cancelling_the_callers_task_stops_an_async_stage(tmp_path: Path):
-    async def main() -> Stage:
-        begun = asyncio.Event()
-
-        async def compute(item: int) -> int:
-            if item < 5:
-                return item
-            begun.set()
-            await asyncio.sleep(60)
-            return item
-
-        stage = Stage(compute, journal=tmp_path / "j", name="c", workers=4)
-        running = asyncio.ensure_future(stage.run_async(range(100)))
-        await begun.wait()
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-        return stage
-
-    stage = asyncio.run(main())
-    assert no_lease_is_left(stage)
-
-    async def quick(item: int) -> int:
-        return item
-
-    summary = Stage(quick, journal=tmp_path / "j", name="c").run(range(100))
-    assert summary.complete
-    assert [one.value for one in read_journal(tmp_path / "j")] == list(range(100))
-
-
-def test_a_plain_function_can_be_awaited_with_an_async_commit():
-    committed = Committed()
-
-    async def commit(batch: CommitBatch) -> None:
-        await asyncio.sleep(0)
-        committed(batch)
-
-    summary = asyncio.run(Stage(abs, commit=commit).run_async([-1, -2]))
-    assert summary.complete
-    assert committed.values == [1, 2]
-
-
-def test_processes_compute_and_a_dead_one_costs_one_attempt(tmp_path: Path):
-    committed = Committed()
-    mark = tmp_path / "died"
-    stage = Stage(die_once, commit=committed, lane="processes", workers=2, retry=FAST)
-    summary = stage.run([["ok", str(mark)], ["die", str(mark)], ["skip", str(mark)], ["ok", str(mark)]])
-    assert [outcome.state for outcome in committed.outcomes] == [SUCCESS, SUCCESS, SKIP, SUCCESS]
-    assert committed.outcomes[1].attempts == 2
-    assert os.getpid() not in committed.values
-    assert summary.complete
-
-
-def test_a_process_that_hangs_is_killed_and_its_item_fails():
-    committed = Committed()
-    stage = Stage(hang, commit=committed, lane="processes", workers=1, timeout="1s", retry=1)
-    summary = stage.run(["hang", "go"])
-    assert [outcome.state for outcome in committed.outcomes] == [FAIL, SUCCESS]
-    assert summary.reclaimed == 1
-
-
-def test_a_function_that_has_no_name_elsewhere_cannot_go_to_processes():
-    committed = Committed()
-    Stage(lambda item: item, commit=committed, lane="processes", workers=1).run([1])
-    assert committed.outcomes[0].failure.type == "BadInput"
-    assert "top of a module" in committed.outcomes[0].failure.message
-
-
-def die_once(item: list[str]) -> int:
-    verb, mark = item
-    if verb == "skip":
-        raise SkipItem
-    if verb == "die" and not Path(mark).exists():
-        Path(mark).touch()
-        os._exit(3)
-    return os.getpid()
-
-
-def hang(item: str) -> str:
-    if item == "hang":
-        threading.Event().wait(60)
-    return item
 
 
 def test_a_stage_runs_once_at_a_time():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Awaitable, Callable
@@ -48,7 +49,7 @@ def settled(value: object, *, as_json: bool) -> Result:
 
 def raised(error: Exception) -> Result:
     """Return the result of an exception: a skip, a cancel, or a failure with its class names."""
-    failure = Failure(type(error).__name__, clip_text(str(error)))
+    failure = Failure(type(error).__name__, clip_text(_text_of(error)))
     state = SKIP if isinstance(error, SkipItem) else CANCEL if isinstance(error, CancelItem) else FAIL
     return Result(state, None, None, len(failure.message), failure, error_names(type(error)))
 
@@ -64,7 +65,10 @@ def key_of(item: object) -> str:
     >>> key_of("a.txt") == key_of("a.txt"), key_of("a.txt") == key_of("b.txt")
     (True, False)
     """
-    return digest_of(encode(item, "item"))
+    if isinstance(item, str):
+        # Names of files need not be text that JSON can carry; the quote keeps "1" and 1 apart.
+        return digest_of(b'"' + item.encode("utf-8", "surrogatepass"))
+    return key_of(os.fspath(item)) if isinstance(item, os.PathLike) else digest_of(encode(item, "item"))
 
 
 def digest_of(text: bytes) -> str:
@@ -75,10 +79,29 @@ def digest_of(text: bytes) -> str:
 def encode(value: object, kind: str) -> bytes:
     """Return a value as JSON, the same bytes for equal values, or say what to do about it."""
     try:
-        return msgspec.json.encode(value, enc_hook=_plain, order="deterministic")
+        text = msgspec.json.encode(value, enc_hook=_plain, order="deterministic")
+        if b"null" in text and _holds_no_number(msgspec.to_builtins(value, enc_hook=_plain)):
+            raise ValueError("it holds a float that is not a number or not finite")
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         remedy = "give the stage key=..." if kind == "item" else "return JSON, or a path to where it is"
         raise BadInput(f"this {kind} cannot be written as JSON ({error}); {remedy}", kind=kind) from error
+    return text
+
+
+def _holds_no_number(value: object) -> bool:
+    """Tell whether a float in here would silently become null."""
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    if isinstance(value, dict):
+        return any(map(_holds_no_number, value.values()))
+    return isinstance(value, (list, tuple, set, frozenset)) and any(map(_holds_no_number, value))
+
+
+def _text_of(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception as second:  # noqa: BLE001 (an error that cannot be printed is still an error)
+        return f"(its text cannot be had: {type(second).__name__})"
 
 
 def _plain(value: object) -> object:

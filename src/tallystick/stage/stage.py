@@ -23,7 +23,7 @@ from typing import Any, Generic, TypeVar
 from tallystick.clock import Clock, SystemClock
 from tallystick.core.durations import duration_ms
 from tallystick.core.retry import RetryPolicy
-from tallystick.errors import BadInput
+from tallystick.errors import BadInput, WrongColour
 from tallystick.stage.async_lane import AsyncLanes, as_async
 from tallystick.stage.commit_lane import CommitLane
 from tallystick.stage.diagnostics import Diagnostics
@@ -114,6 +114,7 @@ class Stage(Generic[T, R]):
         The first Ctrl-C stops in order and then raises KeyboardInterrupt; `summary` tells how far it came.
         """
         if self.settings.lane is Lane.ASYNCIO:
+            _refuse_inside_a_loop()
             with stopping_on_interrupt(self._stop):
                 asyncio.run(self.run_async(items))
             return self._ended()
@@ -254,6 +255,14 @@ class Stage(Generic[T, R]):
 
 
 _END: Any = object()
+
+
+def _refuse_inside_a_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise WrongColour("an event loop is running here; say `await stage.run_async(items)`")
 
 
 def _length(items: object) -> int | None:
