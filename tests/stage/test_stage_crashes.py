@@ -175,6 +175,35 @@ def test_the_first_interrupt_stops_in_order_and_keeps_what_was_begun(tmp_path: P
     assert not books.standing.complete
 
 
+def test_the_first_interrupt_stops_tasks_in_order_too(tmp_path: Path):
+    script = """
+import asyncio, os, sys
+from tallystick.stage import Stage
+
+async def slow(item):
+    os.write(1, f"begun {item}\\n".encode())
+    await asyncio.sleep(0.05)
+    return item
+
+stage = Stage(slow, journal=sys.argv[1], workers=2)
+try:
+    stage.run(range(1000))
+except KeyboardInterrupt:
+    print("stopped", stage.summary.stopped, stage.summary.committed, flush=True)
+    sys.exit(130)
+"""
+    command = [sys.executable, "-c", script, str(tmp_path / "j")]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    with child.stdout:
+        first = child.stdout.readline()
+        child.send_signal(signal.SIGINT)
+        output = first + child.stdout.read()
+    assert child.wait(30) == 130
+    assert output.splitlines()[-1] == f"stopped interrupted {output.count('begun')}"
+    assert audit(tmp_path / "j").runs[0].closed
+
+
 def test_the_second_interrupt_ends_at_once_and_the_journal_can_be_resumed(tmp_path: Path):
     child = start_slow(tmp_path / "j", "60", "60s")
     child.send_signal(signal.SIGINT)

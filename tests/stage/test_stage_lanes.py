@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from tallystick.core.retry import RetryPolicy
-from tallystick.errors import WrongColour
+from tallystick.errors import BadInput, WrongColour
 from tallystick.stage import CommitBatch, Stage, Summary, WindowLimits, read_journal
 from tallystick.stage.errors import SkipItem
 from tallystick.stage.outcome import FAIL, SKIP, SUCCESS
@@ -135,10 +137,23 @@ def test_a_process_that_hangs_is_killed_and_its_item_fails():
 
 
 def test_a_function_that_has_no_name_elsewhere_cannot_go_to_processes():
-    committed = Committed()
-    Stage(lambda item: item, commit=committed, lane="processes", workers=1).run([1])
-    assert committed.outcomes[0].failure.type == "BadInput"
-    assert "top of a module" in committed.outcomes[0].failure.message
+    with pytest.raises(BadInput, match="top of a module"):
+        Stage(lambda item: item, lane="processes", workers=1).run([1])
+
+
+def test_a_script_without_the_usual_guard_is_told_about_it(tmp_path: Path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from tallystick.stage import Stage\n"
+        "def double(item):\n"
+        "    return 2 * item\n"
+        "print(Stage(double, lane='processes', workers=1).run([1]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert "__main__" in done.stderr
 
 
 def die_once(item: list[str]) -> int:
@@ -155,3 +170,89 @@ def hang(item: str) -> str:
     if item == "hang":
         threading.Event().wait(60)
     return item
+
+
+def test_an_async_commit_function_is_not_forgotten_by_a_plain_run():
+    async def commit(batch: CommitBatch) -> None:
+        raise AssertionError
+
+    with pytest.raises(WrongColour):
+        Stage(abs, commit=commit).run([1])
+
+
+def test_objects_with_an_async_call_and_functions_that_return_coroutines_are_recognised():
+    class Caller:
+        async def __call__(self, item: int) -> int:
+            return item + 1
+
+    committed = Committed()
+    Stage(Caller(), commit=committed).run([1])
+    assert committed.values == [2]
+
+    async def hidden(item: int) -> int:
+        return item
+
+    failed = Committed()
+    Stage(lambda item: hidden(item), commit=failed).run([1])  # noqa: PLW0108 (hides that it is async)
+    assert failed.outcomes[0].failure.type == "BadInput"
+
+
+def test_a_coroutine_that_refuses_to_be_cancelled_holds_nobody_up():
+    async def main() -> Summary:
+        begun = asyncio.Event()
+        release = asyncio.Event()
+
+        async def stubborn(item: int) -> int:
+            begun.set()
+            while not release.is_set():
+                try:
+                    await release.wait()
+                except asyncio.CancelledError:
+                    continue
+            return item
+
+        stage = Stage(stubborn, workers=1, grace="10ms")
+        running = asyncio.ensure_future(stage.run_async(range(3)))
+        await begun.wait()
+        stage.cancel()
+        summary = await running
+        assert no_lease_is_left(stage)
+        release.set()
+        await asyncio.sleep(0.01)
+        return summary
+
+    assert asyncio.run(main()).stopped == "cancelled"
+
+
+def test_worker_processes_leave_with_a_stage_that_was_killed(tmp_path: Path):
+    script = (
+        "import sys\n"
+        f"sys.path.insert(0, {str(Path(__file__).parents[2])!r})\n"
+        "from tallystick.stage import Stage\n"
+        "from tests.stage.test_stage_lanes import tell_pid_and_hang\n"
+        "if __name__ == '__main__':\n"
+        f"    Stage(tell_pid_and_hang, lane='processes', workers=2).run([{str(tmp_path)!r}] * 2)\n"
+    )
+    (tmp_path / "main.py").write_text(script)
+    child = subprocess.Popen([sys.executable, str(tmp_path / "main.py")])
+    try:
+        pids = wait_for(lambda: [int(p.name) for p in tmp_path.glob("[0-9]*")], 2)
+    finally:
+        child.kill()
+        child.wait(10)
+    gone = wait_for(lambda: [pid for pid in pids if not Path(f"/proc/{pid}/cmdline").exists()], 2)
+    assert sorted(gone) == sorted(pids)
+
+
+def wait_for(look, count: int) -> list[int]:
+    for _ in range(1000):
+        found = look()
+        if len(found) == count:
+            return found
+        threading.Event().wait(0.02)
+    raise AssertionError(f"waited for {count} in vain")
+
+
+def tell_pid_and_hang(folder: str) -> None:
+    (Path(folder) / str(os.getpid())).touch()
+    threading.Event().wait(120)

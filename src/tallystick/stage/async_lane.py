@@ -25,6 +25,7 @@ from tallystick.stage.stop import Stop
 
 TICK_SECONDS = 0.1
 YIELD_ITEMS = 64
+JOIN_SECONDS = 1.0
 
 
 class AsyncLanes:
@@ -245,7 +246,9 @@ class AsyncLanes:
         everybody = [*self._crew, *self._computing.values()]
         for running in everybody:
             running.cancel()
-        await asyncio.gather(*everybody, return_exceptions=True)
+        # A coroutine that does not let itself be cancelled is left behind; nobody waits for it.
+        if everybody:
+            await asyncio.wait(everybody, timeout=JOIN_SECONDS)
 
 
 async def as_async(items: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Any]:

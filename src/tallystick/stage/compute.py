@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import sys
@@ -38,6 +39,9 @@ async def attempt_async(function: Callable[[Any], Awaitable[Any]], item: object,
 
 def settled(value: object, *, as_json: bool) -> Result:
     """Return the result of a success; with a journal the value is what JSON makes of it."""
+    if inspect.iscoroutine(value):
+        value.close()
+        raise BadInput("the function returned a coroutine; declare it with `async def`")
     if not as_json:
         return Result(SUCCESS, value, None, sys.getsizeof(value))
     if value is None:

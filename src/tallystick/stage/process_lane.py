@@ -2,14 +2,16 @@
 
 A worker's thread in the stage hands items to its process and waits. A process that dies takes only its
 item with it: that attempt fails as `WorkerDied`, the process is replaced. When the stage itself is killed
-its processes read the end of their pipe and leave.
+its processes see that and leave.
 """
 
 from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, Final
@@ -23,6 +25,7 @@ from tallystick.stage.heartbeat import beats_with
 from tallystick.stage.outcome import FAIL, SUCCESS, Failure, Result
 
 TICK: Final = b"tick"
+READY: Final = b"ready"
 WORKER_DIED: Final = ("WorkerDied", "Exception", "builtins.Exception")
 _EXIT_SECONDS: Final = 2.0
 
@@ -35,12 +38,14 @@ def serve(function: Callable[[Any], Any], pipe: Connection) -> None:
     """Compute what comes through the pipe until it ends; runs in the worker's process."""
     # Ctrl-C goes to the whole group; the stage alone decides what becomes of its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with_parent, name="stage-parent-watch", daemon=True).start()
 
     def renew() -> bool:
         pipe.send_bytes(TICK)
         return True
 
     beats_with(renew)
+    pipe.send_bytes(READY)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
             result = attempt(function, msgspec.json.decode(pipe.recv_bytes()), as_json=True)
@@ -48,8 +53,19 @@ def serve(function: Callable[[Any], Any], pipe: Connection) -> None:
             pipe.send_bytes(msgspec.json.encode((int(result.state), raw, result.failure, result.error_names)))
 
 
+def _leave_with_parent() -> None:
+    """End this process when the stage is gone, also in the middle of an item: nobody wants its result."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
 class ProcessWorker:
-    """The process behind one worker; `run` may be called by one thread, `kill` by any."""
+    """The process behind one worker; `kill` may be called by any thread, all else by the worker's own.
+
+    It is started before an item is taken, so that no lease runs out while an interpreter starts.
+    """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function
@@ -58,7 +74,8 @@ class ProcessWorker:
 
     def run(self, item: object, renew: Callable[[], bool]) -> Result:
         """Compute one item over there; whatever happens to the process is a result."""
-        pipe = self._pipe or self._start()
+        pipe = self._pipe
+        assert pipe is not None, "start comes before run"
         try:
             pipe.send_bytes(encode(item, "item"))
             while (reply := pipe.recv_bytes()) == TICK:
@@ -88,7 +105,25 @@ class ProcessWorker:
             self._process.join(_EXIT_SECONDS)
             self._bury()
 
-    def _start(self) -> Connection:
+    @property
+    def is_running(self) -> bool:
+        """Tell whether there is a process to hand an item to."""
+        return self._pipe is not None
+
+    def start(self) -> None:
+        """Start the process and wait until it can compute; raise `BadInput` if it never will."""
+        pipe = self._spawn()
+        try:
+            pipe.recv_bytes()
+        except (EOFError, OSError) as error:
+            code = self._bury()
+            raise BadInput(
+                f"a worker process ended (exit code {code}) before it could compute. Can it import the "
+                "module of the function? A script needs `if __name__ == '__main__':` around what it does",
+                exit_code=code,
+            ) from error
+
+    def _spawn(self) -> Connection:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=serve, args=(self._function, theirs), daemon=True)

@@ -5,6 +5,7 @@ Only a terminal is drawn on. What is shown is what is committed; the rate is tha
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import sys
@@ -123,13 +124,13 @@ class PlainProgress:
     def close(self) -> None:
         """Draw the last state and end the line."""
         self._meter.mark(self._meter.done, self._clock.monotonic())
-        self._write()
-        self._stream.write("\n")
-        self._stream.flush()
+        self._write("\n")
 
-    def _write(self) -> None:
-        self._stream.write("\r\x1b[K" + plain_line(self._name, self._meter))
-        self._stream.flush()
+    def _write(self, end: str = "") -> None:
+        # A terminal that has gone away is no reason to stop working.
+        with contextlib.suppress(OSError, ValueError):
+            self._stream.write("\r\x1b[K" + plain_line(self._name, self._meter) + end)
+            self._stream.flush()
 
 
 class RichProgress:

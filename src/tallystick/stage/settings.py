@@ -67,7 +67,7 @@ class Settings:
 
 def lane_of(function: Callable[[Any], Any], lane: str | None) -> Lane:
     """Return the lane that fits the function, or raise if the wish does not."""
-    is_async = inspect.iscoroutinefunction(function)
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
     if lane is None:
         return Lane.ASYNCIO if is_async else Lane.THREADS
     if lane not in list(Lane):

@@ -61,7 +61,7 @@ class Stage(Generic[T, R]):
 
     def __init__(
         self,
-        compute: Callable[[T], R] | Callable[[T], Awaitable[R]],
+        compute: Callable[[T], Awaitable[R] | R],
         *,
         commit: Callable[[CommitBatch[R]], object] | None = None,
         journal: str | os.PathLike[str] | None = None,

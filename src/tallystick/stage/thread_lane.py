@@ -7,10 +7,12 @@ threads, each with a process of its own.
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from tallystick.errors import WrongColour
 from tallystick.stage.commit_lane import CommitLane
 from tallystick.stage.compute import attempt, raised
 from tallystick.stage.errors import SequenceFatal
@@ -137,7 +139,10 @@ class ThreadLanes:
     def deliver(self, batch: CommitBatch[Any]) -> None:
         """Hand a durable batch to the commit function."""
         if self._settings.commit is not None:
-            self._settings.commit(batch)
+            answer = self._settings.commit(batch)
+            if inspect.iscoroutine(answer):
+                answer.close()
+                raise WrongColour("the commit function is async; say `await stage.run_async(items)`")
         self._commit_lane.note_delivered(batch)
 
     def _look_after(self, now_ms: int) -> None:
@@ -166,11 +171,18 @@ class ThreadLanes:
         thread.start()
 
     def _labour(self, owner: str) -> None:
-        compute = self._computer(owner)
         ticket: Ticket | None = None
         result: Result | None = None
         try:
+            compute, process = self._computer(owner)
             while True:
+                if process is not None and not process.is_running:
+                    with self._lock:
+                        self._hand_in(ticket, result, self._clock.boot_ms())
+                        if self._over:
+                            return
+                    process.start()
+                    ticket = None
                 ticket = self._exchange(owner, ticket, result)
                 if ticket is None:
                     return
@@ -183,14 +195,8 @@ class ThreadLanes:
         flow = self._flow
         with self._lock:
             now_ms = self._clock.boot_ms()
-            if ticket is not None and result is not None:
-                retried = flow.retried
-                accepted = flow.report(ticket, result, now_ms)
-                self._finished_since += 1
-                if flow.retried != retried:
-                    self._turn.notify()  # the committer looks after backoffs and must know of this one
-                if not accepted and self._settings.lane is Lane.THREADS:
-                    return None  # a replacement was hired when this worker lost its lease
+            if not self._hand_in(ticket, result, now_ms) and self._settings.lane is Lane.THREADS:
+                return None  # a replacement was hired when this worker lost its lease
             while not self._over:
                 found = None if self._stop.reason else flow.take(owner, now_ms)
                 if self._committer_sleeps and (
@@ -208,14 +214,26 @@ class ThreadLanes:
                 now_ms = self._clock.boot_ms()
             return None
 
+    def _hand_in(self, ticket: Ticket | None, result: Result | None, now_ms: int) -> bool:
+        """Report what an attempt came to, under the lock; False means that the report is stale."""
+        if ticket is None or result is None:
+            return True
+        flow = self._flow
+        retried = flow.retried
+        accepted = flow.report(ticket, result, now_ms)
+        self._finished_since += 1
+        if flow.retried != retried:
+            self._turn.notify()  # the committer looks after backoffs and must know of this one
+        return accepted
+
     def _wake_committer(self) -> None:
         flow = self._flow
         if flow.ready(1) or flow.is_done or self._stop.reason:
             self._committer_sleeps = False
             self._turn.notify()
 
-    def _computer(self, owner: str) -> Callable[[Ticket], Result]:
-        """Return what computes an item for this worker."""
+    def _computer(self, owner: str) -> tuple[Callable[[Ticket], Result], ProcessWorker | None]:
+        """Return what computes an item for this worker, and the process it needs for that, if any."""
         held: list[Ticket] = []
 
         def renew() -> bool:
@@ -233,14 +251,14 @@ class ThreadLanes:
                 except Exception as error:  # noqa: BLE001 (an item that has no JSON form is a failed item)
                     return raised(error)
 
-            return compute_there
+            return compute_there, process
         beats_with(renew)
 
         def compute_here(ticket: Ticket) -> Result:
             held[:] = [ticket]
             return attempt(function, ticket.item, as_json=as_json)
 
-        return compute_here
+        return compute_here, None
 
     def _replace(self, owner: str) -> None:
         """Make up for a worker that lost its lease: kill its process, or leave its thread to itself."""
@@ -305,7 +323,8 @@ class ThreadLanes:
         for process in busy:
             process.kill()
         # After a stop a thread may be stuck in its item for ever; it is a daemon, and nobody waits for it.
-        for thread in self._threads.values() if flow.is_done else ():
+        # With a process it is not stuck: the process was killed, and the thread sees that.
+        for thread in self._threads.values() if flow.is_done or self._processes else ():
             thread.join(JOIN_SECONDS)
         for process in self._processes.values():
             process.close()
