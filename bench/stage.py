@@ -156,6 +156,10 @@ def bare_rate(used: int) -> float:
 
 
 def batch_rate(slots: int, *, shuffled: bool) -> float:
+    return max(one_batch_rate(slots, shuffled=shuffled) for _ in range(2))
+
+
+def one_batch_rate(slots: int, *, shuffled: bool) -> float:
     sequence = Sequence(slots)
     batch = Batch(sequence)
     order = np.random.default_rng(7).permutation(slots) if shuffled else None
@@ -174,14 +178,17 @@ def batch_rate(slots: int, *, shuffled: bool) -> float:
 
 def memory_rate(slots: int) -> float:
     """The least that numpy can do: write the four arrays of a slot once for every four transitions."""
-    arrays = [np.zeros(slots, dtype=kind) for kind in (np.uint8, np.uint16, np.uint32, np.int64)]
-    began = time.perf_counter()
-    for first in range(0, slots, BATCH):
-        for array in arrays:
-            array[first : first + BATCH] = 1
-        for _ in range(3):
-            arrays[0][first : first + BATCH] = 2
-    return 4 * slots / (time.perf_counter() - began)
+    arrays = [np.ones(slots, dtype=kind) for kind in (np.uint8, np.uint16, np.uint32, np.int64)]
+    best = 0.0
+    for _ in range(3):
+        began = time.perf_counter()
+        for first in range(0, slots, BATCH):
+            for array in arrays:
+                array[first : first + BATCH] = 1
+            for _ in range(3):
+                arrays[0][first : first + BATCH] = 2
+        best = max(best, 4 * slots / (time.perf_counter() - began))
+    return best
 
 
 def memory_row(slots: int) -> dict:
@@ -203,11 +210,16 @@ def double(item):
 
 
 def futures_rate(items: int) -> float:
+    """The peer at its best: as completed, or mapped, whichever is faster in this round."""
     began = time.perf_counter()
     with ThreadPoolExecutor(WORKERS) as pool:
         for future in as_completed([pool.submit(double, item) for item in range(items)]):
             future.result()
-    return items / (time.perf_counter() - began)
+    between = time.perf_counter()
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for _ in pool.map(double, range(items)):
+            pass
+    return items / min(between - began, time.perf_counter() - between)
 
 
 def stage_rate(items: int, *, journal: bool) -> float:
@@ -233,7 +245,7 @@ def stage_rows(items: int, rounds: int) -> list[dict]:
         row(
             "stage of trivial items, threads, ordered and journaled",
             statistics.median(journaled),
-            "concurrent.futures, unordered, unjournaled",
+            "concurrent.futures, unjournaled",
             unordered,
             unordered,
             "items/s",
@@ -241,7 +253,7 @@ def stage_rows(items: int, rounds: int) -> list[dict]:
         row(
             "the same without a journal",
             statistics.median(bare),
-            "concurrent.futures, unordered, unjournaled",
+            "concurrent.futures, unjournaled",
             unordered,
             unordered,
             "items/s",

@@ -480,3 +480,24 @@ def test_every_public_name_can_be_imported():
         assert getattr(tallystick.stage, name).__name__ == name
     with pytest.raises(AttributeError):
         _ = tallystick.stage.nothing
+
+
+def test_a_slow_commit_function_holds_up_no_retry():
+    """The compute lane needs nothing from the commit lane: a backoff ends while a commit goes on."""
+    tried_again = threading.Event()
+    tries: list[int] = []
+
+    def compute(item: int) -> int:
+        if item == 1:
+            tries.append(item)
+            if len(tries) == 1:
+                raise OSError("hiccup")
+            tried_again.set()
+        return item
+
+    def commit(batch: CommitBatch) -> None:
+        if batch.first == 0:
+            assert tried_again.wait(10)
+
+    policy = RetryPolicy(attempts_max=2, base_ms=50, jitter=0.0)
+    assert Stage(compute, commit=commit, workers=2, retry=policy).run(range(2)).ok

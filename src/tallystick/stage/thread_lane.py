@@ -82,7 +82,9 @@ class ThreadLanes:
             for number in range(self._settings.workers):
                 self._hire(f"worker-{number}")
             while (found := self._next_run()) is not None:
-                self._commit(found)
+                if found:
+                    self._commit(found)
+                self._progress.show(self._flow.next_commit)
             if self._input_error is not None:
                 raise self._input_error
         except SequenceFatal as error:
@@ -98,26 +100,23 @@ class ThreadLanes:
     # The commit lane.
 
     def _next_run(self) -> list[Finished] | None:
-        """Wait for outcomes whose turn has come; None means that there will be no more."""
+        """Return outcomes whose turn has come, none if there were none for a while, None if it is over."""
         flow = self._flow
         with self._lock:
-            while True:
-                if self._broken is not None:
-                    raise self._broken
-                now_ms = self._clock.boot_ms()
-                self._look_after(now_ms)
-                count = flow.ready(BATCH_ITEMS_MAX)
-                if count:
-                    return flow.peek(count, BATCH_BYTES_MAX)
-                if flow.is_done or (flow.stopping and flow.is_settled):
-                    return None
-                recent = now_ms - self._committed_at_ms < GATHER_MS
-                due_ms = flow.next_due_ms()
-                until_due = TICK_SECONDS if due_ms is None else max(1, due_ms - now_ms) / 1000
-                self._committer_sleeps = True
-                self._turn.wait(GATHER_MS / 1000 if recent else min(TICK_SECONDS, until_due))
-                self._committer_sleeps = False
-                self._progress.show(flow.next_commit)
+            if self._broken is not None:
+                raise self._broken
+            now_ms = self._clock.boot_ms()
+            self._look_after(now_ms)
+            count = flow.ready(BATCH_ITEMS_MAX)
+            if count:
+                return flow.peek(count, BATCH_BYTES_MAX)
+            if flow.is_done or (flow.stopping and flow.is_settled):
+                return None
+            recent = now_ms - self._committed_at_ms < GATHER_MS
+            self._committer_sleeps = True
+            self._turn.wait(GATHER_MS / 1000 if recent else TICK_SECONDS)
+            self._committer_sleeps = False
+            return []
 
     def _commit(self, found: list[Finished]) -> None:
         batch = self._commit_lane.make_durable(found, self._flow.started)
@@ -131,7 +130,6 @@ class ThreadLanes:
                 self._work.notify(self._idle)
             if self._intake_sleeps:
                 self._space.notify()
-        self._progress.show(flow.next_commit)
         failures_max = self._settings.failures_max
         if failures_max is not None and flow.finished[FAIL] > failures_max:
             self._stop.request("too many failures")
@@ -151,6 +149,7 @@ class ThreadLanes:
         if self._settings.has_timeout:
             for owner in flow.reclaim(now_ms):
                 self._replace(owner)
+                self._work.notify()
         if self._stop.reason and not flow.stopping:
             flow.stop(now_ms)
             self._force_at_ms = now_ms + self._settings.grace_ms
@@ -158,9 +157,6 @@ class ThreadLanes:
             self._space.notify_all()
         if self._force_at_ms is not None and now_ms >= self._force_at_ms:
             flow.force(now_ms)
-        due_ms = flow.next_due_ms()
-        if self._idle and due_ms is not None and due_ms <= now_ms:
-            self._work.notify(self._idle)
 
     # The workers.
 
@@ -207,9 +203,11 @@ class ThreadLanes:
                     self._wake_committer()
                 if found is not None:
                     return found
-                # Whoever makes something startable wakes a worker; the end of a backoff is the committer's.
+                # Whoever makes something startable wakes a worker, and so does whoever begins a backoff: a
+                # worker that sleeps until its end needs no help from a commit lane that may be busy.
+                due_ms = flow.next_due_ms()
                 self._idle += 1
-                self._work.wait()
+                self._work.wait(None if due_ms is None else max(1, due_ms - now_ms) / 1000)
                 self._idle -= 1
                 now_ms = self._clock.boot_ms()
             return None
@@ -223,7 +221,7 @@ class ThreadLanes:
         accepted = flow.report(ticket, result, now_ms)
         self._finished_since += 1
         if flow.retried != retried:
-            self._turn.notify()  # the committer looks after backoffs and must know of this one
+            self._work.notify()
         return accepted
 
     def _wake_committer(self) -> None:
