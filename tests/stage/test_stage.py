@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from pathlib import Path
@@ -501,3 +502,30 @@ def test_a_slow_commit_function_holds_up_no_retry():
 
     policy = RetryPolicy(attempts_max=2, base_ms=50, jitter=0.0)
     assert Stage(compute, commit=commit, workers=2, retry=policy).run(range(2)).ok
+
+
+@pytest.mark.parametrize("lane", ["threads", "asyncio"])
+def test_backoffs_that_end_together_are_taken_by_as_many_workers_as_there_are(lane: str):
+    together = threading.Barrier(3)
+    tries: dict[int, int] = {}
+
+    def first_time(item: int) -> bool:
+        tries[item] = tries.get(item, 0) + 1
+        return tries[item] == 1
+
+    def compute(item: int) -> int:
+        if first_time(item):
+            raise OSError("hiccup")
+        together.wait(10)  # passes only when all three are computed at once
+        return item
+
+    async def compute_async(item: int) -> int:
+        if first_time(item):
+            raise OSError("hiccup")
+        await asyncio.to_thread(together.wait, 10)
+        return item
+
+    policy = RetryPolicy(attempts_max=2, base_ms=20, jitter=0.0, retryable=frozenset({"OSError"}))
+    function = compute if lane == "threads" else compute_async
+    summary = Stage(function, workers=3, retry=policy).run(range(3))
+    assert summary.ok, summary

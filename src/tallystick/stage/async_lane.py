@@ -50,6 +50,7 @@ class AsyncLanes:
         self._clock = settings.clock
         self._as_json = settings.journal is not None
         self._idle: list[asyncio.Future[None]] = []
+        self._alarm: asyncio.TimerHandle | None = None
         self._space = asyncio.Event()
         self._turn = asyncio.Event()
         self._input_error: Exception | None = None
@@ -88,11 +89,9 @@ class AsyncLanes:
                 return flow.peek(count, BATCH_BYTES_MAX)
             if flow.is_done or (flow.stopping and flow.is_settled):
                 return None
-            due_ms = flow.next_due_ms()
-            until_due = TICK_SECONDS if due_ms is None else max(1, due_ms - self._clock.boot_ms()) / 1000
             self._turn.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._turn.wait(), min(TICK_SECONDS, until_due))
+                await asyncio.wait_for(self._turn.wait(), TICK_SECONDS)
             self._progress.show(flow.next_commit)
 
     async def _commit(self, found: list[Finished]) -> None:
@@ -135,6 +134,7 @@ class AsyncLanes:
                 computing = self._computing.pop(owner, None)
                 if computing is not None:
                     computing.cancel()
+                self._wake_when_due()
         if self._stop.reason and not flow.stopping:
             flow.stop(now_ms)
             self._force_at_ms = now_ms + self._settings.grace_ms
@@ -142,9 +142,6 @@ class AsyncLanes:
             self._wake_workers(len(self._idle))
         if self._force_at_ms is not None and now_ms >= self._force_at_ms:
             flow.force(now_ms)
-        due_ms = flow.next_due_ms()
-        if due_ms is not None and due_ms <= now_ms:
-            self._wake_workers(len(self._idle))
 
     # The workers.
 
@@ -163,8 +160,9 @@ class AsyncLanes:
             flow = self._flow
             retried = flow.retried
             flow.report(ticket, result, self._clock.boot_ms())
-            # The committer also looks after backoffs, so it must know of a new one.
-            if not self._turn.is_set() and (flow.ready(1) or flow.stopping or flow.retried != retried):
+            if flow.retried != retried:
+                self._wake_when_due()
+            if not self._turn.is_set() and (flow.ready(1) or flow.stopping):
                 self._turn.set()
 
     async def _compute(self, ticket: Ticket) -> Result | None:
@@ -189,6 +187,8 @@ class AsyncLanes:
         while True:
             now_ms = self._clock.boot_ms()
             found = None if self._stop.reason else flow.take(owner, now_ms)
+            if self._alarm is None:
+                self._wake_when_due()
             if found is not None:
                 return found
             if flow.is_done or self._stop.reason:
@@ -198,6 +198,20 @@ class AsyncLanes:
             waiting = asyncio.get_running_loop().create_future()
             self._idle.append(waiting)
             await waiting
+
+    def _wake_when_due(self) -> None:
+        """Let workers look when the next backoff is over; needs no help from a commit that goes on."""
+        due_ms = self._flow.next_due_ms()
+        if due_ms is not None:
+            if self._alarm is not None:
+                self._alarm.cancel()
+            # One millisecond more, because the loop's clock and ours are cut at different places.
+            wait_ms = 1 + max(1, due_ms - self._clock.boot_ms())
+            self._alarm = asyncio.get_running_loop().call_later(wait_ms / 1000, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self._wake_workers(len(self._idle))
 
     def _wake_workers(self, count: int) -> None:
         while self._idle and count:
@@ -243,6 +257,8 @@ class AsyncLanes:
             now_ms = self._clock.boot_ms()
             flow.stop(now_ms)
             flow.force(now_ms)
+        if self._alarm is not None:
+            self._alarm.cancel()
         everybody = [*self._crew, *self._computing.values()]
         for running in everybody:
             running.cancel()

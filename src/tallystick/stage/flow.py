@@ -157,6 +157,11 @@ class Flow:
                     self._try_again(window, gone.seq, now_ms, gone.delay_ms)
         return lost
 
+    @property
+    def has_retries(self) -> bool:
+        """Tell whether seqs whose backoff is over wait for a worker."""
+        return bool(self._again)
+
     def next_due_ms(self) -> int | None:
         """Return when the next backoff is over."""
         return self._waiting[0][0] if self._waiting else None

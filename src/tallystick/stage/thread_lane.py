@@ -202,6 +202,8 @@ class ThreadLanes:
                 ):
                     self._wake_committer()
                 if found is not None:
+                    if self._idle and flow.has_retries:
+                        self._work.notify()  # several backoffs may end at once, and only one worker woke up
                     return found
                 # Whoever makes something startable wakes a worker, and so does whoever begins a backoff: a
                 # worker that sleeps until its end needs no help from a commit lane that may be busy.
