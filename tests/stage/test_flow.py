@@ -208,7 +208,8 @@ def test_a_stop_at_any_moment_leaves_every_seq_terminal_and_no_lease(shape, work
     flow.stop(model.now)
     finishing = data.draw(st.integers(0, len(model.held)))
     for _ in range(finishing):
-        assert flow.report(model.held.pop(), ONE_BYTE, model.now)
+        # Also a failure that would be tried again, if the stage were not stopping.
+        assert flow.report(model.held.pop(), data.draw(st.sampled_from([ONE_BYTE, BROKEN])), model.now)
     flow.force(model.now)
     for late in model.held:
         assert not flow.report(late, ONE_BYTE, model.now)
@@ -244,6 +245,32 @@ def test_the_bytes_limit_holds_back_everything_but_the_head_of_the_line():
     following = flow.take("fast", 5)
     assert following is not None
     assert following.seq == 2
+
+
+def test_no_more_windows_are_opened_than_may_be_active():
+    flow = Flow(first=0, active=2, policy=POLICY, buffer_bytes=math.inf)
+    assert flow.admit("a", "", 0, 0)
+    assert flow.admit("b", "", 1, 0)
+    assert not flow.admit("c", "", 2, 0)
+    for _ in range(2):
+        ticket = flow.take("w", 0)
+        assert ticket is not None
+        flow.report(ticket, ONE_BYTE, 0)
+    flow.commit(flow.ready(10))
+    assert flow.admit("c", "", 2, 0), "a window is committed, and its place is free"
+    assert not flow.admit("d", "", 3, 0)
+
+
+def test_a_failure_after_a_stop_is_not_tried_again():
+    flow = Flow(first=0, active=2, policy=POLICY, buffer_bytes=math.inf)
+    flow.admit("a", "", 0, 0)
+    ticket = flow.take("w", 0)
+    assert ticket is not None
+    flow.stop(1)
+    assert flow.report(ticket, BROKEN, 2)
+    assert flow.is_settled
+    assert ticket.window.sequence.state(0) is SlotState.TERMINAL_CANCEL
+    assert flow.ready(1) == 0, "it is left to the next run"
 
 
 def test_a_retry_goes_before_fresh_items_and_the_lowest_first():

@@ -109,8 +109,14 @@ def test_tasks_never_stand_still():
                 raise OSError(item)
             return item
 
+        async def items(scenario: Scenario = scenario):
+            for number in range(scenario.total):
+                if number in scenario.flaky:
+                    await asyncio.sleep(0.001)
+                yield number
+
         stage = scenario.stage(compute)
-        ends_in_time(lambda stage=stage, scenario=scenario: stage.run(range(scenario.total)))
+        ends_in_time(lambda stage=stage, items=items: asyncio.run(stage.run_async(items())))
         assert scenario.committed == list(range(scenario.total)), seed
 
 

@@ -297,3 +297,49 @@ def test_a_bad_instant_changes_nothing(wrong: Any):
         sequence.start(0, "w", wrong)
     assert sequence.state(0) is SlotState.DISPATCHED
     assert sequence.counts() == sequence.recount()
+
+
+ODD = 4
+
+
+def in_flight(odd_owner: str = "w") -> Sequence:
+    """Return a Sequence in which everything is in flight for the first time, by `w` except the odd one."""
+    sequence = Sequence(8, policy=SlotPolicy(retry=RetryPolicy(attempts_max=3, jitter=0.0)))
+    for seq in range(8):
+        sequence.dispatch(seq, 0)
+        sequence.start(seq, odd_owner if seq == ODD else "w", 0)
+    return sequence
+
+
+DEVIATIONS: dict[str, Callable[[Sequence], object]] = {
+    "another attempt": lambda s: (s.fail(ODD, "w", 1, 0), s.start(ODD, "w", 0)),
+    "another owner": lambda s: None,
+    "waiting again": lambda s: s.fail(ODD, "w", 1, 0),
+    "cancelled": lambda s: s.cancel(ODD, 0),
+    "older heartbeat": lambda s: [s.heartbeat(seq, "w", 1, 29_999) for seq in range(8) if seq != ODD],
+}
+
+
+@pytest.mark.parametrize("name", ["succeed", "skip", "heartbeat", "fail"])
+@pytest.mark.parametrize("deviation", DEVIATIONS)
+def test_one_odd_slot_in_a_batch_is_answered_as_a_scalar_call_would(name: str, deviation: str):
+    now = 30_000 if deviation == "older heartbeat" else 1
+    scalar, batch = (in_flight("x" if deviation == "another owner" else "w") for _ in range(2))
+    for sequence in (scalar, batch):
+        DEVIATIONS[deviation](sequence)
+    answers = [getattr(scalar, name)(seq, "w", 1, now) for seq in range(8)]
+    if name == "fail":
+        answers = [_delay(answer) for answer in answers]
+    found = getattr(Batch(batch), name)(range(8), "w", 1, now)
+    assert found.tolist() == answers
+    assert found[ODD] in {False, -2}
+    assert batch.states() == scalar.states()
+    assert batch.counts() == scalar.counts() == batch.recount()
+    assert batch.stale_count == scalar.stale_count == 1
+
+
+def test_a_slot_that_was_failed_in_a_batch_can_be_started_by_anyone():
+    sequence = in_flight()
+    Batch(sequence).fail(range(3), "w", 1, 0)
+    assert [sequence.owner(seq) for seq in range(3)] == ["", "", ""]
+    assert Batch(sequence).start(range(3), "x", 0).tolist() == [2, 2, 2]

@@ -529,3 +529,12 @@ def test_backoffs_that_end_together_are_taken_by_as_many_workers_as_there_are(la
     function = compute if lane == "threads" else compute_async
     summary = Stage(function, workers=3, retry=policy).run(range(3))
     assert summary.ok, summary
+
+
+def test_a_batch_whose_delivery_is_on_record_is_not_delivered_again(tmp_path: Path):
+    first, second = Committed(), Committed()
+    Stage(abs, commit=first, journal=tmp_path / "j").run(range(5))
+    summary = Stage(abs, commit=second, journal=tmp_path / "j").run(range(5))
+    assert len(first.outcomes) == 5
+    assert second.outcomes == []
+    assert summary.redelivered == 0
