@@ -136,7 +136,7 @@ class PlainProgress:
 class RichProgress:
     """The bar of the rich package."""
 
-    def __init__(self, rich: Any, name: str, total: int | None, done: int) -> None:  # noqa: ANN401 (a module)
+    def __init__(self, rich: Any, name: str, total: int | None, done: int) -> None:  # noqa: ANN401 (a module has no better type)
         columns = (
             rich.TextColumn("{task.description}"),
             rich.BarColumn(),
