@@ -111,6 +111,8 @@ class Flow:
             self._next_fresh += 1
         window = self._window_of(seq)
         attempt = window.sequence.start(seq, owner, now_ms)
+        if not attempt:
+            raise self.fault(f"seq {seq} was handed out, and somebody else holds it")
         self.started += 1
         return Ticket(seq, window.items[seq - window.first], attempt, owner, window)
 

@@ -170,8 +170,8 @@ def progress_on(
 ) -> Progress:
     """Return what to draw with: nothing unless it is wanted, or nobody said and there is a terminal."""
     stream = stream or sys.stderr
-    is_terminal = stream.isatty()
-    if wanted is False or (wanted is None and not is_terminal):
+    is_terminal = stream is not None and stream.isatty()
+    if stream is None or wanted is False or (wanted is None and not is_terminal):
         return NoProgress()
     if is_terminal and stream is sys.stderr and importlib.util.find_spec("rich") is not None:
         return RichProgress(importlib.import_module("rich.progress"), name, total, done)
