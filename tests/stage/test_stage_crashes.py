@@ -13,7 +13,7 @@ import pytest
 from tallystick import crash
 from tallystick.stage import Stage, audit, commit_lane, journal, read_journal
 
-ITEMS = 9
+ITEMS = 7
 POINTS = [
     journal.CREATED,
     journal.BEFORE_WRITE,
