@@ -30,6 +30,7 @@ TallyError
 ├── IdempotencyConflict       one key, two contents
 ├── TxTooLong                 a transaction's body took more than its time
 ├── InvariantBroken           the books do not balance; never the user's mistake
+├── (tallystick.stage.errors) what Sequences, stages and their journals raise, drawn there
 └── StoreError                nothing of this call became durable
     ├── StoreMissing          no database there, and this command does not create one
     ├── StoreReadOnly         no right to write

@@ -17,6 +17,7 @@ from tallystick.cli.output import BAD_USAGE, INTERRUPTED, complain, tell
 COMMANDS: Final = {
     "ledger": "draw fifteen digits with their meaning and say what happens next",
     "machines": "show the lifecycles that every row follows",
+    "stage": "add up the journal of a stage",
 }
 
 
