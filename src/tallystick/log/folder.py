@@ -1,0 +1,210 @@
+"""One folder held open: safe names in, durable files out, and nothing outside the folder can be reached.
+
+Every part of a name is opened relative to its parent's descriptor without following links, so neither `..` nor
+a planted link leads out. Files are 0600 and folders 0700.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator
+from typing import Final, Self
+
+from tallystick import crash
+from tallystick.errors import BadInput, FolderUnsafe, StorageFailed
+from tallystick.log.files import Files
+
+PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}(?<!\.)", re.ASCII)
+PARTS_MAX: Final = 8
+
+TEMP_BEFORE: Final = crash.declare("folder.replace.before", "nothing of the new document is written")
+TEMP_WRITTEN: Final = crash.declare("folder.replace.written", "the temporary file is written, not synced")
+TEMP_SYNCED: Final = crash.declare("folder.replace.synced", "the temporary file is on the disk, the old name still old")
+RENAMED: Final = crash.declare("folder.replace.renamed", "the new document has its name, the folder is not synced")
+REPLACED: Final = crash.declare("folder.replace.done", "the new document and its name are on the disk")
+
+_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY
+
+
+def check_part(name: str, what: str) -> str:
+    """Return a name that is safe as one part of a path, or raise BadInput."""
+    if not PART.fullmatch(name):
+        raise BadInput(
+            f"{what} {name[:140]!r} is not usable: letters, digits, '.', '_' and '-' only, beginning with a letter or "
+            "digit, at most 128 characters, not ending in '.'",
+            value=name[:140],
+        )
+    return name
+
+
+def check_path(name: str, what: str) -> tuple[str, ...]:
+    """Return the safe parts of a relative name such as `drafts/intro.md`, or raise BadInput."""
+    parts = tuple(name.split("/"))
+    if len(parts) > PARTS_MAX:
+        raise BadInput(f"{what} {name[:140]!r} is nested deeper than {PARTS_MAX} folders", value=name[:140])
+    for part in parts:
+        check_part(part, what)
+    return parts
+
+
+class Folder:
+    """An open folder; close it, or use it in a `with` statement."""
+
+    def __init__(self, descriptor: int, files: Files, name: str) -> None:
+        """Take over an open descriptor; see `Folder.open`."""
+        self.descriptor = descriptor
+        self.files = files
+        self.name = name
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, create: bool = False, files: Files | None = None) -> Self:
+        """Open a folder by a path that the user chose; with `create`, make it (and its parents) first.
+
+        The path itself may lead through links: it is the user's own. Names below it may not.
+        """
+        if create:
+            os.makedirs(path, mode=0o700, exist_ok=True)  # noqa: PTH103 (the path may be bytes-like or a str)
+        try:
+            descriptor = os.open(path, _OPEN_FOLDER | os.O_CLOEXEC)
+        except OSError as error:
+            raise StorageFailed.of("open", os.fspath(path), error) from error
+        return cls(descriptor, files or Files(), os.fspath(path))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the descriptor back."""
+        if self.descriptor >= 0:
+            self.files.close(self.descriptor)
+            self.descriptor = -1
+
+    def child(self, part: str, *, create: bool = False) -> Folder:
+        """Open a folder inside this one; with `create`, make it durable first if it is not there."""
+        if create:
+            with self._translated("mkdir", part), contextlib.suppress(FileExistsError):
+                self.files.mkdir(part, directory=self.descriptor)
+                self.files.fsync(self.descriptor)
+        with self._translated("open", part):
+            descriptor = self.files.open(part, _OPEN_FOLDER, directory=self.descriptor)
+        return Folder(descriptor, self.files, f"{self.name}/{part}")
+
+    @contextlib.contextmanager
+    def parent_of(self, path: str, *, create: bool = False) -> Iterator[tuple[Folder, str]]:
+        """Yield the folder that holds a relative name, and the last part of that name."""
+        parts = path.split("/")
+        with contextlib.ExitStack() as opened:
+            here = self
+            for part in parts[:-1]:
+                here = opened.enter_context(here.child(part, create=create))
+            yield here, parts[-1]
+
+    def exists(self, path: str) -> bool:
+        """Return whether there is something under this relative name, even if it cannot be read."""
+        try:
+            with self.parent_of(path) as (folder, name):
+                os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)
+        except (FileNotFoundError, StorageFailed) as error:
+            if isinstance(error, StorageFailed) and error.errno != errno.ENOENT:
+                raise
+            return False
+        return True
+
+    def open_file(self, path: str, flags: int = os.O_RDONLY, *, create: bool = False) -> int:
+        """Return a descriptor of a regular file; a link, a device or a pipe in its place is refused."""
+        with self.parent_of(path, create=create) as (folder, name), folder._translated("open", name):
+            # O_NONBLOCK keeps a planted pipe from hanging us before it can be refused.
+            descriptor = self.files.open(name, flags | os.O_NONBLOCK, directory=folder.descriptor)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            self.files.close(descriptor)
+            raise FolderUnsafe(f"{self.name}/{path} is not a regular file; remove it", path=f"{self.name}/{path}")
+        return descriptor
+
+    def read(self, path: str) -> bytes:
+        """Return the content of a file."""
+        descriptor = self.open_file(path)
+        try:
+            with self._translated("read", path):
+                return b"".join(chunks(self.files, descriptor))
+        finally:
+            self.files.close(descriptor)
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Make `data` the durable content of a file; a reader sees the old content or the new, never a mixture."""
+        with self.parent_of(path, create=True) as (folder, name):
+            temporary = f".{name}.new"
+            crash.point(TEMP_BEFORE)
+            try:
+                folder.write_new(temporary, data)
+                crash.point(TEMP_SYNCED)
+                with folder._translated("rename", name):
+                    self.files.rename(temporary, name, directory=folder.descriptor)
+            except StorageFailed:
+                folder.discard(temporary)
+                raise
+            crash.point(RENAMED)
+            folder.sync()
+            crash.point(REPLACED)
+
+    def write_new(self, name: str, data: bytes) -> None:
+        """Write a file of this folder and sync it; what stood under the name before is gone."""
+        self.discard(name)
+        with self._translated("write", name):
+            descriptor = self.files.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, directory=self.descriptor)
+            try:
+                write_all(self.files, descriptor, data)
+                crash.point(TEMP_WRITTEN)
+                self.files.fsync(descriptor)
+            finally:
+                self.files.close(descriptor)
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a file of this folder another name, durably."""
+        with self._translated("rename", old):
+            self.files.rename(old, new, directory=self.descriptor)
+        self.sync()
+
+    def discard(self, name: str) -> None:
+        """Remove a file of this folder if it is there."""
+        with self._translated("unlink", name), contextlib.suppress(FileNotFoundError):
+            self.files.unlink(name, directory=self.descriptor)
+
+    def sync(self) -> None:
+        """Make the names in this folder durable."""
+        with self._translated("fsync", "."):
+            self.files.fsync(self.descriptor)
+
+    @contextlib.contextmanager
+    def _translated(self, call: str, name: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno in {errno.ELOOP, errno.ENOTDIR} and call == "open":
+                where = f"{self.name}/{name}"
+                raise FolderUnsafe(f"{where} is a symbolic link or not a folder; remove it", path=where) from error
+            raise StorageFailed.of(call, f"{self.name}/{name}", error) from error
+
+
+def chunks(files: Files, descriptor: int, size: int = 1 << 18) -> Iterator[bytes]:
+    """Yield a file from its beginning in pieces of bounded size."""
+    offset = 0
+    while piece := files.read(descriptor, size, offset):
+        offset += len(piece)
+        yield piece
+
+
+def write_all(files: Files, descriptor: int, data: bytes) -> None:
+    """Write every byte, however few of them one call takes."""
+    rest = memoryview(data)
+    while rest:
+        taken = files.write(descriptor, rest)
+        if taken <= 0:
+            raise OSError(errno.EIO, "the file system took no bytes")
+        rest = rest[taken:]
