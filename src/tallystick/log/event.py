@@ -13,10 +13,11 @@ from typing import Any, Final
 
 import msgspec
 
-from tallystick.core.canonical import canonical_bytes
+from tallystick.core.canonical import canonical
 from tallystick.errors import BadInput
 
-LINE_BYTES_MAX: Final = 1 << 20
+PAYLOAD_BYTES_MAX: Final = 1 << 20
+LINE_BYTES_MAX: Final = PAYLOAD_BYTES_MAX + 4096
 TYPE: Final = re.compile(r"[A-Z][A-Z_]{0,63}", re.ASCII)
 
 
@@ -61,7 +62,7 @@ def payload_bytes(payload: msgspec.Struct | dict[str, Any]) -> bytes:
             return _encoder.encode(payload)
         except UnicodeEncodeError as error:
             raise BadInput("a text holds half of a surrogate pair and has no UTF-8 form") from error
-    return canonical_bytes(payload)
+    return canonical(payload)
 
 
 def event_hash(event_id: str, ts: str, kind: str, payload: bytes, prev_hash: str) -> str:

@@ -9,16 +9,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import stat
 from collections.abc import Iterator
 from typing import Final, Self
 
 from tallystick import crash
-from tallystick.errors import BadInput, FolderUnsafe, StorageFailed
+from tallystick.core.limits import check_name
+from tallystick.errors import BadName, FolderUnsafe, StorageFailed
 from tallystick.log.files import Files
 
-PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}(?<!\.)", re.ASCII)
 PARTS_MAX: Final = 8
 
 TEMP_BEFORE: Final = crash.declare("folder.replace.before", "nothing of the new document is written")
@@ -30,25 +29,14 @@ REPLACED: Final = crash.declare("folder.replace.done", "the new document and its
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY
 
 
-def check_part(name: str, what: str) -> str:
-    """Return a name that is safe as one part of a path, or raise BadInput."""
-    if not PART.fullmatch(name):
-        raise BadInput(
-            f"{what} {name[:140]!r} is not usable: letters, digits, '.', '_' and '-' only, beginning with a letter or "
-            "digit, at most 128 characters, not ending in '.'",
-            value=name[:140],
-        )
-    return name
-
-
-def check_path(name: str, what: str) -> tuple[str, ...]:
-    """Return the safe parts of a relative name such as `drafts/intro.md`, or raise BadInput."""
-    parts = tuple(name.split("/"))
+def check_path(kind: str, name: str) -> str:
+    """Return a relative name such as `drafts/intro.md` if each of its parts is safe, or raise BadName."""
+    parts = name.split("/")
     if len(parts) > PARTS_MAX:
-        raise BadInput(f"{what} {name[:140]!r} is nested deeper than {PARTS_MAX} folders", value=name[:140])
+        raise BadName(f"{name[:80]!a} cannot be a {kind}: it is nested deeper than {PARTS_MAX} folders", kind=kind)
     for part in parts:
-        check_part(part, what)
-    return parts
+        check_name(kind, part)
+    return name
 
 
 class Folder:
@@ -165,6 +153,17 @@ class Folder:
             finally:
                 self.files.close(descriptor)
 
+    def lock(self, name: str) -> int | None:
+        """Return a descriptor that holds the exclusive lock of a file, or None when somebody else does.
+
+        The lock ends when the descriptor is closed or its process dies.
+        """
+        descriptor = self.open_file(name, os.O_RDWR | os.O_CREAT)
+        if self.files.lock(descriptor):
+            return descriptor
+        self.files.close(descriptor)
+        return None
+
     def rename(self, old: str, new: str) -> None:
         """Give a file of this folder another name, durably."""
         with self._translated("rename", old):
@@ -192,9 +191,8 @@ class Folder:
             raise StorageFailed.of(call, f"{self.name}/{name}", error) from error
 
 
-def chunks(files: Files, descriptor: int, size: int = 1 << 18) -> Iterator[bytes]:
-    """Yield a file from its beginning in pieces of bounded size."""
-    offset = 0
+def chunks(files: Files, descriptor: int, *, size: int = 1 << 18, offset: int = 0) -> Iterator[bytes]:
+    """Yield a file in pieces of bounded size."""
     while piece := files.read(descriptor, size, offset):
         offset += len(piece)
         yield piece

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from tallystick.errors import LogCorrupt
-from tallystick.log.event import LINE_BYTES_MAX, Event
+from tallystick.log.event import LINE_BYTES_MAX, Event, event_hash
 from tallystick.log.files import Files
 from tallystick.log.folder import chunks
 
@@ -46,10 +46,8 @@ class LogReader:
 
     def __iter__(self) -> Iterator[Event]:
         """Yield every event whose place in the chain is proven; raise LogCorrupt at the first that is not."""
-        tail = self.tail
-        decode = _decoder.decode
-        sha256 = hashlib.sha256
-        head, last_id = "", ""
+        tail, decode, sha256 = self.tail, _decoder.decode, hashlib.sha256
+        head, last_id, length = "", "", 0
         for line in self._lines():
             tail.lines += 1
             try:
@@ -58,24 +56,22 @@ class LogReader:
                 if self._is_torn(line):
                     return
                 raise self._corrupt(f"not an event: {error}") from error
-            raw = (
-                (event.event_id + event.ts + event.type).encode() + bytes(event.payload) + event.prev_hash.encode()
-            )
-            if event.prev_hash != head or event.event_id <= last_id:
-                if self._is_repeated(event, line):
-                    tail.length += len(line) + 1
+            event_id, prev_hash, own_hash = event.event_id, event.prev_hash, event.event_hash
+            if prev_hash != head or event_id <= last_id:
+                if self._is_repeated(event_id, line):
+                    tail.length = length = length + len(line) + 1
                     continue
-                if event.prev_hash != head:
+                if prev_hash != head:
                     raise self._corrupt("the hash chain is broken: prev_hash is not the hash of the event before")
-            if sha256(raw).hexdigest() != event.event_hash:
+            content = f"{event_id}{event.ts}{event.type}".encode() + bytes(event.payload) + prev_hash.encode()
+            if sha256(content).hexdigest() != own_hash:
                 raise self._corrupt("the content of the event does not match its event_hash")
-            head = event.event_hash
-            last_id = max(last_id, event.event_id)
+            head = tail.last_hash = own_hash
+            if event_id > last_id:
+                last_id = tail.last_id = event_id
+            tail.length = length = length + len(line) + 1
             if self._seen is not None:
-                self._seen[event.event_id] = sha256(line).digest()
-            tail.length += len(line) + 1
-            tail.last_hash = head
-            tail.last_id = last_id
+                self._seen[event_id] = sha256(line).digest()
             yield event
 
     def _lines(self) -> Iterator[bytes]:
@@ -100,8 +96,8 @@ class LogReader:
             event = _decoder.decode(line)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return False
-        raw = (event.event_id + event.ts + event.type).encode() + bytes(event.payload) + event.prev_hash.encode()
-        return event.event_hash == hashlib.sha256(raw).hexdigest()
+        expected = event_hash(event.event_id, event.ts, event.type, bytes(event.payload), event.prev_hash)
+        return event.event_hash == expected
 
     def _is_torn(self, line: bytes) -> bool:
         """Return whether a bad line is the unwritten end of the log: a hole of NUL bytes with no event behind it.
@@ -110,22 +106,22 @@ class LogReader:
         """
         if b"\0" not in line:
             return False
-        rest = b"".join(self._files.read(self._descriptor, 1 << 30, self.tail.length) for _ in range(1))
+        rest = b"".join(chunks(self._files, self._descriptor, offset=self.tail.length))
         if any(self._is_whole(later) for later in rest.split(b"\n")[1:]):
             return False
         self.tail.torn = rest
         self.tail.lines -= 1
         return True
 
-    def _is_repeated(self, event: Event, line: bytes) -> bool:
+    def _is_repeated(self, event_id: str, line: bytes) -> bool:
         """Return whether the log already holds this very line; the same id with other bytes is corruption."""
         if self._seen is None:
             self._seen = self._table_until(self.tail.length)
-        digest = self._seen.get(event.event_id)
+        digest = self._seen.get(event_id)
         if digest is None:
             return False
         if digest != hashlib.sha256(line).digest():
-            raise self._corrupt(f"event_id {event.event_id} was used before for another event")
+            raise self._corrupt(f"event_id {event_id} was used before for another event")
         return True
 
     def _table_until(self, length: int) -> dict[str, bytes]:
