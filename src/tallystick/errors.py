@@ -7,6 +7,7 @@ TallyError
 │   ├── RunBusy               another process holds the run
 │   ├── RunNotFound           no such run, or none that was ever recorded
 │   ├── RunEnded              the run has reached a final state
+│   ├── ArtifactChanged       somebody else wrote an artifact while the run was on
 │   ├── RunFailed             a worker or the orchestrator failed; the trail is complete
 │   └── SnapshotInvalid       neither log nor snapshot can be trusted; the run has been failed
 ├── FolderError
@@ -210,6 +211,12 @@ class RunEnded(RunError):
     code = "RUN_ENDED"
     exit_code = 4
     http_status = 409
+
+
+class ArtifactChanged(RunError):
+    """Somebody else wrote an artifact while the run was on; resume the run."""
+
+    code = "ARTIFACT_CHANGED"
 
 
 class RunFailed(RunError):

@@ -1,0 +1,399 @@
+"""Drive a run: do the work of its state, choose the next state, until a final one is reached.
+
+One thread writes the journal; workers run in threads of their own. Everything that is decided here is decided from
+the journal's view, so a process that takes over decides the same.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Final
+
+from opentelemetry import context as otel_context
+
+from tallystick.core.limits import clip_text
+from tallystick.errors import ArtifactChanged, BadInput, RunError, StorageFailed
+from tallystick.ids import Ids
+from tallystick.runs import patterns, staleness
+from tallystick.runs.artifacts import Shelf
+from tallystick.runs.events import (
+    ErrorRecord,
+    EventType,
+    Issue,
+    ItemFailed,
+    ItemFinished,
+    ItemQueued,
+    ItemReason,
+    ItemResumed,
+    ItemStarted,
+    SectionMove,
+    SectionState,
+    Severity,
+)
+from tallystick.runs.fold import RunView, Task
+from tallystick.runs.journal import Fact, Journal
+from tallystick.runs.pipeline import CANCELLED, FAILED, Node, Pipeline
+from tallystick.runs.snapshot import Artifact, WorkStatus
+from tallystick.runs.tracing import Span, start_span
+from tallystick.runs.work import SectionWish, Work, make_issue
+
+CANCEL_REQUEST: Final = "cancel.requested"
+# Neither is the fault of a worker: the run stops where it is, and a resume goes on.
+_RESUMABLE: Final = (StorageFailed, ArtifactChanged)
+
+
+class WorkFailed(Exception):  # noqa: N818 (named after what is the case; it never leaves the package)
+    """A worker raised and has no tries left."""
+
+
+class Cancelled(Exception):  # noqa: N818 (as WorkFailed)
+    """Somebody asked to cancel the run."""
+
+
+@dataclass(slots=True)
+class Running:
+    """A work item that a thread is at."""
+
+    node: Node
+    task: Task
+    work: Work
+    span: Span
+
+
+@dataclass(slots=True)
+class Visit:
+    """The work of one visit of a state: which nodes may begin, and what is still to do."""
+
+    state: str
+    number: int
+    waiting: list[tuple[Node, tuple[Node, ...]]]
+    open_tasks: dict[str, set[Task]] = field(default_factory=dict)
+    ready: list[tuple[Node, Task]] = field(default_factory=list)
+
+    def is_finished(self, node: Node) -> bool:
+        """Return whether all work of a node is done."""
+        return self.open_tasks.get(node.worker) == set()
+
+
+class Orchestrator:
+    """One process at work on one run."""
+
+    def __init__(self, journal: Journal, pipeline: Pipeline, shelf: Shelf, ids: Ids, parallel: int) -> None:
+        """Work on the open journal with at most `parallel` workers at a time."""
+        if parallel < 1:
+            raise BadInput(f"parallel must be at least 1, not {parallel}")
+        self._journal = journal
+        self._pipeline = pipeline
+        self._shelf = shelf
+        self._ids = ids
+        self._parallel = parallel
+        self._running: dict[Future[object], Running] = {}
+
+    @property
+    def _view(self) -> RunView:
+        return self._journal.view
+
+    def drive(self) -> BaseException | None:
+        """Go on until a final state; return the error that failed the run, if one did.
+
+        Trouble with the disk is not the run's failure: it is raised, and the run can be resumed.
+        """
+        cause: BaseException | None = None
+        try:
+            with ThreadPoolExecutor(self._parallel, thread_name_prefix="tally-run") as pool:
+                while not self._view.ended:
+                    self._check_cancel()
+                    self._work_through(pool)
+                    self._take_exit()
+        except Cancelled:
+            self.end_cancelled()
+        except _RESUMABLE:
+            raise
+        except Exception as error:  # noqa: BLE001 (whatever a worker or the orchestrator raised fails the run, on record)
+            cause = error.__cause__ if isinstance(error, WorkFailed) else error
+            self._end(FAILED, _error_record(cause or error).message, [_failure_issue(cause or error)])
+        return cause
+
+    def end_cancelled(self) -> None:
+        """Cancel a run that nobody is working on."""
+        self._end(CANCELLED, "asked by the user", [])
+
+    def is_cancelled(self) -> bool:
+        """Return whether somebody has asked to cancel."""
+        return self._journal.folder.exists(CANCEL_REQUEST)
+
+    def _check_cancel(self) -> None:
+        if self.is_cancelled():
+            raise Cancelled
+
+    def _work_through(self, pool: ThreadPoolExecutor) -> None:
+        """Do all work of the current state, in parallel where one node does not read what another makes."""
+        state = self._view.state
+        visit = Visit(state, self._view.visits(state), self._pipeline.order(state))
+        trouble: Exception | None = None
+        while trouble is None or self._running:
+            if trouble is None:
+                trouble = self._advance(visit, pool)
+            if not self._running:
+                break
+            finished, _ = wait(self._running, return_when=FIRST_COMPLETED)
+            # Of several that finished together the one that began first is recorded first.
+            for future in [one for one in self._running if one in finished]:
+                failure = self._settle(visit, future, self._running.pop(future))
+                trouble = trouble or failure
+            if trouble is None and self.is_cancelled():
+                trouble = Cancelled()
+        if trouble is not None:
+            raise trouble
+
+    def _advance(self, visit: Visit, pool: ThreadPoolExecutor) -> Exception | None:
+        """Open the nodes whose inputs are complete and hand work to idle threads; return what went wrong."""
+        try:
+            opened = True
+            while opened:
+                opened = False
+                for entry in [entry for entry in visit.waiting if all(map(visit.is_finished, entry[1]))]:
+                    visit.waiting.remove(entry)
+                    self._open(visit, entry[0])
+                    opened = True
+            while visit.ready and len(self._running) < self._parallel:
+                node, task = visit.ready.pop(0)
+                running = self._begin(node, task)
+                self._running[pool.submit(_call, running)] = running
+        except _RESUMABLE:
+            raise
+        except Exception as error:  # noqa: BLE001 (what is running must be recorded before the run fails)
+            return error
+        return None
+
+    def _open(self, visit: Visit, node: Node) -> None:
+        """Queue the work of a node that is not done yet."""
+        view = self._view
+        tasks = [Task(node.worker, scope, visit.state, visit.number) for scope in self._scopes(node)]
+        todo = [task for task in tasks if task not in view.done]
+        visit.open_tasks[node.worker] = set(todo)
+        visit.ready += [(node, task) for task in todo]
+        fresh = [task for task in todo if self._needs_attempt(task)]
+        if fresh:
+            self._journal.record([self._queued(task) for task in fresh])
+
+    def _needs_attempt(self, task: Task) -> bool:
+        item_id = self._view.attempts.get(task)
+        return item_id is None or self._view.items[item_id].status not in {WorkStatus.QUEUED, WorkStatus.RUNNING}
+
+    def _queued(self, task: Task) -> Fact:
+        attempt = self._view.attempts_used.get((task.worker, task.scope_key), 0) + 1
+        item_id = ":".join(filter(None, (self._view.run_id, task.worker, str(attempt), task.scope_key)))
+        payload = ItemQueued(item_id, task.worker, attempt, task.state, task.visit, task.scope_key)
+        return EventType.WORK_ITEM_QUEUED, payload
+
+    def _scopes(self, node: Node) -> list[str]:
+        if node.scopes is None:
+            return [""]
+        if callable(node.scopes):
+            found = node.scopes(self._work(node, "", "", 0, self._inputs(node, "")))
+        else:
+            found = node.scopes
+        return list(dict.fromkeys(patterns.check_scope(scope) for scope in found))
+
+    def _inputs(self, node: Node, scope_key: str) -> dict[str, Artifact]:
+        """Return the artifacts that a node declares and the run has; raise when a required one is missing."""
+        index = self._view.artifacts
+        found: dict[str, Artifact] = {}
+        for pattern in node.inputs:
+            if not scope_key and patterns.SCOPE in pattern:
+                continue
+            bound = patterns.bind(pattern, scope_key)
+            names = [name for name in index if patterns.matches(bound, name)] if "*" in bound else [bound]
+            found.update((name, index[name]) for name in names if name in index)
+            if bound not in index and not patterns.is_optional(pattern):
+                raise RunError(f"{node.worker} needs the artifact {bound}, which nobody has made or supplied")
+        return dict(sorted(found.items()))
+
+    def _begin(self, node: Node, task: Task) -> Running:
+        """Record that a work item is running, and return it; one that was interrupted keeps its attempt."""
+        view = self._view
+        item = view.items[view.attempts[task]]
+        inputs = self._inputs(node, task.scope_key)
+        span = start_span(
+            self._ids, f"{node.worker} {task.scope_key}".rstrip(), parent=self._journal.span,
+            attributes={"tallystick.run_id": view.run_id, "tallystick.work_item_id": item.work_item_id},
+        )  # fmt: skip
+        if item.status is WorkStatus.RUNNING:
+            resumed = ItemResumed(item.work_item_id, span.span_id)
+            self._journal.record([(EventType.RESUME_WORK_ITEM, resumed)], span)
+        else:
+            started = ItemStarted(item.work_item_id, span.span_id, list(inputs))
+            self._journal.record([(EventType.WORK_ITEM_STARTED, started)], span)
+        return Running(node, task, self._work(node, item.work_item_id, task.scope_key, item.attempt, inputs), span)
+
+    def _work(
+        self, node: Node, item_id: str, scope_key: str, attempt: int, inputs: dict[str, Artifact]
+    ) -> Work:
+        return Work(
+            run_id=self._view.run_id, worker=node.worker, attempt=attempt, scope_key=scope_key, work_item_id=item_id,
+            inputs=inputs, outputs=tuple(patterns.bind(name, scope_key) for name in node.outputs) if item_id else (),
+            shelf=self._shelf, is_cancelled=self.is_cancelled,
+        )  # fmt: skip
+
+    def _settle(self, visit: Visit, future: Future[object], running: Running) -> Exception | None:
+        """Record how a work item ended; return the failure that no try is left for."""
+        error = future.exception()
+        if isinstance(error, _RESUMABLE) or (error is not None and not isinstance(error, Exception)):
+            running.span.end(str(error))
+            raise error
+        try:
+            if error is None:
+                outcome = _outcome(running, future.result())
+                self._finish(running, outcome)
+                visit.open_tasks[running.node.worker].discard(running.task)
+                running.span.end()
+                return None
+        except (BadInput, RunError) as refused:
+            error = refused
+        assert error is not None
+        running.span.end(str(error))
+        return self._fail(visit, running, error)
+
+    def _finish(self, running: Running, outcome: str) -> None:
+        """Record everything that the work left behind, in one go, then give its artifacts their names."""
+        view, work = self._view, running.work
+        made = [work.made[name] for name in sorted(work.made)]
+        facts: list[Fact] = [
+            (EventType.ARTIFACT_WRITTEN, one)
+            for one in made
+            if view.writers.get(one.name) != work.work_item_id or view.artifacts[one.name].sha256 != one.sha256
+        ]
+        facts += self._notes(work)
+        if running.task in view.ever_done:
+            different = [one.name for one in made if self._differs(one.name, one.sha256)]
+            facts += staleness.invalidation(view, different)
+        facts.append((EventType.WORK_ITEM_FINISHED, ItemFinished(work.work_item_id, sorted(work.made), outcome)))
+        self._journal.record(facts, running.span)
+        for one in made:
+            self._shelf.publish(one.name, one.sha256)
+
+    def _differs(self, name: str, digest: str) -> bool:
+        known = self._view.artifacts.get(name)
+        return known is not None and known.sha256 != digest
+
+    def _notes(self, work: Work) -> list[Fact]:
+        """Return what the worker said about sections and issues, without what the log says already."""
+        view = self._view
+        sections = dict(view.sections)
+        issues = {issue_id: issue.status for issue_id, issue in view.issues.items()}
+        facts: list[Fact] = []
+        for note in work.notes:
+            if isinstance(note, SectionWish):
+                before = sections.get(note.section, SectionState.NOT_STARTED)
+                if before is not note.to_state:
+                    facts.append((EventType.SECTION_STATE_CHANGED, SectionMove(note.section, before, note.to_state)))
+                    sections[note.section] = note.to_state
+                continue
+            kind, payload = note
+            issue_id: str = getattr(payload, "issue_id", "")
+            if kind is EventType.ISSUE_STATUS_CHANGED and issue_id not in issues:
+                raise BadInput(f"{work.worker} names the issue {issue_id[:80]!r}, which nobody opened")
+            status = getattr(payload, "status", None)
+            if issues.get(issue_id) != status:
+                facts.append((kind, payload))
+                issues[issue_id] = status
+        return facts
+
+    def _fail(self, visit: Visit, running: Running, error: BaseException) -> Exception | None:
+        """Record a failed attempt; queue the next one, or return the failure of the run."""
+        view, task = self._view, running.task
+        opened: list[Fact] = [
+            (EventType.ISSUE_OPENED, note[1])
+            for note in running.work.notes
+            if not isinstance(note, SectionWish) and isinstance(note[1], Issue) and note[1].issue_id not in view.issues
+        ]
+        failed = ItemFailed(running.work.work_item_id, _error_record(error))
+        facts: list[Fact] = [*opened, (EventType.WORK_ITEM_FAILED, failed)]
+        if view.failures.get(task, 0) + 1 < running.node.tries:
+            self._journal.record(facts, running.span)
+            self._journal.record([self._queued(task)])
+            visit.ready.append((running.node, task))
+            return None
+        self._journal.record(facts, running.span)
+        failure = WorkFailed(running.work.work_item_id)
+        failure.__cause__ = error
+        return failure
+
+    def _take_exit(self) -> None:
+        """Move to the state that the outcome of the work chooses, or to FAILED when its limit is used up."""
+        view, graph = self._view, self._pipeline.graph
+        exits = [edge for edge in graph.edges if edge.source == view.state and edge.target not in (FAILED, CANCELLED)]
+        visit = view.visits(view.state)
+        outcomes = {
+            view.outcomes[item_id]
+            for task, item_id in view.done.items()
+            if (task.state, task.visit) == (view.state, visit) and view.outcomes[item_id]
+        }
+        if len(exits) == 1 and not exits[0].when:
+            target = exits[0].target
+        else:
+            chosen = [edge.target for edge in exits if {edge.when, edge.target} & outcomes]
+            if len(outcomes) != 1 or len(chosen) != 1:
+                said = ", ".join(sorted(outcomes)) or "nothing"
+                legal = ", ".join(edge.when or edge.target for edge in exits)
+                raise RunError(f"the work of {view.state} must return one of: {legal}; it returned {said}")
+            target = chosen[0]
+        limit = graph.limits.get(target)
+        if limit is not None and view.visits(target) >= limit:
+            issue = make_issue(
+                view.state, Severity.BLOCKER, f"{target} was entered {limit} times, which is its limit",
+                error_code=f"MAX_{target}_EXCEEDED",
+            )  # fmt: skip
+            self._end(FAILED, f"the limit of {target} is {limit}", [issue])
+            return
+        if target in graph.final:
+            self._end(target, "", [])
+        else:
+            self._journal.move(target)
+
+    def _end(self, target: str, reason: str, issues: list[Issue]) -> None:
+        """Enter a final state, leaving no work item open behind."""
+        facts: list[Fact] = []
+        for item in sorted(self._view.items.values(), key=lambda item: item.work_item_id):
+            if item.status is WorkStatus.QUEUED:
+                facts.append((EventType.WORK_ITEM_SKIPPED, ItemReason(item.work_item_id, f"the run is {target}")))
+            elif item.status is WorkStatus.RUNNING:
+                left = ErrorRecord("Interrupted", f"the run became {target} before this work was taken up again")
+                facts.append((EventType.WORK_ITEM_FAILED, ItemFailed(item.work_item_id, left)))
+        facts += [(EventType.ISSUE_OPENED, issue) for issue in issues if issue.issue_id not in self._view.issues]
+        self._journal.move(target, reason, facts)
+        self._journal.folder.discard(CANCEL_REQUEST)
+
+
+def _outcome(running: Running, returned: object) -> str:
+    """Return the word by which the work chooses the next state: None says nothing, truth values say (not_)ok."""
+    missing = running.work.missing_outputs()
+    if missing:
+        raise BadInput(f"{running.node.worker} returned without making {', '.join(missing)}")
+    if returned is None:
+        return ""
+    if isinstance(returned, bool):
+        return "ok" if returned else "not_ok"
+    if isinstance(returned, str):
+        return clip_text(returned, 128)
+    raise BadInput(f"{running.node.worker} returned a {type(returned).__name__}; return an outcome, or nothing")
+
+
+def _error_record(error: BaseException) -> ErrorRecord:
+    return ErrorRecord(type(error).__name__, clip_text(str(error) or type(error).__name__))
+
+
+def _failure_issue(error: BaseException) -> Issue:
+    record = _error_record(error)
+    return make_issue("run", Severity.BLOCKER, f"{record.type}: {record.message}", error_code="RUN_FAILED")
+
+
+def _call(running: Running) -> object:
+    """Call the worker inside its span, so that spans of its own are children."""
+    token = otel_context.attach(running.span.as_parent())
+    try:
+        return running.node.function(running.work)
+    finally:
+        otel_context.detach(token)

@@ -1,0 +1,156 @@
+"""Open the folder of a run: read its log, believe only what is proven, repair what a crash can explain.
+
+A torn end is cut off and kept. Anything else that is wrong was not left by a crash: the log is set aside untouched,
+and a new one records that the run has failed and why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from tallystick import crash
+from tallystick.core.limits import check_name
+from tallystick.errors import LogCorrupt, RunBusy, RunNotFound, StorageFailed
+from tallystick.log.event import Event
+from tallystick.log.files import Files
+from tallystick.log.folder import Folder, chunks
+from tallystick.log.reader import LogReader, Tail
+from tallystick.runs.events import EdgeRecord, EventType, GraphRecord, RunCreated, Severity, StateMove
+from tallystick.runs.fold import ImpossibleEvent, RunView
+from tallystick.runs.journal import LOG, SNAPSHOT, Fact
+from tallystick.runs.snapshot import read_snapshot
+from tallystick.runs.tracing import Span
+from tallystick.runs.work import make_issue
+
+LOCK: Final = ".lock"
+CORRUPT_PREFIX: Final = f"{LOG}.corrupt-"
+TORN_PREFIX: Final = f"{LOG}.torn-"
+MINIMAL_GRAPH: Final = GraphRecord(
+    "CREATED", [EdgeRecord("CREATED", "FAILED"), EdgeRecord("CREATED", "CANCELLED")], ["FAILED", "CANCELLED"]
+)
+
+SET_ASIDE: Final = crash.declare("recovery.set_aside", "the corrupt log has its new name, no new log exists")
+
+
+@contextmanager
+def opened(root: str | os.PathLike[str], run_id: str, *, create: bool, files: Files | None = None) -> Iterator[Folder]:
+    """Yield the folder of a run; without `create`, a run that is not there raises RunNotFound."""
+    check_name("run id", run_id)
+    try:
+        base = Folder.open(root, create=create, files=files)
+    except StorageFailed as error:
+        raise RunNotFound(f"there is no folder {os.fspath(root)!r} with runs in it", root=os.fspath(root)) from error
+    with base:
+        if not create and not base.exists(run_id):
+            raise RunNotFound(f"there is no run {run_id} in {os.fspath(root)!r}", run_id=run_id)
+        with base.child(run_id, create=create) as folder:
+            yield folder
+
+
+@contextmanager
+def locked(folder: Folder, run_id: str) -> Iterator[None]:
+    """Hold the folder for one writer, or raise RunBusy at once."""
+    descriptor = folder.lock(LOCK)
+    if descriptor is None:
+        raise RunBusy(f"another process is working on run {run_id}; wait for it, or cancel it", run_id=run_id)
+    try:
+        yield
+    finally:
+        folder.files.close(descriptor)
+
+
+def has_log(folder: Folder) -> bool:
+    """Return whether there is a log at all."""
+    return folder.exists(LOG)
+
+
+def events(folder: Folder) -> Iterator[tuple[Event, Tail]]:
+    """Yield the events of a log with the tail so far; raise LogCorrupt where it stops being believable."""
+    descriptor = folder.open_file(LOG)
+    try:
+        reader = LogReader(folder.files, descriptor, f"{folder.name}/{LOG}")
+        for event in reader:
+            yield event, reader.tail
+    except OSError as error:
+        raise StorageFailed.of("read", f"{folder.name}/{LOG}", error) from error
+    finally:
+        folder.files.close(descriptor)
+
+
+def replay(folder: Folder, run_id: str, view: RunView | None = None) -> tuple[RunView, Tail]:
+    """Fold the whole log; raise LogCorrupt when it is corrupt or tells an impossible story.
+
+    A `view` that is passed in holds, after an error, what could be believed up to there.
+    """
+    view = view or RunView(run_id)
+    if not has_log(folder):
+        return view, Tail()
+    descriptor = folder.open_file(LOG)
+    try:
+        reader = LogReader(folder.files, descriptor, f"{folder.name}/{LOG}")
+        take = view.replay
+        try:
+            for event in reader:
+                take(event)
+        except ImpossibleEvent as error:
+            raise LogCorrupt(f"{folder.name}/{LOG}", reader.tail.lines, str(error)) from error
+        except OSError as error:
+            raise StorageFailed.of("read", f"{folder.name}/{LOG}", error) from error
+    finally:
+        folder.files.close(descriptor)
+    return view, reader.tail
+
+
+def snapshot_problem(folder: Folder, view: RunView) -> str:
+    """Return what is wrong with a run that has no believable log, or an empty text for one that never began."""
+    if view.created:
+        return ""
+    aside = [name for name in folder.files.list(folder.descriptor) if name.startswith(CORRUPT_PREFIX)]
+    if aside:
+        return f"the corrupt log was set aside as {aside[-1]}"
+    if folder.exists(SNAPSHOT):
+        known = read_snapshot(folder.read(SNAPSHOT))
+        what = "invalid snapshot" if known is None or known.run_id != view.run_id else "snapshot"
+        return f"there is an {what} and no log to make it from" if what[0] == "i" else f"there is a {what} and no log"
+    return ""
+
+
+def set_aside(folder: Folder) -> None:
+    """Give a corrupt log a name of its own, untouched, so that a new one can begin."""
+    if has_log(folder):
+        folder.rename(LOG, f"{CORRUPT_PREFIX}{file_digest(folder, LOG)[:16]}")
+    crash.point(SET_ASIDE)
+
+
+def failure_facts(folder: Folder, view: RunView, salvaged: RunView, reason: str, span: Span) -> list[Fact]:
+    """Return the facts that fail a run whose history is lost: created, blocker issue, failed."""
+    graph = salvaged.graph if salvaged.created else MINIMAL_GRAPH
+    facts: list[Fact] = []
+    if not view.created:
+        aside = [name for name in folder.files.list(folder.descriptor) if name.startswith(CORRUPT_PREFIX)]
+        digest = file_digest(folder, aside[-1]) if aside else ""
+        created = RunCreated(
+            salvaged.pipeline or "unknown", graph, span.trace_id, span.span_id, digest, aside[-1] if aside else ""
+        )
+        facts.append((EventType.RUN_CREATED, created))
+    issue = make_issue("resume", Severity.BLOCKER, reason, error_code="SnapshotInvalid", issue_id="SnapshotInvalid")
+    facts.append((EventType.ISSUE_OPENED, issue))
+    start = view.state if view.created else graph.start
+    facts.append((EventType.RUN_STATE_CHANGED, StateMove(start, "FAILED", "SnapshotInvalid")))
+    return facts
+
+
+def file_digest(folder: Folder, name: str) -> str:
+    """Return the SHA-256 of a file of the folder."""
+    descriptor = folder.open_file(name)
+    try:
+        sha256 = hashlib.sha256()
+        for piece in chunks(folder.files, descriptor):
+            sha256.update(piece)
+    finally:
+        folder.files.close(descriptor)
+    return sha256.hexdigest()

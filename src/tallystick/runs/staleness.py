@@ -1,0 +1,146 @@
+"""What must be made again when an artifact has changed: exactly what rests on it, directly or through others.
+
+Pure functions of what the log says and of what the disk holds; the order of every answer is fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tallystick.errors import BadInput
+from tallystick.runs.events import ArtifactInvalidated, ArtifactWritten, EventType, ItemReason
+from tallystick.runs.fold import RunView, Task
+from tallystick.runs.journal import Fact
+from tallystick.runs.snapshot import WorkStatus
+
+EXTERNAL = "external"
+
+
+def changed_artifacts(view: RunView, digests: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Return the artifacts whose content is not the recorded one (with their new hash), and the missing ones."""
+    changed: dict[str, str] = {}
+    missing: list[str] = []
+    for name, artifact in sorted(view.artifacts.items()):
+        digest = digests.get(name, "")
+        if not digest:
+            missing.append(name)
+        elif digest != artifact.sha256:
+            changed[name] = digest
+    return changed, missing
+
+
+def invalidation(view: RunView, roots: Iterable[str]) -> list[Fact]:
+    """Return the facts that mark everything stale that rests on the roots, nearest first; the roots are not stale.
+
+    What was invalidated before is not named again, but it is looked through: a crash may have come between the
+    mark on one artifact and the mark on the next.
+    """
+    frontier = set(roots)
+    affected = set(frontier)
+    latest = (view.items[item_id] for item_id in view.attempts.values())
+    waiting = {item.work_item_id: item for item in latest if item.status is WorkStatus.FINISHED}
+    counting = set(view.done.values())
+    facts: list[Fact] = []
+    while frontier:
+        hit = [item for item in waiting.values() if frontier & set(item.inputs)]
+        hit.sort(key=lambda item: (item.worker, item.scope_key, item.attempt))
+        found: dict[str, str] = {}
+        for item in hit:
+            del waiting[item.work_item_id]
+            cause = min(frontier & set(item.inputs))
+            if item.work_item_id in counting:
+                facts.append((EventType.WORK_ITEM_INVALIDATED, ItemReason(item.work_item_id, f"{cause} changed")))
+            for name in sorted(item.outputs):
+                found.setdefault(name, cause)
+        frontier = set(found) - affected
+        affected |= frontier
+        facts += [
+            (EventType.ARTIFACT_INVALIDATED, ArtifactInvalidated(name, found[name]))
+            for name in sorted(frontier)
+            if not view.artifacts[name].stale
+        ]
+    return facts
+
+
+def acceptance(view: RunView, changed: Mapping[str, str]) -> list[Fact]:
+    """Return the facts that take the new content of changed artifacts as given.
+
+    They must follow the invalidation in the log: while they are missing, a resume sees the change again.
+    """
+    return [
+        (
+            EventType.ARTIFACT_WRITTEN,
+            ArtifactWritten(name, view.artifacts[name].path, digest, view.artifacts[name].schema_id, EXTERNAL),
+        )
+        for name, digest in sorted(changed.items())
+    ]
+
+
+def regeneration(view: RunView, missing: Iterable[str]) -> list[Fact]:
+    """Return the facts by which the makers of missing artifacts work again.
+
+    What rests on them is invalidated later, and only if they come out different.
+    """
+    makers: dict[str, str] = {}
+    facts: list[Fact] = []
+    for name in missing:
+        maker = view.writers.get(name, "")
+        if not maker or view.done.get(view.tasks[maker]) != maker:
+            continue
+        makers.setdefault(maker, name)
+        if not view.artifacts[name].stale:
+            facts.append((EventType.ARTIFACT_INVALIDATED, ArtifactInvalidated(name, name)))
+    return [(EventType.WORK_ITEM_INVALIDATED, ItemReason(maker, f"{name} is missing")) for maker, name in sorted(makers.items())] + facts  # fmt: skip
+
+
+def forced(view: RunView, wanted: Iterable[str]) -> list[Fact]:
+    """Return the facts by which finished work is done again because the user says so.
+
+    Wanted is a work item id, a worker, or `worker:scope`. What rests on the work follows only if its output differs.
+    """
+    facts: list[Fact] = []
+    finished = sorted(view.done.values())
+    for name in dict.fromkeys(wanted):
+        hit = [item_id for item_id in finished if name in _names(view, item_id)]
+        if not hit:
+            raise BadInput(f"no finished work item is called {name[:300]!r}; see `tally run show`", item=name[:300])
+        facts += _again(view, hit, "forced")
+    return list(dict.fromkeys(facts))
+
+
+def redone_from(view: RunView, index: int) -> list[Fact]:
+    """Return the facts by which everything is done again from an entry of the path on."""
+    later = [item_id for task, item_id in view.done.items() if path_index(view.path, task) >= index]
+    return _again(view, sorted(later), "forced")
+
+
+def rewind_index(path: Sequence[str], tasks: Iterable[Task]) -> int:
+    """Return the earliest entry of the path at which one of these tasks has to be done."""
+    return min((path_index(path, task) for task in tasks), default=len(path))
+
+
+def path_index(path: Sequence[str], task: Task) -> int:
+    """Return where in the path a task belongs, or the length of the path when it is not on it."""
+    visit = 0
+    for index, state in enumerate(path):
+        visit += state == task.state
+        if state == task.state and visit == task.visit:
+            return index
+    return len(path)
+
+
+def _names(view: RunView, item_id: str) -> tuple[str, ...]:
+    item = view.items[item_id]
+    return item_id, item.worker, f"{item.worker}:{item.scope_key}"
+
+
+def _again(view: RunView, item_ids: Iterable[str], reason: str) -> list[Fact]:
+    facts: list[Fact] = []
+    for item_id in item_ids:
+        facts.append((EventType.WORK_ITEM_INVALIDATED, ItemReason(item_id, reason)))
+        facts += [
+            (EventType.ARTIFACT_INVALIDATED, ArtifactInvalidated(name, name))
+            for name in sorted(view.items[item_id].outputs)
+            if not view.artifacts[name].stale
+        ]
+    return facts
