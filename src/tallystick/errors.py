@@ -127,7 +127,9 @@ class ExtraMissing(TallyError):
 
     def __init__(self, what: str, extra: str) -> None:
         """Name the part, and the extra that brings what it needs."""
-        super().__init__(f"{what} needs more packages: pip install 'tallystick[{extra}]'", what=what, extra=extra)
+        super().__init__(
+            f"{what} needs more packages: pip install 'tallystick[{extra}]'", what=what, extra=extra
+        )
 
 
 class FolderError(TallyError):
@@ -152,7 +154,12 @@ class StorageFailed(FolderError):
     @classmethod
     def of(cls, call: str, path: str, error: OSError) -> StorageFailed:
         """Return the failure of one system call."""
-        return cls(f"{call} of {path} failed: {error.strerror or error}", call=call, path=path, errno=error.errno or 0)
+        return cls(
+            f"{call} of {path} failed: {error.strerror or error}",
+            call=call,
+            path=path,
+            errno=error.errno or 0,
+        )
 
 
 class FolderUnsafe(FolderError):

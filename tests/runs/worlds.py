@@ -1,4 +1,4 @@
-"""What the tests of runs share: folders on a fast file system, comparable histories, a process that dies on command."""
+"""What the tests of runs share: fast folders, comparable histories, a process that dies on command."""
 
 from __future__ import annotations
 
@@ -50,9 +50,10 @@ def proven_events(run: Path) -> int:
 
 
 def history(run: Path) -> list[tuple[str, str]]:
-    """Return the story of a run: without ids, times and RESUME records, and without walking the same way twice.
+    """Return the story of a run: no ids, times and RESUME records, and no way walked twice.
 
-    After a rewind the run takes the moves again that the rewind took back; the first time is the one that counts.
+    After a rewind the run takes the moves again that the rewind took back; the first time is the one that
+    counts.
     """
     story: list[tuple[str, str]] = []
     path: list[str] = []
@@ -82,7 +83,10 @@ class Zygote:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, str(HERE / "zygote.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, str(HERE / "zygote.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
 
     def run(self, root: Path, run_id: str = "r1", **command) -> int:

@@ -1,6 +1,7 @@
 """A small process that forks a child for each command, so that a thousand real `kill -9` cost seconds.
 
-Commands come as lines of JSON: where to run the toy pipeline, and where to die. The answer is the exit status.
+Commands come as lines of JSON: where to run the toy pipeline, and where to die. The answer is the exit
+status.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ def child(command: dict) -> int:
     crash.arm(command.get("crash", ""))
     around = Surroundings(clock=VirtualClock())
     try:
-        conduct(pipeline, command["root"], command["run_id"], parallel=command.get("parallel", 1), around=around)
+        conduct(
+            pipeline, command["root"], command["run_id"], parallel=command.get("parallel", 1), around=around
+        )
     except TallyError as error:
         print(error.code, file=sys.stderr)
         return 3

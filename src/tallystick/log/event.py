@@ -55,7 +55,8 @@ _encoder: Final = msgspec.json.Encoder(order="sorted")
 def payload_bytes(payload: msgspec.Struct | dict[str, Any]) -> bytes:
     """Return the canonical bytes of a payload.
 
-    Sorted msgspec output of texts, integers and truth values is canonical already; mappings take the long way.
+    Sorted msgspec output of texts, integers and truth values is canonical already; mappings take the long
+    way.
     """
     if isinstance(payload, msgspec.Struct):
         try:

@@ -1,7 +1,7 @@
 """One folder held open: safe names in, durable files out, and nothing outside the folder can be reached.
 
-Every part of a name is opened relative to its parent's descriptor without following links, so neither `..` nor
-a planted link leads out. Files are 0600 and folders 0700.
+Every part of a name is opened relative to its parent's descriptor without following links, so neither `..`
+nor a planted link leads out. Files are 0600 and folders 0700.
 """
 
 from __future__ import annotations
@@ -22,8 +22,12 @@ PARTS_MAX: Final = 8
 
 TEMP_BEFORE: Final = crash.declare("folder.replace.before", "nothing of the new document is written")
 TEMP_WRITTEN: Final = crash.declare("folder.replace.written", "the temporary file is written, not synced")
-TEMP_SYNCED: Final = crash.declare("folder.replace.synced", "the temporary file is on the disk, the old name still old")
-RENAMED: Final = crash.declare("folder.replace.renamed", "the new document has its name, the folder is not synced")
+TEMP_SYNCED: Final = crash.declare(
+    "folder.replace.synced", "the temporary file is on the disk, the old name still old"
+)
+RENAMED: Final = crash.declare(
+    "folder.replace.renamed", "the new document has its name, the folder is not synced"
+)
 REPLACED: Final = crash.declare("folder.replace.done", "the new document and its name are on the disk")
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY
@@ -33,7 +37,9 @@ def check_path(kind: str, name: str) -> str:
     """Return a relative name such as `drafts/intro.md` if each of its parts is safe, or raise BadName."""
     parts = name.split("/")
     if len(parts) > PARTS_MAX:
-        raise BadName(f"{name[:80]!a} cannot be a {kind}: it is nested deeper than {PARTS_MAX} folders", kind=kind)
+        raise BadName(
+            f"{name[:80]!a} cannot be a {kind}: it is nested deeper than {PARTS_MAX} folders", kind=kind
+        )
     for part in parts:
         check_name(kind, part)
     return name
@@ -77,10 +83,10 @@ class Folder:
     def child(self, part: str, *, create: bool = False) -> Folder:
         """Open a folder inside this one; with `create`, make it durable first if it is not there."""
         if create:
-            with self._translated("mkdir", part), contextlib.suppress(FileExistsError):
+            with self.translated("mkdir", part), contextlib.suppress(FileExistsError):
                 self.files.mkdir(part, directory=self.descriptor)
                 self.files.fsync(self.descriptor)
-        with self._translated("open", part):
+        with self.translated("open", part):
             descriptor = self.files.open(part, _OPEN_FOLDER, directory=self.descriptor)
         return Folder(descriptor, self.files, f"{self.name}/{part}")
 
@@ -107,32 +113,34 @@ class Folder:
 
     def open_file(self, path: str, flags: int = os.O_RDONLY, *, create: bool = False) -> int:
         """Return a descriptor of a regular file; a link, a device or a pipe in its place is refused."""
-        with self.parent_of(path, create=create) as (folder, name), folder._translated("open", name):
+        with self.parent_of(path, create=create) as (folder, name), folder.translated("open", name):
             # O_NONBLOCK keeps a planted pipe from hanging us before it can be refused.
             descriptor = self.files.open(name, flags | os.O_NONBLOCK, directory=folder.descriptor)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             self.files.close(descriptor)
-            raise FolderUnsafe(f"{self.name}/{path} is not a regular file; remove it", path=f"{self.name}/{path}")
+            raise FolderUnsafe(
+                f"{self.name}/{path} is not a regular file; remove it", path=f"{self.name}/{path}"
+            )
         return descriptor
 
     def read(self, path: str) -> bytes:
         """Return the content of a file."""
         descriptor = self.open_file(path)
         try:
-            with self._translated("read", path):
+            with self.translated("read", path):
                 return b"".join(chunks(self.files, descriptor))
         finally:
             self.files.close(descriptor)
 
     def replace(self, path: str, data: bytes) -> None:
-        """Make `data` the durable content of a file; a reader sees the old content or the new, never a mixture."""
+        """Make `data` the durable content of a file; a reader sees the old or the new, never a mixture."""
         with self.parent_of(path, create=True) as (folder, name):
             temporary = f".{name}.new"
             crash.point(TEMP_BEFORE)
             try:
                 folder.write_new(temporary, data)
                 crash.point(TEMP_SYNCED)
-                with folder._translated("rename", name):
+                with folder.translated("rename", name):
                     self.files.rename(temporary, name, directory=folder.descriptor)
             except StorageFailed:
                 folder.discard(temporary)
@@ -144,8 +152,10 @@ class Folder:
     def write_new(self, name: str, data: bytes) -> None:
         """Write a file of this folder and sync it; what stood under the name before is gone."""
         self.discard(name)
-        with self._translated("write", name):
-            descriptor = self.files.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, directory=self.descriptor)
+        with self.translated("write", name):
+            descriptor = self.files.open(
+                name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, directory=self.descriptor
+            )
             try:
                 write_all(self.files, descriptor, data)
                 crash.point(TEMP_WRITTEN)
@@ -166,28 +176,31 @@ class Folder:
 
     def rename(self, old: str, new: str) -> None:
         """Give a file of this folder another name, durably."""
-        with self._translated("rename", old):
+        with self.translated("rename", old):
             self.files.rename(old, new, directory=self.descriptor)
         self.sync()
 
     def discard(self, name: str) -> None:
         """Remove a file of this folder if it is there."""
-        with self._translated("unlink", name), contextlib.suppress(FileNotFoundError):
+        with self.translated("unlink", name), contextlib.suppress(FileNotFoundError):
             self.files.unlink(name, directory=self.descriptor)
 
     def sync(self) -> None:
         """Make the names in this folder durable."""
-        with self._translated("fsync", "."):
+        with self.translated("fsync", "."):
             self.files.fsync(self.descriptor)
 
     @contextlib.contextmanager
-    def _translated(self, call: str, name: str) -> Iterator[None]:
+    def translated(self, call: str, name: str) -> Iterator[None]:
+        """Turn a refusal of the file system inside the block into our error, with the name it is about."""
         try:
             yield
         except OSError as error:
             if error.errno in {errno.ELOOP, errno.ENOTDIR} and call == "open":
                 where = f"{self.name}/{name}"
-                raise FolderUnsafe(f"{where} is a symbolic link or not a folder; remove it", path=where) from error
+                raise FolderUnsafe(
+                    f"{where} is a symbolic link or not a folder; remove it", path=where
+                ) from error
             raise StorageFailed.of(call, f"{self.name}/{name}", error) from error
 
 

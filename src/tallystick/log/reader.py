@@ -62,7 +62,9 @@ class LogReader:
                     tail.length = length = length + len(line) + 1
                     continue
                 if prev_hash != head:
-                    raise self._corrupt("the hash chain is broken: prev_hash is not the hash of the event before")
+                    raise self._corrupt(
+                        "the hash chain is broken: prev_hash is not the hash of the event before"
+                    )
             content = f"{event_id}{event.ts}{event.type}".encode() + bytes(event.payload) + prev_hash.encode()
             if sha256(content).hexdigest() != own_hash:
                 raise self._corrupt("the content of the event does not match its event_hash")
@@ -100,9 +102,10 @@ class LogReader:
         return event.event_hash == expected
 
     def _is_torn(self, line: bytes) -> bool:
-        """Return whether a bad line is the unwritten end of the log: a hole of NUL bytes with no event behind it.
+        """Return whether a bad line is the unwritten end of the log: NUL bytes with no event behind them.
 
-        A crash of the machine may leave pages that were never written; they read as NUL, which no event contains.
+        A crash of the machine may leave pages that were never written; they read as NUL, which no event
+        contains.
         """
         if b"\0" not in line:
             return False

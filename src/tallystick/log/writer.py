@@ -1,7 +1,8 @@
 """Append events to a log: what `append` returns is on the disk, what it raises about is not in the log.
 
-A failed write or sync is never repeated on the same descriptor: after an error of the device the page cache may
-call clean what the disk has lost. The file is opened again, cut back to its last acknowledged byte and compared.
+A failed write or sync is never repeated on the same descriptor: after an error of the device the page cache
+may call clean what the disk has lost. The file is opened again, cut back to its last acknowledged byte and
+compared.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ class LogWriter:
     def append(self, drafts: Sequence[Draft]) -> Appended:
         """Add events to the log, all with one write and one sync, and return what the log added to them."""
         if self._broken:
-            raise StorageFailed(f"{self._name} cannot be written: {self._broken}; resume the run", call="append")
+            raise StorageFailed(
+                f"{self._name} cannot be written: {self._broken}; resume the run", call="append"
+            )
         ts = utc_text(self._clock.wall_ms())
         if not drafts:
             return Appended(ts, ())
@@ -102,7 +105,9 @@ class LogWriter:
             event_hash = sha256(f"{event_id}{ts}{kind}{payload}{prev_hash}".encode()).hexdigest()
             optional = f'"parent_span_id":"{parent}",' if parent else ""
             if len(payload) > _PAYLOAD_CHARS_SURE and len(payload.encode()) > PAYLOAD_BYTES_MAX:
-                raise BadInput(f"the payload of a {kind} event is above {PAYLOAD_BYTES_MAX} bytes; write an artifact")
+                raise BadInput(
+                    f"the payload of a {kind} event is above {PAYLOAD_BYTES_MAX} bytes; write an artifact"
+                )
             lines.append(
                 f'{{"event_hash":"{event_hash}","event_id":"{event_id}",{optional}"payload":{payload},'
                 f'"prev_hash":"{prev_hash}{middle}{draft.span_id}{end}{kind}"}}\n'
@@ -111,7 +116,7 @@ class LogWriter:
         return "".join(lines).encode(), prev_hash
 
     def _cut_back(self, cause: OSError) -> None:
-        """Take back what may have reached the file, through a fresh descriptor; else refuse all further events."""
+        """Take back what may have reached the file, through a fresh descriptor, or refuse to go on."""
         files, descriptor = self._folder.files, self._descriptor
         self._descriptor = -1
         self._broken = str(cause)

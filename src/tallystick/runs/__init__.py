@@ -1,7 +1,7 @@
 """Runs: pipelines whose folder is the truth.
 
-Declare a `Pipeline`, give it functions, and `run` it in a folder. Whatever happens to the process, calling `run` again
-goes on where the log ends.
+Declare a `Pipeline`, give it functions, and `run` it in a folder. Whatever happens to the process, calling
+`run` again goes on where the log ends.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The files of a run: staged first, recorded in the log, then given their name.
 
-A crash between record and name leaves the staged file, and the next resume finishes the move. A crash before the
-record leaves a staged file that nobody mentions, and the next resume removes it. So the name of an artifact never
-shows content that the log does not know, unless somebody else wrote it.
+A crash between record and name leaves the staged file, and the next resume finishes the move. A crash before
+the record leaves a staged file that nobody mentions, and the next resume removes it. So the name of an
+artifact never shows content that the log does not know, unless somebody else wrote it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,15 @@ from tallystick.runs.snapshot import Artifact
 ARTIFACTS: Final = "artifacts"
 STAGED: Final = ".staged"
 
-BEFORE_STAGING: Final = crash.declare("artifact.stage.before", "a worker made an artifact that exists only in memory")
-STAGED_SYNCED: Final = crash.declare("artifact.stage.synced", "the artifact is staged, the log does not know it")
-BEFORE_NAMING: Final = crash.declare("artifact.name.before", "the log knows the artifact, its name does not show it")
+BEFORE_STAGING: Final = crash.declare(
+    "artifact.stage.before", "a worker made an artifact that exists only in memory"
+)
+STAGED_SYNCED: Final = crash.declare(
+    "artifact.stage.synced", "the artifact is staged, the log does not know it"
+)
+BEFORE_NAMING: Final = crash.declare(
+    "artifact.name.before", "the log knows the artifact, its name does not show it"
+)
 NAMED: Final = crash.declare("artifact.name.done", "the artifact has its name")
 
 
@@ -90,7 +96,9 @@ class Shelf:
         """Return the content that the log recorded, or raise when the file holds something else by now."""
         data = self._folder.read(name)
         if hashlib.sha256(data).hexdigest() != artifact.sha256:
-            raise ArtifactChanged(f"artifact {name} was changed while the run was on; resume the run", artifact=name)
+            raise ArtifactChanged(
+                f"artifact {name} was changed while the run was on; resume the run", artifact=name
+            )
         return data
 
     def _stage_folder(self) -> Folder:

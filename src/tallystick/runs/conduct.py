@@ -1,7 +1,7 @@
 """Start a run, or resume it: open the folder, settle what the last process left, and drive on.
 
-A resume compares everything with the log, and the log wins. It repeats nothing that is finished unless the user
-says so or what it rested on has changed.
+A resume compares everything with the log, and the log wins. It repeats nothing that is finished unless the
+user says so or what it rested on has changed.
 """
 
 from __future__ import annotations
@@ -11,9 +11,18 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from tallystick.clock import Clock, SystemClock
-from tallystick.errors import BadInput, LogCorrupt, PipelineUnsound, RunEnded, RunError, RunFailed, SnapshotInvalid
+from tallystick.errors import (
+    BadInput,
+    LogCorrupt,
+    PipelineUnsound,
+    RunEnded,
+    RunError,
+    RunFailed,
+    SnapshotInvalid,
+)
 from tallystick.ids import Ids, SystemIds
 from tallystick.log.files import Files
 from tallystick.log.folder import Folder, check_path
@@ -70,8 +79,8 @@ def conduct(
 ) -> Snapshot:
     """Start the run, or resume it, and return its last snapshot.
 
-    A run that has ended well is returned as it is; one that was failed or cancelled raises. With `fresh`, a run that
-    has begun before raises too. RunFailed carries the worker's exception as its cause.
+    A run that has ended well is returned as it is; one that was failed or cancelled raises. With `fresh`, a
+    run that has begun before raises too. RunFailed carries the worker's exception as its cause.
     """
     around = around or Surroundings()
     with open_journal(root, run_id, around=around, pipeline=pipeline) as journal:
@@ -116,11 +125,12 @@ def open_journal(
             view, tail = recovery.replay(folder, run_id, salvaged)
         except LogCorrupt as error:
             recovery.set_aside(folder)
-            _fail_lost_run(folder, RunView(run_id), Tail(), salvaged, str(error), around)
+            _fail_lost_run(_journal(folder, RunView(run_id), Tail(), around), salvaged, str(error))
         kept_as = repair(folder, LOG, tail)
         reason = recovery.snapshot_problem(folder, view)
         if reason or (view.previous_log_sha256 and not view.ended):
-            _fail_lost_run(folder, view, tail, view, reason or "the history of the run is lost", around)
+            lost = reason or "the history of the run is lost"
+            _fail_lost_run(_journal(folder, view, tail, around), view, lost)
         journal = _journal(folder, view, tail, around)
         try:
             if view.created:
@@ -133,7 +143,7 @@ def open_journal(
 
 
 def request_cancel(root: str | os.PathLike[str], run_id: str, *, around: Surroundings | None = None) -> str:
-    """Ask for a run to be cancelled, and return its state: CANCELLED, or the last one if a process is still at it."""
+    """Ask for a run to be cancelled and return its state; a process that is at it still has to notice."""
     around = around or Surroundings()
     with recovery.opened(root, run_id, create=False, files=around.files) as folder:
         view, _ = recovery.replay(folder, run_id)
@@ -157,24 +167,25 @@ def request_cancel(root: str | os.PathLike[str], run_id: str, *, around: Surroun
 
 def _journal(folder: Folder, view: RunView, tail: Tail, around: Surroundings) -> Journal:
     span = start_span(
-        around.ids, f"run {view.run_id}", trace_id=view.trace_id, attributes={"tallystick.run_id": view.run_id}
+        around.ids,
+        f"run {view.run_id}",
+        trace_id=view.trace_id,
+        attributes={"tallystick.run_id": view.run_id},
     )
     writer = LogWriter(
         folder, LOG, tail, run_id=view.run_id, trace_id=view.trace_id or span.trace_id, clock=around.clock,
         ids=around.ids,
     )  # fmt: skip
-    return Journal(folder, view, writer, span, around.clock, around.listeners)
+    return Journal(folder, view, writer, span, clock=around.clock, listeners=around.listeners)
 
 
-def _fail_lost_run(
-    folder: Folder, view: RunView, tail: Tail, salvaged: RunView, reason: str, around: Surroundings
-) -> None:
+def _fail_lost_run(journal: Journal, salvaged: RunView, reason: str) -> NoReturn:
     """Record that the run has failed because its history cannot be trusted, and raise SnapshotInvalid."""
-    journal = _journal(folder, view, tail, around)
+    view = journal.view
     try:
         if view.created:
             journal.record([(EventType.RESUME_STARTED, ResumeStarted(journal.span.span_id))])
-        journal.record(recovery.failure_facts(folder, view, salvaged, reason, journal.span))
+        journal.record(recovery.failure_facts(journal.folder, view, salvaged, reason, journal.span))
     finally:
         journal.close()
     raise SnapshotInvalid(f"run {view.run_id} has been failed: {reason}", run_id=view.run_id, reason=reason)
@@ -197,7 +208,9 @@ def _record_takeover(journal: Journal, kept_as: str) -> None:
         if name.startswith(recovery.TORN_PREFIX) and name not in journal.view.repaired_tails:
             size = len(folder.read(name))
             facts.append((EventType.RESUME_TAIL_REPAIRED, TailRepaired("cut", size, name)))
-            logger.warning("the log of run %s had a torn end of %d bytes, kept as %s", journal.view.run_id, size, name)
+            logger.warning(
+                "the log of run %s had a torn end of %d bytes, kept as %s", journal.view.run_id, size, name
+            )
     assert not kept_as or any(isinstance(fact[1], TailRepaired) for fact in facts)
     journal.record(facts)
 
@@ -226,7 +239,9 @@ def _add_inputs(
     wanted = pipeline.external_inputs()
     for name in inputs:
         if name not in wanted:
-            raise BadInput(f"no node of {pipeline.name} reads {check_path('input', name)!r}; it reads {wanted}")
+            raise BadInput(
+                f"no node of {pipeline.name} reads {check_path('input', name)!r}; it reads {wanted}"
+            )
     missing = [name for name in wanted if name not in inputs and name not in journal.view.artifacts]
     if missing:
         raise BadInput(f"pipeline {pipeline.name} needs the input {', '.join(missing)}", missing=missing)
@@ -245,7 +260,9 @@ def _add_inputs(
 def _mark_stale(journal: Journal, shelf: Shelf) -> None:
     """Compare every artifact with its file, and mark exactly what rests on the changed ones."""
     view = journal.view
-    changed, missing = staleness.changed_artifacts(view, {name: shelf.digest(name) for name in view.artifacts})
+    changed, missing = staleness.changed_artifacts(
+        view, {name: shelf.digest(name) for name in view.artifacts}
+    )
     lost = [name for name in missing if name not in view.writers]
     if lost:
         raise RunError(f"the input {', '.join(lost)} of run {view.run_id} is gone; put it back", missing=lost)
@@ -274,7 +291,7 @@ def _mark_redo(journal: Journal, redo: Redo) -> None:
 
 
 def _rewind(journal: Journal, pipeline: Pipeline, redo: Redo) -> None:
-    """Go back to where the first unfinished work is, and never stay in a state that must be entered from its start."""
+    """Go back to the first unfinished work, and out of a state that must be entered from its start."""
     view = journal.view
     here = len(view.path) - 1
     pending = [task for task in view.attempts if task not in view.done]
@@ -303,14 +320,16 @@ def _check_graph(view: RunView, pipeline: Pipeline) -> None:
     same = view.graph.start == pipeline.graph.start and view.graph.edges == pipeline.graph.edges
     if not same or view.pipeline != pipeline.name:
         raise PipelineUnsound(
-            f"run {view.run_id} began with another graph ({view.pipeline}); states and edges must stay the same",
+            f"run {view.run_id} began with another graph ({view.pipeline}); keep states and edges",
             run_id=view.run_id,
         )
 
 
 def _ended(view: RunView) -> Snapshot:
     if view.state in {FAILED, CANCELLED}:
-        raise RunEnded(f"run {view.run_id} is {view.state}: {_blockers(view)}".rstrip(": "), run_id=view.run_id)
+        raise RunEnded(
+            f"run {view.run_id} is {view.state}: {_blockers(view)}".rstrip(": "), run_id=view.run_id
+        )
     return view.snapshot()
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from itertools import pairwise
 from typing import Final
 
 from tallystick.runs.events import EdgeRecord, GraphRecord
@@ -30,10 +31,16 @@ _STYLE: Final = """
   @media (prefers-color-scheme: dark) { .label, path { fill: #9ca3af; } path { fill: none; } }
 """
 
+_ARROW: Final = (
+    '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" '
+    'orient="auto-start-reverse"><path d="M0,0 L8,4 L0,8 z" style="fill:#6b7280;stroke:none"/>'
+    "</marker></defs>"
+)
+
 
 def visible_edges(graph: GraphRecord, path: Sequence[str]) -> list[EdgeRecord]:
     """Return the moves worth drawing: all but the common ends, and those of the ends that the run took."""
-    walked = set(zip(path, path[1:], strict=False))
+    walked = set(pairwise(path))
     return [edge for edge in graph.edges if edge.target not in ENDS or (edge.source, edge.target) in walked]
 
 
@@ -59,15 +66,15 @@ def svg(graph: GraphRecord, path: Sequence[str] = (), title: str = "") -> str:
     """Return the same as an SVG document that needs nothing from outside."""
     edges = visible_edges(graph, path)
     places = _layout(graph, edges)
-    walked = set(zip(path, path[1:], strict=False))
+    walked = set(pairwise(path))
     width = MARGIN * 2 + max(x for x, _ in places.values()) + BOX_WIDTH + 60
     height = MARGIN * 2 + max(y for _, y in places.values()) + BOX_HEIGHT
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    label = escape(title or "pipeline")
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'role="img" aria-label="{escape(title or "pipeline")}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{label}">',
         f"<style>{_STYLE}</style>",
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" '
-        'orient="auto-start-reverse"><path d="M0,0 L8,4 L0,8 z" style="fill:#6b7280;stroke:none"/></marker></defs>',
+        _ARROW,
     ]
     parts += [_edge(edge, places, (edge.source, edge.target) in walked) for edge in edges]
     parts += [_box(state, place, path) for state, place in places.items()]

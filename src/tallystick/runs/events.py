@@ -67,7 +67,7 @@ class Payload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     """The part of an event that its type gives a shape."""
 
 
-class EdgeRecord(Payload):
+class EdgeRecord(Payload, frozen=True):
     """One legal move; `when` is the outcome that chooses it."""
 
     source: str
@@ -75,7 +75,7 @@ class EdgeRecord(Payload):
     when: str = ""
 
 
-class GraphRecord(Payload):
+class GraphRecord(Payload, frozen=True):
     """The state graph of a pipeline, kept in the log so that a replay needs nobody's code."""
 
     start: str
@@ -86,7 +86,7 @@ class GraphRecord(Payload):
     limits: dict[str, int] = {}
 
 
-class RunCreated(Payload):
+class RunCreated(Payload, frozen=True):
     """A run began; `previous_log_sha256` names the log that had to be set aside."""
 
     pipeline: str
@@ -97,7 +97,7 @@ class RunCreated(Payload):
     previous_log: str = ""
 
 
-class StateMove(Payload):
+class StateMove(Payload, frozen=True):
     """The run went, or was asked to go, from one state to another."""
 
     from_state: str
@@ -105,7 +105,7 @@ class StateMove(Payload):
     reason: str = ""
 
 
-class Rewind(Payload):
+class Rewind(Payload, frozen=True):
     """A resume went back to a state; `visit` says to which of the times the run had entered it."""
 
     from_state: str
@@ -114,13 +114,13 @@ class Rewind(Payload):
     reason: str = ""
 
 
-class ResumeStarted(Payload):
+class ResumeStarted(Payload, frozen=True):
     """A process took the run over."""
 
     span_id: str
 
 
-class TailRepaired(Payload):
+class TailRepaired(Payload, frozen=True):
     """The end of the log was torn: `cut` moved it to `kept_as`, `newline` completed it."""
 
     action: str
@@ -128,14 +128,14 @@ class TailRepaired(Payload):
     kept_as: str = ""
 
 
-class ItemResumed(Payload):
+class ItemResumed(Payload, frozen=True):
     """A work item that was interrupted is being done again under a span of its own."""
 
     work_item_id: str
     span_id: str
 
 
-class ItemQueued(Payload):
+class ItemQueued(Payload, frozen=True):
     """There is work to do: attempt `attempt` of a worker, for visit `visit` of a state."""
 
     work_item_id: str
@@ -146,7 +146,7 @@ class ItemQueued(Payload):
     scope_key: str = ""
 
 
-class ItemStarted(Payload):
+class ItemStarted(Payload, frozen=True):
     """A worker began, with these artifacts in hand."""
 
     work_item_id: str
@@ -154,7 +154,7 @@ class ItemStarted(Payload):
     inputs: list[str]
 
 
-class ItemFinished(Payload):
+class ItemFinished(Payload, frozen=True):
     """A worker is done; `outcome` may choose the next state."""
 
     work_item_id: str
@@ -162,28 +162,28 @@ class ItemFinished(Payload):
     outcome: str = ""
 
 
-class ErrorRecord(Payload):
+class ErrorRecord(Payload, frozen=True):
     """An exception as data; it is never turned back into an exception."""
 
     type: str
     message: str
 
 
-class ItemFailed(Payload):
+class ItemFailed(Payload, frozen=True):
     """A worker raised."""
 
     work_item_id: str
     error: ErrorRecord
 
 
-class ItemReason(Payload):
+class ItemReason(Payload, frozen=True):
     """A work item was skipped, or must be done again, and why."""
 
     work_item_id: str
     reason: str
 
 
-class ArtifactWritten(Payload):
+class ArtifactWritten(Payload, frozen=True):
     """An artifact has this content from now on."""
 
     name: str
@@ -194,14 +194,14 @@ class ArtifactWritten(Payload):
     work_item_id: str = ""
 
 
-class ArtifactInvalidated(Payload):
+class ArtifactInvalidated(Payload, frozen=True):
     """An artifact rests on something that changed."""
 
     name: str
     because_of: str
 
 
-class SectionMove(Payload):
+class SectionMove(Payload, frozen=True):
     """A section went from one state to another."""
 
     section: str
@@ -209,14 +209,14 @@ class SectionMove(Payload):
     to_state: SectionState
 
 
-class Location(Payload):
+class Location(Payload, frozen=True):
     """A place in a file."""
 
     path: str
     line: int = 0
 
 
-class Issue(Payload):
+class Issue(Payload, frozen=True):
     """Something a person or a later worker has to look at; `error_code` is there for errors and blockers."""
 
     issue_id: str
@@ -230,7 +230,7 @@ class Issue(Payload):
     suggested_fix: str = ""
 
 
-class IssueMove(Payload):
+class IssueMove(Payload, frozen=True):
     """An issue changed its status."""
 
     issue_id: str

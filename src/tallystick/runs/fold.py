@@ -1,7 +1,7 @@
 """Fold events into the state of a run: the only way that anything is known about a run.
 
-The fold is also the judge of the log: an event that no legal history can contain raises `ImpossibleEvent`, so a log
-whose hashes are right and whose story is wrong does not pass either.
+The fold is also the judge of the log: an event that no legal history can contain raises `ImpossibleEvent`,
+so a log whose hashes are right and whose story is wrong does not pass either.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tallystick.runs.events import (
 from tallystick.runs.snapshot import Artifact, Snapshot, WorkItem, WorkStatus, issue_order, sorted_items
 
 
-class ImpossibleEvent(Exception):  # noqa: N818 (named after what is the case; every surface turns it into LogCorrupt)
+class ImpossibleEvent(Exception):
     """This event cannot follow the events before it."""
 
 
@@ -78,8 +78,8 @@ class RunView:
     writers: dict[str, str] = field(default_factory=dict)
     issues: dict[str, Issue] = field(default_factory=dict)
     repaired_tails: set[str] = field(default_factory=set)
-    _moves: frozenset[tuple[str, str]] = frozenset()
-    _item_spans: dict[str, str] = field(default_factory=dict)
+    moves: frozenset[tuple[str, str]] = frozenset()
+    item_spans: dict[str, str] = field(default_factory=dict)
 
     @property
     def created(self) -> bool:
@@ -97,7 +97,7 @@ class RunView:
 
     def can_move(self, target: str) -> bool:
         """Return whether the graph lists the move from here to `target`."""
-        return (self.state, target) in self._moves
+        return (self.state, target) in self.moves
 
     def snapshot(self) -> Snapshot:
         """Return what of this is for everybody to read."""
@@ -150,7 +150,7 @@ def _run_created(view: RunView, payload: RunCreated, _ts: str) -> None:
     view.state = payload.graph.start
     view.path.append(view.state)
     view.spans.add(payload.span_id)
-    view._moves = frozenset((edge.source, edge.target) for edge in payload.graph.edges)  # noqa: SLF001 (one module)
+    view.moves = frozenset((edge.source, edge.target) for edge in payload.graph.edges)
 
 
 def _state_changed(view: RunView, payload: StateMove, _ts: str) -> None:
@@ -164,7 +164,9 @@ def _state_changed(view: RunView, payload: StateMove, _ts: str) -> None:
 def _refused(view: RunView, payload: StateMove, _ts: str) -> None:
     _check_origin(view, payload)
     if view.can_move(payload.to_state):
-        raise ImpossibleEvent(f"{payload.from_state} → {payload.to_state} is legal and was recorded as refused")
+        raise ImpossibleEvent(
+            f"{payload.from_state} → {payload.to_state} is legal and was recorded as refused"
+        )
 
 
 def _rewound(view: RunView, payload: Rewind, _ts: str) -> None:
@@ -215,8 +217,8 @@ def _item_started(view: RunView, payload: ItemStarted, ts: str) -> None:
 
 
 def _open_span(view: RunView, work_item_id: str, span_id: str) -> None:
-    view.spans.discard(view._item_spans.get(work_item_id, ""))  # noqa: SLF001 (one module)
-    view._item_spans[work_item_id] = span_id  # noqa: SLF001
+    view.spans.discard(view.item_spans.get(work_item_id, ""))
+    view.item_spans[work_item_id] = span_id
     view.spans.add(span_id)
 
 

@@ -21,7 +21,7 @@ from tallystick.runs.staleness import changed_artifacts
 
 @dataclass(slots=True)
 class Report:
-    """What a verification found; `problems` is empty for a sound run, `notes` are things a resume will settle."""
+    """What a verification found: `problems` make a run unsound, `notes` are settled by a resume."""
 
     run_id: str
     events: int = 0

@@ -1,7 +1,7 @@
 """The journal of a run: the one place where facts become durable, in the one order that survives a crash.
 
-First the event is appended and synced, then the snapshot is replaced, then telemetry is told. A crash after any of
-these loses only what the next resume makes again from the log.
+First the event is appended and synced, then the snapshot is replaced, then telemetry is told. A crash after
+any of these loses only what the next resume makes again from the log.
 """
 
 from __future__ import annotations
@@ -24,12 +24,16 @@ from tallystick.runs.tracing import Span
 
 LOG: Final = "events.ndjson"
 SNAPSHOT: Final = "snapshot.json"
-# Up to this many entries the snapshot is replaced after every record; a larger one less often, so that the cost of
-# all snapshots together stays proportional to the length of the log.
+# Up to this many entries the snapshot is replaced after every record; a larger one less often, so that the
+# cost of all snapshots together stays proportional to the length of the log.
 SNAPSHOT_ENTRIES_SMALL: Final = 1_000
 
-BEFORE_SNAPSHOT: Final = crash.declare("journal.snapshot.before", "the events are on the disk, the snapshot is behind")
-BEFORE_TELEMETRY: Final = crash.declare("journal.telemetry.before", "log and snapshot agree, telemetry knows nothing")
+BEFORE_SNAPSHOT: Final = crash.declare(
+    "journal.snapshot.before", "the events are on the disk, the snapshot is behind"
+)
+BEFORE_TELEMETRY: Final = crash.declare(
+    "journal.telemetry.before", "log and snapshot agree, telemetry knows nothing"
+)
 RECORDED: Final = crash.declare("journal.done", "everybody has been told")
 
 logger = logging.getLogger("tallystick.runs")
@@ -40,7 +44,9 @@ Fact: TypeAlias = tuple[EventType, Payload]
 class Recorded(Protocol):
     """Told about facts after they are durable; must not raise, and is not waited for."""
 
-    def __call__(self, view: RunView, facts: Sequence[Fact], ts: str, event_ids: Sequence[str], span: Span) -> None:
+    def __call__(
+        self, view: RunView, facts: Sequence[Fact], ts: str, event_ids: Sequence[str], span: Span
+    ) -> None:
         """Take notice."""
         ...
 
@@ -54,6 +60,7 @@ class Journal:
         view: RunView,
         writer: LogWriter,
         span: Span,
+        *,
         clock: Clock,
         listeners: Sequence[Recorded] = (),
     ) -> None:
@@ -102,7 +109,9 @@ class Journal:
         if not view.can_move(target):
             self.record([(EventType.INVALID_STATE_TRANSITION, payload)])
             logger.error("Invalid transition: %s → %s", payload.from_state, payload.to_state)
-            legal = tuple(dict.fromkeys(edge.target for edge in view.graph.edges if edge.source == view.state))
+            legal = tuple(
+                dict.fromkeys(edge.target for edge in view.graph.edges if edge.source == view.state)
+            )
             raise StateTransitionError(
                 view.pipeline,
                 view.state,

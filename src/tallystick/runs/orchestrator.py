@@ -1,7 +1,7 @@
 """Drive a run: do the work of its state, choose the next state, until a final one is reached.
 
-One thread writes the journal; workers run in threads of their own. Everything that is decided here is decided from
-the journal's view, so a process that takes over decides the same.
+One thread writes the journal; workers run in threads of their own. Everything that is decided here is
+decided from the journal's view, so a process that takes over decides the same.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import Final
 
 from opentelemetry import context as otel_context
 
-from tallystick.core.limits import clip_text
 from tallystick.errors import ArtifactChanged, BadInput, RunError, StorageFailed
 from tallystick.ids import Ids
-from tallystick.runs import patterns, staleness
+from tallystick.runs import outcomes, patterns, staleness
 from tallystick.runs.artifacts import Shelf
 from tallystick.runs.events import (
     ErrorRecord,
@@ -27,27 +26,24 @@ from tallystick.runs.events import (
     ItemReason,
     ItemResumed,
     ItemStarted,
-    SectionMove,
-    SectionState,
-    Severity,
 )
 from tallystick.runs.fold import RunView, Task
 from tallystick.runs.journal import Fact, Journal
 from tallystick.runs.pipeline import CANCELLED, FAILED, Node, Pipeline
 from tallystick.runs.snapshot import Artifact, WorkStatus
 from tallystick.runs.tracing import Span, start_span
-from tallystick.runs.work import SectionWish, Work, make_issue
+from tallystick.runs.work import Work
 
 CANCEL_REQUEST: Final = "cancel.requested"
 # Neither is the fault of a worker: the run stops where it is, and a resume goes on.
 _RESUMABLE: Final = (StorageFailed, ArtifactChanged)
 
 
-class WorkFailed(Exception):  # noqa: N818 (named after what is the case; it never leaves the package)
+class WorkFailed(Exception):
     """A worker raised and has no tries left."""
 
 
-class Cancelled(Exception):  # noqa: N818 (as WorkFailed)
+class Cancelled(Exception):
     """Somebody asked to cancel the run."""
 
 
@@ -112,7 +108,11 @@ class Orchestrator:
             raise
         except Exception as error:  # noqa: BLE001 (whatever a worker or the orchestrator raised fails the run, on record)
             cause = error.__cause__ if isinstance(error, WorkFailed) else error
-            self._end(FAILED, _error_record(cause or error).message, [_failure_issue(cause or error)])
+            self._end(
+                FAILED,
+                outcomes.error_record(cause or error).message,
+                [outcomes.failure_issue(cause or error)],
+            )
         return cause
 
     def end_cancelled(self) -> None:
@@ -180,7 +180,10 @@ class Orchestrator:
 
     def _needs_attempt(self, task: Task) -> bool:
         item_id = self._view.attempts.get(task)
-        return item_id is None or self._view.items[item_id].status not in {WorkStatus.QUEUED, WorkStatus.RUNNING}
+        return item_id is None or self._view.items[item_id].status not in {
+            WorkStatus.QUEUED,
+            WorkStatus.RUNNING,
+        }
 
     def _queued(self, task: Task) -> Fact:
         attempt = self._view.attempts_used.get((task.worker, task.scope_key), 0) + 1
@@ -226,16 +229,25 @@ class Orchestrator:
         else:
             started = ItemStarted(item.work_item_id, span.span_id, list(inputs))
             self._journal.record([(EventType.WORK_ITEM_STARTED, started)], span)
-        return Running(node, task, self._work(node, item.work_item_id, task.scope_key, item.attempt, inputs), span)
+        return Running(
+            node, task, self._work(node, item.work_item_id, task.scope_key, item.attempt, inputs), span
+        )
 
     def _work(
         self, node: Node, item_id: str, scope_key: str, attempt: int, inputs: dict[str, Artifact]
     ) -> Work:
+        outputs = tuple(patterns.bind(name, scope_key) for name in node.outputs) if item_id else ()
         return Work(
-            run_id=self._view.run_id, worker=node.worker, attempt=attempt, scope_key=scope_key, work_item_id=item_id,
-            inputs=inputs, outputs=tuple(patterns.bind(name, scope_key) for name in node.outputs) if item_id else (),
-            shelf=self._shelf, is_cancelled=self.is_cancelled,
-        )  # fmt: skip
+            run_id=self._view.run_id,
+            worker=node.worker,
+            attempt=attempt,
+            scope_key=scope_key,
+            work_item_id=item_id,
+            inputs=inputs,
+            outputs=outputs,
+            shelf=self._shelf,
+            is_cancelled=self.is_cancelled,
+        )
 
     def _settle(self, visit: Visit, future: Future[object], running: Running) -> Exception | None:
         """Record how a work item ended; return the failure that no try is left for."""
@@ -245,7 +257,7 @@ class Orchestrator:
             raise error
         try:
             if error is None:
-                outcome = _outcome(running, future.result())
+                outcome = outcomes.word(running.work, future.result())
                 self._finish(running, outcome)
                 visit.open_tasks[running.node.worker].discard(running.task)
                 running.span.end()
@@ -263,13 +275,16 @@ class Orchestrator:
         facts: list[Fact] = [
             (EventType.ARTIFACT_WRITTEN, one)
             for one in made
-            if view.writers.get(one.name) != work.work_item_id or view.artifacts[one.name].sha256 != one.sha256
+            if view.writers.get(one.name) != work.work_item_id
+            or view.artifacts[one.name].sha256 != one.sha256
         ]
-        facts += self._notes(work)
+        facts += outcomes.notes(view, work)
         if running.task in view.ever_done:
             different = [one.name for one in made if self._differs(one.name, one.sha256)]
             facts += staleness.invalidation(view, different)
-        facts.append((EventType.WORK_ITEM_FINISHED, ItemFinished(work.work_item_id, sorted(work.made), outcome)))
+        facts.append(
+            (EventType.WORK_ITEM_FINISHED, ItemFinished(work.work_item_id, sorted(work.made), outcome))
+        )
         self._journal.record(facts, running.span)
         for one in made:
             self._shelf.publish(one.name, one.sha256)
@@ -278,38 +293,15 @@ class Orchestrator:
         known = self._view.artifacts.get(name)
         return known is not None and known.sha256 != digest
 
-    def _notes(self, work: Work) -> list[Fact]:
-        """Return what the worker said about sections and issues, without what the log says already."""
-        view = self._view
-        sections = dict(view.sections)
-        issues = {issue_id: issue.status for issue_id, issue in view.issues.items()}
-        facts: list[Fact] = []
-        for note in work.notes:
-            if isinstance(note, SectionWish):
-                before = sections.get(note.section, SectionState.NOT_STARTED)
-                if before is not note.to_state:
-                    facts.append((EventType.SECTION_STATE_CHANGED, SectionMove(note.section, before, note.to_state)))
-                    sections[note.section] = note.to_state
-                continue
-            kind, payload = note
-            issue_id: str = getattr(payload, "issue_id", "")
-            if kind is EventType.ISSUE_STATUS_CHANGED and issue_id not in issues:
-                raise BadInput(f"{work.worker} names the issue {issue_id[:80]!r}, which nobody opened")
-            status = getattr(payload, "status", None)
-            if issues.get(issue_id) != status:
-                facts.append((kind, payload))
-                issues[issue_id] = status
-        return facts
-
     def _fail(self, visit: Visit, running: Running, error: BaseException) -> Exception | None:
         """Record a failed attempt; queue the next one, or return the failure of the run."""
         view, task = self._view, running.task
         opened: list[Fact] = [
-            (EventType.ISSUE_OPENED, note[1])
+            (EventType.ISSUE_OPENED, note)
             for note in running.work.notes
-            if not isinstance(note, SectionWish) and isinstance(note[1], Issue) and note[1].issue_id not in view.issues
+            if isinstance(note, Issue) and note.issue_id not in view.issues
         ]
-        failed = ItemFailed(running.work.work_item_id, _error_record(error))
+        failed = ItemFailed(running.work.work_item_id, outcomes.error_record(error))
         facts: list[Fact] = [*opened, (EventType.WORK_ITEM_FAILED, failed)]
         if view.failures.get(task, 0) + 1 < running.node.tries:
             self._journal.record(facts, running.span)
@@ -324,31 +316,10 @@ class Orchestrator:
     def _take_exit(self) -> None:
         """Move to the state that the outcome of the work chooses, or to FAILED when its limit is used up."""
         view, graph = self._view, self._pipeline.graph
-        exits = [edge for edge in graph.edges if edge.source == view.state and edge.target not in (FAILED, CANCELLED)]
-        visit = view.visits(view.state)
-        outcomes = {
-            view.outcomes[item_id]
-            for task, item_id in view.done.items()
-            if (task.state, task.visit) == (view.state, visit) and view.outcomes[item_id]
-        }
-        if len(exits) == 1 and not exits[0].when:
-            target = exits[0].target
-        else:
-            chosen = [edge.target for edge in exits if {edge.when, edge.target} & outcomes]
-            if len(outcomes) != 1 or len(chosen) != 1:
-                said = ", ".join(sorted(outcomes)) or "nothing"
-                legal = ", ".join(edge.when or edge.target for edge in exits)
-                raise RunError(f"the work of {view.state} must return one of: {legal}; it returned {said}")
-            target = chosen[0]
-        limit = graph.limits.get(target)
-        if limit is not None and view.visits(target) >= limit:
-            issue = make_issue(
-                view.state, Severity.BLOCKER, f"{target} was entered {limit} times, which is its limit",
-                error_code=f"MAX_{target}_EXCEEDED",
-            )  # fmt: skip
-            self._end(FAILED, f"the limit of {target} is {limit}", [issue])
-            return
-        if target in graph.final:
+        target = outcomes.next_state(view, graph)
+        if issue := outcomes.limit_issue(view, graph, target):
+            self._end(FAILED, issue.message, [issue])
+        elif target in graph.final:
             self._end(target, "", [])
         else:
             self._journal.move(target)
@@ -358,36 +329,19 @@ class Orchestrator:
         facts: list[Fact] = []
         for item in sorted(self._view.items.values(), key=lambda item: item.work_item_id):
             if item.status is WorkStatus.QUEUED:
-                facts.append((EventType.WORK_ITEM_SKIPPED, ItemReason(item.work_item_id, f"the run is {target}")))
+                facts.append(
+                    (EventType.WORK_ITEM_SKIPPED, ItemReason(item.work_item_id, f"the run is {target}"))
+                )
             elif item.status is WorkStatus.RUNNING:
-                left = ErrorRecord("Interrupted", f"the run became {target} before this work was taken up again")
+                left = ErrorRecord(
+                    "Interrupted", f"the run became {target} before this work was taken up again"
+                )
                 facts.append((EventType.WORK_ITEM_FAILED, ItemFailed(item.work_item_id, left)))
-        facts += [(EventType.ISSUE_OPENED, issue) for issue in issues if issue.issue_id not in self._view.issues]
+        facts += [
+            (EventType.ISSUE_OPENED, issue) for issue in issues if issue.issue_id not in self._view.issues
+        ]
         self._journal.move(target, reason, facts)
         self._journal.folder.discard(CANCEL_REQUEST)
-
-
-def _outcome(running: Running, returned: object) -> str:
-    """Return the word by which the work chooses the next state: None says nothing, truth values say (not_)ok."""
-    missing = running.work.missing_outputs()
-    if missing:
-        raise BadInput(f"{running.node.worker} returned without making {', '.join(missing)}")
-    if returned is None:
-        return ""
-    if isinstance(returned, bool):
-        return "ok" if returned else "not_ok"
-    if isinstance(returned, str):
-        return clip_text(returned, 128)
-    raise BadInput(f"{running.node.worker} returned a {type(returned).__name__}; return an outcome, or nothing")
-
-
-def _error_record(error: BaseException) -> ErrorRecord:
-    return ErrorRecord(type(error).__name__, clip_text(str(error) or type(error).__name__))
-
-
-def _failure_issue(error: BaseException) -> Issue:
-    record = _error_record(error)
-    return make_issue("run", Severity.BLOCKER, f"{record.type}: {record.message}", error_code="RUN_FAILED")
 
 
 def _call(running: Running) -> object:

@@ -1,6 +1,7 @@
-"""Names of artifacts as nodes declare them: plain names, `*` for any part of a name, `{scope}`, and a final `?`.
+"""Names of artifacts as nodes declare them: plain, or with `*`, `{scope}` and a final `?`.
 
-`drafts/{scope}.md` is one artifact a scope, `drafts/*.md` all of them, `patch.json?` one that may be missing.
+`drafts/{scope}.md` is one artifact a scope, `drafts/*.md` all of them, `patch.json?` one that may be
+missing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Declare a pipeline: a state graph, and the work that is done in each state.
 
-The graph is proven sound when it is declared, by the same machine that guards every other lifecycle. `FAILED` and
-`CANCELLED` belong to every pipeline and can be reached from every state that is not final.
+The graph is proven sound when it is declared, by the same machine that guards every other lifecycle.
+`FAILED` and `CANCELLED` belong to every pipeline and can be reached from every state that is not final.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from tallystick.core.limits import check_name
-from tallystick.core.machine import Machine, edges as machine_edges
+from tallystick.core.machine import Machine
+from tallystick.core.machine import edges as machine_edges
 from tallystick.errors import BadName, PipelineUnsound
 from tallystick.runs import patterns
 from tallystick.runs.events import EdgeRecord, GraphRecord
@@ -38,8 +39,8 @@ F = TypeVar("F", bound=Callable[..., object])
 class Node:
     """The work of one worker in one state: a function, what it reads and what it makes.
 
-    With `scopes` the work is done once for each scope, at the same time where threads allow; the scopes may be
-    computed from the inputs. `tries` counts the attempts before a failure fails the run.
+    With `scopes` the work is done once for each scope, at the same time where threads allow; the scopes may
+    be computed from the inputs. `tries` counts the attempts before a failure fails the run.
     """
 
     worker: str
@@ -54,9 +55,9 @@ class Node:
 class Pipeline:
     """A state graph and the nodes that do its work.
 
-    `edges` maps each state to its successors: one name, several, or a mapping from outcome to successor; the first
-    state is the start. `rewinds` says to which stable state a resume goes back from a state that cannot be entered in
-    the middle. `limits` says how often a state may be entered before the run fails.
+    `edges` maps each state to its successors: one name, several, or a mapping from outcome to successor; the
+    first state is the start. `rewinds` says to which stable state a resume goes back from a state that
+    cannot be entered in the middle. `limits` says how often a state may be entered before the run fails.
     """
 
     def __init__(
@@ -108,14 +109,17 @@ class Pipeline:
             self.order(node.state)
         except CycleError as error:
             self.nodes.remove(node)
-            raise PipelineUnsound(f"{node.worker} and another node of {node.state} wait for each other") from error
+            raise PipelineUnsound(
+                f"{node.worker} and another node of {node.state} wait for each other"
+            ) from error
         return self
 
     def order(self, state: str) -> list[tuple[Node, tuple[Node, ...]]]:
         """Return the nodes of a state, each with the nodes of the same state whose output it reads."""
         here = [node for node in self.nodes if node.state == state]
         needs = {
-            node.worker: tuple(other for other in here if other is not node and _feeds(other, node)) for node in here
+            node.worker: tuple(other for other in here if other is not node and _feeds(other, node))
+            for node in here
         }
         TopologicalSorter({worker: [n.worker for n in found] for worker, found in needs.items()}).prepare()
         return [(node, needs[node.worker]) for node in here]
@@ -140,7 +144,7 @@ class Pipeline:
         inputs: Mapping[str, bytes] | None = None,
         parallel: int = 4,
     ) -> Snapshot:
-        """Start a run, or take it up where it stopped, and return its snapshot; raise RunFailed if it fails."""
+        """Start a run, or take it up where it stopped; return its snapshot, or raise RunFailed."""
         from tallystick.runs.conduct import conduct  # noqa: PLC0415 (a declaration must not need the machinery)
 
         return conduct(self, root, run_id, inputs=inputs, parallel=parallel)
@@ -167,11 +171,15 @@ class Pipeline:
         return graph
 
     def _machine(self) -> Machine[Any]:
-        names = dict.fromkeys((*self._exits, *(edge.target for edge in self.graph.edges if edge.target not in ENDS)))
+        names = dict.fromkeys(
+            (*self._exits, *(edge.target for edge in self.graph.edges if edge.target not in ENDS))
+        )
         for name in names:
             if not _STATE.fullmatch(name):
-                raise PipelineUnsound(f"{name[:80]!r} cannot be a state: capital letters, digits and underscores")
-        states: type[Enum] = StrEnum(f"{self.name}_state", {name: name for name in (*names, *ENDS)})  # type: ignore[assignment]  # the functional API has no precise type
+                raise PipelineUnsound(
+                    f"{name[:80]!r} cannot be a state: capital letters, digits and underscores"
+                )
+        states: Any = StrEnum("State", {name: name for name in (*names, *ENDS)})
         moves: dict[Any, list[Any]] = {}
         for edge in self.graph.edges:
             targets = moves.setdefault(states[edge.source], [])
@@ -198,7 +206,9 @@ class Pipeline:
         ):
             for name in names:
                 if name not in known or name in graph.final:
-                    raise PipelineUnsound(f"{what} names {name}, which is not a state that a run passes through")
+                    raise PipelineUnsound(
+                        f"{what} names {name}, which is not a state that a run passes through"
+                    )
         for source, target in graph.rewinds.items():
             if target not in graph.stable:
                 raise PipelineUnsound(f"{source} rewinds to {target}, which is not declared stable")
@@ -206,6 +216,19 @@ class Pipeline:
             raise PipelineUnsound("a limit cannot be negative")
 
     def _check_node(self, node: Node) -> None:
+        self._check_node_names(node)
+        if node.state not in self.states or node.state in self.graph.final:
+            raise PipelineUnsound(
+                f"{node.worker} works in {node.state}, which is not a state that a run passes through"
+            )
+        if any(other.worker == node.worker for other in self.nodes):
+            raise PipelineUnsound(f"there are two workers called {node.worker}")
+        if node.tries < 1:
+            raise PipelineUnsound(f"{node.worker} needs at least one try")
+        if node.scopes is None and any(patterns.SCOPE in name for name in (*node.inputs, *node.outputs)):
+            raise PipelineUnsound(f"{node.worker} names {{scope}} and declares no scopes")
+
+    def _check_node_names(self, node: Node) -> None:
         try:
             check_name("worker", node.worker)
             for name in node.inputs:
@@ -214,18 +237,12 @@ class Pipeline:
                 patterns.check_pattern("output artifact", name)
         except BadName as error:
             raise PipelineUnsound(str(error)) from error
-        if node.state not in self.states or node.state in self.graph.final:
-            raise PipelineUnsound(f"{node.worker} works in {node.state}, which is not a state that a run passes through")
-        if any(other.worker == node.worker for other in self.nodes):
-            raise PipelineUnsound(f"there are two workers called {node.worker}")
-        if node.tries < 1:
-            raise PipelineUnsound(f"{node.worker} needs at least one try")
-        if node.scopes is None and any(patterns.SCOPE in name for name in (*node.inputs, *node.outputs)):
-            raise PipelineUnsound(f"{node.worker} names {{scope}} and declares no scopes")
         for other in self.nodes:
             for name in node.outputs:
                 if any(patterns.overlap(name, made) for made in other.outputs):
-                    raise PipelineUnsound(f"{node.worker} and {other.worker} both make {name}; one worker an artifact")
+                    raise PipelineUnsound(
+                        f"{node.worker} and {other.worker} both make {name}; one worker an artifact"
+                    )
 
 
 def _exits(targets: Targets) -> tuple[tuple[str, str], ...]:

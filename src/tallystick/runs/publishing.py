@@ -1,6 +1,7 @@
-"""The shipped pipeline: fifteen states from cloned inputs to an open pull request, with a validate-and-fix loop.
+"""The shipped pipeline: fifteen states from cloned inputs to a pull request, with a validate-and-fix loop.
 
-States and moves are those of the lifecycle `run`; this module only adds what a pipeline needs beyond a lifecycle.
+States and moves are those of the lifecycle `run`; this module only adds what a pipeline needs beyond a
+lifecycle.
 """
 
 from __future__ import annotations

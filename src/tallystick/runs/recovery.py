@@ -1,7 +1,7 @@
 """Open the folder of a run: read its log, believe only what is proven, repair what a crash can explain.
 
-A torn end is cut off and kept. Anything else that is wrong was not left by a crash: the log is set aside untouched,
-and a new one records that the run has failed and why.
+A torn end is cut off and kept. Anything else that is wrong was not left by a crash: the log is set aside
+untouched, and a new one records that the run has failed and why.
 """
 
 from __future__ import annotations
@@ -37,13 +37,17 @@ SET_ASIDE: Final = crash.declare("recovery.set_aside", "the corrupt log has its 
 
 
 @contextmanager
-def opened(root: str | os.PathLike[str], run_id: str, *, create: bool, files: Files | None = None) -> Iterator[Folder]:
+def opened(
+    root: str | os.PathLike[str], run_id: str, *, create: bool, files: Files | None = None
+) -> Iterator[Folder]:
     """Yield the folder of a run; without `create`, a run that is not there raises RunNotFound."""
     check_name("run id", run_id)
     try:
         base = Folder.open(root, create=create, files=files)
     except StorageFailed as error:
-        raise RunNotFound(f"there is no folder {os.fspath(root)!r} with runs in it", root=os.fspath(root)) from error
+        raise RunNotFound(
+            f"there is no folder {os.fspath(root)!r} with runs in it", root=os.fspath(root)
+        ) from error
     with base:
         if not create and not base.exists(run_id):
             raise RunNotFound(f"there is no run {run_id} in {os.fspath(root)!r}", run_id=run_id)
@@ -106,7 +110,7 @@ def replay(folder: Folder, run_id: str, view: RunView | None = None) -> tuple[Ru
 
 
 def snapshot_problem(folder: Folder, view: RunView) -> str:
-    """Return what is wrong with a run that has no believable log, or an empty text for one that never began."""
+    """Return what is wrong with a run that has no believable log; nothing, if it never began."""
     if view.created:
         return ""
     aside = [name for name in folder.files.list(folder.descriptor) if name.startswith(CORRUPT_PREFIX)]
@@ -115,7 +119,11 @@ def snapshot_problem(folder: Folder, view: RunView) -> str:
     if folder.exists(SNAPSHOT):
         known = read_snapshot(folder.read(SNAPSHOT))
         what = "invalid snapshot" if known is None or known.run_id != view.run_id else "snapshot"
-        return f"there is an {what} and no log to make it from" if what[0] == "i" else f"there is a {what} and no log"
+        return (
+            f"there is an {what} and no log to make it from"
+            if what[0] == "i"
+            else f"there is a {what} and no log"
+        )
     return ""
 
 
@@ -134,10 +142,17 @@ def failure_facts(folder: Folder, view: RunView, salvaged: RunView, reason: str,
         aside = [name for name in folder.files.list(folder.descriptor) if name.startswith(CORRUPT_PREFIX)]
         digest = file_digest(folder, aside[-1]) if aside else ""
         created = RunCreated(
-            salvaged.pipeline or "unknown", graph, span.trace_id, span.span_id, digest, aside[-1] if aside else ""
+            salvaged.pipeline or "unknown",
+            graph,
+            span.trace_id,
+            span.span_id,
+            digest,
+            aside[-1] if aside else "",
         )
         facts.append((EventType.RUN_CREATED, created))
-    issue = make_issue("resume", Severity.BLOCKER, reason, error_code="SnapshotInvalid", issue_id="SnapshotInvalid")
+    issue = make_issue(
+        "resume", Severity.BLOCKER, reason, error_code="SnapshotInvalid", issue_id="SnapshotInvalid"
+    )
     facts.append((EventType.ISSUE_OPENED, issue))
     start = view.state if view.created else graph.start
     facts.append((EventType.RUN_STATE_CHANGED, StateMove(start, "FAILED", "SnapshotInvalid")))

@@ -15,7 +15,10 @@ from tallystick.runs.snapshot import Snapshot
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _REF: Final = "#/$defs/{name}"
 _HASH: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-_RUN_ID: Final = {"type": "string", "pattern": rf"^(?!.*\.$)[A-Za-z0-9][A-Za-z0-9._-]{{0,{NAME_CHARS_MAX - 1}}}$"}
+_RUN_ID: Final = {
+    "type": "string",
+    "pattern": rf"^(?!.*\.$)[A-Za-z0-9][A-Za-z0-9._-]{{0,{NAME_CHARS_MAX - 1}}}$",
+}
 _INSTANT: Final = {"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"}
 
 
@@ -65,7 +68,10 @@ def schema_files() -> dict[str, str]:
     """Return the text of every schema that the package ships, by file name."""
     return {
         name: msgspec.json.format(msgspec.json.encode(schema, order="sorted"), indent=2).decode() + "\n"
-        for name, schema in (("event.schema.json", event_schema()), ("snapshot.schema.json", snapshot_schema()))
+        for name, schema in (
+            ("event.schema.json", event_schema()),
+            ("snapshot.schema.json", snapshot_schema()),
+        )
     }
 
 

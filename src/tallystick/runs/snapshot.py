@@ -1,7 +1,7 @@
 """The snapshot: where a run stands, folded from its events, the same bytes every time.
 
-Keys are sorted, the indent is two spaces, the last byte is a line feed. Nothing in it depends on how often the run
-was interrupted.
+Keys are sorted, the indent is two spaces, the last byte is a line feed. Nothing in it depends on how often
+the run was interrupted.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ EXTERNAL = "external"
 
 
 def changed_artifacts(view: RunView, digests: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return the artifacts whose content is not the recorded one (with their new hash), and the missing ones."""
+    """Return the artifacts whose content is not the recorded one, with the new hash, and the missing ones."""
     changed: dict[str, str] = {}
     missing: list[str] = []
     for name, artifact in sorted(view.artifacts.items()):
@@ -30,10 +30,10 @@ def changed_artifacts(view: RunView, digests: Mapping[str, str]) -> tuple[dict[s
 
 
 def invalidation(view: RunView, roots: Iterable[str]) -> list[Fact]:
-    """Return the facts that mark everything stale that rests on the roots, nearest first; the roots are not stale.
+    """Return the facts that mark everything stale that rests on the roots, nearest first, but not the roots.
 
-    What was invalidated before is not named again, but it is looked through: a crash may have come between the
-    mark on one artifact and the mark on the next.
+    What was invalidated before is not named again, but it is looked through: a crash may have come between
+    the mark on one artifact and the mark on the next.
     """
     frontier = set(roots)
     affected = set(frontier)
@@ -49,7 +49,9 @@ def invalidation(view: RunView, roots: Iterable[str]) -> list[Fact]:
             del waiting[item.work_item_id]
             cause = min(frontier & set(item.inputs))
             if item.work_item_id in counting:
-                facts.append((EventType.WORK_ITEM_INVALIDATED, ItemReason(item.work_item_id, f"{cause} changed")))
+                facts.append(
+                    (EventType.WORK_ITEM_INVALIDATED, ItemReason(item.work_item_id, f"{cause} changed"))
+                )
             for name in sorted(item.outputs):
                 found.setdefault(name, cause)
         frontier = set(found) - affected
@@ -70,7 +72,9 @@ def acceptance(view: RunView, changed: Mapping[str, str]) -> list[Fact]:
     return [
         (
             EventType.ARTIFACT_WRITTEN,
-            ArtifactWritten(name, view.artifacts[name].path, digest, view.artifacts[name].schema_id, EXTERNAL),
+            ArtifactWritten(
+                name, view.artifacts[name].path, digest, view.artifacts[name].schema_id, EXTERNAL
+            ),
         )
         for name, digest in sorted(changed.items())
     ]
@@ -90,20 +94,27 @@ def regeneration(view: RunView, missing: Iterable[str]) -> list[Fact]:
         makers.setdefault(maker, name)
         if not view.artifacts[name].stale:
             facts.append((EventType.ARTIFACT_INVALIDATED, ArtifactInvalidated(name, name)))
-    return [(EventType.WORK_ITEM_INVALIDATED, ItemReason(maker, f"{name} is missing")) for maker, name in sorted(makers.items())] + facts  # fmt: skip
+    again: list[Fact] = [
+        (EventType.WORK_ITEM_INVALIDATED, ItemReason(maker, f"{name} is missing"))
+        for maker, name in sorted(makers.items())
+    ]
+    return again + facts
 
 
 def forced(view: RunView, wanted: Iterable[str]) -> list[Fact]:
     """Return the facts by which finished work is done again because the user says so.
 
-    Wanted is a work item id, a worker, or `worker:scope`. What rests on the work follows only if its output differs.
+    Wanted is a work item id, a worker, or `worker:scope`. What rests on the work follows only if its output
+    differs.
     """
     facts: list[Fact] = []
     finished = sorted(view.done.values())
     for name in dict.fromkeys(wanted):
         hit = [item_id for item_id in finished if name in _names(view, item_id)]
         if not hit:
-            raise BadInput(f"no finished work item is called {name[:300]!r}; see `tally run show`", item=name[:300])
+            raise BadInput(
+                f"no finished work item is called {name[:300]!r}; see `tally run show`", item=name[:300]
+            )
         facts += _again(view, hit, "forced")
     return list(dict.fromkeys(facts))
 

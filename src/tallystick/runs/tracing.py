@@ -39,14 +39,22 @@ class Span:
 
 
 def start_span(
-    ids: Ids, name: str, *, trace_id: str = "", parent: Span | None = None, attributes: dict[str, str] | None = None
+    ids: Ids,
+    name: str,
+    *,
+    trace_id: str = "",
+    parent: Span | None = None,
+    attributes: dict[str, str] | None = None,
 ) -> Span:
     """Open a span: below `parent`, else in the given trace, else below whatever the caller is in."""
     if parent is not None:
         context: otel_context.Context | None = parent.as_parent()
     elif trace_id:
-        # The sampled flag lets a recorder see the spans of a resume; the parent itself ended with its process.
-        remote = SpanContext(int(trace_id, 16), int(_hex(ids, 16), 16), is_remote=True, trace_flags=TraceFlags(1))
+        # The sampled flag lets a recorder see the spans of a resume; the parent itself ended with its
+        # process.
+        remote = SpanContext(
+            int(trace_id, 16), int(_hex(ids, 16), 16), is_remote=True, trace_flags=TraceFlags(1)
+        )
         context = trace.set_span_in_context(NonRecordingSpan(remote))
     else:
         context = None

@@ -1,7 +1,7 @@
 """What a worker's function is given: its inputs, and the only ways to leave something behind.
 
-Everything a worker makes counts when its work item is finished, all of it or nothing. A worker that is interrupted
-is called again with the same inputs; effects outside the run folder are its own affair.
+Everything a worker makes counts when its work item is finished, all of it or nothing. A worker that is
+interrupted is called again with the same inputs; effects outside the run folder are its own affair.
 """
 
 from __future__ import annotations
@@ -19,12 +19,10 @@ from tallystick.runs import patterns
 from tallystick.runs.artifacts import Shelf
 from tallystick.runs.events import (
     ArtifactWritten,
-    EventType,
     Issue,
     IssueMove,
     IssueStatus,
     Location,
-    Payload,
     SectionState,
     Severity,
 )
@@ -67,7 +65,7 @@ class Work:
         self._shelf = shelf
         self._is_cancelled = is_cancelled
         self.made: dict[str, ArtifactWritten] = {}
-        self.notes: list[tuple[EventType, Payload] | SectionWish] = []
+        self.notes: list[Issue | IssueMove | SectionWish] = []
 
     @property
     def cancelled(self) -> bool:
@@ -75,11 +73,13 @@ class Work:
         return self._is_cancelled()
 
     def read(self, name: str) -> bytes:
-        """Return the content of a declared input; anything else is refused, for nobody could tell it is stale."""
+        """Return the content of a declared input; nobody could tell that another one is stale."""
         artifact = self._index.get(name)
         if artifact is None:
             have = ", ".join(self.inputs) or "none"
-            raise BadInput(f"{self.worker} has no input {name!r}; declare it (now: {have})", worker=self.worker)
+            raise BadInput(
+                f"{self.worker} has no input {name!r}; declare it (now: {have})", worker=self.worker
+            )
         return self._shelf.read(name, artifact)
 
     def read_text(self, name: str) -> str:
@@ -98,7 +98,12 @@ class Work:
         content = data.encode() if isinstance(data, str) else bytes(data)
         digest = self._shelf.stage(name, content)
         self.made[name] = ArtifactWritten(
-            name, f"artifacts/{name}", digest, schema_id or _guessed_schema(name), self.worker, self.work_item_id
+            name,
+            f"artifacts/{name}",
+            digest,
+            schema_id or _guessed_schema(name),
+            self.worker,
+            self.work_item_id,
         )
 
     def write_json(self, name: str, value: object, *, schema_id: str = "") -> None:
@@ -127,12 +132,12 @@ class Work:
             gate, severity, message, error_code=error_code, files=files, path=path, line=line,
             suggested_fix=suggested_fix, issue_id=issue_id,
         )  # fmt: skip
-        self.notes.append((EventType.ISSUE_OPENED, issue))
+        self.notes.append(issue)
         return issue.issue_id
 
     def resolve_issue(self, issue_id: str) -> None:
         """Say that an issue is settled."""
-        self.notes.append((EventType.ISSUE_STATUS_CHANGED, IssueMove(issue_id, IssueStatus.RESOLVED)))
+        self.notes.append(IssueMove(issue_id, IssueStatus.RESOLVED))
 
     def missing_outputs(self) -> tuple[str, ...]:
         """Return the declared outputs that were not made; a name with `*` promises nothing."""
@@ -161,7 +166,9 @@ def make_issue(
     text = clip_text(message)
     content = "\0".join((gate, level, error_code, path, str(line), text))
     return Issue(
-        issue_id=check_name("issue", issue_id) if issue_id else hashlib.sha256(content.encode()).hexdigest()[:16],
+        issue_id=check_name("issue", issue_id)
+        if issue_id
+        else hashlib.sha256(content.encode()).hexdigest()[:16],
         gate=clip_text(gate),
         severity=level,
         message=text,
