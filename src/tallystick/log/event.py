@@ -70,7 +70,7 @@ def event_hash(event_id: str, ts: str, kind: str, payload: bytes, prev_hash: str
     """Return the hash of an event: SHA-256 of id, time, type, canonical payload and the hash before it.
 
     >>> event_hash("e-1", "2026-01-02T03:04:05.006Z", "NOTED", b"{}", "")[:16]
-    'a57045c1d6afd8d2'
+    '9b7ebbfb55cbeace'
     """
     return hashlib.sha256((event_id + ts + kind).encode() + payload + prev_hash.encode()).hexdigest()
 

@@ -294,7 +294,7 @@ def _rewind(journal: Journal, pipeline: Pipeline, redo: Redo) -> None:
     """Go back to the first unfinished work, and out of a state that must be entered from its start."""
     view = journal.view
     here = len(view.path) - 1
-    pending = [task for task in view.attempts if task not in view.done]
+    pending = [assignment for assignment in view.attempts if assignment not in view.done]
     index, reason = min(here, staleness.rewind_index(view.path, pending)), "stale"
     if redo.from_state and _last_index(view.path, redo.from_state) <= index:
         index, reason = _last_index(view.path, redo.from_state), "asked"

@@ -179,7 +179,9 @@ class Pipeline:
                 raise PipelineUnsound(
                     f"{name[:80]!r} cannot be a state: capital letters, digits and underscores"
                 )
-        states: Any = StrEnum("State", {name: name for name in (*names, *ENDS)})
+        # The members are the user's; a checker of types cannot know them.
+        declare: Any = StrEnum
+        states = declare("State", {name: name for name in (*names, *ENDS)})
         moves: dict[Any, list[Any]] = {}
         for edge in self.graph.edges:
             targets = moves.setdefault(states[edge.source], [])

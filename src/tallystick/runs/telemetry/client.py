@@ -1,0 +1,145 @@
+"""Tell the telemetry service, from a thread of its own: a run neither waits for it nor fails with it."""
+
+from __future__ import annotations
+
+import http.client
+import logging
+import os
+import queue
+import threading
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Final, Self
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from tallystick.clock import Clock, SystemClock
+from tallystick.errors import BadInput
+from tallystick.runs.fold import RunView
+from tallystick.runs.journal import Fact
+from tallystick.runs.telemetry.buffer import Buffer
+from tallystick.runs.telemetry.records import BATCH_RECORDS_MAX, Telling, tellings
+from tallystick.runs.tracing import Span
+
+QUEUE_MAX: Final = 10_000
+TIMEOUT_S: Final = 2.0
+PAUSE_S: Final = 5.0
+CLOSE_S: Final = 5.0
+
+logger = logging.getLogger("tallystick.runs.telemetry")
+
+
+class TelemetryClient:
+    """A listener of journals; close it, or use `with`, so that the last tellings get out."""
+
+    def __init__(
+        self,
+        url: str,
+        root: str | os.PathLike[str],
+        *,
+        clock: Clock | None = None,
+        buffer: Buffer | None = None,
+    ) -> None:
+        """Tell the service at `url`; what it does not take waits in the folder `root`."""
+        parts = urlsplit(url)
+        if parts.scheme != "http" or not parts.hostname:
+            raise BadInput(f"{url[:200]!r} is not the address of a telemetry service; say http://host:port")
+        self._host, self._port = parts.hostname, parts.port or 80
+        self._path = parts.path.rstrip("/")
+        self._clock = clock or SystemClock()
+        self._silent_until = 0.0
+        self.buffer = buffer or Buffer(root)
+        self._queue: queue.Queue[list[Telling] | None] = queue.Queue(QUEUE_MAX)
+        self._thread = threading.Thread(target=self._loop, name="tally-telemetry", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __call__(
+        self, view: RunView, facts: Sequence[Fact], ts: str, event_ids: Sequence[str], span: Span
+    ) -> None:
+        """Queue what there is to tell; when even the queue is full, it is dropped and counted."""
+        found = list(tellings(view, facts, ts, event_ids, span))
+        try:
+            self._queue.put_nowait(found)
+        except queue.Full:
+            self.buffer.dropped += len(found)
+
+    def close(self) -> None:
+        """Give the thread a moment to tell or to keep what is queued."""
+        try:
+            self._queue.put(None, timeout=CLOSE_S)
+        except queue.Full:
+            logger.warning("telemetry is stuck; what is queued is lost")
+            return
+        self._thread.join(CLOSE_S)
+
+    def _loop(self) -> None:
+        open_ = True
+        while open_:
+            taken = [self._queue.get()]
+            while len(taken) < QUEUE_MAX:
+                try:
+                    taken.append(self._queue.get_nowait())
+                except queue.Empty:
+                    break
+            open_ = None not in taken
+            waiting = [telling for found in taken if found is not None for telling in found]
+            if waiting:
+                self._tell(waiting)
+
+    def _tell(self, waiting: list[Telling]) -> None:
+        """Send, or keep for later; the first success after a failure also sends what was kept."""
+        try:
+            if self._clock.monotonic() >= self._silent_until:
+                try:
+                    self.buffer.empty(self._send)
+                    self._send(waiting)
+                except (OSError, http.client.HTTPException) as error:
+                    logger.info("telemetry is down (%s); keeping %d tellings", error, len(waiting))
+                    self._silent_until = self._clock.monotonic() + PAUSE_S
+                else:
+                    return
+            self.buffer.keep(waiting)
+        except Exception:
+            # A refusal, a full disk, a bug of ours: none of it is the run's business.
+            logger.warning("telemetry lost %d tellings", len(waiting), exc_info=True)
+
+    def _send(self, waiting: Sequence[Telling]) -> None:
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=TIMEOUT_S)
+        try:
+            for method, path, body in _requests(waiting):
+                connection.request(method, f"{self._path}{path}", body, {"Content-Type": "application/json"})
+                answer = connection.getresponse()
+                answer.read()
+                if answer.status >= 500:
+                    raise http.client.HTTPException(f"{answer.status} {answer.reason}")
+                if answer.status >= 400:
+                    logger.warning("telemetry refused %s %s: %d", method, path, answer.status)
+        finally:
+            connection.close()
+
+
+def _requests(waiting: Sequence[Telling]) -> Iterator[tuple[str, str, bytes]]:
+    """Yield the requests that tell everything in order, new records in batches."""
+    batch: list[object] = []
+    for telling in waiting:
+        if telling.record is not None:
+            batch.append(telling.record)
+            if len(batch) < BATCH_RECORDS_MAX:
+                continue
+        if batch:
+            yield "POST", "/api/v1/runs/batch", msgspec.json.encode({"records": batch})
+            batch = []
+        if telling.change is not None:
+            path = f"/api/v1/runs/{quote(telling.record_id, safe='')}"
+            yield "PATCH", path, msgspec.json.encode(telling.change)
+    if batch:
+        yield "POST", "/api/v1/runs/batch", msgspec.json.encode({"records": batch})

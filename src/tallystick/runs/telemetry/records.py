@@ -1,0 +1,119 @@
+"""What is told: a record for every run, work item and event, and later changes of the first two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from tallystick.runs.events import EventType, ItemFailed, ItemQueued
+from tallystick.runs.fold import RunView
+from tallystick.runs.journal import Fact
+from tallystick.runs.tracing import Span
+
+BATCH_RECORDS_MAX: Final = 1_000
+Id = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
+Word = Annotated[str, msgspec.Meta(max_length=128)]
+
+
+class Kind(StrEnum):
+    """What a record is about."""
+
+    RUN = "run"
+    CHILD = "child"
+    EVENT = "event"
+
+
+class CommitSource(StrEnum):
+    """Who says that a commit belongs to a run."""
+
+    MANUAL = "manual"
+    LLM = "llm"
+    CI = "ci"
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One thing that is known once; `record_id` is the run id, the work item id or the event id."""
+
+    record_id: Id
+    kind: Kind
+    run_id: Id
+    name: Word
+    ts: Word
+    status: Word = ""
+    parent_id: Annotated[str, msgspec.Meta(max_length=512)] = ""
+    trace_id: Word = ""
+    span_id: Word = ""
+    data: dict[str, Any] = {}
+
+
+class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What became of a record since."""
+
+    status: Word = ""
+    finished_at: Word = ""
+    error: Annotated[str, msgspec.Meta(max_length=4096)] = ""
+
+
+class Association(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A commit that came out of a run: 7 to 40 hexadecimal digits, and who says so."""
+
+    commit: Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{7,40}$")]
+    source: CommitSource
+
+
+class Telling(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing to tell: a new record, or a change of the record with this id."""
+
+    record: Record | None = None
+    record_id: str = ""
+    change: Change | None = None
+
+
+_CHILD_STATUS: Final = {
+    EventType.WORK_ITEM_STARTED: "running",
+    EventType.WORK_ITEM_FINISHED: "finished",
+    EventType.WORK_ITEM_FAILED: "failed",
+    EventType.WORK_ITEM_SKIPPED: "skipped",
+}
+_CLOSING: Final = {EventType.WORK_ITEM_FINISHED, EventType.WORK_ITEM_FAILED, EventType.WORK_ITEM_SKIPPED}
+
+
+def tellings(
+    view: RunView, facts: Sequence[Fact], ts: str, event_ids: Sequence[str], span: Span
+) -> Iterator[Telling]:
+    """Yield what a service should be told about facts that have just become durable."""
+    for (kind, payload), event_id in zip(facts, event_ids, strict=True):
+        if kind is EventType.RUN_CREATED:
+            yield Telling(
+                Record(
+                    view.run_id, Kind.RUN, view.run_id, view.pipeline, ts, view.state, trace_id=span.trace_id
+                )
+            )
+        elif isinstance(payload, ItemQueued):
+            child = Record(
+                payload.work_item_id, Kind.CHILD, view.run_id, payload.worker, ts, "queued", view.run_id
+            )
+            yield Telling(child)
+        yield Telling(
+            Record(
+                event_id,
+                Kind.EVENT,
+                view.run_id,
+                kind.value,
+                ts,
+                parent_id=getattr(payload, "work_item_id", "") or view.run_id,
+                trace_id=span.trace_id,
+                span_id=span.span_id,
+                data=msgspec.to_builtins(payload),
+            )
+        )
+        if kind is EventType.RUN_STATE_CHANGED:
+            finished = ts if view.ended else ""
+            yield Telling(record_id=view.run_id, change=Change(view.state, finished))
+        elif kind in _CHILD_STATUS:
+            error = payload.error.message if isinstance(payload, ItemFailed) else ""
+            change = Change(_CHILD_STATUS[kind], ts if kind in _CLOSING else "", error[:4096])
+            yield Telling(record_id=getattr(payload, "work_item_id", ""), change=change)
