@@ -39,7 +39,7 @@ from tallystick.runs.events import (
     TailRepaired,
 )
 from tallystick.runs.fold import RunView
-from tallystick.runs.journal import LOG, SNAPSHOT, Fact, Journal, Recorded
+from tallystick.runs.journal import LOG, SNAPSHOT, Fact, Journal, Listener
 from tallystick.runs.orchestrator import CANCEL_REQUEST, Orchestrator
 from tallystick.runs.pipeline import CANCELLED, FAILED, Pipeline
 from tallystick.runs.snapshot import Snapshot, snapshot_bytes
@@ -55,7 +55,7 @@ class Surroundings:
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=SystemIds)
     files: Files = field(default_factory=Files)
-    listeners: tuple[Recorded, ...] = ()
+    listeners: tuple[Listener, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,19 +142,24 @@ def open_journal(
             journal.close()
 
 
-def request_cancel(root: str | os.PathLike[str], run_id: str, *, around: Surroundings | None = None) -> str:
-    """Ask for a run to be cancelled and return its state; a process that is at it still has to notice."""
+def request_cancel(
+    root: str | os.PathLike[str], run_id: str, *, around: Surroundings | None = None
+) -> tuple[str, bool]:
+    """Ask for a run to be cancelled; return its state, and whether it has ended.
+
+    If another process works on the run, it has not: that process stops when its current work is done.
+    """
     around = around or Surroundings()
     with recovery.opened(root, run_id, create=False, files=around.files) as folder:
         view, _ = recovery.replay(folder, run_id)
         if not view.created:
             raise RunError(f"run {run_id} has never begun", run_id=run_id)
         if view.ended:
-            return view.state
+            return view.state, True
         folder.replace(CANCEL_REQUEST, b"")
         lock = folder.lock(recovery.LOCK)
         if lock is None:
-            return view.state
+            return view.state, False
         folder.files.close(lock)
     with open_journal(root, run_id, around=around) as journal:
         if not journal.view.ended:
@@ -162,7 +167,7 @@ def request_cancel(root: str | os.PathLike[str], run_id: str, *, around: Surroun
             idle = Pipeline(journal.view.pipeline, {"IDLE": "DONE"})
             Orchestrator(journal, idle, shelf, around.ids, 1).end_cancelled()
             shelf.close()
-        return journal.view.state
+        return journal.view.state, True
 
 
 def _journal(folder: Folder, view: RunView, tail: Tail, around: Surroundings) -> Journal:
@@ -294,7 +299,7 @@ def _rewind(journal: Journal, pipeline: Pipeline, redo: Redo) -> None:
     """Go back to the first unfinished work, and out of a state that must be entered from its start."""
     view = journal.view
     here = len(view.path) - 1
-    pending = [assignment for assignment in view.attempts if assignment not in view.done]
+    pending = [duty for duty in view.attempts if duty not in view.done]
     index, reason = min(here, staleness.rewind_index(view.path, pending)), "stale"
     if redo.from_state and _last_index(view.path, redo.from_state) <= index:
         index, reason = _last_index(view.path, redo.from_state), "asked"

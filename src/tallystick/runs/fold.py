@@ -44,7 +44,7 @@ class ImpossibleEvent(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class Duty:
     """What a work item is an attempt at: one worker, one scope, one visit of a state."""
 
     worker: str
@@ -67,13 +67,13 @@ class RunView:
     sections: dict[str, SectionState] = field(default_factory=dict)
     artifacts: dict[str, Artifact] = field(default_factory=dict)
     items: dict[str, WorkItem] = field(default_factory=dict)
-    assignments: dict[str, Assignment] = field(default_factory=dict)
-    attempts: dict[Assignment, str] = field(default_factory=dict)
+    duties: dict[str, Duty] = field(default_factory=dict)
+    attempts: dict[Duty, str] = field(default_factory=dict)
     attempts_used: dict[tuple[str, str], int] = field(default_factory=dict)
-    failures: dict[Assignment, int] = field(default_factory=dict)
+    failures: dict[Duty, int] = field(default_factory=dict)
     previous_log_sha256: str = ""
-    done: dict[Assignment, str] = field(default_factory=dict)
-    ever_done: set[Assignment] = field(default_factory=set)
+    done: dict[Duty, str] = field(default_factory=dict)
+    ever_done: set[Duty] = field(default_factory=set)
     outcomes: dict[str, str] = field(default_factory=dict)
     writers: dict[str, str] = field(default_factory=dict)
     issues: dict[str, Issue] = field(default_factory=dict)
@@ -201,9 +201,9 @@ def _item_resumed(view: RunView, payload: ItemResumed, _ts: str) -> None:
 def _item_queued(view: RunView, payload: ItemQueued, _ts: str) -> None:
     if payload.work_item_id in view.items:
         raise ImpossibleEvent(f"work item {payload.work_item_id} was queued before")
-    assignment = Assignment(payload.worker, payload.scope_key, payload.state, payload.visit)
-    view.assignments[payload.work_item_id] = assignment
-    view.attempts[assignment] = payload.work_item_id
+    duty = Duty(payload.worker, payload.scope_key, payload.state, payload.visit)
+    view.duties[payload.work_item_id] = duty
+    view.attempts[duty] = payload.work_item_id
     view.attempts_used[payload.worker, payload.scope_key] = payload.attempt
     view.items[payload.work_item_id] = WorkItem(
         payload.work_item_id, payload.worker, payload.attempt, WorkStatus.QUEUED, [], [], payload.scope_key
@@ -225,17 +225,17 @@ def _open_span(view: RunView, work_item_id: str, span_id: str) -> None:
 def _item_finished(view: RunView, payload: ItemFinished, ts: str) -> None:
     item = view.item(payload.work_item_id, WorkStatus.RUNNING)
     item.status, item.outputs, item.finished_at = WorkStatus.FINISHED, payload.outputs, ts
-    assignment = view.assignments[payload.work_item_id]
-    view.done[assignment] = payload.work_item_id
-    view.ever_done.add(assignment)
+    duty = view.duties[payload.work_item_id]
+    view.done[duty] = payload.work_item_id
+    view.ever_done.add(duty)
     view.outcomes[payload.work_item_id] = payload.outcome
 
 
 def _item_failed(view: RunView, payload: ItemFailed, ts: str) -> None:
     item = view.item(payload.work_item_id, WorkStatus.RUNNING)
     item.status, item.error, item.finished_at = WorkStatus.FAILED, payload.error, ts
-    assignment = view.assignments[payload.work_item_id]
-    view.failures[assignment] = view.failures.get(assignment, 0) + 1
+    duty = view.duties[payload.work_item_id]
+    view.failures[duty] = view.failures.get(duty, 0) + 1
 
 
 def _item_skipped(view: RunView, payload: ItemReason, ts: str) -> None:
@@ -245,10 +245,10 @@ def _item_skipped(view: RunView, payload: ItemReason, ts: str) -> None:
 
 def _item_invalidated(view: RunView, payload: ItemReason, _ts: str) -> None:
     view.item(payload.work_item_id, WorkStatus.FINISHED)
-    assignment = view.assignments[payload.work_item_id]
-    if view.done.get(assignment) == payload.work_item_id:
-        del view.done[assignment]
-        view.failures.pop(assignment, None)
+    duty = view.duties[payload.work_item_id]
+    if view.done.get(duty) == payload.work_item_id:
+        del view.done[duty]
+        view.failures.pop(duty, None)
 
 
 def _artifact_written(view: RunView, payload: ArtifactWritten, ts: str) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tallystick.core.canonical import canonical
+from tallystick.core.limits import check_name
 from tallystick.core.strict_json import decode_strict
-from tallystick.errors import LogCorrupt, NotCanonical, RunNotFound, TallyError
-from tallystick.log.event import LINE_BYTES_MAX
+from tallystick.errors import BadName, LogCorrupt, RunNotFound, TallyError
+from tallystick.log.event import LINE_BYTES_MAX, Event
 from tallystick.log.folder import Folder, chunks
 from tallystick.log.reader import Tail
 from tallystick.runs import recovery
@@ -49,10 +51,33 @@ def replay_bytes(root: str | os.PathLike[str], run_id: str) -> bytes:
     return snapshot_bytes(load(root, run_id)[0].snapshot())
 
 
-def list_runs(root: str | os.PathLike[str]) -> list[str]:
-    """Return the ids of all runs in a folder, sorted."""
+def events(root: str | os.PathLike[str], run_id: str) -> Iterator[Event]:
+    """Yield the events of a run up to the first byte that cannot be believed."""
+    with recovery.opened(root, run_id, create=False) as folder:
+        if not recovery.has_log(folder):
+            raise RunNotFound(f"run {run_id} has no recorded events; start it again", run_id=run_id)
+        yield from recovery.events(folder)
+
+
+def states(root: str | os.PathLike[str]) -> list[tuple[str, str]]:
+    """Return the id of every run in a folder with the state in its snapshot, sorted by id."""
+    found: list[tuple[str, str]] = []
     with Folder.open(root) as base:
-        return [name for name in base.files.list(base.descriptor) if base.exists(f"{name}/{LOG}")]
+        for name in base.files.list(base.descriptor):
+            if is_name(name) and base.exists(f"{name}/{LOG}"):
+                known = base.exists(f"{name}/{SNAPSHOT}")
+                snapshot = read_snapshot(base.read(f"{name}/{SNAPSHOT}")) if known else None
+                found.append((name, snapshot.run_state if snapshot else "unknown"))
+    return found
+
+
+def is_name(text: str) -> bool:
+    """Return whether a name in the folder can be that of a run."""
+    try:
+        check_name("run id", text)
+    except BadName:
+        return False
+    return True
 
 
 def verify(root: str | os.PathLike[str], run_id: str) -> Report:
@@ -99,7 +124,7 @@ def _lines_not_canonical(folder: Folder, tail: Tail) -> list[str]:
 def _is_canonical(line: bytes) -> bool:
     try:
         return canonical(decode_strict(line, bytes_max=LINE_BYTES_MAX)) == line
-    except (NotCanonical, TallyError):
+    except TallyError:
         return False
 
 

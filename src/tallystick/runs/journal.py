@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from tallystick import crash
 from tallystick.clock import Clock
@@ -41,14 +42,19 @@ logger = logging.getLogger("tallystick.runs")
 Fact: TypeAlias = tuple[EventType, Payload]
 
 
-class Recorded(Protocol):
-    """Told about facts after they are durable; must not raise, and is not waited for."""
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Facts that have just become durable, with what the log added and what is known now."""
 
-    def __call__(
-        self, view: RunView, facts: Sequence[Fact], ts: str, event_ids: Sequence[str], span: Span
-    ) -> None:
-        """Take notice."""
-        ...
+    view: RunView
+    facts: Sequence[Fact]
+    ts: str
+    event_ids: Sequence[str]
+    span: Span
+
+
+Listener: TypeAlias = Callable[[Recording], None]
+"""Told about facts after they are durable; what it raises is logged and otherwise ignored."""
 
 
 class Journal:
@@ -62,7 +68,7 @@ class Journal:
         span: Span,
         *,
         clock: Clock,
-        listeners: Sequence[Recorded] = (),
+        listeners: Sequence[Listener] = (),
     ) -> None:
         """Go on from `view`; `span` is the span of this process's part of the run."""
         self.folder = folder
@@ -90,8 +96,9 @@ class Journal:
         if self._is_due(facts):
             self.save()
         crash.point(BEFORE_TELEMETRY)
+        recording = Recording(self.view, facts, appended.ts, appended.event_ids, under)
         for listener in self._listeners:
-            self._tell(lambda told: told(self.view, facts, appended.ts, appended.event_ids, under), listener)
+            self._tell(listener, recording)
         crash.point(RECORDED)
 
     def save(self) -> None:
@@ -128,9 +135,9 @@ class Journal:
         entries = len(self.view.items) + len(self.view.artifacts) + len(self.view.issues)
         return self._unsaved * SNAPSHOT_ENTRIES_SMALL >= entries
 
-    def _tell(self, call: Callable[[Recorded], None], listener: Recorded) -> None:
+    def _tell(self, listener: Listener, recording: Recording) -> None:
         try:
-            call(listener)
+            listener(recording)
         except Exception:
             # Whoever watches a run must not be able to stop it; what happened is in the log either way.
             logger.warning("a listener of run %s failed", self.view.run_id, exc_info=True)

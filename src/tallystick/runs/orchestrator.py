@@ -27,7 +27,7 @@ from tallystick.runs.events import (
     ItemResumed,
     ItemStarted,
 )
-from tallystick.runs.fold import Assignment, RunView
+from tallystick.runs.fold import Duty, RunView
 from tallystick.runs.journal import Fact, Journal
 from tallystick.runs.pipeline import CANCELLED, FAILED, Node, Pipeline
 from tallystick.runs.snapshot import Artifact, WorkStatus
@@ -52,7 +52,7 @@ class Running:
     """A work item that a thread is at."""
 
     node: Node
-    assignment: Assignment
+    duty: Duty
     work: Work
     span: Span
 
@@ -64,12 +64,12 @@ class Visit:
     state: str
     number: int
     waiting: list[tuple[Node, tuple[Node, ...]]]
-    open_assignments: dict[str, set[Assignment]] = field(default_factory=dict)
-    ready: list[tuple[Node, Assignment]] = field(default_factory=list)
+    open_duties: dict[str, set[Duty]] = field(default_factory=dict)
+    ready: list[tuple[Node, Duty]] = field(default_factory=list)
 
     def is_finished(self, node: Node) -> bool:
         """Return whether all work of a node is done."""
-        return self.open_assignments.get(node.worker) == set()
+        return self.open_duties.get(node.worker) == set()
 
 
 class Orchestrator:
@@ -158,8 +158,8 @@ class Orchestrator:
                     self._open(visit, entry[0])
                     opened = True
             while visit.ready and len(self._running) < self._parallel:
-                node, assignment = visit.ready.pop(0)
-                running = self._begin(node, assignment)
+                node, duty = visit.ready.pop(0)
+                running = self._begin(node, duty)
                 self._running[pool.submit(_call, running)] = running
         except _RESUMABLE:
             raise
@@ -170,31 +170,25 @@ class Orchestrator:
     def _open(self, visit: Visit, node: Node) -> None:
         """Queue the work of a node that is not done yet."""
         view = self._view
-        assignments = [
-            Assignment(node.worker, scope, visit.state, visit.number) for scope in self._scopes(node)
-        ]
-        todo = [assignment for assignment in assignments if assignment not in view.done]
-        visit.open_assignments[node.worker] = set(todo)
-        visit.ready += [(node, assignment) for assignment in todo]
-        fresh = [assignment for assignment in todo if self._needs_attempt(assignment)]
+        duties = [Duty(node.worker, scope, visit.state, visit.number) for scope in self._scopes(node)]
+        todo = [duty for duty in duties if duty not in view.done]
+        visit.open_duties[node.worker] = set(todo)
+        visit.ready += [(node, duty) for duty in todo]
+        fresh = [duty for duty in todo if self._needs_attempt(duty)]
         if fresh:
-            self._journal.record([self._queued(assignment) for assignment in fresh])
+            self._journal.record([self._queued(duty) for duty in fresh])
 
-    def _needs_attempt(self, assignment: Assignment) -> bool:
-        item_id = self._view.attempts.get(assignment)
+    def _needs_attempt(self, duty: Duty) -> bool:
+        item_id = self._view.attempts.get(duty)
         return item_id is None or self._view.items[item_id].status not in {
             WorkStatus.QUEUED,
             WorkStatus.RUNNING,
         }
 
-    def _queued(self, assignment: Assignment) -> Fact:
-        attempt = self._view.attempts_used.get((assignment.worker, assignment.scope_key), 0) + 1
-        item_id = ":".join(
-            filter(None, (self._view.run_id, assignment.worker, str(attempt), assignment.scope_key))
-        )
-        payload = ItemQueued(
-            item_id, assignment.worker, attempt, assignment.state, assignment.visit, assignment.scope_key
-        )
+    def _queued(self, duty: Duty) -> Fact:
+        attempt = self._view.attempts_used.get((duty.worker, duty.scope_key), 0) + 1
+        item_id = ":".join(filter(None, (self._view.run_id, duty.worker, str(attempt), duty.scope_key)))
+        payload = ItemQueued(item_id, duty.worker, attempt, duty.state, duty.visit, duty.scope_key)
         return EventType.WORK_ITEM_QUEUED, payload
 
     def _scopes(self, node: Node) -> list[str]:
@@ -220,13 +214,13 @@ class Orchestrator:
                 raise RunError(f"{node.worker} needs the artifact {bound}, which nobody has made or supplied")
         return dict(sorted(found.items()))
 
-    def _begin(self, node: Node, assignment: Assignment) -> Running:
+    def _begin(self, node: Node, duty: Duty) -> Running:
         """Record that a work item is running, and return it; one that was interrupted keeps its attempt."""
         view = self._view
-        item = view.items[view.attempts[assignment]]
-        inputs = self._inputs(node, assignment.scope_key)
+        item = view.items[view.attempts[duty]]
+        inputs = self._inputs(node, duty.scope_key)
         span = start_span(
-            self._ids, f"{node.worker} {assignment.scope_key}".rstrip(), parent=self._journal.span,
+            self._ids, f"{node.worker} {duty.scope_key}".rstrip(), parent=self._journal.span,
             attributes={"tallystick.run_id": view.run_id, "tallystick.work_item_id": item.work_item_id},
         )  # fmt: skip
         if item.status is WorkStatus.RUNNING:
@@ -237,8 +231,8 @@ class Orchestrator:
             self._journal.record([(EventType.WORK_ITEM_STARTED, started)], span)
         return Running(
             node,
-            assignment,
-            self._work(node, item.work_item_id, assignment.scope_key, item.attempt, inputs),
+            duty,
+            self._work(node, item.work_item_id, duty.scope_key, item.attempt, inputs),
             span,
         )
 
@@ -268,7 +262,7 @@ class Orchestrator:
             if error is None:
                 outcome = outcomes.word(running.work, future.result())
                 self._finish(running, outcome)
-                visit.open_assignments[running.node.worker].discard(running.assignment)
+                visit.open_duties[running.node.worker].discard(running.duty)
                 running.span.end()
                 return None
         except (BadInput, RunError) as refused:
@@ -288,7 +282,7 @@ class Orchestrator:
             or view.artifacts[one.name].sha256 != one.sha256
         ]
         facts += outcomes.notes(view, work)
-        if running.assignment in view.ever_done:
+        if running.duty in view.ever_done:
             different = [one.name for one in made if self._differs(one.name, one.sha256)]
             facts += staleness.invalidation(view, different)
         facts.append(
@@ -304,7 +298,7 @@ class Orchestrator:
 
     def _fail(self, visit: Visit, running: Running, error: BaseException) -> Exception | None:
         """Record a failed attempt; queue the next one, or return the failure of the run."""
-        view, assignment = self._view, running.assignment
+        view, duty = self._view, running.duty
         opened: list[Fact] = [
             (EventType.ISSUE_OPENED, note)
             for note in running.work.notes
@@ -312,10 +306,10 @@ class Orchestrator:
         ]
         failed = ItemFailed(running.work.work_item_id, outcomes.error_record(error))
         facts: list[Fact] = [*opened, (EventType.WORK_ITEM_FAILED, failed)]
-        if view.failures.get(assignment, 0) + 1 < running.node.tries:
+        if view.failures.get(duty, 0) + 1 < running.node.tries:
             self._journal.record(facts, running.span)
-            self._journal.record([self._queued(assignment)])
-            visit.ready.append((running.node, assignment))
+            self._journal.record([self._queued(duty)])
+            visit.ready.append((running.node, duty))
             return None
         self._journal.record(facts, running.span)
         failure = WorkFailed(running.work.work_item_id)

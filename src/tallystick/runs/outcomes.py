@@ -45,8 +45,8 @@ def next_state(view: RunView, graph: GraphRecord) -> str:
     visit = view.visits(view.state)
     said = {
         view.outcomes[item_id]
-        for assignment, item_id in view.done.items()
-        if (assignment.state, assignment.visit) == (view.state, visit) and view.outcomes[item_id]
+        for duty, item_id in view.done.items()
+        if (duty.state, duty.visit) == (view.state, visit) and view.outcomes[item_id]
     }
     chosen = [edge.target for edge in exits if {edge.when, edge.target} & said]
     if len(said) != 1 or len(chosen) != 1:

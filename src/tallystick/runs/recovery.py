@@ -72,13 +72,11 @@ def has_log(folder: Folder) -> bool:
     return folder.exists(LOG)
 
 
-def events(folder: Folder) -> Iterator[tuple[Event, Tail]]:
-    """Yield the events of a log with the tail so far; raise LogCorrupt where it stops being believable."""
+def events(folder: Folder) -> Iterator[Event]:
+    """Yield the events of a log; raise LogCorrupt where it stops being believable."""
     descriptor = folder.open_file(LOG)
     try:
-        reader = LogReader(folder.files, descriptor, f"{folder.name}/{LOG}")
-        for event in reader:
-            yield event, reader.tail
+        yield from LogReader(folder.files, descriptor, f"{folder.name}/{LOG}")
     except OSError as error:
         raise StorageFailed.of("read", f"{folder.name}/{LOG}", error) from error
     finally:

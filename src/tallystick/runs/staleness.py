@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tallystick.errors import BadInput
 from tallystick.runs.events import ArtifactInvalidated, ArtifactWritten, EventType, ItemReason
-from tallystick.runs.fold import Assignment, RunView
+from tallystick.runs.fold import Duty, RunView
 from tallystick.runs.journal import Fact
 from tallystick.runs.snapshot import WorkStatus
 
@@ -89,7 +89,7 @@ def regeneration(view: RunView, missing: Iterable[str]) -> list[Fact]:
     facts: list[Fact] = []
     for name in missing:
         maker = view.writers.get(name, "")
-        if not maker or view.done.get(view.assignments[maker]) != maker:
+        if not maker or view.done.get(view.duties[maker]) != maker:
             continue
         makers.setdefault(maker, name)
         if not view.artifacts[name].stale:
@@ -121,23 +121,21 @@ def forced(view: RunView, wanted: Iterable[str]) -> list[Fact]:
 
 def redone_from(view: RunView, index: int) -> list[Fact]:
     """Return the facts by which everything is done again from an entry of the path on."""
-    later = [
-        item_id for assignment, item_id in view.done.items() if path_index(view.path, assignment) >= index
-    ]
+    later = [item_id for duty, item_id in view.done.items() if path_index(view.path, duty) >= index]
     return _again(view, sorted(later), "forced")
 
 
-def rewind_index(path: Sequence[str], assignments: Iterable[Assignment]) -> int:
-    """Return the earliest entry of the path at which one of these assignments has to be done."""
-    return min((path_index(path, assignment) for assignment in assignments), default=len(path))
+def rewind_index(path: Sequence[str], duties: Iterable[Duty]) -> int:
+    """Return the earliest entry of the path at which one of these duties has to be done."""
+    return min((path_index(path, duty) for duty in duties), default=len(path))
 
 
-def path_index(path: Sequence[str], assignment: Assignment) -> int:
-    """Return where in the path a assignment belongs, or the length of the path when it is not on it."""
+def path_index(path: Sequence[str], duty: Duty) -> int:
+    """Return where in the path a duty belongs, or the length of the path when it is not on it."""
     visit = 0
     for index, state in enumerate(path):
-        visit += state == assignment.state
-        if state == assignment.state and visit == assignment.visit:
+        visit += state == duty.state
+        if state == duty.state and visit == duty.visit:
             return index
     return len(path)
 

@@ -15,12 +15,10 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from tallystick.clock import Clock, SystemClock
-from tallystick.errors import BadInput
-from tallystick.runs.fold import RunView
-from tallystick.runs.journal import Fact
+from tallystick.errors import BadInput, StorageFailed
+from tallystick.runs.journal import Recording
 from tallystick.runs.telemetry.buffer import Buffer
 from tallystick.runs.telemetry.records import BATCH_RECORDS_MAX, Telling, tellings
-from tallystick.runs.tracing import Span
 
 QUEUE_MAX: Final = 10_000
 TIMEOUT_S: Final = 2.0
@@ -42,11 +40,7 @@ class TelemetryClient:
         buffer: Buffer | None = None,
     ) -> None:
         """Tell the service at `url`; what it does not take waits in the folder `root`."""
-        parts = urlsplit(url)
-        if parts.scheme != "http" or not parts.hostname:
-            raise BadInput(f"{url[:200]!r} is not the address of a telemetry service; say http://host:port")
-        self._host, self._port = parts.hostname, parts.port or 80
-        self._path = parts.path.rstrip("/")
+        self._sender = Sender(url)
         self._clock = clock or SystemClock()
         self._silent_until = 0.0
         self.buffer = buffer or Buffer(root)
@@ -62,11 +56,9 @@ class TelemetryClient:
     ) -> None:
         self.close()
 
-    def __call__(
-        self, view: RunView, facts: Sequence[Fact], ts: str, event_ids: Sequence[str], span: Span
-    ) -> None:
+    def __call__(self, recording: Recording) -> None:
         """Queue what there is to tell; when even the queue is full, it is dropped and counted."""
-        found = list(tellings(view, facts, ts, event_ids, span))
+        found = list(tellings(recording))
         try:
             self._queue.put_nowait(found)
         except queue.Full:
@@ -100,8 +92,8 @@ class TelemetryClient:
         try:
             if self._clock.monotonic() >= self._silent_until:
                 try:
-                    self.buffer.empty(self._send)
-                    self._send(waiting)
+                    self.buffer.empty(self._sender.send)
+                    self._sender.send(waiting)
                 except (OSError, http.client.HTTPException) as error:
                     logger.info("telemetry is down (%s); keeping %d tellings", error, len(waiting))
                     self._silent_until = self._clock.monotonic() + PAUSE_S
@@ -112,7 +104,23 @@ class TelemetryClient:
             # A refusal, a full disk, a bug of ours: none of it is the run's business.
             logger.warning("telemetry lost %d tellings", len(waiting), exc_info=True)
 
-    def _send(self, waiting: Sequence[Telling]) -> None:
+
+class Sender:
+    """One address of a service."""
+
+    def __init__(self, url: str) -> None:
+        """Check the address; nothing is sent yet."""
+        parts = urlsplit(url)
+        if parts.scheme != "http" or not parts.hostname:
+            raise BadInput(f"{url[:200]!r} is not the address of a telemetry service; say http://host:port")
+        self._host, self._port = parts.hostname, parts.port or 80
+        self._path = parts.path.rstrip("/")
+
+    def send(self, waiting: Sequence[Telling]) -> None:
+        """Tell everything in order; raise when the service is not there or not well.
+
+        What it refuses for its content is logged and not sent again.
+        """
         connection = http.client.HTTPConnection(self._host, self._port, timeout=TIMEOUT_S)
         try:
             for method, path, body in _requests(waiting):
@@ -125,6 +133,16 @@ class TelemetryClient:
                     logger.warning("telemetry refused %s %s: %d", method, path, answer.status)
         finally:
             connection.close()
+
+
+def flush_buffer(url: str, root: str | os.PathLike[str]) -> int:
+    """Send what waits in a folder and return how many tellings that were."""
+    try:
+        return Buffer(root).empty(Sender(url).send)
+    except (OSError, http.client.HTTPException) as error:
+        raise StorageFailed(
+            f"the telemetry service at {url} does not answer: {error}", call="send"
+        ) from error
 
 
 def _requests(waiting: Sequence[Telling]) -> Iterator[tuple[str, str, bytes]]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
 import msgspec
 
 from tallystick.runs.events import EventType, ItemFailed, ItemQueued
-from tallystick.runs.fold import RunView
-from tallystick.runs.journal import Fact
-from tallystick.runs.tracing import Span
+from tallystick.runs.journal import Recording
 
 BATCH_RECORDS_MAX: Final = 1_000
 Id = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
@@ -81,22 +79,16 @@ _CHILD_STATUS: Final = {
 _CLOSING: Final = {EventType.WORK_ITEM_FINISHED, EventType.WORK_ITEM_FAILED, EventType.WORK_ITEM_SKIPPED}
 
 
-def tellings(
-    view: RunView, facts: Sequence[Fact], ts: str, event_ids: Sequence[str], span: Span
-) -> Iterator[Telling]:
+def tellings(recording: Recording) -> Iterator[Telling]:
     """Yield what a service should be told about facts that have just become durable."""
-    for (kind, payload), event_id in zip(facts, event_ids, strict=True):
+    view, ts, trace_id = recording.view, recording.ts, recording.span.trace_id
+    for (kind, payload), event_id in zip(recording.facts, recording.event_ids, strict=True):
+        item_id: str = getattr(payload, "work_item_id", "")
         if kind is EventType.RUN_CREATED:
-            yield Telling(
-                Record(
-                    view.run_id, Kind.RUN, view.run_id, view.pipeline, ts, view.state, trace_id=span.trace_id
-                )
-            )
+            run = Record(view.run_id, Kind.RUN, view.run_id, view.pipeline, ts, view.state, trace_id=trace_id)
+            yield Telling(run)
         elif isinstance(payload, ItemQueued):
-            child = Record(
-                payload.work_item_id, Kind.CHILD, view.run_id, payload.worker, ts, "queued", view.run_id
-            )
-            yield Telling(child)
+            yield Telling(Record(item_id, Kind.CHILD, view.run_id, payload.worker, ts, "queued", view.run_id))
         yield Telling(
             Record(
                 event_id,
@@ -104,16 +96,15 @@ def tellings(
                 view.run_id,
                 kind.value,
                 ts,
-                parent_id=getattr(payload, "work_item_id", "") or view.run_id,
-                trace_id=span.trace_id,
-                span_id=span.span_id,
+                parent_id=item_id or view.run_id,
+                trace_id=trace_id,
+                span_id=recording.span.span_id,
                 data=msgspec.to_builtins(payload),
             )
         )
         if kind is EventType.RUN_STATE_CHANGED:
-            finished = ts if view.ended else ""
-            yield Telling(record_id=view.run_id, change=Change(view.state, finished))
+            yield Telling(record_id=view.run_id, change=Change(view.state, ts if view.ended else ""))
         elif kind in _CHILD_STATUS:
             error = payload.error.message if isinstance(payload, ItemFailed) else ""
             change = Change(_CHILD_STATUS[kind], ts if kind in _CLOSING else "", error[:4096])
-            yield Telling(record_id=getattr(payload, "work_item_id", ""), change=change)
+            yield Telling(record_id=item_id, change=change)
