@@ -17,8 +17,8 @@ from tallystick.cli.output import BAD_USAGE, INTERRUPTED, complain, tell
 COMMANDS: Final = {
     "ledger": "draw fifteen digits with their meaning and say what happens next",
     "machines": "show the lifecycles that every row follows",
-    "run": "start, resume, show, verify, cancel and draw pipelines whose folder is the truth",
-    "telemetry": "serve the local book of runs, work items and events",
+    "run": "run pipelines whose folder is the truth",
+    "telemetry": "serve the local book of runs",
 }
 
 

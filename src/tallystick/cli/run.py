@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """\b
 Examples:
   tally run start tallystick.runs.toy:pipeline first
-  tally run show first
+  tally run show first --json
   tally run resume tallystick.runs.toy:pipeline first
   tally run graph first --svg first.svg
 """

@@ -8,7 +8,15 @@ from tallystick.cli.output import show_data, tell
 from tallystick.errors import BadInput, ExtraMissing
 
 
-@click.group("telemetry")
+_EXAMPLES = """\b
+Examples:
+  tally telemetry serve --db telemetry.db
+  tally run start tallystick.runs.toy:pipeline first --telemetry http://127.0.0.1:8765
+  tally telemetry flush http://127.0.0.1:8765 --json
+"""
+
+
+@click.group("telemetry", epilog=_EXAMPLES)
 def command() -> None:
     """Keep a book of runs, work items and events for audit."""
 
