@@ -271,10 +271,10 @@ def _mark_stale(journal: Journal, shelf: Shelf) -> None:
     lost = [name for name in missing if name not in view.writers]
     if lost:
         raise RunError(f"the input {', '.join(lost)} of run {view.run_id} is gone; put it back", missing=lost)
-    facts = staleness.invalidation(view, changed)
+    facts, late = staleness.invalidation(view, changed)
     facts += staleness.acceptance(view, changed)
     if facts:
-        journal.record(facts)
+        journal.record([*facts, *late])
     again = staleness.regeneration(view, missing)
     if again:
         journal.record(again)

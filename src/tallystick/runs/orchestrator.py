@@ -284,7 +284,7 @@ class Orchestrator:
         facts += outcomes.notes(view, work)
         if running.duty in view.ever_done:
             different = [one.name for one in made if self._differs(one.name, one.sha256)]
-            facts += staleness.invalidation(view, different)
+            facts += staleness.invalidation(view, different)[0]
         facts.append(
             (EventType.WORK_ITEM_FINISHED, ItemFinished(work.work_item_id, sorted(work.made), outcome))
         )

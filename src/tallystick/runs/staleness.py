@@ -29,18 +29,20 @@ def changed_artifacts(view: RunView, digests: Mapping[str, str]) -> tuple[dict[s
     return changed, missing
 
 
-def invalidation(view: RunView, roots: Iterable[str]) -> list[Fact]:
-    """Return the facts that mark everything stale that rests on the roots, nearest first, but not the roots.
+def invalidation(view: RunView, roots: Iterable[str]) -> tuple[list[Fact], list[Fact]]:
+    """Return the facts that mark everything stale that rests on the roots, nearest first.
 
     What was invalidated before is not named again, but it is looked through: a crash may have come between
-    the mark on one artifact and the mark on the next.
+    the mark on one artifact and the mark on the next. A root that rests on another root is stale as well; its
+    mark is in the second list, for it must follow whatever is recorded about the root itself.
     """
-    frontier = set(roots)
-    affected = set(frontier)
+    origin = set(roots)
+    frontier, marked = set(origin), set[str]()
     latest = (view.items[item_id] for item_id in view.attempts.values())
     waiting = {item.work_item_id: item for item in latest if item.status is WorkStatus.FINISHED}
     counting = set(view.done.values())
     facts: list[Fact] = []
+    late: list[Fact] = []
     while frontier:
         hit = [item for item in waiting.values() if frontier & set(item.inputs)]
         hit.sort(key=lambda item: (item.worker, item.scope_key, item.attempt))
@@ -49,19 +51,19 @@ def invalidation(view: RunView, roots: Iterable[str]) -> list[Fact]:
             del waiting[item.work_item_id]
             cause = min(frontier & set(item.inputs))
             if item.work_item_id in counting:
-                facts.append(
-                    (EventType.WORK_ITEM_INVALIDATED, ItemReason(item.work_item_id, f"{cause} changed"))
-                )
+                reason = ItemReason(item.work_item_id, f"{cause} changed")
+                facts.append((EventType.WORK_ITEM_INVALIDATED, reason))
             for name in sorted(item.outputs):
                 found.setdefault(name, cause)
-        frontier = set(found) - affected
-        affected |= frontier
-        facts += [
-            (EventType.ARTIFACT_INVALIDATED, ArtifactInvalidated(name, found[name]))
-            for name in sorted(frontier)
-            if not view.artifacts[name].stale
-        ]
-    return facts
+        for name in sorted(set(found) - marked):
+            mark = (EventType.ARTIFACT_INVALIDATED, ArtifactInvalidated(name, found[name]))
+            if name in origin:
+                late.append(mark)
+            elif not view.artifacts[name].stale:
+                facts.append(mark)
+        frontier = set(found) - marked - origin
+        marked |= set(found)
+    return facts, late
 
 
 def acceptance(view: RunView, changed: Mapping[str, str]) -> list[Fact]:
