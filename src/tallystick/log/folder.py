@@ -76,9 +76,9 @@ class Folder:
 
     def close(self) -> None:
         """Give the descriptor back."""
-        if self.descriptor >= 0:
-            self.files.close(self.descriptor)
-            self.descriptor = -1
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            release(self.files, descriptor)
 
     def child(self, part: str, *, create: bool = False) -> Folder:
         """Open a folder inside this one; with `create`, make it durable first if it is not there."""
@@ -117,7 +117,7 @@ class Folder:
             # O_NONBLOCK keeps a planted pipe from hanging us before it can be refused.
             descriptor = self.files.open(name, flags | os.O_NONBLOCK, directory=folder.descriptor)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            self.files.close(descriptor)
+            release(self.files, descriptor)
             raise FolderUnsafe(
                 f"{self.name}/{path} is not a regular file; remove it", path=f"{self.name}/{path}"
             )
@@ -130,7 +130,7 @@ class Folder:
             with self.translated("read", path):
                 return b"".join(chunks(self.files, descriptor))
         finally:
-            self.files.close(descriptor)
+            release(self.files, descriptor)
 
     def replace(self, path: str, data: bytes) -> None:
         """Make `data` the durable content of a file; a reader sees the old or the new, never a mixture."""
@@ -161,7 +161,7 @@ class Folder:
                 crash.point(TEMP_WRITTEN)
                 self.files.fsync(descriptor)
             finally:
-                self.files.close(descriptor)
+                release(self.files, descriptor)
 
     def lock(self, name: str) -> int | None:
         """Return a descriptor that holds the exclusive lock of a file, or None when somebody else does.
@@ -171,7 +171,7 @@ class Folder:
         descriptor = self.open_file(name, os.O_RDWR | os.O_CREAT)
         if self.files.lock(descriptor):
             return descriptor
-        self.files.close(descriptor)
+        release(self.files, descriptor)
         return None
 
     def rename(self, old: str, new: str) -> None:
@@ -202,6 +202,14 @@ class Folder:
                     f"{where} is a symbolic link or not a folder; remove it", path=where
                 ) from error
             raise StorageFailed.of(call, f"{self.name}/{name}", error) from error
+
+
+def release(files: Files, descriptor: int) -> None:
+    """Give a descriptor back; the descriptor is gone even if the file system complains."""
+    try:
+        files.close(descriptor)
+    except OSError as error:
+        raise StorageFailed.of("close", "a file", error) from error
 
 
 def chunks(files: Files, descriptor: int, *, size: int = 1 << 18, offset: int = 0) -> Iterator[bytes]:

@@ -17,7 +17,7 @@ from tallystick.clock import Clock
 from tallystick.errors import BadInput, LogCorrupt, StorageFailed
 from tallystick.ids import Ids
 from tallystick.log.event import PAYLOAD_BYTES_MAX, TYPE, Draft, payload_bytes, utc_text
-from tallystick.log.folder import Folder, write_all
+from tallystick.log.folder import Folder, release, write_all
 from tallystick.log.reader import Tail
 
 BEFORE: Final = crash.declare("log.append.before", "the event exists only in memory")
@@ -58,10 +58,10 @@ class LogWriter:
 
     def close(self) -> None:
         """Give the descriptor back; a closed writer stays closed."""
-        if self._descriptor >= 0:
-            self._folder.files.close(self._descriptor)
-            self._descriptor = -1
         self._broken = self._broken or "the log is closed"
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            release(self._folder.files, descriptor)
 
     def append(self, drafts: Sequence[Draft]) -> Appended:
         """Add events to the log, all with one write and one sync, and return what the log added to them."""
@@ -121,7 +121,7 @@ class LogWriter:
         self._descriptor = -1
         self._broken = str(cause)
         try:
-            files.close(descriptor)
+            release(files, descriptor)
             self._descriptor = self._folder.open_file(self._name, os.O_RDWR | os.O_APPEND)
             files.truncate(self._descriptor, self._length)
             files.fsync(self._descriptor)
@@ -167,6 +167,6 @@ def repair(folder: Folder, name: str, tail: Tail) -> str:
     except OSError as error:
         raise StorageFailed.of("repair", f"{folder.name}/{name}", error) from error
     finally:
-        folder.files.close(descriptor)
+        release(folder.files, descriptor)
     tail.torn, tail.needs_newline = b"", False
     return kept_as

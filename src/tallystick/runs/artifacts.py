@@ -12,7 +12,7 @@ from typing import Final
 
 from tallystick import crash
 from tallystick.errors import ArtifactChanged, RunError, StorageFailed
-from tallystick.log.folder import Folder, chunks
+from tallystick.log.folder import Folder, chunks, release
 from tallystick.runs.snapshot import Artifact
 
 ARTIFACTS: Final = "artifacts"
@@ -89,7 +89,7 @@ class Shelf:
         except OSError as error:
             raise StorageFailed.of("read", f"{self._folder.name}/{name}", error) from error
         finally:
-            self._folder.files.close(descriptor)
+            release(self._folder.files, descriptor)
         return sha256.hexdigest()
 
     def read(self, name: str, artifact: Artifact) -> bytes:

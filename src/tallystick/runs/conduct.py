@@ -25,7 +25,7 @@ from tallystick.errors import (
 )
 from tallystick.ids import Ids, SystemIds
 from tallystick.log.files import Files
-from tallystick.log.folder import Folder, check_path
+from tallystick.log.folder import Folder, check_path, release
 from tallystick.log.reader import Tail
 from tallystick.log.writer import LogWriter, repair
 from tallystick.runs import recovery, staleness
@@ -160,7 +160,7 @@ def request_cancel(
         lock = folder.lock(recovery.LOCK)
         if lock is None:
             return view.state, False
-        folder.files.close(lock)
+        release(folder.files, lock)
     with open_journal(root, run_id, around=around) as journal:
         if not journal.view.ended:
             shelf = Shelf(journal.folder, create=True)

@@ -11,7 +11,7 @@ from tallystick.core.limits import check_name
 from tallystick.core.strict_json import decode_strict
 from tallystick.errors import BadName, LogCorrupt, RunNotFound, TallyError
 from tallystick.log.event import LINE_BYTES_MAX, Event
-from tallystick.log.folder import Folder, chunks
+from tallystick.log.folder import Folder, chunks, release
 from tallystick.log.reader import Tail
 from tallystick.runs import recovery
 from tallystick.runs.artifacts import Shelf
@@ -117,7 +117,7 @@ def _lines_not_canonical(folder: Folder, tail: Tail) -> list[str]:
                 if length <= tail.length and not _is_canonical(line):
                     complaints.append(f"{LOG} line {number}: not in canonical form")
     finally:
-        folder.files.close(descriptor)
+        release(folder.files, descriptor)
     return complaints
 
 

@@ -17,7 +17,7 @@ from tallystick.core.limits import check_name
 from tallystick.errors import LogCorrupt, RunBusy, RunNotFound, StorageFailed
 from tallystick.log.event import Event
 from tallystick.log.files import Files
-from tallystick.log.folder import Folder, chunks
+from tallystick.log.folder import Folder, chunks, release
 from tallystick.log.reader import LogReader, Tail
 from tallystick.runs.events import EdgeRecord, EventType, GraphRecord, RunCreated, Severity, StateMove
 from tallystick.runs.fold import ImpossibleEvent, RunView
@@ -64,7 +64,7 @@ def locked(folder: Folder, run_id: str) -> Iterator[None]:
     try:
         yield
     finally:
-        folder.files.close(descriptor)
+        release(folder.files, descriptor)
 
 
 def has_log(folder: Folder) -> bool:
@@ -80,7 +80,7 @@ def events(folder: Folder) -> Iterator[Event]:
     except OSError as error:
         raise StorageFailed.of("read", f"{folder.name}/{LOG}", error) from error
     finally:
-        folder.files.close(descriptor)
+        release(folder.files, descriptor)
 
 
 def replay(folder: Folder, run_id: str, view: RunView | None = None) -> tuple[RunView, Tail]:
@@ -103,7 +103,7 @@ def replay(folder: Folder, run_id: str, view: RunView | None = None) -> tuple[Ru
         except OSError as error:
             raise StorageFailed.of("read", f"{folder.name}/{LOG}", error) from error
     finally:
-        folder.files.close(descriptor)
+        release(folder.files, descriptor)
     return view, reader.tail
 
 
@@ -165,5 +165,5 @@ def file_digest(folder: Folder, name: str) -> str:
         for piece in chunks(folder.files, descriptor):
             sha256.update(piece)
     finally:
-        folder.files.close(descriptor)
+        release(folder.files, descriptor)
     return sha256.hexdigest()

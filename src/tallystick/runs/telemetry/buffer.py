@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from tallystick.log.folder import Folder, write_all
+from tallystick.log.folder import Folder, release, write_all
 from tallystick.runs.telemetry.records import Telling
 
 NAME: Final = ".telemetry.ndjson"
@@ -48,9 +48,9 @@ class Buffer:
                         return False
                     write_all(folder.files, descriptor, data)
                 finally:
-                    folder.files.close(descriptor)
+                    release(folder.files, descriptor)
             finally:
-                folder.files.close(lock)
+                release(folder.files, lock)
         return True
 
     def empty(self, send: Callable[[Sequence[Telling]], None]) -> int:
@@ -71,7 +71,7 @@ class Buffer:
                     send(waiting)
                 folder.discard(NAME)
             finally:
-                folder.files.close(lock)
+                release(folder.files, lock)
         return len(waiting)
 
     def size_bytes(self) -> int:
