@@ -7,7 +7,6 @@ import click
 from tallystick.cli.output import show_data, tell
 from tallystick.errors import BadInput, ExtraMissing
 
-
 _EXAMPLES = """\b
 Examples:
   tally telemetry serve --db telemetry.db

@@ -49,6 +49,9 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     parent_span_id: str = ""
 
 
+# What a decoder raises for bytes that are not what they should be.
+NOT_DECODABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
 _encoder: Final = msgspec.json.Encoder(order="sorted")
 
 

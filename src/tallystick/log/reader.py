@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from tallystick.errors import LogCorrupt
-from tallystick.log.event import LINE_BYTES_MAX, Event, event_hash
+from tallystick.log.event import LINE_BYTES_MAX, NOT_DECODABLE, Event, event_hash
 from tallystick.log.files import Files
 from tallystick.log.folder import chunks
 
@@ -52,7 +52,7 @@ class LogReader:
             tail.lines += 1
             try:
                 event = decode(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            except NOT_DECODABLE as error:
                 if self._is_torn(line):
                     return
                 raise self._corrupt(f"not an event: {error}") from error
@@ -96,7 +96,7 @@ class LogReader:
         """Return whether a line without its line feed is an event all the same: its hash tells."""
         try:
             event = _decoder.decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except NOT_DECODABLE:
             return False
         expected = event_hash(event.event_id, event.ts, event.type, bytes(event.payload), event.prev_hash)
         return event.event_hash == expected

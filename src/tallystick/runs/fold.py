@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tallystick.log.event import Event
+from tallystick.log.event import NOT_DECODABLE, Event
 from tallystick.runs.events import (
     PAYLOADS,
     ArtifactInvalidated,
@@ -118,7 +118,7 @@ class RunView:
         decode, apply = found
         try:
             payload = decode(event.payload)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except NOT_DECODABLE as error:
             raise ImpossibleEvent(f"the payload of {event.type} is malformed: {error}") from error
         if event.run_id != self.run_id:
             raise ImpossibleEvent(f"the event belongs to run {event.run_id[:140]!r}")

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from tallystick.log.event import NOT_DECODABLE
 from tallystick.runs.events import ErrorRecord, Issue, SectionState, Severity
 
 
@@ -87,5 +88,5 @@ def read_snapshot(data: bytes) -> Snapshot | None:
     """Return the snapshot that these bytes spell, or None when they spell none."""
     try:
         return _decoder.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except NOT_DECODABLE:
         return None

@@ -39,7 +39,8 @@ class Book:
             os.close(os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
         self._lock = threading.Lock()
         self._connection = apsw.Connection(name)
-        self._connection.execute(_sql("schema"))
+        # A pragma may answer; the statements behind it run only when the answer is read.
+        list(self._connection.execute(_sql("schema")))
 
     def close(self) -> None:
         """Close the file."""

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from tallystick.log.event import NOT_DECODABLE
 from tallystick.log.folder import Folder, release, write_all
 from tallystick.runs.telemetry.records import Telling
 
@@ -86,6 +87,6 @@ def _parsed(data: bytes) -> list[Telling]:
     for line in data.splitlines():
         try:
             found.append(_decode(line))
-        except msgspec.MsgspecError:
+        except NOT_DECODABLE:
             continue
     return found

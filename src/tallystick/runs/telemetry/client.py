@@ -7,10 +7,10 @@ import logging
 import os
 import queue
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -18,7 +18,7 @@ from tallystick.clock import Clock, SystemClock
 from tallystick.errors import BadInput, StorageFailed
 from tallystick.runs.journal import Recording
 from tallystick.runs.telemetry.buffer import Buffer
-from tallystick.runs.telemetry.records import BATCH_RECORDS_MAX, Telling, tellings
+from tallystick.runs.telemetry.records import Telling, batches, tellings
 
 QUEUE_MAX: Final = 10_000
 TIMEOUT_S: Final = 2.0
@@ -114,7 +114,7 @@ class Sender:
         if parts.scheme != "http" or not parts.hostname:
             raise BadInput(f"{url[:200]!r} is not the address of a telemetry service; say http://host:port")
         self._host, self._port = parts.hostname, parts.port or 80
-        self._path = parts.path.rstrip("/")
+        self._path = f"{parts.path.rstrip('/')}/api/v1/runs/batch"
 
     def send(self, waiting: Sequence[Telling]) -> None:
         """Tell everything in order; raise when the service is not there or not well.
@@ -123,14 +123,15 @@ class Sender:
         """
         connection = http.client.HTTPConnection(self._host, self._port, timeout=TIMEOUT_S)
         try:
-            for method, path, body in _requests(waiting):
-                connection.request(method, f"{self._path}{path}", body, {"Content-Type": "application/json"})
+            for batch in batches(waiting):
+                body = msgspec.json.encode(batch)
+                connection.request("POST", self._path, body, {"Content-Type": "application/json"})
                 answer = connection.getresponse()
                 answer.read()
                 if answer.status >= 500:
                     raise http.client.HTTPException(f"{answer.status} {answer.reason}")
                 if answer.status >= 400:
-                    logger.warning("telemetry refused %s %s: %d", method, path, answer.status)
+                    logger.warning("telemetry refused %d tellings: %d", len(waiting), answer.status)
         finally:
             connection.close()
 
@@ -143,21 +144,3 @@ def flush_buffer(url: str, root: str | os.PathLike[str]) -> int:
         raise StorageFailed(
             f"the telemetry service at {url} does not answer: {error}", call="send"
         ) from error
-
-
-def _requests(waiting: Sequence[Telling]) -> Iterator[tuple[str, str, bytes]]:
-    """Yield the requests that tell everything in order, new records in batches."""
-    batch: list[object] = []
-    for telling in waiting:
-        if telling.record is not None:
-            batch.append(telling.record)
-            if len(batch) < BATCH_RECORDS_MAX:
-                continue
-        if batch:
-            yield "POST", "/api/v1/runs/batch", msgspec.json.encode({"records": batch})
-            batch = []
-        if telling.change is not None:
-            path = f"/api/v1/runs/{quote(telling.record_id, safe='')}"
-            yield "PATCH", path, msgspec.json.encode(telling.change)
-    if batch:
-        yield "POST", "/api/v1/runs/batch", msgspec.json.encode({"records": batch})

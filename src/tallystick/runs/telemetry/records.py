@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
@@ -55,10 +55,17 @@ class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     error: Annotated[str, msgspec.Meta(max_length=4096)] = ""
 
 
+class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """New records, and after them what became of these or of others, by their ids."""
+
+    records: list[Record] = []
+    changes: dict[Id, Change] = {}
+
+
 class Association(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A commit that came out of a run: 7 to 40 hexadecimal digits, and who says so."""
 
-    commit: Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{7,40}$")]
+    commit: Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{7,40}$(?!\n)")]
     source: CommitSource
 
 
@@ -77,6 +84,20 @@ _CHILD_STATUS: Final = {
     EventType.WORK_ITEM_SKIPPED: "skipped",
 }
 _CLOSING: Final = {EventType.WORK_ITEM_FINISHED, EventType.WORK_ITEM_FAILED, EventType.WORK_ITEM_SKIPPED}
+
+
+def batches(waiting: Sequence[Telling]) -> Iterator[Batch]:
+    """Yield the fewest batches that tell everything; of several changes of one record the last word counts."""
+    for start in range(0, len(waiting), BATCH_RECORDS_MAX):
+        part = waiting[start : start + BATCH_RECORDS_MAX]
+        changes: dict[str, Change] = {}
+        for telling in part:
+            if telling.change is not None:
+                old, new = changes.get(telling.record_id, Change()), telling.change
+                changes[telling.record_id] = Change(
+                    new.status or old.status, new.finished_at or old.finished_at, new.error or old.error
+                )
+        yield Batch([telling.record for telling in part if telling.record is not None], changes)
 
 
 def tellings(recording: Recording) -> Iterator[Telling]:

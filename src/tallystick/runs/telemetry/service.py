@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
+from tallystick.core.strict_json import decode_strict
 from tallystick.errors import BadInput, ExtraMissing, TallyError
 from tallystick.runs.telemetry.book import Book
 from tallystick.runs.telemetry.records import (
     BATCH_RECORDS_MAX,
     Association,
+    Batch,
     Change,
     Kind,
     Record,
@@ -29,12 +31,6 @@ BODY_BYTES_MAX: Final = 8 * 1024 * 1024
 PAGE_MAX: Final = 1_000
 HOSTS: Final = ("127.0.0.1", "localhost", "[::1]", "testserver")
 T = TypeVar("T")
-
-
-class Batch(msgspec.Struct, forbid_unknown_fields=True):
-    """Several records at once."""
-
-    records: list[Record]
 
 
 def make_service(database: str | os.PathLike[str], *, hosts: tuple[str, ...] = HOSTS) -> Starlette:
@@ -77,12 +73,15 @@ class Handlers:
         return _json({"record_id": record.record_id, "created": bool(new)}, 201 if new else 200)
 
     async def batch(self, request: Request) -> Response:
-        """Keep several records, all or none."""
-        records = (await _body(request, Batch)).records
-        if len(records) > BATCH_RECORDS_MAX:
-            raise BadInput(f"a batch has at most {BATCH_RECORDS_MAX} records, not {len(records)}")
-        new = self._add(records)
-        return _json({"created": new, "duplicates": len(records) - new}, 200)
+        """Keep several records, all or none, and note what became of others."""
+        batch = await _body(request, Batch)
+        size = len(batch.records) + len(batch.changes)
+        if size > BATCH_RECORDS_MAX:
+            raise BadInput(f"a batch has at most {BATCH_RECORDS_MAX} records and changes, not {size}")
+        new = self._add(batch.records)
+        changed = sum(self.book.change(record_id, change) for record_id, change in batch.changes.items())
+        known = len(batch.records) - new
+        return _json({"created": new, "duplicates": known, "changed": changed}, 200)
 
     async def update(self, request: Request) -> Response:
         """Note what became of a record."""
@@ -147,9 +146,10 @@ async def _body(request: Request, shape: type[T]) -> T:
         taken += piece
         if len(taken) > BODY_BYTES_MAX:
             raise BadInput(f"the body is larger than {BODY_BYTES_MAX} bytes")
+    value = decode_strict(bytes(taken), bytes_max=BODY_BYTES_MAX)
     try:
-        return msgspec.json.decode(bytes(taken), type=shape)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        return msgspec.convert(value, type=shape)
+    except msgspec.ValidationError as error:
         raise BadInput(f"the body is not what this address takes: {error}") from error
 
 
