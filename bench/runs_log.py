@@ -20,7 +20,7 @@ def created() -> Draft:
 
 
 def moves(count: int) -> list[Draft]:
-    """Return section moves round and round through all states, so that any number of them is a legal story."""
+    """Return section moves round and round through all states: any number of them is a legal story."""
     return [
         Draft(
             EventType.SECTION_STATE_CHANGED.value,

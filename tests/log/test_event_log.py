@@ -113,7 +113,7 @@ def test_half_of_a_surrogate_pair_is_refused_and_writes_nothing(folder):
 
 
 def test_the_end_of_the_log_cut_at_every_byte_keeps_every_line_before_it(log, folder):
-    """D03. Whatever is left of the last line, the lines before it are there and the next append is readable."""
+    """D03. Whatever is left of the last line, the others are there and the next append is readable."""
     whole = log.read_bytes()
     start = whole.rindex(b"\n", 0, -1) + 1
     for length in range(start, len(whole)):
@@ -257,7 +257,7 @@ def test_a_write_that_fails_leaves_nothing_and_the_next_one_succeeds(tmp_path, n
 
 
 def test_after_a_failed_sync_the_descriptor_is_never_used_again(tmp_path):
-    """D06. The page cache may lie after an error of the device: reopen, cut back, compare; never sync again."""
+    """D06. The page cache may lie after an error of the device: reopen, cut back, compare."""
     files = FaultyFiles("fsync", 3, errno.EIO)
     with Folder.open(tmp_path, files=files) as folder:
         writer = writer_of(folder)

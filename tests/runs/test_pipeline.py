@@ -78,19 +78,33 @@ def test_failed_and_cancelled_belong_to_every_pipeline():
     assert graph.final == ["DONE", "FAILED", "CANCELLED"]
     moves = {(edge.source, edge.target) for edge in graph.edges}
     assert moves == {
-        ("A", "B"), ("A", "FAILED"), ("A", "CANCELLED"),
-        ("B", "DONE"), ("B", "A"), ("B", "FAILED"), ("B", "CANCELLED"),
-    }  # fmt: skip
+        ("A", "B"),
+        ("A", "FAILED"),
+        ("A", "CANCELLED"),
+        ("B", "DONE"),
+        ("B", "A"),
+        ("B", "FAILED"),
+        ("B", "CANCELLED"),
+    }
 
 
 @pytest.mark.parametrize(
     ("one", "other", "both"),
     [
-        ("a.txt", "a.txt", True), ("a.txt", "b.txt", False), ("*.txt", "a.txt", True), ("*.txt", "a.md", False),
-        ("a*", "*b", True), ("d/*.md", "d/{scope}.md", True), ("d/*", "d/e/f", False), ("*", "a/b", False),
-        ("a.txt?", "a.txt", True), ("x*y", "x*z", False), ("*a*", "*b*", True), ("", "", True),
+        ("a.txt", "a.txt", True),
+        ("a.txt", "b.txt", False),
+        ("*.txt", "a.txt", True),
+        ("*.txt", "a.md", False),
+        ("a*", "*b", True),
+        ("d/*.md", "d/{scope}.md", True),
+        ("d/*", "d/e/f", False),
+        ("*", "a/b", False),
+        ("a.txt?", "a.txt", True),
+        ("x*y", "x*z", False),
+        ("*a*", "*b*", True),
+        ("", "", True),
     ],
-)  # fmt: skip
+)
 def test_two_patterns_overlap_when_some_name_fits_both(one, other, both):
     assert overlap(one, other) is both
     assert overlap(other, one) is both

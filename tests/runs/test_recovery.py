@@ -75,7 +75,7 @@ def resume(root, prefix="second"):
 
 
 def test_the_last_line_cut_at_every_byte_is_repaired_recorded_and_resumed(root, reference):
-    """Every byte: the torn bytes are kept in a file, a record names it, and the run ends as if nothing was."""
+    """Every byte: the torn bytes are kept, a record names their file, and the run ends as it should."""
     run = stopped_run(root)
     whole = (run / "events.ndjson").read_bytes()
     start = whole.rindex(b"\n", 0, -1) + 1
@@ -176,8 +176,8 @@ def test_damage_that_no_crash_explains_fails_the_run_with_a_blocker(root, damage
     assert not verify(root, "r1").sound
     with pytest.raises(SnapshotInvalid):
         resume(root)
-    aside = [name for name in os.listdir(run) if name.startswith("events.ndjson.corrupt-")]
-    assert [(run / name).read_bytes() for name in aside] == [corrupt]
+    aside = sorted(run.glob("events.ndjson.corrupt-*"))
+    assert [path.read_bytes() for path in aside] == [corrupt]
     created, issue, moved = events(run)
     assert [event["type"] for event in (created, issue, moved)] == [
         "RUN_CREATED", "ISSUE_OPENED", "RUN_STATE_CHANGED",
@@ -299,7 +299,7 @@ def test_a_link_in_place_of_a_file_of_the_run_is_refused(root, name):
 def test_a_run_id_that_leads_out_is_refused_before_anything_is_made(root, run_id):
     with pytest.raises(Exception, match="cannot be a run id"):
         conduct(three_nodes(), root, run_id)
-    assert os.listdir(root) == []
+    assert list(root.iterdir()) == []
 
 
 def test_a_run_does_not_go_on_with_another_graph(root):

@@ -87,21 +87,53 @@ def test_a_snapshot_that_is_not_one_is_refused_by_schema_and_reader_alike(runs, 
 
 def test_every_field_of_the_specification_is_there(runs):
     """The field lists of specification 003 as it was ruled, spelled out once more."""
-    properties = {name: set(part["properties"]) for name, part in shipped("snapshot.schema.json")["$defs"].items()
-                  if "properties" in part}  # fmt: skip
+    properties = {
+        name: set(part["properties"])
+        for name, part in shipped("snapshot.schema.json")["$defs"].items()
+        if "properties" in part
+    }
     assert set(shipped("event.schema.json")["properties"]) == {
-        "event_id", "run_id", "ts", "type", "payload", "trace_id", "span_id", "parent_span_id", "prev_hash",
+        "event_id",
+        "run_id",
+        "ts",
+        "type",
+        "payload",
+        "trace_id",
+        "span_id",
+        "parent_span_id",
+        "prev_hash",
         "event_hash",
-    }  # fmt: skip
+    }
     assert properties["WorkItem"] == {
-        "work_item_id", "worker", "attempt", "status", "inputs", "outputs", "scope_key", "started_at",
-        "finished_at", "error",
-    }  # fmt: skip
+        "work_item_id",
+        "worker",
+        "attempt",
+        "status",
+        "inputs",
+        "outputs",
+        "scope_key",
+        "started_at",
+        "finished_at",
+        "error",
+    }
     assert properties["Issue"] == {
-        "issue_id", "gate", "severity", "message", "status", "error_code", "files", "location", "suggested_fix",
-    }  # fmt: skip
+        "issue_id",
+        "gate",
+        "severity",
+        "message",
+        "status",
+        "error_code",
+        "files",
+        "location",
+        "suggested_fix",
+    }
     assert properties["Location"] == {"path", "line"}
     assert properties["Artifact"] == {"path", "sha256", "schema_id", "writer_worker", "ts", "stale"}
     assert set(shipped("snapshot.schema.json")["properties"]) == {
-        "run_id", "run_state", "section_states", "artifacts_index", "work_items", "issues",
-    }  # fmt: skip
+        "run_id",
+        "run_state",
+        "section_states",
+        "artifacts_index",
+        "work_items",
+        "issues",
+    }

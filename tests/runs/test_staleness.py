@@ -1,4 +1,4 @@
-"""When an artifact changes, exactly what rests on it is done again: no more, no less, always in the same order."""
+"""When an artifact changes, exactly what rests on it is done again, always in the same order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Stop(BaseException):
 def chain_of(layers: list[list[list[int]]], calls: list[str], *, stop: bool) -> Pipeline:
     """Return a pipeline of layers of nodes; a node reads artifacts of earlier nodes, by their numbers.
 
-    Nodes of one layer that read each other's artifacts are in the same state; `stop` ends the process at the end.
+    Nodes of one layer that read each other's artifacts are in the same state; `stop` ends the process at the
+    end.
     """
     states = [f"S{number}" for number in range(len(layers))]
     edges = dict(zip(states, [*states[1:], "LAST"], strict=True))

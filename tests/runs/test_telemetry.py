@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import socket
 import threading
 from contextlib import contextmanager
@@ -124,10 +123,14 @@ def test_a_commit_is_associated_with_a_record(service, commit, source):
 @pytest.mark.parametrize(
     "body",
     [
-        {"commit": "abcdef", "source": "ci"}, {"commit": "0" * 41, "source": "ci"}, {"commit": "xyz1234", "source": "ci"},
-        {"commit": "abcdef0", "source": "rumour"}, {"commit": "abcdef0"}, {"commit": "abcdef0\n", "source": "ci"},
+        {"commit": "abcdef", "source": "ci"},
+        {"commit": "0" * 41, "source": "ci"},
+        {"commit": "xyz1234", "source": "ci"},
+        {"commit": "abcdef0", "source": "rumour"},
+        {"commit": "abcdef0"},
+        {"commit": "abcdef0\n", "source": "ci"},
     ],
-)  # fmt: skip
+)
 def test_what_is_no_commit_is_refused(service, body):
     service.ask("POST", "/api/v1/runs", record())
     assert service.ask("POST", "/api/v1/runs/x/associate-commit", body)[0] == 422
@@ -283,4 +286,4 @@ def test_a_service_that_answers_nonsense_is_not_the_run_s_problem(root):
 def test_an_address_that_is_none_is_refused_before_the_run_begins(root, url):
     with pytest.raises(BadInput):
         TelemetryClient(url, root)
-    assert os.listdir(root) == []
+    assert list(root.iterdir()) == []

@@ -87,7 +87,7 @@ _CLOSING: Final = {EventType.WORK_ITEM_FINISHED, EventType.WORK_ITEM_FAILED, Eve
 
 
 def batches(waiting: Sequence[Telling]) -> Iterator[Batch]:
-    """Yield the fewest batches that tell everything; of several changes of one record the last word counts."""
+    """Yield the fewest batches that tell everything; the last word about a record counts."""
     for start in range(0, len(waiting), BATCH_RECORDS_MAX):
         part = waiting[start : start + BATCH_RECORDS_MAX]
         changes: dict[str, Change] = {}
