@@ -70,10 +70,14 @@ class SystemIds:
             self._last = number >> 80 << 74 | (number >> 64 & 0xFFF) << 62 | number & _LOW
             first = self.new()
         drawn = [first]
+        if count == 1:
+            return drawn
         candidate = self._last
         high, prefix = candidate >> 62, first[:19]
-        for step in memoryview(os.urandom(4 * (count - 1))).cast("I"):
-            candidate += 1 + step
+        # One random step for all of them: they need to be unique and ascending, not unguessable.
+        step = 1 + int.from_bytes(os.urandom(4))
+        for _ in range(count - 1):
+            candidate += step
             if candidate >> 62 != high:
                 high = candidate >> 62
                 prefix = f"{high >> 28:08x}-{high >> 12 & 0xFFFF:04x}-7{high & 0xFFF:03x}-"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -84,5 +85,9 @@ def utc_text(wall_ms: int) -> str:
     >>> utc_text(1_700_000_000_123)
     '2023-11-14T22:13:20.123Z'
     """
-    seconds, milliseconds = divmod(wall_ms, 1000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{milliseconds:03d}Z"
+    return f"{_second_text(wall_ms // 1000)}.{wall_ms % 1000:03d}Z"
+
+
+@lru_cache(maxsize=4)
+def _second_text(seconds: int) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"

@@ -221,9 +221,9 @@ def chunks(files: Files, descriptor: int, *, size: int = 1 << 18, offset: int = 
 
 def write_all(files: Files, descriptor: int, data: bytes) -> None:
     """Write every byte, however few of them one call takes."""
-    rest = memoryview(data)
-    while rest:
-        taken = files.write(descriptor, rest)
-        if taken <= 0:
+    taken = files.write(descriptor, data)
+    while taken < len(data):
+        more = files.write(descriptor, memoryview(data)[taken:])
+        if more <= 0:
             raise OSError(errno.EIO, "the file system took no bytes")
-        rest = rest[taken:]
+        taken += more
