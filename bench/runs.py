@@ -39,26 +39,27 @@ def main(quick: bool) -> list[dict]:  # noqa: FBT001 (every benchmark has this o
     singles, batch, long = (600, 20_000, 200_000) if quick else (3_000, 60_000, 1_000_000)
     rounds = 5 if quick else 15
     with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as folder:
-        peer = peer_rates(folder, singles, batch, 1 if quick else 3)
-        return [
-            single_appends(folder, singles, rounds, peer),
-            batched_appends(folder, batch, rounds, peer),
-            replay(folder, batch * 3, rounds, peer),
-            memory(folder, long),
-        ]
+        rows = []
+        for measure, count in ((single_appends, singles), (batched_appends, batch), (replay, batch * 3)):
+            # The disk wanders, so the peer has its turn right before and right after ours.
+            around = [peer_rates(folder, singles, batch)]
+            rows.append(measure(folder, count, rounds))
+            around.append(peer_rates(folder, singles, batch))
+            rows[-1] |= compared(rows[-1], [rates[measure.__name__] for rates in around])
+        return [*rows, memory(folder, long)]
 
 
-def row(name: str, ours: float, limit: float, peer: float | None, unit: str) -> dict:
-    return {
-        "name": name,
-        "ours": ours,
-        "peer_name": PEER if peer else "",
-        "peer": peer,
-        "limit": limit,
-        "unit": unit,
-        "ratio": ours / peer if peer else None,
-        "of_limit": ours / limit,
-    }
+def row(name: str, ours: float, limit: float, unit: str) -> dict:
+    empty = {"peer_name": "", "peer": None, "ratio": None}
+    return {"name": name, "ours": ours, "limit": limit, "unit": unit, "of_limit": ours / limit, **empty}
+
+
+def compared(found: dict, rates: list[float | None]) -> dict:
+    known = [rate for rate in rates if rate]
+    if not known:
+        return {}
+    peer = statistics.mean(known)
+    return {"peer_name": PEER, "peer": peer, "ratio": found["ours"] / peer}
 
 
 def new_log(folder: str, name: str) -> LogWriter:
@@ -81,7 +82,7 @@ def rate(count: int, work: Callable[[], None]) -> float:
     return count / (time.perf_counter() - start)
 
 
-def single_appends(folder: str, count: int, rounds: int, peer: dict) -> dict:
+def single_appends(folder: str, count: int, rounds: int) -> dict:
     """Append with one sync each, in turns with the bare write + fsync of as many bytes."""
     writer = new_log(folder, "single")
     drafts = moves(60)
@@ -103,10 +104,10 @@ def single_appends(folder: str, count: int, rounds: int, peer: dict) -> dict:
     os.close(bare)
     ratio = statistics.median(one / other for one, other in pairs)
     floor = statistics.median(other for _, other in pairs)
-    return row("append, one fsync an event", floor * ratio, floor, peer["single"], "events/s")
+    return row("append, one fsync an event", floor * ratio, floor, "events/s")
 
 
-def batched_appends(folder: str, count: int, rounds: int, peer: dict) -> dict:
+def batched_appends(folder: str, count: int, rounds: int) -> dict:
     """Append in batches of one sync, in turns with the bare write + fsync of as many bytes."""
     writer = new_log(folder, "batched")
     drafts = moves(count // 60 * 60)
@@ -125,10 +126,10 @@ def batched_appends(folder: str, count: int, rounds: int, peer: dict) -> dict:
     os.close(bare)
     ours = statistics.median(one for one, _ in pairs)
     floor = statistics.median(other for _, other in pairs)
-    return row(f"append, {len(drafts)} events a batch", ours, floor, peer["batch"], "events/s")
+    return row(f"append, {len(drafts)} events a batch", ours, floor, "events/s")
 
 
-def replay(folder: str, count: int, rounds: int, peer: dict) -> dict:
+def replay(folder: str, count: int, rounds: int) -> dict:
     """Replay a log with every check, in turns with bare decoding and hashing of its lines."""
     write_log(folder, "replayed", count)
     lines = Path(folder, "replayed", "events.ndjson").read_bytes().splitlines()
@@ -144,7 +145,7 @@ def replay(folder: str, count: int, rounds: int, peer: dict) -> dict:
     ]
     ours = statistics.median(one for one, _ in pairs)
     floor = statistics.median(other for _, other in pairs)
-    return row(f"replay of {count} events, all hashes checked", ours, floor, peer["replay"], "events/s")
+    return row(f"replay of {count} events, all hashes checked", ours, floor, "events/s")
 
 
 def memory(folder: str, count: int) -> dict:
@@ -152,9 +153,8 @@ def memory(folder: str, count: int) -> dict:
     write_log(folder, "short", count // 100)
     write_log(folder, "long", count)
     program = (
-        "import resource, sys, time\nfrom tallystick.runs.inspection import replay_bytes\n"
-        "start = time.perf_counter()\nreplay_bytes(sys.argv[1], sys.argv[2])\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+        "import sys\nfrom tallystick.runs.inspection import replay_bytes\nreplay_bytes(sys.argv[1], sys.argv[2])\n"
+        "print(next(int(line.split()[1]) for line in open('/proc/self/status') if 'VmHWM' in line) / 1024)"
     )
     peaks = [
         float(
@@ -164,26 +164,24 @@ def memory(folder: str, count: int) -> dict:
         )
         for name in ("long", "short")
     ]
-    return row(f"peak memory of a replay of {count} events", peaks[0], peaks[1], None, "MiB")
+    return row(f"peak memory of a replay of {count} events", peaks[0], peaks[1], "MiB")
 
 
-def peer_rates(folder: str, singles: int, batch: int, rounds: int) -> dict:
-    """Return what the peer reaches, or nothing for each where it cannot be installed."""
+def peer_rates(folder: str, singles: int, batch: int) -> dict:
+    """Return what the peer reaches, by the name of our measurement; nothing where it cannot be installed."""
     python = ENVIRONMENT / "bin" / "python"
+    names = ("single_appends", "batched_appends", "replay")
     if not python.exists():
         try:
             install_peer(python)
         except (OSError, subprocess.CalledProcessError) as error:
             print(f"the peer cannot be installed: {error}", file=sys.stderr)
             shutil.rmtree(ENVIRONMENT, ignore_errors=True)
-            return {"single": None, "batch": None, "replay": None}
+            return dict.fromkeys(names)
     script = Path(__file__).with_name("runs_peer.py")
     command = [str(python), str(script), folder, str(singles), str(batch)]
-    answers = [
-        json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-        for _ in range(rounds)
-    ]
-    return {key: statistics.median(answer[key] for answer in answers) for key in answers[0]}
+    answer = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return dict(zip(names, (answer["single"], answer["batch"], answer["replay"]), strict=True))
 
 
 def install_peer(python: Path) -> None:
