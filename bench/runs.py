@@ -153,7 +153,8 @@ def memory(folder: str, count: int) -> dict:
     write_log(folder, "short", count // 100)
     write_log(folder, "long", count)
     program = (
-        "import sys\nfrom tallystick.runs.inspection import replay_bytes\nreplay_bytes(sys.argv[1], sys.argv[2])\n"
+        "import sys\nfrom tallystick.runs.inspection import replay_bytes\n"
+        "replay_bytes(sys.argv[1], sys.argv[2])\n"
         "print(next(int(line.split()[1]) for line in open('/proc/self/status') if 'VmHWM' in line) / 1024)"
     )
     peaks = [

@@ -10,7 +10,7 @@ import pytest
 
 from tallystick.errors import RunFailed
 from tallystick.runs.conduct import conduct
-from tallystick.runs.schemas import schema_files, shipped
+from tallystick.runs.schemas import event_schema, shipped, snapshot_schema
 from tallystick.runs.snapshot import read_snapshot
 from tallystick.runs.toy import toy_publishing
 from tests.runs.test_recovery import resume, stopped_run
@@ -22,8 +22,8 @@ def validator(name: str):
 
 
 def test_the_shipped_schemas_are_current():
-    for name, text in schema_files().items():
-        assert shipped(name) == json.loads(text), "write them again: make docs"
+    assert shipped("event.schema.json") == event_schema(), "write them again: make docs"
+    assert shipped("snapshot.schema.json") == snapshot_schema(), "write them again: make docs"
 
 
 @pytest.fixture(scope="module")

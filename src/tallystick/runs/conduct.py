@@ -243,10 +243,8 @@ def _add_inputs(
     facts = before
     wanted = pipeline.external_inputs()
     for name in inputs:
-        if name not in wanted:
-            raise BadInput(
-                f"no node of {pipeline.name} reads {check_path('input', name)!r}; it reads {wanted}"
-            )
+        if not pipeline.takes(check_path("input", name)):
+            raise BadInput(f"no node of {pipeline.name} reads {name!r}, or one of them makes it", input=name)
     missing = [name for name in wanted if name not in inputs and name not in journal.view.artifacts]
     if missing:
         raise BadInput(f"pipeline {pipeline.name} needs the input {', '.join(missing)}", missing=missing)

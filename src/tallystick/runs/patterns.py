@@ -41,6 +41,11 @@ def matches(pattern: str, name: str) -> bool:
     return _compiled(pattern).fullmatch(name) is not None
 
 
+def fits(pattern: str, name: str) -> bool:
+    """Return whether a declared name means this artifact for some scope."""
+    return matches(bind(pattern, "*"), name)
+
+
 def overlap(one: str, other: str) -> bool:
     """Return whether two declared names can mean the same artifact.
 

@@ -136,6 +136,11 @@ class Pipeline:
         )
         return tuple(wanted)
 
+    def takes(self, name: str) -> bool:
+        """Return whether the user may supply this artifact: some node reads it and none makes it."""
+        read = any(patterns.fits(pattern, name) for node in self.nodes for pattern in node.inputs)
+        return read and not any(patterns.fits(made, name) for node in self.nodes for made in node.outputs)
+
     def run(
         self,
         root: str | os.PathLike[str],

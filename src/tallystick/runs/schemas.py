@@ -64,15 +64,9 @@ def snapshot_schema() -> dict[str, Any]:
     return {"$schema": DIALECT, "$id": "snapshot.schema.json", **snapshot, "$defs": definitions}
 
 
-def schema_files() -> dict[str, str]:
-    """Return the text of every schema that the package ships, by file name."""
-    return {
-        name: msgspec.json.format(msgspec.json.encode(schema, order="sorted"), indent=2).decode() + "\n"
-        for name, schema in (
-            ("event.schema.json", event_schema()),
-            ("snapshot.schema.json", snapshot_schema()),
-        )
-    }
+def schema_text(schema: dict[str, Any]) -> str:
+    """Return a schema as the text of a file."""
+    return msgspec.json.format(msgspec.json.encode(schema, order="sorted"), indent=2).decode() + "\n"
 
 
 def shipped(name: str) -> dict[str, Any]:
