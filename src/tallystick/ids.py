@@ -54,10 +54,8 @@ class SystemIds:
         if candidate <= self._last:
             candidate = self._last + 1 + (entropy & 0xFFFFFFFF)
         self._last = candidate
-        value = candidate >> 62 << 64 | 2 << 62 | candidate & (1 << 62) - 1
-        # The version nibble stands between the time and the first twelve random bits.
-        text = f"{value >> 76 & (1 << 48) - 1:012x}7{value >> 64 & 0xFFF:03x}{value & (1 << 64) - 1:016x}"
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        low = f"{candidate & _LOW | _VARIANT:016x}"
+        return f"{_high_text(candidate >> 62)}{low[:4]}-{low[4:]}"
 
     def many(self, count: int, *, after: str = "") -> list[str]:
         """Return version-7 UUIDs in ascending order, drawn with two calls for entropy in all.
@@ -80,7 +78,7 @@ class SystemIds:
             candidate += step
             if candidate >> 62 != high:
                 high = candidate >> 62
-                prefix = f"{high >> 28:08x}-{high >> 12 & 0xFFFF:04x}-7{high & 0xFFF:03x}-"
+                prefix = _high_text(high)
             low = f"{candidate & _LOW | _VARIANT:016x}"
             drawn.append(f"{prefix}{low[:4]}-{low[4:]}")
         self._last = candidate
@@ -123,6 +121,11 @@ class CountingIds:
     def random(self) -> float:
         """Return the next number of a fixed sequence."""
         return self._source.random()
+
+
+def _high_text(high: int) -> str:
+    """Return the front of an identifier: the time, the version, and the first twelve random bits."""
+    return f"{high >> 28 & 0xFFFFFFFF:08x}-{high >> 12 & 0xFFFF:04x}-7{high & 0xFFF:03x}-"
 
 
 _TAIL = (1 << 74) - 1

@@ -50,6 +50,7 @@ class LogWriter:
         self._length = tail.length
         self._last_line = b""
         self._broken = ""
+        self._frame: _Frame | None = None
         self._descriptor = folder.open_file(name, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         folder.sync()
         if folder.files.size(self._descriptor) != tail.length:
@@ -92,24 +93,23 @@ class LogWriter:
 
     def _encode(self, drafts: Sequence[Draft], event_ids: Sequence[str], ts: str) -> tuple[bytes, str]:
         """Return the lines of the drafts as one piece, and the hash at the new end of the chain."""
-        sha256 = hashlib.sha256
+        sha256, ts_bytes = hashlib.sha256, ts.encode()
         prev_hash = self._last_hash.encode()
         lines: list[bytes] = []
-        frame: _Frame | None = None
+        frame = self._frame
         for draft, event_id in zip(drafts, event_ids, strict=True):
             if frame is None or not frame.fits(draft):
-                frame = _Frame(draft, self._run_id, self._trace_id, ts)
+                frame = self._frame = _Frame(draft, self._run_id, self._trace_id)
             payload = payload_bytes(draft.payload)
             if len(payload) > PAYLOAD_BYTES_MAX:
                 size = f"{len(payload)} bytes, and {PAYLOAD_BYTES_MAX} are allowed"
                 raise BadInput(f"the payload of a {draft.type} event has {size}; write an artifact instead")
             id_bytes = event_id.encode()
-            event_hash = (
-                sha256(b"%b%b%b%b" % (id_bytes, frame.hashed, payload, prev_hash)).hexdigest().encode()
-            )
+            content = b"%b%b%b%b%b" % (id_bytes, ts_bytes, frame.kind, payload, prev_hash)
+            event_hash = sha256(content).hexdigest().encode()
             lines.append(
-                b'{"event_hash":"%b","event_id":"%b%b%b,"prev_hash":"%b%b'
-                % (event_hash, id_bytes, frame.middle, payload, prev_hash, frame.end)
+                b'{"event_hash":"%b","event_id":"%b%b%b,"prev_hash":"%b%b%b%b'
+                % (event_hash, id_bytes, frame.middle, payload, prev_hash, frame.place, ts_bytes, frame.end)
             )
             prev_hash = event_hash
         return b"".join(lines), prev_hash.decode()
@@ -136,22 +136,21 @@ class LogWriter:
 class _Frame:
     """The parts of a line that one event shares with the next of its kind; a batch makes few of these."""
 
-    __slots__ = ("_draft", "end", "hashed", "middle")
+    __slots__ = ("_draft", "end", "kind", "middle", "place")
 
-    def __init__(self, draft: Draft, run_id: str, trace_id: str, ts: str) -> None:
+    def __init__(self, draft: Draft, run_id: str, trace_id: str) -> None:
         kind, parent = draft.type, draft.parent_span_id
         if not TYPE.fullmatch(kind):
             raise BadInput(
                 f"{kind[:80]!r} cannot be the type of an event: use capital letters and underscores"
             )
         optional = f'"parent_span_id":"{parent}",' if parent else ""
+        span_id = draft.span_id
         self._draft = draft
-        self.hashed = f"{ts}{kind}".encode()
+        self.kind = kind.encode()
         self.middle = f'",{optional}"payload":'.encode()
-        self.end = (
-            f'","run_id":"{run_id}","span_id":"{draft.span_id}","trace_id":"{trace_id}",'
-            f'"ts":"{ts}","type":"{kind}"}}\n'
-        ).encode()
+        self.place = f'","run_id":"{run_id}","span_id":"{span_id}","trace_id":"{trace_id}","ts":"'.encode()
+        self.end = f'","type":"{kind}"}}\n'.encode()
 
     def fits(self, draft: Draft) -> bool:
         """Return whether the line of another draft has the same frame."""
