@@ -334,3 +334,40 @@ def test_reading_a_run_changes_nothing(root):
 def test_the_reader_accepts_every_line_of_a_finished_run(root):
     resume(root)
     assert proven_events(root / "r1") == len(events(root / "r1"))
+
+
+def test_removing_files_from_the_folder_does_not_let_a_second_writer_in(root):
+    """The lock is the folder's own: there is no lock file that somebody could tidy away."""
+    run = stopped_run(root)
+    with open_journal(root, "r1", around=around("holder")):
+        for path in run.glob(".*"):
+            path.unlink()
+        with pytest.raises(RunBusy):
+            resume(root)
+
+
+def test_a_log_of_a_newer_version_is_refused_and_left_alone(root):
+    """Nothing is wrong with an event that only a later version knows, so nothing is set aside."""
+    run = stopped_run(root)
+    from tallystick.log.event import Draft
+    from tallystick.log.folder import Folder
+    from tallystick.log.writer import LogWriter
+
+    _, tail = load(root, "r1")
+    last = events(run)[-1]
+    with Folder.open(run) as folder:
+        writer = LogWriter(
+            folder,
+            "events.ndjson",
+            tail,
+            run_id="r1",
+            trace_id=last["trace_id"],
+            clock=around().clock,
+            ids=around("newer").ids,
+        )
+        writer.append([Draft("RUN_IMPROVED", {"how": "much"}, last["span_id"])])
+        writer.close()
+    before = (run / "events.ndjson").read_bytes()
+    with pytest.raises(RunError, match="newer version"):
+        resume(root)
+    assert (run / "events.ndjson").read_bytes() == before

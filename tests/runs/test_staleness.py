@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies
 
-from tallystick.errors import BadInput, RunError
+from tallystick.errors import ArtifactChanged, BadInput, RunEnded, RunError
 from tallystick.runs import Pipeline
 from tallystick.runs.conduct import Redo, conduct
 from tests.runs.worlds import around, events, fast_folder
@@ -275,3 +275,72 @@ def test_the_staged_copy_of_a_recorded_artifact_is_put_in_place_and_not_taken_fo
     resumed(root, calls)
     assert calls == []
     assert list((artifacts / ".staged").iterdir()) == []
+
+
+def test_an_artifact_that_changes_while_the_run_is_on_stops_it_and_a_resume_goes_on(root):
+    calls: list[str] = []
+    pipeline = chain_of(LINE, calls, stop=False)
+    node = pipeline.nodes[1]
+
+    def meddle(work):
+        node.function(work)
+        (root / "r1" / "artifacts" / "a0.txt").write_text("edited")
+
+    pipeline.nodes[1] = type(node)(node.worker, node.state, meddle, node.inputs, node.outputs)
+    with pytest.raises(ArtifactChanged):
+        conduct(pipeline, root, "r1", inputs={"source.txt": b"s"}, parallel=1, around=around("a"))
+    calls.clear()
+    assert resumed(root, calls).run_state == "DONE"
+    assert calls == ["w1", "w2", "w3"]
+
+
+def test_a_forced_item_whose_record_is_cut_in_the_middle_still_takes_its_dependants_along(root):
+    """Every prefix of the record of a redone item: what rests on its output is never forgotten."""
+    calls: list[str] = []
+    stopped(root, calls)
+    pipeline = chain_of(LINE, calls, stop=True)
+    node = pipeline.nodes[1]
+
+    def other(work):
+        work.write("a1.txt", "different")
+
+    pipeline.nodes[1] = type(node)(node.worker, node.state, other, node.inputs, node.outputs)
+    with pytest.raises(Stop):
+        conduct(pipeline, root, "r1", redo=Redo(items=("w1",)), parallel=1, around=around("b"))
+    lines = (root / "r1" / "events.ndjson").read_bytes().splitlines(keepends=True)
+    started = max(number for number, line in enumerate(lines) if b"w1:2" in line and b"STARTED" in line)
+    finished = max(number for number, line in enumerate(lines) if b"w1:2" in line and b"FINISHED" in line)
+    assert finished - started >= 4
+    for count in range(started + 1, finished + 1):
+        (root / "r1" / "events.ndjson").write_bytes(b"".join(lines[:count]))
+        (root / "r1" / "artifacts" / "a1.txt").write_text(
+            "different" if count == finished else "1(0(source))"
+        )
+        (root / "r1" / "artifacts" / "a2.txt").write_text("2(1(0(source)))")
+        calls.clear()
+        pipeline = chain_of(LINE, calls, stop=False)
+        pipeline.nodes[1] = type(node)(node.worker, node.state, other, node.inputs, node.outputs)
+        conduct(pipeline, root, "r1", parallel=1, around=around(f"c{count}"))
+        assert "w2" in calls, count
+        assert (root / "r1" / "artifacts" / "a2.txt").read_text() == "2(different)"
+
+
+def test_a_run_that_has_ended_well_is_not_opened_again_by_force(root):
+    calls: list[str] = []
+    stopped(root, calls)
+    resumed(root, calls)
+    with pytest.raises(RunEnded):
+        resumed(root, calls, Redo(items=("w1",)))
+
+
+def test_content_that_a_worker_writes_anew_leaves_nothing_staged(root):
+    pipeline = Pipeline("twice", {"NEW": "DONE"})
+
+    @pipeline.node("NEW", outputs=["out.txt"])
+    def write(work):
+        work.write("out.txt", "one")
+        work.write("out.txt", "two")
+
+    conduct(pipeline, root, "r1", around=around())
+    assert list((root / "r1" / "artifacts" / ".staged").iterdir()) == []
+    assert (root / "r1" / "artifacts" / "out.txt").read_text() == "two"

@@ -163,12 +163,17 @@ class Folder:
             finally:
                 release(self.files, descriptor)
 
-    def lock(self, name: str) -> int | None:
-        """Return a descriptor that holds the exclusive lock of a file, or None when somebody else does.
+    def lock(self, name: str = "") -> int | None:
+        """Return a descriptor that holds an exclusive lock, or None when somebody else does.
 
-        The lock ends when the descriptor is closed or its process dies.
+        It is the lock of a file, or of the folder itself: that one nobody can remove and take again. It ends
+        when the descriptor is closed or its process dies.
         """
-        descriptor = self.open_file(name, os.O_RDWR | os.O_CREAT)
+        if name:
+            descriptor = self.open_file(name, os.O_RDWR | os.O_CREAT)
+        else:
+            with self.translated("open", "."):
+                descriptor = self.files.open(".", _OPEN_FOLDER, directory=self.descriptor)
         if self.files.lock(descriptor):
             return descriptor
         release(self.files, descriptor)

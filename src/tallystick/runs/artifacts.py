@@ -53,6 +53,10 @@ class Shelf:
         crash.point(STAGED_SYNCED)
         return digest
 
+    def unstage(self, name: str, digest: str) -> None:
+        """Forget staged content that its worker has written anew."""
+        self._stage_folder().discard(_staged_name(name, digest))
+
     def publish(self, name: str, digest: str) -> None:
         """Give staged content its name; does nothing when that has happened before."""
         crash.point(BEFORE_NAMING)

@@ -88,7 +88,7 @@ def conduct(
         if view.created and fresh:
             raise RunError(f"run {run_id} has begun before; resume it, or choose another id", run_id=run_id)
         if view.ended:
-            return _ended(view)
+            return _ended(view, redo or Redo())
         _check_graph(view, pipeline)
         shelf = Shelf(journal.folder, create=True)
         try:
@@ -157,7 +157,7 @@ def request_cancel(
         if view.ended:
             return view.state, True
         folder.replace(CANCEL_REQUEST, b"")
-        lock = folder.lock(recovery.LOCK)
+        lock = folder.lock()
         if lock is None:
             return view.state, False
         release(folder.files, lock)
@@ -328,8 +328,8 @@ def _check_graph(view: RunView, pipeline: Pipeline) -> None:
         )
 
 
-def _ended(view: RunView) -> Snapshot:
-    if view.state in {FAILED, CANCELLED}:
+def _ended(view: RunView, redo: Redo) -> Snapshot:
+    if view.state in {FAILED, CANCELLED} or redo.items or redo.from_state:
         raise RunEnded(
             f"run {view.run_id} is {view.state}: {_blockers(view)}".rstrip(": "), run_id=view.run_id
         )

@@ -43,6 +43,10 @@ class ImpossibleEvent(Exception):
     """This event cannot follow the events before it."""
 
 
+class UnknownEvent(Exception):
+    """A version that knows more wrote this event; nothing is wrong with it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Duty:
     """What a work item is an attempt at: one worker, one scope, one visit of a state."""
@@ -114,7 +118,7 @@ class RunView:
         """Take in an event that was read from a log."""
         found = _TABLE.get(event.type)
         if found is None:
-            raise ImpossibleEvent(f"{event.type[:80]!r} is not a type of event that this version knows")
+            raise UnknownEvent(f"{event.type[:80]!r} is not a type of event that this version knows")
         decode, apply = found
         try:
             payload = decode(event.payload)

@@ -27,7 +27,7 @@ LOG: Final = "events.ndjson"
 SNAPSHOT: Final = "snapshot.json"
 # Up to this many entries the snapshot is replaced after every record; a larger one less often, so that the
 # cost of all snapshots together stays proportional to the length of the log.
-SNAPSHOT_ENTRIES_SMALL: Final = 1_000
+SNAPSHOT_ENTRIES_SMALL: Final = 100
 
 BEFORE_SNAPSHOT: Final = crash.declare(
     "journal.snapshot.before", "the events are on the disk, the snapshot is behind"

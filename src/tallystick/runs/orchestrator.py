@@ -6,6 +6,7 @@ decided from the journal's view, so a process that takes over decides the same.
 
 from __future__ import annotations
 
+from collections import deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Final
@@ -65,7 +66,7 @@ class Visit:
     number: int
     waiting: list[tuple[Node, tuple[Node, ...]]]
     open_duties: dict[str, set[Duty]] = field(default_factory=dict)
-    ready: list[tuple[Node, Duty]] = field(default_factory=list)
+    ready: deque[tuple[Node, Duty]] = field(default_factory=deque)
 
     def is_finished(self, node: Node) -> bool:
         """Return whether all work of a node is done."""
@@ -158,7 +159,7 @@ class Orchestrator:
                     self._open(visit, entry[0])
                     opened = True
             while visit.ready and len(self._running) < self._parallel:
-                node, duty = visit.ready.pop(0)
+                node, duty = visit.ready.popleft()
                 running = self._begin(node, duty)
                 self._running[pool.submit(_call, running)] = running
         except _RESUMABLE:
@@ -275,16 +276,18 @@ class Orchestrator:
         """Record everything that the work left behind, in one go, then give its artifacts their names."""
         view, work = self._view, running.work
         made = [work.made[name] for name in sorted(work.made)]
-        facts: list[Fact] = [
+        facts: list[Fact] = []
+        if running.duty in view.ever_done:
+            # In front of the artifacts: if only a part gets to the disk, the difference is still seen.
+            different = [one.name for one in made if self._differs(one.name, one.sha256)]
+            facts += staleness.invalidation(view, different)[0]
+        facts += [
             (EventType.ARTIFACT_WRITTEN, one)
             for one in made
             if view.writers.get(one.name) != work.work_item_id
             or view.artifacts[one.name].sha256 != one.sha256
         ]
         facts += outcomes.notes(view, work)
-        if running.duty in view.ever_done:
-            different = [one.name for one in made if self._differs(one.name, one.sha256)]
-            facts += staleness.invalidation(view, different)[0]
         facts.append(
             (EventType.WORK_ITEM_FINISHED, ItemFinished(work.work_item_id, sorted(work.made), outcome))
         )

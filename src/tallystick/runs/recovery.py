@@ -14,19 +14,18 @@ from typing import Final
 
 from tallystick import crash
 from tallystick.core.limits import check_name
-from tallystick.errors import LogCorrupt, RunBusy, RunNotFound, StorageFailed
+from tallystick.errors import LogCorrupt, RunBusy, RunError, RunNotFound, StorageFailed
 from tallystick.log.event import Event
 from tallystick.log.files import Files
 from tallystick.log.folder import Folder, chunks, release
 from tallystick.log.reader import LogReader, Tail
 from tallystick.runs.events import EdgeRecord, EventType, GraphRecord, RunCreated, Severity, StateMove
-from tallystick.runs.fold import ImpossibleEvent, RunView
+from tallystick.runs.fold import ImpossibleEvent, RunView, UnknownEvent
 from tallystick.runs.journal import LOG, SNAPSHOT, Fact
 from tallystick.runs.snapshot import read_snapshot
 from tallystick.runs.tracing import Span
 from tallystick.runs.work import make_issue
 
-LOCK: Final = ".lock"
 CORRUPT_PREFIX: Final = f"{LOG}.corrupt-"
 TORN_PREFIX: Final = f"{LOG}.torn-"
 MINIMAL_GRAPH: Final = GraphRecord(
@@ -58,7 +57,7 @@ def opened(
 @contextmanager
 def locked(folder: Folder, run_id: str) -> Iterator[None]:
     """Hold the folder for one writer, or raise RunBusy at once."""
-    descriptor = folder.lock(LOCK)
+    descriptor = folder.lock()
     if descriptor is None:
         raise RunBusy(f"another process is working on run {run_id}; wait for it, or cancel it", run_id=run_id)
     try:
@@ -100,6 +99,8 @@ def replay(folder: Folder, run_id: str, view: RunView | None = None) -> tuple[Ru
                 take(event)
         except ImpossibleEvent as error:
             raise LogCorrupt(f"{folder.name}/{LOG}", reader.tail.lines, str(error)) from error
+        except UnknownEvent as error:
+            raise RunError(f"run {run_id} was written by a newer version: {error}", run_id=run_id) from error
         except OSError as error:
             raise StorageFailed.of("read", f"{folder.name}/{LOG}", error) from error
     finally:

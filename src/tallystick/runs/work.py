@@ -97,6 +97,8 @@ class Work:
             raise BadInput(f"{self.worker} does not declare the output {name!r}", worker=self.worker)
         content = data.encode() if isinstance(data, str) else bytes(data)
         digest = self._shelf.stage(name, content)
+        if name in self.made and self.made[name].sha256 != digest:
+            self._shelf.unstage(name, self.made[name].sha256)
         self.made[name] = ArtifactWritten(
             name,
             f"artifacts/{name}",
