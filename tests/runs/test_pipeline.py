@@ -73,6 +73,31 @@ def test_a_decorated_function_stays_a_plain_function():
     assert pipeline.nodes[0].worker == "my-worker"
 
 
+def test_run_starts_resumes_repeats_and_tells(tmp_path):
+    told = []
+    pipeline = Pipeline("p", {"A": {"on": "B"}, "B": "DONE"})
+
+    class Stop(BaseException):
+        pass
+
+    @pipeline.node("A", outputs=["a.txt"])
+    def first(work):
+        work.write("a.txt", f"attempt {work.attempt}")
+        return "on"
+
+    @pipeline.node("B", inputs=["a.txt"], worker="second")
+    def second(work):
+        if work.read_text("a.txt") == "attempt 1":
+            raise Stop
+
+    with pytest.raises(Stop):
+        pipeline.run(tmp_path, "r1", parallel=1)
+    snapshot = pipeline.run(tmp_path, "r1", force=["first"], listeners=[told.append])
+    assert (snapshot.run_state, snapshot.artifacts_index["a.txt"].writer_worker) == ("DONE", "first")
+    assert told[-1].view.state == "DONE"
+    assert pipeline.run(tmp_path, "r1").run_state == "DONE"
+
+
 def test_failed_and_cancelled_belong_to_every_pipeline():
     graph = Pipeline("p", {"A": ["B"], "B": {"good": "DONE", "bad": "A"}}).graph
     assert graph.final == ["DONE", "FAILED", "CANCELLED"]

@@ -92,6 +92,8 @@ def test_the_last_line_cut_at_every_byte_is_repaired_recorded_and_resumed(root, 
         if start < length < len(whole) - 1:
             kept = torn[0]["payload"]["kept_as"]
             assert (copy / "r1" / kept).read_bytes() == whole[start:length]
+        elif length == len(whole) - 1:
+            assert [event["payload"] for event in torn] == [{"action": "newline", "bytes": 1}]
         else:
             assert torn == []
         assert verify(copy, "r1").sound
@@ -190,6 +192,20 @@ def test_damage_that_no_crash_explains_fails_the_run_with_a_blocker(root, damage
     assert verify(root, "r1").sound
     with pytest.raises(RunEnded):
         resume(root, "third")
+
+
+def test_a_log_that_becomes_corrupt_again_is_set_aside_beside_the_first(root):
+    run = stopped_run(root)
+    digests = []
+    for prefix in ("second", "third"):
+        log = run / "events.ndjson"
+        log.write_bytes(log.read_bytes().replace(b"RUN_CREATED", b"RUN_CREATET"))
+        digests.append(hashlib.sha256(log.read_bytes()).hexdigest())
+        with pytest.raises(SnapshotInvalid):
+            resume(root, prefix)
+        assert events(run)[0]["payload"]["previous_log_sha256"] == digests[-1]
+    found = [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(run.glob("*.corrupt-*"))]
+    assert found == digests
 
 
 def test_a_flipped_bit_anywhere_before_the_last_line_never_goes_unnoticed(root):

@@ -126,8 +126,9 @@ def open_journal(
         except LogCorrupt as error:
             recovery.set_aside(folder)
             _fail_lost_run(_journal(folder, RunView(run_id), Tail(), around), salvaged, str(error))
-        kept_as = repair(folder, LOG, tail)
-        reason = recovery.snapshot_problem(folder, view)
+        got_newline = tail.needs_newline
+        repair(folder, LOG, tail)
+        reason = recovery.lost_history(folder, view)
         if reason or (view.previous_log_sha256 and not view.ended):
             lost = reason or "the history of the run is lost"
             _fail_lost_run(_journal(folder, view, tail, around), view, lost)
@@ -136,7 +137,7 @@ def open_journal(
             if view.created:
                 _refresh_snapshot(journal)
                 if not view.ended:
-                    _record_takeover(journal, kept_as)
+                    _record_takeover(journal, got_newline=got_newline)
             yield journal
         finally:
             journal.close()
@@ -205,18 +206,17 @@ def _refresh_snapshot(journal: Journal) -> None:
     journal.save()
 
 
-def _record_takeover(journal: Journal, kept_as: str) -> None:
+def _record_takeover(journal: Journal, *, got_newline: bool) -> None:
     """Record that this process goes on with the run, and every torn end that no record mentions yet."""
     facts: list[Fact] = [(EventType.RESUME_STARTED, ResumeStarted(journal.span.span_id))]
-    folder = journal.folder
+    folder, run_id = journal.folder, journal.view.run_id
+    if got_newline:
+        facts.append((EventType.RESUME_TAIL_REPAIRED, TailRepaired("newline", 1)))
     for name in folder.files.list(folder.descriptor):
         if name.startswith(recovery.TORN_PREFIX) and name not in journal.view.repaired_tails:
             size = len(folder.read(name))
             facts.append((EventType.RESUME_TAIL_REPAIRED, TailRepaired("cut", size, name)))
-            logger.warning(
-                "the log of run %s had a torn end of %d bytes, kept as %s", journal.view.run_id, size, name
-            )
-    assert not kept_as or any(isinstance(fact[1], TailRepaired) for fact in facts)
+            logger.warning("the log of run %s had a torn end of %d bytes, kept as %s", run_id, size, name)
     journal.record(facts)
 
 

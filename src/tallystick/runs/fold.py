@@ -194,7 +194,8 @@ def _resume_started(view: RunView, payload: ResumeStarted, _ts: str) -> None:
 
 
 def _tail_repaired(view: RunView, payload: TailRepaired, _ts: str) -> None:
-    view.repaired_tails.add(payload.kept_as)
+    if payload.kept_as:
+        view.repaired_tails.add(payload.kept_as)
 
 
 def _item_resumed(view: RunView, payload: ItemResumed, _ts: str) -> None:

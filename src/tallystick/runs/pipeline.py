@@ -22,6 +22,7 @@ from tallystick.runs import patterns
 from tallystick.runs.events import EdgeRecord, GraphRecord
 
 if TYPE_CHECKING:
+    from tallystick.runs.journal import Listener
     from tallystick.runs.snapshot import Snapshot
     from tallystick.runs.work import Work
 
@@ -148,11 +149,21 @@ class Pipeline:
         *,
         inputs: Mapping[str, bytes] | None = None,
         parallel: int = 4,
+        force: Iterable[str] = (),
+        from_state: str = "",
+        listeners: Iterable[Listener] = (),
     ) -> Snapshot:
-        """Start a run, or take it up where it stopped; return its snapshot, or raise RunFailed."""
-        from tallystick.runs.conduct import conduct  # noqa: PLC0415 (a declaration must not need the machinery)
+        """Start a run, or take it up where it stopped; return its snapshot, or raise RunFailed.
 
-        return conduct(self, root, run_id, inputs=inputs, parallel=parallel)
+        `force` names finished work to do again (a work item id, a worker, or `worker:scope`), and `from_state`
+        a state from which everything is done again. Listeners, such as a `TelemetryClient`, are told about
+        every record and cannot stop the run.
+        """
+        # A declaration must not need the machinery that runs it.
+        from tallystick.runs.conduct import Redo, Surroundings, conduct  # noqa: PLC0415 (says the line above)
+
+        redo, around = Redo(tuple(force), from_state), Surroundings(listeners=tuple(listeners))
+        return conduct(self, root, run_id, inputs=inputs, parallel=parallel, redo=redo, around=around)
 
     def _graph(self, stable: tuple[str, ...], rewinds: dict[str, str], limits: dict[str, int]) -> GraphRecord:
         if not self._exits:

@@ -108,29 +108,30 @@ def replay(folder: Folder, run_id: str, view: RunView | None = None) -> tuple[Ru
     return view, reader.tail
 
 
-def snapshot_problem(folder: Folder, view: RunView) -> str:
-    """Return what is wrong with a run that has no believable log; nothing, if it never began."""
+def lost_history(folder: Folder, view: RunView) -> str:
+    """Return why a run without a believable log cannot begin either; an empty text if it never began."""
     if view.created:
         return ""
-    aside = [name for name in folder.files.list(folder.descriptor) if name.startswith(CORRUPT_PREFIX)]
-    if aside:
+    if aside := _logs_aside(folder):
         return f"the corrupt log was set aside as {aside[-1]}"
     if folder.exists(SNAPSHOT):
         known = read_snapshot(folder.read(SNAPSHOT))
-        what = "invalid snapshot" if known is None or known.run_id != view.run_id else "snapshot"
-        return (
-            f"there is an {what} and no log to make it from"
-            if what[0] == "i"
-            else f"there is a {what} and no log"
-        )
+        valid = known is not None and known.run_id == view.run_id
+        return f"there is {'a' if valid else 'an invalid'} snapshot and no log to make it from"
     return ""
 
 
 def set_aside(folder: Folder) -> None:
     """Give a corrupt log a name of its own, untouched, so that a new one can begin."""
     if has_log(folder):
-        folder.rename(LOG, f"{CORRUPT_PREFIX}{file_digest(folder, LOG)[:16]}")
+        number = len(_logs_aside(folder)) + 1
+        folder.rename(LOG, f"{CORRUPT_PREFIX}{number:04d}-{file_digest(folder, LOG)[:16]}")
     crash.point(SET_ASIDE)
+
+
+def _logs_aside(folder: Folder) -> list[str]:
+    """Return the names of the logs that were set aside, the latest last."""
+    return [name for name in folder.files.list(folder.descriptor) if name.startswith(CORRUPT_PREFIX)]
 
 
 def failure_facts(folder: Folder, view: RunView, salvaged: RunView, reason: str, span: Span) -> list[Fact]:
@@ -138,16 +139,10 @@ def failure_facts(folder: Folder, view: RunView, salvaged: RunView, reason: str,
     graph = salvaged.graph if salvaged.created else MINIMAL_GRAPH
     facts: list[Fact] = []
     if not view.created:
-        aside = [name for name in folder.files.list(folder.descriptor) if name.startswith(CORRUPT_PREFIX)]
-        digest = file_digest(folder, aside[-1]) if aside else ""
-        created = RunCreated(
-            salvaged.pipeline or "unknown",
-            graph,
-            span.trace_id,
-            span.span_id,
-            digest,
-            aside[-1] if aside else "",
-        )
+        aside = _logs_aside(folder)[-1:]
+        digest = file_digest(folder, aside[0]) if aside else ""
+        pipeline = salvaged.pipeline or "unknown"
+        created = RunCreated(pipeline, graph, span.trace_id, span.span_id, digest, "".join(aside))
         facts.append((EventType.RUN_CREATED, created))
     issue = make_issue(
         "resume", Severity.BLOCKER, reason, error_code="SnapshotInvalid", issue_id="SnapshotInvalid"
