@@ -36,6 +36,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(PIPELINE)
     (tmp_path / "brief.txt").write_text("words")
+    (tmp_path / "noise.db").write_bytes(b"noise" * 1000)
     return tmp_path
 
 
@@ -114,6 +115,11 @@ def test_inputs_come_from_files_and_a_failed_run_says_why_in_one_safe_line(capsy
         (["run", "graph", "nobody"], 4, "no folder"),
         (["run", "graph", TOY, "--svg", "no/such/folder.svg"], 4, "cannot be written"),
         (["run", "dance"], 2, "No such command"),
+        (["run", "start", TOY, "x", "--root", "brief.txt"], 1, "failed"),
+        (["run", "show", "--root", "brief.txt"], 4, "no folder"),
+        (["run", "show", "--root", "nowhere"], 4, "no folder"),
+        (["telemetry", "serve", "--db", "noise.db"], 4, "not a database"),
+        (["telemetry", "serve", "--db", "no/such/folder.db"], 4, "No such file"),
         (["telemetry", "serve", "--host", "0.0.0.0"], 4, "--allow-remote"),
         (["telemetry", "flush", "http://127.0.0.1:9", "--root", "."], 0, "sent 0"),
     ],
@@ -186,6 +192,20 @@ def test_verify_exits_with_1_for_a_damaged_log(capsys, here):
     assert code == 1
     assert "NOT sound" in out
     assert call(capsys, "run", "show", "first")[0] == 4
+
+
+def test_verify_tells_what_became_of_the_artifacts(capsys, here):
+    call(capsys, "run", "start", TOY, "first")
+    artifacts = here / "runs" / "first" / "artifacts"
+    (artifacts / "plan.json").unlink()
+    (artifacts / "plan.json").mkdir()
+    (artifacts / "facts.json").unlink()
+    code, out, _ = call(capsys, "run", "verify", "first")
+    assert code == 1
+    assert "problem: runs/first/artifacts/plan.json is not a regular file" in out
+    assert "note: artifact facts.json is missing" in out
+    artifacts.rename(here / "gone")
+    assert call(capsys, "run", "verify", "first")[0] == 0
 
 
 @pytest.mark.timeout(60)

@@ -11,6 +11,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final, Self
 
 from tallystick import crash
@@ -60,9 +61,9 @@ class Folder:
 
         The path itself may lead through links: it is the user's own. Names below it may not.
         """
-        if create:
-            os.makedirs(path, mode=0o700, exist_ok=True)  # noqa: PTH103 (the path may be bytes-like or a str)
         try:
+            if create:
+                Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(path, _OPEN_FOLDER | os.O_CLOEXEC)
         except OSError as error:
             raise StorageFailed.of("open", os.fspath(path), error) from error

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from tallystick.core.canonical import canonical
 from tallystick.core.limits import check_name
 from tallystick.core.strict_json import decode_strict
-from tallystick.errors import BadName, LogCorrupt, RunNotFound, TallyError
+from tallystick.errors import BadName, FolderUnsafe, LogCorrupt, RunNotFound, TallyError
 from tallystick.log.event import LINE_BYTES_MAX, Event
 from tallystick.log.folder import Folder, chunks, release
 from tallystick.log.reader import Tail
 from tallystick.runs import recovery
-from tallystick.runs.artifacts import Shelf
+from tallystick.runs.artifacts import ARTIFACTS, Shelf
 from tallystick.runs.fold import RunView
 from tallystick.runs.journal import LOG, SNAPSHOT
 from tallystick.runs.snapshot import read_snapshot, snapshot_bytes
@@ -62,7 +62,7 @@ def events(root: str | os.PathLike[str], run_id: str) -> Iterator[Event]:
 def states(root: str | os.PathLike[str]) -> list[tuple[str, str]]:
     """Return the id of every run in a folder with the state in its snapshot, sorted by id."""
     found: list[tuple[str, str]] = []
-    with Folder.open(root) as base:
+    with recovery.open_root(root) as base:
         for name in base.files.list(base.descriptor):
             if is_name(name) and base.exists(f"{name}/{LOG}"):
                 known = base.exists(f"{name}/{SNAPSHOT}")
@@ -143,12 +143,17 @@ def _verify_snapshot(folder: Folder, view: RunView, report: Report) -> None:
 
 
 def _verify_artifacts(folder: Folder, view: RunView, report: Report) -> None:
-    if not view.artifacts:
-        return
-    shelf = Shelf(folder, create=False)
-    try:
-        changed, missing = changed_artifacts(view, {name: shelf.digest(name) for name in view.artifacts})
-    finally:
-        shelf.close()
+    digests: dict[str, str] = {}
+    if folder.exists(ARTIFACTS):
+        shelf = Shelf(folder, create=False)
+        try:
+            for name in sorted(view.artifacts):
+                try:
+                    digests[name] = shelf.digest(name)
+                except FolderUnsafe as error:
+                    report.problems.append(str(error))
+        finally:
+            shelf.close()
+    changed, missing = changed_artifacts(view, digests)
     report.notes += [f"artifact {name} has changed since it was recorded" for name in changed]
     report.notes += [f"artifact {name} is missing" for name in missing]

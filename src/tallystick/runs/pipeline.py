@@ -155,12 +155,12 @@ class Pipeline:
     ) -> Snapshot:
         """Start a run, or take it up where it stopped; return its snapshot, or raise RunFailed.
 
-        `force` names finished work to do again (a work item id, a worker, or `worker:scope`), and `from_state`
-        a state from which everything is done again. Listeners, such as a `TelemetryClient`, are told about
+        `force` names finished work to do again (a work item id, a worker, or `worker:scope`), `from_state` a
+        state from which everything is done again. Listeners, such as a `TelemetryClient`, are told about
         every record and cannot stop the run.
         """
         # A declaration must not need the machinery that runs it.
-        from tallystick.runs.conduct import Redo, Surroundings, conduct  # noqa: PLC0415 (says the line above)
+        from tallystick.runs.conduct import Redo, Surroundings, conduct  # noqa: PLC0415 (as said above)
 
         redo, around = Redo(tuple(force), from_state), Surroundings(listeners=tuple(listeners))
         return conduct(self, root, run_id, inputs=inputs, parallel=parallel, redo=redo, around=around)

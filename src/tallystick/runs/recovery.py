@@ -6,6 +6,7 @@ untouched, and a new one records that the run has failed and why.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections.abc import Iterator
@@ -41,17 +42,22 @@ def opened(
 ) -> Iterator[Folder]:
     """Yield the folder of a run; without `create`, a run that is not there raises RunNotFound."""
     check_name("run id", run_id)
-    try:
-        base = Folder.open(root, create=create, files=files)
-    except StorageFailed as error:
-        raise RunNotFound(
-            f"there is no folder {os.fspath(root)!r} with runs in it", root=os.fspath(root)
-        ) from error
-    with base:
+    with open_root(root, create=create, files=files) as base:
         if not create and not base.exists(run_id):
             raise RunNotFound(f"there is no run {run_id} in {os.fspath(root)!r}", run_id=run_id)
         with base.child(run_id, create=create) as folder:
             yield folder
+
+
+def open_root(root: str | os.PathLike[str], *, create: bool = False, files: Files | None = None) -> Folder:
+    """Open the folder that holds runs; without `create`, one that is not there raises RunNotFound."""
+    try:
+        return Folder.open(root, create=create, files=files)
+    except StorageFailed as error:
+        if create or error.errno not in {errno.ENOENT, errno.ENOTDIR}:
+            raise
+        where = os.fspath(root)
+        raise RunNotFound(f"there is no folder {where!r} with runs in it", root=where) from error
 
 
 @contextmanager

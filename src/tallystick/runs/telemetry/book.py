@@ -16,6 +16,7 @@ from typing import Any, Final
 import apsw
 import msgspec
 
+from tallystick.errors import BadInput
 from tallystick.runs.telemetry.records import Association, Change, Record
 
 _COLUMNS: Final = (
@@ -35,12 +36,14 @@ class Book:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Open the file, or make it for its owner alone."""
         name = os.fspath(path)
-        if name != ":memory:":
-            os.close(os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
         self._lock = threading.Lock()
-        self._connection = apsw.Connection(name)
-        # A pragma may answer; the statements behind it run only when the answer is read.
-        list(self._connection.execute(_sql("schema")))
+        try:
+            os.close(os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+            self._connection = apsw.Connection(name)
+            # A pragma may answer; the statements behind it run only when the answer is read.
+            list(self._connection.execute(_sql("schema")))
+        except (OSError, apsw.Error) as error:
+            raise BadInput(f"{name} cannot be the book of a telemetry service: {error}", file=name) from error
 
     def close(self) -> None:
         """Close the file."""
