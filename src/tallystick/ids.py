@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random as _random
+import re
 import time
 from typing import Protocol
 
@@ -60,10 +61,11 @@ class SystemIds:
     def many(self, count: int, *, after: str = "") -> list[str]:
         """Return version-7 UUIDs in ascending order, drawn with two calls for entropy in all.
 
-        A clock that went back since `after` was drawn is overruled: the identifiers go on from `after`.
+        A clock that went back since `after` was drawn is overruled: the identifiers go on from `after`. Next
+        to an identifier of another kind of source nothing can be promised.
         """
         first = self.new()
-        if first <= after:
+        if first <= after and _UUID.fullmatch(after):
             number = int(after.replace("-", ""), 16)
             self._last = number >> 80 << 74 | (number >> 64 & 0xFFF) << 62 | number & _LOW
             first = self.new()
@@ -128,6 +130,7 @@ def _high_text(high: int) -> str:
     return f"{high >> 28 & 0xFFFFFFFF:08x}-{high >> 12 & 0xFFFF:04x}-7{high & 0xFFF:03x}-"
 
 
+_UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TAIL = (1 << 74) - 1
 _LOW = (1 << 62) - 1
 _VARIANT = 2 << 62

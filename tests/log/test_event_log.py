@@ -226,6 +226,12 @@ def test_ids_ascend_across_writers_even_if_the_clock_went_back(folder):
     assert {len(text) for text in drawn} == {36}
 
 
+def test_a_log_with_ids_of_another_kind_is_continued(folder):
+    writer_of(folder, ids=CountingIds("zebra")).append([note("one")])
+    writer_of(folder, read(folder)[1], ids=SystemIds()).append([note("two"), note("three")])
+    assert read(folder)[0] == ["one", "two", "three"]
+
+
 def test_a_second_writer_notices_that_the_log_has_grown(log, folder):
     tail = read(folder)[1]
     with log.open("ab") as file:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from tallystick.runs.inspection import replay_bytes
 from tallystick.runs.toy import toy_publishing
 from tests.runs.worlds import around, fast_folder
 
+ROOT = Path(__file__).parents[2]
 REPLAY_MANY = """
 import sys, hashlib
 from tallystick.runs.inspection import replay_bytes
@@ -81,6 +83,6 @@ print(peak() - low)
 """
     with fast_folder() as folder:
         answer = subprocess.run(
-            [sys.executable, "-c", program, str(folder)], capture_output=True, text=True, check=True
+            [sys.executable, "-c", program, str(folder)], capture_output=True, text=True, check=True, cwd=ROOT
         )
     assert int(answer.stdout) < 4096
