@@ -18,6 +18,8 @@ COMMANDS: Final = {
     "ledger": "draw fifteen digits with their meaning and say what happens next",
     "machines": "show the lifecycles that every row follows",
     "stage": "add up the journal of a stage",
+    "run": "run pipelines whose folder is the truth",
+    "telemetry": "serve the local book of runs",
 }
 
 
