@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -112,7 +113,7 @@ def closing_drawing(path: Path, order: int, ink: Ink) -> list[str]:
     return [f"  {line}" for line in draw(GuidLedger(ledger), None, ink).splitlines()]
 
 
-def _rows(path: Path, statement: str, value: object) -> Iterator[tuple]:  # type: ignore[type-arg]
+def _rows(path: Path, statement: str, value: object) -> Iterator[tuple[Any, ...]]:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         yield from list(connection.execute(statement, (value,)))

@@ -46,7 +46,7 @@ if __name__ == "__main__":
     with app.transaction() as db:
         db.execute("CREATE TABLE bookings (order_id INTEGER NOT NULL) STRICT")
     job = buy.submit(7)
-    while subprocess.run([sys.executable, __file__, job.id], check=False).returncode:  # noqa: S603 (ourselves)
+    while subprocess.run([sys.executable, __file__, job.id], check=False).returncode:  # noqa: S603 (it is us)
         with app.transaction() as db:
             print("  rows that survived:", db.execute("SELECT count(*) FROM bookings")[0][0], flush=True)
     print(*[event.name for event in job.history()])

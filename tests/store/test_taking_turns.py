@@ -47,7 +47,7 @@ def start(program: str, database: Path) -> subprocess.Popen[str]:
 
 
 def test_four_busy_processes_get_similar_shares(tmp_path):
-    """SQLite's own lock goes to whoever asks again first; with it the smallest share is close to nothing."""
+    """Whoever has just had a turn queues behind the others, although it is awake and they are not."""
     processes = [start(BUSY, tmp_path / "shop.db") for _ in range(4)]
     for process in processes:
         process.stdin.write("go\n")
