@@ -122,8 +122,7 @@ def _circles(look: Look, workers: list[Worker]) -> Text:
         glyph, style = _glyph(job, colours)
         picture.append(glyph, style=style)
     picture.append("\n\n  ○ waiting  ◔ reserved  ◑ paid  ◕ shipped  ● done", style="dim")
-    picture.append("   colour: who holds the lease, ", style="dim")
-    picture.append("red: a dead worker", style="red")
+    picture.append("   red: held by the dead", style="red")
     return picture
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -19,15 +21,36 @@ ORDERS = 48
 
 
 def play(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    small = ["--orders", str(ORDERS), "--lease", "1s", "--pause", "0.03", "--keep", str(folder)]
     return subprocess.run(
-        [sys.executable, "-m", "demo", *small, *options],
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-        timeout=100,
+        command(folder, *options), cwd=ROOT, capture_output=True, check=False, encoding="utf-8", timeout=100
     )
+
+
+def play_on_a_terminal(folder: Path, *options: str) -> tuple[int, str, str]:
+    """Return the exit code, what the terminal showed, and what was complained of."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        command(folder, *options),
+        cwd=ROOT,
+        env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "40"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+    )
+    os.close(theirs)
+    shown = bytearray()
+    # A terminal whose last writer has gone reports an error instead of an end.
+    with suppress(OSError):
+        while chunk := os.read(ours, 65_536):
+            shown += chunk
+    os.close(ours)
+    complaints = process.communicate(timeout=100)[1]
+    return process.returncode, shown.decode("utf-8"), complaints.decode("utf-8")
+
+
+def command(folder: Path, *options: str) -> list[str]:
+    small = ["--orders", str(ORDERS), "--lease", "2s", "--pause", "0.03", "--keep", str(folder)]
+    return [sys.executable, "-m", "demo", *small, *options]
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +71,7 @@ def test_it_ends_well_and_complains_of_nothing(demo):
 
 def test_a_worker_is_killed_and_every_order_it_held_is_taken_over_by_another(demo):
     killed = re.search(r"kill -9 \d+: worker ([A-C]) is dead", demo.stdout)
-    held = re.search(r"it held (\d+) orders, each with a lease of 1s: ([\d, ]+)", demo.stdout)
+    held = re.search(r"it held (\d+) orders, each with a lease of 2s: ([\d, ]+)", demo.stdout)
     assert killed
     assert held
     taken = re.findall(
@@ -65,12 +88,16 @@ def test_it_is_in_colour_only_where_that_is_wanted(demo):
 
 def test_a_payment_booked_twice_ends_the_demo_with_an_error_that_names_it(tmp_path):
     """The negative control: an audit that cannot fail would prove nothing."""
-    forged = play(tmp_path / "forged", "--forge")
-    assert forged.returncode == 1
-    assert "THE BOOKS DO NOT BALANCE" in forged.stderr
-    assert re.search(r"payments: order \d+ is there 2 times instead of 1", forged.stderr)
-    assert "payments add up to" in forged.stderr
-    assert "The books balance" not in forged.stdout
+    code, shown, complaints = play_on_a_terminal(tmp_path / "forged", "--forge")
+    assert code == 1
+    assert "THE BOOKS DO NOT BALANCE" in complaints
+    assert re.search(r"payments: order \d+ is there 2 times instead of 1", complaints)
+    assert "payments add up to" in complaints
+    assert "The books balance" not in shown
+    # Here somebody looked at a terminal: the picture was drawn again and again, in colour.
+    assert shown.count("○ waiting") > 5
+    assert "killed" in shown
+    assert "\x1b[" in shown
 
 
 @pytest.mark.parametrize(
