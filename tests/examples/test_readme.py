@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tallystick.cli.group import COMMANDS
+
 ROOT = Path(__file__).parents[2]
+TALLY = Path(sys.executable).with_name("tally")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 PROGRAM = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
 
 
@@ -62,3 +66,39 @@ def test_killed_and_started_again_it_goes_on(shop):
     printed, complaints = shop().communicate(timeout=60)
     assert complaints == ""
     assert printed.splitlines()[-1] == "[(40, 40)]"
+
+
+def test_every_command_that_the_readme_and_the_guides_name_exists():
+    command = re.compile(r"(?:`|^|\$ )tally ([a-z-]+)", re.MULTILINE)
+    named = {name for page in PAGES for name in command.findall(page.read_text("utf-8"))}
+    assert {"work", "submit", "ledger"} <= named <= set(COMMANDS)
+
+
+def test_the_commands_of_the_readme_work_on_its_program(shop, tmp_path):
+    """The first is a worker in another terminal; the others are typed one after the other."""
+    block = re.search(r"```\n(tally work .*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    assert block
+    worker, *typed = [line.split("#")[0].split()[1:] for line in block[1].splitlines()]
+    table = "import shop\nwith shop.app.transaction() as db: db.execute('CREATE TABLE payments (a, b)')"
+    subprocess.run([sys.executable, "-c", table], cwd=tmp_path, check=True)
+    works = subprocess.Popen([TALLY, *worker], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        printed: list[str] = []
+        for words in typed:
+            job_id = printed[1].split()[0] if "JOB" in words else ""
+            said = subprocess.run(
+                [TALLY, *(job_id if word == "JOB" else word for word in words)],
+                cwd=tmp_path,
+                check=True,
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+            printed.append(said.stdout)
+    finally:
+        works.terminate()
+        works.communicate(timeout=60)
+    assert works.returncode == 0
+    assert printed[0] == '"parcel 41"\n'
+    assert all("checkout" in text or "claim" in text for text in printed[1:4])
+    assert "all is well" in printed[4]
