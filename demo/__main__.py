@@ -39,6 +39,8 @@ def main() -> int:
         balanced = False
     except KeyboardInterrupt:
         tell("interrupted; the workers are stopped")
+        if not options.keep:
+            shutil.rmtree(folder)
         return 130
     if not balanced:
         tell(f"the files are kept for you to look at: {folder}")
@@ -118,15 +120,19 @@ def _show_books(entries: list[Entry]) -> bool:
 def _show_times(plan: Plan, record: Record) -> bool:
     chapter("Times")
     assert record.last is not None
-    back = [record.seconds_of(one.at_ms) - record.kill_at for one in record.last.reclaimed]
-    taken = [record.seconds_of(one.at_ms) - record.kill_at for one in record.last.takeovers]
+    held = {(job.job_id, job.attempt) for job in record.held}
+    back = [one.at_ms for one in record.last.reclaimed if (one.job_id, one.attempt) in held]
+    taken = [one.at_ms for one in record.last.takeovers if (one.job_id, one.attempt - 1) in held]
     calls = len(CALLS_A_JOB) * plan.orders
     rows = [
         ("submitted", f"{plan.orders} orders in {record.submit_seconds * 1000:.0f} ms, each durable"),
         ("worked", f"{plan.orders} orders, {calls} durable calls in {record.work_seconds:.1f} s"),
         ("", "most of it waiting for pretended services; make bench measures the speed"),
-        ("kill to reclaim", f"{_span(back)}; the lease was {plan.lease}, the default is 30s"),
-        ("kill to takeover", f"{_span(taken)}; a reclaimed job queues behind those that waited"),
+        ("kill to reclaim", f"{_span(back, record.kill_ms)}; the lease was {plan.lease}, the default is 30s"),
+        (
+            "kill to takeover",
+            f"{_span(taken, record.kill_ms)}; a reclaimed job queues behind those that waited",
+        ),
     ]
     for label, text in rows:
         show(f"  {ink(f'{label:17}', 'dim')} {text}")
@@ -134,8 +140,10 @@ def _show_times(plan: Plan, record: Record) -> bool:
     return True
 
 
-def _span(seconds: list[float]) -> str:
-    return f"{min(seconds):.2f} s to {max(seconds):.2f} s" if seconds else "nobody was interrupted"
+def _span(instants: list[int], since: int) -> str:
+    if not instants:
+        return "nobody was interrupted"
+    return f"{(min(instants) - since) / 1000:.2f} s to {(max(instants) - since) / 1000:.2f} s"
 
 
 def chapter(title: str) -> None:

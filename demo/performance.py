@@ -122,19 +122,21 @@ def start_workers(plan: Plan) -> list[Worker]:
         PAUSE_UNIT: str(plan.pause),
     }
     command = [sys.executable, "-m", "demo.shop", str(plan.slots), plan.lease]
-    workers = [
-        Worker(
-            letter,
-            subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True),
-        )
-        for letter in "ABCDEFGH"[: plan.workers]
-    ]
-    for worker in workers:
-        assert worker.process.stdout is not None
-        worker.owner = worker.process.stdout.readline().strip()
-        if not worker.owner:
-            stop_workers(workers)
-            raise DemoFailed(f"worker {worker.letter} did not start; its message is above")
+    workers: list[Worker] = []
+    try:
+        for letter in "ABCDEFGH"[: plan.workers]:
+            process = subprocess.Popen(
+                command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+            workers.append(Worker(letter, process))
+        for worker in workers:
+            assert worker.process.stdout is not None
+            worker.owner = worker.process.stdout.readline().strip()
+            if not worker.owner:
+                raise DemoFailed(f"worker {worker.letter} did not start; its message is above")
+    except BaseException:
+        stop_workers(workers)
+        raise
     return workers
 
 
@@ -149,8 +151,9 @@ def stop_workers(workers: Iterable[Worker]) -> None:
         except subprocess.TimeoutExpired:
             worker.process.kill()
             worker.process.wait()
-        if worker.process.stdout is not None:
-            worker.process.stdout.close()
+        for pipe in (worker.process.stdin, worker.process.stdout):
+            if pipe is not None:
+                pipe.close()
 
 
 class Performance:
@@ -177,6 +180,8 @@ class Performance:
             pids = ", ".join(f"{worker.letter} = pid {worker.pid}" for worker in record.workers)
             self._note(f"{len(record.workers)} workers are up: {pids}")
             self._watch(sight, started)
+            if record.victim is None:
+                raise DemoFailed("all orders were done before a worker could be killed; take more orders")
             record.work_seconds = time.monotonic() - started
         finally:
             stop_workers(record.workers)

@@ -85,16 +85,23 @@ def call_a_slow_service(name: str, order: int) -> None:
 
 
 def work(slots: int, lease: str) -> None:
-    """Be a worker until told to stop; say first who we are, so that the audience can tell us apart."""
+    """Be a worker until told to stop, or until whoever started us has gone; say first who we are."""
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interruption means
+    threading.Thread(target=_until_nobody_listens, args=(stop,), daemon=True).start()
     with app.worker(concurrency=slots, lease=lease, grace="2s"):
         worker = app.runtime().worker
         assert worker is not None
         print(worker.owner, flush=True)
         stop.wait()
     app.close()
+
+
+def _until_nobody_listens(stop: threading.Event) -> None:
+    """Set the event when stdin ends, which it does when the parent dies, however it dies."""
+    os.read(0, 1)
+    stop.set()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -144,6 +145,30 @@ def test_a_call_made_twice_is_found_when_nobody_died_over_it(demo, folder, tmp_p
     calls.write_text((folder / "calls.txt").read_text() + "quote 1 1\n")
     assert demo.returncode == 0
     assert any("nobody died over it" in line for line in faults(audit(folder / "shop.db", calls, ORDERS)))
+
+
+def test_no_worker_outlives_the_demo(tmp_path):
+    process = subprocess.Popen(
+        command(tmp_path / "cut"), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    pids: list[int] = []
+    while not pids:
+        pids = [int(pid) for pid in re.findall(r"[A-C] = pid (\d+)", process.stdout.readline())]
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 30
+    while any(is_alive(pid) for pid in pids):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert len(pids) == 3
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether a process runs; one that has ended and waits to be noticed does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def test_it_wants_a_fresh_file(demo, folder):
