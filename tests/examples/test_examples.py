@@ -12,6 +12,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.py"))
+TESTS = Path(__file__).parents[1]
 BLOCK = re.compile(
     r"^# Output(?P<first> of the first run, which ends by SIGKILL)?:\n(?P<lines>(?:#.*\n?)*?)(?=# Output|\Z)",
     re.MULTILINE,
@@ -37,17 +38,21 @@ def promised(text: str) -> list[tuple[bool, str]]:
     ]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+SAYS = [path for path in EXAMPLES if promised(path.read_text("utf-8"))]
+
+
+@pytest.mark.parametrize("example", SAYS, ids=lambda path: path.stem)
 def test_an_example_prints_what_it_says(example, tmp_path):
-    blocks = promised(example.read_text("utf-8"))
-    if example.name < "20":
-        assert blocks, "the last comment of an example is its output"
-    for dies, printed in blocks or [(False, None)]:
+    for dies, printed in promised(example.read_text("utf-8")):
         done = run(example, tmp_path)
         assert done.returncode == (-signal.SIGKILL if dies else 0), done.stderr
-        assert done.stderr == ""
-        if printed is not None:
-            assert done.stdout == printed
+        assert (done.stdout, done.stderr) == (printed, "")
+
+
+def test_an_example_that_does_not_say_what_it_prints_has_a_test_that_names_it():
+    tests = "".join(path.read_text("utf-8") for path in TESTS.rglob("*.py"))
+    assert not [path.name for path in EXAMPLES if path not in SAYS and path.stem not in tests]
+    assert len(SAYS) >= 8
 
 
 def test_the_examples_are_numbered_and_named():
