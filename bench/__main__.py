@@ -1,6 +1,7 @@
-"""Run every benchmark: `python -m bench [--quick] [--only NAME]`; what they found is in `results/latest.json`.
+"""Run every benchmark: `python -m bench [--quick] [--only NAME]`.
 
-A missed goal is printed and does not fail the run: a shared disk can miss it for us. A benchmark that breaks does.
+A missed goal is printed and does not fail the run: a shared disk can miss it for us. A benchmark that breaks
+does. The figures are kept in `results/latest.json`.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from typing import Any
 
 from bench.environment import DBOS, python_of
 from bench.side import Measured, Side, measure, taking_turns
+from bench.sync_rate import sync_rate
 
 IN_FLIGHT = 64
 OURS, SHIPPED, BY_HAND, LIMIT = "ours", "DBOS as shipped", "DBOS with WAL by hand", "limit"
@@ -98,7 +99,8 @@ def throughput(sides: dict[str, Side], plan: Plan, folder: Path) -> list[Row]:
             break
         round_begun = time.monotonic()
         for case in CASES:
-            for name, side in sides.items():
+            # There and back, so that nobody always comes after the same neighbour.
+            for name, side in list(sides.items())[:: -1 if number % 2 else 1]:
                 measured = one(side, case, plan, folder)
                 speeds[case.name, name].append(speed(case, measured))
                 syncs[case.name] += measured.sync_rates
@@ -141,7 +143,7 @@ def rows_of(
         if peer_name not in sides:
             continue
         peer = speeds[case.name, peer_name]
-        row = compared(case.name, statistics.median(ours), f"{peer_name}", statistics.median(peer), case.unit)
+        row = compared(case.name, statistics.median(ours), peer_name, statistics.median(peer), case.unit)
         goal = case.goals[peer_name]
         row |= {"goal": f">= {goal:g}x", "met": row["ratio"] >= goal}
         rows.append(row | spread(ours, peer, syncs))
@@ -180,12 +182,10 @@ def spread(ours: list[float], peer: list[float], syncs: list[float]) -> Row:
 
 
 def alone(sides: dict[str, Side], plan: Plan, folder: Path) -> list[Row]:
-    """One job after the other, in turns of five, on sides that are all up: only the one whose turn it is works."""
+    """One job after the other, in turns of five, on sides that are all up; one of them works at a time."""
     taken: dict[str, list[float]] = defaultdict(list)
     syncs: list[float] = []
     names = [name for name in (OURS, SHIPPED, BY_HAND) if name in sides]
-    from bench.sync_rate import sync_rate  # noqa: PLC0415 (kept beside its only use)
-
     with ExitStack() as stack:
         running = {
             name: stack.enter_context(

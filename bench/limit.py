@@ -2,11 +2,11 @@
 
     python -m bench.limit '{"steps": 10, "jobs": 2048, "in_flight": 64, "folder": "..."}'
 
-It writes what the speed budget allows a job (submit 2 rows, claim 3, step 1, return 3) into the project's own
-schema, so that every CHECK, index and trigger is paid for, and hashes every fact with SHA-256. Jobs go through
-in groups of `in_flight`: a flush for the submissions, one for every step of the group, and one for the returns,
-which the claims of the next group share. There is no fence, no lock between processes, no user's function, no
-waiting caller, no value to encode: whatever an engine costs is above this.
+It writes what the speed budget allows a job (submit 2 rows, claim 3, step 1, return 3) into the project's
+own schema, so that every CHECK, index and trigger is paid for, and hashes every fact with SHA-256. Jobs go
+through in groups of `in_flight`: a flush for the submissions, one for every step of the group, and one for the
+returns, which the claims of the next group share. There is no fence, no lock between processes, no user's
+function, no waiting caller, no value to encode: whatever an engine costs comes on top.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ CLAIMED = '{"job":"QUEUED>DISPATCHING>IN_PROGRESS","attempt":"LEASED>IN_PROGRESS
 RETURNED = '{"job":"IN_PROGRESS>SUCCEEDED","attempt":"IN_PROGRESS>COMMITTED>DONE"}'
 
 INSERT_JOB = """
-INSERT INTO jobs (job_id, state, ready_at, head_n, head_hash, updated_at, handler, created_at, payload, options,
-                  request_type)
+INSERT INTO jobs (job_id, state, ready_at, head_n, head_hash, updated_at, handler, created_at, payload,
+                  options, request_type)
 VALUES (?, 'QUEUED', ?, 1, ?, ?, 'ten', ?, '{"steps":10}', '{"attempts_max":3}', 'ten')"""
 INSERT_EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 TAKE_JOB = """
@@ -40,18 +40,19 @@ UPDATE jobs SET state = 'IN_PROGRESS', attempt = 1, attempts_total = 1, ready_at
                 head_n = 2, head_hash = ?, updated_at = ?, rev = rev + 1
  WHERE job_id = ?"""
 INSERT_ATTEMPT = """
-INSERT INTO attempts (job_id, attempt, status, lease_id, lease_epoch, lease_expires_at, lease_owner, started_at)
+INSERT INTO attempts (job_id, attempt, status, lease_id, lease_epoch, lease_expires_at, lease_owner,
+                      started_at)
 VALUES (?, 1, 'IN_PROGRESS', ?, ?, ?, ?, ?)"""
 INSERT_STEP = """
-INSERT INTO steps (job_id, name, occurrence, kind, state, ledger, n, attempt, created_at, completed_at, result,
-                   prev_hash, event_hash)
+INSERT INTO steps (job_id, name, occurrence, kind, state, ledger, n, attempt, created_at, completed_at,
+                   result, prev_hash, event_hash)
 VALUES (?, 'step', ?, 'step', 'SUCCEEDED', ?, ?, 1, ?, ?, ?, ?, ?)"""
 END_ATTEMPT = (
     "UPDATE attempts SET status = 'DONE', finished_at = ? WHERE job_id = ? AND unit = '' AND attempt = 1"
 )
 END_JOB = """
-UPDATE jobs SET state = 'SUCCEEDED', result = '10', semaphore = 0, start_ledger = 111100000001, start_acked_at = ?,
-                completed_at = ?, updated_at = ?, head_n = ?, head_hash = ?, rev = rev + 1
+UPDATE jobs SET state = 'SUCCEEDED', result = '10', semaphore = 0, start_ledger = 111100000001,
+                start_acked_at = ?, completed_at = ?, updated_at = ?, head_n = ?, head_hash = ?, rev = rev + 1
  WHERE job_id = ?"""
 
 

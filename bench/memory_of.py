@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def resident_kib() -> int:
-    """Return the resident set of this process in KiB, without the file pages it has mapped where the kernel says."""
+    """Return the resident set of this process in KiB; where the kernel tells, without mapped files."""
     status = Path("/proc/self/status")
     if not status.exists():
         import resource  # noqa: PLC0415 (only where there is no /proc)

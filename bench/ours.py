@@ -2,10 +2,10 @@
 
     python -m bench.ours '{"case": "async", "steps": 10, "jobs": 2048, "in_flight": 64, "folder": "..."}'
 
-`async` and `sync`: jobs are submitted, run by the worker of this process in `in_flight` slots, and their results
-awaited; the clock runs from the first submission to the last result. `alone`: one job at a time, as many as each
-line of standard input says. `claim`: a long queue claimed from end to end. `memory`: many jobs, and what the
-process holds meanwhile. Everything is at its default: synchronous=FULL, leases, fences, events, hash chain.
+`async` and `sync`: jobs are submitted, run by the worker of this process in `in_flight` slots, and their
+results awaited; the clock runs from the first submission to the last result. `alone`: one job at a time, as
+many as each line of standard input says. `claim`: a long queue claimed from end to end. `memory`: many jobs, and
+what the process holds meanwhile. Everything is at its default: synchronous=FULL, leases, fences, events, chain.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One measurement of DBOS on SQLite, run by the Python of its own environment; prints one line of JSON.
 
-    python peer_dbos.py '{"case": "async", "steps": 10, "jobs": 96, "in_flight": 64, "wal": false, "folder": "..."}'
+    python peer_dbos.py '{"case": "sync", "steps": 10, "jobs": 96, "in_flight": 64, "wal": false, "folder": "."}'
 
 DBOS keeps one row a step and one a workflow, each in a transaction of its own. Nothing of it is switched off;
 logging is limited to errors. `wal` sets the journal of its database file by hand, which is a property of the
@@ -50,7 +50,7 @@ async def async_workflow(steps: int) -> int:
 
 
 def measure_sync(steps: int, jobs: int, in_flight: int) -> float:
-    """Return the seconds that `jobs` workflows take: each thread starts one, waits for it, starts the next."""
+    """Return the seconds of `jobs` workflows: each thread starts one, waits for it, starts the next."""
 
     def one(_number: int) -> None:
         assert DBOS.start_workflow(sync_workflow, steps).get_result() == steps
@@ -140,7 +140,7 @@ def main() -> None:
     else:
         answer["seconds"] = measure_sync(steps, jobs, in_flight)
     print(json.dumps(answer), flush=True)
-    # Its background threads poll with long sleeps; everything measured is durable, so there is nothing to wait for.
+    # Its background threads poll with long sleeps; what was measured is durable, so nothing is left to do.
     os._exit(0)
 
 
