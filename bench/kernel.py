@@ -239,19 +239,32 @@ def claim_speed(claims: list[list[float]], jobs: int) -> float:
 
 
 def memory(side: Side, plan: Plan, folder: Path) -> Row:
-    """Tell how much the process grew after its first fifth, when everything has been used once."""
+    """Tell how much the process grew after its first fifth, when everything has been used once.
+
+    A quick run ends before SQLite has filled its page cache, which has a fixed size, so it counts the blocks that
+    Python holds instead: one forgotten object a job is one block a job.
+    """
     measured = measure(side, folder, case="memory", jobs=plan.memory_jobs, steps=1, in_flight=IN_FLIGHT)
     samples = measured.answer["samples"]
-    settled = samples[len(samples) // 5 :]
-    slope, _ = statistics.linear_regression([jobs for jobs, _ in settled], [kib for _, kib in settled])
-    grown = slope * (settled[-1][0] - settled[0][0]) / 1024
-    row = compared(f"memory over {plan.memory_jobs:,} jobs", grown, None, None, "MiB grown")
+    jobs, resident, blocks = zip(*samples[len(samples) // 5 :], strict=True)
+    mib = slope(jobs, resident) * (jobs[-1] - jobs[0]) / 1024
+    blocks_a_job = slope(jobs, blocks)
+    name = f"memory over {plan.memory_jobs:,} jobs"
+    if plan is QUICK:
+        row = compared(name, blocks_a_job, None, None, "blocks a job")
+        row |= {"goal": "<= 0.1", "met": blocks_a_job <= 0.1}
+    else:
+        row = compared(name, mib, None, None, "MiB grown")
+        row |= {"goal": "<= 8 MiB", "met": mib <= 8}
     return row | {
         "better": "lower",
-        "goal": "<= 8 MiB",
-        "met": grown <= 8,
-        "resident_mib": [kib / 1024 for _, kib in samples],
-        "bytes_a_job": slope * 1024,
+        "mib_grown": mib,
+        "blocks_a_job": blocks_a_job,
+        "resident_mib": [kib / 1024 for _jobs, kib, _blocks in samples],
         "jobs_per_second": plan.memory_jobs / measured.answer["seconds"],
         "syncs_per_second": list(measured.sync_rates),
     }
+
+
+def slope(jobs: tuple[int, ...], held: tuple[int, ...]) -> float:
+    return statistics.linear_regression(jobs, held).slope

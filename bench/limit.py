@@ -4,8 +4,8 @@
 
 It writes what the speed budget allows a job (submit 2 rows, claim 3, step 1, return 3) into the project's
 own schema, so that every CHECK, index and trigger is paid for, and hashes every fact with SHA-256. Jobs go
-through in groups of `in_flight`: a flush for the submissions, one for every step of the group, and one for the
-returns, which the claims of the next group share. There is no fence, no lock between processes, no user's
+through in groups of `in_flight`: a flush for the submissions, one for every step of the group, and one for
+the returns, which the claims of the next group share. There is no fence, no lock between processes, no user's
 function, no waiting caller, no value to encode: whatever an engine costs comes on top.
 """
 

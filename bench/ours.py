@@ -4,12 +4,13 @@
 
 `async` and `sync`: jobs are submitted, run by the worker of this process in `in_flight` slots, and their
 results awaited; the clock runs from the first submission to the last result. `alone`: one job at a time, as
-many as each line of standard input says. `claim`: a long queue claimed from end to end. `memory`: many jobs, and
-what the process holds meanwhile. Everything is at its default: synchronous=FULL, leases, fences, events, chain.
+many as each line of standard input says. `claim`: a long queue claimed from end to end. `memory`: many jobs,
+and what the process holds meanwhile. Everything is at its default: synchronous=FULL, fences, events, chain.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import time
@@ -119,7 +120,7 @@ def claim(order: dict) -> dict:
 
 
 def memory(order: dict) -> dict:
-    """Run many jobs in rounds and return what the process held after each of a number of samples."""
+    """Run many jobs in rounds and return what the process held meanwhile."""
     jobs = order["jobs"]
     size = max(1, jobs // MEMORY_SAMPLES)
     samples = []
@@ -128,7 +129,8 @@ def memory(order: dict) -> dict:
         for done in range(size, jobs + 1, size):
             for start in range(0, size, 1_000):
                 run_jobs("async", order["steps"], min(1_000, size - start))
-            samples.append((done, resident_kib()))
+            gc.collect()
+            samples.append((done, resident_kib(), sys.getallocatedblocks()))
     return {"samples": samples, "seconds": time.perf_counter() - begun}
 
 

@@ -1,6 +1,6 @@
 """One measurement of DBOS on SQLite, run by the Python of its own environment; prints one line of JSON.
 
-    python peer_dbos.py '{"case": "sync", "steps": 10, "jobs": 96, "in_flight": 64, "wal": false, "folder": "."}'
+    python peer_dbos.py '{"case": "sync", "steps": 1, "jobs": 96, "in_flight": 8, "wal": true, "folder": "."}'
 
 DBOS keeps one row a step and one a workflow, each in a transaction of its own. Nothing of it is switched off;
 logging is limited to errors. `wal` sets the journal of its database file by hand, which is a property of the
