@@ -241,8 +241,8 @@ def claim_speed(claims: list[list[float]], jobs: int) -> float:
 def memory(side: Side, plan: Plan, folder: Path) -> Row:
     """Tell how much the process grew after its first fifth, when everything has been used once.
 
-    A quick run ends before SQLite has filled its page cache, which has a fixed size, so it counts the blocks that
-    Python holds instead: one forgotten object a job is one block a job.
+    A quick run ends before SQLite has filled its page cache, which has a fixed size, so it counts the blocks
+    that Python holds instead: one forgotten object a job is one block a job.
     """
     measured = measure(side, folder, case="memory", jobs=plan.memory_jobs, steps=1, in_flight=IN_FLIGHT)
     samples = measured.answer["samples"]
