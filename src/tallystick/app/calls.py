@@ -197,8 +197,9 @@ def _meet(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa:
         case Body():
             return _run_body(spec, need.args, need.kwargs)
         case Write():
-            _written(context, lambda: context.runtime.committer.call(need.bundle))
+            outcome = _written(context, lambda: context.runtime.committer.call(need.bundle))
             context.segment.written(need.bundle)
+            return outcome
         case InTransaction():
             return _written(context, lambda: transact(context, need.body))
         case Pause():

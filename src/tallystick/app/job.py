@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tallystick.app.context import INSIDE_TX, WorkflowContext, current
 from tallystick.app.results import Ended
-from tallystick.app.values import Codec
+from tallystick.app.values import Codec, encode
 from tallystick.core.durations import duration_ms
 from tallystick.core.lifecycles import JobState
+from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_key, check_name, check_size
 from tallystick.engine.failure import Failure
 from tallystick.errors import JobCancelled, JobFailed, Misuse, NotFound, TallyError
+
+from tallystick.store.api import Deliver, Delivered
 
 if TYPE_CHECKING:
     from tallystick.app.runtime import Runtime
@@ -75,6 +78,17 @@ class Job(Generic[R]):
     def __await__(self) -> Generator[Any, Any, R]:
         """Wait for the end without blocking the event loop."""
         return self._ended().__await__()
+
+    def send(self, name: str, value: object = None, *, id: str | None = None) -> Delivered:  # noqa: A002 (as users say)
+        """Send a signal; durable when this returns. With an `id` a repeated sending is the same signal."""
+        runtime = self._runtime()
+        guid = runtime.ids.new() if id is None else f"{self.id}:{check_key('signal id', id)}"
+        payload = encode(value, f"the signal {name}")
+        check_size("signal", len(payload), PAYLOAD_BYTES_MAX)
+        message = Deliver(
+            guid, self.id, "signal", check_name("signal", name), payload, runtime.clock.wall_ms()
+        )
+        return runtime.deliver(message)
 
     def state(self) -> JobState:
         """Return where the job stands now."""

@@ -18,6 +18,7 @@ from tallystick.core.lifecycles import AttemptState, JobState, StepState
 from tallystick.core.promises import PROMISES
 from tallystick.engine.failure import Failure
 from tallystick.store.api import (
+    Await,
     Bundle,
     ClaimedJob,
     EndAttempt,
@@ -26,6 +27,7 @@ from tallystick.store.api import (
     Record,
     RecordEvent,
     RecordStep,
+    Wait,
 )
 
 # An inline step's row is written once, with all its digits.
@@ -49,6 +51,7 @@ class Segment:
         "fence",
         "job_id",
         "lost",
+        "waited",
     )
 
     def __init__(self, claimed: ClaimedJob, clock: Clock) -> None:
@@ -57,6 +60,7 @@ class Segment:
         self.fence = claimed.fence
         self.job_id = claimed.fence.job_id
         self.lost = False
+        self.waited = claimed.driver != "start"
         self._clock = clock
         self._records = {(record.name, record.occurrence): record for record in claimed.records}
         self._unused = dict(self._records)
@@ -143,6 +147,8 @@ class Segment:
                 None,
                 None,
                 event,
+                driver=self.claimed.driver,
+                waited=self.waited,
             ),
         )
 
@@ -164,6 +170,8 @@ class Segment:
                 failure.code,
                 failure.message,
                 event,
+                driver=self.claimed.driver,
+                waited=self.waited,
             ),
         )
 
@@ -186,6 +194,14 @@ class Segment:
         """Return the bundle that stops the job until a person resumes it; not charged, nobody crashed."""
         event = self._fact("hold", {"attempt": "IN_PROGRESS>ABORTED", "hold": hold, "why": why})
         return (EndAttempt(self.fence, AbortReason.HELD, False, None, hold, why, event),)
+
+    def awaiting(self, wait: Wait) -> Bundle:
+        """Return the bundle that takes the answer to a wait, or suspends this segment until there is one."""
+        self.waited = True
+        fact = self._fact(
+            "suspend", {"attempt": "IN_PROGRESS>ABORTED", "for": f"{wait.name}#{wait.occurrence}"}
+        )
+        return (Await(self.fence, self.claimed.driver, self.claimed.dimension, wait, fact),)
 
     def written(self, bundle: Bundle) -> None:
         """Note that a bundle is durable, and with it the values drawn before it."""

@@ -76,5 +76,7 @@ def reclaim(expired: ExpiredAttempt, now: int) -> Bundle:
             failure.message,
             reclaimed,
             expired=True,
+            driver=expired.driver,
+            waited=True,
         ),
     )

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from enum import StrEnum
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from tallystick.core.chain import Chain
@@ -182,6 +183,61 @@ class EndJob(NamedTuple):
     error_message: str | None
     fact: Fact
     expired: bool = False
+    driver: str = "start"
+    waited: bool = False
+
+
+class Wait(NamedTuple):
+    """An activity that is answered by a message: a signal of its name, or its timer at `due_at`."""
+
+    kind: Literal["wait", "sleep"]
+    name: str
+    occurrence: int
+    due_at: int | None
+
+
+class Await(NamedTuple):
+    """Take the answer to a wait, or end the segment until there is one; one bundle either way.
+
+    If an unconsumed message answers the wait, the wait gets its result and the message its marks, and the outcome is
+    the `Answer`: the segment goes on. Otherwise the wait is opened with leg 1 complete, the driving message is
+    closed, the semaphore moves by what was opened less one, the attempt ends SUSPENDED and not charged, and the
+    outcome is None. Delivery locks the same job row, so no wake-up falls between the look and the suspension.
+    """
+
+    fence: Fence
+    driver: str
+    dimension: int
+    wait: Wait
+    fact: Fact
+
+
+class Deliver(NamedTuple):
+    """Store a message for a job, once for each guid, and make the job due if it waits for it and nobody runs it."""
+
+    guid: str
+    job_id: str
+    kind: Literal["signal", "timer", "child", "result", "resume"]
+    name: str
+    payload: str | None
+    at: int
+
+
+class Delivered(StrEnum):
+    """What became of a message."""
+
+    WOKE = "stored; the job is due now"
+    KEPT = "stored; a live attempt or a later wait takes it"
+    KNOWN = "it was delivered before"
+    DROPPED = "the job has ended"
+
+
+class Answer(NamedTuple):
+    """What answered a wait; `payload` is None for a timer."""
+
+    guid: str
+    payload: str | None
+    timed_out: bool
 
 
 class RenewLeases(NamedTuple):
@@ -245,7 +301,17 @@ class Transaction(Protocol):
 
 
 Primitive: TypeAlias = (
-    SubmitJob | ClaimJobs | RecordStep | RecordEvent | EndAttempt | EndJob | RenewLeases | CountDown | RunTx
+    SubmitJob
+    | ClaimJobs
+    | RecordStep
+    | RecordEvent
+    | EndAttempt
+    | EndJob
+    | Await
+    | Deliver
+    | RenewLeases
+    | CountDown
+    | RunTx
 )
 Bundle: TypeAlias = tuple[Primitive, ...]
 
@@ -286,6 +352,7 @@ class ClaimedJob(NamedTuple):
     records: tuple[Record, ...]
     tries: tuple[Event, ...]
     charged: int
+    driver: str = "start"
 
 
 class ExpiredAttempt(NamedTuple):
@@ -293,6 +360,7 @@ class ExpiredAttempt(NamedTuple):
 
     fence: Fence
     status: str
+    driver: str
     charged_since_progress: int
     options: str
     chain: Chain

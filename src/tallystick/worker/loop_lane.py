@@ -79,8 +79,13 @@ class AsyncSlots:
             self._worker.ended(segment, None, None)
         else:
             self._lane.put(bundle, Called(lambda outcome: self._worker.ended(segment, bundle, outcome)))
-        if bundle is None or not self._worker.wants_more():
+        if not self._worker.wants_more():
             self._worker.free()
+            return
+        if bundle is None:
+            # Nothing is handed over with which a claim could travel.
+            self._worker.free()
+            self._worker.poke()
             return
         self._wanted += 1
         self._lane.before_hand_over(self._claim)

@@ -10,6 +10,7 @@ import msgspec
 from tallystick.core.chain import Chain
 from tallystick.store.api import ClaimedJob, ClaimJobs, Event, Fact, Fence, Record
 from tallystick.store.sqlite.statements import sql
+from tallystick.store.sqlite.waits import enter_driver
 
 if TYPE_CHECKING:
     import apsw
@@ -27,17 +28,31 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
     claimed: list[ClaimedJob] = []
     attempts, jobs, events = [], [], []
     for row in _candidates(batch, request, known):
-        job_id, attempt, handler, version, payload, options, dimension, deadline_at, created_at, n, link = row
+        (
+            job_id,
+            attempt,
+            handler,
+            version,
+            payload,
+            options,
+            dimension,
+            deadline_at,
+            created_at,
+            n,
+            link,
+            acked,
+        ) = row
+        driver = "start" if acked is None else enter_driver(batch, job_id, dimension)
         chain = Chain(job_id, n, link)
         past = _replay(batch.cursor, chain, dimension) if attempt else _FRESH
         event = batch.placed(Fact(chain, "claim", batch.wall, attempt + 1, _AGAIN if attempt else _FIRST))
         fence = Fence(job_id, attempt + 1, request.lease_ids())
         ends_at = batch.boot + request.lease_ms
-        attempts.append((*fence, request.owner, batch.epoch, ends_at, batch.wall))
+        attempts.append((*fence, request.owner, batch.epoch, ends_at, batch.wall, driver))
         jobs.append((job_id, attempt, event.n, event.event_hash, batch.wall))
         events.append(event)
         about = (handler, version, payload, options, dimension, deadline_at, created_at)
-        claimed.append(ClaimedJob(fence, *about, chain, past.records, past.tries, past.charged))
+        claimed.append(ClaimedJob(fence, *about, chain, past.records, past.tries, past.charged, driver))
     if claimed:
         fences = [job.fence for job in claimed]
         batch.many("claim_job", jobs, fences)

@@ -188,12 +188,14 @@ class SqliteStore:
     def expired(self, limit: int) -> list[ExpiredAttempt]:
         """Return attempts whose lease has run out by this machine's boot clock, or is of an earlier boot."""
         found = []
-        for job_id, attempt, lease_id, status, options, dimension in self._read(
+        for job_id, attempt, lease_id, status, driver, options, dimension in self._read(
             sql("expired"), (self._clock.epoch(), self._clock.boot_ms(), limit)
         ):
             with self._reading:
                 charged, chain = newest(self._reader.cursor(), job_id, dimension)
-            found.append(ExpiredAttempt(Fence(job_id, attempt, lease_id), status, charged, options, chain))
+            found.append(
+                ExpiredAttempt(Fence(job_id, attempt, lease_id), status, driver, charged, options, chain)
+            )
         return found
 
     def job(self, job_id: str) -> JobRow | None:

@@ -19,9 +19,11 @@ from tallystick.clock import Clock
 from tallystick.core.chain import Chain, Link, step_payload
 from tallystick.errors import BadInput, InvariantBroken, SemaphoreUnderflow, StaleLease
 from tallystick.store.api import (
+    Await,
     Bundle,
     ClaimJobs,
     CountDown,
+    Deliver,
     EndAttempt,
     EndJob,
     Event,
@@ -39,6 +41,7 @@ from tallystick.store.api import (
 from tallystick.store.sqlite.claims import claim_jobs
 from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.statements import sql
+from tallystick.store.sqlite.waits import await_message, close_waits, deliver
 
 STALE_REPORTS_MAX = 10_000
 
@@ -57,6 +60,8 @@ AROUND = {
         "claim": "claims",
         "count_down": "closed obligations",
         "tx": "user transactions",
+        "await": "waits",
+        "deliver": "messages",
     }.items()
 }
 
@@ -89,12 +94,14 @@ class Batch:
             RenewLeases: self._renew,
             RecordStep: self._steps,
             RecordEvent: self._events,
-            EndAttempt: self._end_attempts,
+            EndAttempt: self.end_attempts,
             EndJob: self._end_jobs,
             SubmitJob: self._submits,
             ClaimJobs: self._claims,
             CountDown: self._count_downs,
             RunTx: self._run_tx,
+            Await: self._awaits,
+            Deliver: self._deliveries,
         }
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
@@ -103,8 +110,11 @@ class Batch:
         plain: dict[type, list[int]] = {}
         alone: list[int] = []
         for index, bundle in enumerate(batch):
-            grouped_kind = len(bundle) == 1 and type(bundle[0]) in _GROUPED
-            (plain.setdefault(type(bundle[0]), []) if grouped_kind else alone).append(index)
+            first = bundle[0]
+            grouped_kind = (
+                len(bundle) == 1 and type(first) in _GROUPED and not getattr(first, "waited", False)
+            )
+            (plain.setdefault(type(first), []) if grouped_kind else alone).append(index)
         for index in (*plain.pop(RenewLeases, ()), *alone):
             outcomes[index] = self.alone(batch[index])
         grouped = [(kind, plain[kind]) for kind in _GROUPED if kind in plain]
@@ -150,6 +160,11 @@ class Batch:
             _call_off(bundle)
         return value
 
+    def check_fence(self, fence: Fence) -> None:
+        """Refuse the bundle unless this lease is the live one."""
+        if not list(self.cursor.execute(sql("live_attempt"), (*fence, self.epoch, self.boot))):
+            raise Refused(_stale(fence))
+
     def placed(self, fact: Fact) -> Event:
         """Give a fact its place in the chain."""
         chain, kind, at, attempt, payload = fact
@@ -186,11 +201,12 @@ class Batch:
         crash.point(AROUND["event"][1])
         return [None] * len(requests)
 
-    def _end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
+    def end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
+        """Abort attempts and leave their jobs to others."""
         crash.point(AROUND["end_attempt"][0])
         fences = [request.fence for request in requests]
         events = [self.placed(request.fact) for request in requests]
-        self.many("end_attempt", [self._ending(request, "ABORTED") for request in requests], fences)
+        self.many("end_attempt", [self.ending(request, "ABORTED") for request in requests], fences)
         jobs = [
             (*r.fence[:2], r.ready_at, r.hold, r.hold_reason, event.n, event.event_hash, self.wall)
             for r, event in zip(requests, events, strict=True)
@@ -204,12 +220,15 @@ class Batch:
         crash.point(AROUND["end_job"][0])
         fences = [request.fence for request in requests]
         events = [self.placed(request.fact) for request in requests]
-        self.many("end_attempt", [self._ending(r, r.attempt_status) for r in requests], fences)
+        self.many("end_attempt", [self.ending(r, r.attempt_status) for r in requests], fences)
         jobs = []
         for r, event in zip(requests, events, strict=True):
+            if r.waited:
+                close_waits(self, r)
             ending = (r.state, r.result, r.error, r.error_code, r.error_message)
             jobs.append((*r.fence[:2], *ending, event.n, event.event_hash, self.wall))
-        self.many("end_job", jobs, fences)
+        waited = requests[0].driver != "start"
+        self.many("end_waited_job" if waited else "end_job", jobs, fences)
         self.many("insert_event", events, fences)
         crash.point(AROUND["end_job"][1])
         return [None] * len(requests)
@@ -228,7 +247,9 @@ class Batch:
             jobs.append((*job[:7], ready_at, *job[8:], state, attempt, placed[-1].n, placed[-1].event_hash))
             if lease is not None:
                 ends_at = self.boot + lease.lease_ms
-                attempts.append((job.job_id, 1, lease.lease_id, lease.owner, self.epoch, ends_at, self.wall))
+                attempts.append(
+                    (job.job_id, 1, lease.lease_id, lease.owner, self.epoch, ends_at, self.wall, "start")
+                )
         self.cursor.executemany(sql("insert_job"), jobs)
         self.cursor.executemany(sql("insert_attempt"), attempts)
         self.cursor.executemany(sql("insert_event"), events)
@@ -293,6 +314,18 @@ class Batch:
         crash.point(AROUND["count_down"][1])
         return hits
 
+    def _awaits(self, requests: list[Await]) -> list[Outcome]:
+        crash.point(AROUND["await"][0])
+        answers: list[Outcome] = [await_message(self, request) for request in requests]
+        crash.point(AROUND["await"][1])
+        return answers
+
+    def _deliveries(self, requests: list[Deliver]) -> list[Outcome]:
+        crash.point(AROUND["deliver"][0])
+        delivered: list[Outcome] = [deliver(self, request) for request in requests]
+        crash.point(AROUND["deliver"][1])
+        return delivered
+
     def _run_tx(self, requests: list[RunTx]) -> list[Outcome]:
         """Lend the connection to the thread whose turn it is, then record its step under the fence."""
         (request,) = requests
@@ -307,7 +340,7 @@ class Batch:
         crash.point(AROUND["tx"][1])
         return [step]
 
-    def _ending(self, request: EndAttempt | EndJob, status: str) -> tuple[object, ...]:
+    def ending(self, request: EndAttempt | EndJob, status: str) -> tuple[object, ...]:
         live = 0 if request.expired else 1
         return (
             *request.fence,
@@ -351,6 +384,7 @@ _GROUPED: tuple[type[Primitive], ...] = (
     EndJob,
     SubmitJob,
     CountDown,
+    Deliver,
     ClaimJobs,
 )
 

@@ -5,7 +5,7 @@ UPDATE jobs
        attempt = attempt + 1,
        attempts_total = attempts_total + 1,
        ready_at = NULL,
-       start_redeliveries = start_redeliveries + (start_ledger > 0),
+       start_redeliveries = start_redeliveries + (start_ledger > 0 AND start_acked_at IS NULL),
        start_ledger = start_ledger + (start_ledger = 0),
        head_n = ?3,
        head_hash = ?4,
