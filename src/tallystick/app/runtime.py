@@ -102,14 +102,19 @@ class Runtime:
             self.worker.poke()
         return answers
 
+    def poke(self) -> None:
+        """Tell the worker of this process, if there is one, that there may be work."""
+        if self.worker is not None:
+            self.worker.poke()
+
     def deliver(self, message: Deliver) -> Delivered:
         """Store a message and wake its job."""
         if message.kind == "signal" and self.store.job(message.job_id) is None:
             raise NotFound(f"there is no job {message.job_id}", job_id=message.job_id)
         outcome = self.committer.call((message,))
         assert isinstance(outcome, Delivered)
-        if outcome is Delivered.WOKE and self.worker is not None:
-            self.worker.poke()
+        if outcome is Delivered.WOKE:
+            self.poke()
         return outcome
 
     def prepare(self, submission: Submission) -> SubmitJob:

@@ -18,27 +18,27 @@ T = TypeVar("T")
 
 def wait_sync(name: str, kind: Any, timeout: Duration | None) -> Any:  # noqa: ANN401 (as `kind` says)
     """Wait for a signal in a sync workflow."""
-    context = _context("wait", is_async=False)
-    return drive(context, _NO_BODY, _call(context, "wait", check_name("signal", name), Codec(kind), timeout))
+    context = workflow_context("wait", is_async=False)
+    return drive(context, NO_BODY, _call(context, "wait", check_name("signal", name), Codec(kind), timeout))
 
 
 async def wait_async(name: str, kind: Any, timeout: Duration | None) -> Any:  # noqa: ANN401 (as `kind` says)
     """Wait for a signal in an async workflow."""
-    context = _context("wait", is_async=True)
+    context = workflow_context("wait", is_async=True)
     call = _call(context, "wait", check_name("signal", name), Codec(kind), timeout)
-    return await drive_async(context, _NO_BODY, call)
+    return await drive_async(context, NO_BODY, call)
 
 
 def sleep_sync(duration: Duration) -> None:
     """Sleep in a sync workflow."""
-    context = _context("sleep", is_async=False)
-    drive(context, _NO_BODY, _call(context, "sleep", "sleep", Codec(Any), duration))
+    context = workflow_context("sleep", is_async=False)
+    drive(context, NO_BODY, _call(context, "sleep", "sleep", Codec(Any), duration))
 
 
 async def sleep_async(duration: Duration) -> None:
     """Sleep in an async workflow."""
-    context = _context("sleep", is_async=True)
-    await drive_async(context, _NO_BODY, _call(context, "sleep", "sleep", Codec(Any), duration))
+    context = workflow_context("sleep", is_async=True)
+    await drive_async(context, NO_BODY, _call(context, "sleep", "sleep", Codec(Any), duration))
 
 
 def _call(context: WorkflowContext, kind: Any, name: str, codec: Codec, limit: Duration | None) -> Call:  # noqa: ANN401
@@ -63,7 +63,7 @@ def _call(context: WorkflowContext, kind: Any, name: str, codec: Codec, limit: D
     return None if timed_out or result is None else codec.decode(result, f"the signal {name}")
 
 
-def _context(verb: str, *, is_async: bool) -> WorkflowContext:
+def workflow_context(verb: str, *, is_async: bool) -> WorkflowContext:
     context = current.get()
     if not isinstance(context, WorkflowContext):
         raise OutsideWorkflow(
@@ -76,7 +76,7 @@ def _context(verb: str, *, is_async: bool) -> WorkflowContext:
 
 
 # A wait runs no function of the user's.
-_NO_BODY = StepSpec(
+NO_BODY = StepSpec(
     name="wait",
     kind="wait",
     function=lambda: None,

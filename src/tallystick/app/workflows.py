@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
 
+from tallystick.app.children import Child
 from tallystick.app.context import Inside, Unwind, WorkflowContext, current
 from tallystick.app.job import Job
 from tallystick.app.signature import Signature
@@ -75,15 +76,19 @@ class _Submittable(Generic[P, R_co]):
 
         Without a key every call is a new job. `job.created` tells whether this call made it.
         """
-        if isinstance(current.get(), WorkflowContext):
-            raise Misuse(
-                f"submit {self.name} outside the workflow, or pass within= in a tx step: here it would repeat"
-            )
         if isinstance(current.get(), Inside) and self._options.within is None:
             raise Misuse(f"inside a step or transaction submit with {self.name}.opts(within=db)")
+        if isinstance(current.get(), WorkflowContext):
+            raise Misuse(
+                f"inside a workflow write {self.name}.child(...) and gather it: a submit would repeat"
+            )
         runtime = self._app.runtime()
         job_id, created = runtime.submit(self._submission(args, kwargs), self._options.within)
         return self._job(job_id, created=created)
+
+    def child(self, *args: P.args, **kwargs: P.kwargs) -> Child[R_co]:
+        """Prepare this call as a child of the workflow that makes it; `gather` starts it."""
+        return Child(self._submission(args, kwargs), lambda: self._spec.signature.result)
 
     async def submit_aio(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
         """Make a job of this call without blocking the event loop."""

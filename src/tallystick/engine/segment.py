@@ -7,8 +7,8 @@ write any more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -17,6 +17,7 @@ from tallystick.core.derive import AbortReason
 from tallystick.core.lifecycles import AttemptState, JobState, StepState
 from tallystick.core.promises import PROMISES
 from tallystick.engine.failure import Failure
+from tallystick.engine.submission import Submission, submit_job
 from tallystick.store.api import (
     Await,
     Bundle,
@@ -24,9 +25,11 @@ from tallystick.store.api import (
     EndAttempt,
     EndJob,
     Fact,
+    Group,
     Record,
     RecordEvent,
     RecordStep,
+    Spawn,
     Wait,
 )
 
@@ -34,6 +37,14 @@ from tallystick.store.api import (
 INLINE_LEDGER: Final = int(next(p for p in PROMISES if p.name == "step").bundles[-1].activity or 0)
 
 _TO_TEXT: Final = msgspec.json.Encoder()
+
+
+class GroupShape(NamedTuple):
+    """How many children a group has, when it closes, and whether the first failure is enough."""
+
+    total: int
+    threshold: int
+    fail_fast: bool
 
 
 class Segment:
@@ -149,6 +160,7 @@ class Segment:
                 event,
                 driver=self.claimed.driver,
                 waited=self.waited,
+                parent=self.claimed.parent,
             ),
         )
 
@@ -172,6 +184,7 @@ class Segment:
                 event,
                 driver=self.claimed.driver,
                 waited=self.waited,
+                parent=self.claimed.parent,
             ),
         )
 
@@ -194,6 +207,21 @@ class Segment:
         """Return the bundle that stops the job until a person resumes it; not charged, nobody crashed."""
         event = self._fact("hold", {"attempt": "IN_PROGRESS>ABORTED", "hold": hold, "why": why})
         return (EndAttempt(self.fence, AbortReason.HELD, False, None, hold, why, event),)
+
+    def spawning(
+        self, group: Group, submissions: Sequence[Submission], start: int, shape: GroupShape
+    ) -> Bundle:
+        """Return the bundle that opens a group, if it is not open, and inserts these children from `start` on."""
+        self.waited = True
+        now = self._clock.wall_ms()
+        children = []
+        for index, submission in enumerate(submissions, start):
+            child_id = f"{self.job_id}.{group.dimension}.{group.occurrence}.{index:08d}"
+            primitive = submit_job(submission, child_id, now)
+            children.append((primitive.job, primitive.facts[0]))
+        return (
+            Spawn(self.fence, group, shape.total, shape.threshold, shape.fail_fast, tuple(children), now),
+        )
 
     def awaiting(self, wait: Wait) -> Bundle:
         """Return the bundle that takes the answer to a wait, or suspends this segment until there is one."""

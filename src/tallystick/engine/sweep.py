@@ -78,5 +78,6 @@ def reclaim(expired: ExpiredAttempt, now: int) -> Bundle:
             expired=True,
             driver=expired.driver,
             waited=True,
+            parent=expired.parent,
         ),
     )

@@ -185,12 +185,18 @@ class EndJob(NamedTuple):
     expired: bool = False
     driver: str = "start"
     waited: bool = False
+    parent: tuple[str, str] | None = None
+
+    @property
+    def alone(self) -> bool:
+        """Tell whether this ending touches more than its own job's row, and is written by itself."""
+        return self.waited or self.parent is not None
 
 
 class Wait(NamedTuple):
     """An activity that is answered by a message: a signal of its name, or its timer at `due_at`."""
 
-    kind: Literal["wait", "sleep"]
+    kind: Literal["wait", "sleep", "group"]
     name: str
     occurrence: int
     due_at: int | None
@@ -221,6 +227,44 @@ class Deliver(NamedTuple):
     name: str
     payload: str | None
     at: int
+
+
+class Group(NamedTuple):
+    """Where a group of children stands in its parent: one activity, however many children."""
+
+    dimension: int
+    name: str
+    occurrence: int
+
+    def __str__(self) -> str:
+        return f"{self.dimension}:{self.name}#{self.occurrence}"
+
+
+class Spawn(NamedTuple):
+    """Open a group, the first time, and insert some of its children, each with its first event.
+
+    Opening counts one obligation on the parent and `total` on the group. Children have identifiers that follow from
+    their place, so a spawn that was cut short is simply made again.
+    """
+
+    fence: Fence
+    group: Group
+    total: int
+    threshold: int
+    fail_fast: bool
+    children: tuple[tuple[NewJob, Fact], ...]
+    at: int
+
+
+class ChildRow(NamedTuple):
+    """How a child stands."""
+
+    job_id: str
+    state: str
+    result: str | None
+    error: str | None
+    error_code: str | None
+    error_message: str | None
 
 
 class Delivered(StrEnum):
@@ -308,6 +352,7 @@ Primitive: TypeAlias = (
     | EndAttempt
     | EndJob
     | Await
+    | Spawn
     | Deliver
     | RenewLeases
     | CountDown
@@ -353,6 +398,7 @@ class ClaimedJob(NamedTuple):
     tries: tuple[Event, ...]
     charged: int
     driver: str = "start"
+    parent: tuple[str, str] | None = None
 
 
 class ExpiredAttempt(NamedTuple):
@@ -362,6 +408,7 @@ class ExpiredAttempt(NamedTuple):
     status: str
     driver: str
     charged_since_progress: int
+    parent: tuple[str, str] | None
     options: str
     chain: Chain
 
@@ -441,6 +488,10 @@ class Store(Protocol):
 
     def counts(self) -> dict[str, int]:
         """Return how many jobs stand in each state; for people, not for the hot path."""
+        ...
+
+    def children(self, job_id: str, group: str) -> list[ChildRow]:
+        """Return the children of a group in their order."""
         ...
 
     def finished(self, job_ids: Sequence[str]) -> list[JobRow]:

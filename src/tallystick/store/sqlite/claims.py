@@ -28,20 +28,8 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
     claimed: list[ClaimedJob] = []
     attempts, jobs, events = [], [], []
     for row in _candidates(batch, request, known):
-        (
-            job_id,
-            attempt,
-            handler,
-            version,
-            payload,
-            options,
-            dimension,
-            deadline_at,
-            created_at,
-            n,
-            link,
-            acked,
-        ) = row
+        job_id, attempt, handler, version, payload, options, dimension, deadline_at, created_at, *rest = row
+        n, link, acked, *parent = rest
         driver = "start" if acked is None else enter_driver(batch, job_id, dimension)
         chain = Chain(job_id, n, link)
         past = _replay(batch.cursor, chain, dimension) if attempt else _FRESH
@@ -52,13 +40,20 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
         jobs.append((job_id, attempt, event.n, event.event_hash, batch.wall))
         events.append(event)
         about = (handler, version, payload, options, dimension, deadline_at, created_at)
-        claimed.append(ClaimedJob(fence, *about, chain, past.records, past.tries, past.charged, driver))
+        claimed.append(
+            ClaimedJob(fence, *about, chain, past.records, past.tries, past.charged, driver, _parent(parent))
+        )
     if claimed:
         fences = [job.fence for job in claimed]
         batch.many("claim_job", jobs, fences)
         batch.many("insert_attempt", attempts, fences)
         batch.many("insert_event", events, fences)
     return claimed
+
+
+def _parent(columns: list[str | None]) -> tuple[str, str] | None:
+    job_id, step = columns
+    return None if job_id is None or step is None else (job_id, step)
 
 
 def _candidates(batch: Batch, request: ClaimJobs, known: str) -> Iterable[tuple]:  # type: ignore[type-arg]

@@ -16,7 +16,7 @@ from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.core.chain import step_payload
 from tallystick.errors import StoreGone, StoreMisused
-from tallystick.store.api import Bundle, Event, ExpiredAttempt, Fence, JobRow, Outcome, RunTx
+from tallystick.store.api import Bundle, ChildRow, Event, ExpiredAttempt, Fence, JobRow, Outcome, RunTx
 from tallystick.store.sqlite.claims import newest
 from tallystick.store.sqlite.connection import connect, disconnect, migrate, translated
 from tallystick.store.sqlite.loans import Loans, TransactionLost
@@ -188,13 +188,21 @@ class SqliteStore:
     def expired(self, limit: int) -> list[ExpiredAttempt]:
         """Return attempts whose lease has run out by this machine's boot clock, or is of an earlier boot."""
         found = []
-        for job_id, attempt, lease_id, status, driver, options, dimension in self._read(
+        for job_id, attempt, lease_id, status, driver, options, dimension, parent, step in self._read(
             sql("expired"), (self._clock.epoch(), self._clock.boot_ms(), limit)
         ):
             with self._reading:
                 charged, chain = newest(self._reader.cursor(), job_id, dimension)
             found.append(
-                ExpiredAttempt(Fence(job_id, attempt, lease_id), status, driver, charged, options, chain)
+                ExpiredAttempt(
+                    Fence(job_id, attempt, lease_id),
+                    status,
+                    driver,
+                    charged,
+                    (parent, step) if parent else None,
+                    options,
+                    chain,
+                )
             )
         return found
 
@@ -209,6 +217,10 @@ class SqliteStore:
         """Return a page of jobs, newest first."""
         wanted = msgspec.json.encode(list(states)).decode()
         return [JobRow(*row) for row in self._read(sql("jobs"), (tenant_id, wanted, handler, after, limit))]
+
+    def children(self, job_id: str, group: str) -> list[ChildRow]:
+        """Return the children of a group in their order."""
+        return [ChildRow(*row) for row in self._read(sql("children"), (job_id, group))]
 
     def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
         """Return those of these jobs that have ended."""

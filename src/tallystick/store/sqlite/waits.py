@@ -102,7 +102,9 @@ def _take(batch: Batch, request: Await, answer: Answer, *, opened: bool) -> None
     event = batch.placed(Fact(request.fact.chain, wait.kind, request.fact.at, attempt, payload))
     place = (job_id, request.dimension, wait.name, wait.occurrence)
     ending = (result, None, attempt, event.at, event.n, event.prev_hash, event.event_hash)
-    if opened:
+    if wait.kind == "group":
+        batch.many("join_group", [(*place, result, *ending[2:])], [request.fence])
+    elif opened:
         batch.many("answer_wait", [(*place, *ending)], [request.fence])
     else:
         batch.many("insert_answered_wait", [(*place, *ending, wait.kind)], [request.fence])

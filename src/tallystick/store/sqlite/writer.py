@@ -36,11 +36,13 @@ from tallystick.store.api import (
     RecordStep,
     RenewLeases,
     RunTx,
+    Spawn,
     SubmitJob,
 )
 from tallystick.store.sqlite.claims import claim_jobs
 from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.statements import sql
+from tallystick.store.sqlite.groups import count_child, spawn
 from tallystick.store.sqlite.waits import await_message, close_waits, deliver
 
 STALE_REPORTS_MAX = 10_000
@@ -62,6 +64,7 @@ AROUND = {
         "tx": "user transactions",
         "await": "waits",
         "deliver": "messages",
+        "spawn": "children",
     }.items()
 }
 
@@ -102,6 +105,7 @@ class Batch:
             RunTx: self._run_tx,
             Await: self._awaits,
             Deliver: self._deliveries,
+            Spawn: self._spawns,
         }
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
@@ -111,9 +115,7 @@ class Batch:
         alone: list[int] = []
         for index, bundle in enumerate(batch):
             first = bundle[0]
-            grouped_kind = (
-                len(bundle) == 1 and type(first) in _GROUPED and not getattr(first, "waited", False)
-            )
+            grouped_kind = len(bundle) == 1 and type(first) in _GROUPED and not getattr(first, "alone", False)
             (plain.setdefault(type(first), []) if grouped_kind else alone).append(index)
         for index in (*plain.pop(RenewLeases, ()), *alone):
             outcomes[index] = self.alone(batch[index])
@@ -225,6 +227,8 @@ class Batch:
         for r, event in zip(requests, events, strict=True):
             if r.waited:
                 close_waits(self, r)
+            if r.parent is not None:
+                count_child(self, r)
             ending = (r.state, r.result, r.error, r.error_code, r.error_message)
             jobs.append((*r.fence[:2], *ending, event.n, event.event_hash, self.wall))
         waited = requests[0].driver != "start"
@@ -319,6 +323,13 @@ class Batch:
         answers: list[Outcome] = [await_message(self, request) for request in requests]
         crash.point(AROUND["await"][1])
         return answers
+
+    def _spawns(self, requests: list[Spawn]) -> list[Outcome]:
+        crash.point(AROUND["spawn"][0])
+        for request in requests:
+            spawn(self, request)
+        crash.point(AROUND["spawn"][1])
+        return [None] * len(requests)
 
     def _deliveries(self, requests: list[Deliver]) -> list[Outcome]:
         crash.point(AROUND["deliver"][0])
