@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.app.by_hand import Death
 
 from tallystick.app.waits import sleep_async, sleep_sync, wait_async, wait_sync
 from tallystick.store.api import Delivered
+from tests.app.by_hand import Death
 
 
 def books(app, job):

@@ -82,6 +82,7 @@ def call_step(
     if record is not None and record.kind == spec.kind:
         context.calls.append((spec.name, occurrence))
         return _replayed(spec, record)
+    context.check_cancelled()
     if record is not None or _out_of_order(context):
         raise context.mismatch(spec.name, occurrence)
     context.calls.append((spec.name, occurrence))

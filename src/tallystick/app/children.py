@@ -9,8 +9,8 @@ from tallystick.app.calls import Call, Write, drive, drive_async
 from tallystick.app.context import WorkflowContext
 from tallystick.app.values import Codec
 from tallystick.app.waits import NO_BODY, workflow_context
-from tallystick.core.limits import GROUP_CHILDREN_MAX
 from tallystick.core.lifecycles import JobState
+from tallystick.core.limits import GROUP_CHILDREN_MAX
 from tallystick.engine.segment import GroupShape
 from tallystick.engine.submission import Submission
 from tallystick.errors import BadInput, ChildrenFailed, JobCancelled, JobFailed, TallyError
@@ -70,6 +70,7 @@ def _call(
     group = Group(segment.claimed.dimension, "gather", segment.number("gather"))
     record = segment.recall(group.name, group.occurrence)
     if record is None:
+        context.check_cancelled()
         if segment.unused and not context.is_async:
             raise context.mismatch(group.name, group.occurrence)
         for start in range(0, len(children), SPAWN_CHILDREN_MAX):

@@ -16,8 +16,7 @@ from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_key, check_name, check_size
 from tallystick.engine.failure import Failure
 from tallystick.errors import JobCancelled, JobFailed, Misuse, NotFound, TallyError
-
-from tallystick.store.api import Deliver, Delivered
+from tallystick.store.api import CancelJob, Deliver, Delivered
 
 if TYPE_CHECKING:
     from tallystick.app.runtime import Runtime
@@ -89,6 +88,17 @@ class Job(Generic[R]):
             guid, self.id, "signal", check_name("signal", name), payload, runtime.clock.wall_ms()
         )
         return runtime.deliver(message)
+
+    def cancel(self, *, grace: str | float | timedelta = "30s") -> JobState:
+        """Ask the job to end, and return the state it is in now.
+
+        A job that nobody runs ends at once. One that runs meets `Cancelled` at its next call and has the grace to clean
+        up; then it is ended. A job that has ended stays as it is.
+        """
+        runtime = self._runtime()
+        outcome = runtime.committer.call((CancelJob(self.id, runtime.clock.wall_ms(), duration_ms(grace)),))
+        runtime.notice_cancelled(self.id)
+        return JobState(str(outcome))
 
     def state(self) -> JobState:
         """Return where the job stands now."""

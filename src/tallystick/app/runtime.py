@@ -107,6 +107,14 @@ class Runtime:
         if self.worker is not None:
             self.worker.poke()
 
+    def notice_cancelled(self, job_id: str) -> None:
+        """Tell a segment that runs here, or whoever waits here, that its job was cancelled."""
+        if self.worker is not None:
+            self.worker.notice_cancelled(job_id)
+        row = self.store.job(job_id)
+        if row is not None and row.completed_at is not None:
+            self.results.announce(job_id, Ended(row))
+
     def deliver(self, message: Deliver) -> Delivered:
         """Store a message and wake its job."""
         if message.kind == "signal" and self.store.job(message.job_id) is None:

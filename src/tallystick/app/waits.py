@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from tallystick.app.calls import Call, StepSpec, Write, drive, drive_async
-from tallystick.app.context import WorkflowContext, current
+from tallystick.app.context import Again, WorkflowContext, current
 from tallystick.app.retrying import ONCE, Duration
 from tallystick.app.values import Codec
 from tallystick.core.durations import duration_ms
@@ -48,6 +48,7 @@ def _call(context: WorkflowContext, kind: Any, name: str, codec: Codec, limit: D
     occurrence = segment.number(name)
     record = segment.recall(name, occurrence)
     if record is None:
+        context.check_cancelled()
         if segment.unused and not context.is_async:
             raise context.mismatch(name, occurrence)
         due_at = None if limit is None else context.runtime.clock.wall_ms() + duration_ms(limit)
@@ -61,6 +62,18 @@ def _call(context: WorkflowContext, kind: Any, name: str, codec: Codec, limit: D
         result, timed_out = record.result, record.result == "null"
     context.calls.append((name, occurrence))
     return None if timed_out or result is None else codec.decode(result, f"the signal {name}")
+
+
+def again(*args: object, **kwargs: object) -> NoReturn:
+    """Begin the same job again with these arguments and an empty history: `return again(cursor)`.
+
+    The way to loop for ever: the job keeps its identifier and its key, and replays only its current turn.
+    """
+    context = current.get()
+    if not isinstance(context, WorkflowContext):
+        raise OutsideWorkflow("again is only for the body of a workflow")
+    context.check()
+    raise Again(args, kwargs)
 
 
 def workflow_context(verb: str, *, is_async: bool) -> WorkflowContext:

@@ -22,6 +22,7 @@ from tallystick.store.api import (
     Await,
     Bundle,
     ClaimedJob,
+    Cycle,
     EndAttempt,
     EndJob,
     Fact,
@@ -58,6 +59,7 @@ class Segment:
         "_records",
         "_tries",
         "_unused",
+        "cancelled",
         "claimed",
         "fence",
         "job_id",
@@ -71,6 +73,7 @@ class Segment:
         self.fence = claimed.fence
         self.job_id = claimed.fence.job_id
         self.lost = False
+        self.cancelled = False
         self.waited = claimed.driver != "start"
         self._clock = clock
         self._records = {(record.name, record.occurrence): record for record in claimed.records}
@@ -181,6 +184,33 @@ class Segment:
                 failure.text(),
                 failure.code,
                 failure.message,
+                event,
+                driver=self.claimed.driver,
+                waited=self.waited,
+                parent=self.claimed.parent,
+            ),
+        )
+
+    def turned(self, payload: str) -> Bundle:
+        """Return the bundle that begins the same job again in a new dimension, with these arguments."""
+        claimed = self.claimed
+        fact = self._fact("again", {"attempt": "IN_PROGRESS>ABORTED", "dimension": claimed.dimension + 1})
+        return (Cycle(self.fence, claimed.driver, claimed.dimension, payload, fact),)
+
+    def cancelled_by_request(self) -> Bundle:
+        """Return the bundle that ends a job which was asked to end."""
+        event = self._fact("cancel", {"job": "CANCELLING>CANCELLED", "attempt": "IN_PROGRESS>ABORTED"})
+        return (
+            EndJob(
+                self.fence,
+                JobState.CANCELLED,
+                AttemptState.ABORTED,
+                AbortReason.CANCELLED,
+                False,
+                None,
+                None,
+                None,
+                None,
                 event,
                 driver=self.claimed.driver,
                 waited=self.waited,

@@ -267,6 +267,33 @@ class ChildRow(NamedTuple):
     error_message: str | None
 
 
+class Cycle(NamedTuple):
+    """End the segment by a turn of the same job: next dimension, new arguments, empty history, due at once.
+
+    What the old dimension had open is dropped. At the ceiling of entries nothing is written and the outcome is
+    `LedgerCeiling`.
+    """
+
+    fence: Fence
+    driver: str
+    dimension: int
+    payload: str
+    fact: Fact
+
+
+class CancelJob(NamedTuple):
+    """Cancel a job: at once when nobody runs it, else by asking, with `grace_ms` to end by itself.
+
+    With `force` the grace is over: the attempt is aborted, which fences whoever still runs it, and the job ends. On a
+    final job nothing changes. The outcome is the state the job is in afterwards.
+    """
+
+    job_id: str
+    at: int
+    grace_ms: int
+    force: bool = False
+
+
 class Delivered(StrEnum):
     """What became of a message."""
 
@@ -353,6 +380,8 @@ Primitive: TypeAlias = (
     | EndJob
     | Await
     | Spawn
+    | Cycle
+    | CancelJob
     | Deliver
     | RenewLeases
     | CountDown
@@ -406,6 +435,7 @@ class ExpiredAttempt(NamedTuple):
 
     fence: Fence
     status: str
+    cancelling: bool
     driver: str
     charged_since_progress: int
     parent: tuple[str, str] | None
@@ -492,6 +522,10 @@ class Store(Protocol):
 
     def children(self, job_id: str, group: str) -> list[ChildRow]:
         """Return the children of a group in their order."""
+        ...
+
+    def cancelling(self, limit: int) -> list[tuple[str, int]]:
+        """Return jobs that are asked to end and have not, with the end of their grace, soonest first."""
         ...
 
     def finished(self, job_ids: Sequence[str]) -> list[JobRow]:

@@ -143,6 +143,12 @@ class Worker:
                 self._more = False
             self._idle.notify_all()
 
+    def notice_cancelled(self, job_id: str) -> None:
+        """Let a running segment meet the cancellation of its job at its next call."""
+        segment = self.running.get(job_id)
+        if segment is not None:
+            segment.cancelled = True
+
     def wants_more(self) -> bool:
         """Tell whether a slot that becomes free should ask for another job at once."""
         return self._more and not self._stopping

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tallystick.core.lifecycles import JobState
-from tallystick.store.api import EndJob, Spawn
+from tallystick.store.api import Spawn
 from tallystick.store.sqlite.statements import sql
 
 if TYPE_CHECKING:
@@ -37,20 +37,19 @@ def spawn(batch: Batch, request: Spawn) -> None:
             batch.many("insert_event", [event], [request.fence])
 
 
-def count_child(batch: Batch, request: EndJob) -> None:
+def count_child(batch: Batch, job_id: str, home: tuple[str, str], state: str) -> None:
     """Count a child that has ended, well or badly, and let the one that closes the group wake its parent."""
-    assert request.parent is not None
-    parent, step = request.parent
+    parent, step = home
     dimension, _, rest = step.partition(":")
     name, _, occurrence = rest.rpartition("#")
     place = (parent, int(dimension), name, int(occurrence))
-    failed = request.state != JobState.SUCCEEDED
+    failed = state != JobState.SUCCEEDED
     entered = list(batch.cursor.execute(sql("enter_group"), (*place, int(failed))))
     if not entered:
         return  # the group was closed without this child: enough had ended, or its parent has
     entry, threshold, mode = entered[0]
-    guid = f"child:{request.fence.job_id}"
-    batch.cursor.execute(sql("insert_child_message"), (guid, *place, request.state, batch.wall, entry))
+    guid = f"child:{job_id}"
+    batch.cursor.execute(sql("insert_child_message"), (guid, *place, state, batch.wall, entry))
     ((hit,),) = batch.cursor.execute(sql("count_down_group"), (*place, guid, -1, threshold))
     batch.cursor.execute(sql("close_child"), (guid, parent, batch.wall))
     if hit or (failed and mode == FAIL_FAST):

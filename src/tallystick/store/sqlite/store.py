@@ -188,21 +188,14 @@ class SqliteStore:
     def expired(self, limit: int) -> list[ExpiredAttempt]:
         """Return attempts whose lease has run out by this machine's boot clock, or is of an earlier boot."""
         found = []
-        for job_id, attempt, lease_id, status, driver, options, dimension, parent, step in self._read(
-            sql("expired"), (self._clock.epoch(), self._clock.boot_ms(), limit)
-        ):
+        for row in self._read(sql("expired"), (self._clock.epoch(), self._clock.boot_ms(), limit)):
+            job_id, attempt, lease_id, status, cancelling, driver, options, dimension, parent, step = row
             with self._reading:
                 charged, chain = newest(self._reader.cursor(), job_id, dimension)
+            home = (parent, step) if parent else None
+            fence = Fence(job_id, attempt, lease_id)
             found.append(
-                ExpiredAttempt(
-                    Fence(job_id, attempt, lease_id),
-                    status,
-                    driver,
-                    charged,
-                    (parent, step) if parent else None,
-                    options,
-                    chain,
-                )
+                ExpiredAttempt(fence, status, bool(cancelling), driver, charged, home, options, chain)
             )
         return found
 
@@ -221,6 +214,10 @@ class SqliteStore:
     def children(self, job_id: str, group: str) -> list[ChildRow]:
         """Return the children of a group in their order."""
         return [ChildRow(*row) for row in self._read(sql("children"), (job_id, group))]
+
+    def cancelling(self, limit: int) -> list[tuple[str, int]]:
+        """Return jobs that are asked to end and have not, with the end of their grace, soonest first."""
+        return [(job_id, cancel_at) for job_id, cancel_at in self._read(sql("cancelling"), (limit,))]
 
     def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
         """Return those of these jobs that have ended."""

@@ -8,7 +8,7 @@ from tallystick.core.chain import step_payload
 from tallystick.core.decisions import decide_suspend
 from tallystick.core.derive import AbortReason
 from tallystick.errors import InvariantBroken
-from tallystick.store.api import Answer, Await, Deliver, Delivered, EndAttempt, EndJob, Fact
+from tallystick.store.api import Answer, Await, Deliver, Delivered, EndAttempt, EndJob, Fact, Fence
 from tallystick.store.sqlite.statements import sql
 
 if TYPE_CHECKING:
@@ -73,16 +73,46 @@ def deliver(batch: Batch, request: Deliver) -> Delivered:
 def close_waits(batch: Batch, request: EndJob) -> None:
     """Close a job that has waited: drop what is open, and let the driving message be the closer."""
     job_id = request.fence.job_id
-    ((still_open,),) = batch.cursor.execute(sql("open_activities"), (job_id,))
-    batch.cursor.execute(sql("drop_activities"), (job_id, batch.wall))
-    batch.cursor.execute(sql("drop_messages"), (job_id, request.driver, batch.wall))
+    consumed = _consumed(batch, job_id, request.driver)
+    still_open = drop_open(batch, job_id, request.driver)
     if request.driver == "start":
         # Its own step 2 follows in `end_job`, which expects the start to be the last obligation.
         batch.cursor.execute(sql("open_more"), (*request.fence[:2], -still_open))
         return
     batch.cursor.execute(sql("mark_work"), (request.driver, job_id))
-    _count_down(batch, job_id, request.driver, -1 - still_open)
+    _count_down(batch, job_id, request.driver, -still_open - consumed)
     batch.cursor.execute(sql("mark_tasks"), (request.driver, job_id, batch.wall))
+
+
+def drop_open(batch: Batch, job_id: str, driver: str) -> int:
+    """Drop every open activity and every message but the driver; return how many activities were open."""
+    ((still_open,),) = batch.cursor.execute(sql("open_activities"), (job_id,))
+    batch.cursor.execute(sql("drop_activities"), (job_id, batch.wall))
+    batch.cursor.execute(sql("drop_messages"), (job_id, driver, batch.wall))
+    return int(still_open)
+
+
+def settle_driver(batch: Batch, fence: Fence, driver: str, *, opened: int, finished: bool = False) -> None:
+    """Do step 2 of the message that drove a segment: what it opened, less itself, and its acknowledgement.
+
+    A message that woke the job and was not taken stays: it answers a wait that is still to come.
+    """
+    job_id = fence.job_id
+    if driver == "start":
+        batch.many("close_start", [(*fence[:2], opened - 1, batch.wall)], [fence])
+        return
+    consumed = _consumed(batch, job_id, driver)
+    if not driver or not (consumed or finished):
+        batch.many("open_more", [(*fence[:2], opened)], [fence])
+        return
+    batch.cursor.execute(sql("mark_work"), (driver, job_id))
+    _count_down(batch, job_id, driver, opened - consumed)
+    batch.cursor.execute(sql("acknowledge"), (driver, job_id, batch.wall))
+
+
+def _consumed(batch: Batch, job_id: str, guid: str) -> int:
+    found = list(batch.cursor.execute(sql("consumed"), (guid, job_id)))
+    return int(found[0][0]) if found else 0
 
 
 def _set_timer(batch: Batch, request: Await) -> None:
@@ -128,15 +158,7 @@ def _suspend(batch: Batch, request: Await, *, opened: bool) -> None:
             batch.wall,
         )
         batch.cursor.execute(sql("insert_wait"), row)
-    added = 0 if opened else 1
-    if request.driver == "start":
-        batch.many("close_start", [(*fence[:2], added - 1, batch.wall)], [fence])
-    elif request.driver:
-        batch.cursor.execute(sql("mark_work"), (request.driver, fence.job_id))
-        _count_down(batch, fence.job_id, request.driver, added - 1)
-        batch.cursor.execute(sql("acknowledge"), (request.driver, fence.job_id, batch.wall))
-    else:
-        batch.many("open_more", [(*fence[:2], added)], [fence])
+    settle_driver(batch, fence, request.driver, opened=0 if opened else 1)
     place = (fence.job_id, request.dimension, wait.name, wait.occurrence)
     ((due_at,),) = batch.cursor.execute(sql("timer_due"), place)
     batch.end_attempts([EndAttempt(fence, AbortReason.SUSPENDED, False, due_at, None, None, request.fact)])

@@ -17,12 +17,14 @@ import msgspec
 from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.core.chain import Chain, Link, step_payload
-from tallystick.errors import BadInput, InvariantBroken, SemaphoreUnderflow, StaleLease
+from tallystick.errors import BadInput, InvariantBroken, SemaphoreUnderflow, StaleLease, TallyError
 from tallystick.store.api import (
     Await,
     Bundle,
+    CancelJob,
     ClaimJobs,
     CountDown,
+    Cycle,
     Deliver,
     EndAttempt,
     EndJob,
@@ -39,10 +41,11 @@ from tallystick.store.api import (
     Spawn,
     SubmitJob,
 )
+from tallystick.store.sqlite.cancels import cancel_job, cycle
 from tallystick.store.sqlite.claims import claim_jobs
+from tallystick.store.sqlite.groups import count_child, spawn
 from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.statements import sql
-from tallystick.store.sqlite.groups import count_child, spawn
 from tallystick.store.sqlite.waits import await_message, close_waits, deliver
 
 STALE_REPORTS_MAX = 10_000
@@ -65,6 +68,8 @@ AROUND = {
         "await": "waits",
         "deliver": "messages",
         "spawn": "children",
+        "cycle": "turns",
+        "cancel": "cancellations",
     }.items()
 }
 
@@ -106,6 +111,8 @@ class Batch:
             Await: self._awaits,
             Deliver: self._deliveries,
             Spawn: self._spawns,
+            Cycle: self._cycles,
+            CancelJob: self._cancels,
         }
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
@@ -228,7 +235,7 @@ class Batch:
             if r.waited:
                 close_waits(self, r)
             if r.parent is not None:
-                count_child(self, r)
+                count_child(self, r.fence.job_id, r.parent, r.state)
             ending = (r.state, r.result, r.error, r.error_code, r.error_message)
             jobs.append((*r.fence[:2], *ending, event.n, event.event_hash, self.wall))
         waited = requests[0].driver != "start"
@@ -331,6 +338,19 @@ class Batch:
         crash.point(AROUND["spawn"][1])
         return [None] * len(requests)
 
+    def _cycles(self, requests: list[Cycle]) -> list[Outcome]:
+        crash.point(AROUND["cycle"][0])
+        for request in requests:
+            cycle(self, request)
+        crash.point(AROUND["cycle"][1])
+        return [None] * len(requests)
+
+    def _cancels(self, requests: list[CancelJob]) -> list[Outcome]:
+        crash.point(AROUND["cancel"][0])
+        states: list[Outcome] = [cancel_job(self, request) for request in requests]
+        crash.point(AROUND["cancel"][1])
+        return states
+
     def _deliveries(self, requests: list[Deliver]) -> list[Outcome]:
         crash.point(AROUND["deliver"][0])
         delivered: list[Outcome] = [deliver(self, request) for request in requests]
@@ -417,6 +437,8 @@ def _refusal(error: BaseException) -> BaseException | None:
     """Return what a bundle is told about an error, or None if the error is not the bundle's own."""
     if isinstance(error, Refused):
         return error.error
+    if isinstance(error, TallyError):
+        return error
     if isinstance(error, UNSTORABLE):
         return BadInput(f"a value cannot be stored: {error}")
     if not isinstance(error, apsw.ConstraintError):

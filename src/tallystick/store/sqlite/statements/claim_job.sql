@@ -1,7 +1,7 @@
 -- claim_job: take a due job; its start message is entered the first time and redelivered from then on.
 -- No row changed: somebody else took it, or it is held.
 UPDATE jobs
-   SET state = 'IN_PROGRESS',
+   SET state = CASE state WHEN 'CANCELLING' THEN 'CANCELLING' ELSE 'IN_PROGRESS' END,
        attempt = attempt + 1,
        attempts_total = attempts_total + 1,
        ready_at = NULL,
@@ -12,4 +12,4 @@ UPDATE jobs
        updated_at = ?5,
        rev = rev + 1
  WHERE job_id = ?1 AND attempt = ?2 AND ready_at IS NOT NULL AND hold IS NULL
-   AND state IN ('QUEUED', 'IN_PROGRESS')
+   AND state IN ('QUEUED', 'IN_PROGRESS', 'CANCELLING')
