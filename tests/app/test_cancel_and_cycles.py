@@ -1,4 +1,4 @@
-"""Cancelling ends a job cleanly, or at the latest when its grace is over; a cycle is the same job without its past."""
+"""Cancelling ends a job, cleanly or when its grace is over; a cycle is the same job without its past."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_every_error_of_every_child_is_raised(timed, hand, square):
 
     job = total.submit()
     run_all(hand)
-    with pytest.raises(JobFailed, match="2 of 4 children failed; the first: .*negative: -2"):
+    with pytest.raises(JobFailed, match=r"2 of 4 children failed; the first: .*negative: -2"):
         job.result(5)
 
 

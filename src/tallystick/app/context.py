@@ -37,8 +37,8 @@ class Unwind(BaseException):
 class Cancelled(BaseException):
     """The job was asked to end: raised at the first call that is not recorded.
 
-    Not an `Exception`, so that only code that means it catches it. Steps may still be called while it is handled,
-    until the grace ends.
+    Not an `Exception`, so that only code that means it catches it. Steps may still be called while it is
+    handled, until the grace ends.
     """
 
 

@@ -78,7 +78,13 @@ class Job(Generic[R]):
         """Wait for the end without blocking the event loop."""
         return self._ended().__await__()
 
-    def send(self, name: str, value: object = None, *, id: str | None = None) -> Delivered:  # noqa: A002 (as users say)
+    def send(
+        self,
+        name: str,
+        value: object = None,
+        *,
+        id: str | None = None,  # noqa: A002 (the word that users know)
+    ) -> Delivered:
         """Send a signal; durable when this returns. With an `id` a repeated sending is the same signal."""
         runtime = self._runtime()
         guid = runtime.ids.new() if id is None else f"{self.id}:{check_key('signal id', id)}"
@@ -92,8 +98,8 @@ class Job(Generic[R]):
     def cancel(self, *, grace: str | float | timedelta = "30s") -> JobState:
         """Ask the job to end, and return the state it is in now.
 
-        A job that nobody runs ends at once. One that runs meets `Cancelled` at its next call and has the grace to clean
-        up; then it is ended. A job that has ended stays as it is.
+        A job that nobody runs ends at once. One that runs meets `Cancelled` at its next call and has the
+        grace to clean up; then it is ended. A job that has ended stays as it is.
         """
         runtime = self._runtime()
         outcome = runtime.committer.call((CancelJob(self.id, runtime.clock.wall_ms(), duration_ms(grace)),))

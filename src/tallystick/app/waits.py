@@ -22,7 +22,7 @@ def wait_sync(name: str, kind: Any, timeout: Duration | None) -> Any:  # noqa: A
     return drive(context, NO_BODY, _call(context, "wait", check_name("signal", name), Codec(kind), timeout))
 
 
-async def wait_async(name: str, kind: Any, timeout: Duration | None) -> Any:  # noqa: ANN401 (as `kind` says)
+async def wait_async(name: str, kind: Any, timeout: Duration | None) -> Any:  # noqa: ANN401, ASYNC109 (durable)
     """Wait for a signal in an async workflow."""
     context = workflow_context("wait", is_async=True)
     call = _call(context, "wait", check_name("signal", name), Codec(kind), timeout)
@@ -65,7 +65,7 @@ def _call(context: WorkflowContext, kind: Any, name: str, codec: Codec, limit: D
 
 
 def again(*args: object, **kwargs: object) -> NoReturn:
-    """Begin the same job again with these arguments and an empty history: `return again(cursor)`.
+    """Begin the same job once more, with these arguments and an empty history.
 
     The way to loop for ever: the job keeps its identifier and its key, and replays only its current turn.
     """
@@ -77,6 +77,7 @@ def again(*args: object, **kwargs: object) -> NoReturn:
 
 
 def workflow_context(verb: str, *, is_async: bool) -> WorkflowContext:
+    """Return the workflow that makes this call, or say where the call belongs."""
     context = current.get()
     if not isinstance(context, WorkflowContext):
         raise OutsideWorkflow(

@@ -241,7 +241,7 @@ class Segment:
     def spawning(
         self, group: Group, submissions: Sequence[Submission], start: int, shape: GroupShape
     ) -> Bundle:
-        """Return the bundle that opens a group, if it is not open, and inserts these children from `start` on."""
+        """Return the bundle that opens a group, unless it is open, and inserts children from `start` on."""
         self.waited = True
         now = self._clock.wall_ms()
         children = []

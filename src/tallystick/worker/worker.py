@@ -124,7 +124,9 @@ class Worker:
 
     def ended(self, segment: Segment, bundle: Bundle | None, outcome: Outcome | BaseException) -> None:
         """Note that a segment is over: its ending is durable, was refused, or could not be written."""
-        self.running.pop(segment.job_id, None)
+        # A job that lost its lease may run here again already, under a new one that is still to be renewed.
+        if self.running.get(segment.job_id) is segment:
+            del self.running[segment.job_id]
         if isinstance(outcome, StaleLease):
             self.stale_reports += 1
         elif bundle is not None and outcome is None and isinstance(bundle[-1], EndJob):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from tallystick.core.chain import Chain
-from tallystick.store.api import ClaimedJob, ClaimJobs, Event, Fact, Fence, Record
+from tallystick.store.api import ClaimedJob, ClaimJobs, EndAttempt, EndJob, Event, Fact, Fence, Record
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.waits import enter_driver
 
@@ -91,3 +91,17 @@ def newest(cursor: apsw.Cursor, job_id: str, dimension: int) -> tuple[int, Chain
     """Return how many charged attempts a job had since it made progress, and the end of its chain."""
     chain = Chain(job_id)
     return _replay(cursor, chain, dimension).charged, chain
+
+
+def outdated(cursor: apsw.Cursor, requests: Iterable[EndAttempt | EndJob]) -> Fence | None:
+    """Return the first reclaim that was decided on a chain which has moved since.
+
+    A flush that began under a live lease may become durable after its end, and a sweep may have looked in
+    between: what it read is out of date, and its event would take a place that is taken.
+    """
+    for request in requests:
+        if request.expired:
+            ((n,),) = cursor.execute(sql("chain_end"), (request.fence.job_id,))
+            if n != request.fact.chain.n:
+                return request.fence
+    return None

@@ -28,7 +28,9 @@ _LAST_VULNERABLE = (3, 51, 2)
 _APPLICATION_ID = 0x7A11_1E57 & 0x7FFF_FFFF
 _BUSY_MS = 10_000
 
+CREATED = crash.declare("sqlite.create.after", "an empty file is there and has no schema")
 BEFORE_MIGRATE = crash.declare("sqlite.migrate.before", "a new schema is about to be written")
+MIGRATED = crash.declare("sqlite.migrate.written", "a new schema is written and not durable")
 AFTER_MIGRATE = crash.declare("sqlite.migrate.after", "a new schema is durable")
 
 
@@ -99,6 +101,7 @@ def migrate(connection: apsw.Connection, path: Path, turnstile: Turnstile) -> No
                     connection.execute(text)
             connection.execute(f"PRAGMA user_version = {newest:d}")
             connection.execute(f"PRAGMA application_id = {_APPLICATION_ID:d}")
+            crash.point(MIGRATED)
             connection.execute("COMMIT")
             crash.point(AFTER_MIGRATE)
         except apsw.Error as error:
@@ -144,6 +147,7 @@ def _create(path: Path) -> None:
         return  # another process was faster, which is as good
     except OSError as error:
         raise StoreReadOnly(f"{path} cannot be created: {error.strerror}", path=str(path)) from error
+    crash.point(CREATED)
 
 
 def _version(connection: apsw.Connection, path: Path, newest: int) -> int:

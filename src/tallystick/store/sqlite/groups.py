@@ -1,7 +1,8 @@
 """Groups: one activity in the parent, one countdown a child, one closer.
 
-The closer's own bundle leaves one message for the parent, whose identifier follows from the group: whoever comes
-second leaves nothing, so the parent is woken once, in a constant number of statements a child.
+The closer's own bundle leaves one message for the parent, whose identifier follows from the group:
+whoever comes second leaves nothing, so the parent is woken once, in a constant number of statements a
+child.
 """
 
 from __future__ import annotations

@@ -30,6 +30,11 @@ CHECKPOINT_PAGES = 4_000
 BEGUN = crash.declare("sqlite.begin.after", "the lock is held and a transaction is open")
 BEFORE_COMMIT = crash.declare("sqlite.commit.before", "a batch is written and nothing of it is durable")
 AFTER_COMMIT = crash.declare("sqlite.commit.after", "a batch is durable and nobody has been told")
+LENT = crash.declare("sqlite.transaction.lent", "a user's own transaction is open and empty")
+BEFORE_LOAN_ENDS = crash.declare("sqlite.transaction.before", "a user's own transaction is about to commit")
+AFTER_LOAN_ENDED = crash.declare("sqlite.transaction.after", "a user's own transaction is durable")
+BEFORE_CHECKPOINT = crash.declare("sqlite.checkpoint.before", "the log is about to move into the database")
+AFTER_CHECKPOINT = crash.declare("sqlite.checkpoint.after", "the log has moved into the database")
 
 
 class SqliteStore:
@@ -144,10 +149,13 @@ class SqliteStore:
             return batches[-1].alone(bundle)
 
         connection.execute("BEGIN IMMEDIATE")
+        crash.point(LENT)
         loan = SqliteTransaction(connection, apply, borrower=thread)
         try:
             yield loan
+            crash.point(BEFORE_LOAN_ENDS)
             connection.execute("COMMIT")
+            crash.point(AFTER_LOAN_ENDED)
         except BaseException:
             for batch in reversed(batches):
                 batch.rewind()
@@ -162,11 +170,13 @@ class SqliteStore:
         if self._pages >= CHECKPOINT_PAGES:
             with self._writing:
                 self._check_usable()
+                crash.point(BEFORE_CHECKPOINT)
                 try:
                     self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
                 except (apsw.FullError, apsw.IOError, apsw.BusyError):
                     # The log keeps everything, and whoever writes next hears what is wrong with the disk.
                     return
+                crash.point(AFTER_CHECKPOINT)
                 self._pages = 0
 
     def changed(self) -> bool:

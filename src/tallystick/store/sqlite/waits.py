@@ -125,7 +125,7 @@ def _set_timer(batch: Batch, request: Await) -> None:
 
 
 def _take(batch: Batch, request: Await, answer: Answer, *, opened: bool) -> None:
-    """Give the wait its result and the message its marks; the one that drives keeps its obligation to the end."""
+    """Give the wait its result and the message its marks; a driver keeps its obligation to the end."""
     job_id, wait, attempt = request.fence.job_id, request.wait, request.fence.attempt
     result = "null" if answer.payload is None else answer.payload
     payload = step_payload(wait.name, wait.occurrence, "SUCCEEDED", ANSWERED, result, None, None)

@@ -7,7 +7,6 @@ bundle under savepoints, which finds the stale one and leaves the others alone.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ import msgspec
 from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.core.chain import Chain, Link, step_payload
-from tallystick.errors import BadInput, InvariantBroken, SemaphoreUnderflow, StaleLease, TallyError
+from tallystick.errors import StaleLease
 from tallystick.store.api import (
     Await,
     Bundle,
@@ -42,9 +41,10 @@ from tallystick.store.api import (
     SubmitJob,
 )
 from tallystick.store.sqlite.cancels import cancel_job, cycle
-from tallystick.store.sqlite.claims import claim_jobs
+from tallystick.store.sqlite.claims import claim_jobs, outdated
 from tallystick.store.sqlite.groups import count_child, spawn
 from tallystick.store.sqlite.loans import Loans, TransactionLost
+from tallystick.store.sqlite.refusals import UNSTORABLE, Refused, fence_is_gone, refusal, stale
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.waits import await_message, close_waits, deliver
 
@@ -70,20 +70,9 @@ AROUND = {
         "spawn": "children",
         "cycle": "turns",
         "cancel": "cancellations",
+        "stale_report": "refused reports",
     }.items()
 }
-
-
-# What binding a value raises that no column can hold: a number beyond 64 bits, half a surrogate pair.
-UNSTORABLE = (TypeError, ValueError, OverflowError)
-
-
-class Refused(Exception):
-    """One bundle cannot be written; the error is its outcome."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(str(error))
-        self.error = error
 
 
 class Batch:
@@ -108,11 +97,7 @@ class Batch:
             ClaimJobs: self._claims,
             CountDown: self._count_downs,
             RunTx: self._run_tx,
-            Await: self._awaits,
-            Deliver: self._deliveries,
-            Spawn: self._spawns,
-            Cycle: self._cycles,
-            CancelJob: self._cancels,
+            **dict.fromkeys(_SINGLY, self._singly),
         }
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
@@ -159,7 +144,7 @@ class Batch:
                 raise
             self.connection.execute("ROLLBACK TO bundle")
             self.rewind(start)
-            value = _refusal(error)
+            value = refusal(error)
             if value is None:
                 self.connection.execute("RELEASE bundle")
                 raise
@@ -172,7 +157,7 @@ class Batch:
     def check_fence(self, fence: Fence) -> None:
         """Refuse the bundle unless this lease is the live one."""
         if not list(self.cursor.execute(sql("live_attempt"), (*fence, self.epoch, self.boot))):
-            raise Refused(_stale(fence))
+            raise Refused(stale(fence))
 
     def placed(self, fact: Fact) -> Event:
         """Give a fact its place in the chain."""
@@ -213,8 +198,7 @@ class Batch:
     def end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
         """Abort attempts and leave their jobs to others."""
         crash.point(AROUND["end_attempt"][0])
-        fences = [request.fence for request in requests]
-        events = [self.placed(request.fact) for request in requests]
+        fences, events = self._begun(requests)
         self.many("end_attempt", [self.ending(request, "ABORTED") for request in requests], fences)
         jobs = [
             (*r.fence[:2], r.ready_at, r.hold, r.hold_reason, event.n, event.event_hash, self.wall)
@@ -227,8 +211,7 @@ class Batch:
 
     def _end_jobs(self, requests: list[EndJob]) -> list[Outcome]:
         crash.point(AROUND["end_job"][0])
-        fences = [request.fence for request in requests]
-        events = [self.placed(request.fact) for request in requests]
+        fences, events = self._begun(requests)
         self.many("end_attempt", [self.ending(r, r.attempt_status) for r in requests], fences)
         jobs = []
         for r, event in zip(requests, events, strict=True):
@@ -325,37 +308,13 @@ class Batch:
         crash.point(AROUND["count_down"][1])
         return hits
 
-    def _awaits(self, requests: list[Await]) -> list[Outcome]:
-        crash.point(AROUND["await"][0])
-        answers: list[Outcome] = [await_message(self, request) for request in requests]
-        crash.point(AROUND["await"][1])
-        return answers
-
-    def _spawns(self, requests: list[Spawn]) -> list[Outcome]:
-        crash.point(AROUND["spawn"][0])
-        for request in requests:
-            spawn(self, request)
-        crash.point(AROUND["spawn"][1])
-        return [None] * len(requests)
-
-    def _cycles(self, requests: list[Cycle]) -> list[Outcome]:
-        crash.point(AROUND["cycle"][0])
-        for request in requests:
-            cycle(self, request)
-        crash.point(AROUND["cycle"][1])
-        return [None] * len(requests)
-
-    def _cancels(self, requests: list[CancelJob]) -> list[Outcome]:
-        crash.point(AROUND["cancel"][0])
-        states: list[Outcome] = [cancel_job(self, request) for request in requests]
-        crash.point(AROUND["cancel"][1])
-        return states
-
-    def _deliveries(self, requests: list[Deliver]) -> list[Outcome]:
-        crash.point(AROUND["deliver"][0])
-        delivered: list[Outcome] = [deliver(self, request) for request in requests]
-        crash.point(AROUND["deliver"][1])
-        return delivered
+    def _singly(self, requests: list[Any]) -> list[Outcome]:
+        """Write primitives that read before they write, one after the other."""
+        kind, write = _SINGLY[type(requests[0])]
+        crash.point(AROUND[kind][0])
+        outcomes = [write(self, request) for request in requests]
+        crash.point(AROUND[kind][1])
+        return outcomes
 
     def _run_tx(self, requests: list[RunTx]) -> list[Outcome]:
         """Lend the connection to the thread whose turn it is, then record its step under the fence."""
@@ -371,7 +330,14 @@ class Batch:
         crash.point(AROUND["tx"][1])
         return [step]
 
+    def _begun(self, requests: Sequence[EndAttempt | EndJob]) -> tuple[list[Fence], list[Event]]:
+        """Return fences and events of endings; refuse a reclaim decided before the holder's last write."""
+        if fence := outdated(self.cursor, requests):
+            raise Refused(stale(fence))
+        return [request.fence for request in requests], [self.placed(request.fact) for request in requests]
+
     def ending(self, request: EndAttempt | EndJob, status: str) -> tuple[object, ...]:
+        """Return the row that ends an attempt, by its holder or by a sweep."""
         live = 0 if request.expired else 1
         return (
             *request.fence,
@@ -390,20 +356,31 @@ class Batch:
         try:
             self.cursor.executemany(sql(name), rows)
         except apsw.ConstraintError as error:
-            if _FENCE_GONE.search(str(error)):
-                raise Refused(_stale(fences[0])) from error
+            if fence_is_gone(error):
+                raise Refused(stale(fences[0])) from error
             raise
         if self.connection.total_changes() - before != len(rows):
-            raise Refused(_stale(fences[0]))
+            raise Refused(stale(fences[0]))
 
     def _report(self, primitive: Primitive | None, error: BaseException) -> None:
         """Keep a stale report for people."""
         fence = getattr(primitive, "fence", None)
         if fence is None or not isinstance(error, StaleLease):
             return
+        crash.point(AROUND["stale_report"][0])
         self.cursor.execute(sql("insert_stale_report"), (self.wall, *fence, type(primitive).__name__))
         self.cursor.execute(sql("trim_stale_reports"), (STALE_REPORTS_MAX,))
+        crash.point(AROUND["stale_report"][1])
 
+
+# What reads before it writes: the name of its crash points, and how it is written.
+_SINGLY: dict[type, tuple[str, Callable[[Batch, Any], Outcome]]] = {
+    Await: ("await", await_message),
+    Spawn: ("spawn", spawn),
+    Cycle: ("cycle", cycle),
+    CancelJob: ("cancel", cancel_job),
+    Deliver: ("deliver", deliver),
+}
 
 # The order in which a batch writes. Renewals go before everything else, and claims come last, because they
 # may take what this batch has just submitted or released.
@@ -418,37 +395,6 @@ _GROUPED: tuple[type[Primitive], ...] = (
     Deliver,
     ClaimJobs,
 )
-
-
-# How SQLite says that the fence, which gives the row its job, found no live lease.
-_FENCE_GONE = re.compile(r"NOT NULL constraint failed: (steps|events)\.job_id")
-
-
-def _stale(fence: Fence) -> StaleLease:
-    return StaleLease(
-        f"attempt {fence.attempt} of job {fence.job_id} no longer holds its lease; nothing was written",
-        job_id=fence.job_id,
-        attempt=fence.attempt,
-        lease_id=fence.lease_id,
-    )
-
-
-def _refusal(error: BaseException) -> BaseException | None:
-    """Return what a bundle is told about an error, or None if the error is not the bundle's own."""
-    if isinstance(error, Refused):
-        return error.error
-    if isinstance(error, TallyError):
-        return error
-    if isinstance(error, UNSTORABLE):
-        return BadInput(f"a value cannot be stored: {error}")
-    if not isinstance(error, apsw.ConstraintError):
-        return None
-    text = str(error)
-    if "semaphore >= 0" in text:
-        return SemaphoreUnderflow(sqlite=text)
-    if "MARKER" in text:
-        return StaleLease("step 2 of this message is done already, or its step 1 is not", sqlite=text)
-    return InvariantBroken(f"the database refused an illegal change: {text}", sqlite=text)
 
 
 def _call_off(bundle: Bundle) -> None:

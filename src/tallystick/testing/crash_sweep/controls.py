@@ -1,0 +1,98 @@
+"""Proof that the oracle can see: each case runs without a guard, which must be noticed, and with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from tallystick.testing.crash_sweep.oracle import Wrong
+from tallystick.testing.crash_sweep.plan import LONG_FLUSH
+from tallystick.testing.crash_sweep.trial import Arm, Case, Kind, Relief, Stage, Verdict
+
+
+class Control(NamedTuple):
+    """A case with a guard removed, and what the oracle must find then."""
+
+    name: str
+    case: Case
+    wrong: Wrong
+
+    @property
+    def guarded(self) -> Case:
+        """Return the same case with the guard in place."""
+        arms = tuple(arm._replace(point=GUARDED.get(arm.point, arm.point)) for arm in self.case.arms)
+        return replace(self.case, mutant="", arms=arms, seconds=30.0)
+
+    def caught(self, verdict: Verdict) -> bool:
+        """Tell whether the oracle found what this control is about."""
+        return any(finding.wrong is self.wrong for finding in verdict.findings)
+
+
+# A worker meets this point only where an effect has a transaction of its own; the guarded place beside it.
+GUARDED = {"sqlite.transaction.after": "sqlite.tx.after"}
+
+CONTROLS = (
+    Control(
+        "FM_001: the duplicate after a lease timeout",
+        Case(kind=Kind.ZOMBIE, jobs=("order",), hold="before_tx", mutant="effect_on_its_own"),
+        Wrong.DUPLICATED,
+    ),
+    Control(
+        "effect and marker in two transactions",
+        Case(
+            arms=(Arm(Stage.WORK, "sqlite.transaction.after"),),
+            jobs=("order",),
+            mutant="effect_on_its_own",
+        ),
+        Wrong.DUPLICATED,
+    ),
+    Control(
+        "a step recorded without the fence",
+        Case(
+            kind=Kind.ZOMBIE,
+            jobs=("order",),
+            hold="quote",
+            relief=Relief.BEGUN,
+            mutant="steps_without_fence",
+            seconds=3.0,
+        ),
+        Wrong.BROKEN,
+    ),
+    Control(
+        "a job ended after its lease",
+        Case(
+            kind=Kind.ZOMBIE,
+            jobs=("slow",),
+            hold="finish",
+            relief=Relief.NOBODY,
+            mutant="end_after_expiry",
+            seconds=3.0,
+        ),
+        Wrong.BROKEN,
+    ),
+    Control(
+        "a submit acknowledged before it is durable",
+        Case(
+            arms=(Arm(Stage.SUBMIT, "sqlite.commit.before"),),
+            jobs=("order", "order"),
+            mutant="acknowledge_at_once",
+            seconds=3.0,
+        ),
+        Wrong.LOST,
+    ),
+    Control(
+        "a reclaim that does not look again",
+        replace(LONG_FLUSH, mutant="reclaim_as_it_was_read"),
+        Wrong.BROKEN,
+    ),
+    Control(
+        "nobody reclaims the job of a dead worker",
+        Case(
+            arms=(Arm(Stage.WORK, "sqlite.step.before"),),
+            jobs=("order",),
+            mutant="nobody_reclaims",
+            seconds=1.5,
+        ),
+        Wrong.STUCK,
+    ),
+)

@@ -1,0 +1,105 @@
+"""Guards that can be taken away in a child, to show that the oracle notices what they prevent."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+
+from tallystick.app import calls
+from tallystick.app.context import INSIDE_TX, WorkflowContext, current
+from tallystick.engine.committer import Blocked, Committer
+from tallystick.store.api import Bundle, Outcome, RecordStep, SubmitJob, Transaction
+from tallystick.store.sqlite import writer
+from tallystick.store.sqlite.statements import sql
+from tallystick.worker import caretaker
+
+_HASTE_SECONDS = 0.05
+
+
+def apply(name: str) -> None:
+    """Take a guard away from this process, for good; an empty name changes nothing."""
+    if name:
+        MUTANTS[name]()
+
+
+def put(owner: object, name: str, value: object) -> None:
+    """Replace something of this process that must be there."""
+    if not hasattr(owner, name):
+        raise LookupError(f"{owner!r} has no {name} any more; the harness must follow it")
+    setattr(owner, name, value)
+
+
+def effect_on_its_own() -> None:
+    """Write a tx's rows in one transaction and its marker, with the fence, in the next."""
+
+    def transact(context: WorkflowContext, body: Callable[[Transaction], RecordStep]) -> object:
+        token = current.set(INSIDE_TX)
+        try:
+            with context.runtime.store.transaction() as db:
+                step = body(db)
+        finally:
+            current.reset(token)
+        context.runtime.committer.call((step,))
+        return step
+
+    put(calls, "transact", transact)
+
+
+def steps_without_fence() -> None:
+    """Let any lease, live or not, record a step."""
+    _rewrite("insert_step", r"AND status = .*?lease_expires_at > \?\d+")
+
+
+def end_after_expiry() -> None:
+    """Let an attempt end its job after its lease has run out, when nobody has reclaimed it yet."""
+    _rewrite("end_attempt", r"AND \(lease_epoch.*?\) = \?\d+")
+    nobody_reclaims()
+
+
+def nobody_reclaims() -> None:
+    """Leave attempts whose lease has run out as they are."""
+    put(caretaker, "sweep", lambda *_arguments: 0)
+
+
+def reclaim_as_it_was_read() -> None:
+    """Let a sweep end an attempt whose holder has written since the sweep looked."""
+    put(writer, "outdated", lambda *_arguments: None)
+
+
+def acknowledge_at_once() -> None:
+    """Answer a submit before it is durable."""
+    call = Committer.call
+
+    def hasty(committer: Committer, bundle: Bundle) -> Outcome:
+        if not isinstance(bundle[0], SubmitJob):
+            return call(committer, bundle)
+        threading.Timer(_HASTE_SECONDS, lambda: committer.put([(bundle, Blocked())])).start()
+        return None
+
+    put(Committer, "call", hasty)
+
+
+MUTANTS: dict[str, Callable[[], None]] = {
+    mutant.__name__: mutant
+    for mutant in (
+        effect_on_its_own,
+        steps_without_fence,
+        end_after_expiry,
+        nobody_reclaims,
+        acknowledge_at_once,
+        reclaim_as_it_was_read,
+    )
+}
+
+
+def _rewrite(name: str, guard: str) -> None:
+    """Replace a guard in a statement by something that is always true and binds the same parameters."""
+    statement = sql(name)
+    found = re.search(guard, statement, re.DOTALL)
+    if found is None:
+        raise LookupError(f"the statement {name} has no such guard any more; the mutant must follow it")
+    bound = " ".join(f"AND {parameter} IS NOT NULL" for parameter in re.findall(r"\?\d+", found[0]))
+    mutated = statement.replace(found[0], bound)
+
+    put(writer, "sql", lambda wanted: mutated if wanted == name else sql(wanted))

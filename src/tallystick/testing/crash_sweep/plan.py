@@ -1,0 +1,159 @@
+"""Which cases a sweep runs: every point once, then visits, pairs and zombies by chance, until time is up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Final, TypeVar
+
+from tallystick.testing.crash_sweep.trial import ANYWHERE, USUAL, Arm, Case, Kind, Relief, Stage
+
+T = TypeVar("T")
+
+Visits = Mapping[str, Mapping[str, int]]
+
+# About as long as the usual jobs take when nobody dies.
+_WORK_MS: Final = 200
+
+# A crash of this kind leaves work behind for the process that is to die while it recovers.
+_FIRST_DEATH: Final = Arm(Stage.WORK, "sqlite.tx.after", 2)
+
+# Runs in which nobody dies, to learn which process visits which point how often.
+CALIBRATION: Final = (
+    Case(count=True),
+    Case(count=True, arms=(_FIRST_DEATH,)),
+    Case(count=True, kind=Kind.GROUP),
+    Case(count=True, kind=Kind.ZOMBIE, hold="quote", jobs=("order",)),
+)
+# Transactions that share a flush for longer than their leases last, while another worker sweeps.
+LONG_FLUSH: Final = Case(jobs=("sluggish",) * 8, beside=True)
+# A worker that is asked to stop gives back what does not end in time, and may die while it does.
+LEAVING: Final = Case(leave_ms=20)
+POISON: Final = Case(kind=Kind.POISON, jobs=("poison", *USUAL))
+ZOMBIES: Final = tuple(
+    Case(kind=Kind.ZOMBIE, hold=hold, relief=relief, jobs=jobs)
+    for hold, relief, jobs in (
+        ("before_tx", Relief.FINISHED, ("order",)),
+        ("quote", Relief.BEGUN, ("order",)),
+        ("finish", Relief.NOBODY, ("slow",)),
+        ("quote", Relief.FINISHED, USUAL),
+        ("after_quote", Relief.FINISHED, ("order", "crawl")),
+        ("before_tx", Relief.NOBODY, ("crawl",)),
+        ("finish", Relief.FINISHED, ("slow", "order")),
+        ("fetch", Relief.FINISHED, ("crawl", "order")),
+        ("inside_tx", Relief.BLOCKED, ("order", "crawl")),
+    )
+)
+
+
+class Chance:
+    """Numbers that look random and are the same for the same seed."""
+
+    def __init__(self, seed: str) -> None:
+        """Start at the beginning of the seed's sequence."""
+        self._seed = seed
+        self._drawn = 0
+
+    def below(self, limit: int) -> int:
+        """Return a whole number from 0 up to but not including the limit."""
+        self._drawn += 1
+        digest = sha256(f"{self._seed}:{self._drawn}".encode()).digest()
+        return int.from_bytes(digest[:8]) % limit
+
+    def one_of(self, items: Sequence[T]) -> T:
+        """Return one of the items."""
+        return items[self.below(len(items))]
+
+
+class Plan:
+    """Cases, once it is known who visits what."""
+
+    def __init__(self, visits: Visits, points: Sequence[str], seed: str) -> None:
+        """Plan for these points."""
+        self._visits = visits
+        self._points = points
+        self._chance = Chance(seed)
+
+    def each_point(self, points: Sequence[str], again: int = 0) -> list[Case]:
+        """Return a case for every point that anybody visits; `again` takes another stage than before."""
+        cases = []
+        for point in points:
+            stages = [stage for stage in _PREFERRED if self._visits.get(stage, {}).get(point)]
+            if stages:
+                cases.append(self._single(Arm(stages[again % len(stages)], point)))
+        return cases
+
+    def pairs(self, count: int) -> list[Case]:
+        """Return cases in which a process dies and so does the one that recovers from it."""
+        return [self._pair() for _ in range(count)]
+
+    def every_visit(self) -> list[Case]:
+        """Return a case for every visit of every point in every stage, in an order by chance."""
+        arms = [
+            Arm(stage, point, visit)
+            for stage in _PREFERRED
+            for point, visits in sorted(self._visits.get(stage, {}).items())
+            for visit in range(1, visits + 1)
+        ]
+        return [self._single(arms.pop(self._chance.below(len(arms)))) for _ in range(len(arms))]
+
+    def endless(self) -> Iterator[Case]:
+        """Return every visit and cases by chance in turn, then chance for as long as it is asked for."""
+        chance = self._chance
+        singles = self.every_visit()
+        while True:
+            if singles:
+                yield singles.pop()
+                yield self._pair()
+            draw = chance.below(20)
+            if draw < 8:
+                yield self._pair()
+            elif draw < 12:
+                yield self._anywhere()
+            elif draw < 14:
+                yield self._single(self._arm(chance.one_of((Stage.WORK, Stage.WORK, Stage.SUBMIT))))
+            elif draw < 16:
+                yield Case(arms=(self._arm(Stage.WORK),), beside=True)
+            elif draw < 17:
+                yield self._single(self._arm(Stage.GROUP))
+            elif draw < 19:
+                yield chance.one_of(ZOMBIES)
+            else:
+                yield chance.one_of((POISON, LONG_FLUSH, self._leaving()))
+
+    def _anywhere(self) -> Case:
+        """Return a case that kills from outside, so also in the middle of what SQLite does."""
+        first = Arm(self._chance.one_of((Stage.SUBMIT, Stage.WORK)), ANYWHERE, self._chance.below(_WORK_MS))
+        return Case(arms=(first, Arm(Stage.RECOVER, ANYWHERE, self._chance.below(4 * _WORK_MS))))
+
+    def _leaving(self) -> Case:
+        """Return a case in which a worker is asked to stop, and perhaps dies over it."""
+        arms = (self._arm(Stage.WORK),) if self._chance.below(2) else ()
+        return Case(arms=arms, leave_ms=1 + self._chance.below(_WORK_MS))
+
+    def _pair(self) -> Case:
+        first = self._arm(self._chance.one_of((Stage.SUBMIT, Stage.WORK, Stage.WORK, Stage.WORK)))
+        if first.stage is Stage.SUBMIT:
+            second = self._arm(self._chance.one_of((Stage.SUBMIT, Stage.WORK)))
+        else:
+            second = self._arm(Stage.RECOVER)
+        return Case(arms=(first, second))
+
+    def _arm(self, stage: Stage) -> Arm:
+        visits = self._visits[stage]
+        point = self._chance.one_of(sorted(visits))
+        return Arm(stage, point, 1 + self._chance.below(visits[point]))
+
+    def _single(self, arm: Arm) -> Case:
+        match arm.stage:
+            case Stage.GROUP:
+                return Case(kind=Kind.GROUP, arms=(arm,))
+            case Stage.ZOMBIE:
+                return Case(kind=Kind.ZOMBIE, arms=(arm,), hold="quote", jobs=("order",))
+            case Stage.RECOVER:
+                return Case(arms=(_FIRST_DEATH, arm))
+            case Stage.SUBMIT | Stage.WORK:
+                return Case(arms=(arm,))
+
+
+_PREFERRED: Final = (Stage.WORK, Stage.SUBMIT, Stage.RECOVER, Stage.GROUP, Stage.ZOMBIE)

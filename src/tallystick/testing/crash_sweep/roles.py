@@ -1,0 +1,160 @@
+"""What a child does: submit, work, or close a group; armed to die, held at a place, or without a guard."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tallystick import crash
+from tallystick.app import calls
+from tallystick.app.context import WorkflowContext
+from tallystick.clock import SystemClock
+from tallystick.errors import StaleLease
+from tallystick.store.api import CountDown, RecordStep, Transaction
+from tallystick.store.sqlite import store as sqlite_store
+from tallystick.testing.crash_sweep import facts, mutants, workload
+from tallystick.testing.crash_sweep.place import Place
+from tallystick.testing.crash_sweep.processes import Line
+from tallystick.testing.crash_sweep.statements import sql
+
+BOOKED_KIND = "booked"
+KEYED_KIND = "keyed"
+
+# Small enough that a trial of a few jobs meets a checkpoint.
+_CHECKPOINT_PAGES = 20
+_LOOK_SECONDS = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duty:
+    """How a child differs from an ordinary process."""
+
+    arm: str = ""
+    hold: str = ""
+    mutant: str = ""
+    count: bool = False
+    queues: tuple[str, ...] = facts.QUEUES
+    submits: tuple[str, ...] = ()
+    seconds: float = 30.0
+    grace: float = 5.0
+
+
+def submit(place: Place, line: Line, duty: Duty, jobs: tuple[str, ...], turn: int) -> int:
+    """Submit what was not acknowledged before, and note each acknowledgement on disk."""
+    visits = _prepare(place, line, duty)
+    app = workload.app
+    with app.transaction() as db:
+        db.execute(sql("create_effects"))
+    done = {label.partition(".")[0] for label, _job_id in place.acknowledged()}
+    for index, kind in enumerate(jobs):
+        name = f"{index}-{kind}"
+        if name not in done:
+            label = name if kind == KEYED_KIND else f"{name}.{turn}"
+            place.acknowledge(label, _submit_one(kind, label))
+    app.close()
+    _tell(line, visits)
+    return 0
+
+
+def work(place: Place, line: Line, duty: Duty) -> int:
+    """Work until every job is final; that is 0, and running out of time is EXIT_UNFINISHED.
+
+    What it submits itself is claimed in the same bundle.
+    """
+    visits = _prepare(place, line, duty)
+    app = workload.app
+    clock = SystemClock()
+    until = clock.monotonic() + duty.seconds
+    look = threading.Event()
+    with app.worker(queues=duty.queues, concurrency=8, lease=facts.LEASE_MS / 1000, grace=duty.grace):
+        for index, kind in enumerate(duty.submits):
+            label = f"{kind}-{index}.{os.getpid()}"
+            place.acknowledge(label, _submit_one(kind, label))
+        store = app.runtime().store
+        while not (done := set(store.counts()) <= set(facts.FINAL_STATES)) and clock.monotonic() < until:
+            look.wait(_LOOK_SECONDS)
+    app.close()
+    _tell(line, visits)
+    return 0 if done else facts.EXIT_UNFINISHED
+
+
+def close_group(place: Place, line: Line, duty: Duty) -> int:
+    """Count a group down with one message after the other, some in one flush, until all are marked."""
+    visits = _prepare(place, line, duty)
+    app = workload.app
+    guids = [f"{facts.GROUP}-{number}" for number in range(facts.GROUP_MESSAGES)]
+    with app.transaction() as db:
+        db.execute(sql("open_group"), (facts.GROUP, len(guids)))
+        for guid in guids:
+            db.execute(sql("open_message"), (facts.GROUP, guid))
+    committer = app.runtime().committer
+    for first in range(0, len(guids), 3):
+        requests = [
+            CountDown(facts.GROUP, 0, "children", 1, guid, -1, 0) for guid in guids[first : first + 3]
+        ]
+        for outcome in committer.call_all([(request,) for request in requests]):
+            # Marked before the crash: it must not count twice.
+            if isinstance(outcome, BaseException) and not isinstance(outcome, StaleLease):
+                raise outcome
+    app.close()
+    _tell(line, visits)
+    return 0
+
+
+def _submit_one(kind: str, label: str) -> str:
+    if kind == KEYED_KIND:
+        return workload.order.opts(idempotency_key=label).submit(label).id
+    if kind == BOOKED_KIND:
+        with workload.app.transaction() as db:
+            db.execute(sql("insert_effect"), (label, facts.BOOKED, label))
+            job = workload.receipt.opts(within=db).submit(label)
+        return job.id
+    return workload.app.workflows[kind, ""].submit(label).id
+
+
+def _prepare(place: Place, line: Line, duty: Duty) -> Counter[str]:
+    """Make this process what its duty says, and return the visits that it will count."""
+    workload.app.bind(place.url)
+    workload.scene.place = place
+    workload.scene.hold = _holding(line, duty.hold)
+    mutants.put(sqlite_store, "CHECKPOINT_PAGES", _CHECKPOINT_PAGES)
+    mutants.apply(duty.mutant)
+    mutants.put(calls, "transact", _held_before(calls.transact))
+    crash.arm(duty.arm)
+    visits: Counter[str] = Counter()
+    if duty.count:
+        mutants.put(crash, "point", lambda name: visits.update((name,)))
+    return visits
+
+
+def _tell(line: Line, visits: Counter[str]) -> None:
+    if visits:
+        line.say(json.dumps(visits))
+
+
+def _holding(line: Line, place: str) -> Callable[[str], None]:
+    """Return a hold that stops the first visitor of the place until the parent says go."""
+    first = threading.Lock()
+
+    def hold(where: str) -> None:
+        if where in place.split() and first.acquire(blocking=False):
+            line.say("held")
+            line.hear()
+
+    return hold
+
+
+def _held_before(
+    transact: Callable[[WorkflowContext, Callable[[Transaction], RecordStep]], object],
+) -> Callable[[WorkflowContext, Callable[[Transaction], RecordStep]], object]:
+    """Hold between the last look at the lease and the transaction."""
+
+    def held(context: WorkflowContext, body: Callable[[Transaction], RecordStep]) -> object:
+        workload.scene.hold("before_tx")
+        return transact(context, body)
+
+    return held

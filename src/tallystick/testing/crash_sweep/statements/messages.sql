@@ -1,0 +1,2 @@
+-- messages: the ledger of every message.
+SELECT job_id, guid, ledger FROM messages

@@ -1,0 +1,2 @@
+-- reservations: who holds which key.
+SELECT value, job_id FROM idempotency WHERE scope = 'key'

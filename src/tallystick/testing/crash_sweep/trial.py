@@ -1,0 +1,273 @@
+"""One trial: a fresh file, processes that die or are stopped, others that finish, and a verdict."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from tallystick.clock import SystemClock
+from tallystick.testing.crash_sweep import facts, oracle, roles
+from tallystick.testing.crash_sweep.oracle import Finding, Wrong
+from tallystick.testing.crash_sweep.place import Place
+from tallystick.testing.crash_sweep.processes import Child, Line
+from tallystick.testing.crash_sweep.roles import BOOKED_KIND, KEYED_KIND, Duty
+
+USUAL: Final = ("order", KEYED_KIND, "crawl", "moody", "refused", "slow", BOOKED_KIND, "order", "crawl")
+
+# What the first worker submits while it works.
+_DIRECT: Final = ("order", "crawl")
+_ROUNDS_MAX = 10
+_HANG_SECONDS = 20.0
+_HELD_SECONDS = 20.0
+
+
+class Kind(StrEnum):
+    """What a trial does to its processes."""
+
+    CRASH = "crash"
+    GROUP = "group"
+    POISON = "poison"
+    ZOMBIE = "zombie"
+
+
+class Stage(StrEnum):
+    """Which process is armed."""
+
+    SUBMIT = "submit"
+    WORK = "work"
+    RECOVER = "recover"
+    GROUP = "group"
+    ZOMBIE = "zombie"
+
+
+class Relief(StrEnum):
+    """Who takes over from a stopped process before it runs again."""
+
+    FINISHED = "another process, which has finished"
+    BEGUN = "another process, which is in the same step"
+    NOBODY = "nobody: its lease has only run out"
+    BLOCKED = "another process, which waits for the lock that it holds"
+
+
+# Not a point: the process is killed from outside, that many milliseconds after it was started.
+ANYWHERE: Final = "anywhere"
+
+
+class Arm(NamedTuple):
+    """The process of that stage dies at the k-th visit of a point."""
+
+    stage: Stage
+    point: str
+    visit: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What happens in a trial."""
+
+    kind: Kind = Kind.CRASH
+    arms: tuple[Arm, ...] = ()
+    jobs: tuple[str, ...] = USUAL
+    beside: bool = False
+    hold: str = ""
+    relief: Relief = Relief.FINISHED
+    mutant: str = ""
+    seconds: float = 30.0
+    leave_ms: int = 0
+    count: bool = False
+
+    def __str__(self) -> str:
+        """Say the case in one line, so that a failure can be repeated."""
+        arms = " then ".join(f"{arm.stage} {arm.point}:{arm.visit}" for arm in self.arms)
+        extras = [f"held at {self.hold} for {self.relief}"] if self.hold else []
+        extras += ["beside another worker"] if self.beside else []
+        extras += [f"leaving after {self.leave_ms} ms"] if self.leave_ms else []
+        extras += [f"with {self.mutant}"] if self.mutant else []
+        return " ".join([self.kind, arms, *extras]).strip()
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What came of a trial."""
+
+    kills: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    visits: dict[str, dict[str, int]] = field(default_factory=dict)
+    refused: int = 0
+    stopped: bool = False
+
+    def text(self) -> str:
+        """Return the verdict as a line."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def parse(cls, text: str) -> Verdict:
+        """Read a verdict from its line."""
+        verdict = cls(**json.loads(text))
+        verdict.findings = [Finding(Wrong(wrong), what) for wrong, what in verdict.findings]
+        return verdict
+
+
+class Trial:
+    """The course of one case."""
+
+    def __init__(self, case: Case, place: Place) -> None:
+        """Prepare a trial in a folder of its own."""
+        self._case = case
+        self._place = place
+        self._arms = list(case.arms)
+        self._children: list[Child] = []
+        self.verdict = Verdict()
+
+    def run(self) -> Verdict:
+        """Let it happen, and judge the books at the end."""
+        try:
+            if self._case.kind is Kind.GROUP:
+                self._repeat(
+                    Stage.GROUP, Stage.GROUP, lambda line, duty: roles.close_group(self._place, line, duty)
+                )
+            else:
+                self._submit()
+                if self._case.kind is Kind.ZOMBIE:
+                    self._stop_and_take_over()
+                self._work()
+        finally:
+            for child in self._children:
+                child.end()
+        self._judge(finished=True)
+        return self.verdict
+
+    def _submit(self) -> None:
+        def submit(line: Line, duty: Duty) -> int:
+            return roles.submit(self._place, line, duty, self._case.jobs, len(self._children))
+
+        self._repeat(Stage.SUBMIT, Stage.SUBMIT, submit)
+
+    def _work(self) -> None:
+        """Let workers work, one after the other as they die, until one of them sees everything done."""
+        case = self._case
+        first = Stage.RECOVER if case.kind is Kind.ZOMBIE else Stage.WORK
+        helper: Child | None = None
+        if case.beside or case.kind is Kind.POISON:
+            queues = tuple(queue for queue in facts.QUEUES if queue != "poison")
+            helper = self._start(None, self._working, queues=queues)
+        self._repeat(first, Stage.RECOVER, self._working, alone=helper is None)
+        if helper is not None:
+            self._ended(helper, None)
+
+    def _repeat(
+        self, first: Stage, later: Stage, body: Callable[[Line, Duty], int], *, alone: bool = True
+    ) -> None:
+        stage = first
+        for _round in range(_ROUNDS_MAX):
+            child = self._start(stage, body)
+            if self._ended(child, stage, alone=alone):
+                return
+            stage = later
+        self._find(Wrong.STUCK, f"not done after {_ROUNDS_MAX} processes")
+
+    def _stop_and_take_over(self) -> None:
+        """Stop a worker in the middle of a step, let its lease run out, take over, and let it go on."""
+        case = self._case
+        zombie = self._start(Stage.ZOMBIE, self._working, hold=case.hold)
+        held = zombie.listen(_HELD_SECONDS) == "held"
+        if case.relief is Relief.BLOCKED:
+            self.verdict.stopped = held and zombie.stop()
+        else:
+            self.verdict.stopped = held and zombie.stop_outside_transactions(self._place.database)
+        if not self.verdict.stopped:
+            self._ended(zombie, Stage.ZOMBIE)
+            return
+        other: Child | None = None
+        match case.relief:
+            case Relief.FINISHED:
+                self._ended(self._start(None, self._working), None, alone=False)
+            case Relief.BEGUN:
+                other = self._start(None, self._working, hold=case.hold)
+                other.listen(_HELD_SECONDS)
+            case Relief.BLOCKED:
+                other = self._start(None, self._working)
+                threading.Event().wait(facts.LEASE_MS * 1.7 / 1000)
+            case Relief.NOBODY:
+                threading.Event().wait(facts.LEASE_MS * 1.7 / 1000)
+        zombie.revive()
+        zombie.go_on()
+        if other is not None:
+            zombie.wait(facts.LEASE_MS * 1.7 / 1000)
+            other.go_on()
+            self._ended(other, None, alone=False)
+        self._ended(zombie, Stage.ZOMBIE)
+
+    def _working(self, line: Line, duty: Duty) -> int:
+        return roles.work(self._place, line, duty)
+
+    def _start(
+        self,
+        stage: Stage | None,
+        body: Callable[[Line, Duty], int],
+        *,
+        queues: tuple[str, ...] = facts.QUEUES,
+        hold: str = "",
+    ) -> Child:
+        """Fork a process, armed if its stage is the next one to die."""
+        case = self._case
+        arm = self._arms.pop(0) if self._arms and self._arms[0].stage == stage else None
+        leaves = stage is Stage.WORK and case.leave_ms
+        armed = f"{arm.point}:{arm.visit}" if arm else ""
+        duty = Duty(
+            arm=armed if arm and arm.point != ANYWHERE else "",
+            hold=hold,
+            mutant=case.mutant,
+            count=case.count and arm is None,
+            queues=queues,
+            submits=_DIRECT if stage is Stage.WORK and case.jobs == USUAL else (),
+            seconds=case.leave_ms / 1000 if leaves else case.seconds,
+            grace=0.01 if leaves else 5.0,
+        )
+        child = Child(lambda line: body(line, duty), self._place.log, armed)
+        if arm and arm.point == ANYWHERE and child.wait(arm.visit / 1000) is None:
+            child.kill()
+        self._children.append(child)
+        return child
+
+    def _ended(self, child: Child, stage: Stage | None, *, alone: bool = True) -> bool:
+        """Wait for a process; tell whether it did all it should. A death at its point is what we wanted."""
+        status = child.wait(self._case.seconds + _HANG_SECONDS)
+        if status is None:
+            child.end()
+            self._find(Wrong.STUCK, f"the process of {stage or 'the helper'} hangs")
+            return True
+        if child.killed and child.armed:
+            self.verdict.kills.append(child.armed)
+            if alone:
+                self._judge(finished=False)
+            return False
+        if stage is not None and child.last_words:
+            self.verdict.visits[stage] = json.loads(child.last_words)
+        left = status == facts.EXIT_UNFINISHED and stage is Stage.WORK and self._case.leave_ms
+        if status == facts.EXIT_POISONED or left:
+            return False
+        if status not in {0, facts.EXIT_UNFINISHED}:
+            self._find(Wrong.BROKEN, f"the process of {stage or 'the helper'} ended with status {status}")
+        return True
+
+    def _judge(self, *, finished: bool) -> None:
+        clock = SystemClock()
+        books = oracle.read(self._place)
+        offset = clock.wall_ms() - clock.boot_ms()
+        self.verdict.findings += oracle.judge(
+            self._place, books, finished=finished, wall_minus_boot_ms=offset
+        )
+        self.verdict.refused = sum(books.stale.values())
+
+    def _find(self, wrong: Wrong, text: str) -> None:
+        self.verdict.findings.append(Finding(wrong, text))
+
+
+def run(case: Case, place: Place) -> Verdict:
+    """Run one case in a folder of its own."""
+    return Trial(case, place).run()
