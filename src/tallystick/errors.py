@@ -38,6 +38,7 @@ TallyError
 ├── DeadlineExceeded          the job took longer than it may
 ├── JobFailed                 the job ended badly
 ├── JobCancelled              the job was cancelled
+├── ChildrenFailed            children of a workflow ended badly
 ├── NotFound                  no such job
 ├── StaleLease                a report by somebody who no longer holds the lease
 ├── IdempotencyConflict       one key, two contents
@@ -406,6 +407,20 @@ class JobCancelled(TallyError):
     """The job was cancelled."""
 
     code = "JOB_CANCELLED"
+
+
+class ChildrenFailed(TallyError):
+    """Children ended badly."""
+
+    code = "CHILDREN_FAILED"
+
+    def __init__(self, errors: tuple[TallyError, ...], total: int) -> None:
+        """Carry every child's error, and say how many of how many failed."""
+        self.errors = errors
+        first = errors[0].message if errors else ""
+        super().__init__(
+            f"{len(errors)} of {total} children failed; the first: {first}", failed=len(errors), total=total
+        )
 
 
 class NotFound(TallyError):

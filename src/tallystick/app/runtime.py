@@ -12,9 +12,19 @@ from tallystick.clock import Clock
 from tallystick.core.limits import TX_MS_MAX
 from tallystick.engine.committer import Committer, LoopLane
 from tallystick.engine.submission import Submission, check_same_content, claimed_at_birth, submit_job
-from tallystick.errors import Misuse
+from tallystick.errors import Misuse, NotFound
 from tallystick.ids import Ids
-from tallystick.store.api import EndJob, Existing, NewLease, Outcome, Store, SubmitJob, Transaction
+from tallystick.store.api import (
+    Deliver,
+    Delivered,
+    EndJob,
+    Existing,
+    NewLease,
+    Outcome,
+    Store,
+    SubmitJob,
+    Transaction,
+)
 from tallystick.store.opening import open_store
 from tallystick.worker.caretaker import Caretaker
 from tallystick.worker.handler import Handler
@@ -91,6 +101,29 @@ class Runtime:
         if self.worker is not None:
             self.worker.poke()
         return answers
+
+    def poke(self) -> None:
+        """Tell the worker of this process, if there is one, that there may be work."""
+        if self.worker is not None:
+            self.worker.poke()
+
+    def notice_cancelled(self, job_id: str) -> None:
+        """Tell a segment that runs here, or whoever waits here, that its job was cancelled."""
+        if self.worker is not None:
+            self.worker.notice_cancelled(job_id)
+        row = self.store.job(job_id)
+        if row is not None and row.completed_at is not None:
+            self.results.announce(job_id, Ended(row))
+
+    def deliver(self, message: Deliver) -> Delivered:
+        """Store a message and wake its job."""
+        if message.kind == "signal" and self.store.job(message.job_id) is None:
+            raise NotFound(f"there is no job {message.job_id}", job_id=message.job_id)
+        outcome = self.committer.call((message,))
+        assert isinstance(outcome, Delivered)
+        if outcome is Delivered.WOKE:
+            self.poke()
+        return outcome
 
     def prepare(self, submission: Submission) -> SubmitJob:
         """Return the primitive for a submission, claimed at birth if a slot here is free for it."""

@@ -8,16 +8,17 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
 
-from tallystick.app.context import Inside, Unwind, WorkflowContext, current
+from tallystick.app.children import Child
+from tallystick.app.context import Again, Cancelled, Inside, Unwind, WorkflowContext, current
 from tallystick.app.job import Job
 from tallystick.app.signature import Signature
 from tallystick.core.derive import AbortReason
 from tallystick.core.durations import duration_ms
-from tallystick.core.limits import RESULT_BYTES_MAX, check_size
+from tallystick.core.limits import LEG2_ENTRIES_MAX, RESULT_BYTES_MAX, check_size
 from tallystick.core.retry import GiveUp, RetryPolicy, classify, decide_failure
 from tallystick.engine.failure import Failure, names_of
 from tallystick.engine.submission import PRIORITY_DEFAULT, Submission
-from tallystick.errors import Misuse, TallyError
+from tallystick.errors import LedgerCeiling, Misuse, TallyError
 from tallystick.store.api import Bundle, Transaction
 
 if TYPE_CHECKING:
@@ -75,15 +76,19 @@ class _Submittable(Generic[P, R_co]):
 
         Without a key every call is a new job. `job.created` tells whether this call made it.
         """
-        if isinstance(current.get(), WorkflowContext):
-            raise Misuse(
-                f"submit {self.name} outside the workflow, or pass within= in a tx step: here it would repeat"
-            )
         if isinstance(current.get(), Inside) and self._options.within is None:
             raise Misuse(f"inside a step or transaction submit with {self.name}.opts(within=db)")
+        if isinstance(current.get(), WorkflowContext):
+            raise Misuse(
+                f"inside a workflow write {self.name}.child(...) and gather it: a submit would repeat"
+            )
         runtime = self._app.runtime()
         job_id, created = runtime.submit(self._submission(args, kwargs), self._options.within)
         return self._job(job_id, created=created)
+
+    def child(self, *args: P.args, **kwargs: P.kwargs) -> Child[R_co]:
+        """Prepare this call as a child of the workflow that makes it; `gather` starts it."""
+        return Child(self._submission(args, kwargs), lambda: self._spec.signature.result)
 
     async def submit_aio(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
         """Make a job of this call without blocking the event loop."""
@@ -173,6 +178,21 @@ class _Submittable(Generic[P, R_co]):
         check_size(f"result of {self.name}", len(text), RESULT_BYTES_MAX)
         return context.segment.returned(text)
 
+    def _turning(self, context: WorkflowContext, again: Again) -> Bundle | None:
+        """Return the ending of a function that asked to begin again."""
+        if context.unwinding is not None:
+            return context.unwinding.bundle
+        try:
+            if context.segment.claimed.dimension + 2 > LEG2_ENTRIES_MAX:
+                raise LedgerCeiling(
+                    f"job {context.segment.job_id} has turned as often as its ledger can count"
+                )
+            payload = self._spec.signature.encode(*again.arguments)
+            check_size("arguments of the next turn", len(payload), RESULT_BYTES_MAX)
+        except TallyError as error:
+            return self._failing(context, error)
+        return context.segment.turned(payload)
+
     def _failing(self, context: WorkflowContext, error: Exception) -> Bundle | None:
         """Return the ending of a function that raised."""
         if context.unwinding is not None:
@@ -212,6 +232,10 @@ class Workflow(_Submittable[P, R_co]):
             return self._ending(context, self._spec.function(*args, **kwargs))
         except Unwind as unwind:
             return unwind.bundle
+        except Cancelled:
+            return segment.cancelled_by_request()
+        except Again as again:
+            return self._turning(context, again)
         except Exception as error:  # noqa: BLE001 (whatever the user's function raises is what the job failed with)
             return self._failing(context, error)
         finally:
@@ -252,6 +276,10 @@ class AsyncWorkflow(_Submittable[P, R_co]):
             return self._ending(context, await self._spec.function(*args, **kwargs))
         except Unwind as unwind:
             return unwind.bundle
+        except Cancelled:
+            return segment.cancelled_by_request()
+        except Again as again:
+            return self._turning(context, again)
         except asyncio.CancelledError:
             # The worker is stopping: give the lease back, so that another one can go on at once.
             segment.lost = True

@@ -11,7 +11,8 @@ import threading
 from typing import Final
 
 from tallystick.core.lease import HEARTBEATS_PER_LEASE
-from tallystick.engine.sweep import sweep
+from tallystick.core.limits import SWEEP_ROWS_MAX
+from tallystick.engine.sweep import end_overdue, sweep
 from tallystick.store.api import Fence, RenewLeases
 from tallystick.worker.worker import Worker
 
@@ -61,6 +62,7 @@ class Caretaker:
                     sweep_at = now + self._sweep_every
                     if sweep(self._worker.store, self._worker.committer, clock):
                         self._worker.poke()
+                    end_overdue(self._worker.store, self._worker.committer, clock)
                 self._look()
             except Exception as error:  # noqa: BLE001 (a caretaker that dies takes every lease with it)
                 # A store that is away for a while is not the end of the worker: it goes on when it is back.
@@ -86,8 +88,16 @@ class Caretaker:
                 extra={"action": "lease.lost", "job_id": fence.job_id},
             )
 
+    def _notice_cancellations(self) -> None:
+        for job_id, _grace_ends in self._worker.store.cancelling(SWEEP_ROWS_MAX):
+            self._worker.notice_cancelled(job_id)
+
     def _look(self) -> None:
         worker = self._worker
+        pulse = worker.store.pulse()
+        changed, self._pulse = pulse != self._pulse, pulse
+        if changed and worker.running:
+            self._notice_cancellations()
         if worker.claim_failed:
             worker.claim_failed = False
             self._pause = RETRY_SECONDS
@@ -97,9 +107,7 @@ class Caretaker:
             self._pause = LOOK_SECONDS_MAX
             return
         due = self._next_due is not None and worker.clock.wall_ms() >= self._next_due
-        pulse = worker.store.pulse()
-        if pulse != self._pulse or due:
-            self._pulse = pulse
+        if changed or due:
             self._pause = LOOK_SECONDS_MIN
             worker.poke()
             # What is due already and was not claimed is for workers with other handlers.

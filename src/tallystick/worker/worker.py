@@ -108,7 +108,7 @@ class Worker:
         jobs: list[ClaimedJob] = outcome if isinstance(outcome, list) else []
         if len(jobs) < request.limit:
             self.free(request.limit - len(jobs), claim=outcome)
-        if request.suspects and not any(job.charged for job in jobs):
+        if request.suspects and not any(job.suspect for job in jobs):
             self._release_suspect(look_again=False)
         return jobs
 
@@ -156,7 +156,7 @@ class Worker:
         # A job that lost its lease may run here again already, under a new one that is still to be renewed.
         if self.running.get(segment.job_id) is segment:
             del self.running[segment.job_id]
-        if segment.claimed.charged:
+        if segment.claimed.suspect:
             # The claim that brought it left all other suspects where they were.
             self._release_suspect(look_again=True)
         if isinstance(outcome, StaleLease):
@@ -176,6 +176,12 @@ class Worker:
             elif claim is not None:
                 self._more = False
             self._idle.notify_all()
+
+    def notice_cancelled(self, job_id: str) -> None:
+        """Let a running segment meet the cancellation of its job at its next call."""
+        segment = self.running.get(job_id)
+        if segment is not None:
+            segment.cancelled = True
 
     def wants_more(self) -> bool:
         """Tell whether a slot that becomes free should ask for another job at once."""

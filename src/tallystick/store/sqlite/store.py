@@ -16,7 +16,7 @@ from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.core.chain import step_payload
 from tallystick.errors import Misuse, StoreGone, StoreMisused
-from tallystick.store.api import Bundle, Event, ExpiredAttempt, Fence, JobRow, Outcome, RunTx
+from tallystick.store.api import Bundle, ChildRow, Event, ExpiredAttempt, Fence, JobRow, Outcome, RunTx
 from tallystick.store.sqlite.claims import newest
 from tallystick.store.sqlite.connection import connect, disconnect, migrate, translated
 from tallystick.store.sqlite.loans import Loans, TransactionLost
@@ -213,11 +213,13 @@ class SqliteStore:
         """Return attempts whose lease has run out by this machine's boot clock, or is of an earlier boot."""
         found = []
         for row in self._read(sql("expired"), (self._clock.epoch(), self._clock.boot_ms(), limit)):
-            job_id, attempt, lease_id, status, options, dimension, created_at = row
+            job_id, attempt, lease_id, status, cancelling, driver, created_at, options, dimension, *home = row
             with self._reading:
                 charged, chain = newest(self._reader.cursor(), job_id, dimension)
             fence = Fence(job_id, attempt, lease_id)
-            found.append(ExpiredAttempt(fence, status, charged, created_at, options, chain))
+            parent = None if home[0] is None else (home[0], home[1])
+            about = (status, bool(cancelling), driver, charged, created_at, parent, options)
+            found.append(ExpiredAttempt(fence, *about, chain))
         return found
 
     def job(self, job_id: str) -> JobRow | None:
@@ -231,6 +233,14 @@ class SqliteStore:
         """Return a page of jobs, newest first."""
         wanted = msgspec.json.encode(list(states)).decode()
         return [JobRow(*row) for row in self._read(sql("jobs"), (tenant_id, wanted, handler, after, limit))]
+
+    def children(self, job_id: str, group: str) -> list[ChildRow]:
+        """Return the children of a group in their order."""
+        return [ChildRow(*row) for row in self._read(sql("children"), (job_id, group))]
+
+    def cancelling(self, limit: int) -> list[tuple[str, int]]:
+        """Return jobs that are asked to end and have not, with the end of their grace, soonest first."""
+        return [(job_id, cancel_at) for job_id, cancel_at in self._read(sql("cancelling"), (limit,))]
 
     def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
         """Return those of these jobs that have ended."""

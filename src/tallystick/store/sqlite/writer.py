@@ -7,7 +7,6 @@ bundle under savepoints, which finds the stale one and leaves the others alone.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,11 +16,15 @@ import msgspec
 from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.core.chain import Chain, Link, step_payload
-from tallystick.errors import BadInput, InvariantBroken, SemaphoreUnderflow, StaleLease
+from tallystick.errors import StaleLease
 from tallystick.store.api import (
+    Await,
     Bundle,
+    CancelJob,
     ClaimJobs,
     CountDown,
+    Cycle,
+    Deliver,
     EndAttempt,
     EndJob,
     Event,
@@ -34,11 +37,17 @@ from tallystick.store.api import (
     RecordStep,
     RenewLeases,
     RunTx,
+    Spawn,
     SubmitJob,
 )
+from tallystick.store.sqlite.cancels import cancel_job, cycle
 from tallystick.store.sqlite.claims import claim_jobs, outdated
+from tallystick.store.sqlite.groups import count_child, spawn
 from tallystick.store.sqlite.loans import Loans, TransactionLost
+from tallystick.store.sqlite.refusals import UNSTORABLE, Refused, fence_is_gone, refusal, stale
 from tallystick.store.sqlite.statements import sql
+from tallystick.store.sqlite.submits import submit_jobs
+from tallystick.store.sqlite.waits import await_message, close_waits, deliver
 
 STALE_REPORTS_MAX = 10_000
 
@@ -57,21 +66,14 @@ AROUND = {
         "claim": "claims",
         "count_down": "closed obligations",
         "tx": "user transactions",
+        "await": "waits",
+        "deliver": "messages",
+        "spawn": "children",
+        "cycle": "turns",
+        "cancel": "cancellations",
         "stale_report": "refused reports",
     }.items()
 }
-
-
-# What binding a value raises that no column can hold: a number beyond 64 bits, half a surrogate pair.
-UNSTORABLE = (TypeError, ValueError, OverflowError)
-
-
-class Refused(Exception):
-    """One bundle cannot be written; the error is its outcome."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(str(error))
-        self.error = error
 
 
 class Batch:
@@ -90,12 +92,13 @@ class Batch:
             RenewLeases: self._renew,
             RecordStep: self._steps,
             RecordEvent: self._events,
-            EndAttempt: self._end_attempts,
+            EndAttempt: self.end_attempts,
             EndJob: self._end_jobs,
             SubmitJob: self._submits,
             ClaimJobs: self._claims,
             CountDown: self._count_downs,
             RunTx: self._run_tx,
+            **dict.fromkeys(_SINGLY, self._singly),
         }
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
@@ -104,8 +107,9 @@ class Batch:
         plain: dict[type, list[int]] = {}
         alone: list[int] = []
         for index, bundle in enumerate(batch):
-            grouped_kind = len(bundle) == 1 and type(bundle[0]) in _GROUPED
-            (plain.setdefault(type(bundle[0]), []) if grouped_kind else alone).append(index)
+            kind = type(bundle[0])
+            by_itself = len(bundle) > 1 or kind not in _GROUPED or getattr(bundle[0], "alone", False)
+            (alone if by_itself else plain.setdefault(kind, [])).append(index)
         first = (*plain.pop(RenewLeases, ()), *alone)
         for index in first:
             outcomes[index] = self.alone(batch[index])
@@ -161,7 +165,7 @@ class Batch:
                 raise
             self.connection.execute("ROLLBACK TO bundle")
             self.rewind(start)
-            value = _refusal(error)
+            value = refusal(error)
             if value is None:
                 self.connection.execute("RELEASE bundle")
                 raise
@@ -170,6 +174,11 @@ class Batch:
         if len(bundle) > 1:
             _call_off(bundle)
         return value
+
+    def check_fence(self, fence: Fence) -> None:
+        """Refuse the bundle unless this lease is the live one."""
+        if not list(self.cursor.execute(sql("live_attempt"), (*fence, self.epoch, self.boot))):
+            raise Refused(stale(fence))
 
     def placed(self, fact: Fact) -> Event:
         """Give a fact its place in the chain."""
@@ -207,10 +216,11 @@ class Batch:
         crash.point(AROUND["event"][1])
         return [None] * len(requests)
 
-    def _end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
+    def end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
+        """Abort attempts and leave their jobs to others."""
         crash.point(AROUND["end_attempt"][0])
         fences, events = self._begun(requests)
-        self.many("end_attempt", [self._ending(request, "ABORTED") for request in requests], fences)
+        self.many("end_attempt", [self.ending(request, "ABORTED") for request in requests], fences)
         jobs = [
             (*r.fence[:2], r.ready_at, r.hold, r.hold_reason, event.n, event.event_hash, self.wall)
             for r, event in zip(requests, events, strict=True)
@@ -223,49 +233,26 @@ class Batch:
     def _end_jobs(self, requests: list[EndJob]) -> list[Outcome]:
         crash.point(AROUND["end_job"][0])
         fences, events = self._begun(requests)
-        self.many("end_attempt", [self._ending(r, r.attempt_status) for r in requests], fences)
+        self.many("end_attempt", [self.ending(r, r.attempt_status) for r in requests], fences)
         jobs = []
         for r, event in zip(requests, events, strict=True):
+            if r.waited:
+                close_waits(self, r)
+            if r.parent is not None:
+                count_child(self, r.fence.job_id, r.parent, r.state)
             ending = (r.state, r.result, r.error, r.error_code, r.error_message)
             jobs.append((*r.fence[:2], *ending, event.n, event.event_hash, self.wall))
-        self.many("end_job", jobs, fences)
+        waited = requests[0].driver != "start"
+        self.many("end_waited_job" if waited else "end_job", jobs, fences)
         self.many("insert_event", events, fences)
         crash.point(AROUND["end_job"][1])
         return [None] * len(requests)
 
     def _submits(self, requests: list[SubmitJob]) -> list[Outcome]:
         crash.point(AROUND["submit"][0])
-        outcomes: list[Outcome] = [self._reserve(request) for request in requests]
-        fresh = [request for request, existing in zip(requests, outcomes, strict=True) if existing is None]
-        jobs, attempts, events = [], [], []
-        for job, facts, _reservation, lease in fresh:
-            placed = [self.placed(fact) for fact in facts]
-            events += placed
-            state, attempt, ready_at = (
-                ("QUEUED", 0, job.ready_at) if lease is None else ("IN_PROGRESS", 1, None)
-            )
-            jobs.append((*job[:7], ready_at, *job[8:], state, attempt, placed[-1].n, placed[-1].event_hash))
-            if lease is not None:
-                ends_at = self.boot + lease.lease_ms
-                attempts.append((job.job_id, 1, lease.lease_id, lease.owner, self.epoch, ends_at, self.wall))
-        self.cursor.executemany(sql("insert_job"), jobs)
-        self.cursor.executemany(sql("insert_attempt"), attempts)
-        self.cursor.executemany(sql("insert_event"), events)
+        outcomes = submit_jobs(self, requests)
         crash.point(AROUND["submit"][1])
         return outcomes
-
-    def _reserve(self, request: SubmitJob) -> Existing | None:
-        """Write the reservation first; of any number of concurrent submissions one gets past this line."""
-        if request.reservation is None:
-            return None
-        before = self.connection.total_changes()
-        self.cursor.execute(
-            sql("reserve"), (*request.reservation, request.job.job_id, request.job.created_at)
-        )
-        if self.connection.total_changes() > before:
-            return None
-        (found,) = self.cursor.execute(sql("reservation"), request.reservation[:3])
-        return Existing(*found)
 
     def _claims(self, requests: list[ClaimJobs]) -> list[Outcome]:
         """Answer all claims of one worker with one search; its slots ask one by one, in the same flush."""
@@ -312,6 +299,14 @@ class Batch:
         crash.point(AROUND["count_down"][1])
         return hits
 
+    def _singly(self, requests: list[Any]) -> list[Outcome]:
+        """Write primitives that read before they write, one after the other."""
+        kind, write = _SINGLY[type(requests[0])]
+        crash.point(AROUND[kind][0])
+        outcomes = [write(self, request) for request in requests]
+        crash.point(AROUND[kind][1])
+        return outcomes
+
     def _run_tx(self, requests: list[RunTx]) -> list[Outcome]:
         """Lend the connection to the thread whose turn it is, then record its step under the fence."""
         (request,) = requests
@@ -329,10 +324,11 @@ class Batch:
     def _begun(self, requests: Sequence[EndAttempt | EndJob]) -> tuple[list[Fence], list[Event]]:
         """Return fences and events of endings; refuse a reclaim decided before the holder's last write."""
         if fence := outdated(self.cursor, requests):
-            raise Refused(_stale(fence))
+            raise Refused(stale(fence))
         return [request.fence for request in requests], [self.placed(request.fact) for request in requests]
 
-    def _ending(self, request: EndAttempt | EndJob, status: str) -> tuple[object, ...]:
+    def ending(self, request: EndAttempt | EndJob, status: str) -> tuple[object, ...]:
+        """Return the row that ends an attempt, by its holder or by a sweep."""
         live = 0 if request.expired else 1
         return (
             *request.fence,
@@ -351,11 +347,11 @@ class Batch:
         try:
             self.cursor.executemany(sql(name), rows)
         except apsw.ConstraintError as error:
-            if _FENCE_GONE.search(str(error)):
-                raise Refused(_stale(fences[0])) from error
+            if fence_is_gone(error):
+                raise Refused(stale(fences[0])) from error
             raise
         if self.connection.total_changes() - before != len(rows):
-            raise Refused(_stale(fences[0]))
+            raise Refused(stale(fences[0]))
 
     def _report(self, primitive: Primitive | None, error: BaseException) -> None:
         """Keep a stale report for people."""
@@ -368,6 +364,15 @@ class Batch:
         crash.point(AROUND["stale_report"][1])
 
 
+# What reads before it writes: the name of its crash points, and how it is written.
+_SINGLY: dict[type, tuple[str, Callable[[Batch, Any], Outcome]]] = {
+    Await: ("await", await_message),
+    Spawn: ("spawn", spawn),
+    Cycle: ("cycle", cycle),
+    CancelJob: ("cancel", cancel_job),
+    Deliver: ("deliver", deliver),
+}
+
 # The order in which a batch writes. Renewals go before everything else, and claims come last, because they
 # may take what this batch has just submitted or released.
 _GROUPED: tuple[type[Primitive], ...] = (
@@ -378,37 +383,9 @@ _GROUPED: tuple[type[Primitive], ...] = (
     EndJob,
     SubmitJob,
     CountDown,
+    Deliver,
     ClaimJobs,
 )
-
-
-# How SQLite says that the fence, which gives the row its job, found no live lease.
-_FENCE_GONE = re.compile(r"NOT NULL constraint failed: (steps|events)\.job_id")
-
-
-def _stale(fence: Fence) -> StaleLease:
-    return StaleLease(
-        f"attempt {fence.attempt} of job {fence.job_id} no longer holds its lease; nothing was written",
-        job_id=fence.job_id,
-        attempt=fence.attempt,
-        lease_id=fence.lease_id,
-    )
-
-
-def _refusal(error: BaseException) -> BaseException | None:
-    """Return what a bundle is told about an error, or None if the error is not the bundle's own."""
-    if isinstance(error, Refused):
-        return error.error
-    if isinstance(error, UNSTORABLE):
-        return BadInput(f"a value cannot be stored: {error}")
-    if not isinstance(error, apsw.ConstraintError):
-        return None
-    text = str(error)
-    if "semaphore >= 0" in text:
-        return SemaphoreUnderflow(sqlite=text)
-    if "MARKER" in text:
-        return StaleLease("step 2 of this message is done already, or its step 1 is not", sqlite=text)
-    return InvariantBroken(f"the database refused an illegal change: {text}", sqlite=text)
 
 
 def _call_off(bundle: Bundle) -> None:

@@ -46,6 +46,7 @@ class ModelJob:
     state: str = "QUEUED"
     hold: str | None = None
     attempt: int = 0
+    suspect: bool = False
     facts: int = 1
     steps: int = 0
     live: Fence | None = None
@@ -92,11 +93,15 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(limit=st.integers(1, 3), lease_ms=st.sampled_from([200, 1_000]))
     def take(self, limit: int, lease_ms: int) -> None:
         now = self.clock.wall_ms()
-        due = [job for job in self.jobs.values() if job.ready_at is not None and job.ready_at <= now]
-        expected = sorted((job.priority, job.ready_at or 0) for job in due)[:limit]
+        waiting = [(job.priority, job.ready_at, job_id) for job_id, job in self.jobs.items()]
+        first = sorted(
+            (priority, at, job_id) for priority, at, job_id in waiting if at is not None and at <= now
+        )
+        suspects = [job_id for _, _, job_id in first[:limit] if self.jobs[job_id].suspect]
+        expected = [job_id for _, _, job_id in first[:limit] if job_id not in suspects[1:]]
         found = claimed(self.store, claim(limit, lease_ms=lease_ms))
         taken = [self.jobs[held.fence.job_id] for held in found]
-        assert [(job.priority, job.ready_at) for job in taken] == expected
+        assert [held.fence.job_id for held in found] == expected
         for held, job in zip(found, taken, strict=True):
             job.state, job.ready_at, job.live = "IN_PROGRESS", None, held.fence
             job.attempt += 1
@@ -145,7 +150,7 @@ class StoreMachine(RuleBasedStateMachine):
         for attempt in expired:
             done(self.store, reclaim(attempt, self.clock))
             job = self.jobs[attempt.fence.job_id]
-            job.live, job.ready_at = None, self.clock.wall_ms()
+            job.live, job.ready_at, job.suspect = None, self.clock.wall_ms(), True
             job.facts += 1
 
     @rule(ms=st.sampled_from(MOMENTS))
@@ -199,6 +204,7 @@ class StoreMachine(RuleBasedStateMachine):
         job.facts += 1
         if what == "step":
             job.steps += 1
+            job.suspect = False
         elif what != "try":
             job.live = None
         now = self.clock.wall_ms()

@@ -1,0 +1,170 @@
+"""Waiting and waking: the two bundles between which no wake-up can fall, because both hold the write lock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tallystick.core.chain import step_payload
+from tallystick.core.decisions import decide_suspend
+from tallystick.core.derive import AbortReason
+from tallystick.errors import InvariantBroken
+from tallystick.store.api import Answer, Await, Deliver, Delivered, EndAttempt, EndJob, Fact, Fence
+from tallystick.store.sqlite.statements import sql
+
+if TYPE_CHECKING:
+    from tallystick.store.sqlite.writer import Batch
+
+ANSWERED = 1_111_000_000_001
+
+
+def enter_driver(batch: Batch, job_id: str, dimension: int) -> str:
+    """Count the entry of the message that drives this claim, before any work, and return its guid."""
+    found = list(batch.cursor.execute(sql("driver"), (job_id, batch.wall)))
+    if not found:
+        return ""
+    guid: str = found[0][0]
+    batch.cursor.execute(sql("enter_wait"), (job_id, guid, dimension))
+    batch.cursor.execute(sql("enter_message"), (guid, job_id))
+    return guid
+
+
+def await_message(batch: Batch, request: Await) -> Answer | None:
+    """Answer the wait from the inbox, or suspend the segment."""
+    batch.check_fence(request.fence)
+    job_id, wait, dimension = request.fence.job_id, request.wait, request.dimension
+    place = (job_id, dimension, wait.name, wait.occurrence)
+    opened = bool(list(batch.cursor.execute(sql("open_wait"), place)))
+    if wait.due_at is not None and not opened:
+        _set_timer(batch, request)
+    inbox = list(batch.cursor.execute(sql("answer"), (*place, wait.kind, batch.wall)))
+    decision = decide_suspend([wait.name], [wait.name for _ in inbox])
+    if decision.suspend:
+        _suspend(batch, request, opened=opened)
+        return None
+    guid, kind, payload, _ledger = inbox[0]
+    answer = Answer(guid, payload, timed_out=kind == "timer")
+    _take(batch, request, answer, opened=opened)
+    return answer
+
+
+def deliver(batch: Batch, request: Deliver) -> Delivered:
+    """Store the message and wake its job, or say why not."""
+    before = batch.connection.total_changes()
+    row = (
+        request.guid,
+        request.job_id,
+        0,
+        request.name,
+        None,
+        request.kind,
+        request.payload,
+        None,
+        request.at,
+    )
+    batch.cursor.execute(sql("insert_message"), row)
+    if batch.connection.total_changes() == before:
+        known = list(batch.cursor.execute(sql("message"), (request.guid,)))
+        return Delivered.KNOWN if known else Delivered.DROPPED
+    before = batch.connection.total_changes()
+    batch.cursor.execute(sql("wake"), (request.job_id, batch.wall, request.name))
+    return Delivered.WOKE if batch.connection.total_changes() > before else Delivered.KEPT
+
+
+def close_waits(batch: Batch, request: EndJob) -> None:
+    """Close a job that has waited: drop what is open, and let the driving message be the closer."""
+    job_id = request.fence.job_id
+    consumed = _consumed(batch, job_id, request.driver)
+    still_open = drop_open(batch, job_id, request.driver)
+    if request.driver == "start":
+        # Its own step 2 follows in `end_job`, which expects the start to be the last obligation.
+        batch.cursor.execute(sql("open_more"), (*request.fence[:2], -still_open))
+        return
+    batch.cursor.execute(sql("mark_work"), (request.driver, job_id))
+    _count_down(batch, job_id, request.driver, -still_open - consumed)
+    batch.cursor.execute(sql("mark_tasks"), (request.driver, job_id, batch.wall))
+
+
+def drop_open(batch: Batch, job_id: str, driver: str) -> int:
+    """Drop every open activity and every message but the driver; return how many activities were open."""
+    ((still_open,),) = batch.cursor.execute(sql("open_activities"), (job_id,))
+    batch.cursor.execute(sql("drop_activities"), (job_id, batch.wall))
+    batch.cursor.execute(sql("drop_messages"), (job_id, driver, batch.wall))
+    return int(still_open)
+
+
+def settle_driver(batch: Batch, fence: Fence, driver: str, *, opened: int, finished: bool = False) -> None:
+    """Do step 2 of the message that drove a segment: what it opened, less itself, and its acknowledgement.
+
+    A message that woke the job and was not taken stays: it answers a wait that is still to come.
+    """
+    job_id = fence.job_id
+    if driver == "start":
+        batch.many("close_start", [(*fence[:2], opened - 1, batch.wall)], [fence])
+        return
+    consumed = _consumed(batch, job_id, driver)
+    if not driver or not (consumed or finished):
+        batch.many("open_more", [(*fence[:2], opened)], [fence])
+        return
+    batch.cursor.execute(sql("mark_work"), (driver, job_id))
+    _count_down(batch, job_id, driver, opened - consumed)
+    batch.cursor.execute(sql("acknowledge"), (driver, job_id, batch.wall))
+
+
+def _consumed(batch: Batch, job_id: str, guid: str) -> int:
+    found = list(batch.cursor.execute(sql("consumed"), (guid, job_id)))
+    return int(found[0][0]) if found else 0
+
+
+def _set_timer(batch: Batch, request: Await) -> None:
+    wait, job_id = request.wait, request.fence.job_id
+    guid = f"{job_id}:{request.dimension}:{wait.name}#{wait.occurrence}:timer"
+    place = (request.dimension, wait.name, wait.occurrence)
+    batch.cursor.execute(
+        sql("insert_message"), (guid, job_id, *place, "timer", None, wait.due_at, batch.wall)
+    )
+
+
+def _take(batch: Batch, request: Await, answer: Answer, *, opened: bool) -> None:
+    """Give the wait its result and the message its marks; a driver keeps its obligation to the end."""
+    job_id, wait, attempt = request.fence.job_id, request.wait, request.fence.attempt
+    result = "null" if answer.payload is None else answer.payload
+    payload = step_payload(wait.name, wait.occurrence, "SUCCEEDED", ANSWERED, result, None, None)
+    event = batch.placed(Fact(request.fact.chain, wait.kind, request.fact.at, attempt, payload))
+    place = (job_id, request.dimension, wait.name, wait.occurrence)
+    ending = (result, None, attempt, event.at, event.n, event.prev_hash, event.event_hash)
+    if wait.kind == "group":
+        batch.many("join_group", [(*place, result, *ending[2:])], [request.fence])
+    elif opened:
+        batch.many("answer_wait", [(*place, *ending)], [request.fence])
+    else:
+        batch.many("insert_answered_wait", [(*place, *ending, wait.kind)], [request.fence])
+    batch.cursor.execute(sql("mark_work"), (answer.guid, job_id))
+    batch.cursor.execute(sql("acknowledge_losers"), (*place, answer.guid, batch.wall))
+    if answer.guid != request.driver:
+        _count_down(batch, job_id, answer.guid, -1 if opened else 0)
+        batch.cursor.execute(sql("acknowledge"), (answer.guid, job_id, batch.wall))
+
+
+def _suspend(batch: Batch, request: Await, *, opened: bool) -> None:
+    fence, wait = request.fence, request.wait
+    if not opened:
+        row = (
+            fence.job_id,
+            request.dimension,
+            wait.name,
+            wait.occurrence,
+            wait.kind,
+            fence.attempt,
+            batch.wall,
+        )
+        batch.cursor.execute(sql("insert_wait"), row)
+    settle_driver(batch, fence, request.driver, opened=0 if opened else 1)
+    place = (fence.job_id, request.dimension, wait.name, wait.occurrence)
+    ((due_at,),) = batch.cursor.execute(sql("timer_due"), place)
+    batch.end_attempts([EndAttempt(fence, AbortReason.SUSPENDED, False, due_at, None, None, request.fact)])
+
+
+def _count_down(batch: Batch, job_id: str, guid: str, delta: int) -> None:
+    moved = list(batch.cursor.execute(sql("count_down_job"), (job_id, guid, delta, 0)))
+    if not moved:
+        raise InvariantBroken(f"job {job_id} has ended while message {guid} was at work", job_id=job_id)
