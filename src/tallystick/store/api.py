@@ -13,10 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from tallystick.core.chain import Chain
 from tallystick.store.turn import Turn
+
+if TYPE_CHECKING:
+    from tallystick.store.inspection import Inspection
 
 
 class Fence(NamedTuple):
@@ -381,6 +384,10 @@ class Store(Protocol):
 
     def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
         """Return those of these jobs that have ended."""
+        ...
+
+    def inspect(self) -> Inspection:
+        """Return the reads of a check; they are for people."""
         ...
 
     def checkpoint(self) -> None:
