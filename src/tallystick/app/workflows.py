@@ -39,7 +39,6 @@ class WorkflowSpec:
     signature: Signature
     policy: RetryPolicy
     attempts_max: int
-    idempotent: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +50,7 @@ class SubmitOptions:
     delay_ms: int = 0
     deadline_ms: int | None = None
     idempotency_key: str | None = None
+    idempotent: bool = False
     within: Transaction | None = None
     tags: tuple[str, ...] = ()
 
@@ -116,6 +116,7 @@ class _Submittable(Generic[P, R_co]):
         self,
         *,
         idempotency_key: str | None = None,
+        idempotent: bool | None = None,
         within: Transaction | None = None,
         queue: str | None = None,
         priority: int | None = None,
@@ -128,6 +129,7 @@ class _Submittable(Generic[P, R_co]):
         options = replace(
             old,
             idempotency_key=old.idempotency_key if idempotency_key is None else idempotency_key,
+            idempotent=old.idempotent if idempotent is None else idempotent,
             within=old.within if within is None else within,
             queue=old.queue if queue is None else queue,
             priority=old.priority if priority is None else priority,
@@ -149,7 +151,7 @@ class _Submittable(Generic[P, R_co]):
             deadline_ms=options.deadline_ms,
             attempts_max=self._spec.attempts_max,
             idempotency_key=options.idempotency_key,
-            by_content=self._spec.idempotent,
+            by_content=options.idempotent,
             tags=options.tags,
         )
 
