@@ -25,7 +25,8 @@ TallyError
 │   ├── PayloadTooLarge       more bytes than the named limit allows
 │   ├── BadName               an identifier or key that breaks the naming rule
 │   ├── BadDuration           a duration that cannot be read or is out of range
-│   └── BadValue              a value that cannot be kept, or does not fit its annotation
+│   ├── BadValue              a value that cannot be kept, or does not fit its annotation
+│   └── NotATally             an address that leads to something else
 ├── NoRetry                   raised by a handler: trying again cannot help
 │   └── Fatal                 the same, under the name users write
 ├── Misuse                    the API called where it cannot keep its promise
@@ -39,6 +40,9 @@ TallyError
 ├── JobFailed                 the job ended badly
 ├── JobCancelled              the job was cancelled
 ├── NotFound                  no such job
+│   ├── AppNotFound           no such module, or nothing of that name in it
+│   └── UnknownWorkflow       no workflow of that name
+├── AppBroken                 the user's module raised while it was imported
 ├── StaleLease                a report by somebody who no longer holds the lease
 ├── IdempotencyConflict       one key, two contents
 ├── TxTooLong                 a transaction's body took more than its time
@@ -414,6 +418,30 @@ class NotFound(TallyError):
     code = "NOT_FOUND"
     exit_code = 3
     http_status = 404
+
+
+class AppNotFound(NotFound):
+    """There is no such module, or nothing of that name in it."""
+
+    code = "APP_NOT_FOUND"
+
+
+class UnknownWorkflow(NotFound):
+    """There is no workflow of that name."""
+
+    code = "UNKNOWN_WORKFLOW"
+
+
+class NotATally(BadInput):
+    """This address leads to something that is not a Tally."""
+
+    code = "NOT_A_TALLY"
+
+
+class AppBroken(TallyError):
+    """The module raised while it was imported."""
+
+    code = "APP_BROKEN"
 
 
 class StaleLease(TallyError):

@@ -70,6 +70,16 @@ class _Submittable(Generic[P, R_co]):
         self.__doc__ = spec.function.__doc__
         self.__wrapped__ = spec.function
 
+    @property
+    def app(self) -> Tally:
+        """Return the Tally that declared it."""
+        return self._app
+
+    @property
+    def queue(self) -> str:
+        """Return the queue that its jobs wait in unless told otherwise."""
+        return self._options.queue
+
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
         """Make a job of this call; it is durable when this returns.
 
