@@ -25,8 +25,7 @@ TallyError
 │   ├── PayloadTooLarge       more bytes than the named limit allows
 │   ├── BadName               an identifier or key that breaks the naming rule
 │   ├── BadDuration           a duration that cannot be read or is out of range
-│   ├── BadValue              a value that cannot be kept, or does not fit its annotation
-│   └── NotATally             an address that leads to something else
+│   └── BadValue              a value that cannot be kept, or does not fit its annotation
 ├── NoRetry                   raised by a handler: trying again cannot help
 │   └── Fatal                 the same, under the name users write
 ├── Misuse                    the API called where it cannot keep its promise
@@ -430,12 +429,6 @@ class UnknownWorkflow(NotFound):
     """There is no workflow of that name."""
 
     code = "UNKNOWN_WORKFLOW"
-
-
-class NotATally(BadInput):
-    """This address leads to something that is not a Tally."""
-
-    code = "NOT_A_TALLY"
 
 
 class AppBroken(TallyError):

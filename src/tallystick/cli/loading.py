@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from tallystick.app.tally import Tally
 from tallystick.app.workflows import AsyncWorkflow, Workflow
-from tallystick.errors import AppBroken, AppNotFound, BadInput, NotATally, UnknownWorkflow
+from tallystick.errors import AppBroken, AppNotFound, BadInput, UnknownWorkflow
 
 DEFAULT_ATTRIBUTE: Final = "app"
 
@@ -42,7 +42,7 @@ def load_app(address: str) -> Loaded:
     module = _module(name, address)
     found = _attribute(module, attribute)
     if not isinstance(found, Tally):
-        raise NotATally(
+        raise BadInput(
             f"{name}:{attribute} is {_kind(found)}, not a Tally; name the object you made with Tally(...)",
             address=address,
         )

@@ -61,8 +61,8 @@ def size(count: int) -> str:
 def short(text: str | None, chars: int = _SHOWN_CHARS) -> str:
     r"""Return the beginning of a stored text on one line, without anything that a terminal would obey.
 
-    >>> short("a\\nb"), short("x" * 9, 5)
-    ('a\\\\nb', 'xxxx…')
+    >>> short("bell" + chr(7), 10), short("x" * 9, 5)
+    ('bell\\x07', 'xxxx…')
     """
     shown = printable((text or "")[: chars + 1])
     return shown if len(shown) <= chars else f"{shown[: chars - 1]}…"
