@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 TALLY = Path(sys.executable).with_name("tally")
 PATIENCE = 45.0
@@ -26,7 +26,7 @@ from tallystick import Fatal, Retry, Tally, Tx
 app = Tally("sqlite:///shop.db")
 other = 7
 
-@app.step(retry=Retry(3, delay="1ms"))
+@app.step(retry=Retry(3, first="1ms"))
 def quote(order: int) -> int:
     if order == 13 and not Path("tried").exists():
         Path("tried").touch()
@@ -132,10 +132,11 @@ class Work:
         )
         self.events: queue.Queue[dict[str, Any]] = queue.Queue()
         self.seen: list[dict[str, Any]] = []
+        self.stderr = ""
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
-    def __enter__(self) -> Work:
+    def __enter__(self) -> Self:
         self.wait_for("serving")
         return self
 
@@ -166,9 +167,10 @@ class Work:
         self._reader.join(timeout=PATIENCE)
         assert self.process.stdout
         assert self.process.stderr
-        self.stderr = self.process.stderr.read() if not self.process.stderr.closed else ""
-        self.process.stdout.close()
-        self.process.stderr.close()
+        if not self.process.stderr.closed:
+            self.stderr = self.process.stderr.read()
+            self.process.stdout.close()
+            self.process.stderr.close()
         return code
 
     def _read(self) -> None:

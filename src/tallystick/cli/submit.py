@@ -18,6 +18,7 @@ from tallystick.cli.wording import ago, short, stored_value
 from tallystick.clock import SystemClock
 from tallystick.core.limits import PAYLOAD_BYTES_MAX
 from tallystick.core.strict_json import Json, decode_strict
+from tallystick.engine.submission import PRIORITY_DEFAULT, Submission
 from tallystick.errors import BadInput, BadJson, JobCancelled, JobFailed, StoreMissing
 
 _NAMED: Final = re.compile(r"([^\W\d]\w*)=(.*)", re.DOTALL)
@@ -64,15 +65,6 @@ def command(
         raise click.UsageError("--timeout is about --wait; give both.")
     loaded, found = load_workflow(workflow, version)
     args, kwargs = read_arguments(found, words)
-    # Whoever submits learns of a wrong argument, not the worker that meets it days later.
-    signature = Signature(found.fn)
-    signature.decode(signature.encode(args, kwargs))
-    if url:
-        loaded.app.bind(url)
-    try:
-        loaded.app.runtime(create=False)
-    except StoreMissing as missing:
-        announce_creation(missing)
     ready = found.opts(
         idempotency_key=options["key"],
         idempotent=options["idempotent"] or None,
@@ -81,6 +73,13 @@ def command(
         delay=options["delay"],
         deadline=options["deadline"],
     )
+    _check(ready, args, kwargs, options["key"], options["priority"])
+    if url:
+        loaded.app.bind(url)
+    try:
+        loaded.app.runtime(create=False)
+    except StoreMissing as missing:
+        announce_creation(missing)
     try:
         job = ready.submit(*args, **kwargs)
         if options["wait"]:
@@ -88,6 +87,29 @@ def command(
         return _report(job, as_json=options["as_json"])
     finally:
         loaded.app.close()
+
+
+def _check(
+    workflow: AnyWorkflow,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    key: str | None,
+    priority: int | None,
+) -> None:
+    """Refuse a call that cannot work, before there is a file for it.
+
+    Whoever submits learns of a wrong argument, not the worker that meets it days later.
+    """
+    signature = Signature(workflow.fn)
+    payload = signature.encode(args, kwargs)
+    signature.decode(payload)
+    Submission(
+        handler=workflow.name,
+        payload=payload,
+        queue=workflow.queue,
+        priority=PRIORITY_DEFAULT if priority is None else priority,
+        idempotency_key=key,
+    )
 
 
 def read_arguments(workflow: AnyWorkflow, words: tuple[str, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:

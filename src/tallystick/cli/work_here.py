@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from typing import Final
 
 from tallystick.cli.loading import Loaded
-from tallystick.cli.wording import span
+from tallystick.cli.wording import count, span
 from tallystick.cli.work_progress import Progress, Reporter, summary
 from tallystick.cli.work_signals import StopRequests
 from tallystick.core.derive import AbortReason
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.segment import Segment
-from tallystick.store.api import Bundle, EndAttempt, EndJob
+from tallystick.store.api import Bundle, EndAttempt, EndJob, Fence
 from tallystick.worker.handler import Handler
 from tallystick.worker.worker import WorkerOptions
 
@@ -28,6 +28,7 @@ def serve(loaded: Loaded, options: WorkerOptions, reporter: Reporter, *, watch_s
     requests = StopRequests(watch_stdin=watch_stdin, at_once=lambda: None)
     watch = Watch(reporter)
     runtime = loaded.app.runtime()
+    runtime.on_end = watch.job_ended
     with requests.installed(), told_by_log(reporter):
         worker = runtime.start_worker(watch.over(loaded.app.workflows), options)
         reporter.event("serving", described(loaded, options), **fields_of(loaded, options))
@@ -89,6 +90,7 @@ class Watch:
         self._lock = threading.Lock()
         self._done = 0
         self._failed = 0
+        self._names: dict[str, str] = {}
 
     def over(self, handlers: Mapping[tuple[str, str], Handler]) -> dict[tuple[str, str], Handler]:
         """Return the handlers, each under this watch."""
@@ -100,41 +102,42 @@ class Watch:
 
     def begun(self, segment: Segment) -> None:
         """Note that a segment begins; a later attempt is worth a line."""
-        attempt = segment.fence.attempt
-        if attempt > 1:
-            self._say(
-                "again", segment, f"attempt {attempt}, goes on after {len(segment.replayed)} recorded steps"
-            )
+        self._names[segment.job_id] = segment.claimed.handler
+        if segment.fence.attempt > 1:
+            steps = count(len(segment.replayed), "recorded step")
+            self._say("again", segment.fence, f"attempt {segment.fence.attempt}, goes on after {steps}")
 
-    def ended(self, segment: Segment, bundle: Bundle | None) -> None:
-        """Note how a segment ended."""
+    def job_ended(self, end: EndJob) -> None:
+        """Note that the end of a job is durable."""
+        failed = end.state != JobState.SUCCEEDED
+        with self._lock:
+            self._done += not failed
+            self._failed += failed
+        if failed:
+            self._say("failed", end.fence, f"failed: {end.error_code}: {end.error_message}")
+        else:
+            self._say("done", end.fence, "done")
+        self._names.pop(end.fence.job_id, None)
+
+    def segment_ended(self, segment: Segment, bundle: Bundle | None) -> None:
+        """Tell of a segment that leaves its job to somebody else."""
         match bundle[-1] if bundle else None:
-            case EndJob(state=JobState.SUCCEEDED):
-                with self._lock:
-                    self._done += 1
-                self._say("done", segment, "done")
-            case EndJob(error_code=code, error_message=message):
-                with self._lock:
-                    self._failed += 1
-                self._say("failed", segment, f"failed: {code}: {message}")
             case EndAttempt(hold=str(hold)):
-                self._say("held", segment, f"held ({hold}); see tally show")
+                self._say("held", segment.fence, f"is held ({hold}); see tally show")
             case EndAttempt(reason=AbortReason.ERROR):
-                self._say("again_later", segment, "raised, and is tried again later")
+                self._say("again_later", segment.fence, "raised, and is tried again later")
             case EndAttempt(reason=AbortReason.RELEASED):
-                self._say("released", segment, "given back to the queue")
-            case _:
+                self._say("released", segment.fence, "goes back to the queue")
+            case EndJob():
                 return
+            case _:
+                self._say("lost", segment.fence, "is left to another attempt")
+        self._names.pop(segment.job_id, None)
 
-    def _say(self, kind: str, segment: Segment, words: str) -> None:
-        name = segment.claimed.handler
-        self._reporter.event(
-            kind,
-            f"job {segment.job_id} ({name}) {words}",
-            job_id=segment.job_id,
-            workflow=name,
-            attempt=segment.fence.attempt,
-        )
+    def _say(self, kind: str, fence: Fence, words: str) -> None:
+        name = self._names.get(fence.job_id, "")
+        text = f"job {fence.job_id} ({name}) {words}"
+        self._reporter.event(kind, text, job_id=fence.job_id, workflow=name, attempt=fence.attempt)
 
 
 class Watched:
@@ -152,14 +155,14 @@ class Watched:
         """Run the segment in this thread."""
         self._watch.begun(segment)
         bundle = self._handler.run(segment)
-        self._watch.ended(segment, bundle)
+        self._watch.segment_ended(segment, bundle)
         return bundle
 
     async def run_async(self, segment: Segment) -> Bundle | None:
         """Run the segment on this event loop."""
         self._watch.begun(segment)
         bundle = await self._handler.run_async(segment)
-        self._watch.ended(segment, bundle)
+        self._watch.segment_ended(segment, bundle)
         return bundle
 
 
