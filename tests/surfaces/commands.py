@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import queue
 import signal
 import subprocess
 import sys
@@ -130,7 +129,7 @@ class Work:
             stderr=subprocess.PIPE,
             text=True,
         )
-        self.events: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._news = threading.Condition()
         self.seen: list[dict[str, Any]] = []
         self.stderr = ""
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -146,15 +145,20 @@ class Work:
         self.finish()
 
     def wait_for(self, kind: str, **fields: object) -> dict[str, Any]:
-        """Wait until the worker says something of that kind, with these fields."""
-        until = time.monotonic() + PATIENCE
-        while True:
-            try:
-                event = self.events.get(timeout=max(0.01, until - time.monotonic()))
-            except queue.Empty:
-                raise AssertionError(f"no {kind}; heard {[e['event'] for e in self.seen]}") from None
-            if event["event"] == kind and all(event.get(name) == value for name, value in fields.items()):
-                return event
+        """Wait until the worker has said something of that kind, with these fields."""
+        found: list[dict[str, Any]] = []
+
+        def heard() -> bool:
+            found[:] = [
+                event
+                for event in self.seen
+                if event["event"] == kind and all(event.get(name) == value for name, value in fields.items())
+            ]
+            return bool(found)
+
+        with self._news:
+            assert self._news.wait_for(heard, PATIENCE), f"no {kind} {fields}; heard {self.seen}"
+        return found[0]
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Send a signal and return the exit code."""
@@ -177,8 +181,9 @@ class Work:
         assert self.process.stdout
         for line in self.process.stdout:
             event = json.loads(line)
-            self.seen.append(event)
-            self.events.put(event)
+            with self._news:
+                self.seen.append(event)
+                self._news.notify_all()
 
 
 def wait_until(condition: Any, what: str) -> None:

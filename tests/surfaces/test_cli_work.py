@@ -133,9 +133,8 @@ def test_after_kill_9_the_other_worker_takes_over_and_nothing_is_done_twice(shop
 class TestProcesses:
     def test_they_share_the_work_and_stop_together(self, shop):
         with Work(shop, "--processes", "2", "--verbose") as work:
-            jobs = {shop.submit("shop:checkout", str(n)) for n in range(3)}
-            while jobs:
-                jobs.discard(work.wait_for("done")["job_id"])
+            for order in range(3):
+                work.wait_for("done", job_id=shop.submit("shop:checkout", str(order)))
             pids = work.seen[0]["processes"]
             assert len(set(pids)) == 2
             assert work.process.pid not in pids

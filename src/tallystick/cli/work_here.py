@@ -30,8 +30,8 @@ def serve(loaded: Loaded, options: WorkerOptions, reporter: Reporter, *, watch_s
     runtime = loaded.app.runtime()
     runtime.on_end = watch.job_ended
     with requests.installed(), told_by_log(reporter):
-        worker = runtime.start_worker(watch.over(loaded.app.workflows), options)
         reporter.event("serving", described(loaded, options), **fields_of(loaded, options))
+        worker = runtime.start_worker(watch.over(loaded.app.workflows), options)
         try:
             while not requests.wait(_LOOK_SECONDS):
                 reporter.progress(watch.progress(len(worker.running)))
