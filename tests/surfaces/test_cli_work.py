@@ -171,6 +171,23 @@ def alive(pid: int) -> bool:
 
 
 class TestOutput:
+    @pytest.mark.parametrize("options", [[], ["--processes", "2"]], ids=["one", "two"])
+    def test_a_reader_that_goes_away_stops_the_worker_and_costs_no_job_anything(self, shop, options):
+        process = subprocess.Popen(
+            [TALLY, "work", "shop", "--json", "--verbose", *options],
+            cwd=shop.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert "serving" in process.stdout.readline()
+        process.stdout.close()
+        job = shop.submit("shop:checkout", "1")
+        assert process.wait(timeout=PATIENCE) == 141
+        assert process.stderr.read() == f"creating {shop.database}\n"
+        process.stderr.close()
+        assert shop.state(job) == "SUCCEEDED"
+
     def test_without_a_terminal_there_are_lines_on_stderr_and_nothing_on_stdout(self, shop):
         bad = shop.submit("shop:fails", '"no money"')
         process = subprocess.Popen(

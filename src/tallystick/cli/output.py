@@ -21,6 +21,19 @@ FINDINGS: Final = 6
 INTERRUPTED: Final = 130
 READER_GONE: Final = 141
 
+EXIT_MEANINGS: Final = {
+    0: "done",
+    1: "it failed; for `tally work`: something was left to its lease, or a process died",
+    BAD_USAGE: "bad usage: an unknown command or option, or a missing argument",
+    3: "not found: no such job, module, attribute or workflow",
+    4: "an illegal value: it was understood and cannot be accepted",
+    5: "the store: missing, full, locked, damaged or not ours; nothing of the command became durable",
+    FINDINGS: "`tally doctor` found problems",
+    INTERRUPTED: "interrupted by the keyboard; also a second SIGINT to `tally work`",
+    READER_GONE: "whoever read the output has gone",
+    143: "a second SIGTERM to `tally work`",
+}
+
 _CODES: Final = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36}
 
 

@@ -12,7 +12,7 @@ import click
 from tallystick.app.job import Job
 from tallystick.app.signature import Signature
 from tallystick.cli.loading import AnyWorkflow, load_workflow
-from tallystick.cli.output import show, show_data, show_line, tell
+from tallystick.cli.output import complain, show, show_data, show_line, tell
 from tallystick.cli.place import announce_creation, json_option, url_option
 from tallystick.cli.wording import ago, short, stored_value
 from tallystick.clock import SystemClock
@@ -183,12 +183,14 @@ def _wait(job: Job[Any], timeout: str | None, *, as_json: bool) -> int:
     try:
         job.result(timeout)
     except TimeoutError:
-        tell(f"job {job.id} has not ended within {timeout}; it goes on without us")
+        message = f"job {job.id} has not ended within {timeout}; it goes on without us"
+        complain(message, {"code": "TIMEOUT", "message": message, "job_id": job.id}, as_json=as_json)
         return 1
     except (JobFailed, JobCancelled) as error:
         if as_json:
             show_line({"job_id": job.id, "created": job.created, "state": job.state().value} | error.fields)
-        raise type(error)(short(error.message, 2_000), **error.fields) from None
+        complain(short(error.message, 2_000), error.as_dict(), as_json=as_json)
+        return error.exit_code
     row = job.row()
     result = stored_value(row.result)
     if as_json:

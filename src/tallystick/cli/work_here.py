@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from tallystick.cli.loading import Loaded
+from tallystick.cli.output import READER_GONE
 from tallystick.cli.wording import count, span
 from tallystick.cli.work_progress import Progress, Reporter, summary
 from tallystick.cli.work_signals import StopRequests
@@ -33,7 +34,7 @@ def serve(loaded: Loaded, options: WorkerOptions, reporter: Reporter, *, watch_s
         reporter.event("serving", described(loaded, options), **fields_of(loaded, options))
         worker = runtime.start_worker(watch.over(loaded.app.workflows), options)
         try:
-            while not requests.wait(_LOOK_SECONDS):
+            while not requests.wait(_LOOK_SECONDS) and not reporter.reader_gone:
                 reporter.progress(watch.progress(len(worker.running)))
             running = len(worker.running)
             grace = (
@@ -49,6 +50,8 @@ def serve(loaded: Loaded, options: WorkerOptions, reporter: Reporter, *, watch_s
     progress = watch.progress(left)
     words = summary(progress) if complete else f"{summary(progress)}, {left} left to their leases"
     reporter.event("stopped", words, complete=complete, **progress._asdict())
+    if reporter.reader_gone:
+        return READER_GONE
     return 0 if complete else 1
 
 
@@ -135,6 +138,8 @@ class Watch:
         self._names.pop(segment.job_id, None)
 
     def _say(self, kind: str, fence: Fence, words: str) -> None:
+        if not self._reporter.says(kind):
+            return
         name = self._names.get(fence.job_id, "")
         text = f"job {fence.job_id} ({name}) {words}"
         self._reporter.event(kind, text, job_id=fence.job_id, workflow=name, attempt=fence.attempt)

@@ -17,6 +17,7 @@ import threading
 from typing import Final
 
 from tallystick.cli.loading import Loaded
+from tallystick.cli.output import READER_GONE
 from tallystick.cli.work_here import described, fields_of
 from tallystick.cli.work_progress import Progress, Reporter, summary
 from tallystick.cli.work_signals import StopRequests
@@ -100,7 +101,7 @@ def serve_with_processes(loaded: Loaded, options: WorkerOptions, processes: int,
             dead = [child for child in children if child.process.poll() is not None]
             for child in dead:
                 reporter.event("died", _obituary(child), pid=child.pid, exit_code=child.process.returncode)
-            if dead:
+            if dead or reporter.reader_gone:
                 break
         else:
             reporter.event(
@@ -112,6 +113,8 @@ def serve_with_processes(loaded: Loaded, options: WorkerOptions, processes: int,
     total = _total(children)
     complete = not any(codes)
     reporter.event("stopped", summary(total), complete=complete, **total._asdict())
+    if reporter.reader_gone:
+        return READER_GONE
     return 0 if complete and requests.reason else 1
 
 

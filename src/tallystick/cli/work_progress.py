@@ -6,13 +6,14 @@ for each thing that happened and nothing in between.
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TextIO
 
-from tallystick.cli.output import Ink, json_text, printable
+from tallystick.cli.output import Ink, printable
 from tallystick.cli.wording import count
 from tallystick.clock import SystemClock
 
@@ -44,6 +45,7 @@ class Reporter:
     def __init__(self, *, verbose: bool = False) -> None:
         """Say everything when verbose."""
         self.verbose = verbose
+        self.reader_gone = False
         self._quiet = frozenset[str]() if verbose else QUIET
         self._lock = threading.Lock()
         self._ink = Ink.for_stream(sys.stderr)
@@ -57,9 +59,13 @@ class Reporter:
     ) -> None:
         """End."""
 
+    def says(self, kind: str) -> bool:
+        """Tell whether events of this kind are said at all."""
+        return kind not in self._quiet
+
     def event(self, kind: str, words: str, **fields: object) -> None:
         """Say that something happened."""
-        if kind in self._quiet:
+        if not self.says(kind):
             return
         text = "\n".join(map(printable, words.split("\n")))
         with self._lock:
@@ -83,12 +89,19 @@ class JsonLines(Reporter):
         self._last = Progress()
 
     def event(self, kind: str, words: str, **fields: object) -> None:
-        """Write the event and its fields."""
-        if kind in self._quiet:
+        """Write the event and its fields.
+
+        A reader that goes away is noted and costs no job anything.
+        """
+        if not self.says(kind) or self.reader_gone:
             return
+        line = json.dumps({"event": kind, "message": words, **fields}, default=str)
         with self._lock:
-            self._stream.write(json_text({"event": kind, "message": words, **fields}) + "\n")
-            self._stream.flush()
+            try:
+                self._stream.write(f"{line}\n")
+                self._stream.flush()
+            except BrokenPipeError:
+                self.reader_gone = True
 
     def progress(self, progress: Progress) -> None:
         """Write the counts when they have changed."""
@@ -154,7 +167,7 @@ class RichTerminal(Reporter):
 
     def event(self, kind: str, words: str, **_fields: object) -> None:
         """Print above the line."""
-        if kind not in self._quiet:
+        if self.says(kind):
             text = "\n".join(map(printable, words.split("\n")))
             self._console.print(text, style=_STYLES.get(kind), markup=False, soft_wrap=True)
 
