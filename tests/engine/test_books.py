@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -201,6 +202,20 @@ def test_of_many_findings_the_first_are_kept_and_all_are_counted(shop):
     shop.tamper("update jobs set semaphore = 7")
     seen = shop.audit()
     assert (len(seen.findings), seen.findings_total) == (FINDINGS_KEPT_MAX, FINDINGS_KEPT_MAX + 5)
+
+
+def test_the_memory_of_a_check_does_not_grow_with_the_store(shop):
+    def peak(jobs: int) -> int:
+        shop.checkout.submit_many([(order,) for order in range(jobs)])
+        tracemalloc.start()
+        try:
+            shop.audit()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    small = peak(300)
+    assert peak(3_000) < small * 1.5
 
 
 def test_a_long_history_is_a_warning_and_is_read_in_pages(shop):
