@@ -19,7 +19,7 @@ from tallystick.errors import JobCancelled, JobFailed, Misuse, NotFound, TallyEr
 if TYPE_CHECKING:
     from tallystick.app.runtime import Runtime
     from tallystick.store.api import Event as Fact
-    from tallystick.store.api import JobRow
+    from tallystick.store.inspection import JobRow
 
 R = TypeVar("R")
 

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from tallystick.core.limits import PAGE_ROWS_MAX
 from tallystick.errors import TallyError
-from tallystick.store.api import EndJob, JobRow, Store
+from tallystick.store.api import EndJob, Store
+from tallystick.store.inspection import JobRow
 
 LOOK_SECONDS_MIN = 0.005
 LOOK_SECONDS_MAX = 0.100

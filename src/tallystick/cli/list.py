@@ -12,7 +12,7 @@ from tallystick.cli.wording import ago, instant, short
 from tallystick.clock import SystemClock
 from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import PAGE_ROWS_MAX
-from tallystick.store.api import JobRow
+from tallystick.store.inspection import JobRow
 
 _STYLES = {JobState.SUCCEEDED: "green", JobState.FAILED_FINAL: "red", JobState.CANCELLED: "yellow"}
 

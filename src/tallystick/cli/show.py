@@ -14,8 +14,8 @@ from tallystick.cli.wording import ago, instant, short, span, stored_value
 from tallystick.clock import SystemClock
 from tallystick.core.digits import GuidLedger
 from tallystick.errors import NotFound
-from tallystick.store.api import JobRow, Store
-from tallystick.store.inspection import AttemptRow
+from tallystick.store.api import Store
+from tallystick.store.inspection import AttemptRow, JobRow
 
 _EXAMPLES = """\b
 Examples:

@@ -19,7 +19,7 @@ from tallystick.core.chain import Chain
 from tallystick.store.turn import Turn
 
 if TYPE_CHECKING:
-    from tallystick.store.inspection import Inspection
+    from tallystick.store.inspection import Inspection, JobRow
 
 
 class Fence(NamedTuple):
@@ -303,37 +303,6 @@ class ExpiredAttempt(NamedTuple):
     created_at: int
     options: str
     chain: Chain
-
-
-class JobRow(NamedTuple):
-    """A job as people and programs look at it."""
-
-    job_id: str
-    state: str
-    handler: str
-    version: str
-    queue: str
-    priority: int
-    tenant_id: str
-    attempt: int
-    ready_at: int | None
-    hold: str | None
-    hold_reason: str | None
-    semaphore: int
-    start_ledger: int
-    created_at: int
-    updated_at: int
-    completed_at: int | None
-    deadline_at: int | None
-    payload: str
-    options: str
-    result: str | None
-    error: str | None
-    error_code: str | None
-    error_message: str | None
-    idempotency_key: str | None
-    idempotency_hash: str | None
-    tags: str | None
 
 
 Outcome: TypeAlias = object

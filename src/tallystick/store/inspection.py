@@ -1,4 +1,4 @@
-"""What a store shows to people who check it: its health, and the books of its jobs in pages.
+"""What a store shows to people: its jobs, its health, and the books of its jobs in pages.
 
 Nothing here is on the way of a job. Every read is bounded, so a check of a million jobs takes as little
 memory as one of ten.
@@ -9,6 +9,37 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from tallystick.store.api import Event
+
+
+class JobRow(NamedTuple):
+    """A job as people and programs look at it."""
+
+    job_id: str
+    state: str
+    handler: str
+    version: str
+    queue: str
+    priority: int
+    tenant_id: str
+    attempt: int
+    ready_at: int | None
+    hold: str | None
+    hold_reason: str | None
+    semaphore: int
+    start_ledger: int
+    created_at: int
+    updated_at: int
+    completed_at: int | None
+    deadline_at: int | None
+    payload: str
+    options: str
+    result: str | None
+    error: str | None
+    error_code: str | None
+    error_message: str | None
+    idempotency_key: str | None
+    idempotency_hash: str | None
+    tags: str | None
 
 
 class Health(NamedTuple):

@@ -103,8 +103,8 @@ class Caretaker:
             self._pause = LOOK_SECONDS_MIN
             before = worker.clock.wall_ms()
             worker.poke()
-            # What was due before the claim and was not claimed is for workers with other handlers. What became
-            # due meanwhile may have been too early for the claim, and must be asked for again.
+            # What was due before the claim and was not claimed is for workers with other handlers. What
+            # became due meanwhile may have been too early for the claim, and must be asked for again.
             due_at = worker.store.next_due(worker.options.queues)
             self._next_due = due_at if due_at is not None and due_at > before else None
         else:

@@ -15,7 +15,8 @@ import msgspec
 from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.errors import Misuse, StoreGone, StoreMisused
-from tallystick.store.api import Bundle, Event, ExpiredAttempt, Fence, JobRow, Outcome, RunTx
+from tallystick.store.api import Bundle, Event, ExpiredAttempt, Fence, Outcome, RunTx
+from tallystick.store.inspection import JobRow
 from tallystick.store.sqlite.claims import newest
 from tallystick.store.sqlite.connection import connect, disconnect, migrate, translated
 from tallystick.store.sqlite.inspection import SqliteInspection
