@@ -18,8 +18,7 @@ def test_a_job_that_becomes_due_between_the_claim_and_the_look_is_asked_for_agai
         pokes.append(clock.wall_ms())
         clock.advance(5)
 
-    changes = [True, False]
-    store = SimpleNamespace(changed=lambda: changes.pop(0), next_due=lambda queues: due_at)
+    store = SimpleNamespace(pulse=lambda: 1, next_due=lambda queues: due_at)
     worker = SimpleNamespace(
         clock=clock,
         store=store,
