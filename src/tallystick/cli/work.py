@@ -97,7 +97,7 @@ def command(
 
 def _reporter(report_to: int | None, *, as_json: bool, verbose: bool) -> Reporter:
     if report_to is not None:
-        stream = open(report_to, "w", encoding="utf-8")  # noqa: PTH123 (a descriptor, not a path)
+        stream = open(report_to, "w", encoding="utf-8")  # noqa: PTH123, SIM115 (a descriptor; it ends with us)
         return JsonLines(stream, verbose=verbose)
     return reporter_for(as_json=as_json, verbose=verbose)
 
