@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tallystick import crash
+from tallystick import crash, errors
+from tallystick.cli.output import EXIT_MEANINGS
 from tallystick.core import render
 from tallystick.core.decisions import Delivery, NextStep, Reclaim, Verdict, next_step
 from tallystick.core.digits import ActivityLedger, GuidLedger
@@ -264,7 +265,45 @@ def run_events_page() -> str:
     )
 
 
+EXIT_CODES = """\
+# Exit codes and errors
+
+<!-- Printed from code by `make docs`; change the code, not this page. -->
+
+`tally` ends with one of these:
+
+{codes}
+
+An error brings its exit code with it. With `--json` it is one line on stderr: an object `error` with `code`,
+`message` and its fields. In Python each is a class of `tallystick.errors`, with the same code.
+
+{errors}
+"""
+
+
+def exit_codes_page() -> str:
+    """Return the page about exit codes: what each means, and which errors end with it."""
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    rows = sorted(
+        (kind.exit_code, f"`{kind.code}`", f"`{kind.__name__}`", (kind.__doc__ or "").splitlines()[0])
+        for kind in kinds
+        if issubclass(kind, errors.TallyError)
+    )
+    missing = {row[0] for row in rows} - set(EXIT_MEANINGS)
+    if missing:
+        raise SystemExit(f"docs: say what the exit codes {missing} mean, in tallystick.cli.output")
+    return EXIT_CODES.format(
+        codes=render.markdown_table(
+            ("exit code", "meaning"), [(str(c), m) for c, m in EXIT_MEANINGS.items()]
+        ),
+        errors=render.markdown_table(
+            ("exit code", "code", "class", "meaning"), [(str(code), *rest) for code, *rest in rows]
+        ),
+    )
+
+
 PAGES = {
+    "docs/exit-codes.md": exit_codes_page,
     "docs/ledger.md": ledger_page,
     "docs/lifecycles.md": lifecycles_page,
     "docs/run-events.md": run_events_page,

@@ -40,6 +40,9 @@ TallyError
 ├── JobCancelled              the job was cancelled
 ├── ChildrenFailed            children of a workflow ended badly
 ├── NotFound                  no such job
+│   ├── AppNotFound           no such module, or nothing of that name in it
+│   └── UnknownWorkflow       no workflow of that name
+├── AppBroken                 the user's module raised while it was imported
 ├── StaleLease                a report by somebody who no longer holds the lease
 ├── IdempotencyConflict       one key, two contents
 ├── TxTooLong                 a transaction's body took more than its time
@@ -429,6 +432,24 @@ class NotFound(TallyError):
     code = "NOT_FOUND"
     exit_code = 3
     http_status = 404
+
+
+class AppNotFound(NotFound):
+    """There is no such module, or nothing of that name in it."""
+
+    code = "APP_NOT_FOUND"
+
+
+class UnknownWorkflow(NotFound):
+    """There is no workflow of that name."""
+
+    code = "UNKNOWN_WORKFLOW"
+
+
+class AppBroken(TallyError):
+    """The module raised while it was imported."""
+
+    code = "APP_BROKEN"
 
 
 class StaleLease(TallyError):

@@ -27,8 +27,11 @@ HOT = {
     "count_down_job": ("j", "g", -1, 0),
     "finished": ('["j"]',),
     "job": ("j",),
-    "facts": ("j",),
-    "step_facts": ("j",),
+    "facts": ("j", 0, 100),
+    "step_facts": ("j", 0, 100),
+    "book": ("j",),
+    "books": ("j", 100),
+    "attempts": ("j",),
     "insert_step": (*NOBODY, 0, "n", 1, "step", "SUCCEEDED", 1, None, None, None, 1, 3, b"", b"h", "e", 1),
     "insert_fenced_event": (*NOBODY, 3, "try", 1, 1, "{}", b"", b"h", "e", 1),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 from tallystick.app.results import Ended, Results
@@ -44,6 +44,7 @@ class Runtime:
         self.committer = Committer(self.store, after_flush=self.store.checkpoint)
         self.results = Results(self.store, runs_here=self._runs_here)
         self.worker: Worker | None = None
+        self.on_end: Callable[[EndJob], None] | None = None
         self._caretaker: Caretaker | None = None
         self.tx_ms_max = TX_MS_MAX
         self._pausing = threading.Event()
@@ -168,3 +169,5 @@ class Runtime:
 
     def _on_end(self, end: EndJob) -> None:
         self.results.announce(end.fence.job_id, Ended(end))
+        if self.on_end is not None:
+            self.on_end(end)

@@ -273,10 +273,11 @@ class Tally:
                 signature=Signature(function),
                 policy=retry.policy,
                 attempts_max=attempts,
-                idempotent=idempotent,
             )
             options = SubmitOptions(
-                queue=queue, deadline_ms=None if deadline is None else duration_ms(deadline)
+                queue=queue,
+                idempotent=idempotent,
+                deadline_ms=None if deadline is None else duration_ms(deadline),
             )
             is_async = inspect.iscoroutinefunction(function)
             made: Workflow[..., Any] | AsyncWorkflow[..., Any] = (AsyncWorkflow if is_async else Workflow)(

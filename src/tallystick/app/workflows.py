@@ -40,7 +40,6 @@ class WorkflowSpec:
     signature: Signature
     policy: RetryPolicy
     attempts_max: int
-    idempotent: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +51,7 @@ class SubmitOptions:
     delay_ms: int = 0
     deadline_ms: int | None = None
     idempotency_key: str | None = None
+    idempotent: bool = False
     within: Transaction | None = None
     tags: tuple[str, ...] = ()
 
@@ -70,6 +70,16 @@ class _Submittable(Generic[P, R_co]):
         self.__name__ = spec.name
         self.__doc__ = spec.function.__doc__
         self.__wrapped__ = spec.function
+
+    @property
+    def app(self) -> Tally:
+        """Return the Tally that declared it."""
+        return self._app
+
+    @property
+    def queue(self) -> str:
+        """Return the queue that its jobs wait in unless told otherwise."""
+        return self._options.queue
 
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
         """Make a job of this call; it is durable when this returns.
@@ -121,6 +131,7 @@ class _Submittable(Generic[P, R_co]):
         self,
         *,
         idempotency_key: str | None = None,
+        idempotent: bool | None = None,
         within: Transaction | None = None,
         queue: str | None = None,
         priority: int | None = None,
@@ -133,6 +144,7 @@ class _Submittable(Generic[P, R_co]):
         options = replace(
             old,
             idempotency_key=old.idempotency_key if idempotency_key is None else idempotency_key,
+            idempotent=old.idempotent if idempotent is None else idempotent,
             within=old.within if within is None else within,
             queue=old.queue if queue is None else queue,
             priority=old.priority if priority is None else priority,
@@ -154,7 +166,7 @@ class _Submittable(Generic[P, R_co]):
             deadline_ms=options.deadline_ms,
             attempts_max=self._spec.attempts_max,
             idempotency_key=options.idempotency_key,
-            by_content=self._spec.idempotent,
+            by_content=options.idempotent,
             tags=options.tags,
         )
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from tallystick.store.inspection import Inspection
 from tallystick.store.primitives import (
     Await,
     Bundle,
@@ -143,6 +144,10 @@ class Store(Protocol):
 
     def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
         """Return those of these jobs that have ended."""
+        ...
+
+    def inspect(self) -> Inspection:
+        """Return the reads of a check; they are for people."""
         ...
 
     def checkpoint(self) -> None:

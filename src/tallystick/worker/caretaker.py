@@ -109,9 +109,11 @@ class Caretaker:
         due = self._next_due is not None and worker.clock.wall_ms() >= self._next_due
         if changed or due:
             self._pause = LOOK_SECONDS_MIN
+            before = worker.clock.wall_ms()
             worker.poke()
-            # What is due already and was not claimed is for workers with other handlers.
+            # What was due before the claim and was not claimed is for workers with other handlers. What
+            # became due meanwhile may have been too early for the claim, and must be asked for again.
             due_at = worker.store.next_due(worker.options.queues)
-            self._next_due = due_at if due_at is not None and due_at > worker.clock.wall_ms() else None
+            self._next_due = due_at if due_at is not None and due_at > before else None
         else:
             self._pause = min(self._pause * 1.5, LOOK_SECONDS_MAX)

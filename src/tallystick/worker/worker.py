@@ -163,6 +163,9 @@ class Worker:
             self.stale_reports += 1
         elif bundle is not None and outcome is None and isinstance(bundle[-1], EndJob):
             self._on_end(bundle[-1])
+        if self._stopping:
+            with self._idle:
+                self._idle.notify_all()
 
     def free(self, slots: int = 1, *, claim: Outcome | BaseException = None) -> None:
         """Give slots back, with the outcome of the claim that left them empty, if there was one.
@@ -236,7 +239,10 @@ class Worker:
 
     def _wait_until_idle(self, seconds: float) -> bool:
         with self._idle:
-            return self._idle.wait_for(lambda: not self.running, seconds)
+            # A claim on its way counts too: what it brings must not be left to its lease.
+            return self._idle.wait_for(
+                lambda: not self.running and self._free == self.options.concurrency, seconds
+            )
 
     def _claimed(self, request: ClaimJobs, outcome: Outcome | BaseException) -> None:
         with self._lock:

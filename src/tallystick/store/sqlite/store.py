@@ -14,11 +14,11 @@ import msgspec
 
 from tallystick import crash
 from tallystick.clock import Clock
-from tallystick.core.chain import step_payload
 from tallystick.errors import Misuse, StoreGone, StoreMisused
 from tallystick.store.api import Bundle, ChildRow, Event, ExpiredAttempt, Fence, JobRow, Outcome, RunTx
 from tallystick.store.sqlite.claims import newest
 from tallystick.store.sqlite.connection import connect, disconnect, migrate, translated
+from tallystick.store.sqlite.inspection import SqliteInspection
 from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.transaction import SqliteTransaction
@@ -249,14 +249,15 @@ class SqliteStore:
 
     def history(self, job_id: str) -> list[Event]:
         """Return every event of a job in order, inline steps included."""
-        events = [Event(*row) for row in self._read(sql("facts"), (job_id,))]
-        for n, kind, at, attempt, *payload, prev_hash, event_hash in self._read(sql("step_facts"), (job_id,)):
-            events.append(Event(job_id, n, kind, at, attempt, step_payload(*payload), prev_hash, event_hash))
-        return sorted(events, key=lambda event: event.n)
+        return self.inspect().facts(job_id, after=0, limit=-1)
 
     def counts(self) -> dict[str, int]:
         """Return how many jobs stand in each state."""
         return dict(self._read(sql("counts")))
+
+    def inspect(self) -> SqliteInspection:
+        """Return the reads of a check."""
+        return SqliteInspection(self.path, self._read)
 
     def close(self) -> None:
         """Close both connections and the lock files."""
