@@ -24,6 +24,7 @@ def test_a_job_that_becomes_due_between_the_claim_and_the_look_is_asked_for_agai
         store=store,
         options=WorkerOptions(),
         idle=True,
+        running={},
         claim_failed=False,
         poke=claim_finds_nothing_and_time_passes,
     )
