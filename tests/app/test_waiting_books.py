@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from tallystick.app.children import gather
-from tallystick.app.waits import sleep_sync, wait_sync
+import asyncio
+
+import pytest
+
+from tallystick.app.children import gather, gather_aio
+from tallystick.app.waits import again, sleep_async, sleep_sync, wait_sync
+from tallystick.store.api import Delivered
 from tallystick.testing.conformance.drafts import check_chain
 
 
@@ -32,3 +37,65 @@ def test_the_chain_of_a_job_that_waited_and_joined_can_be_computed_again(timed, 
     run_all(hand)
     assert job.result(5) == 3
     check_chain(timed.runtime().store.history(job.id))
+
+
+def test_the_word_that_one_group_is_closed_is_no_entry_of_another_that_is_open(timed, hand, clock):
+    @timed.workflow
+    async def slow() -> str:
+        await sleep_async("1m")
+        return "slow"
+
+    @timed.workflow
+    def fast() -> str:
+        return "fast"
+
+    @timed.workflow
+    async def parent() -> list[str]:
+        groups = await asyncio.gather(gather_aio(slow.child()), gather_aio(fast.child()))
+        return [word for group in groups for word in group]
+
+    job = parent.submit()
+    run_all(hand)
+    clock.advance(60_000)
+    run_all(hand)
+    assert job.result(5) == ["slow", "fast"]
+    with timed.transaction() as db:
+        rows = db.execute("select ledger from steps where job_id = ? order by occurrence", [job.id])
+    assert rows == [(1_111_100_000_001,), (1_111_100_000_001,)]
+
+
+@pytest.mark.parametrize("name", ["again", "gather", "sleep"])
+def test_a_signal_may_be_named_like_something_of_ours(timed, hand, clock, name):
+    @timed.workflow
+    def child() -> None: ...
+
+    @timed.workflow
+    def flow(turn: int) -> str:
+        gather(child.child())
+        sleep_sync("1m")
+        return again(turn + 1) if turn < 2 else wait_sync(name, str, None)
+
+    job = flow.submit(1)
+    hand.work()
+    assert job.send(name, "word") is Delivered.KEPT
+    for _ in range(3):
+        run_all(hand)
+        clock.advance(60_000)
+    assert job.result(5) == "word"
+    check_chain(timed.runtime().store.history(job.id))
+    with timed.transaction() as db:
+        assert db.execute("select distinct semaphore from jobs") == [(0,)]
+        assert db.execute("select count(*) from messages where ledger / 100000000000 % 10 = 1 and kind <> 'child'") == [(1,)]
+
+
+def test_a_signal_that_comes_early_waits_for_a_later_turn(timed, hand):
+    @timed.workflow
+    def loop(heard: list[int]) -> list[int]:
+        heard = [*heard, wait_sync("n", int, None)]
+        return again(heard) if len(heard) < 3 else heard
+
+    job = loop.submit([])
+    for n in range(3):
+        job.send("n", n, id=str(n))
+    run_all(hand)
+    assert job.result(5) == [0, 1, 2]

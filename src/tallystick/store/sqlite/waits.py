@@ -74,7 +74,7 @@ def deliver(batch: Batch, request: Deliver) -> Delivered:
         known = list(batch.cursor.execute(sql("message"), (request.guid,)))
         return Delivered.KNOWN if known else Delivered.DROPPED
     before = batch.connection.total_changes()
-    batch.cursor.execute(sql("wake"), (request.job_id, batch.wall, request.name))
+    batch.cursor.execute(sql("wake"), (request.job_id, batch.wall, request.name, "wait"))
     return Delivered.WOKE if batch.connection.total_changes() > before else Delivered.KEPT
 
 
