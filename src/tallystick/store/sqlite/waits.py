@@ -92,11 +92,14 @@ def close_waits(batch: Batch, request: EndJob) -> None:
     batch.cursor.execute(sql("mark_tasks"), (request.driver, job_id, batch.wall))
 
 
-def drop_open(batch: Batch, job_id: str, driver: str) -> int:
-    """Drop every open activity and every message but the driver; return how many activities were open."""
+def drop_open(batch: Batch, job_id: str, driver: str, *, signals: bool = True) -> int:
+    """Drop every open activity and every message but the driver; return how many activities were open.
+
+    Signals that nobody took stay when only a turn of the job is over.
+    """
     ((still_open,),) = batch.cursor.execute(sql("open_activities"), (job_id,))
     batch.cursor.execute(sql("drop_activities"), (job_id, batch.wall))
-    batch.cursor.execute(sql("drop_messages"), (job_id, driver, batch.wall))
+    batch.cursor.execute(sql("drop_messages"), (job_id, driver, batch.wall, int(signals)))
     return int(still_open)
 
 
