@@ -6,10 +6,12 @@ import asyncio
 
 import pytest
 
+from tallystick import Retry, uuid
 from tallystick.app.children import gather, gather_aio
 from tallystick.app.waits import again, sleep_async, sleep_sync, wait_sync
 from tallystick.store.api import Delivered
 from tallystick.testing.conformance.drafts import check_chain
+from tests.app.by_hand import Death
 
 
 def run_all(hand):
@@ -99,3 +101,95 @@ def test_a_signal_that_comes_early_waits_for_a_later_turn(timed, hand):
         job.send("n", n, id=str(n))
     run_all(hand)
     assert job.result(5) == [0, 1, 2]
+
+
+def test_a_step_has_its_tries_in_every_turn(timed, hand):
+    failed = set()
+
+    @timed.step(retry=Retry(2, first=0.001))
+    def flaky(turn: int) -> int:
+        if turn not in failed:
+            failed.add(turn)
+            raise ConnectionError("the first try always fails")
+        return turn
+
+    @timed.workflow
+    def loop(turn: int) -> int:
+        flaky(turn)
+        return again(turn + 1) if turn < 3 else turn
+
+    job = loop.submit(1)
+    run_all(hand)
+    assert job.result(5) == 3
+
+
+def test_a_value_drawn_in_one_turn_is_not_that_of_the_next(timed, hand):
+    @timed.step(retry=Retry(2, first=0.001))
+    def flaky(turn: int) -> None:
+        if turn == 1 and not drawn[1:]:
+            drawn.append("failed")
+            raise ConnectionError
+
+    @timed.workflow
+    def loop(turn: int) -> str:
+        drawn.append(value := str(uuid()))
+        flaky(turn)
+        return again(turn + 1) if turn < 2 else value
+
+    drawn: list[str] = []
+    job = loop.submit(1)
+    run_all(hand)
+    assert job.result(5) not in drawn[:1]
+
+
+@pytest.mark.parametrize("early", [True, False], ids=["the signal is there", "the signal comes later"])
+def test_a_value_drawn_before_a_wait_is_the_same_after_it(timed, hand, early):
+    drawn, deaths = [], [1]
+
+    @timed.workflow
+    def flow() -> None:
+        drawn.append(str(uuid()))
+        wait_sync("go", bool, None)
+        if deaths:
+            deaths.pop()
+            raise Death
+
+    job = flow.submit()
+    if early:
+        job.send("go", True)
+    outcome = hand.work()
+    if not early:
+        job.send("go", True)
+        outcome = hand.work()
+    assert outcome == "died"
+    hand.expire()
+    assert hand.work() == "EndJob"
+    assert len(set(drawn)) == 1
+    check_chain(timed.runtime().store.history(job.id))
+
+
+def test_a_value_drawn_for_a_child_is_the_same_after_the_crash_that_follows_the_spawn(timed, hand, monkeypatch):
+    drawn = []
+
+    @timed.workflow
+    def child(word: str) -> str:
+        return word
+
+    @timed.workflow
+    def parent() -> bool:
+        drawn.append(str(uuid()))
+        return gather(child.child(drawn[-1])) == (drawn[-1],)
+
+    job = parent.submit()
+    segment = hand.claim()
+
+    def die() -> None:
+        raise Death
+
+    with monkeypatch.context() as patch:
+        patch.setattr(timed.runtime(), "poke", die)
+        assert hand.run(segment) == "died"
+    hand.expire()
+    run_all(hand)
+    assert job.result(5) is True
+    assert len(set(drawn)) == 1
