@@ -9,7 +9,7 @@ import pytest
 from tallystick import Retry, uuid
 from tallystick.app.children import gather, gather_aio
 from tallystick.app.waits import again, sleep_async, sleep_sync, wait_sync
-from tallystick.store.api import Delivered
+from tallystick.store.api import Deliver, Delivered
 from tallystick.testing.conformance.drafts import check_chain
 from tests.app.by_hand import Death
 
@@ -193,3 +193,56 @@ def test_a_value_drawn_for_a_child_is_the_same_after_the_crash_that_follows_the_
     run_all(hand)
     assert job.result(5) is True
     assert len(set(drawn)) == 1
+
+
+def test_enough_children_are_the_same_on_replay_whoever_has_ended_since(timed, hand):
+    seen = []
+
+    @timed.workflow
+    def child(n: int) -> int:
+        return n
+
+    @timed.workflow
+    def parent() -> list[int]:
+        first = gather(*(child.child(n) for n in range(4)), enough=2)
+        seen.append(list(first))
+        wait_sync("go", bool, None)
+        return list(first)
+
+    job = parent.submit()
+    assert [hand.work() for _ in range(3)] == ["lost", "EndJob", "EndJob"]
+    run_all(hand)
+    job.send("go", True)
+    run_all(hand)
+    assert job.result(5) == seen[0]
+    assert all(one == seen[0] for one in seen)
+
+
+def test_a_signal_sent_before_the_timeout_and_durable_after_it_does_not_overtake_it(timed, hand, clock):
+    """The message that drives a segment answers its wait, or its obligation would close the job early."""
+    deaths = [1]
+
+    @timed.step
+    def work() -> None:
+        if deaths:
+            deaths.pop()
+            raise Death
+
+    @timed.workflow
+    def flow() -> str | None:
+        answer = wait_sync("go", str, timeout="1m")
+        work()
+        return answer
+
+    job = flow.submit()
+    hand.work()
+    sent_at = clock.wall_ms()
+    clock.advance(60_000)
+    segment = hand.claim()
+    late = Deliver(f"{job.id}:late", job.id, "signal", "go", '"late"', sent_at)
+    assert timed.runtime().deliver(late) is Delivered.KEPT
+    assert hand.run(segment) == "died"
+    hand.expire()
+    assert hand.work() == "EndJob"
+    assert job.result(5) is None
+    assert job.row().semaphore == 0

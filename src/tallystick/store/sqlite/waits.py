@@ -38,7 +38,7 @@ def await_message(batch: Batch, request: Await) -> Answer | None:
     opened = bool(rows)
     if wait.due_at is not None and not opened:
         _set_timer(batch, request)
-    inbox = list(batch.cursor.execute(sql("answer"), (*place, wait.kind, batch.wall)))
+    inbox = list(batch.cursor.execute(sql("answer"), (*place, wait.kind, batch.wall, request.driver)))
     decision = decide_suspend([wait.name], [wait.name for _ in inbox])
     if decision.suspend:
         _suspend(batch, request, opened=opened)
