@@ -83,6 +83,8 @@ class Segment:
         self._recorded_notes = _notes_of(claimed)
         self._tries: dict[tuple[str, int], int] = {}
         for event in claimed.tries:
+            if event.type != "try":
+                continue
             tried = msgspec.json.decode(event.payload)
             self._tries[tried["step"], tried["occurrence"]] = tried["try"]
 
@@ -250,16 +252,23 @@ class Segment:
             primitive = submit_job(submission, child_id, now)
             children.append((primitive.job, primitive.facts[0]))
         return (
+            *self._noted(),
             Spawn(self.fence, group, shape.total, shape.threshold, shape.fail_fast, tuple(children), now),
         )
 
     def awaiting(self, wait: Wait) -> Bundle:
         """Return the bundle that takes the answer to a wait, or suspends this segment until there is one."""
         self.waited = True
-        fact = self._fact(
-            "suspend", {"attempt": "IN_PROGRESS>ABORTED", "for": f"{wait.name}#{wait.occurrence}"}
+        noted = self._noted()
+        payload = {"attempt": "IN_PROGRESS>ABORTED", "for": f"{wait.name}#{wait.occurrence}"}
+        fact = Fact(
+            self.claimed.chain,
+            "suspend",
+            self._clock.wall_ms(),
+            self.fence.attempt,
+            _TO_TEXT.encode(payload).decode(),
         )
-        return (Await(self.fence, self.claimed.driver, self.claimed.dimension, wait, fact),)
+        return (*noted, Await(self.fence, self.claimed.driver, self.claimed.dimension, wait, fact),)
 
     def written(self, bundle: Bundle) -> None:
         """Note that a bundle is durable, and with it the values drawn before it."""
@@ -288,6 +297,10 @@ class Segment:
             at,
         )
 
+    def _noted(self) -> Bundle:
+        """Return what keeps the values drawn so far, if there are any, in front of something that has no room."""
+        return (RecordEvent(self.fence, self._fact("note", {})),) if self._notes else ()
+
     def _fact(self, kind: str, payload: dict[str, object]) -> Fact:
         if self._notes:
             payload["notes"] = self._notes
@@ -296,11 +309,11 @@ class Segment:
 
 
 def _notes_in(bundle: Bundle) -> dict[str, object]:
-    last = bundle[-1]
-    if isinstance(last, RecordStep) and last.notes:
-        return dict(msgspec.json.decode(last.notes))
-    if isinstance(last, RecordEvent):
-        return dict(msgspec.json.decode(last.fact.payload).get("notes", {}))
+    for primitive in bundle:
+        if isinstance(primitive, RecordStep) and primitive.notes:
+            return dict(msgspec.json.decode(primitive.notes))
+        if isinstance(primitive, RecordEvent):
+            return dict(msgspec.json.decode(primitive.fact.payload).get("notes", {}))
     return {}
 
 

@@ -74,7 +74,7 @@ def cycle(batch: Batch, request: Cycle) -> None:
     batch.cursor.execute(sql("cycle_job"), (*fence[:2], request.payload))
     if batch.connection.total_changes() == before:
         raise LedgerCeiling(f"job {job_id} has turned as often as its ledger can count", job_id=job_id)
-    still_open = drop_open(batch, job_id, request.driver)
+    still_open = drop_open(batch, job_id, request.driver, signals=False)
     guid = f"again:{job_id}:{request.dimension + 1}"
     row = (guid, job_id, request.dimension + 1, "again", 1, "resume", None, None, batch.wall)
     batch.cursor.execute(sql("insert_message"), row)

@@ -99,7 +99,7 @@ def _replay(cursor: apsw.Cursor, chain: Chain, dimension: int) -> _Past:
     heads = [*((row[4], row[8]) for row in rows), *((fact.n, fact.event_hash) for fact in facts)]
     chain.n, chain.head = max([(chain.n, chain.head), *heads], key=lambda head: head[0])
     ((charged, suspect),) = cursor.execute(sql("charged_since_progress"), (chain.job_id,))
-    tries = tuple(fact for fact in facts if fact.type == "try")
+    tries = tuple(fact for fact in facts if fact.type in ("try", "note"))
     return _Past(tuple(Record(*row[:8]) for row in rows), tries, charged, bool(suspect))
 
 

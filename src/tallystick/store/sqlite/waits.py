@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tallystick.store.sqlite.writer import Batch
 
 ANSWERED = 1_111_000_000_001
+TASKS_DONE = 100_000_000
 
 
 def enter_driver(batch: Batch, job_id: str, dimension: int) -> str:
@@ -33,18 +34,25 @@ def await_message(batch: Batch, request: Await) -> Answer | None:
     batch.check_fence(request.fence)
     job_id, wait, dimension = request.fence.job_id, request.wait, request.dimension
     place = (job_id, dimension, wait.name, wait.occurrence)
-    opened = bool(list(batch.cursor.execute(sql("open_wait"), place)))
+    rows = list(batch.cursor.execute(sql("open_wait"), place))
+    opened = bool(rows)
     if wait.due_at is not None and not opened:
         _set_timer(batch, request)
-    inbox = list(batch.cursor.execute(sql("answer"), (*place, wait.kind, batch.wall)))
+    inbox = list(batch.cursor.execute(sql("answer"), (*place, wait.kind, batch.wall, request.driver)))
     decision = decide_suspend([wait.name], [wait.name for _ in inbox])
     if decision.suspend:
         _suspend(batch, request, opened=opened)
         return None
     guid, kind, payload, _ledger = inbox[0]
     answer = Answer(guid, payload, timed_out=kind == "timer")
-    _take(batch, request, answer, opened=opened)
+    ledger = joined(rows[0][0]) if wait.kind == "group" else ANSWERED
+    _take(batch, request, answer, ledger, opened=opened)
     return answer
+
+
+def joined(ledger: int) -> int:
+    """Return the digits of a group that its parent has joined."""
+    return ledger + TASKS_DONE * (ledger // TASKS_DONE % 10 == 0)
 
 
 def deliver(batch: Batch, request: Deliver) -> Delivered:
@@ -66,7 +74,7 @@ def deliver(batch: Batch, request: Deliver) -> Delivered:
         known = list(batch.cursor.execute(sql("message"), (request.guid,)))
         return Delivered.KNOWN if known else Delivered.DROPPED
     before = batch.connection.total_changes()
-    batch.cursor.execute(sql("wake"), (request.job_id, batch.wall, request.name))
+    batch.cursor.execute(sql("wake"), (request.job_id, batch.wall, request.name, "wait"))
     return Delivered.WOKE if batch.connection.total_changes() > before else Delivered.KEPT
 
 
@@ -84,11 +92,14 @@ def close_waits(batch: Batch, request: EndJob) -> None:
     batch.cursor.execute(sql("mark_tasks"), (request.driver, job_id, batch.wall))
 
 
-def drop_open(batch: Batch, job_id: str, driver: str) -> int:
-    """Drop every open activity and every message but the driver; return how many activities were open."""
+def drop_open(batch: Batch, job_id: str, driver: str, *, signals: bool = True) -> int:
+    """Drop every open activity and every message but the driver; return how many activities were open.
+
+    Signals that nobody took stay when only a turn of the job is over.
+    """
     ((still_open,),) = batch.cursor.execute(sql("open_activities"), (job_id,))
     batch.cursor.execute(sql("drop_activities"), (job_id, batch.wall))
-    batch.cursor.execute(sql("drop_messages"), (job_id, driver, batch.wall))
+    batch.cursor.execute(sql("drop_messages"), (job_id, driver, batch.wall, int(signals)))
     return int(still_open)
 
 
@@ -124,16 +135,16 @@ def _set_timer(batch: Batch, request: Await) -> None:
     )
 
 
-def _take(batch: Batch, request: Await, answer: Answer, *, opened: bool) -> None:
+def _take(batch: Batch, request: Await, answer: Answer, ledger: int, *, opened: bool) -> None:
     """Give the wait its result and the message its marks; a driver keeps its obligation to the end."""
     job_id, wait, attempt = request.fence.job_id, request.wait, request.fence.attempt
     result = "null" if answer.payload is None else answer.payload
-    payload = step_payload(wait.name, wait.occurrence, "SUCCEEDED", ANSWERED, result, None, None)
+    payload = step_payload(wait.name, wait.occurrence, "SUCCEEDED", ledger, result, None, None)
     event = batch.placed(Fact(request.fact.chain, wait.kind, request.fact.at, attempt, payload))
     place = (job_id, request.dimension, wait.name, wait.occurrence)
     ending = (result, None, attempt, event.at, event.n, event.prev_hash, event.event_hash)
     if wait.kind == "group":
-        batch.many("join_group", [(*place, result, *ending[2:])], [request.fence])
+        batch.many("join_group", [(*place, result, *ending[2:], ledger)], [request.fence])
     elif opened:
         batch.many("answer_wait", [(*place, *ending)], [request.fence])
     else:

@@ -7,6 +7,6 @@ SELECT m.guid
      OR EXISTS (SELECT 1
                   FROM steps AS s
                  WHERE s.job_id = m.job_id AND s.name = m.name AND s.state = 'IN_PROGRESS'
-                   AND (m.occurrence IS NULL OR s.occurrence = m.occurrence)))
+                   AND (s.occurrence = m.occurrence OR (m.kind = 'signal' AND s.kind = 'wait'))))
  ORDER BY m.ledger = 0, coalesce(m.due_at, m.created_at), m.guid
  LIMIT 1
