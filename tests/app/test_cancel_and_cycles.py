@@ -6,10 +6,8 @@ import threading
 
 import pytest
 
-from tallystick import JobCancelled, JobFailed
-from tallystick.app.children import gather
+from tallystick import JobCancelled, JobFailed, again, gather, sleep, wait
 from tallystick.app.context import Cancelled
-from tallystick.app.waits import again, sleep_sync, wait_sync
 from tallystick.engine.sweep import end_overdue
 from tests.app.by_hand import Death
 
@@ -31,7 +29,7 @@ def test_a_job_that_nobody_has_begun_is_cancelled_at_once(timed, hand):
 def test_a_waiting_job_is_cancelled_at_once_and_everything_it_had_open_with_it(timed, hand):
     @timed.workflow
     def flow() -> None:
-        wait_sync("go", bool, timeout="1d")
+        wait("go", bool, timeout="1d")
 
     job = flow.submit()
     hand.work()
@@ -112,7 +110,7 @@ def test_a_worker_that_dies_while_its_job_is_being_cancelled_leaves_it_cancelled
 def test_a_cancelled_child_counts_for_its_parent(timed, hand):
     @timed.workflow
     def child() -> None:
-        wait_sync("never", bool, None)
+        wait("never", bool)
 
     @timed.workflow
     def parent() -> None:
@@ -177,7 +175,7 @@ def test_cycles_with_waits_and_crashes_keep_the_books(timed, hand, clock):
 
     @timed.workflow
     def loop(n: int) -> int:
-        sleep_sync("1m")
+        sleep("1m")
         if deaths and deaths[-1] == n:
             deaths.pop()
             raise Death

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tallystick import JobFailed
-from tallystick.app.children import gather, gather_aio
+from tallystick import JobFailed, aio, gather
 from tallystick.errors import ChildrenFailed
 
 
@@ -113,7 +112,7 @@ def test_children_of_children_and_one_alone(timed, hand, square):
     @timed.workflow
     async def top() -> int:
         first = await middle.child(3)
-        both = await gather_aio(middle.child(2), square.child(5))
+        both = await aio.gather(middle.child(2), square.child(5))
         return first + sum(both)
 
     job = top.submit()
@@ -128,8 +127,8 @@ def test_two_thousand_children_close_two_groups_under_a_real_worker(app):
 
     @app.workflow
     async def fan(n: int) -> int:
-        one = await gather_aio(*(leaf.child(k) for k in range(n)))
-        two = await gather_aio(*(leaf.child(k) for k in range(n)))
+        one = await aio.gather(*(leaf.child(k) for k in range(n)))
+        two = await aio.gather(*(leaf.child(k) for k in range(n)))
         return sum(one) + sum(two)
 
     with app.worker(concurrency=64):

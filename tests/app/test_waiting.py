@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tallystick.app.waits import sleep_async, sleep_sync, wait_async, wait_sync
+from tallystick import aio, sleep, wait
 from tallystick.store.api import Delivered
 from tests.app.by_hand import Death
 
@@ -26,7 +26,7 @@ def books(app, job):
 def approval(timed):
     @timed.workflow
     def approval() -> str:
-        answer = wait_sync("approve", bool, timeout="2d")
+        answer = wait("approve", bool, timeout="2d")
         return {True: "yes", False: "no", None: "nobody came"}[answer]
 
     return approval
@@ -78,7 +78,7 @@ def test_a_signal_sent_while_the_job_runs_towards_its_wait_is_taken_at_once(time
     @timed.workflow
     def flow() -> int:
         assert job.send("go", 7) is Delivered.KEPT
-        return wait_sync("go", int, None)
+        return wait("go", int)
 
     job = flow.submit()
     assert hand.work() == "EndJob"
@@ -88,7 +88,7 @@ def test_a_signal_sent_while_the_job_runs_towards_its_wait_is_taken_at_once(time
 def test_signals_of_one_name_are_consumed_in_order_and_a_repeated_id_is_one_signal(timed, hand, clock):
     @timed.workflow
     def flow() -> list[int]:
-        return [wait_sync("n", int, None) for _ in range(3)]
+        return [wait("n", int) for _ in range(3)]
 
     job = flow.submit()
     for n in (1, 2):
@@ -106,7 +106,7 @@ def test_a_crash_after_the_wake_up_redelivers_the_same_message(timed, hand):
 
     @timed.workflow
     def flow() -> str:
-        answer = wait_sync("go", str, None)
+        answer = wait("go", str)
         if deaths:
             deaths.pop()
             raise Death
@@ -130,7 +130,7 @@ def test_sleeping_is_a_timer_and_survives_everything(timed, hand, clock):
     @timed.workflow
     def nap(times: int) -> int:
         for n in range(times):
-            sleep_sync("1h")
+            sleep("1h")
             woken.append(n)
         return times
 
@@ -147,8 +147,8 @@ def test_sleeping_is_a_timer_and_survives_everything(timed, hand, clock):
 def test_an_async_workflow_waits_the_same_way(timed, hand, clock):
     @timed.workflow
     async def flow() -> str | None:
-        await sleep_async("1m")
-        return await wait_async("word", str, "1m")
+        await aio.sleep("1m")
+        return await aio.wait("word", str, timeout="1m")
 
     job = flow.submit()
     assert hand.work() == "lost"
@@ -162,7 +162,7 @@ def test_an_async_workflow_waits_the_same_way(timed, hand, clock):
 def test_a_thousand_waiting_jobs_wake_together(app):
     @app.workflow
     async def flow(n: int) -> int:
-        return n + await wait_async("go", int, None)
+        return n + await aio.wait("go", int)
 
     jobs = flow.submit_many([(n,) for n in range(1_000)])
     with app.worker(concurrency=64):

@@ -6,9 +6,7 @@ import asyncio
 
 import pytest
 
-from tallystick import Retry, uuid
-from tallystick.app.children import gather, gather_aio
-from tallystick.app.waits import again, sleep_async, sleep_sync, wait_sync
+from tallystick import Retry, again, aio, gather, sleep, uuid, wait
 from tallystick.store.api import Deliver, Delivered
 from tallystick.testing.conformance.drafts import check_chain
 from tests.app.by_hand import Death
@@ -26,8 +24,8 @@ def test_the_chain_of_a_job_that_waited_and_joined_can_be_computed_again(timed, 
 
     @timed.workflow
     def parent() -> int:
-        wait_sync("go", bool, timeout="1h")
-        sleep_sync("1m")
+        wait("go", bool, timeout="1h")
+        sleep("1m")
         return sum(gather(child.child(1), child.child(2)))
 
     job = parent.submit()
@@ -44,7 +42,7 @@ def test_the_chain_of_a_job_that_waited_and_joined_can_be_computed_again(timed, 
 def test_the_word_that_one_group_is_closed_is_no_entry_of_another_that_is_open(timed, hand, clock):
     @timed.workflow
     async def slow() -> str:
-        await sleep_async("1m")
+        await aio.sleep("1m")
         return "slow"
 
     @timed.workflow
@@ -53,7 +51,7 @@ def test_the_word_that_one_group_is_closed_is_no_entry_of_another_that_is_open(t
 
     @timed.workflow
     async def parent() -> list[str]:
-        groups = await asyncio.gather(gather_aio(slow.child()), gather_aio(fast.child()))
+        groups = await asyncio.gather(aio.gather(slow.child()), aio.gather(fast.child()))
         return [word for group in groups for word in group]
 
     job = parent.submit()
@@ -74,8 +72,8 @@ def test_a_signal_may_be_named_like_something_of_ours(timed, hand, clock, name):
     @timed.workflow
     def flow(turn: int) -> str:
         gather(child.child())
-        sleep_sync("1m")
-        return again(turn + 1) if turn < 2 else wait_sync(name, str, None)
+        sleep("1m")
+        return again(turn + 1) if turn < 2 else wait(name, str)
 
     job = flow.submit(1)
     hand.work()
@@ -87,13 +85,15 @@ def test_a_signal_may_be_named_like_something_of_ours(timed, hand, clock, name):
     check_chain(timed.runtime().store.history(job.id))
     with timed.transaction() as db:
         assert db.execute("select distinct semaphore from jobs") == [(0,)]
-        assert db.execute("select count(*) from messages where ledger / 100000000000 % 10 = 1 and kind <> 'child'") == [(1,)]
+        assert db.execute(
+            "select count(*) from messages where ledger / 100000000000 % 10 = 1 and kind <> 'child'"
+        ) == [(1,)]
 
 
 def test_a_signal_that_comes_early_waits_for_a_later_turn(timed, hand):
     @timed.workflow
     def loop(heard: list[int]) -> list[int]:
-        heard = [*heard, wait_sync("n", int, None)]
+        heard = [*heard, wait("n", int)]
         return again(heard) if len(heard) < 3 else heard
 
     job = loop.submit([])
@@ -149,7 +149,7 @@ def test_a_value_drawn_before_a_wait_is_the_same_after_it(timed, hand, early):
     @timed.workflow
     def flow() -> None:
         drawn.append(str(uuid()))
-        wait_sync("go", bool, None)
+        wait("go", bool)
         if deaths:
             deaths.pop()
             raise Death
@@ -168,7 +168,9 @@ def test_a_value_drawn_before_a_wait_is_the_same_after_it(timed, hand, early):
     check_chain(timed.runtime().store.history(job.id))
 
 
-def test_a_value_drawn_for_a_child_is_the_same_after_the_crash_that_follows_the_spawn(timed, hand, monkeypatch):
+def test_a_value_drawn_for_a_child_is_the_same_after_the_crash_that_follows_the_spawn(
+    timed, hand, monkeypatch
+):
     drawn = []
 
     @timed.workflow
@@ -206,7 +208,7 @@ def test_enough_children_are_the_same_on_replay_whoever_has_ended_since(timed, h
     def parent() -> list[int]:
         first = gather(*(child.child(n) for n in range(4)), enough=2)
         seen.append(list(first))
-        wait_sync("go", bool, None)
+        wait("go", bool)
         return list(first)
 
     job = parent.submit()
@@ -230,7 +232,7 @@ def test_a_signal_sent_before_the_timeout_and_durable_after_it_does_not_overtake
 
     @timed.workflow
     def flow() -> str | None:
-        answer = wait_sync("go", str, timeout="1m")
+        answer = wait("go", str, timeout="1m")
         work()
         return answer
 

@@ -134,5 +134,7 @@ def test_the_oracle_loads_nothing_of_the_engine():
         f"import sys, {HARNESS}.oracle; print(*sorted(m for m in sys.modules if m.startswith('tallystick')))"
     )
     loaded = set(python("-c", script).stdout.split())
-    ours = {f"{HARNESS}.{name}" for name in ("books", "facts", "obligations", "oracle", "place", "statements")}
+    ours = {
+        f"{HARNESS}.{name}" for name in ("books", "facts", "obligations", "oracle", "place", "statements")
+    }
     assert loaded == {"tallystick", "tallystick.testing", HARNESS, *ours}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 from tallystick.app.calls import Call, Write, drive, drive_async
 from tallystick.app.context import WorkflowContext
@@ -18,6 +18,9 @@ from tallystick.errors import BadInput, ChildrenFailed, JobCancelled, JobFailed,
 from tallystick.store.api import ChildRow, Group, Wait
 
 R = TypeVar("R")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
 
 SPAWN_CHILDREN_MAX = 500
 
@@ -37,31 +40,36 @@ class Child(Generic[R]):
 
     def __await__(self) -> Generator[Any, Any, R]:
         """Start this child alone and wait for its result, in an async workflow."""
-        return self._joined().__await__()
+        return self.joined().__await__()
 
-    async def _joined(self) -> R:
-        value: R = (await gather_aio(self))[0]
+    async def joined(self) -> R:
+        """Start this child alone and return its result."""
+        context = workflow_context("await", is_async=True)
+        results = await drive_async(context, NO_BODY, join(context, (self,), None, fail_fast=False))
+        value: R = results[0]
         return value
 
 
+@overload
+def gather(a: Child[A], /, *, fail_fast: bool = ...) -> tuple[A]: ...
+@overload
+def gather(a: Child[A], b: Child[B], /, *, fail_fast: bool = ...) -> tuple[A, B]: ...
+@overload
+def gather(a: Child[A], b: Child[B], c: Child[C], /, *, fail_fast: bool = ...) -> tuple[A, B, C]: ...
+@overload
+def gather(*children: Child[A], enough: int | None = ..., fail_fast: bool = ...) -> tuple[A, ...]: ...
 def gather(*children: Child[Any], enough: int | None = None, fail_fast: bool = False) -> tuple[Any, ...]:
-    """Start children together and wait for them: all, or `enough` of them, or until the first fails."""
+    """Start children together and wait for them: all, or `enough` of them, or until the first fails.
+
+    Results come in the order of the children. When all have ended and some failed, `ChildrenFailed` carries
+    every error.
+    """
     context = workflow_context("gather", is_async=False)
-    results: tuple[Any, ...] = drive(context, NO_BODY, _call(context, children, enough, fail_fast=fail_fast))
+    results: tuple[Any, ...] = drive(context, NO_BODY, join(context, children, enough, fail_fast=fail_fast))
     return results
 
 
-async def gather_aio(
-    *children: Child[Any], enough: int | None = None, fail_fast: bool = False
-) -> tuple[Any, ...]:
-    """Do what `gather` does, in an async workflow."""
-    context = workflow_context("gather", is_async=True)
-    call = _call(context, children, enough, fail_fast=fail_fast)
-    results: tuple[Any, ...] = await drive_async(context, NO_BODY, call)
-    return results
-
-
-def _call(
+def join(
     context: WorkflowContext, children: Sequence[Child[Any]], enough: int | None, *, fail_fast: bool
 ) -> Call:
     """Spawn in bounded bundles, wait for the closer, and read how every child ended."""

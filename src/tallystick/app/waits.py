@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, overload
 
-from tallystick.app.calls import Call, StepSpec, Write, drive, drive_async
+from tallystick.app.calls import Call, StepSpec, Write, drive
 from tallystick.app.context import Again, WorkflowContext, current
 from tallystick.app.retrying import ONCE, Duration
 from tallystick.app.values import Codec
@@ -16,32 +16,27 @@ from tallystick.store.api import Wait
 T = TypeVar("T")
 
 
-def wait_sync(name: str, kind: Any, timeout: Duration | None) -> Any:  # noqa: ANN401 (as `kind` says)
-    """Wait for a signal in a sync workflow."""
+@overload
+def wait(name: str, type: type[T]) -> T: ...
+@overload
+def wait(name: str, type: type[T], *, timeout: Duration) -> T | None: ...
+def wait(name: str, type: Any, *, timeout: Duration | None = None) -> Any:  # noqa: A002 (it is one)
+    """Wait for a signal of this name and return its value, or None when the time is up.
+
+    The job holds no thread and no lease meanwhile. A signal that was sent before is taken at once.
+    """
     context = workflow_context("wait", is_async=False)
-    return drive(context, NO_BODY, _call(context, "wait", check_name("signal", name), Codec(kind), timeout))
+    call = answer(context, "wait", check_name("signal", name), Codec(type), timeout)
+    return drive(context, NO_BODY, call)
 
 
-async def wait_async(name: str, kind: Any, timeout: Duration | None) -> Any:  # noqa: ANN401, ASYNC109 (a durable wait)
-    """Wait for a signal in an async workflow."""
-    context = workflow_context("wait", is_async=True)
-    call = _call(context, "wait", check_name("signal", name), Codec(kind), timeout)
-    return await drive_async(context, NO_BODY, call)
-
-
-def sleep_sync(duration: Duration) -> None:
-    """Sleep in a sync workflow."""
+def sleep(duration: Duration) -> None:
+    """Sleep, through restarts, without a thread and without a lease."""
     context = workflow_context("sleep", is_async=False)
-    drive(context, NO_BODY, _call(context, "sleep", "sleep", Codec(Any), duration))
+    drive(context, NO_BODY, answer(context, "sleep", "sleep", Codec(Any), duration))
 
 
-async def sleep_async(duration: Duration) -> None:
-    """Sleep in an async workflow."""
-    context = workflow_context("sleep", is_async=True)
-    await drive_async(context, NO_BODY, _call(context, "sleep", "sleep", Codec(Any), duration))
-
-
-def _call(context: WorkflowContext, kind: Any, name: str, codec: Codec, limit: Duration | None) -> Call:  # noqa: ANN401 (a literal kind)
+def answer(context: WorkflowContext, kind: Any, name: str, codec: Codec, limit: Duration | None) -> Call:  # noqa: ANN401 (a literal kind)
     """Return the recorded answer, or take it from the inbox, or unwind until it comes."""
     context.check()
     segment = context.segment

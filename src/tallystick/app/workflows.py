@@ -18,7 +18,7 @@ from tallystick.core.limits import LEG2_ENTRIES_MAX, RESULT_BYTES_MAX, check_siz
 from tallystick.core.retry import GiveUp, RetryPolicy, classify, decide_failure
 from tallystick.engine.failure import Failure, names_of
 from tallystick.engine.submission import PRIORITY_DEFAULT, Submission
-from tallystick.errors import LedgerCeiling, Misuse, TallyError
+from tallystick.errors import LedgerCeiling, Misuse, TallyError, WrongColour
 from tallystick.store.api import Bundle, Transaction
 
 if TYPE_CHECKING:
@@ -173,12 +173,17 @@ class _Submittable(Generic[P, R_co]):
     def _job(self, job_id: str, *, created: bool) -> Job[R_co]:
         return Job(self._app.runtime, job_id, lambda: self._spec.signature.result, created=created)
 
-    def _plainly(self) -> None:
-        """Refuse to be called like a function inside another workflow."""
-        if current.get() is not None:
-            raise Misuse(
-                f"a workflow inside a workflow is a child; {self.name} cannot be called like a function here"
-            )
+    def _is_child(self, *, from_async: bool) -> bool:
+        """Tell whether this call is made by a workflow, whose child it then is."""
+        context = current.get()
+        if context is None:
+            return False
+        if isinstance(context, Inside):
+            raise Misuse(f"{self.name} is a workflow and cannot be called inside a step or transaction")
+        if context.is_async is not from_async:
+            how = f"await {self.name}.child(...)" if context.is_async else f"{self.name}.child(...).result()"
+            raise WrongColour(f"here write `{how}`")
+        return True
 
     def _ending(self, context: WorkflowContext, value: object) -> Bundle | None:
         """Return the ending of a function that returned."""
@@ -224,8 +229,9 @@ class Workflow(_Submittable[P, R_co]):
     """A sync workflow: it runs in a thread of the worker."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
-        """Call it as a plain function, as a unit test does."""
-        self._plainly()
+        """Call it: as a child that is waited for in a workflow, as the plain function elsewhere."""
+        if self._is_child(from_async=False):
+            return self.child(*args, **kwargs).result()
         value: R_co = self._spec.function(*args, **kwargs)
         return value
 
@@ -263,11 +269,11 @@ class AsyncWorkflow(_Submittable[P, R_co]):
 
     is_async = True
 
-    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
-        """Await it as a plain coroutine function, as a unit test does."""
-        self._plainly()
-        value: R_co = await self._spec.function(*args, **kwargs)
-        return value
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R_co]:
+        """Await it: as a child in a workflow, as the plain coroutine function elsewhere."""
+        if self._is_child(from_async=True):
+            return self.child(*args, **kwargs).joined()
+        return self._spec.function(*args, **kwargs)  # type: ignore[no-any-return]  # as declared
 
     @property
     def fn(self) -> Callable[P, Coroutine[Any, Any, R_co]]:

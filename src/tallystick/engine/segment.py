@@ -268,7 +268,7 @@ class Segment:
             self.fence.attempt,
             _TO_TEXT.encode(payload).decode(),
         )
-        return (*noted, Await(self.fence, self.claimed.driver, self.claimed.dimension, wait, fact),)
+        return (*noted, Await(self.fence, self.claimed.driver, self.claimed.dimension, wait, fact))
 
     def written(self, bundle: Bundle) -> None:
         """Note that a bundle is durable, and with it the values drawn before it."""
@@ -298,7 +298,7 @@ class Segment:
         )
 
     def _noted(self) -> Bundle:
-        """Return what keeps the values drawn so far, if there are any, in front of something that has no room."""
+        """Return what keeps the values drawn so far, if any, in front of something that has no room."""
         return (RecordEvent(self.fence, self._fact("note", {})),) if self._notes else ()
 
     def _fact(self, kind: str, payload: dict[str, object]) -> Fact:

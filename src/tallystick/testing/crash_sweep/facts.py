@@ -57,7 +57,6 @@ BOOKED: Final = "booked"
 SHIPPED: Final = "ship"
 
 
-
 class Signal(NamedTuple):
     """What somebody outside sends: at once, or when the workflow says that it has come to a place."""
 

@@ -43,7 +43,7 @@ def ended_from_outside(job: JobBook, books: Books) -> bool:
 
 
 def _semaphore(job: JobBook, activities: list[ActivityBook], messages: list[MessageBook]) -> Iterator[str]:
-    """A job owes its start, what it has open, and what drives it after it has taken it."""
+    """Check that a job owes its start, what it has open, and what drives it once it has taken it."""
     owed = sum(activity.open for activity in activities) + (job.start_acked_at is None)
     owed += sum(_drives(message) and not message.acked_at for message in messages)
     expected = 0 if job.final else owed
@@ -63,7 +63,9 @@ def _start(job: JobBook, books: Books) -> Iterator[str]:
     passed = f"0000110{job.dimension + 1:08d}"
     begun = facts.ENTERED_DIGITS if claims else facts.QUEUED_DIGITS
     if job.final:
-        allowed = (closed, passed) if books.messages[job.job_id] or books.activities[job.job_id] else (closed,)
+        allowed = (
+            (closed, passed) if books.messages[job.job_id] or books.activities[job.job_id] else (closed,)
+        )
     else:
         allowed = (begun,) if job.start_acked_at is None else (passed,)
     if digits not in allowed:
@@ -176,9 +178,7 @@ def _group(group: ActivityBook, books: Books) -> Iterator[str]:
     yield from _children(group, children, counted)
 
 
-def _children(
-    group: ActivityBook, children: dict[str, JobBook], counted: list[MessageBook]
-) -> Iterator[str]:
+def _children(group: ActivityBook, children: dict[str, JobBook], counted: list[MessageBook]) -> Iterator[str]:
     known = {m.guid: m for m in counted}
     for guid in known.keys() - children.keys():
         yield f"{guid} was counted for {group} and is none of its children"

@@ -65,14 +65,18 @@ def _sent(place: Place, books: Books) -> Iterator[Finding]:
             continue
         if id_ == facts.CANCEL_ID:
             if job.state not in {"CANCELLING", "CANCELLED"}:
-                yield Finding(Wrong.LOST, f"{job.label}: its cancellation was acknowledged, and it is {job.state}")
+                yield Finding(
+                    Wrong.LOST, f"{job.label}: its cancellation was acknowledged, and it is {job.state}"
+                )
         elif f"{job_id}:{id_}" not in {message.guid for message in books.messages[job_id]}:
             yield Finding(Wrong.LOST, f"{job.label}: the signal {id_} was acknowledged and is not there")
     for job in books.jobs:
         signals = [(m.name, m.payload) for m in books.messages[job.job_id] if m.kind == "signal"]
         for (name, value), count in Counter(signals).items():
             if count > 1:
-                yield Finding(Wrong.DUPLICATED, f"{job.label}: the signal {name} {value} is there {count} times")
+                yield Finding(
+                    Wrong.DUPLICATED, f"{job.label}: the signal {name} {value} is there {count} times"
+                )
 
 
 def _effects(books: Books) -> Iterator[Finding]:
@@ -195,7 +199,9 @@ def _told(job: JobBook, books: Books) -> Iterator[str]:
     if job.handler == "rounds":
         words = [signal.value for signal in facts.SIGNALS["rounds"]]
         for turn, word in enumerate(words):
-            _count, token = books.effects.get((job.label, f"note_turn@{turn}" if turn else "note_turn"), (0, word))
+            _count, token = books.effects.get(
+                (job.label, f"note_turn@{turn}" if turn else "note_turn"), (0, word)
+            )
             if token != word:
                 yield f"turn {turn + 1} was given {token} instead of {word}"
     if job.handler in {"family", "twins"} and job.state == "SUCCEEDED":
@@ -207,7 +213,9 @@ def _told(job: JobBook, books: Books) -> Iterator[str]:
 def _joined(job: JobBook, books: Books) -> str:
     """Return what a parent must return: the children that were counted when each group was joined."""
     counted = {m.guid for m in books.messages[job.job_id] if m.kind == "child"}
-    children = sorted((child for child in books.jobs if child.parent == job.job_id), key=lambda one: one.job_id)
+    children = sorted(
+        (child for child in books.jobs if child.parent == job.job_id), key=lambda one: one.job_id
+    )
     done = [c for c in children if c.state == "SUCCEEDED" and f"child:{c.job_id}" in counted]
     if job.handler == "twins":
         return " ".join(child.label for child in done)

@@ -151,6 +151,7 @@ class Plan:
         """Return a case in which two processes around waiting jobs die."""
         chance = self._chance
         first = self._arm(chance.one_of((Stage.SUBMIT_WAITING, Stage.WORK_WAITING, Stage.SEND)))
+        later: tuple[Stage, ...]
         match first.stage:
             case Stage.SUBMIT_WAITING:
                 later = (Stage.SUBMIT_WAITING, Stage.WORK_WAITING, Stage.SEND)

@@ -298,8 +298,10 @@ class Trial:
         """Judge the books; a sender that is at work holds still outside of transactions while we look."""
         clock = SystemClock()
         sender = self._sender
-        held = sender is not None and sender.status is None and sender.stop_outside_transactions(
-            self._place.database
+        held = (
+            sender is not None
+            and sender.status is None
+            and sender.stop_outside_transactions(self._place.database)
         )
         found = books.read(self._place)
         offset = clock.wall_ms() - clock.boot_ms()

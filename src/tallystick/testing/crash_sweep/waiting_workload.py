@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from tallystick.app.children import gather, gather_aio
+from tallystick import aio
+from tallystick.app.children import gather
 from tallystick.app.context import Cancelled
 from tallystick.app.retrying import Retry
 from tallystick.app.steps import Tx
-from tallystick.app.waits import again, sleep_sync, wait_sync
+from tallystick.app.waits import again, sleep, wait
 from tallystick.errors import ChildrenFailed, Fatal
 from tallystick.testing.crash_sweep import facts
 from tallystick.testing.crash_sweep.workload import PATIENT, SOON, app, scene, write_effect
@@ -28,14 +29,14 @@ def approve(db: Tx, label: str, answers: str) -> None:
 @app.workflow(attempts=PATIENT)
 def approval(label: str) -> str:
     """Wait for what was said before, for what is said later, for nobody, for somebody, and for a while."""
-    early = wait_sync("early", str, None)
+    early = wait("early", str)
     scene.reached(label, "late")
-    late = wait_sync("late", str, None)
+    late = wait("late", str)
     scene.hold("between_waits")
-    nobody = wait_sync("nobody", str, _BLINK_SECONDS)
+    nobody = wait("nobody", str, timeout=_BLINK_SECONDS)
     scene.reached(label, "somebody")
-    somebody = wait_sync("somebody", str, _LONG_SECONDS)
-    sleep_sync(_BLINK_SECONDS)
+    somebody = wait("somebody", str, timeout=_LONG_SECONDS)
+    sleep(_BLINK_SECONDS)
     answers = f"{early} {late} {nobody} {somebody}"
     approve(label, answers)
     return answers
@@ -58,7 +59,7 @@ def chore(label: str) -> str:
 @app.workflow(attempts=PATIENT)
 def doze(label: str) -> str:
     """Be a child that sleeps first."""
-    sleep_sync(_BLINK_SECONDS)
+    sleep(_BLINK_SECONDS)
     do_chore(label)
     return label
 
@@ -95,8 +96,8 @@ def family(label: str) -> str:
 async def twins(label: str) -> str:
     """Join two groups that are open at once, of which the second closes first."""
     slow, fast = await asyncio.gather(
-        gather_aio(doze.child(f"{label}/a"), doze.child(f"{label}/b")),
-        gather_aio(chore.child(f"{label}/c"), chore.child(f"{label}/d")),
+        aio.gather(doze.child(f"{label}/a"), doze.child(f"{label}/b")),
+        aio.gather(chore.child(f"{label}/c"), chore.child(f"{label}/d")),
     )
     summary = " ".join([*slow, *fast])
     await settle.aio(label, summary)
@@ -123,7 +124,7 @@ def rounds(label: str, turn: int = 1, heard: str = "") -> str:
     """Take one word a turn; those that come early wait for their turn."""
     if turn == facts.TURNS:
         scene.reached(label, "last turn")
-    word = wait_sync("round", str, None)
+    word = wait("round", str)
     wobble(label, turn)
     note_turn(label, turn, word)
     scene.hold("turn")
@@ -142,7 +143,7 @@ def patient(label: str) -> str:
     """Wait for what never comes, until somebody cancels it."""
     be_patient(label)
     scene.reached(label, "waiting")
-    return str(wait_sync("never", str, _LONG_SECONDS))
+    return str(wait("never", str, timeout=_LONG_SECONDS))
 
 
 @app.step
