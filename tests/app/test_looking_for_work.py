@@ -32,3 +32,27 @@ def test_a_job_that_becomes_due_between_the_claim_and_the_look_is_asked_for_agai
     caretaker._look()
     caretaker._look()
     assert len(pokes) == 2
+
+
+def test_what_was_written_while_a_claim_was_on_its_way_is_looked_for_when_it_is_back():
+    """The claim may have read before the write, and its answer says that there is nothing."""
+    pulses = iter([1, 1, 2, 2])
+    pokes = []
+    worker = SimpleNamespace(
+        clock=VirtualClock(),
+        store=SimpleNamespace(pulse=lambda: next(pulses), next_due=lambda queues: None),
+        options=WorkerOptions(),
+        idle=True,
+        running={},
+        claim_failed=False,
+        poke=lambda: pokes.append(1),
+    )
+    caretaker = Caretaker(worker)
+    caretaker._look()
+    caretaker._look()
+    assert len(pokes) == 1
+    worker.idle = False
+    caretaker._look()
+    worker.idle = True
+    caretaker._look()
+    assert len(pokes) == 2

@@ -32,6 +32,7 @@ class Caretaker:
         self._stop = threading.Event()
         self._pause = LOOK_SECONDS_MIN
         self._next_due: int | None = None
+        self._unlooked = False
         self._pulse = -1
         lease_seconds = worker.options.lease_ms / 1000
         self._renew_every = lease_seconds / HEARTBEATS_PER_LEASE
@@ -103,7 +104,10 @@ class Caretaker:
             self._pause = RETRY_SECONDS
             worker.poke()
             return
+        # The claim that keeps the worker from being idle may have looked before somebody wrote.
+        changed, self._unlooked = changed or self._unlooked, False
         if not worker.idle:
+            self._unlooked = changed
             self._pause = LOOK_SECONDS_MAX
             return
         due = self._next_due is not None and worker.clock.wall_ms() >= self._next_due
