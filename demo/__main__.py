@@ -131,7 +131,7 @@ def _show_times(plan: Plan, record: Record) -> bool:
         ("kill to reclaim", f"{_span(back, record.kill_ms)}; the lease was {plan.lease}, the default is 30s"),
         (
             "kill to takeover",
-            f"{_span(taken, record.kill_ms)}; a reclaimed job queues behind those that waited",
+            f"{_span(taken, record.kill_ms)}; jobs that died together are taken up one by one",
         ),
     ]
     for label, text in rows:
