@@ -90,7 +90,6 @@ DROPPED: Final = "DROPPED"
 RESULTS: Final = {"approval": "e l None s", "rounds": "one two three"}
 TURNS: Final = 3
 ENOUGH: Final = 2
-FAILED_CHILDREN: Final = "1"
 
 EXIT_POISONED: Final = 70
 EXIT_UNFINISHED: Final = 75

@@ -216,11 +216,15 @@ def _joined(job: JobBook, books: Books) -> str:
     children = sorted(
         (child for child in books.jobs if child.parent == job.job_id), key=lambda one: one.job_id
     )
-    done = [c for c in children if c.state == "SUCCEEDED" and f"child:{c.job_id}" in counted]
+    groups: dict[str, list[JobBook]] = {"#1": [], "#2": []}
+    for child in children:
+        if f"child:{child.job_id}" in counted:
+            groups[(child.parent_step or "")[-2:]].append(child)
+    done = {name: [c.label for c in group if c.state == "SUCCEEDED"] for name, group in groups.items()}
+    failed = {name: str(len(group) - len(done[name])) for name, group in groups.items()}
     if job.handler == "twins":
-        return " ".join(child.label for child in done)
-    second = [child.label for child in done if (child.parent_step or "").endswith("#2")]
-    return " ".join([facts.FAILED_CHILDREN, *second])
+        return " ".join([*done["#1"], failed["#2"]])
+    return " ".join([failed["#1"], *done["#2"]])
 
 
 def _ending(job: JobBook, books: Books) -> Iterator[Finding]:
