@@ -9,13 +9,13 @@ from tallystick.app.calls import Call, Write, drive, drive_async
 from tallystick.app.context import WorkflowContext
 from tallystick.app.values import Codec
 from tallystick.app.waits import NO_BODY, workflow_context
-from tallystick.core.lifecycles import JobState
-from tallystick.core.limits import GROUP_CHILDREN_MAX
+from tallystick.core.lifecycles import JOB, JobState
+from tallystick.core.limits import CANCEL_GRACE_MS, GROUP_CHILDREN_MAX
 from tallystick.engine.failure import Failure
 from tallystick.engine.segment import GroupShape
 from tallystick.engine.submission import Submission
 from tallystick.errors import BadInput, ChildrenFailed, JobCancelled, JobFailed, TallyError
-from tallystick.store.api import ChildRow, Group, Wait
+from tallystick.store.api import CancelJob, ChildRow, Group, Wait
 
 R = TypeVar("R")
 A = TypeVar("A")
@@ -84,14 +84,26 @@ def join(
             raise context.mismatch(group.name, group.occurrence)
         for start in range(0, len(children), SPAWN_CHILDREN_MAX):
             some = [child.submission for child in children[start : start + SPAWN_CHILDREN_MAX]]
-            yield Write(segment.spawning(group, some, start, shape))
+            if (yield Write(segment.spawning(group, some, start, shape))):
+                break  # all of them are there: an earlier segment has spawned them
         context.runtime.poke()
         if children and (yield Write(segment.awaiting(Wait("group", *group[1:], None)))) is None:
             raise context.unwind(f"suspended until {shape.total} children have ended", None)
+        if fail_fast:
+            yield from _cancel_siblings(context, group)
     elif record.kind != "group":
         raise context.mismatch(group.name, group.occurrence)
     context.calls.append((group.name, group.occurrence))
     return _results(context, children, group, all_of_them=enough is None)
+
+
+def _cancel_siblings(context: WorkflowContext, group: Group) -> Call:
+    """Ask the children to end that go on after the first failure; asking twice changes nothing."""
+    now = context.runtime.clock.wall_ms()
+    rows = context.runtime.store.children(context.segment.job_id, str(group))
+    going_on = [CancelJob(row.job_id, now, CANCEL_GRACE_MS) for row in rows if row.state not in JOB.final]
+    for start in range(0, len(going_on), SPAWN_CHILDREN_MAX):
+        yield Write(tuple(going_on[start : start + SPAWN_CHILDREN_MAX]))
 
 
 def _shape(children: Sequence[Child[Any]], enough: int | None, *, fail_fast: bool) -> GroupShape:

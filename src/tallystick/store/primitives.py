@@ -155,7 +155,8 @@ class Spawn(NamedTuple):
     """Open a group, the first time, and insert some of its children, each with its first event.
 
     Opening counts one obligation on the parent and `total` on the group. Children have identifiers that
-    follow from their place, so a spawn that was cut short is simply made again.
+    follow from their place, so a spawn that was cut short is simply made again. The
+    outcome is True when all were there already, so that nothing is left to spawn.
     """
 
     fence: Fence

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tallystick.core.derive import AbortReason
-from tallystick.core.lifecycles import JOB, JobState
+from tallystick.core.lifecycles import JOB, AttemptState, JobState
 from tallystick.errors import LedgerCeiling, NotFound
-from tallystick.store.api import CancelJob, Cycle, EndAttempt, Fact, Fence
+from tallystick.store.api import CancelJob, Cycle, EndAttempt, EndJob, Fact, Fence
 from tallystick.store.sqlite.claims import newest
 from tallystick.store.sqlite.groups import count_child
 from tallystick.store.sqlite.statements import sql
@@ -64,6 +64,30 @@ def _end(
     batch.many("insert_event", [event], [fence])
     if parent is not None:
         count_child(batch, request.job_id, parent, JobState.CANCELLED)
+
+
+def end_cancelled(batch: Batch, requests: list[EndJob]) -> list[EndJob]:
+    """Turn the endings of jobs that were asked to end into cancellations, whatever they returned."""
+    asked = {job_id for (job_id,) in batch.cursor.execute(sql("cancelling_now"))}
+    if not asked:
+        return requests
+    return [_cancelled(request) if request.fence.job_id in asked else request for request in requests]
+
+
+def _cancelled(request: EndJob) -> EndJob:
+    path = {"job": "CANCELLING>CANCELLED", "attempt": "IN_PROGRESS>ABORTED"}
+    fact = request.fact._replace(type="cancel", payload=msgspec.json.encode(path).decode())
+    return request._replace(
+        state=JobState.CANCELLED,
+        attempt_status=AttemptState.ABORTED,
+        reason=AbortReason.CANCELLED,
+        charged=False,
+        result=None,
+        error=None,
+        error_code=None,
+        error_message=None,
+        fact=fact,
+    )
 
 
 def cycle(batch: Batch, request: Cycle) -> None:

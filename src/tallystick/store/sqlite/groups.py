@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 FAIL_FAST = "fail_fast"
 
 
-def spawn(batch: Batch, request: Spawn) -> None:
-    """Open the group unless it is open, and insert those of the children that are not there yet."""
+def spawn(batch: Batch, request: Spawn) -> bool:
+    """Open the group unless it is open, insert those children that are missing, and tell if all are there."""
     batch.check_fence(request.fence)
     job_id, group = request.fence.job_id, request.group
     before = batch.connection.total_changes()
@@ -29,6 +29,8 @@ def spawn(batch: Batch, request: Spawn) -> None:
     batch.cursor.execute(sql("insert_group"), row)
     if batch.connection.total_changes() > before:
         batch.many("open_more", [(*request.fence[:2], 1)], [request.fence])
+    elif _spawned(batch, request) == request.total:
+        return True
     for job, fact in request.children:
         event = batch.placed(fact)
         before = batch.connection.total_changes()
@@ -36,6 +38,12 @@ def spawn(batch: Batch, request: Spawn) -> None:
         batch.cursor.execute(sql("insert_child"), (*job[:12], *place))
         if batch.connection.total_changes() > before:
             batch.many("insert_event", [event], [request.fence])
+    return False
+
+
+def _spawned(batch: Batch, request: Spawn) -> int:
+    ((count,),) = batch.cursor.execute(sql("count_children"), (request.fence.job_id, str(request.group)))
+    return int(count)
 
 
 def count_child(batch: Batch, job_id: str, home: tuple[str, str], state: str) -> None:

@@ -40,7 +40,7 @@ from tallystick.store.api import (
     Spawn,
     SubmitJob,
 )
-from tallystick.store.sqlite.cancels import cancel_job, cycle
+from tallystick.store.sqlite.cancels import cancel_job, cycle, end_cancelled
 from tallystick.store.sqlite.claims import claim_jobs, outdated
 from tallystick.store.sqlite.groups import count_child, spawn
 from tallystick.store.sqlite.loans import Loans, TransactionLost
@@ -232,6 +232,7 @@ class Batch:
 
     def _end_jobs(self, requests: list[EndJob]) -> list[Outcome]:
         crash.point(AROUND["end_job"][0])
+        requests = end_cancelled(self, requests)
         fences, events = self._begun(requests)
         self.many("end_attempt", [self.ending(r, r.attempt_status) for r in requests], fences)
         jobs = []

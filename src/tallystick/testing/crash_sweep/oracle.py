@@ -233,6 +233,8 @@ def _ending(job: JobBook, books: Books) -> Iterator[Finding]:
         where = f"hold {job.hold}" if job.hold else f"ready_at {job.ready_at}"
         yield Finding(Wrong.STUCK, f"{job.label}: still {job.state}, attempt {job.attempt}, {where}")
         return
+    if job.state == "CANCELLED" and _left_over(job, books):
+        return
     state, code, effects = facts.ENDINGS[job.handler]
     if (job.state, job.error_code) != (state, code):
         yield Finding(Wrong.LOST, f"{job.label}: ended {job.state} {job.error_code}, not {state} {code}")
@@ -246,6 +248,13 @@ def _ending(job: JobBook, books: Books) -> Iterator[Finding]:
         yield Finding(
             Wrong.BROKEN, f"{job.label}: {job.attempt} attempts, its budget is {facts.POISON_BUDGET}"
         )
+
+
+def _left_over(job: JobBook, books: Books) -> bool:
+    """Tell whether a child was left behind by its group, which closed without counting it."""
+    return job.parent is not None and f"child:{job.job_id}" not in {
+        m.guid for m in books.messages[job.parent]
+    }
 
 
 def _groups(books: Books, *, finished: bool) -> Iterator[str]:
