@@ -15,11 +15,10 @@ COMMITTED_ATTEMPTS: Final = ("COMMITTED", "DONE")
 # Digits of an inline step and of a wait that was answered; of a wait that is open, and entered by its answer.
 STEP_DIGITS: Final = "001111000000001"
 OPEN_DIGITS: Final = ("001100000000000", "001100000000001")
-# Digits of a start message before, during and after its job; cancelled before anybody began.
+# Digits of a start message before, during and after its job.
 QUEUED_DIGITS: Final = "000000000000000"
 ENTERED_DIGITS: Final = "000000000000001"
 CLOSED_DIGITS: Final = "000111100000001"
-UNBEGUN_DIGITS: Final = "000111100000000"
 # Digits of a message that its job is at work on.
 WORKED_DIGITS: Final = "000010000000001"
 
