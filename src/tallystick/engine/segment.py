@@ -201,7 +201,9 @@ class Segment:
 
     def cancelled_by_request(self) -> Bundle:
         """Return the bundle that ends a job which was asked to end."""
-        event = self._fact("cancel", {"job": "CANCELLING>CANCELLED", "attempt": "IN_PROGRESS>ABORTED"})
+        event = self._fact(
+            "cancel", {"job": "IN_PROGRESS>CANCELLING>CANCELLED", "attempt": "IN_PROGRESS>ABORTED"}
+        )
         return (
             EndJob(
                 self.fence,

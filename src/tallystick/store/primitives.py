@@ -99,7 +99,8 @@ class EndJob(NamedTuple):
     """Close the job: result or error, attempt ended, semaphore down, start message marked, event, one bundle.
 
     The closer digit is set in the same statement that moves the semaphore. A job that fails closes like any
-    other.
+    other. One that was asked to end is cancelled, whatever its function made of it: then the outcome is the
+    `EndJob` that was written instead, else None.
     """
 
     fence: Fence
@@ -170,8 +171,9 @@ class Spawn(NamedTuple):
 class Cycle(NamedTuple):
     """End the segment by a turn of the same job: next dimension, new arguments, empty history, due at once.
 
-    What the old dimension had open is dropped. At the ceiling of entries nothing is written and the
-    outcome is `LedgerCeiling`.
+    What the old dimension had open is dropped; signals that nobody took stay. At the ceiling of entries
+    nothing is written and the outcome is `LedgerCeiling`. A job that was asked to end ends instead, and the
+    outcome is its `EndJob`.
     """
 
     fence: Fence
