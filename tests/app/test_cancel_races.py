@@ -8,7 +8,8 @@ import pytest
 
 from tallystick import Fatal, JobCancelled, JobFailed
 from tallystick.app.children import gather
-from tallystick.app.waits import again, sleep
+from tallystick.app.context import Cancelled
+from tallystick.app.waits import again, sleep, wait
 from tallystick.engine.books import audit
 from tallystick.testing.conformance.drafts import check_chain
 
@@ -99,4 +100,68 @@ def test_the_books_of_a_job_cancelled_while_nobody_ran_it_are_right(timed, hand,
         hand.work()
         assert not audit(timed.runtime().store, clock).findings
     assert job.cancel() == "CANCELLED"
+    assert cancelled_cleanly(timed, clock, job)
+
+
+@pytest.mark.parametrize("what", ["wait", "gather"])
+def test_a_job_asked_to_end_on_its_way_to_a_wait_meets_that_at_the_wait(timed, hand, clock, what):
+    """It must not sleep through its grace."""
+    cleaned = []
+
+    @timed.step
+    def clean_up() -> None:
+        cleaned.append(what)
+
+    @timed.workflow
+    def child() -> None: ...
+
+    @timed.workflow
+    def flow() -> None:
+        job.cancel(grace="1h")
+        try:
+            if what == "wait":
+                wait("go", bool, timeout="1d")
+            else:
+                gather(child.child())
+        except Cancelled:
+            clean_up()
+            raise
+
+    job = flow.submit()
+    assert hand.work() == "EndJob"
+    assert cleaned == [what]
+    assert cancelled_cleanly(timed, clock, job)
+
+
+def test_whoever_takes_over_a_job_that_was_asked_to_end_knows_it_from_the_start(timed, hand, clock):
+    cleaned, leaving = [], [1]
+
+    @timed.step
+    def work() -> None: ...
+
+    @timed.step
+    def clean_up(n: int) -> None:
+        cleaned.append(n)
+
+    @timed.workflow
+    def flow() -> None:
+        try:
+            while True:
+                work()
+                segment.cancelled = True
+        except Cancelled:
+            clean_up(1)
+            if leaving:
+                leaving.pop()
+                segment.lost = True
+            clean_up(2)
+            raise
+
+    job = flow.submit()
+    segment = hand.claim()
+    job.cancel(grace="1h")
+    assert hand.run(segment) == "EndAttempt"
+    segment = hand.claim()
+    assert hand.run(segment) == "EndJob"
+    assert cleaned == [1, 2]
     assert cancelled_cleanly(timed, clock, job)

@@ -86,8 +86,11 @@ def join(
             some = [child.submission for child in children[start : start + SPAWN_CHILDREN_MAX]]
             yield Write(segment.spawning(group, some, start, shape))
         context.runtime.poke()
-        if children and (yield Write(segment.awaiting(Wait("group", *group[1:], None)))) is None:
-            raise context.unwind(f"suspended until {shape.total} children have ended", None)
+        if children:
+            answer = yield Write(segment.awaiting(Wait("group", *group[1:], None)))
+            context.heed(answer)
+            if answer is None:
+                raise context.unwind(f"suspended until {shape.total} children have ended", None)
     elif record.kind != "group":
         raise context.mismatch(group.name, group.occurrence)
     context.calls.append((group.name, group.occurrence))

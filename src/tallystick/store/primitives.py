@@ -131,7 +131,8 @@ class Await(NamedTuple):
     outcome is the `Answer`: the segment goes on. Otherwise the wait is opened with leg 1 complete, the
     driving message is closed, the semaphore moves by what was opened less one, the attempt ends SUSPENDED
     and not charged, and the outcome is None. Delivery locks the same job row, so no wake-up falls between
-    the look and the suspension.
+    the look and the suspension. If the job was asked to end and the segment does not know (`asked`), no
+    wait is written and the outcome is `JobState.CANCELLING`.
     """
 
     fence: Fence
@@ -139,6 +140,7 @@ class Await(NamedTuple):
     dimension: int
     wait: Wait
     fact: Fact
+    asked: bool = False
 
 
 class Deliver(NamedTuple):
