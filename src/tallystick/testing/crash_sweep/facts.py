@@ -47,7 +47,10 @@ ENDINGS: Final[dict[str, tuple[str, str | None, tuple[str, ...]]]] = {
     "rounds": ("SUCCEEDED", None, ("note_turn", "note_turn@1", "note_turn@2")),
     "patient": ("CANCELLED", None, ("be_patient",)),
     "stubborn": ("CANCELLED", None, ()),
+    "hasty": ("SUCCEEDED", None, ("hurry",)),
 }
+# A workflow that may just as well have been cancelled, whatever it had done by then.
+OR_CANCELLED: Final = ("hasty",)
 POISON_BUDGET: Final = 2
 
 # A row that the user writes in the transaction that also submits: it is there exactly when the job is.
@@ -79,7 +82,7 @@ SIGNALS: Final[dict[str, tuple[Signal, ...]]] = {
     "patient": (Signal("1", "unread", "u"),),
 }
 # Which workflows are cancelled, and when; what a stubborn one does before it ends, if it ends by itself.
-CANCELLED: Final = {"patient": "waiting", "stubborn": "ticking"}
+CANCELLED: Final = {"patient": "waiting", "stubborn": "ticking", "hasty": "leaving"}
 CLEAN_UP: Final = "clean_up"
 # How a sending is noted that is a cancellation, and one that came after the end of its job.
 CANCEL_ID: Final = "cancel"
