@@ -23,7 +23,7 @@ def test_a_job_that_nobody_has_begun_is_cancelled_at_once(timed, hand):
         job.result(5)
     assert job.cancel() == "CANCELLED"
     row = job.row()
-    assert (row.semaphore, f"{row.start_ledger:015d}") == (0, "000111100000000")
+    assert (row.semaphore, f"{row.start_ledger:015d}") == (0, "000111100000001")
 
 
 def test_a_waiting_job_is_cancelled_at_once_and_everything_it_had_open_with_it(timed, hand):

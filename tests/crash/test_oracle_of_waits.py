@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tallystick.clock import SystemClock
+from tallystick.engine.books import audit
+from tallystick.store.sqlite.store import SqliteStore
 from tallystick.testing.crash_sweep import books
 from tallystick.testing.crash_sweep.oracle import Wrong
 from tallystick.testing.crash_sweep.place import Place
@@ -69,6 +72,15 @@ def test_the_books_of_jobs_that_waited_are_right(place: Place):
     assert kinds == {"signal", "timer", "child", "resume"}
     assert {job.dimension for job in found.jobs} == {0, 2}
     assert {job.state for job in found.jobs} == {"SUCCEEDED", "FAILED_FINAL", "CANCELLED"}
+
+
+def test_the_engines_own_check_of_the_books_agrees(place: Place):
+    clock = SystemClock()
+    store = SqliteStore(place.database, clock)
+    done = audit(store, clock)
+    store.close()
+    assert done.findings == []
+    assert done.jobs == len(books.read(place).jobs)
 
 
 @pytest.mark.parametrize(

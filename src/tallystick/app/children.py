@@ -87,8 +87,11 @@ def join(
             if (yield Write(segment.spawning(group, some, start, shape))):
                 break  # all of them are there: an earlier segment has spawned them
         context.runtime.poke()
-        if children and (yield Write(segment.awaiting(Wait("group", *group[1:], None)))) is None:
-            raise context.unwind(f"suspended until {shape.total} children have ended", None)
+        if children:
+            answer = yield Write(segment.awaiting(Wait("group", *group[1:], None)))
+            context.heed(answer)
+            if answer is None:
+                raise context.unwind(f"suspended until {shape.total} children have ended", None)
         if fail_fast:
             yield from _cancel_siblings(context, group)
     elif record.kind != "group":

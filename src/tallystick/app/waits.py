@@ -48,6 +48,7 @@ def answer(context: WorkflowContext, kind: Any, name: str, codec: Codec, limit: 
             raise context.mismatch(name, occurrence)
         due_at = None if limit is None else context.runtime.clock.wall_ms() + duration_ms(limit)
         answer = yield Write(segment.awaiting(Wait(kind, name, occurrence, due_at)))
+        context.heed(answer)
         if answer is None:
             raise context.unwind(f"suspended until {name}#{occurrence} is answered", None)
         result, timed_out = answer.payload, answer.timed_out

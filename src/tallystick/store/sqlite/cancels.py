@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from tallystick.store.sqlite.writer import Batch
 
 
+# The path of a job that ends by itself after it was asked to; before that the request is no fact.
+_CANCELLED = '{"job":"IN_PROGRESS>CANCELLING>CANCELLED","attempt":"IN_PROGRESS>ABORTED"}'
+
+
 def cancel_job(batch: Batch, request: CancelJob) -> JobState:
     """Cancel a job as far as it can be cancelled now."""
     found = list(batch.cursor.execute(sql("cancellable"), (request.job_id,)))
@@ -53,8 +57,11 @@ def _end(
 ) -> None:
     """Close the books of a cancelled job: everything open is dropped, its parent counts it."""
     _charged, chain = newest(batch.cursor, request.job_id, dimension)
-    path = "CANCELLING>CANCELLED" if state == JobState.CANCELLING else f"{state}>CANCELLING>CANCELLED"
-    payload = msgspec.json.encode({"job": path, "forced": request.force}).decode()
+    # Only a job that runs is asked to end, and the request is no fact before the job follows it.
+    before = JobState.IN_PROGRESS if state == JobState.CANCELLING else state
+    path = f"{before}>CANCELLING>CANCELLED"
+    ending = "LEASED>ABORTED" if made else "IN_PROGRESS>ABORTED"
+    payload = msgspec.json.encode({"job": path, "attempt": ending, "forced": request.force}).decode()
     event = batch.placed(Fact(chain, "cancel", batch.wall, attempt, payload))
     drop_open(batch, request.job_id, "")
     fence = Fence(request.job_id, attempt, "cancel")
@@ -66,34 +73,36 @@ def _end(
         count_child(batch, request.job_id, parent, JobState.CANCELLED)
 
 
-def end_cancelled(batch: Batch, requests: list[EndJob]) -> list[EndJob]:
-    """Turn the endings of jobs that were asked to end into cancellations, whatever they returned."""
-    asked = {job_id for (job_id,) in batch.cursor.execute(sql("cancelling_now"))}
-    if not asked:
-        return requests
-    return [_cancelled(request) if request.fence.job_id in asked else request for request in requests]
+def as_asked(batch: Batch, requests: list[EndJob]) -> list[EndJob]:
+    """Return endings as cancellations where the job was asked to end, whatever its function made of it."""
+    asked = {job_id for (job_id,) in batch.cursor.execute(sql("asked_to_end"))}
+    return [
+        _cancelled(request)
+        if request.fence.job_id in asked and request.state != JobState.CANCELLED
+        else request
+        for request in requests
+    ]
 
 
 def _cancelled(request: EndJob) -> EndJob:
-    path = {"job": "CANCELLING>CANCELLED", "attempt": "IN_PROGRESS>ABORTED"}
-    fact = request.fact._replace(type="cancel", payload=msgspec.json.encode(path).decode())
+    fact = request.fact
     return request._replace(
         state=JobState.CANCELLED,
         attempt_status=AttemptState.ABORTED,
         reason=AbortReason.CANCELLED,
         charged=False,
         result=None,
-        error=None,
-        error_code=None,
-        error_message=None,
-        fact=fact,
+        fact=Fact(fact.chain, "cancel", fact.at, fact.attempt, _CANCELLED),
     )
 
 
-def cycle(batch: Batch, request: Cycle) -> None:
-    """Turn the job: the segment ends, the next dimension is due."""
+def cycle(batch: Batch, request: Cycle) -> EndJob | None:
+    """Turn the job: the segment ends, the next dimension is due. A job that was asked to end ends instead."""
     batch.check_fence(request.fence)
     fence, job_id = request.fence, request.fence.job_id
+    (found,) = batch.cursor.execute(sql("cancellable"), (job_id,))
+    if found[0] == JobState.CANCELLING:
+        return _end_instead(batch, request, parent=(found[5], found[6]) if found[5] else None)
     before = batch.connection.total_changes()
     batch.cursor.execute(sql("cycle_job"), (*fence[:2], request.payload))
     if batch.connection.total_changes() == before:
@@ -106,3 +115,26 @@ def cycle(batch: Batch, request: Cycle) -> None:
     batch.end_attempts(
         [EndAttempt(fence, AbortReason.SUSPENDED, False, batch.wall, None, None, request.fact)]
     )
+    return None
+
+
+def _end_instead(batch: Batch, request: Cycle, parent: tuple[str, str] | None) -> EndJob:
+    """End a job that would turn and was asked to end."""
+    fact = request.fact
+    end = EndJob(
+        request.fence,
+        JobState.CANCELLED,
+        AttemptState.ABORTED,
+        AbortReason.CANCELLED,
+        False,
+        None,
+        None,
+        None,
+        None,
+        Fact(fact.chain, "cancel", fact.at, fact.attempt, _CANCELLED),
+        driver=request.driver,
+        waited=True,
+        parent=parent,
+    )
+    batch.end_jobs([end])
+    return end

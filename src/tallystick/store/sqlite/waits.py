@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tallystick.core.chain import step_payload
 from tallystick.core.decisions import decide_suspend
 from tallystick.core.derive import AbortReason
+from tallystick.core.lifecycles import JobState
 from tallystick.errors import InvariantBroken
 from tallystick.store.api import Answer, Await, Deliver, Delivered, EndAttempt, EndJob, Fact, Fence
 from tallystick.store.sqlite.statements import sql
@@ -29,10 +30,13 @@ def enter_driver(batch: Batch, job_id: str, dimension: int) -> str:
     return guid
 
 
-def await_message(batch: Batch, request: Await) -> Answer | None:
-    """Answer the wait from the inbox, or suspend the segment."""
+def await_message(batch: Batch, request: Await) -> Answer | JobState | None:
+    """Answer the wait from the inbox, or suspend the segment, or tell it that the job was asked to end."""
     batch.check_fence(request.fence)
     job_id, wait, dimension = request.fence.job_id, request.wait, request.dimension
+    (found,) = batch.cursor.execute(sql("cancellable"), (job_id,))
+    if found[0] == JobState.CANCELLING and not request.asked:
+        return JobState.CANCELLING
     place = (job_id, dimension, wait.name, wait.occurrence)
     rows = list(batch.cursor.execute(sql("open_wait"), place))
     opened = bool(rows)

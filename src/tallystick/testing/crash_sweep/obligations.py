@@ -59,7 +59,7 @@ def _drives(message: MessageBook) -> bool:
 def _start(job: JobBook, books: Books) -> Iterator[str]:
     digits = f"{job.start_ledger:015d}"
     claims = sum(attempt.made for attempt in books.attempts[job.job_id])
-    closed = facts.CLOSED_DIGITS if claims else facts.UNBEGUN_DIGITS
+    closed = facts.CLOSED_DIGITS
     passed = f"0000110{job.dimension + 1:08d}"
     begun = facts.ENTERED_DIGITS if claims else facts.QUEUED_DIGITS
     if job.final:

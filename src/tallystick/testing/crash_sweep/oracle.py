@@ -22,6 +22,10 @@ class Wrong(StrEnum):
     BROKEN = "broken"
 
 
+# What a cancellation is told when it is not too late, and what the job must be from then on.
+_CANCELS = ("CANCELLING", "CANCELLED")
+
+
 class Finding(NamedTuple):
     """One thing that must not be."""
 
@@ -64,7 +68,7 @@ def _sent(place: Place, books: Books) -> Iterator[Finding]:
         if job is None or outcome == facts.DROPPED:
             continue
         if id_ == facts.CANCEL_ID:
-            if job.state not in {"CANCELLING", "CANCELLED"}:
+            if outcome in _CANCELS and job.state not in _CANCELS:
                 yield Finding(
                     Wrong.LOST, f"{job.label}: its cancellation was acknowledged, and it is {job.state}"
                 )
@@ -234,6 +238,8 @@ def _ending(job: JobBook, books: Books) -> Iterator[Finding]:
         yield Finding(Wrong.STUCK, f"{job.label}: still {job.state}, attempt {job.attempt}, {where}")
         return
     if job.state == "CANCELLED" and _left_over(job, books):
+        return
+    if job.handler in facts.OR_CANCELLED and (job.state, job.error_code) == ("CANCELLED", None):
         return
     state, code, effects = facts.ENDINGS[job.handler]
     if (job.state, job.error_code) != (state, code):

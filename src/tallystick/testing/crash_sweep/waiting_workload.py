@@ -156,6 +156,21 @@ def patient(label: str) -> str:
     return str(wait("never", str, timeout=_LONG_SECONDS))
 
 
+@app.tx(retry=SOON)
+def hurry(db: Tx, label: str) -> None:
+    """Do something once."""
+    write_effect(db, label, "hurry", label)
+
+
+@app.workflow(attempts=PATIENT)
+def hasty(label: str) -> str:
+    """End while somebody cancels it; one of them is first."""
+    scene.reached(label, "leaving")
+    hurry(label)
+    threading.Event().wait(_TICK_SECONDS)
+    return label
+
+
 @app.step
 def tick(label: str) -> str:
     """Pass the time."""
