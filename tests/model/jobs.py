@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tests.model.rules import Rules
+from tallystick.core.lifecycles import JOB
+from tests.model.rules import ROW_END, Rules
 from tests.model.search import Violation
 
 QUEUED, RUNNING, CANCELLING, SUCCEEDED, FAILED, CANCELLED = range(6)
@@ -23,6 +24,7 @@ UNOPENED, OPEN, JOINED, DROPPED = range(4)
 RUN, SWEEP = 1, 2
 IDLE: tuple[int, ...] = ()
 LEASE = "lease"
+MOVES = frozenset((str(a), str(b)) for a, b in JOB.stored_moves)
 
 
 class Job(NamedTuple):
@@ -42,6 +44,9 @@ class Job(NamedTuple):
     done: int = 0
     ended: str = ""
     effects: int = 0
+    committed: int = 0
+    intent: int = 0
+    calls: int = 0
 
 
 class Group(NamedTuple):
@@ -78,6 +83,7 @@ class Shape(NamedTuple):
     deliveries: int = 1
     budget: int = 2
     skew: bool = False
+    two_bundles: bool = False
 
 
 State = tuple[Any, ...]
@@ -164,14 +170,18 @@ class Jobs:
         for j, job in enumerate(jobs):
             if self._claimable(job, messages):
                 found.append((("claim", w, j), self._claim(state, w, j)))
-            if job.live == 2:
-                verdict = self._verdict(job)
+            verdict = self._verdict(job) if job.attempt else "LEAVE"
+            if verdict != "LEAVE":
                 draft = Draft(state)
                 draft.workers[w] = (SWEEP, j, job.attempt, verdict, job.driver)
                 found.append((("look", w, j), draft.freeze()))
 
     def _claimable(self, job: Job, messages: tuple[Any, ...]) -> bool:
-        if job.state >= SUCCEEDED or (job.live and "one live attempt" not in self.flaws):
+        if job.state >= SUCCEEDED:
+            return False
+        if "a claim asks whether a job is free" in self.flaws:
+            return job.attempt < 3
+        if self.rules.is_live(0, ROW_END if job.live else None):
             return False
         return job.ready == 1 or (job.ready == 2 and self._timer_due(job, messages))
 
@@ -180,18 +190,37 @@ class Jobs:
         return timer is not None and messages[timer][0] == INBOX
 
     def _verdict(self, job: Job) -> str:
+        """Return what a sweep would do with the newest attempt; it looks at every one."""
         charged = job.charged + ("budget counts before" not in self.flaws)
-        return self.rules.reclaim(
-            "IN_PROGRESS", job.live == 2, job.state == CANCELLING, charged, self.shape.budget
+        status = "COMMITTED" if job.committed else "IN_PROGRESS" if job.live else "ABORTED"
+        verdict = self.rules.reclaim(
+            "DONE" if job.done else status,
+            job.live != 1,
+            job.state == CANCELLING,
+            charged,
+            self.shape.budget,
         )
+        if job.live != 2 and verdict != "LEAVE":
+            raise Violation(f"a sweep wants to {verdict} an attempt that is live or has ended")
+        if job.live == 2 and job.state == CANCELLING and verdict != "SETTLE":
+            raise Violation(f"a job that is being cancelled is to {verdict}")
+        if job.live == 2 and job.committed and verdict != "FINISH":
+            raise Violation(f"a committed attempt is to {verdict}")
+        if job.live == 2 and job.intent == 1:
+            doubt = self.rules.reclaim("COMMITTED", True, False, charged, self.shape.budget, True)
+            if doubt != "IN_DOUBT":
+                raise Violation(f"an intent without a result is to {doubt}: nobody knows whether it happened")
+        return verdict
 
     def _running_moves(self, state: State, w: int, worker: tuple[Any, ...], found: list[Any]) -> None:
         _, j, attempt, place, phase = worker[:5]
         job = state[0][j]
         if phase == 0:
             draft = Draft(state)
+            if self._op(j, place)[0] == "effect" and len(worker) > 5:
+                draft.jobs[j] = job._replace(calls=job.calls + 1)
             seen = self._seen(state, j, attempt, place)
-            draft.workers[w] = (RUN, j, attempt, place, 1, *seen)
+            draft.workers[w] = (RUN, j, attempt, place, 1, *(worker[5:] or seen))
             found.append((("run", w, j), draft.freeze()))
             return
         found.append(self._written(state, w, worker, "write"))
@@ -249,18 +278,42 @@ class Jobs:
             draft.workers[w] = (RUN, j, attempt, place + 1, 0)
             return "tx"
         elif op[0] == "spawn":
-            self._spawn(draft, j)
-            draft.jobs[j] = draft.jobs[j]._replace(place=place + 1, charged=0)
+            self._spawn(draft, j, place)
             draft.workers[w] = (RUN, j, attempt, place + 1, 0)
             return "spawn"
         elif op[0] in ("wait", "join"):
             return self._await(draft, w, worker)
+        elif op[0] == "effect":
+            return self._effect(draft, w, worker)
         elif op[0] == "again":
             self._turn(draft, j, place)
+        elif self.shape.two_bundles and not draft.jobs[j].committed:
+            draft.jobs[j] = draft.jobs[j]._replace(committed=1)
+            draft.workers[w] = (RUN, j, attempt, place, 0)
+            return "commit"
         else:
             self._end(draft, j, SUCCEEDED)
         draft.workers[w] = IDLE
         return str(op[0])
+
+    def _effect(self, draft: Draft, w: int, worker: tuple[Any, ...]) -> str:
+        """Write the intent, then call, then write the result; an intent of somebody else is asked about first."""
+        _, j, attempt, place, _phase = worker[:5]
+        job = draft.jobs[j]
+        if job.intent == 0:
+            draft.jobs[j] = job._replace(intent=1, charged=0)
+            draft.workers[w] = (RUN, j, attempt, place, 0, "intended")
+            return "intent"
+        if job.intent == 1 and len(worker) < 6 and not job.calls and "ask when in doubt" not in self.flaws:
+            # The probe says that it did not happen: it is called now, under the same intent.
+            draft.workers[w] = (RUN, j, attempt, place, 0, "intended")
+            return "probe: no"
+        if job.intent == 1 and len(worker) < 6 and "ask when in doubt" in self.flaws:
+            draft.workers[w] = (RUN, j, attempt, place, 0, "intended")
+            return "guess"
+        draft.jobs[j] = job._replace(intent=2, place=place + 1, charged=0)
+        draft.workers[w] = (RUN, j, attempt, place + 1, 0)
+        return "result"
 
     # Bundles.
 
@@ -280,7 +333,9 @@ class Jobs:
         )
         if "acknowledge after the work" in self.flaws:
             self._acknowledge_early(draft, j, driver)
-        draft.workers[w] = (RUN, j, job.attempt + 1, job.place, 0)
+        # Spawning leaves no record before the join, so a replay does it again.
+        again = job.place > 0 and self._op(j, job.place - 1)[0] == "spawn"
+        draft.workers[w] = (RUN, j, job.attempt + 1, job.place - again, 0)
         return draft.freeze()
 
     def _driver(self, draft: Draft, job: Job) -> int:
@@ -320,10 +375,10 @@ class Jobs:
         inbox = [
             m for m in draft.order if self._fits(m, place) and not rules.work_done(draft.messages[m][1])
         ]
-        suspend, _answered = rules.suspend("this", ("this",) * len(inbox))
-        if suspend:
-            return None
+        suspend, _answered = rules.suspend("this", ("this",) * len(inbox) or ("another",))
         chosen = rules.first(tuple(draft.messages[m][1] > 0 for m in inbox))
+        if suspend is not (chosen is None):
+            raise Violation(f"suspend is {suspend} with the messages {inbox} in the inbox")
         return None if chosen is None else inbox[chosen]
 
     def _await(self, draft: Draft, w: int, worker: tuple[Any, ...]) -> str:
@@ -438,6 +493,8 @@ class Jobs:
         cancelling = job.state == CANCELLING and "a cancelled job stays cancelled" not in self.flaws
         attempt = "DONE" if wanted == SUCCEEDED else "ABORTED"
         state, status, cancelled = rules.end(STATES[wanted], attempt, cancelling)
+        if (STATES[job.state], state) not in MOVES:
+            raise Violation(f"no job moves from {STATES[job.state]} to {state}")
         still_open = self._drop(draft, j)
         driver = job.driver
         ledger = job.start if driver == START else draft.messages[driver][1] if driver >= 0 else 0
@@ -468,19 +525,23 @@ class Jobs:
         if j:
             self._count_child(draft, state != "SUCCEEDED")
 
-    def _spawn(self, draft: Draft, j: int) -> None:
+    def _spawn(self, draft: Draft, j: int, place: int) -> None:
         if draft.group.state != UNOPENED and "a group opens once" not in self.flaws:
             return
         draft.group = Group(OPEN, self._opened_wait(), self.shape.children, 0)
-        draft.jobs[j] = draft.jobs[j]._replace(semaphore=draft.jobs[j].semaphore + 1)
+        job = draft.jobs[j]
+        draft.jobs[j] = job._replace(semaphore=job.semaphore + 1, place=place + 1, charged=0)
         for child in range(1, len(draft.jobs)):
-            draft.jobs[child] = draft.jobs[child]._replace(ready=1)
+            if draft.jobs[child].state == QUEUED and not draft.jobs[child].live:
+                draft.jobs[child] = draft.jobs[child]._replace(ready=1)
 
     def _count_child(self, draft: Draft, failed: bool) -> None:
         """Count a child that has ended; whoever closes the group leaves the word for its parent, once."""
         rules, group, shape = self.rules, draft.group, self.shape
         if group.state != OPEN and "a closed group counts nobody" not in self.flaws:
             return
+        if group.state != OPEN:
+            raise Violation("a group that was joined or dropped is counted down")
         verdict, activity, guid = rules.leg2(group.ledger, 0)
         if verdict != "RUN":
             raise Violation(f"a child's end is answered with {verdict}")
@@ -521,7 +582,11 @@ class Jobs:
 
     def _cancel_moves(self, state: State, found: list[Any]) -> None:
         job = state[0][0]
-        verdict = self.rules.cancel(job.state >= SUCCEEDED, job.live > 0, False)
+        final = job.state >= SUCCEEDED
+        verdict = self.rules.cancel(final, job.live > 0, False)
+        forced = self.rules.cancel(final, job.live > 0, True)
+        if (verdict == "ASK") is not (job.live > 0 and not final) or (forced == "END") is final:
+            raise Violation(f"a cancellation says {verdict}, and {forced} when the grace is over")
         if state[5][2] and verdict != "NOTHING" and job.state != CANCELLING:
             draft = Draft(state)
             draft.env[2] -= 1
@@ -530,7 +595,7 @@ class Jobs:
             else:
                 self._cancelled(draft, 0)
             found.append((("cancel", 0, verdict), draft.freeze()))
-        if job.state == CANCELLING and self.rules.cancel(False, job.live > 0, True) == "END":
+        if job.state == CANCELLING:
             draft = Draft(state)
             self._cancelled(draft, 0)
             found.append((("grace", 0), draft.freeze()))
@@ -570,6 +635,8 @@ class Jobs:
         else:
             waits = job.wait > 0 and self._fits(m, job.place)
             activity = job.wait if waits else None
+            if message.kind == "result" and job.place == message.answers and job.live and not waits:
+                activity = self.rules.leg1(0)[1]
             if message.kind == "result" and job.place > message.answers:
                 activity = self.rules.complete
         verdict = self.rules.deliver(
@@ -603,6 +670,9 @@ class Jobs:
             self._cancelled(draft, j)
         elif verdict == "RETRY":
             draft.jobs[j] = job._replace(live=0, ready=1, charged=job.charged + 1, driver=NOBODY)
+        elif verdict == "FINISH":
+            draft.jobs[j] = job._replace(driver=driver)
+            self._end(draft, j, SUCCEEDED)
         elif verdict == "FAIL":
             draft.jobs[j] = job._replace(charged=job.charged + 1, driver=driver)
             self._end(draft, j, FAILED)
@@ -642,14 +712,22 @@ class Jobs:
         finished = rules.tasks_done(job.start) + sum(rules.tasks_done(ledger) for _, ledger in mine)
         if job.effects and any(job.effects // 4**place % 4 > 1 for place in range(8)):
             raise Violation(f"an effect of job {j} happened twice")
+        if job.calls > 1 or (job.intent == 2 and not job.calls):
+            raise Violation(f"the effect of job {j} was called {job.calls} times and its intent is {job.intent}")
         if job.done > 1:
             raise Violation(f"job {j} has two attempts that are DONE")
         final = job.state >= SUCCEEDED
-        expected = VIEWS.get(job.state, "RUNNING" if job.live == 1 else "PENDING")
+        runs = job.live == 1 or (job.committed and not final)
+        expected = VIEWS.get(job.state, "RUNNING" if runs else "PENDING")
         waits = int(job.wait > 0) + int(j == 0 and group.state == OPEN)
-        view = rules.view(job.done > 0, job.ended, job.charged, job.live, waits, shape.budget)
+        books = 1 if job.done else 2 if job.committed else 0
+        view = rules.view(books, job.ended, job.charged, job.live, waits, shape.budget, job.place > 0)
         if view != expected:
             raise Violation(f"job {j} is {STATES[job.state]} and its attempts say {view}, not {expected}")
+        if waits and not final and not runs:
+            strict = rules.view(books, job.ended, job.charged, job.live, waits, 1, job.place > 0)
+            if strict != "PENDING":
+                raise Violation(f"job {j} waits and is {strict} by a stricter policy")
         if final:
             left = [m for m, (status, _) in enumerate(mine) if status in (SET, INBOX)]
             if job.semaphore or left or job.wait or job.live:
@@ -659,6 +737,8 @@ class Jobs:
             if job.state == SUCCEEDED and job.place != len(shape.child_script if j else shape.script) - 1:
                 raise Violation(f"job {j} succeeded before its script had ended")
             return
+        if job.live and job.ready == 1:
+            raise Violation(f"job {j} runs and is due at the same time")
         if closers or finished:
             raise Violation(f"job {j} runs on although message closed it")
         half = sum(

@@ -171,7 +171,7 @@ class Messages:
             return ("marked", w, c, now), (*state[:4], back, truth, env)
         if step == "ACKNOWLEDGE":
             return self._acknowledge(state, w, c, "ack")
-        dead = sem == 0 and step in ("WORK", "CHILDREN")
+        dead = sem == 0 and step == "WORK"
         if dead and "a closed job takes nothing" not in self.flaws:
             return self._acknowledge(state, w, c, "drop")
         after = self._step(ledger, sem, guids, copies, truth, m, step)
@@ -190,7 +190,8 @@ class Messages:
         ledger, sem, guids, copies, workers, truth, env = state
         if m == OPENING:
             verdict, after = self.rules.leg1(ledger)
-            truth = truth._replace(entries1=truth.entries1 + (after != ledger))
+            room = self.shape.ledger // 10**12 + truth.entries1 < 999
+            truth = truth._replace(entries1=truth.entries1 + room)
             guid = 0
         else:
             verdict, after, guid = self.rules.leg2(ledger, guids[m])
@@ -202,12 +203,18 @@ class Messages:
             return ("refuse", w, c), (ledger, sem, guids, back, self._put(workers, w, IDLE), truth, env)
         if verdict == "ESCALATE":
             return ("escalate", w, c), (*state[:5], truth._replace(escalated=1), env)
+        if m != OPENING and verdict == "RUN" and self._nothing_left(truth, guids, m):
+            raise Violation(f"message {m} has nothing left to do and runs")
         phase = DONE if verdict == "ACKNOWLEDGE" else ENTERED
         if "acknowledge after the work" in self.flaws:
             copies = self._copy(copies, c, (ACKED, copies[c][1]))
         guids = self._put(guids, m, guid)
         busy = self._put(workers, w, (c, delivery, phase))
         return ("enter", w, c, verdict), (after, sem, guids, copies, busy, truth, env)
+
+    def _nothing_left(self, truth: Truth, guids: Any, m: int) -> bool:
+        done = truth.works[m] and truth.spawns[m]
+        return bool(done and (truth.tasks or not self.rules.closed_job(guids[m])))
 
     def _step(self, ledger: int, sem: int, guids: Any, copies: Any, truth: Truth, m: int, step: str) -> Any:
         """Do one step of a message and set its markers; None when the semaphore refuses it."""
@@ -217,6 +224,8 @@ class Messages:
             copies = self._publish(copies, self.first)
             return ledger, sem, guids, copies, truth._replace(leg1=truth.leg1 + 1)
         if step == "WORK":
+            if sem == 0:
+                raise Violation(f"message {m} does its work for a job that has ended")
             works = self._put(truth.works, m, truth.works[m] + 1)
             guids = self._put(guids, m, rules.mark_work(guid))
             return rules.mark_activity(ledger, "work"), sem, guids, copies, truth._replace(works=works)
@@ -250,6 +259,10 @@ class Messages:
         shape, rules = self.shape, self.rules
         if truth.leg1 > 1 or max(truth.works) > 1 or max(truth.spawns) > 1 or truth.tasks > 1:
             raise Violation(f"a step ran twice: {truth}")
+        if truth.entries2 and not truth.leg1:
+            raise Violation("leg 2 was entered before leg 1 was complete")
+        if any(spawned > worked for spawned, worked in zip(truth.spawns, truth.works, strict=True)):
+            raise Violation(f"step 2 ran before step 1: {truth}")
         entries = truth.entries1 * 10**12 + truth.leg1 * 10**11 + truth.entries2
         marks = any(truth.works) * 10**10 + any(truth.spawns) * 10**9 + bool(truth.tasks) * 10**8
         if ledger - shape.ledger != entries + marks:

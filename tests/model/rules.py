@@ -80,11 +80,13 @@ class Rules:
                 attempt_live=live,
             ).name
 
-        def reclaim(status: str, expired: bool, cancelling: bool, charged: int, budget: int) -> str:
+        def reclaim(
+            status: str, expired: bool, cancelling: bool, charged: int, budget: int, effect: bool = False
+        ) -> str:
             return decide.decide_reclaim(
                 status=status,
                 expired=expired,
-                effect=False,
+                effect=effect,
                 cancelling=cancelling,
                 charged=charged,
                 budget=budget,
@@ -115,6 +117,7 @@ class Rules:
         self.deliver = cache(deliver)
         self.reclaim = cache(reclaim)
         self.held = cache(held)
+        self.is_live = cache(lambda now, end: core.lease.is_live(now, end))
         self.first = cache(lambda begun: decide.first_to_act(begun))
         self.settle = cache(
             lambda starts, consumed, opened, finished: decide.settle_delta(
@@ -136,20 +139,22 @@ class Rules:
         )
         self.view = cache(self._view)
 
-    def _view(self, done: bool, ended: str, charged: int, live: int, waits: int, budget: int) -> str:
+    def _view(
+        self, done: int, ended: str, charged: int, live: int, waits: int, budget: int, progressed: bool
+    ) -> str:
         """Derive what users see from a summary of the attempts; `live` is 0 none, 1 live, 2 run out."""
         derive = self.core.derive
         states, reasons = derive.AttemptState, derive.AbortReason
-        facts = [derive.AttemptFacts(states.ABORTED, 0, charged=False, progressed=True, reason=None)]
-        facts += [
-            derive.AttemptFacts(states.ABORTED, 0, charged=True, reason=reasons.EXPIRED)
-            for _ in range(charged)
-        ]
+        lost = derive.AttemptFacts(states.ABORTED, 0, charged=True, reason=reasons.EXPIRED)
+        kept = derive.AttemptFacts(states.ABORTED, 0, progressed=True, reason=reasons.SUSPENDED)
+        # What was lost before the last progress is forgiven, so it may as well have happened.
+        facts = [*([lost] * (budget - 1) + [kept] if progressed else []), *[lost] * charged]
         if done:
-            facts.append(derive.AttemptFacts(states.DONE, ROW_END))
+            # 1 is DONE; 2 is COMMITTED, whose lease may have run out.
+            facts.append(derive.AttemptFacts(states.DONE if done == 1 else states.COMMITTED, ROW_END))
         if ended:
             facts.append(derive.AttemptFacts(states.ABORTED, ROW_END, reason=reasons(ended)))
-        if live:
+        if live and done != 2:
             facts.append(derive.AttemptFacts(states.IN_PROGRESS, ROW_END))
         now = ROW_END if live == 2 else 0
         return str(derive.job_view(facts, waits, now, derive.ViewPolicy(budget)).value)
