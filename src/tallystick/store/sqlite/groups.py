@@ -56,4 +56,4 @@ def count_child(batch: Batch, job_id: str, home: tuple[str, str], state: str) ->
     if hit or (failed and mode == FAIL_FAST):
         word = (f"join:{parent}:{step}", parent, *place[1:], "resume", None, None, batch.wall)
         batch.cursor.execute(sql("insert_message"), word)
-        batch.cursor.execute(sql("wake"), (parent, batch.wall, name))
+        batch.cursor.execute(sql("wake"), (parent, batch.wall, name, "group"))

@@ -7,6 +7,7 @@ SELECT m.guid
      OR EXISTS (SELECT 1
                   FROM steps AS s
                  WHERE s.job_id = m.job_id AND s.name = m.name AND s.state = 'IN_PROGRESS'
+                   AND (m.kind <> 'signal' OR s.kind = 'wait')
                    AND (m.occurrence IS NULL OR s.occurrence = m.occurrence)))
  ORDER BY m.ledger = 0, coalesce(m.due_at, m.created_at), m.guid
  LIMIT 1
