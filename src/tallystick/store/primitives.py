@@ -96,7 +96,8 @@ class EndJob(NamedTuple):
     """Close the job: result or error, attempt ended, semaphore down, start message marked, event, one bundle.
 
     The closer digit is set in the same statement that moves the semaphore. A job that fails closes like any
-    other.
+    other. A job that is being cancelled ends CANCELLED, whatever its function did; the outcome is then the
+    ending that was written instead, and else None.
     """
 
     fence: Fence
@@ -167,7 +168,8 @@ class Spawn(NamedTuple):
 class Cycle(NamedTuple):
     """End the segment by a turn of the same job: next dimension, new arguments, empty history, due at once.
 
-    What the old dimension had open is dropped. At the ceiling of entries nothing is written and the
+    What the old dimension had open is dropped; signals stay. A job that is being cancelled ends instead,
+    and the outcome is that ending. At the ceiling of entries nothing is written and the
     outcome is `LedgerCeiling`.
     """
 

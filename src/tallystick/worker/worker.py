@@ -129,6 +129,9 @@ class Worker:
             del self.running[segment.job_id]
         if isinstance(outcome, StaleLease):
             self.stale_reports += 1
+        elif isinstance(outcome, EndJob):
+            # It ended otherwise than it wanted: it was being cancelled.
+            self._on_end(outcome)
         elif bundle is not None and outcome is None and isinstance(bundle[-1], EndJob):
             self._on_end(bundle[-1])
 

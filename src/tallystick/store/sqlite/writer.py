@@ -40,7 +40,7 @@ from tallystick.store.api import (
     Spawn,
     SubmitJob,
 )
-from tallystick.store.sqlite.cancels import cancel_job, cycle
+from tallystick.store.sqlite.cancels import as_it_must_end, cancel_job, cycle
 from tallystick.store.sqlite.claims import claim_jobs, outdated
 from tallystick.store.sqlite.groups import count_child, spawn
 from tallystick.store.sqlite.loans import Loans, TransactionLost
@@ -92,7 +92,7 @@ class Batch:
             RecordStep: self._steps,
             RecordEvent: self._events,
             EndAttempt: self.end_attempts,
-            EndJob: self._end_jobs,
+            EndJob: self.end_jobs,
             SubmitJob: self._submits,
             ClaimJobs: self._claims,
             CountDown: self._count_downs,
@@ -136,7 +136,9 @@ class Batch:
         primitive: Primitive | None = None
         try:
             for primitive in bundle:
-                (value,) = self._writers[type(primitive)]([primitive])
+                written = as_it_must_end(self, primitive) if isinstance(primitive, EndJob) else primitive
+                (value,) = self._writers[type(primitive)]([written])
+                value = value if written is primitive else written
                 if isinstance(value, Existing):
                     break
         except BaseException as error:
@@ -209,7 +211,8 @@ class Batch:
         crash.point(AROUND["end_attempt"][1])
         return [None] * len(requests)
 
-    def _end_jobs(self, requests: list[EndJob]) -> list[Outcome]:
+    def end_jobs(self, requests: list[EndJob]) -> list[Outcome]:
+        """Close jobs, each with its attempt, its messages and its place in its parent."""
         crash.point(AROUND["end_job"][0])
         fences, events = self._begun(requests)
         self.many("end_attempt", [self.ending(r, r.attempt_status) for r in requests], fences)
