@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tallystick.core.decisions import Cancellation, decide_cancel, decide_end
 from tallystick.core.derive import AbortReason
 from tallystick.core.lifecycles import JOB, AttemptState, JobState
 from tallystick.errors import LedgerCeiling, NotFound
@@ -29,9 +30,10 @@ def cancel_job(batch: Batch, request: CancelJob) -> JobState:
     if not found:
         raise NotFound(f"there is no job {request.job_id}", job_id=request.job_id)
     state, attempt, dimension, _semaphore, _acked, parent, step, runs = found[0]
-    if JobState(state) in JOB.final:
+    verdict = decide_cancel(final=JobState(state) in JOB.final, live=bool(runs), forced=request.force)
+    if verdict is Cancellation.NOTHING:
         return JobState(state)
-    if runs and not request.force:
+    if verdict is Cancellation.ASK:
         asked = (request.job_id, request.at + request.grace_ms, request.at)
         batch.cursor.execute(sql("request_cancel"), asked)
         return JobState.CANCELLING
@@ -76,19 +78,17 @@ def _end(
 def as_asked(batch: Batch, requests: list[EndJob]) -> list[EndJob]:
     """Return endings as cancellations where the job was asked to end, whatever its function made of it."""
     asked = {job_id for (job_id,) in batch.cursor.execute(sql("asked_to_end"))}
-    return [
-        _cancelled(request)
-        if request.fence.job_id in asked and request.state != JobState.CANCELLED
-        else request
-        for request in requests
-    ]
+    return [_decided(request, cancelling=request.fence.job_id in asked) for request in requests]
 
 
-def _cancelled(request: EndJob) -> EndJob:
+def _decided(request: EndJob, *, cancelling: bool) -> EndJob:
+    ending = decide_end(state=request.state, attempt=request.attempt_status, cancelling=cancelling)
+    if ending.job == request.state:
+        return request
     fact = request.fact
     return request._replace(
-        state=JobState.CANCELLED,
-        attempt_status=AttemptState.ABORTED,
+        state=ending.job,
+        attempt_status=ending.attempt,
         reason=AbortReason.CANCELLED,
         charged=False,
         result=None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tallystick.core.chain import step_payload
-from tallystick.core.decisions import decide_suspend
+from tallystick.core.decisions import close_delta, decide_suspend, settle_delta
 from tallystick.core.derive import AbortReason
 from tallystick.core.lifecycles import JobState
 from tallystick.errors import InvariantBroken
@@ -92,7 +92,8 @@ def close_waits(batch: Batch, request: EndJob) -> None:
         batch.cursor.execute(sql("open_more"), (*request.fence[:2], -still_open))
         return
     batch.cursor.execute(sql("mark_work"), (request.driver, job_id))
-    _count_down(batch, job_id, request.driver, -still_open - consumed)
+    delta = close_delta(starts=False, consumed=consumed, still_open=still_open)
+    _count_down(batch, job_id, request.driver, delta)
     batch.cursor.execute(sql("mark_tasks"), (request.driver, job_id, batch.wall))
 
 
@@ -113,21 +114,23 @@ def settle_driver(batch: Batch, fence: Fence, driver: str, *, opened: int, finis
     A message that woke the job and was not taken stays: it answers a wait that is still to come.
     """
     job_id = fence.job_id
-    if driver == "start":
-        batch.many("close_start", [(*fence[:2], opened - 1, batch.wall)], [fence])
+    starts = driver == "start"
+    consumed = not starts and _consumed(batch, job_id, driver)
+    delta = settle_delta(starts=starts, consumed=consumed, opened=opened, finished=finished and driver != "")
+    if starts:
+        batch.many("close_start", [(*fence[:2], delta, batch.wall)], [fence])
         return
-    consumed = _consumed(batch, job_id, driver)
-    if not driver or not (consumed or finished):
+    if delta is None:
         batch.many("open_more", [(*fence[:2], opened)], [fence])
         return
     batch.cursor.execute(sql("mark_work"), (driver, job_id))
-    _count_down(batch, job_id, driver, opened - consumed)
+    _count_down(batch, job_id, driver, delta)
     batch.cursor.execute(sql("acknowledge"), (driver, job_id, batch.wall))
 
 
-def _consumed(batch: Batch, job_id: str, guid: str) -> int:
+def _consumed(batch: Batch, job_id: str, guid: str) -> bool:
     found = list(batch.cursor.execute(sql("consumed"), (guid, job_id)))
-    return int(found[0][0]) if found else 0
+    return bool(found and found[0][0])
 
 
 def _set_timer(batch: Batch, request: Await) -> None:

@@ -1,6 +1,6 @@
 -- end_job: step 2 and 3 of the start message in one statement: the semaphore falls, the closer digit is written if it
 -- reached zero, and the result with it. Runs after `end_attempt` in the same bundle.
--- No row changed: the job moved on, or obligations are still open.
+-- No row changed: the job moved on, or is being cancelled and wants to end otherwise, or obligations are still open.
 UPDATE jobs
    SET state = ?3,
        result = ?4,
