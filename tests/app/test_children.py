@@ -6,6 +6,8 @@ import pytest
 
 from tallystick import JobFailed, aio, gather
 from tallystick.errors import ChildrenFailed
+from tallystick.store.sqlite import groups
+from tallystick.store.sqlite.statements import sql
 
 
 def run_all(hand):
@@ -54,6 +56,31 @@ def test_children_are_joined_in_their_order_in_one_wake_up(timed, hand, square):
     ]
     assert all(acked for _, _, acked in ledgers)
     assert semaphores == [(0,)]
+
+
+def test_a_child_that_ends_costs_the_same_statements_in_a_small_group_as_in_a_large_one(
+    timed, hand, square, monkeypatch
+):
+    """The closer leaves one message and wakes the parent; nobody looks at the other children."""
+    used = []
+    monkeypatch.setattr(groups, "sql", lambda name: used.append(name) or sql(name))
+
+    @timed.workflow
+    def total(n: int) -> int:
+        return sum(gather(*(square.child(k) for k in range(n))))
+
+    costs = {}
+    for n in (2, 60):
+        total.submit(n)
+        hand.work()
+        costs[n] = []
+        for _ in range(n):
+            used.clear()
+            assert hand.work() == "EndJob"
+            costs[n].append(tuple(used))
+        assert hand.work() == "EndJob"
+    one = ("enter_group", "insert_child_message", "count_down_group", "close_child")
+    assert costs == {n: [one] * (n - 1) + [(*one, "insert_message", "wake")] for n in (2, 60)}
 
 
 def test_every_error_of_every_child_is_raised(timed, hand, square):
