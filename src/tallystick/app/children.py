@@ -17,7 +17,7 @@ from tallystick.engine.submission import Submission
 from tallystick.errors import BadInput, ChildrenFailed, JobCancelled, JobFailed, TallyError
 from tallystick.store.api import CancelJob, ChildRow, Group, Wait
 
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
@@ -25,7 +25,7 @@ C = TypeVar("C")
 SPAWN_CHILDREN_MAX = 500
 
 
-class Child(Generic[R]):
+class Child(Generic[R_co]):
     """A child that is prepared and starts when it is gathered."""
 
     def __init__(self, submission: Submission, codec: Callable[[], Codec]) -> None:
@@ -33,20 +33,20 @@ class Child(Generic[R]):
         self.submission = submission
         self.codec = codec
 
-    def result(self) -> R:
+    def result(self) -> R_co:
         """Start this child alone and wait for its result, in a sync workflow."""
-        value: R = gather(self)[0]
+        value: R_co = gather(self)[0]
         return value
 
-    def __await__(self) -> Generator[Any, Any, R]:
+    def __await__(self) -> Generator[Any, Any, R_co]:
         """Start this child alone and wait for its result, in an async workflow."""
         return self.joined().__await__()
 
-    async def joined(self) -> R:
+    async def joined(self) -> R_co:
         """Start this child alone and return its result."""
         context = workflow_context("await", is_async=True)
         results = await drive_async(context, NO_BODY, join(context, (self,), None, fail_fast=False))
-        value: R = results[0]
+        value: R_co = results[0]
         return value
 
 
