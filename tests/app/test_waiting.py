@@ -148,6 +148,17 @@ def test_a_signal_without_a_value_is_the_same_on_the_first_run_as_on_replay(time
     assert seen[0] is None if timeout else "does not fit" in seen[0]
 
 
+def test_a_wait_for_any_object_takes_plain_data_as_it_is(timed, hand):
+    @timed.workflow
+    def flow() -> object:
+        return wait("go", object)
+
+    job = flow.submit()
+    job.send("go", {"a": [1, None]})
+    assert hand.work() == "EndJob"
+    assert job.result(5) == {"a": [1, None]}
+
+
 def test_sleeping_is_a_timer_and_survives_everything(timed, hand, clock):
     woken = []
 
