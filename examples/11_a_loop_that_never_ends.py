@@ -42,7 +42,7 @@ if __name__ == "__main__":
     read = turns_of(job) + 1
     print(reason)
     print("no reading lost, none twice:", int(total) == sum(turn * 3 for turn in range(1, read + 1)))
-    with app.transaction() as db:
+    with app.connect() as db:
         print("jobs:", db.execute("SELECT count(*) FROM jobs")[0][0])
     app.close()
 

@@ -1,7 +1,4 @@
-"""Cancelling: a running job meets `Cancelled` at its next call, and may still undo what it did.
-
-A job that waits holds nothing, so it is ended where it stands and none of its lines run.
-"""
+"""Cancelling: a running job meets `Cancelled` at its next call; one that waits ends where it stands."""
 
 from __future__ import annotations
 
