@@ -30,7 +30,9 @@ def test_a_signal_that_is_still_in_the_inbox_survives_a_turn(timed, hand, clock)
     assert job.result(5) == 1
 
 
-def test_a_function_that_returns_while_its_job_is_cancelled_leaves_no_attempt_that_says_succeeded(timed, hand):
+def test_a_function_that_returns_while_its_job_is_cancelled_leaves_no_attempt_that_says_succeeded(
+    timed, hand
+):
     @timed.workflow
     def flow() -> str:
         job.cancel()

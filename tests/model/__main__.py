@@ -9,7 +9,7 @@ from tests.model.search import explore
 
 def main() -> None:
     states = transitions = 0
-    for name, shape in (SMALL | LARGE).items():
+    for name, shape in (SMALL | {name: shape for name, (_, shape) in LARGE.items()}).items():
         report = explore(model_of(shape))
         states, transitions = states + report.states, transitions + report.transitions
         print(f"{name}: {report}")

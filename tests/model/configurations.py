@@ -23,13 +23,17 @@ SMALL: dict[str, jobs.Shape | messages.Shape] = {
     "timeout": jobs.Shape((WAIT_A, RETURN), (A, Message("timer", 0)), zombies=0),
     "two waits": jobs.Shape((WAIT_A, WAIT_B, RETURN), (A, B), zombies=0, workers=1),
     "wait twice": jobs.Shape((WAIT_A, WAIT_A, RETURN), (A, A), zombies=0, skew=True),
-    "result": jobs.Shape((TX, ("wait", "r"), RETURN), (Message("result", 1), Message("result", 1)), zombies=0),
+    "result": jobs.Shape(
+        (TX, ("wait", "r"), RETURN), (Message("result", 1), Message("result", 1)), zombies=0
+    ),
     "group": gathering(2, crashes=1, zombies=0),
     "group, one is enough": gathering(2, threshold=1, crashes=1, zombies=0),
     "group, fail fast": gathering(2, fail_fast=True, child_fails=True, crashes=0, zombies=0),
     "cancel": jobs.Shape((WAIT_A, RETURN), (A,), cancels=1),
     "cancel a chain": jobs.Shape((TX, RETURN), cancels=1),
-    "turns": jobs.Shape((WAIT_A, ("again",), WAIT_A, RETURN), (A, A, Message("again", 1)), zombies=0, workers=1),
+    "turns": jobs.Shape(
+        (WAIT_A, ("again",), WAIT_A, RETURN), (A, A, Message("again", 1)), zombies=0, workers=1
+    ),
     "group behind a wait": jobs.Shape(
         (SPAWN, WAIT_A, JOIN, RETURN), (Message("join", 2), A), children=1, crashes=1, zombies=0
     ),
@@ -55,24 +59,48 @@ SMALL: dict[str, jobs.Shape | messages.Shape] = {
     "leg 2 at its top": messages.Shape((0, -1, -1), (1, 1, 1), 2, ledger=99_999_998, zombies=0),
 }
 
-LARGE: dict[str, jobs.Shape | messages.Shape] = {
-    "chain of three": jobs.Shape((TX, TX, TX, RETURN), crashes=4, zombies=3, budget=3, cancels=1),
-    "signal against timer": jobs.Shape(
-        (WAIT_A, TX, RETURN), (A, A, Message("timer", 0)), crashes=2, zombies=2, deliveries=2
+LARGE: dict[str, tuple[int, jobs.Shape | messages.Shape]] = {
+    "chain of three": (100_000, jobs.Shape((TX, TX, TX, RETURN), crashes=4, zombies=2, budget=3, cancels=1)),
+    "signal against timer": (
+        100_000,
+        jobs.Shape((WAIT_A, TX, RETURN), (A, A, Message("timer", 0)), crashes=2, zombies=1, deliveries=2),
     ),
-    "waits and cancel": jobs.Shape((WAIT_A, WAIT_B, RETURN), (A, B), crashes=2, zombies=1, cancels=1),
-    "three children": gathering(3, crashes=2, zombies=1, child_fails=True),
-    "two of three": gathering(3, threshold=1, crashes=1, zombies=1),
-    "cancel of a parent": gathering(2, crashes=1, zombies=1, cancels=1, child_fails=True),
-    "turns and signals": jobs.Shape(
-        (WAIT_A, ("again",), WAIT_A, TX, RETURN), (A, A, Message("again", 1)), crashes=2, zombies=2, cancels=1
+    "waits and cancel": (
+        40_000,
+        jobs.Shape((WAIT_A, WAIT_B, RETURN), (A, B), crashes=2, zombies=1, cancels=1),
     ),
-    "two bundles": messages.Shape((0, -1, -1), (1, 1, 1), 2, one_bundle=False, crashes=1, zombies=1),
-    "copies": messages.Shape((0, -1), (1, 2), 1, one_bundle=False, crashes=2, zombies=1, repeats=1),
-    "threshold 1": messages.Shape(
-        (0, -1, 0, -1), (1, 1, 1, 1), 2, threshold=1, opens=((), (), (3,), ()), one_bundle=False, zombies=1
+    "three children": (40_000, gathering(3, crashes=1, zombies=1)),
+    "two of three are enough": (70_000, gathering(3, threshold=1, crashes=1, zombies=1)),
+    "cancel of a parent": (9_000, gathering(2, crashes=1, zombies=0, cancels=1, child_fails=True)),
+    "turns and signals": (
+        150_000,
+        jobs.Shape(
+            (WAIT_A, ("again",), WAIT_A, TX, RETURN),
+            (A, A, Message("again", 1)),
+            crashes=2,
+            zombies=1,
+            cancels=1,
+        ),
+    ),
+    "closing in two bundles": (
+        75_000,
+        messages.Shape((0, -1, -1), (1, 1, 1), 2, one_bundle=False, crashes=1, zombies=1),
+    ),
+    "copies": (160_000, messages.Shape((0, -1), (1, 2), 1, one_bundle=False, crashes=2, zombies=1)),
+    "threshold 1 in two bundles": (
+        20_000,
+        messages.Shape(
+            (0, -1, 0, -1),
+            (1, 1, 1, 1),
+            2,
+            threshold=1,
+            opens=((), (), (3,), ()),
+            one_bundle=False,
+            zombies=0,
+        ),
     ),
 }
+"""Large worlds, each with the least number of states that its search must find."""
 
 
 def model_of(

@@ -120,9 +120,7 @@ class Jobs:
     def __init__(self, shape: Shape, rules: Rules, flaws: frozenset[str] = frozenset()) -> None:
         self.shape, self.rules, self.flaws = shape, rules, flaws
         self.resume = {m: message.kind in ("join", "again") for m, message in enumerate(shape.messages)}
-        self.signals = [
-            m for m, message in enumerate(shape.messages) if message.kind in ("signal", "result")
-        ]
+        self.signals = [m for m, message in enumerate(shape.messages) if message.kind in ("signal", "result")]
         self.timers = {
             message.answers: m for m, message in enumerate(shape.messages) if message.kind == "timer"
         }
@@ -285,6 +283,8 @@ class Jobs:
             return self._await(draft, w, worker)
         elif op[0] == "effect":
             return self._effect(draft, w, worker)
+        elif op[0] == "again" and draft.jobs[j].state == CANCELLING:
+            self._end(draft, j, CANCELLED)
         elif op[0] == "again":
             self._turn(draft, j, place)
         elif self.shape.two_bundles and not draft.jobs[j].committed:
@@ -372,9 +372,7 @@ class Jobs:
     def _answer(self, draft: Draft, place: int) -> int | None:
         """Return the message that answers this wait, if one is there."""
         rules = self.rules
-        inbox = [
-            m for m in draft.order if self._fits(m, place) and not rules.work_done(draft.messages[m][1])
-        ]
+        inbox = [m for m in draft.order if self._fits(m, place) and not rules.work_done(draft.messages[m][1])]
         suspend, _answered = rules.suspend("this", ("this",) * len(inbox) or ("another",))
         chosen = rules.first(tuple(draft.messages[m][1] > 0 for m in inbox))
         if suspend is not (chosen is None):
@@ -388,7 +386,8 @@ class Jobs:
         opened = group or job.wait > 0
         if timer is not None and not opened:
             draft.messages[timer] = (SET, 0)
-        answer = worker[5] if len(worker) > 5 else self._answer(draft, place)
+        early = "inbox in the bundle" in self.flaws
+        answer = worker[5] if early else self._answer(draft, place)
         if answer is None:
             self._suspend(draft, j, place, opened=opened)
             draft.workers[w] = IDLE
@@ -434,8 +433,8 @@ class Jobs:
     def _suspend(self, draft: Draft, j: int, place: int, *, opened: bool) -> None:
         job = draft.jobs[j]
         if not opened:
-            job = job._replace(wait=self._opened_wait(), charged=0)
-        draft.jobs[j] = job
+            job = job._replace(wait=self._opened_wait())
+        draft.jobs[j] = job._replace(charged=0)
         self._settle(draft, j, opened=0 if opened else 1)
         timer = self.timers.get(place)
         timed = timer is not None and draft.messages[timer][0] in (SET, INBOX)
@@ -667,7 +666,8 @@ class Jobs:
         draft = Draft(state)
         draft.workers[w] = IDLE
         if verdict == "SETTLE":
-            self._cancelled(draft, j)
+            draft.jobs[j] = job._replace(driver=driver)
+            self._end(draft, j, CANCELLED)
         elif verdict == "RETRY":
             draft.jobs[j] = job._replace(live=0, ready=1, charged=job.charged + 1, driver=NOBODY)
         elif verdict == "FINISH":
@@ -699,9 +699,7 @@ class Jobs:
         if group.semaphore < 0:
             raise Violation("the semaphore of a group is below zero")
         running = [worker[1:3] for worker in workers if worker and worker[0] == RUN]
-        live = [
-            run for run in running if jobs[run[0]].live == 1 and jobs[run[0]].attempt == run[1]
-        ]
+        live = [run for run in running if jobs[run[0]].live == 1 and jobs[run[0]].attempt == run[1]]
         if len(set(live)) != len(live):
             raise Violation("two workers hold the same attempt")
 
@@ -713,7 +711,9 @@ class Jobs:
         if job.effects and any(job.effects // 4**place % 4 > 1 for place in range(8)):
             raise Violation(f"an effect of job {j} happened twice")
         if job.calls > 1 or (job.intent == 2 and not job.calls):
-            raise Violation(f"the effect of job {j} was called {job.calls} times and its intent is {job.intent}")
+            raise Violation(
+                f"the effect of job {j} was called {job.calls} times and its intent is {job.intent}"
+            )
         if job.done > 1:
             raise Violation(f"job {j} has two attempts that are DONE")
         final = job.state >= SUCCEEDED

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from tests.model.configurations import SMALL, model_of
 from tests.model.mutants import Mutant, all_mutants
 from tests.model.rules import Rules, load
-from tests.model.search import explore
+from tests.model.search import Endless, explore
 
-LIMIT = 60_000
-
-# The world that caught most is asked first; which one catches does not matter, only that one does.
-_catches: Counter[str] = Counter()
+# Most mutants break within a few states of the right world, so every world gets a short look before any a long one.
+LOOKS = (150, 1_000, 60_000)
 
 
 class Caught(NamedTuple):
@@ -32,14 +29,16 @@ class Caught(NamedTuple):
 def judge(mutant: Mutant) -> Caught:
     """Search the small worlds until one of them breaks."""
     rules = Rules(load(mutant.changed))
-    for name, shape in sorted(SMALL.items(), key=lambda item: -_catches[item[0]]):
-        try:
-            report = explore(model_of(shape, rules, mutant.flaws), LIMIT)
-        except RuntimeError as endless:
-            return Caught(mutant.name, name, LIMIT, str(endless))
-        if report.broken:
-            _catches[name] += 1
-            return Caught(mutant.name, name, report.states, report.broken.splitlines()[0])
+    for limit in LOOKS:
+        for name, shape in SMALL.items():
+            try:
+                report = explore(model_of(shape, rules, mutant.flaws), limit)
+            except Endless as endless:
+                if limit == LOOKS[-1]:
+                    return Caught(mutant.name, name, limit, str(endless))
+                continue
+            if report.broken:
+                return Caught(mutant.name, name, report.states, report.broken.splitlines()[0])
     return Caught(mutant.name, "", 0, "every promise holds without this guard")
 
 

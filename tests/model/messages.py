@@ -69,7 +69,15 @@ class Messages:
         copies = tuple((READY if m == OPENING or shape.late else UNSENT, 0) for m in self.of)
         truth = Truth(works=(0,) * n, spawns=(0,) * n)
         workers = (IDLE,) * shape.workers
-        return (shape.ledger, shape.semaphore, (0,) * n, copies, workers, truth, (shape.crashes, shape.zombies, shape.repeats))
+        return (
+            shape.ledger,
+            shape.semaphore,
+            (0,) * n,
+            copies,
+            workers,
+            truth,
+            (shape.crashes, shape.zombies, shape.repeats),
+        )
 
     def final(self, state: State) -> bool:
         _ledger, _sem, _guids, copies, _workers, truth, _env = state
@@ -131,7 +139,9 @@ class Messages:
         m = self.of[c]
         if phase == ENTERED:
             step = self._next(ledger, guids[m], m)
-            held = ("held",) if "fence in the bundle" in self.flaws and self._holds(copies[c], delivery) else ()
+            held = (
+                ("held",) if "fence in the bundle" in self.flaws and self._holds(copies[c], delivery) else ()
+            )
             busy = self._put(workers, w, (c, delivery, PREPARED, step, *held))
             return ("read", w, c, step), (*state[:4], busy, truth, env)
         holds = self._holds(copies[c], delivery)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from tests.model.rules import source
@@ -79,12 +79,9 @@ def all_mutants() -> list[Mutant]:
 def of_core(module: str, functions: tuple[str, ...]) -> Iterator[tuple[str, ast.Module]]:
     tree = ast.parse(source(module))
     for function in functions:
-        count = len(list(_changes(_find(tree, function))))
-        if not count:
-            continue
-        for n in range(count):
+        for n in range(len(list(_changes(tree, function)))):
             mutated = copy.deepcopy(tree)
-            name, change = list(_changes(_find(mutated, function)))[n]
+            name, change = list(_changes(mutated, function))[n]
             change()
             yield f"{function}: {name}", ast.fix_missing_locations(mutated)
 
@@ -92,14 +89,49 @@ def of_core(module: str, functions: tuple[str, ...]) -> Iterator[tuple[str, ast.
 def known() -> Iterator[tuple[str, dict[str, ast.Module]]]:
     """Return the mistakes that others have made and that no missing guard describes."""
     for name, module, old, new in (
-        ("first_seen: the activity's markers become the message's", "digits", "cls(activity % 10**8)", "cls(activity)"),
+        (
+            "first_seen: the activity's markers become the message's",
+            "digits",
+            "cls(activity % 10**8)",
+            "cls(activity)",
+        ),
         ("count_down: requests are added up without a floor", "decisions", "if after < 0:", "if after < -9:"),
-        ("enter_leg2: a redelivery is counted again", "decisions", "if guid is not None:", "if guid is not None and next_step(guid) is NextStep.ACKNOWLEDGE:"),
-        ("decide_suspend: any message answers", "decisions", "suspend=False, answered=waits.index(name)", "suspend=True, answered=None"),
-        ("is_live: the very instant of the end still counts", "lease", "now < expires_at", "now <= expires_at"),
-        ("decide_reclaim: one attempt more than the budget", "decisions", "charged < budget", "charged <= budget"),
-        ("job_view: the very instant of the end still runs", "derive", "now < attempt.expires_at", "now <= attempt.expires_at"),
-        ("first_to_act: the newest goes first", "decisions", "begun.index(True) if True in begun else 0", "len(begun) - 1"),
+        (
+            "enter_leg2: a redelivery is counted again",
+            "decisions",
+            "if guid is not None:",
+            "if guid is not None and next_step(guid) is NextStep.ACKNOWLEDGE:",
+        ),
+        (
+            "decide_suspend: any message answers",
+            "decisions",
+            "suspend=False, answered=waits.index(name)",
+            "suspend=True, answered=None",
+        ),
+        (
+            "is_live: the very instant of the end still counts",
+            "lease",
+            "now < expires_at",
+            "now <= expires_at",
+        ),
+        (
+            "decide_reclaim: one attempt more than the budget",
+            "decisions",
+            "charged < budget",
+            "charged <= budget",
+        ),
+        (
+            "job_view: the very instant of the end still runs",
+            "derive",
+            "now < attempt.expires_at",
+            "now <= attempt.expires_at",
+        ),
+        (
+            "first_to_act: the newest goes first",
+            "decisions",
+            "begun.index(True) if True in begun else 0",
+            "len(begun) - 1",
+        ),
     ):
         text = source(module)
         if text.count(old) != 1:
@@ -107,12 +139,15 @@ def known() -> Iterator[tuple[str, dict[str, ast.Module]]]:
         yield name, {module: ast.parse(text.replace(old, new))}
 
 
-def _find(tree: ast.Module, function: str) -> ast.FunctionDef:
-    return next(n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == function)
+def _nodes(tree: ast.Module, function: str) -> Iterator[ast.AST]:
+    """Return everything inside the functions of this name; two classes may each have one."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            yield from ast.walk(node)
 
 
-def _changes(function: ast.FunctionDef) -> Iterator[tuple[str, object]]:
-    for node in ast.walk(function):
+def _changes(tree: ast.Module, function: str) -> Iterator[tuple[str, Callable[[], object]]]:
+    for node in _nodes(tree, function):
         if isinstance(node, ast.If):
             yield f"never `{ast.unparse(node.test)}`", lambda n=node: setattr(n, "test", ast.Constant(False))
         elif isinstance(node, ast.IfExp):
@@ -122,7 +157,10 @@ def _changes(function: ast.FunctionDef) -> Iterator[tuple[str, object]]:
         elif isinstance(node, ast.BoolOp):
             for i, part in enumerate(node.values):
                 neutral = ast.Constant(isinstance(node.op, ast.And))
-                yield f"without `{ast.unparse(part)}`", lambda n=node, i=i, c=neutral: n.values.__setitem__(i, c)
+                yield (
+                    f"without `{ast.unparse(part)}`",
+                    lambda n=node, i=i, c=neutral: n.values.__setitem__(i, c),
+                )
         elif isinstance(node, ast.comprehension):
             for i, part in enumerate(node.ifs):
                 yield f"without `{ast.unparse(part)}`", lambda n=node, i=i: n.ifs.pop(i)

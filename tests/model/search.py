@@ -17,6 +17,10 @@ class Violation(AssertionError):
     """A promise is broken in a reachable state."""
 
 
+class Endless(RuntimeError):
+    """There are more states than the search was allowed to visit."""
+
+
 class Report(NamedTuple):
     """What a search found; `trace` leads from the initial state to the broken promise."""
 
@@ -73,7 +77,7 @@ def explore(model: Any, limit: int = 2_000_000) -> Report:
                 trace = found.trace(found.index[state], *getattr(error, "labels", ()))
                 break
         if len(found.index) > limit:
-            raise RuntimeError(f"more than {limit:,} states: the configuration is too large")
+            raise Endless(f"more than {limit:,} states")
         level, depth = following, depth + bool(following)
     if not broken:
         broken, trace = _stuck(model, found)

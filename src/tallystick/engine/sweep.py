@@ -11,6 +11,7 @@ import msgspec
 from tallystick.clock import Clock
 from tallystick.core.decisions import Reclaim, decide_reclaim
 from tallystick.core.derive import AbortReason
+from tallystick.core.lifecycles import AttemptState, JobState
 from tallystick.core.limits import SWEEP_ROWS_MAX
 from tallystick.engine.committer import Committer
 from tallystick.engine.failure import Failure
@@ -55,8 +56,6 @@ def reclaim(expired: ExpiredAttempt, now: int) -> Bundle:
         charged=expired.charged_since_progress + 1,
         budget=budget,
     )
-    if verdict is Reclaim.SETTLE:
-        return (CancelJob(expired.fence.job_id, now, 0, force=True),)
     attempt = expired.fence.attempt
     payload = {
         "attempt": f"{expired.status}>ABORTED",
@@ -65,32 +64,41 @@ def reclaim(expired: ExpiredAttempt, now: int) -> Bundle:
     }
     if verdict is Reclaim.FAIL:
         payload["job"] = "IN_PROGRESS>FAILED_FINAL"
+    if verdict is Reclaim.SETTLE:
+        payload["job"] = "CANCELLING>CANCELLED"
     reclaimed = Fact(expired.chain, "reclaim", now, attempt, msgspec.json.encode(payload).decode())
     if verdict is Reclaim.RETRY:
         return (
             EndAttempt(expired.fence, AbortReason.EXPIRED, True, now, None, None, reclaimed, expired=True),
         )
+    if verdict is Reclaim.SETTLE:
+        return (_ended(expired, JobState.CANCELLED, AbortReason.CANCELLED, reclaimed, None),)
     failure = Failure(
         type="AttemptsSpent",
         message=f"{budget} attempts in a row ended without progress: the worker died or lost its lease",
         code=SPENT,
         tries=budget,
     )
-    return (
-        EndJob(
-            expired.fence,
-            "FAILED_FINAL",
-            "ABORTED",
-            AbortReason.EXPIRED,
-            True,
-            None,
-            failure.text(),
-            failure.code,
-            failure.message,
-            reclaimed,
-            expired=True,
-            driver=expired.driver,
-            waited=True,
-            parent=expired.parent,
-        ),
+    return (_ended(expired, JobState.FAILED_FINAL, AbortReason.EXPIRED, reclaimed, failure),)
+
+
+def _ended(
+    expired: ExpiredAttempt, state: JobState, reason: AbortReason, fact: Fact, failure: Failure | None
+) -> EndJob:
+    """Return the end of a job by a sweep, under the guard that the lease is still this one and has run out."""
+    return EndJob(
+        expired.fence,
+        state,
+        AttemptState.ABORTED,
+        reason,
+        failure is not None,
+        None,
+        failure.text() if failure else None,
+        failure.code if failure else None,
+        failure.message if failure else None,
+        fact,
+        expired=True,
+        driver=expired.driver,
+        waited=True,
+        parent=expired.parent,
     )

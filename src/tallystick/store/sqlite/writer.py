@@ -220,6 +220,8 @@ class Batch:
         for r, event in zip(requests, events, strict=True):
             if r.waited:
                 close_waits(self, r)
+            else:
+                self.cursor.execute(sql("drop_messages"), (r.fence.job_id, "", self.wall, False))
             if r.parent is not None:
                 count_child(self, r.fence.job_id, r.parent, r.state)
             ending = (r.state, r.result, r.error, r.error_code, r.error_message)

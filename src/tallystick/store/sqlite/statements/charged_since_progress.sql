@@ -1,5 +1,6 @@
--- charged_since_progress: how many charged attempts a job has had since it last recorded anything.
+-- charged_since_progress: how many charged attempts a job has had since it last recorded anything or came to a wait or a turn.
 SELECT count(*)
   FROM attempts
  WHERE job_id = ?1 AND unit = '' AND charged = 1
    AND attempt >= coalesce((SELECT max(attempt) FROM steps WHERE steps.job_id = ?1), 0)
+   AND attempt > coalesce((SELECT max(attempt) FROM attempts WHERE job_id = ?1 AND unit = '' AND reason = 'SUSPENDED'), 0)
