@@ -1,4 +1,4 @@
-"""Histories that the model checker, or the reading that it asked for, found broken; each is told once by hand."""
+"""Histories that the model checker, or the reading it asked for, found broken; each is told once by hand."""
 
 from __future__ import annotations
 

@@ -1,120 +1,56 @@
 """Jobs, segments, messages and groups as a state machine whose every decision is core's.
 
-A state is a tuple of small tuples. What is durable (jobs, group, messages) changes only in a *bundle*; what a
-worker knows (which attempt it runs, how far it got, what its sweep has read) is lost in a crash. Every call of a
-workflow is two moves, *run* and *write*, so that leases end, messages arrive and others act between them.
+A state is a tuple of small tuples. What is durable (jobs, group, messages) changes only in a *bundle*; what
+a worker knows (which attempt it runs, how far it got, what its sweep has read) is lost in a crash. Every
+call of a workflow is two moves, *run* and *write*: leases end, messages arrive and others act between them.
 
 `flaws` takes guards of the bundles away by name; see `mutants.py`.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from tallystick.core.lifecycles import JOB
+from tests.model import promises
+from tests.model.outside import Outside
 from tests.model.rules import ROW_END, Rules
 from tests.model.search import Violation
-
-QUEUED, RUNNING, CANCELLING, SUCCEEDED, FAILED, CANCELLED = range(6)
-STATES = ("QUEUED", "IN_PROGRESS", "CANCELLING", "SUCCEEDED", "FAILED_FINAL", "CANCELLED")
-VIEWS = {SUCCEEDED: "SUCCEEDED", FAILED: "FAILED", CANCELLED: "CANCELLED"}
-START, NOBODY = -1, -2
-ABSENT, SET, INBOX, ACKED = range(4)
-UNOPENED, OPEN, JOINED, DROPPED = range(4)
-RUN, SWEEP = 1, 2
-IDLE: tuple[int, ...] = ()
-LEASE = "lease"
-MOVES = frozenset((str(a), str(b)) for a, b in JOB.stored_moves)
-
-
-class Job(NamedTuple):
-    """One job: its row, and a summary of its attempts (`done`, `ended`: how the last one ended it)."""
-
-    state: int = QUEUED
-    attempt: int = 0
-    live: int = 0
-    ready: int = 1
-    semaphore: int = 1
-    start: int = 0
-    acked: int = 0
-    driver: int = NOBODY
-    charged: int = 0
-    place: int = 0
-    wait: int = 0
-    done: int = 0
-    ended: str = ""
-    effects: int = 0
-    committed: int = 0
-    intent: int = 0
-    calls: int = 0
-
-
-class Group(NamedTuple):
-    """The one group of the first job."""
-
-    state: int = UNOPENED
-    ledger: int = 0
-    semaphore: int = 0
-    failed: int = 0
-    joins: int = 0
-
-
-class Message(NamedTuple):
-    """What may arrive for the first job: `answers` is the name of a signal, or the place of the one wait."""
-
-    kind: str
-    answers: str | int
-
-
-class Shape(NamedTuple):
-    """A small world: what the workflow does, what may arrive, and how much may go wrong."""
-
-    script: tuple[tuple[Any, ...], ...]
-    messages: tuple[Message, ...] = ()
-    children: int = 0
-    threshold: int = 0
-    fail_fast: bool = False
-    child_script: tuple[tuple[Any, ...], ...] = (("return",),)
-    child_fails: bool = False
-    workers: int = 2
-    crashes: int = 1
-    zombies: int = 1
-    cancels: int = 0
-    deliveries: int = 1
-    budget: int = 2
-    skew: bool = False
-    two_bundles: bool = False
-
-
-State = tuple[Any, ...]
-
-
-class Draft:
-    """A state that is being changed by one move."""
-
-    __slots__ = ("env", "group", "jobs", "messages", "order", "workers")
-
-    def __init__(self, state: State) -> None:
-        jobs, self.group, messages, self.order, workers, env = state
-        self.jobs, self.messages = list(jobs), list(messages)
-        self.workers, self.env = list(workers), list(env)
-
-    def freeze(self) -> State:
-        return (
-            tuple(self.jobs),
-            self.group,
-            tuple(self.messages),
-            self.order,
-            tuple(self.workers),
-            tuple(self.env),
-        )
+from tests.model.world import (
+    ABSENT,
+    ACKED,
+    CANCELLED,
+    CANCELLING,
+    DROPPED,
+    FAILED,
+    IDLE,
+    INBOX,
+    JOINED,
+    LEASE,
+    MOVES,
+    NOBODY,
+    OPEN,
+    QUEUED,
+    RUN,
+    RUNNING,
+    SET,
+    START,
+    STATES,
+    SUCCEEDED,
+    SWEEP,
+    UNOPENED,
+    Draft,
+    Group,
+    Job,
+    Shape,
+    State,
+)
 
 
 class Stale(Exception):
     """The bundle was refused and changed nothing."""
 
 
-class Jobs:
+class Jobs(Outside):
     """All moves of a small world."""
 
     def __init__(self, shape: Shape, rules: Rules, flaws: frozenset[str] = frozenset()) -> None:
@@ -160,6 +96,9 @@ class Jobs:
                 found.append((("crash", w), self._without(state, w, crash=1)))
         self._outside_moves(state, found)
         return found
+
+    def check(self, state: State) -> None:
+        promises.check(self, state)
 
     # What workers do.
 
@@ -246,7 +185,7 @@ class Jobs:
 
     def _written(self, state: State, w: int, worker: tuple[Any, ...], verb: str) -> tuple[Any, State]:
         """Write the bundle of a worker's call; a stale one changes nothing and its worker gives up."""
-        _, j, attempt, place, _phase = worker[:5]
+        _, j, attempt = worker[:3]
         draft = Draft(state)
         try:
             if "fence in the bundle" in self.flaws:
@@ -297,7 +236,7 @@ class Jobs:
         return str(op[0])
 
     def _effect(self, draft: Draft, w: int, worker: tuple[Any, ...]) -> str:
-        """Write the intent, then call, then write the result; an intent of somebody else is asked about first."""
+        """Write the intent, then call, then write the result; ask about an intent of somebody else."""
         _, j, attempt, place, _phase = worker[:5]
         job = draft.jobs[j]
         if job.intent == 0:
@@ -552,104 +491,6 @@ class Jobs:
         if rules.step(guid) == "TASKS" or (failed and shape.fail_fast):
             self._deliver(draft, self.join)
 
-    # What happens outside.
-
-    def _outside_moves(self, state: State, found: list[Any]) -> None:
-        jobs, _group, messages, _order, workers, env = state
-        for j, job in enumerate(jobs):
-            if job.live == 1:
-                held = any(worker[:3] == (RUN, j, job.attempt) for worker in workers)
-                if not held or env[1]:
-                    draft = Draft(state)
-                    draft.jobs[j] = job._replace(live=2)
-                    draft.env[1] -= held
-                    found.append((("expire", j), draft.freeze()))
-        for index, m in enumerate(self.signals):
-            if env[3 + index]:
-                draft = Draft(state)
-                verdict = self._deliver(draft, m)
-                if verdict != "REFUSE":
-                    draft.env[3 + index] -= 1
-                    found.append((("deliver", m, verdict), draft.freeze()))
-        for m in self.timers.values():
-            if messages[m][0] == SET:
-                draft = Draft(state)
-                draft.messages[m] = (INBOX, messages[m][1])
-                draft.order += (m,)
-                found.append((("fire", m), draft.freeze()))
-        self._cancel_moves(state, found)
-
-    def _cancel_moves(self, state: State, found: list[Any]) -> None:
-        job = state[0][0]
-        final = job.state >= SUCCEEDED
-        verdict = self.rules.cancel(final, job.live > 0, False)
-        forced = self.rules.cancel(final, job.live > 0, True)
-        if (verdict == "ASK") is not (job.live > 0 and not final) or (forced == "END") is final:
-            raise Violation(f"a cancellation says {verdict}, and {forced} when the grace is over")
-        if state[5][2] and verdict != "NOTHING" and job.state != CANCELLING:
-            draft = Draft(state)
-            draft.env[2] -= 1
-            if verdict == "ASK":
-                draft.jobs[0] = job._replace(state=CANCELLING)
-            else:
-                self._cancelled(draft, 0)
-            found.append((("cancel", 0, verdict), draft.freeze()))
-        if job.state == CANCELLING:
-            draft = Draft(state)
-            self._cancelled(draft, 0)
-            found.append((("grace", 0), draft.freeze()))
-
-    def _cancelled(self, draft: Draft, j: int) -> None:
-        """End a job at once: the live attempt is aborted, or one is made that never ran."""
-        rules, job = self.rules, draft.jobs[j]
-        if job.state >= SUCCEEDED:
-            raise Violation("a job that has ended is cancelled")
-        draft.jobs[j] = job = job._replace(driver=NOBODY)
-        self._drop(draft, j)
-        start = job.start
-        if not job.acked:
-            start = start if rules.work_done(start) else rules.mark_work(start)
-            start = rules.mark_tasks(rules.mark_children(start, True))
-        draft.jobs[j] = job._replace(
-            state=CANCELLED,
-            attempt=job.attempt + (not job.live),
-            live=0,
-            ready=0,
-            semaphore=0,
-            start=start,
-            acked=1,
-            wait=0,
-            ended="CANCELLED",
-        )
-        if j:
-            self._count_child(draft, True)
-
-    def _deliver(self, draft: Draft, m: int) -> str:
-        """Store a message once and wake its job if it waits for it."""
-        job, message, group = draft.jobs[0], self.shape.messages[m], draft.group
-        if draft.messages[m][0] != ABSENT and "a message is known by its guid" not in self.flaws:
-            return "KNOWN"
-        if message.kind == "join":
-            waits, activity = group.state == OPEN, group.ledger
-        else:
-            waits = job.wait > 0 and self._fits(m, job.place)
-            activity = job.wait if waits else None
-            if message.kind == "result" and job.place == message.answers and job.live and not waits:
-                activity = self.rules.leg1(0)[1]
-            if message.kind == "result" and job.place > message.answers:
-                activity = self.rules.complete
-        verdict = self.rules.deliver(
-            job.state >= SUCCEEDED, message.kind != "signal", activity, waits, job.live > 0
-        )
-        if verdict in ("WAKE", "KEEP"):
-            draft.messages[m] = (INBOX, 0)
-            draft.order = (m, *draft.order) if self.shape.skew else (*draft.order, m)
-        if verdict == "DROP":
-            draft.messages[m] = (ACKED, 0)
-        if verdict == "WAKE" and "delivery wakes" not in self.flaws:
-            draft.jobs[0] = draft.jobs[0]._replace(ready=1)
-        return verdict
-
     def _ack(self, draft: Draft, m: int) -> None:
         draft.messages[m] = (ACKED, draft.messages[m][1])
         draft.order = tuple(other for other in draft.order if other != m)
@@ -687,90 +528,3 @@ class Jobs:
         draft.workers[w] = IDLE
         draft.env[0] -= crash
         return draft.freeze()
-
-    # What must be true everywhere.
-
-    def check(self, state: State) -> None:
-        jobs, group, messages, order, workers, _env = state
-        for j, job in enumerate(jobs):
-            self._check_job(j, job, group, messages, order)
-        if group.joins > 1:
-            raise Violation("the parent joined its group twice")
-        if group.semaphore < 0:
-            raise Violation("the semaphore of a group is below zero")
-        running = [worker[1:3] for worker in workers if worker and worker[0] == RUN]
-        live = [run for run in running if jobs[run[0]].live == 1 and jobs[run[0]].attempt == run[1]]
-        if len(set(live)) != len(live):
-            raise Violation("two workers hold the same attempt")
-
-    def _check_job(self, j: int, job: Job, group: Group, messages: Any, order: Any) -> None:
-        rules, shape = self.rules, self.shape
-        mine = messages if j == 0 else ()
-        closers = rules.closed_job(job.start) + sum(rules.closed_job(ledger) for _, ledger in mine)
-        finished = rules.tasks_done(job.start) + sum(rules.tasks_done(ledger) for _, ledger in mine)
-        if job.effects and any(job.effects // 4**place % 4 > 1 for place in range(8)):
-            raise Violation(f"an effect of job {j} happened twice")
-        if job.calls > 1 or (job.intent == 2 and not job.calls):
-            raise Violation(
-                f"the effect of job {j} was called {job.calls} times and its intent is {job.intent}"
-            )
-        if job.done > 1:
-            raise Violation(f"job {j} has two attempts that are DONE")
-        final = job.state >= SUCCEEDED
-        runs = job.live == 1 or (job.committed and not final)
-        expected = VIEWS.get(job.state, "RUNNING" if runs else "PENDING")
-        waits = int(job.wait > 0) + int(j == 0 and group.state == OPEN)
-        books = 1 if job.done else 2 if job.committed else 0
-        view = rules.view(books, job.ended, job.charged, job.live, waits, shape.budget, job.place > 0)
-        if view != expected:
-            raise Violation(f"job {j} is {STATES[job.state]} and its attempts say {view}, not {expected}")
-        if waits and not final and not runs:
-            strict = rules.view(books, job.ended, job.charged, job.live, waits, 1, job.place > 0)
-            if strict != "PENDING":
-                raise Violation(f"job {j} waits and is {strict} by a stricter policy")
-        if final:
-            left = [m for m, (status, _) in enumerate(mine) if status in (SET, INBOX)]
-            if job.semaphore or left or job.wait or job.live:
-                raise Violation(f"job {j} has ended and left something open: messages {left}")
-            if closers != finished or closers > 1 or (job.state != CANCELLED and closers != 1):
-                raise Violation(f"job {j} has ended with {closers} closers and {finished} completion tasks")
-            if job.state == SUCCEEDED and job.place != len(shape.child_script if j else shape.script) - 1:
-                raise Violation(f"job {j} succeeded before its script had ended")
-            return
-        if job.live and job.ready == 1:
-            raise Violation(f"job {j} runs and is due at the same time")
-        if closers or finished:
-            raise Violation(f"job {j} runs on although message closed it")
-        half = sum(
-            1
-            for m, (status, ledger) in enumerate(mine)
-            if status == INBOX
-            and not rules.children_spawned(ledger)
-            and (rules.work_done(ledger) or shape.messages[m].kind == "again")
-        )
-        if job.semaphore != (not job.acked) + waits + half:
-            raise Violation(
-                f"the semaphore of job {j} is {job.semaphore}; open are start {not job.acked}, {waits} waits, {half} messages"
-            )
-        if j == 0:
-            self._check_waiting(job, group, messages, order)
-
-    def _check_waiting(self, job: Job, group: Group, messages: Any, order: Any) -> None:
-        """No wake-up is lost: a job that nobody runs is due, or nothing that it waits for is there."""
-        rules = self.rules
-        for m in order:
-            message = self.shape.messages[m]
-            if message.kind == "result" and job.place > message.answers and not messages[m][1]:
-                raise Violation(f"message {m} waits for an activity that was answered")
-        if job.live or job.ready == 1 or (job.ready == 2 and self._timer_due(job, messages)):
-            return
-        place = job.place
-        op = self.shape.script[place]
-        there = [m for m in order if self._fits(m, place) and not rules.work_done(messages[m][1])]
-        if op[0] in ("wait", "join") and there:
-            raise Violation(f"a wake-up was lost: message {there[0]} is in the inbox and the job is not due")
-        closed = group.state == OPEN and (
-            group.semaphore <= self.shape.threshold or (group.failed and self.shape.fail_fast)
-        )
-        if op[0] == "join" and closed:
-            raise Violation("a wake-up was lost: the group is closed and its parent is not due")

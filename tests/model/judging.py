@@ -1,4 +1,4 @@
-"""Who catches a mutant: the first small world in which a promise breaks, an exception appears or a state is stuck."""
+"""Who catches a mutant: the first small world in which a promise breaks or a state is stuck."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.model.mutants import Mutant, all_mutants
 from tests.model.rules import Rules, load
 from tests.model.search import Endless, explore
 
-# Most mutants break within a few states of the right world, so every world gets a short look before any a long one.
+# Most mutants break within a few states of the right world: all get a short look before one gets a long one.
 LOOKS = (150, 1_000, 60_000)
 
 

@@ -1,9 +1,9 @@
 """One activity and its messages over a store that can write one step at a time.
 
-This is the protocol of the fifteen digits without segments: every message has copies (a sender sends twice, a
-queue delivers twice), every copy is leased, every step is a bundle of its own, and closing and completion tasks may
-be one bundle or two. Beside the ledgers the state carries plain counts of what really happened, and the ledgers
-are held against those counts in every state.
+This is the protocol of the fifteen digits without segments: every message has copies (a sender sends twice,
+a queue delivers twice), every copy is leased, every step is a bundle of its own, and closing and completion
+tasks may be one bundle or two. Beside the ledgers the state carries plain counts of what really happened, and
+the ledgers are held against those counts in every state.
 """
 
 from __future__ import annotations
@@ -179,11 +179,9 @@ class Messages:
         if now != step and "marker in the bundle" not in self.flaws:
             back = self._put(workers, w, (c, delivery, ENTERED))
             return ("marked", w, c, now), (*state[:4], back, truth, env)
-        if step == "ACKNOWLEDGE":
-            return self._acknowledge(state, w, c, "ack")
-        dead = sem == 0 and step == "WORK"
-        if dead and "a closed job takes nothing" not in self.flaws:
-            return self._acknowledge(state, w, c, "drop")
+        dead = sem == 0 and step == "WORK" and "a closed job takes nothing" not in self.flaws
+        if dead or step == "ACKNOWLEDGE":
+            return self._acknowledge(state, w, c, "drop" if dead else "ack")
         after = self._step(ledger, sem, guids, copies, truth, m, step)
         if after is None:
             return self._acknowledge(state, w, c, "drop")

@@ -1,8 +1,8 @@
-"""Every guard taken away, one at a time: those of core's decision functions by their source, those of bundles by name.
+"""Every guard taken away, one at a time: those of the core by their source, those of bundles by name.
 
-A mutant of the core is made from the module's own syntax tree: an `if` that never holds, a condition without one of
-its parts, a choice that always goes one way. So the list is complete by construction, and a new guard in a decision
-function is a new mutant without anybody having to think of it.
+A mutant of the core is made from the module's own syntax tree: an `if` that never holds, a condition without
+one of its parts, a choice that always goes one way. So the list is complete by construction, and a new guard
+in a decision function is a new mutant without anybody having to think of it.
 """
 
 from __future__ import annotations

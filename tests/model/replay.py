@@ -1,8 +1,8 @@
-"""A trace of the model, played on a real store: every move is a bundle, every outcome and every row is compared.
+"""A trace of the model, played on a real store: every move is a bundle, every outcome and row is compared.
 
-A trace is the list of labels of a walk, written on one line (`claim 0 0; run 0 0; write 0 0 suspended`). The store
-is driven through its primitives with a clock that the test owns. A store is given as a `Subject`, so any store that
-passes the conformance suite can be replayed on.
+A trace is the list of labels of a walk, written on one line (`claim 0 0; run 0 0; write 0 0 suspended`). The
+store is driven through its primitives with a clock that the test owns. It is given as a subject with `store`,
+`clock` and `read`, so that any other store can be replayed on.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from tallystick.engine.submission import Submission, submit_job
 from tallystick.engine.sweep import reclaim
 from tallystick.errors import StaleLease
 from tallystick.store.api import Answer, CancelJob, ClaimJobs, Deliver, EndJob, Group, RenewLeases, Wait
-from tests.model.jobs import ABSENT, ACKED, INBOX, OPEN, SET, STATES, SUCCEEDED, Jobs, Shape
+from tests.model.jobs import Jobs
 from tests.model.search import spoken
+from tests.model.world import ABSENT, ACKED, INBOX, OPEN, SET, STATES, SUCCEEDED, Shape
 
 LEASE_MS = 1_000_000
 TIMER_MS = 10**12
@@ -195,9 +196,9 @@ class Replay:
 
     def _pass(self, ms: int, but: int | None = None) -> None:
         for j, (fence, end) in list(self.leases.items()):
-            if j != but and end > self.clock.boot_ms():
-                if self._do(RenewLeases((fence,), ms + LEASE_MS)):
-                    self.leases[j] = (fence, self.clock.boot_ms() + ms + LEASE_MS)
+            live = j != but and end > self.clock.boot_ms()
+            if live and self._do(RenewLeases((fence,), ms + LEASE_MS)):
+                self.leases[j] = (fence, self.clock.boot_ms() + ms + LEASE_MS)
         self.clock.advance(ms)
 
     def _look(self, label: Any, before: Any) -> str:
@@ -267,7 +268,8 @@ class Replay:
 
     def _job_rows(self, read: Any, j: int) -> tuple[Any, ...]:
         found = read(
-            "select state, attempt, ready_at, semaphore, start_ledger, start_acked_at is not null from jobs where job_id = ?",
+            "select state, attempt, ready_at, semaphore, start_ledger, start_acked_at is not null"
+            " from jobs where job_id = ?",
             self.job_id(j),
         )
         if not found:
@@ -280,8 +282,8 @@ class Replay:
         )
         held = 0 if not live else 1 if live[0][0] > self.clock.boot_ms() else 2
         ((records, waits),) = read(
-            "select coalesce(sum(n is not null), 0), coalesce(sum(completed_at is null and kind <> 'group'), 0)"
-            " from steps where job_id = ?",
+            "select coalesce(sum(n is not null), 0),"
+            " coalesce(sum(completed_at is null and kind <> 'group'), 0) from steps where job_id = ?",
             self.job_id(j),
         )
         return state, attempt, held, ready, semaphore, digits(start), bool(acked), records, waits
@@ -304,7 +306,7 @@ class Replay:
 
 
 def digits(ledger: int) -> int:
-    """Return the markers of a message, and whether it was entered; which entry it was is its activity's affair."""
+    """Return the markers of a message, and whether it was entered; which entry it was is not compared."""
     return ledger // 10**8 * 10 + (ledger % 10**8 > 0)
 
 

@@ -117,8 +117,8 @@ class Rules:
         self.deliver = cache(deliver)
         self.reclaim = cache(reclaim)
         self.held = cache(held)
-        self.is_live = cache(lambda now, end: core.lease.is_live(now, end))
-        self.first = cache(lambda begun: decide.first_to_act(begun))
+        self.is_live = cache(core.lease.is_live)
+        self.first = cache(decide.first_to_act)
         self.settle = cache(
             lambda starts, consumed, opened, finished: decide.settle_delta(
                 starts=starts, consumed=consumed, opened=opened, finished=finished

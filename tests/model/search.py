@@ -2,7 +2,7 @@
 
 A model has `initial()`, `successors(state)` (pairs of a label and a state), `check(state)`, `final(state)`,
 `ledgers(state)` and `helpful(label)`. Safety is `check` and what `successors` itself raises; "every state can
-still end" is that from each state a final one is reached by helpful moves alone: nobody crashes, nobody cancels.
+still end" is that a final state is reached from each one by helpful moves alone: nobody crashes or cancels.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class Report(NamedTuple):
     trace: tuple[str, ...]
 
     def __str__(self) -> str:
-        head = f"{self.states:,} states, {self.transitions:,} transitions, depth {self.depth}, {self.seconds:.1f} s"
+        size = f"{self.states:,} states, {self.transitions:,} transitions"
+        head = f"{size}, depth {self.depth}, {self.seconds:.1f} s"
         if not self.broken:
             return head
         lines = "\n".join(f"  {n:3} {label}" for n, label in enumerate(self.trace, 1))

@@ -12,8 +12,8 @@ import pytest
 from tallystick.clock import VirtualClock
 from tallystick.store.sqlite.store import SqliteStore
 from tests.model.configurations import LARGE, SMALL, model_of
-from tests.model.jobs import Shape
 from tests.model.replay import Differs, Replay, told, walk
+from tests.model.world import Shape
 
 TRACES = 50
 """How many walks of each world; together more than a thousand."""
@@ -76,6 +76,10 @@ def test_a_store_that_differs_from_the_model_is_noticed(subject):
     """Here it is the model that is wrong: it forgets to acknowledge the timer that lost."""
     shape = WORLDS["timeout"]
     model = model_of(shape, flaws=frozenset({"losers are acknowledged"}))
-    with pytest.raises(Differs, match="move"):
+
+    def play_all() -> None:
         for seed in range(100):
             Replay(subject, shape, f"walk-{seed}").play(walk(model, seed))
+
+    with pytest.raises(Differs, match="move"):
+        play_all()

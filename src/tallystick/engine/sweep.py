@@ -85,7 +85,7 @@ def reclaim(expired: ExpiredAttempt, now: int) -> Bundle:
 def _ended(
     expired: ExpiredAttempt, state: JobState, reason: AbortReason, fact: Fact, failure: Failure | None
 ) -> EndJob:
-    """Return the end of a job by a sweep, under the guard that the lease is still this one and has run out."""
+    """Return the end of a job by a sweep, guarded: the lease is still this one and has run out."""
     return EndJob(
         expired.fence,
         state,
