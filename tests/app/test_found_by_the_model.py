@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tallystick import JobCancelled
 from tallystick.app.children import gather
 from tallystick.app.waits import again, sleep, wait
-from tallystick.store.api import Deliver, Delivered
-from tests.app.by_hand import Death
+from tallystick.engine.segment import GroupShape
+from tallystick.engine.sweep import reclaim
+from tallystick.errors import StaleLease
+from tallystick.store.api import Deliver, Delivered, Group
+from tests.app.by_hand import LEASE_MS, Death
 
 HOUR_MS = 3_600_000
 
@@ -45,10 +51,6 @@ def test_a_function_that_returns_while_its_job_is_cancelled_leaves_no_attempt_th
 
 
 def test_a_real_worker_announces_the_ending_that_was_written(app):
-    import pytest
-
-    from tallystick import JobCancelled
-
     @app.workflow
     def flow() -> str:
         app.job(job_id[0]).cancel()
@@ -145,3 +147,74 @@ def test_a_signal_that_is_named_like_a_sleep_does_not_wake_it(timed, hand, clock
     assert hand.work() == "EndJob"
     closer = rows(timed, "select ledger from messages where kind = 'timer'")
     assert closer == [(111_100_000_001,)]
+
+
+def test_a_signal_that_nobody_waited_for_is_acknowledged_when_its_job_ends(timed, hand):
+    @timed.workflow
+    def flow() -> None: ...
+
+    job = flow.submit()
+    job.send("x", 1)
+    hand.work()
+    assert rows(timed, "select count(*) from messages where acked_at is null") == [(0,)]
+
+
+def test_a_loop_that_is_killed_once_a_turn_is_not_poison(timed, hand):
+    """A turn is progress, although it leaves no step behind."""
+    killed: set[int] = set()
+
+    @timed.workflow
+    def loop(turn: int) -> int:
+        if turn not in killed:
+            killed.add(turn)
+            raise Death
+        if turn < 5:
+            again(turn + 1)
+        return turn
+
+    job = loop.submit(0)
+    for _ in range(6):
+        assert hand.work() == "died"
+        hand.expire()
+        hand.work()
+    assert job.result(5) == 5
+
+
+def test_a_sweep_that_decided_on_an_old_look_does_not_end_the_next_attempt(timed, hand, clock):
+    @timed.workflow
+    def flow() -> None: ...
+
+    job = flow.submit()
+    hand.claim()
+    clock.advance(LEASE_MS)
+    runtime = timed.runtime()
+    (before,) = runtime.store.expired(10)
+    job.cancel(grace="1h")
+    (after,) = runtime.store.expired(10)
+    runtime.committer.call(reclaim(before, clock.wall_ms()))
+    assert hand.claim() is not None
+    with pytest.raises(StaleLease):
+        runtime.committer.call(reclaim(after, clock.wall_ms()))
+    assert job.state() == "CANCELLING"
+
+
+def test_a_parent_that_lost_its_worker_after_spawning_can_be_cancelled_before_it_spawns_again(timed, hand):
+    @timed.workflow
+    def child() -> None: ...
+
+    @timed.workflow
+    def parent() -> None:
+        gather(child.child())
+
+    job = parent.submit()
+    runtime = timed.runtime()
+    spawning = hand.claim().spawning(
+        Group(0, "gather", 1), [child.child().submission], 0, GroupShape(1, 0, fail_fast=False)
+    )
+    runtime.committer.call(spawning)
+    hand.expire()
+    segment = hand.claim()
+    job.cancel(grace="1h")
+    runtime.committer.call(segment.cancelled_by_request())
+    assert job.state() == "CANCELLED"
+    assert job.row().semaphore == 0

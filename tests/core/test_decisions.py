@@ -9,19 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallystick.core.decisions import (
+    Cancellation,
     Countdown,
     Delivery,
     NextStep,
     Reclaim,
     Verdict,
+    close_delta,
     count_down,
     count_down_all,
+    decide_cancel,
     decide_deliver,
+    decide_end,
     decide_reclaim,
     decide_suspend,
     enter_leg1,
     enter_leg2,
+    first_to_act,
     next_step,
+    settle_delta,
 )
 from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.errors import SemaphoreUnderflow
@@ -171,3 +177,55 @@ def test_reclaim_is_decided_for_every_combination(status, expired, effect, cance
     else:
         expected = Reclaim.FAIL
     assert answer is expected
+
+
+@pytest.mark.parametrize(
+    ("begun", "chosen"), [((), None), ((False,), 0), ((False, False), 0), ((False, True, True), 1)]
+)
+def test_a_message_that_has_begun_is_taken_before_an_older_one_that_has_not(begun, chosen):
+    assert first_to_act(begun) == chosen
+
+
+@pytest.mark.parametrize(
+    ("starts", "consumed", "opened", "finished", "delta"),
+    [
+        (True, False, 1, False, 0),
+        (True, False, 0, False, -1),
+        (False, True, 1, False, 0),
+        (False, True, 1, True, 0),
+        (False, False, 1, False, None),
+        (False, False, 1, True, 1),
+    ],
+)
+def test_a_driving_message_closes_what_it_answered_or_stays(starts, consumed, opened, finished, delta):
+    assert settle_delta(starts=starts, consumed=consumed, opened=opened, finished=finished) == delta
+
+
+@pytest.mark.parametrize(("starts", "consumed"), list(product([False, True], repeat=2)))
+@pytest.mark.parametrize("still_open", [0, 1, 3])
+def test_the_closer_answers_for_everything_that_is_dropped_with_the_job(starts, consumed, still_open):
+    expected = -still_open - (starts or consumed)
+    assert close_delta(starts=starts, consumed=consumed, still_open=still_open) == expected
+
+
+@pytest.mark.parametrize(("final", "live", "forced"), list(product([False, True], repeat=3)))
+def test_a_cancellation_is_decided_for_every_combination(final, live, forced):
+    answer = decide_cancel(final=final, live=live, forced=forced)
+    if final:
+        assert answer is Cancellation.NOTHING
+    elif live and not forced:
+        assert answer is Cancellation.ASK
+    else:
+        assert answer is Cancellation.END
+
+
+@pytest.mark.parametrize(
+    ("state", "attempt"), [("SUCCEEDED", "DONE"), ("FAILED_FINAL", "ABORTED"), ("CANCELLED", "ABORTED")]
+)
+def test_a_job_that_was_asked_to_end_is_cancelled_whatever_its_function_did(state, attempt):
+    assert decide_end(state=state, attempt=attempt, cancelling=True) == ("CANCELLED", "ABORTED", True)
+    assert decide_end(state=state, attempt=attempt, cancelling=False) == (
+        state,
+        attempt,
+        state == "CANCELLED",
+    )

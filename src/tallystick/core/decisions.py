@@ -224,11 +224,11 @@ def first_to_act(begun: Sequence[bool]) -> int | None:
 
 
 def settle_delta(*, starts: bool, consumed: bool, opened: int, finished: bool = False) -> int | None:
-    """Return by how much the message that drove a segment moves the semaphore when that ends in a wait.
+    """Return by how much a segment's driving message moves the semaphore when the segment ends in a wait.
 
-    It closes the one obligation that it answered. None: it answered nothing yet and stays, with its step
-    2, for a wait that is still to come. `finished` says that there will be none: the job turns. The
-    start, and the word to turn, answer no activity: running is taking them.
+    It closes the one obligation that it answered. None: it answered nothing yet and stays, with its step 2,
+    for a wait that is still to come. `finished` says that there will be none: the job turns. The start, and
+    the word to turn, answer no activity: running is taking them.
     """
     if starts or consumed:
         return opened - 1

@@ -74,7 +74,8 @@ class Segment:
         self.job_id = claimed.fence.job_id
         self.lost = False
         self.cancelled = claimed.cancelling
-        self.waited = claimed.driver != "start"
+        # An earlier attempt may have opened something, or been sent something, before it was lost.
+        self.waited = claimed.driver != "start" or claimed.fence.attempt > 1
         self._clock = clock
         self._records = {(record.name, record.occurrence): record for record in claimed.records}
         self._unused = dict(self._records)

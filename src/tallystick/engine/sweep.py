@@ -66,8 +66,6 @@ def reclaim(expired: ExpiredAttempt, now: int) -> Bundle:
         charged=expired.charged_since_progress + 1,
         budget=budget,
     )
-    if verdict is Reclaim.SETTLE:
-        return (CancelJob(expired.fence.job_id, now, 0, force=True),)
     attempt = expired.fence.attempt
     payload = {
         "attempt": f"{expired.status}>ABORTED",
@@ -76,6 +74,8 @@ def reclaim(expired: ExpiredAttempt, now: int) -> Bundle:
     }
     if verdict is Reclaim.FAIL:
         payload["job"] = "IN_PROGRESS>FAILED_FINAL"
+    if verdict is Reclaim.SETTLE:
+        payload["job"] = "IN_PROGRESS>CANCELLING>CANCELLED"
     reclaimed = Fact(expired.chain, "reclaim", now, attempt, msgspec.json.encode(payload).decode())
     if verdict is Reclaim.RETRY:
         return (
@@ -90,31 +90,34 @@ def reclaim(expired: ExpiredAttempt, now: int) -> Bundle:
                 expired=True,
             ),
         )
-    return _given_up(expired, budget, reclaimed)
-
-
-def _given_up(expired: ExpiredAttempt, budget: int, reclaimed: Fact) -> Bundle:
-    """Return the bundle that fails a job whose budget is spent."""
+    if verdict is Reclaim.SETTLE:
+        return (_ended(expired, JobState.CANCELLED, AbortReason.CANCELLED, reclaimed, None),)
     failure = Failure(
         type="AttemptsSpent",
         message=f"{budget} attempts in a row ended without progress: the worker died or lost its lease",
         code=SPENT,
         tries=budget,
     )
-    ending = EndJob(
+    return (_ended(expired, JobState.FAILED_FINAL, AbortReason.EXPIRED, reclaimed, failure),)
+
+
+def _ended(
+    expired: ExpiredAttempt, state: JobState, reason: AbortReason, fact: Fact, failure: Failure | None
+) -> EndJob:
+    """Return the end of a job by a sweep, guarded: the lease is still this one and has run out."""
+    return EndJob(
         expired.fence,
-        JobState.FAILED_FINAL,
+        state,
         AttemptState.ABORTED,
-        AbortReason.EXPIRED,
-        True,
+        reason,
+        failure is not None,
         None,
-        failure.text(),
-        failure.code,
-        failure.message,
-        reclaimed,
+        failure.text() if failure else None,
+        failure.code if failure else None,
+        failure.message if failure else None,
+        fact,
         expired=True,
         driver=expired.driver,
         waited=True,
         parent=expired.parent,
     )
-    return (ending,)

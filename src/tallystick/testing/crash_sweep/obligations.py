@@ -39,7 +39,8 @@ def check(job: JobBook, books: Books) -> Iterator[str]:
 def ended_from_outside(job: JobBook, books: Books) -> bool:
     """Tell whether a cancelled job was ended over the head of its holder, or had none."""
     last = max(books.events[job.job_id], key=lambda event: event.n)
-    return job.state == "CANCELLED" and "forced" in json.loads(last.payload)
+    from_outside = last.kind == "reclaim" or "forced" in json.loads(last.payload)
+    return job.state == "CANCELLED" and from_outside
 
 
 def _semaphore(job: JobBook, activities: list[ActivityBook], messages: list[MessageBook]) -> Iterator[str]:

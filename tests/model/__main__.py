@@ -1,0 +1,23 @@
+"""Print what is searched, and who catches each mutant: `python -m tests.model`."""
+
+from __future__ import annotations
+
+from tests.model.configurations import LARGE, SMALL, model_of
+from tests.model.judging import judge_all
+from tests.model.search import explore
+
+
+def main() -> None:
+    states = transitions = 0
+    for name, shape in (SMALL | {name: shape for name, (_, shape) in LARGE.items()}).items():
+        report = explore(model_of(shape))
+        states, transitions = states + report.states, transitions + report.transitions
+        print(f"{name}: {report}")
+    print(f"{states:,} states, {transitions:,} transitions in all\n")
+    caught = list(judge_all())
+    print(*caught, sep="\n")
+    print(f"\n{sum(bool(one.by) for one in caught)} of {len(caught)} mutants caught")
+
+
+if __name__ == "__main__":
+    main()

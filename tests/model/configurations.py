@@ -1,0 +1,107 @@
+"""The small worlds that are searched: large ones once, small ones for every mutant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.model import jobs, messages
+from tests.model.rules import Rules
+from tests.model.world import Message, Shape
+
+TX, RETURN, SPAWN, JOIN = ("tx",), ("return",), ("spawn",), ("join",)
+WAIT_A, WAIT_B = ("wait", "a"), ("wait", "b")
+A, B = Message("signal", "a"), Message("signal", "b")
+
+
+def gathering(children: int, **more: Any) -> Shape:
+    return Shape((SPAWN, JOIN, RETURN), (Message("join", 1),), children=children, **more)
+
+
+SMALL: dict[str, Shape | messages.Shape] = {
+    "chain": Shape((TX, RETURN), crashes=2),
+    "wait": Shape((WAIT_A, RETURN), (A,), deliveries=2),
+    "timeout": Shape((WAIT_A, RETURN), (A, Message("timer", 0)), zombies=0),
+    "two waits": Shape((WAIT_A, WAIT_B, RETURN), (A, B), zombies=0, workers=1),
+    "wait twice": Shape((WAIT_A, WAIT_A, RETURN), (A, A), zombies=0, skew=True),
+    "result": Shape((TX, ("wait", "r"), RETURN), (Message("result", 1), Message("result", 1)), zombies=0),
+    "group": gathering(2, crashes=1, zombies=0),
+    "group, one is enough": gathering(2, threshold=1, crashes=1, zombies=0),
+    "group, fail fast": gathering(2, fail_fast=True, child_fails=True, crashes=0, zombies=0),
+    "cancel": Shape((WAIT_A, RETURN), (A,), cancels=1),
+    "cancel a chain": Shape((TX, RETURN), cancels=1),
+    "turns": Shape((WAIT_A, ("again",), WAIT_A, RETURN), (A, A, Message("again", 1)), zombies=0, workers=1),
+    "group behind a wait": Shape(
+        (SPAWN, WAIT_A, JOIN, RETURN), (Message("join", 2), A), children=1, crashes=1, zombies=0
+    ),
+    "group dropped by a turn": Shape(
+        (SPAWN, WAIT_A, ("again",), TX, RETURN),
+        (Message("join", 9), A, Message("again", 2)),
+        children=1,
+        crashes=1,
+        zombies=0,
+        workers=1,
+    ),
+    "poison": Shape((WAIT_A, TX, RETURN), (A,), crashes=4, zombies=0, workers=1, budget=3),
+    "return in two bundles": Shape((TX, RETURN), two_bundles=True),
+    "effect": Shape((("effect",), RETURN), zombies=0),
+    "messages": messages.Shape((0, -1), (1, 2), 1, crashes=0),
+    "messages, two bundles": messages.Shape((0, -1, -1), (1, 1, 1), 2, one_bundle=False, zombies=0),
+    "messages, threshold 1": messages.Shape(
+        (0, -1, 0, -1), (1, 1, 1, 1), 2, threshold=1, opens=((), (), (3,), ()), crashes=0, zombies=0
+    ),
+    "messages, early": messages.Shape((0, -1), (1, 1), 1, late=True, zombies=0),
+    "messages, late": messages.Shape((0, -1, -1), (1, 1, 1), 1, zombies=0),
+    "leg 1 at its top": messages.Shape((0, -1), (2, 1), 1, ledger=998 * 10**12, zombies=0),
+    "leg 2 at its top": messages.Shape((0, -1, -1), (1, 1, 1), 2, ledger=99_999_998, zombies=0),
+}
+
+LARGE: dict[str, tuple[int, Shape | messages.Shape]] = {
+    "chain of three": (100_000, Shape((TX, TX, TX, RETURN), crashes=4, zombies=2, budget=3, cancels=1)),
+    "signal against timer": (
+        100_000,
+        Shape((WAIT_A, TX, RETURN), (A, A, Message("timer", 0)), crashes=2, zombies=1, deliveries=2),
+    ),
+    "waits and cancel": (
+        40_000,
+        Shape((WAIT_A, WAIT_B, RETURN), (A, B), crashes=2, zombies=1, cancels=1),
+    ),
+    "three children": (40_000, gathering(3, crashes=1, zombies=1)),
+    "two of three are enough": (70_000, gathering(3, threshold=1, crashes=1, zombies=1)),
+    "cancel of a parent": (8_000, gathering(2, crashes=1, zombies=0, cancels=1, child_fails=True)),
+    "turns and signals": (
+        50_000,
+        Shape(
+            (WAIT_A, ("again",), WAIT_A, TX, RETURN),
+            (A, A, Message("again", 1)),
+            crashes=1,
+            zombies=1,
+            cancels=1,
+        ),
+    ),
+    "closing in two bundles": (
+        75_000,
+        messages.Shape((0, -1, -1), (1, 1, 1), 2, one_bundle=False, crashes=1, zombies=1),
+    ),
+    "copies": (160_000, messages.Shape((0, -1), (1, 2), 1, one_bundle=False, crashes=2, zombies=1)),
+    "threshold 1 in two bundles": (
+        20_000,
+        messages.Shape(
+            (0, -1, 0, -1),
+            (1, 1, 1, 1),
+            2,
+            threshold=1,
+            opens=((), (), (3,), ()),
+            one_bundle=False,
+            zombies=0,
+        ),
+    ),
+}
+"""Large worlds, each with the least number of states that its search must find."""
+
+
+def model_of(
+    shape: Shape | messages.Shape, rules: Rules | None = None, flaws: frozenset[str] = frozenset()
+) -> Any:
+    """Return the model of a shape, by core's rules unless told otherwise."""
+    kind = jobs.Jobs if isinstance(shape, Shape) else messages.Messages
+    return kind(shape, rules or Rules(), flaws)

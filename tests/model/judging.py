@@ -1,0 +1,46 @@
+"""Who catches a mutant: the first small world in which a promise breaks or a state is stuck."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tests.model.configurations import SMALL, model_of
+from tests.model.mutants import Mutant, all_mutants
+from tests.model.rules import Rules, load
+from tests.model.search import Endless, explore
+
+# Most mutants break within a few states of the right world: all get a short look before one gets a long one.
+LOOKS = (150, 1_000, 60_000)
+
+
+class Caught(NamedTuple):
+    """A mutant and the world that caught it; an empty name means that nobody did."""
+
+    mutant: str
+    by: str
+    states: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.mutant}\n    caught by {self.by or 'NOBODY'} after {self.states:,} states: {self.why}"
+
+
+def judge(mutant: Mutant) -> Caught:
+    """Search the small worlds until one of them breaks."""
+    rules = Rules(load(mutant.changed))
+    for limit in LOOKS:
+        for name, shape in SMALL.items():
+            try:
+                report = explore(model_of(shape, rules, mutant.flaws), limit)
+            except Endless as endless:
+                if limit == LOOKS[-1]:
+                    return Caught(mutant.name, name, limit, str(endless))
+                continue
+            if report.broken:
+                return Caught(mutant.name, name, report.states, report.broken.splitlines()[0])
+    return Caught(mutant.name, "", 0, "every promise holds without this guard")
+
+
+def judge_all() -> Iterator[Caught]:
+    yield from map(judge, all_mutants())

@@ -1,0 +1,160 @@
+"""The decision functions of the core, as plain functions of small integers, remembered.
+
+The model calls core's own code and nothing else decides. What is added here is a memory: the functions are
+pure, a search asks the same few thousand questions a million times. `Rules` can also be made from a changed
+source of a core module, which is how a guard is taken away.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+MODULES = ("digits", "decisions", "lease", "derive")
+ROW_END = 1
+
+
+@cache
+def source(name: str) -> str:
+    return Path(str(importlib.import_module(f"tallystick.core.{name}").__file__)).read_text("utf-8")
+
+
+def load(changed: dict[str, ast.Module] | None = None) -> SimpleNamespace:
+    """Return the core modules, those in `changed` and what imports them made from another tree."""
+    names = {name: f"tallystick.core.{name}" for name in MODULES}
+    if not changed:
+        return SimpleNamespace(**{name: importlib.import_module(path) for name, path in names.items()})
+    kept = {path: importlib.import_module(path) for path in names.values()}
+    made = {}
+    try:
+        for name, path in names.items():
+            module = ModuleType(path)
+            module.__file__ = kept[path].__file__
+            sys.modules[path] = module
+            exec(compile(changed.get(name) or ast.parse(source(name)), path, "exec"), module.__dict__)
+            made[name] = module
+    finally:
+        sys.modules.update(kept)
+    return SimpleNamespace(**made)
+
+
+class Rules:
+    """Every decision that a model may take, by one set of core modules."""
+
+    def __init__(self, core: SimpleNamespace | None = None) -> None:
+        core = core or load()
+        self.core = core
+        digits, decide = core.digits, core.decisions
+        activity, guid = digits.ActivityLedger, digits.GuidLedger
+        self.complete = int(activity(0).enter_leg1().complete_leg1())
+
+        def leg1(a: int) -> tuple[str, int]:
+            verdict, after = decide.enter_leg1(activity(a))
+            return verdict.name, int(after)
+
+        def leg2(a: int, g: int) -> tuple[str, int, int]:
+            """Enter leg 2; a message that was never seen has the ledger 0."""
+            verdict, after, ledger = decide.enter_leg2(activity(a), guid(g) if g else None)
+            return verdict.name, int(after), int(ledger or 0)
+
+        def mark_activity(a: int, field: str) -> int:
+            return int(getattr(activity(a), f"mark_{field}")())
+
+        def count(before: int, delta: int, threshold: int) -> tuple[int, bool]:
+            move = decide.count_down(before, delta, threshold)
+            return move.after, move.hit
+
+        def suspend(wait: str, inbox: tuple[str, ...]) -> tuple[bool, int | None]:
+            return tuple(decide.decide_suspend([wait], inbox))
+
+        def deliver(final: bool, names: bool, a: int | None, wait_open: bool, live: bool) -> str:
+            return decide.decide_deliver(
+                job_final=final,
+                names_activity=names,
+                activity=None if a is None else activity(a),
+                wait_open=wait_open,
+                attempt_live=live,
+            ).name
+
+        def reclaim(
+            status: str, expired: bool, cancelling: bool, charged: int, budget: int, effect: bool = False
+        ) -> str:
+            return decide.decide_reclaim(
+                status=status,
+                expired=expired,
+                effect=effect,
+                cancelling=cancelling,
+                charged=charged,
+                budget=budget,
+            ).name
+
+        def held(row: tuple[int, str] | None, attempt: int, lease: str, state: str, expired: bool) -> bool:
+            current = None if row is None else core.lease.Lease(row[0], row[1], "w", ROW_END)
+            now = ROW_END if expired else 0
+            verdict = core.lease.fence(
+                current, attempt=attempt, lease_id=lease, state=state, allowed=("IN_PROGRESS",), now=now
+            )
+            return type(verdict).__name__ == "Held"
+
+        self.leg1 = cache(leg1)
+        self.leg2 = cache(leg2)
+        self.complete_leg1 = cache(lambda a: int(activity(a).complete_leg1()))
+        self.mark_activity = cache(mark_activity)
+        self.mark_work = cache(lambda g: int(guid(g).mark_work()))
+        self.mark_children = cache(lambda g, closed: int(guid(g).mark_children(closed=closed)))
+        self.mark_tasks = cache(lambda g: int(guid(g).mark_tasks()))
+        self.step = cache(lambda g: decide.next_step(guid(g)).name)
+        self.work_done = cache(lambda g: guid(g).work_done)
+        self.children_spawned = cache(lambda g: guid(g).children_spawned)
+        self.closed_job = cache(lambda g: guid(g).closed_job)
+        self.tasks_done = cache(lambda g: guid(g).tasks_done)
+        self.count = cache(count)
+        self.suspend = cache(suspend)
+        self.deliver = cache(deliver)
+        self.reclaim = cache(reclaim)
+        self.held = cache(held)
+        self.is_live = cache(core.lease.is_live)
+        self.first = cache(decide.first_to_act)
+        self.settle = cache(
+            lambda starts, consumed, opened, finished: decide.settle_delta(
+                starts=starts, consumed=consumed, opened=opened, finished=finished
+            )
+        )
+        self.close = cache(
+            lambda starts, consumed, still_open: decide.close_delta(
+                starts=starts, consumed=consumed, still_open=still_open
+            )
+        )
+        self.cancel = cache(
+            lambda final, live, forced: decide.decide_cancel(final=final, live=live, forced=forced).name
+        )
+        self.end = cache(
+            lambda state, attempt, cancelling: tuple(
+                decide.decide_end(state=state, attempt=attempt, cancelling=cancelling)
+            )
+        )
+        self.view = cache(self._view)
+
+    def _view(
+        self, done: int, ended: str, charged: int, live: int, waits: int, budget: int, progressed: bool
+    ) -> str:
+        """Derive what users see from a summary of the attempts; `live` is 0 none, 1 live, 2 run out."""
+        derive = self.core.derive
+        states, reasons = derive.AttemptState, derive.AbortReason
+        lost = derive.AttemptFacts(states.ABORTED, 0, charged=True, reason=reasons.EXPIRED)
+        kept = derive.AttemptFacts(states.ABORTED, 0, progressed=True, reason=reasons.SUSPENDED)
+        # What was lost before the last progress is forgiven, so it may as well have happened.
+        facts = [*([lost] * (budget - 1) + [kept] if progressed else []), *[lost] * charged]
+        if done:
+            # 1 is DONE; 2 is COMMITTED, whose lease may have run out.
+            facts.append(derive.AttemptFacts(states.DONE if done == 1 else states.COMMITTED, ROW_END))
+        if ended:
+            facts.append(derive.AttemptFacts(states.ABORTED, ROW_END, reason=reasons(ended)))
+        if live and done != 2:
+            facts.append(derive.AttemptFacts(states.IN_PROGRESS, ROW_END))
+        now = ROW_END if live == 2 else 0
+        return str(derive.job_view(facts, waits, now, derive.ViewPolicy(budget)).value)

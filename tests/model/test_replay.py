@@ -1,0 +1,85 @@
+"""Random walks of the model, played on a real store: every outcome and every row is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from tallystick.clock import VirtualClock
+from tallystick.store.sqlite.store import SqliteStore
+from tests.model.configurations import LARGE, SMALL, model_of
+from tests.model.replay import Differs, Replay, told, walk
+from tests.model.world import Shape
+
+TRACES = 50
+"""How many walks of each world; together more than a thousand."""
+
+
+class SqliteSubject:
+    """A store and a window into its rows. Another store needs the same three names, and SQL with `?`."""
+
+    def __init__(self, path: Path) -> None:
+        self.clock = VirtualClock()
+        self.store = SqliteStore(path, self.clock, synchronous="OFF")
+        self._window = apsw.Connection(str(path))
+
+    def read(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
+        return list(self._window.execute(statement, parameters))
+
+    def close(self) -> None:
+        self._window.close()
+        self.store.close()
+
+
+@pytest.fixture(params=["sqlite"])
+def subject(request, tmp_path) -> Iterator[SqliteSubject]:
+    made = {"sqlite": SqliteSubject}[request.param](tmp_path / "model.db")
+    yield made
+    made.close()
+
+
+def is_stored(shape: object) -> bool:
+    """Tell whether a store has everything that this world speaks of."""
+    if not isinstance(shape, Shape) or shape.two_bundles:
+        return False
+    ops = {op[0] for op in shape.script}
+    return "effect" not in ops and "result" not in {message.kind for message in shape.messages}
+
+
+WORLDS = {
+    name: shape
+    for name, shape in (SMALL | {name: shape for name, (_, shape) in LARGE.items()}).items()
+    if is_stored(shape)
+}
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_walk_of_the_model_is_a_history_of_the_store(subject, name):
+    model = model_of(WORLDS[name])
+    for seed in range(TRACES):
+        steps = walk(model, seed)
+        try:
+            Replay(subject, WORLDS[name], f"walk-{seed}").play(steps)
+        except Exception as error:
+            raise Differs(f"world {name!r}, seed {seed}: {error}\n{told(steps)}") from error
+
+
+def test_the_worlds_give_a_thousand_walks():
+    assert len(WORLDS) * TRACES >= 1_000
+
+
+def test_a_store_that_differs_from_the_model_is_noticed(subject):
+    """Here it is the model that is wrong: it forgets to acknowledge the timer that lost."""
+    shape = WORLDS["timeout"]
+    model = model_of(shape, flaws=frozenset({"losers are acknowledged"}))
+
+    def play_all() -> None:
+        for seed in range(100):
+            Replay(subject, shape, f"walk-{seed}").play(walk(model, seed))
+
+    with pytest.raises(Differs, match="move"):
+        play_all()
