@@ -42,8 +42,8 @@ def doubled(which: str) -> str:
 def finished(tmp_path_factory) -> Path:
     """The folder of a trial of jobs that wait, in which nobody died.
 
-    Somebody may cancel the patient job before it has come to its wait, which is right too; to falsify that wait
-    it must be there, so the trial is made again until it is.
+    Somebody may cancel the patient job before it has come to its wait, which is right too; to falsify that
+    wait it must be there, so the trial is made again until it is.
     """
     for _ in range(10):
         folder = tmp_path_factory.mktemp("waited")
