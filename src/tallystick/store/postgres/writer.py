@@ -1,0 +1,373 @@
+"""One batch, one transaction; every bundle its own fate.
+
+All requests of a kind go to the server as one list in one statement, which checks each fence under the row
+lock and says which places it wrote. The statements of a flush travel together, so a flush is two round trips:
+everything, then COMMIT. The answers are known before COMMIT is sent, so that an answer lost on the way can be
+asked for again. If the database refuses anything, the transaction is rolled back and done again bundle by
+bundle under savepoints, which finds the one and leaves the others alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import psycopg
+
+from tallystick import crash
+from tallystick.core.chain import Chain
+from tallystick.errors import BadInput, StaleLease
+from tallystick.store.api import (
+    Bundle,
+    ClaimJobs,
+    CountDown,
+    EndAttempt,
+    EndJob,
+    Event,
+    Existing,
+    Fence,
+    Outcome,
+    Primitive,
+    RecordEvent,
+    RecordStep,
+    RenewLeases,
+    SubmitJob,
+)
+from tallystick.store.grouping import grouped
+from tallystick.store.places import Places
+from tallystick.store.postgres.address import Address
+from tallystick.store.postgres.claims import Claims
+from tallystick.store.postgres.connection import REFUSALS, Talk, begin, refusal
+from tallystick.store.postgres.count_downs import send_count_downs
+from tallystick.store.postgres.rows import columns, job_row, link_of, storable
+from tallystick.store.postgres.statements import sql
+from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
+
+AROUND = {
+    kind: (
+        crash.declare(f"postgres.{kind}.before", f"a batch is about to send its {what}"),
+        crash.declare(f"postgres.{kind}.after", f"a batch has sent its {what} and has not committed"),
+    )
+    for kind, what in {
+        "renew": "renewed leases",
+        "step": "steps",
+        "event": "failed tries",
+        "end_attempt": "released attempts",
+        "end_job": "finished jobs",
+        "submit": "submitted jobs",
+        "claim": "claims",
+        "count_down": "closed obligations",
+    }.items()
+}
+
+Answer = Callable[[], list[Outcome]]
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Times(NamedTuple):
+    """On which clock leases are, and its instants if it is not the server's own."""
+
+    epoch: str = "postgres"
+    lease: str | None = None
+    wall: str | None = None
+
+
+class Batch:
+    """The open transaction of one flush: its connection, its clock, and how each primitive is written."""
+
+    def __init__(self, connection: Talk, address: Address, times: Times) -> None:
+        """Begin nothing yet."""
+        self.connection = connection
+        self.times = times
+        self.wakes = False
+        self.xid: str | None = None
+        self._address = address
+        self._places = Places()
+        self._stale: list[tuple[object, ...]] = []
+        self._claims = Claims(self.ask, times)
+        self._writers: dict[type, Callable[[list[Any]], Answer]] = {
+            RenewLeases: self._renew,
+            RecordStep: self.steps,
+            RecordEvent: self._events,
+            EndAttempt: self._end_attempts,
+            EndJob: self._end_jobs,
+            SubmitJob: self._submits,
+            ClaimJobs: self._claim,
+            CountDown: self._count_down,
+        }
+
+    def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
+        """Write every bundle and return its outcome; nothing is durable before `commit`."""
+        alone, groups = grouped(batch)
+        outcomes: list[Outcome | BaseException] = [None] * len(batch)
+        try:
+            self._write_together(batch, alone, groups, outcomes)
+        except (Refused, *REFUSALS, *UNSTORABLE):
+            self.connection.execute(b"ROLLBACK")
+            self.rewind()
+            begin(self.connection, self._address)
+            first = groups.pop(0)[1] if groups and groups[0][0] is RenewLeases else []
+            for index in (*first, *alone, *(index for _kind, indexes in groups for index in indexes)):
+                outcomes[index] = self.alone(batch[index])
+            ((self.xid,),) = self.connection.execute(sql("own_xid")).fetchall()
+        return outcomes
+
+    def _write_together(
+        self,
+        batch: Sequence[Bundle],
+        alone: list[int],
+        groups: list[tuple[type[Primitive], list[int]]],
+        outcomes: list[Outcome | BaseException],
+    ) -> None:
+        answers: list[tuple[list[int], Answer]] = []
+
+        def send(kind: type[Primitive], indexes: list[int]) -> None:
+            answers.append((indexes, self._writers[kind]([batch[index][0] for index in indexes])))
+
+        first = [group for group in groups if group[0] is RenewLeases or not alone]
+        with self.connection.pipeline():
+            begin(self.connection, self._address)
+            for kind, indexes in first:
+                send(kind, indexes)
+            number = self.connection.execute(sql("own_xid"))
+        if alone:
+            for index in alone:
+                outcomes[index] = self.alone(batch[index])
+            with self.connection.pipeline():
+                for kind, indexes in groups[len(first) :]:
+                    send(kind, indexes)
+                number = self.connection.execute(sql("own_xid"))
+        for indexes, answer in answers:
+            for index, value in zip(indexes, answer(), strict=True):
+                outcomes[index] = value
+        ((self.xid,),) = number.fetchall()
+
+    def alone(self, bundle: Bundle) -> Outcome | BaseException:
+        """Write one bundle under a savepoint of its own; the outcome is that of its last primitive."""
+        start, reports, wakes = len(self._places), len(self._stale), self.wakes
+        self.connection.execute(b"SAVEPOINT bundle")
+        value: Outcome | BaseException = None
+        primitive: Primitive | None = None
+        try:
+            for primitive in bundle:
+                (value,) = self._writers[type(primitive)]([primitive])()
+                if isinstance(value, BaseException):
+                    raise Refused(value)
+                if isinstance(value, Existing):
+                    break
+        except Refused as refused:
+            value = refused.error
+        except REFUSALS as error:
+            value = refusal(error)
+        except UNSTORABLE as error:
+            value = BadInput(f"a value cannot be stored: {error}")
+        if isinstance(value, BaseException):
+            self.connection.execute(b"ROLLBACK TO bundle")
+            self._places.rewind(start)
+            self.wakes = wakes
+            del self._stale[reports:]
+            if isinstance(value, StaleLease) and primitive is not None:
+                self._report(primitive)
+        self.connection.execute(b"RELEASE bundle")
+        return value
+
+    def between(self, bundle: Bundle) -> Outcome | BaseException:
+        """Write a bundle in a user's transaction: with our names, and then his again."""
+        ((path,),) = self.connection.execute(sql("own_path")).fetchall()
+        self.connection.execute(sql("use_path"), (self._address.schema,))
+        outcome = self.alone(bundle)
+        self._keep_reports()
+        self.connection.execute(sql("use_path"), (path,))
+        return outcome
+
+    def _keep_reports(self) -> None:
+        """Write down who reported too late; part of this transaction."""
+        if self._stale:
+            self.ask("insert_stale_reports", self._stale, self.times.wall)
+            self.connection.execute(sql("trim_stale_reports"), (str(STALE_REPORTS_MAX),))
+            self._stale = []
+
+    def commit(self) -> None:
+        """Make it durable, and wake whoever may find work in it."""
+        with self.connection.pipeline():
+            self._keep_reports()
+            if self.wakes:
+                self.connection.execute(sql("notify"), (self._address.channel,))
+            self.connection.execute(b"COMMIT")
+
+    def rewind(self) -> None:
+        """Give back every place in a chain: nothing of this was written."""
+        self._places.rewind()
+        self._stale = []
+        self.wakes = False
+
+    def ask(self, name: str, rows: Sequence[object], *parameters: object) -> psycopg.Cursor[Any]:
+        """Send a list to a statement."""
+        return self.connection.execute(sql(name), (_encode(rows).decode(), *parameters))
+
+    def _report(self, primitive: Primitive) -> None:
+        fence = getattr(primitive, "fence", None)
+        if fence is not None:
+            self._stale.append((*fence, type(primitive).__name__))
+
+    def _accepted(
+        self, requests: Sequence[Any], links: Sequence[tuple[Chain, Any]], written: set[int]
+    ) -> list[Outcome]:
+        """Return the outcomes of fenced requests and give back the places of the stale ones, last first."""
+        outcomes: list[Outcome] = [None] * len(requests)
+        for place in range(len(requests), 0, -1):
+            if place in written:
+                continue
+            chain, link = links[place - 1]
+            if link is not None:
+                chain.rewind(link)
+            outcomes[place - 1] = stale(requests[place - 1].fence)
+        for request, outcome in zip(requests, outcomes, strict=True):
+            if outcome is not None:
+                self._report(request)
+        return outcomes
+
+    def steps(self, steps: list[RecordStep]) -> Answer:
+        """Send steps and return how to read which of them were accepted."""
+        crash.point(AROUND["step"][0])
+        links = [(step.chain, self._places.step(step)) for step in steps]
+        rows = [
+            (*step.fence, *step[2:], link.n, link.prev_hash.hex(), link.event_hash.hex())
+            for step, (_chain, link) in zip(steps, links, strict=True)
+        ]
+        cursor = self.ask("insert_steps", rows, self.times.epoch, self.times.lease)
+        crash.point(AROUND["step"][1])
+        return lambda: self._accepted(steps, links, {place for (place,) in cursor.fetchall()})
+
+    def _events(self, requests: list[RecordEvent]) -> Answer:
+        crash.point(AROUND["event"][0])
+        events = [self._places.fact(request.fact) for request in requests]
+        rows = [(*request.fence, *columns(event)) for request, event in zip(requests, events, strict=True)]
+        cursor = self.ask("insert_fenced_events", rows, self.times.epoch, self.times.lease)
+        crash.point(AROUND["event"][1])
+        links = [
+            (request.fact.chain, link_of(event)) for request, event in zip(requests, events, strict=True)
+        ]
+        return lambda: self._accepted(requests, links, {place for (place,) in cursor.fetchall()})
+
+    def _end_attempts(self, requests: list[EndAttempt]) -> Answer:
+        crash.point(AROUND["end_attempt"][0])
+
+        def row(r: EndAttempt, event: Event) -> tuple[object, ...]:
+            # How long from now, because only the store's clock counts.
+            delay_ms = None if r.ready_at is None else r.ready_at - r.fact.at
+            held = (delay_ms, r.hold, storable(r.hold_reason))
+            return (*r.fence, r.reason, int(r.charged), not r.expired, *held, *columns(event))
+
+        answer = self._end("end_attempts", requests, row)
+        self.wakes = self.wakes or any(request.ready_at is not None for request in requests)
+        crash.point(AROUND["end_attempt"][1])
+        return answer
+
+    def _end_jobs(self, requests: list[EndJob]) -> Answer:
+        crash.point(AROUND["end_job"][0])
+
+        def row(r: EndJob, event: Event) -> tuple[object, ...]:
+            ending = (r.attempt_status, r.state, r.result, r.error, r.error_code, storable(r.error_message))
+            return (*r.fence, r.reason, int(r.charged), not r.expired, *ending, *columns(event))
+
+        answer = self._end("end_jobs", requests, row)
+        crash.point(AROUND["end_job"][1])
+        return answer
+
+    def _end(
+        self, statement: str, requests: Sequence[Any], row: Callable[[Any, Event], tuple[object, ...]]
+    ) -> Answer:
+        """End attempts and what the statement ends with them; of two requests for one job the first counts."""
+        mine = self._lock_expired(requests)
+        seen: set[str] = set()
+        chosen: list[int] = []
+        for index, request in enumerate(requests):
+            if index in mine and request.fence.job_id not in seen:
+                seen.add(request.fence.job_id)
+                chosen.append(index)
+        events = {index: self._places.fact(requests[index].fact) for index in chosen}
+        rows = [row(requests[index], events[index]) for index in chosen]
+        cursor = self.ask(statement, rows, self.times.epoch, self.times.lease, self.times.wall)
+
+        def answer() -> list[Outcome]:
+            ((ended, complete),) = cursor.fetchall()
+            if len(ended) != len(complete):
+                (short, *_more) = set(ended) - set(complete)
+                raise Refused(stale(requests[chosen[short - 1]].fence))
+            written = {chosen[place - 1] + 1 for place in complete}
+            links = [
+                (request.fact.chain, link_of(events[index]) if index in events else None)
+                for index, request in enumerate(requests)
+            ]
+            return self._accepted(requests, links, written)
+
+        return answer
+
+    def _lock_expired(self, requests: Sequence[EndAttempt | EndJob]) -> set[int]:
+        """Return which requests to go on with: those of holders, and those of a sweep that nobody else holds.
+
+        A sweep must also have seen the end of the chain: a holder may have written after it was read.
+        """
+        swept = [index for index, request in enumerate(requests) if request.expired]
+        if not swept:
+            return set(range(len(requests)))
+        rows = [(*requests[index].fence, requests[index].fact.chain.n) for index in swept]
+        ours, unmoved = self.ask("lock_expired", rows), self.ask("unmoved", rows)
+        places = {place for (place,) in ours.fetchall()} & {place for (place,) in unmoved.fetchall()}
+        lost = {index for place, index in enumerate(swept, start=1) if place not in places}
+        return set(range(len(requests))) - lost
+
+    def _submits(self, requests: list[SubmitJob]) -> Answer:
+        crash.point(AROUND["submit"][0])
+        keys = [
+            (*request.reservation, request.job.job_id, request.job.created_at)
+            for request in requests
+            if request.reservation is not None
+        ]
+        if keys:
+            self.ask("reserve", keys)
+        placed = [[self._places.fact(fact) for fact in request.facts] for request in requests]
+        rows = [job_row(request, events) for request, events in zip(requests, placed, strict=True)]
+        born = self.ask("insert_jobs", rows, self.times.epoch, self.times.lease, self.times.wall)
+        holders = self.ask("reservations", keys) if keys else None
+        crash.point(AROUND["submit"][1])
+        self.wakes = self.wakes or any(request.lease is None for request in requests)
+
+        def answer() -> list[Outcome]:
+            fresh = {place for (place,) in born.fetchall()}
+            found = {place: Existing(*who) for place, *who in holders.fetchall()} if holders else {}
+            outcomes: list[Outcome] = []
+            key = 0
+            for place, (request, events) in enumerate(zip(requests, placed, strict=True), start=1):
+                key += request.reservation is not None
+                outcomes.append(None if place in fresh else found[key])
+                if place not in fresh:
+                    for fact, event in zip(reversed(request.facts), reversed(events), strict=True):
+                        fact.chain.rewind(link_of(event))
+            return outcomes
+
+        return answer
+
+    def _claim(self, requests: list[ClaimJobs]) -> Answer:
+        crash.point(AROUND["claim"][0])
+        answer = self._claims.send(self.connection, requests)
+        crash.point(AROUND["claim"][1])
+        return answer
+
+    def _renew(self, requests: list[RenewLeases]) -> Answer:
+        crash.point(AROUND["renew"][0])
+        clock = (self.times.epoch, self.times.lease)
+        cursors = [
+            self.ask("renew_leases", request.fences, *clock, str(request.lease_ms)) for request in requests
+        ]
+        crash.point(AROUND["renew"][1])
+        return lambda: [{Fence(*row) for row in cursor.fetchall()} for cursor in cursors]
+
+    def _count_down(self, requests: list[CountDown]) -> Answer:
+        crash.point(AROUND["count_down"][0])
+        answer = send_count_downs(self.ask, requests)
+        crash.point(AROUND["count_down"][1])
+        return answer
