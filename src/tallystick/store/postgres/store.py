@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import psycopg
 
@@ -255,8 +255,7 @@ class PostgresStore:
         except Exception as error:  # noqa: BLE001 (it is the outcome of this bundle and of no other)
             return error
         finally:
-            with suppress(Exception):
-                request.turn.call_off()
+            request.turn.call_off()
 
     def _check_usable(self) -> None:
         if os.getpid() != self._pid:

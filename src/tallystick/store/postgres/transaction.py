@@ -1,8 +1,8 @@
 """The transaction a user's function works in: a connection on loan.
 
 It is valid in the thread it was lent to and until the function ends; afterwards, or from elsewhere, every
-call is a clear error instead of a write that lands in somebody else's transaction. Placeholders are psycopg's:
-`%s` and `%(name)s`. A statement that fails ends the transaction, as PostgreSQL has it: let the error pass.
+call is a clear error instead of a write that lands in somebody else's transaction. Placeholders are those of
+psycopg: `%s` and `%(name)s`. A statement that fails ends the transaction, as PostgreSQL has it.
 """
 
 from __future__ import annotations

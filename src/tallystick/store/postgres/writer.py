@@ -280,7 +280,7 @@ class Batch:
     def _end(
         self, statement: str, requests: Sequence[Any], row: Callable[[Any, Event], tuple[object, ...]]
     ) -> Answer:
-        """End attempts and what the statement ends with them; of two requests for one job the first counts."""
+        """End attempts and what ends with them; of two requests for one job the first counts."""
         mine = self._lock_expired(requests)
         seen: set[str] = set()
         chosen: list[int] = []
