@@ -51,7 +51,7 @@ class SubmitOptions:
     delay_ms: int = 0
     deadline_ms: int | None = None
     idempotency_key: str | None = None
-    within: Transaction | None = None
+    within: object = None
     tags: tuple[str, ...] = ()
 
 
@@ -116,14 +116,18 @@ class _Submittable(Generic[P, R_co]):
         self,
         *,
         idempotency_key: str | None = None,
-        within: Transaction | None = None,
+        within: object = None,
         queue: str | None = None,
         priority: int | None = None,
         delay: Duration | None = None,
         deadline: Duration | None = None,
         tags: Iterable[str] | None = None,
     ) -> Self:
-        """Return this workflow with options for its submissions."""
+        """Return this workflow with options for its submissions.
+
+        `within` is what `app.transaction()` or a tx step gives; on PostgreSQL also a psycopg connection, or an
+        SQLAlchemy session or connection on one.
+        """
         old = self._options
         options = replace(
             old,

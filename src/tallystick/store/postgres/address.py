@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
@@ -77,7 +77,7 @@ def parse_address(url: str) -> Address:
         raise BadInput(f"schema={schema}: write a plain lower-case name", url=_shown(url))
     if pooler not in ("", "transaction"):
         raise BadInput(f"pooler={pooler}: the only value is pooler=transaction", url=_shown(url))
-    plain = urlunsplit(parts._replace(query=urlencode(options)))
+    plain = urlunsplit(parts._replace(query=urlencode(options, quote_via=quote)))
     try:
         conninfo = conninfo_to_dict(plain)
     except ProgrammingError as error:
@@ -96,5 +96,7 @@ def _shown(url: str) -> str:
     if "@" in netloc:
         user, _, host = netloc.rpartition("@")
         netloc = f"{user.partition(':')[0]}@{host}"
-    query = urlencode([(name, value) for name, value in parse_qsl(parts.query) if name != "password"])
+    query = urlencode(
+        [(name, value) for name, value in parse_qsl(parts.query) if name != "password"], quote_via=quote
+    )
     return urlunsplit(parts._replace(netloc=netloc, query=query))
