@@ -36,6 +36,7 @@ class PostgresSubject:
     def __init__(self, server: Server, **options: str) -> None:
         self.schema = fresh_schema()
         self.url = server.url(schema=self.schema, **options)
+        self.dsn = server.dsn
         self.clock = VirtualClock()
         self.store = PostgresStore(self.url, self.clock)
         self.by_hand = psycopg.connect(server.dsn, autocommit=True, options=f"-c search_path={self.schema}")

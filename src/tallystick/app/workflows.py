@@ -18,7 +18,7 @@ from tallystick.core.retry import GiveUp, RetryPolicy, classify, decide_failure
 from tallystick.engine.failure import Failure, names_of
 from tallystick.engine.submission import PRIORITY_DEFAULT, Submission
 from tallystick.errors import Misuse, TallyError
-from tallystick.store.api import Bundle, Transaction
+from tallystick.store.api import Bundle
 
 if TYPE_CHECKING:
     from tallystick.app.tally import Tally

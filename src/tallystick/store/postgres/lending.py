@@ -95,25 +95,32 @@ class Lending:
         """Lend a connection to the calling thread until its block ends."""
         self.check_not_lent()
         thread = threading.get_ident()
-        with self._pool.connection() as connection:
-            lent = _Lent(connection, self._address, self._times)
-            self._lent_to.add(thread)
+        self._lent_to.add(thread)
+        try:
+            with self._pool.connection() as connection:
+                yield from self._lend(connection, thread)
+        except Lost as lost:
+            raise self._give_up(lost) from lost
+        finally:
+            self._lent_to.discard(thread)
+
+    def _lend(self, connection: AnsweringConnection, thread: int) -> Iterator[PostgresTransaction]:
+        lent = _Lent(connection, self._address, self._times)
+        loan = PostgresTransaction(connection, lent.apply, borrower=thread)
+        try:
+            self._begin(connection)
             try:
-                self._begin(connection)
-                loan = PostgresTransaction(connection, lent.apply, borrower=thread)
-                try:
-                    yield loan
-                finally:
-                    loan.take_back()
-                ((xid,),) = connection.execute(sql("own_xid")).fetchall()
-                self._commit(lent, xid)
-            except BaseException as error:
-                lent.undo()
-                if isinstance(error, Lost):
-                    raise self._give_up(error) from error
-                raise
+                yield loan
             finally:
-                self._lent_to.discard(thread)
+                loan.take_back()
+            ((xid,),) = connection.execute(sql("own_xid")).fetchall()
+            self._commit(lent, xid)
+        except BaseException:
+            lent.undo()
+            raise
+        finally:
+            if loan.tainted:
+                discard(connection)
 
     def _run_once(
         self, fence: Fence, body: Callable[[Transaction], RecordStep], ms_max: int, lease_ms: int
@@ -121,16 +128,19 @@ class Lending:
         crash.point(BEFORE_TX)
         with self._pool.connection() as connection:
             lent = _Lent(connection, self._address, self._times)
+            loan = PostgresTransaction(connection, lent.apply)
             try:
                 self._hold_fence(connection, fence, ms_max)
-                loan = PostgresTransaction(connection, lent.apply)
-                step = _lend(loan, connection, body, ms_max)
+                step = _run_body(loan, connection, body, ms_max)
                 self._commit(lent, self._record(lent, step, lease_ms))
             except BaseException as error:
                 lent.undo()
                 if isinstance(error, StaleLease):
                     self._keep_report(connection, fence)
                 raise
+            finally:
+                if loan.tainted:
+                    discard(connection)
             return step
 
     def _begin(self, connection: AnsweringConnection) -> None:
@@ -151,8 +161,9 @@ class Lending:
                 connection.execute(b"BEGIN")
                 connection.execute(sql("use_path"), (self._address.schema,))
                 held = connection.execute(sql("hold_fence"), lease)
-                connection.execute(sql("loan_settings"), (self._users_path(connection), str(ms_max)))
             found = held.fetchall()
+            # On its own: after a pipeline the server does not notice that a client keeps silent.
+            connection.execute(sql("loan_settings"), (self._users_path(connection), str(ms_max)))
         except psycopg.Error as error:
             raise self._loss(connection, error) from error
         if not found:
@@ -255,7 +266,7 @@ class _Lent:
             discard(self.connection)
 
 
-def _lend(
+def _run_body(
     loan: PostgresTransaction,
     connection: AnsweringConnection,
     body: Callable[[Transaction], RecordStep],

@@ -8,8 +8,10 @@ from contextlib import contextmanager
 
 from psycopg.pq import TransactionStatus
 
+from tallystick.errors import StoreError
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.connection import AnsweringConnection, connect, discard
+from tallystick.store.postgres.fate import Lost
 
 CONNECTIONS_MAX = 16
 IDLE_MAX = 4
@@ -50,7 +52,10 @@ class Pool:
                 connection = self._idle.pop()
                 if not connection.closed:
                     return connection
-        return connect(self._address, plain=True)
+        try:
+            return connect(self._address, plain=True)
+        except StoreError as error:
+            raise Lost(error) from error
 
     def _give(self, connection: AnsweringConnection) -> None:
         clean = not connection.closed and connection.info.transaction_status == TransactionStatus.IDLE

@@ -22,7 +22,7 @@ from tallystick.store.postgres.connection import (
 from tallystick.store.postgres.fate import Lost, retrying
 from tallystick.store.postgres.writer import Times
 
-READ_TRIES_MAX = 6
+READ_TRIES_MAX = 24
 
 
 class Reader:

@@ -265,10 +265,11 @@ class PostgresStore:
 
 
 def _authored(batch: Sequence[Bundle]) -> set[str]:
-    """Return the jobs whose chains this batch extends under a fence."""
+    """Return the jobs whose chains this batch extends for their holders; a sweep has read a chain of its own."""
     return {
         primitive.fence.job_id
         for bundle in batch
         for primitive in bundle
-        if isinstance(primitive, RecordStep | RecordEvent | EndAttempt | EndJob)
+        if isinstance(primitive, RecordStep | RecordEvent)
+        or (isinstance(primitive, EndAttempt | EndJob) and not primitive.expired)
     }

@@ -15,6 +15,7 @@ from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
 
 from tallystick.errors import BadInput, StoreMisused
 from tallystick.store.api import Bundle, Outcome
@@ -23,6 +24,13 @@ from tallystick.store.api import Bundle, Outcome
 _BOUNDS = re.compile(
     r"(?:\s|;|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
     r"(abort|begin|commit|end|prepare\s+transaction|release|rollback|savepoint|start)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+# What outlives the transaction, so that the connection cannot be lent to anybody else.
+_LASTING = re.compile(
+    r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
+    r"(set|reset|listen|unlisten|prepare|deallocate|discard|load|declare|lock\s+.*\bsession|create\s+temp)\b"
+    r"|.*\b(pg_advisory_lock|pg_try_advisory_lock|set_config)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _CANCEL_SECONDS = 0.05
@@ -47,11 +55,13 @@ class PostgresTransaction:
         self._open = True
         self._calling = threading.Lock()
         self.error: psycopg.Error | None = None
+        self.tainted = False
 
     @property
     def connection(self) -> psycopg.Connection[Any]:
         """Return the connection itself, for what needs one; leave its transaction alone."""
         with self._calling:
+            self.tainted = True
             return self._lent("")
 
     def execute(self, sql: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
@@ -79,11 +89,9 @@ class PostgresTransaction:
     def _run(self, sql: str, rows: Sequence[Parameters]) -> list[tuple[Any, ...]]:
         with self._calling:
             connection = self._lent(sql)
+            self.tainted = self.tainted or _LASTING.match(sql) is not None
             try:
-                # In a pipeline every text is one statement; outside, a COMMIT could hide behind a semicolon.
-                with connection.pipeline():
-                    cursors = [psycopg.Cursor(connection).execute(sql, row) for row in rows]
-                return [row for cursor in cursors if cursor.description for row in cursor.fetchall()]
+                return [found for row in rows for found in _one_statement(connection, sql, row)]
             except psycopg.Error as error:
                 self.error = error
                 raise
@@ -108,3 +116,19 @@ class PostgresTransaction:
                 sql=sql,
             )
         return self._connection
+
+
+def _one_statement(
+    connection: psycopg.Connection[Any], sql: str, parameters: Parameters
+) -> list[tuple[Any, ...]]:
+    """Run a text that must be one statement: a COMMIT could hide behind a semicolon.
+
+    The server sees to that when it prepares a text, or finds it in a pipeline.
+    """
+    cursor = psycopg.Cursor(connection, row_factory=tuple_row)
+    if parameters or connection.prepare_threshold is not None:
+        cursor.execute(sql, parameters or None, prepare=None if parameters else True)
+    else:
+        with connection.pipeline():
+            cursor.execute(sql)
+    return cursor.fetchall() if cursor.description else []
