@@ -144,6 +144,11 @@ def is_lost(connection: AnsweringConnection, error: BaseException) -> bool:
     )
 
 
+def row_moved() -> psycopg.Error:
+    """Return the error for a row that was changed between a statement's view of it and our lock: begin again."""
+    return errors.SerializationFailure("a row was changed by others while it was being taken")
+
+
 def refusal(error: psycopg.Error) -> TallyError:
     """Return the outcome of a request that the database refused."""
     text = str(error).strip()

@@ -13,6 +13,7 @@ import psycopg
 
 from tallystick.errors import SemaphoreUnderflow, StaleLease
 from tallystick.store.api import CountDown, Outcome
+from tallystick.store.postgres.connection import row_moved
 
 Ask = Callable[..., psycopg.Cursor[Any]]
 
@@ -27,7 +28,9 @@ def send_count_downs(ask: Ask, requests: Sequence[CountDown]) -> Callable[[], li
     def answer() -> list[Outcome]:
         outcomes: list[Outcome] = [_nothing_open(request) for request in requests]
         in_turn = [index for index, request in enumerate(requests) if _semaphore(request) in twice]
-        for place, sound, hit in cursor.fetchall():
+        for place, sound, hit, whole in cursor.fetchall():
+            if not whole:
+                raise row_moved()
             outcomes[together[place - 1]] = hit
             if not sound:
                 in_turn.append(together[place - 1])
@@ -39,7 +42,9 @@ def send_count_downs(ask: Ask, requests: Sequence[CountDown]) -> Callable[[], li
 
 
 def _alone(ask: Ask, request: CountDown) -> Outcome:
-    for _place, sound, hit in ask("count_down", [_row(request)]).fetchall():
+    for _place, sound, hit, whole in ask("count_down", [_row(request)]).fetchall():
+        if not whole:
+            raise row_moved()
         return hit if sound else SemaphoreUnderflow(job_id=request.job_id, name=request.name)
     return _nothing_open(request)
 

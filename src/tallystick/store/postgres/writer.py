@@ -38,7 +38,7 @@ from tallystick.store.grouping import grouped
 from tallystick.store.places import Places
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.claims import Claims
-from tallystick.store.postgres.connection import REFUSALS, Talk, begin, refusal
+from tallystick.store.postgres.connection import REFUSALS, Talk, begin, refusal, row_moved
 from tallystick.store.postgres.count_downs import send_count_downs
 from tallystick.store.postgres.rows import columns, job_row, link_of, storable
 from tallystick.store.postgres.statements import sql
@@ -293,7 +293,9 @@ class Batch:
         cursor = self.ask(statement, rows, self.times.epoch, self.times.lease, self.times.wall)
 
         def answer() -> list[Outcome]:
-            ((ended, complete),) = cursor.fetchall()
+            ((live, ended, complete),) = cursor.fetchall()
+            if len(live) != len(ended):
+                raise row_moved()
             if len(ended) != len(complete):
                 (short, *_more) = set(ended) - set(complete)
                 raise Refused(stale(requests[chosen[short - 1]].fence))

@@ -17,7 +17,7 @@ WITH clock AS MATERIALIZED (
     FROM clock
    CROSS JOIN level
    CROSS JOIN LATERAL (
-         SELECT j.job_id, j.attempt, j.handler, j.version, j.payload, j.options, j.dimension, j.deadline_at, j.created_at,
+         SELECT j.ctid AS job_at, j.job_id, j.attempt, j.handler, j.version, j.payload, j.options, j.dimension, j.deadline_at, j.created_at,
                 j.head_n, j.head_hash
            FROM jobs AS j
           WHERE j.queue = level.queue AND j.priority = level.priority AND j.ready_at <= clock.wall
@@ -46,17 +46,18 @@ WITH clock AS MATERIALIZED (
          start_ledger = start_ledger + CASE WHEN start_ledger = 0 THEN 1 ELSE 0 END,
          head_n = linked.head_n + 1, head_hash = linked.event_hash, updated_at = linked.wall, rev = rev + 1
     FROM linked
-   WHERE jobs.job_id = linked.job_id
+   WHERE jobs.ctid = linked.job_at
+  RETURNING linked.*
 ), leased AS (
   INSERT INTO attempts (
     job_id, attempt, status, lease_id, lease_owner, lease_epoch, lease_expires_at, started_at
   )
-  SELECT job_id, attempt + 1, 'IN_PROGRESS', lease_id, $5, $7, now + $6::bigint, wall FROM linked
+  SELECT job_id, attempt + 1, 'IN_PROGRESS', lease_id, $5, $7, now + $6::bigint, wall FROM taken
 ), written AS (
   INSERT INTO events (job_id, n, type, at, attempt, payload, prev_hash, event_hash)
-  SELECT job_id, head_n + 1, 'claim', wall, attempt + 1, fact, head_hash, event_hash FROM linked
+  SELECT job_id, head_n + 1, 'claim', wall, attempt + 1, fact, head_hash, event_hash FROM taken
 )
 SELECT job_id, attempt + 1, lease_id, handler, version, payload, options, dimension, deadline_at, created_at, head_n + 1,
        event_hash
-  FROM linked
+  FROM taken
  ORDER BY place

@@ -11,7 +11,7 @@ SELECT a.job_id, a.attempt, a.lease_id, a.status, j.options,
        newest.n, newest.event_hash
   FROM clock
  CROSS JOIN attempts AS a
-  JOIN jobs AS j ON j.job_id = a.job_id
+ CROSS JOIN LATERAL (SELECT options FROM jobs WHERE jobs.job_id = a.job_id OFFSET 0) AS j
  CROSS JOIN LATERAL (
        SELECT facts.n, facts.event_hash
          FROM (SELECT s.n, s.event_hash FROM steps AS s WHERE s.job_id = a.job_id AND s.n IS NOT NULL

@@ -8,11 +8,13 @@ WITH request AS (
     FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS listed (r, place)
 ), held AS MATERIALIZED (
   SELECT request.*, a.lease_epoch, a.lease_expires_at
-    FROM request
-    JOIN attempts AS a ON a.job_id = request.job_id AND a.unit = '' AND a.attempt = request.attempt
-   WHERE a.lease_id = request.lease_id AND a.status = 'IN_PROGRESS'
-   ORDER BY request.job_id
-     FOR NO KEY UPDATE OF a
+    FROM (SELECT * FROM request ORDER BY job_id) AS request
+   CROSS JOIN LATERAL (
+         SELECT a.lease_epoch, a.lease_expires_at
+           FROM attempts AS a
+          WHERE a.job_id = request.job_id AND a.unit = '' AND a.attempt = request.attempt
+            AND a.lease_id = request.lease_id AND a.status = 'IN_PROGRESS'
+            FOR NO KEY UPDATE) AS a
 ), clock AS MATERIALIZED (
   SELECT store_ms($3::bigint) AS now FROM (SELECT count(*) FROM held) AS locked
 ), live AS MATERIALIZED (

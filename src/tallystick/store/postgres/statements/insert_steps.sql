@@ -1,6 +1,7 @@
 -- insert_steps: record inline steps, each under its fence; a row is its own event.
 -- Returns the places in the list that were written; the others are stale and changed nothing. The attempt rows are
--- locked first, in the order of jobs, and the time is read once, after that. Reads attempts, writes steps.
+-- locked first, in the order of jobs, and the time is read once, after that. Each is looked up on its own, so that a
+-- plan made while the table was empty is as good as any. Reads attempts, writes steps.
 -- $1 the list, $2 the clock the leases are on, $3 that clock's time if it is not this server's.
 WITH request AS (
   SELECT place, r ->> 0 AS job_id, (r ->> 1)::bigint AS attempt, r ->> 2 AS lease_id, (r ->> 3)::bigint AS dimension,
@@ -10,11 +11,13 @@ WITH request AS (
     FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS listed (r, place)
 ), held AS MATERIALIZED (
   SELECT request.*, a.lease_epoch, a.lease_expires_at
-    FROM request
-    JOIN attempts AS a ON a.job_id = request.job_id AND a.unit = '' AND a.attempt = request.attempt
-   WHERE a.lease_id = request.lease_id AND a.status = 'IN_PROGRESS'
-   ORDER BY request.job_id
-     FOR NO KEY UPDATE OF a
+    FROM (SELECT * FROM request ORDER BY job_id) AS request
+   CROSS JOIN LATERAL (
+         SELECT a.lease_epoch, a.lease_expires_at
+           FROM attempts AS a
+          WHERE a.job_id = request.job_id AND a.unit = '' AND a.attempt = request.attempt
+            AND a.lease_id = request.lease_id AND a.status = 'IN_PROGRESS'
+            FOR NO KEY UPDATE) AS a
 ), clock AS MATERIALIZED (
   SELECT store_ms($3::bigint) AS now FROM (SELECT count(*) FROM held) AS locked
 ), live AS MATERIALIZED (

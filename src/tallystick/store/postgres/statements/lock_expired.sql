@@ -5,9 +5,12 @@ WITH request AS (
     FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS listed (r, place)
 )
 SELECT request.place
-  FROM request
-  JOIN jobs AS j ON j.job_id = request.job_id
-  JOIN attempts AS a ON a.job_id = request.job_id AND a.unit = '' AND a.attempt = request.attempt
- WHERE a.lease_id = request.lease_id AND a.status = 'IN_PROGRESS'
- ORDER BY request.job_id
-   FOR NO KEY UPDATE OF j, a SKIP LOCKED
+  FROM (SELECT * FROM request ORDER BY job_id) AS request
+ CROSS JOIN LATERAL (
+       SELECT 1 FROM jobs AS j WHERE j.job_id = request.job_id FOR NO KEY UPDATE SKIP LOCKED) AS j
+ CROSS JOIN LATERAL (
+       SELECT 1
+         FROM attempts AS a
+        WHERE a.job_id = request.job_id AND a.unit = '' AND a.attempt = request.attempt
+          AND a.lease_id = request.lease_id AND a.status = 'IN_PROGRESS'
+          FOR NO KEY UPDATE SKIP LOCKED) AS a

@@ -1,6 +1,8 @@
 -- tries: the failed tries of the listed jobs, job by job in the order of happening.
-SELECT e.job_id, e.n, e.type, e.at, e.attempt, e.payload, e.prev_hash, e.event_hash
+SELECT e.*
   FROM jsonb_array_elements($1::jsonb) AS r
-  JOIN events AS e ON e.job_id = r ->> 0
- WHERE e.type = 'try'
- ORDER BY e.job_id, e.n
+ CROSS JOIN LATERAL (
+       SELECT job_id, n, type, at, attempt, payload, prev_hash, event_hash
+         FROM events
+        WHERE job_id = r ->> 0 AND type = 'try'
+        ORDER BY n) AS e
