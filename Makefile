@@ -13,7 +13,7 @@ help: ## show this list
 setup: ## prepare .venv (a fraction of a second when nothing changed)
 	@scripts/setup
 
-demo: setup ## a tour of what works, in about a minute
+demo: setup ## workers, a kill -9 halfway, and the books; about ten seconds
 	@scripts/demo
 
 test: check ## check, then all tests

@@ -12,11 +12,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tallystick import crash, errors
+from tallystick.cli.output import EXIT_MEANINGS
 from tallystick.core import render
 from tallystick.core.decisions import Delivery, NextStep, Reclaim, Verdict, next_step
 from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.core.lifecycles import MACHINES, RUN, RUN_REWINDS, RUN_STABLE
 from tallystick.core.promises import PROMISES
+from tallystick.runs.conduct import conduct  # noqa: F401 (loads every module that declares a crash point)
+from tallystick.runs.events import PAYLOADS
+from tallystick.runs.schemas import event_schema, schema_text, snapshot_schema
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -137,6 +142,26 @@ return value.
 """
 
 
+RUN_EVENTS = """\
+# Events of a run
+
+<!-- Printed from code by `make docs`; change the code, not this page. -->
+
+Every line of `events.ndjson` is one of these. Around the payload stand `event_id`, `run_id`, `ts`, `type`,
+`trace_id`, `span_id`, `prev_hash` and `event_hash`, and `parent_span_id` where there is one. The hash is the
+SHA-256 of `event_id + ts + type + canonical payload + prev_hash`. The JSON Schemas are in the package, at
+`src/tallystick/runs/schema_files/`. How runs work is told in the [guide](guides/runs.md).
+
+{events}
+
+## Where a process may be killed
+
+The tests kill a run at every visit of each of these points, resume it, and compare the result byte for byte.
+
+{points}
+"""
+
+
 def lifecycles_page() -> str:
     """Return docs/lifecycles.md."""
     return LIFECYCLES.format(
@@ -223,9 +248,67 @@ def answers(decision: type[NextStep | Verdict | Delivery | Reclaim]) -> str:
     return render.markdown_table(("answer", "meaning"), rows)
 
 
+def run_events_page() -> str:
+    """Return the page about the events of a run and the points where it is killed in tests."""
+    rows = [
+        (f"`{kind}`", " ".join(f"`{name}`" for name in shape.__struct_fields__), str(shape.__doc__))
+        for kind, shape in PAYLOADS.items()
+    ]
+    points = [
+        (f"`{name}`", moment)
+        for name, moment in crash.points().items()
+        if name.partition(".")[0] in {"artifact", "folder", "journal", "log", "recovery"}
+    ]
+    return RUN_EVENTS.format(
+        events=render.markdown_table(("type", "payload", "meaning"), rows),
+        points=render.markdown_table(("point", "moment"), points),
+    )
+
+
+EXIT_CODES = """\
+# Exit codes and errors
+
+<!-- Printed from code by `make docs`; change the code, not this page. -->
+
+`tally` ends with one of these:
+
+{codes}
+
+An error brings its exit code with it. With `--json` it is one line on stderr: an object `error` with `code`,
+`message` and its fields. In Python each is a class of `tallystick.errors`, with the same code.
+
+{errors}
+"""
+
+
+def exit_codes_page() -> str:
+    """Return the page about exit codes: what each means, and which errors end with it."""
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    rows = sorted(
+        (kind.exit_code, f"`{kind.code}`", f"`{kind.__name__}`", (kind.__doc__ or "").splitlines()[0])
+        for kind in kinds
+        if issubclass(kind, errors.TallyError)
+    )
+    missing = {row[0] for row in rows} - set(EXIT_MEANINGS)
+    if missing:
+        raise SystemExit(f"docs: say what the exit codes {missing} mean, in tallystick.cli.output")
+    return EXIT_CODES.format(
+        codes=render.markdown_table(
+            ("exit code", "meaning"), [(str(c), m) for c, m in EXIT_MEANINGS.items()]
+        ),
+        errors=render.markdown_table(
+            ("exit code", "code", "class", "meaning"), [(str(code), *rest) for code, *rest in rows]
+        ),
+    )
+
+
 PAGES = {
+    "docs/exit-codes.md": exit_codes_page,
     "docs/ledger.md": ledger_page,
     "docs/lifecycles.md": lifecycles_page,
+    "docs/run-events.md": run_events_page,
+    "src/tallystick/runs/schema_files/event.schema.json": lambda: schema_text(event_schema()),
+    "src/tallystick/runs/schema_files/snapshot.schema.json": lambda: schema_text(snapshot_schema()),
 }
 
 

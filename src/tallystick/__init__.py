@@ -10,13 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tallystick.app.children import Child, gather
+    from tallystick.app.context import Cancelled
     from tallystick.app.draws import now, random, uuid
     from tallystick.app.job import Event, Job
     from tallystick.app.retrying import Retry
     from tallystick.app.steps import Tx
     from tallystick.app.tally import Tally
     from tallystick.app.threads import thread_map
+    from tallystick.app.waits import again, sleep, wait
     from tallystick.errors import (
+        ChildrenFailed,
         Fatal,
         JobCancelled,
         JobFailed,
@@ -28,6 +32,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Cancelled": "app.context",
+    "Child": "app.children",
+    "ChildrenFailed": "errors",
     "Event": "app.job",
     "Fatal": "errors",
     "Job": "app.job",
@@ -39,13 +46,20 @@ _HOMES = {
     "Tally": "app.tally",
     "TallyError": "errors",
     "Tx": "app.steps",
+    "again": "app.waits",
+    "gather": "app.children",
     "now": "app.draws",
     "random": "app.draws",
+    "sleep": "app.waits",
     "thread_map": "app.threads",
     "uuid": "app.draws",
+    "wait": "app.waits",
 }
 
 __all__ = [
+    "Cancelled",
+    "Child",
+    "ChildrenFailed",
     "Event",
     "Fatal",
     "Job",
@@ -57,10 +71,14 @@ __all__ = [
     "Tally",
     "TallyError",
     "Tx",
+    "again",
+    "gather",
     "now",
     "random",
+    "sleep",
     "thread_map",
     "uuid",
+    "wait",
 ]
 
 

@@ -2,6 +2,19 @@
 
 TallyError
 ├── StateTransitionError      a move that the lifecycle does not list
+├── RunError
+│   ├── PipelineUnsound       a pipeline declaration that cannot work
+│   ├── RunBusy               another process holds the run
+│   ├── RunNotFound           no such run, or none that was ever recorded
+│   ├── RunEnded              the run has reached a final state
+│   ├── ArtifactChanged       somebody else wrote an artifact while the run was on
+│   ├── RunFailed             a worker or the orchestrator failed; the trail is complete
+│   └── SnapshotInvalid       neither log nor snapshot can be trusted; the run has been failed
+├── FolderError
+│   ├── StorageFailed         the file system refused; nothing was acknowledged
+│   ├── FolderUnsafe          a link or a strange file where a plain one belongs
+│   └── LogCorrupt            an event log that no writer can have left behind
+├── ExtraMissing              a part of the package needs an extra that is not installed
 ├── LedgerError
 │   ├── LedgerCorrupt         digits that no history can have written
 │   └── LedgerCeiling         a counter is full; the next entry must escalate
@@ -25,11 +38,16 @@ TallyError
 ├── DeadlineExceeded          the job took longer than it may
 ├── JobFailed                 the job ended badly
 ├── JobCancelled              the job was cancelled
+├── ChildrenFailed            children of a workflow ended badly
 ├── NotFound                  no such job
+│   ├── AppNotFound           no such module, or nothing of that name in it
+│   └── UnknownWorkflow       no workflow of that name
+├── AppBroken                 the user's module raised while it was imported
 ├── StaleLease                a report by somebody who no longer holds the lease
 ├── IdempotencyConflict       one key, two contents
 ├── TxTooLong                 a transaction's body took more than its time
 ├── InvariantBroken           the books do not balance; never the user's mistake
+├── (tallystick.stage.errors) what Sequences, stages and their journals raise, drawn there
 └── StoreError                nothing of this call became durable
     ├── StoreMissing          no database there, and this command does not create one
     ├── StoreReadOnly         no right to write
@@ -106,6 +124,124 @@ class StateTransitionError(TallyError):
             at=at,
             legal=list(legal),
         )
+
+
+class ExtraMissing(TallyError):
+    """A part of Tallystick needs packages that are not installed."""
+
+    code = "EXTRA_MISSING"
+
+    def __init__(self, what: str, extra: str) -> None:
+        """Name the part, and the extra that brings what it needs."""
+        super().__init__(
+            f"{what} needs more packages: pip install 'tallystick[{extra}]'", what=what, extra=extra
+        )
+
+
+class FolderError(TallyError):
+    """A folder cannot be used as it is."""
+
+    code = "FOLDER_ERROR"
+
+
+class StorageFailed(FolderError):
+    """The file system refused, and nothing was acknowledged."""
+
+    code = "STORAGE_FAILED"
+    http_status = 507
+
+    def __init__(self, message: str = "", *, call: str = "", path: str = "", errno: int = 0) -> None:
+        """Say which call failed on what, with the number the system gave."""
+        self.call = call
+        self.path = path
+        self.errno = errno
+        super().__init__(message, call=call, path=path, errno=errno)
+
+    @classmethod
+    def of(cls, call: str, path: str, error: OSError) -> StorageFailed:
+        """Return the failure of one system call."""
+        return cls(
+            f"{call} of {path} failed: {error.strerror or error}",
+            call=call,
+            path=path,
+            errno=error.errno or 0,
+        )
+
+
+class FolderUnsafe(FolderError):
+    """Something else stands where a plain file or folder belongs."""
+
+    code = "FOLDER_UNSAFE"
+    exit_code = 4
+
+
+class LogCorrupt(FolderError):
+    """The event log holds something that no writer can have left behind."""
+
+    code = "LOG_CORRUPT"
+    exit_code = 4
+
+    def __init__(self, path: str, line: int, reason: str) -> None:
+        """Say where the log stops making sense, and why."""
+        self.path = path
+        self.line = line
+        self.reason = reason
+        super().__init__(f"{path} line {line}: {reason}", path=path, line=line, reason=reason)
+
+
+class RunError(TallyError):
+    """A run cannot go on."""
+
+    code = "RUN_ERROR"
+
+
+class PipelineUnsound(RunError):
+    """This pipeline cannot work as it is declared."""
+
+    code = "PIPELINE_UNSOUND"
+    exit_code = 4
+    http_status = 422
+
+
+class RunBusy(RunError):
+    """Another process holds this run."""
+
+    code = "RUN_BUSY"
+    http_status = 409
+
+
+class RunNotFound(RunError):
+    """There is no such run."""
+
+    code = "RUN_NOT_FOUND"
+    exit_code = 4
+    http_status = 404
+
+
+class RunEnded(RunError):
+    """The run has reached a final state, and final states have no exit."""
+
+    code = "RUN_ENDED"
+    exit_code = 4
+    http_status = 409
+
+
+class ArtifactChanged(RunError):
+    """Somebody else wrote an artifact while the run was on; resume the run."""
+
+    code = "ARTIFACT_CHANGED"
+
+
+class RunFailed(RunError):
+    """The run has failed; its log tells the whole story."""
+
+    code = "RUN_FAILED"
+
+
+class SnapshotInvalid(RunError):
+    """Neither the log nor the snapshot of this run can be trusted; the run has been failed."""
+
+    code = "SNAPSHOT_INVALID"
 
 
 class LedgerError(TallyError):
@@ -262,11 +398,33 @@ class JobFailed(TallyError):
 
     code = "JOB_FAILED"
 
+    def __init__(self, message: str, *, job_id: str, error_code: str | None, type: str, trace: str) -> None:  # noqa: A002 (as in StepFailed)
+        """Say which job failed and with what; `trace` is the stored traceback."""
+        self.job_id = job_id
+        self.error_code = error_code
+        self.type = type
+        self.trace = trace
+        super().__init__(message, job_id=job_id, error_code=error_code, type=type, trace=trace)
+
 
 class JobCancelled(TallyError):
     """The job was cancelled."""
 
     code = "JOB_CANCELLED"
+
+
+class ChildrenFailed(TallyError):
+    """Children ended badly."""
+
+    code = "CHILDREN_FAILED"
+
+    def __init__(self, errors: tuple[TallyError, ...], total: int) -> None:
+        """Carry every child's error, and say how many of how many failed."""
+        self.errors = errors
+        first = errors[0].message if errors else ""
+        super().__init__(
+            f"{len(errors)} of {total} children failed; the first: {first}", failed=len(errors), total=total
+        )
 
 
 class NotFound(TallyError):
@@ -275,6 +433,24 @@ class NotFound(TallyError):
     code = "NOT_FOUND"
     exit_code = 3
     http_status = 404
+
+
+class AppNotFound(NotFound):
+    """There is no such module, or nothing of that name in it."""
+
+    code = "APP_NOT_FOUND"
+
+
+class UnknownWorkflow(NotFound):
+    """There is no workflow of that name."""
+
+    code = "UNKNOWN_WORKFLOW"
+
+
+class AppBroken(TallyError):
+    """The module raised while it was imported."""
+
+    code = "APP_BROKEN"
 
 
 class StaleLease(TallyError):

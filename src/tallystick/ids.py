@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random as _random
+import re
 import time
 from typing import Protocol
 from uuid import UUID
@@ -18,6 +19,13 @@ class Ids(Protocol):
 
     def new(self) -> str:
         """Return a new identifier, greater than every one this source gave before."""
+        ...
+
+    def many(self, count: int, *, after: str = "") -> list[str]:
+        """Return new identifiers in ascending order, all of them greater than `after`.
+
+        `after` is an identifier of the same kind of source, perhaps drawn by another process.
+        """
         ...
 
     def token(self) -> str:
@@ -48,10 +56,36 @@ class SystemIds:
         if candidate <= self._last:
             candidate = self._last + 1 + (entropy & 0xFFFFFFFF)
         self._last = candidate
-        value = candidate >> 62 << 64 | 2 << 62 | candidate & (1 << 62) - 1
-        # The version nibble stands between the time and the first twelve random bits.
-        text = f"{value >> 76 & (1 << 48) - 1:012x}7{value >> 64 & 0xFFF:03x}{value & (1 << 64) - 1:016x}"
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        low = f"{candidate & _LOW | _VARIANT:016x}"
+        return f"{_high_text(candidate >> 62)}{low[:4]}-{low[4:]}"
+
+    def many(self, count: int, *, after: str = "") -> list[str]:
+        """Return version-7 UUIDs in ascending order, drawn with two calls for entropy in all.
+
+        A clock that went back since `after` was drawn is overruled: the identifiers go on from `after`. Next
+        to an identifier of another kind of source nothing can be promised.
+        """
+        first = self.new()
+        if first <= after and _UUID.fullmatch(after):
+            number = int(after.replace("-", ""), 16)
+            self._last = number >> 80 << 74 | (number >> 64 & 0xFFF) << 62 | number & _LOW
+            first = self.new()
+        drawn = [first]
+        if count == 1:
+            return drawn
+        candidate = self._last
+        high, prefix = candidate >> 62, first[:19]
+        # One random step for all of them: they need to be unique and ascending, not unguessable.
+        step = 1 + int.from_bytes(os.urandom(4))
+        for _ in range(count - 1):
+            candidate += step
+            if candidate >> 62 != high:
+                high = candidate >> 62
+                prefix = _high_text(high)
+            low = f"{candidate & _LOW | _VARIANT:016x}"
+            drawn.append(f"{prefix}{low[:4]}-{low[4:]}")
+        self._last = candidate
+        return drawn
 
     def token(self) -> str:
         """Return 128 bits of the operating system's entropy."""
@@ -76,6 +110,13 @@ class CountingIds:
         self._count += 1
         return f"{self._prefix}-{self._count:08d}"
 
+    def many(self, count: int, *, after: str = "") -> list[str]:
+        """Return the next identifiers; counting goes on from `after` if that is further on."""
+        prefix, _, number = after.rpartition("-")
+        if prefix == self._prefix:
+            self._count = max(self._count, int(number))
+        return [self.new() for _ in range(count)]
+
     def token(self) -> str:
         """Return the next identifier as if it were unguessable."""
         return self.new()
@@ -85,6 +126,14 @@ class CountingIds:
         return self._source.random()
 
 
+def _high_text(high: int) -> str:
+    """Return the front of an identifier: the time, the version, and the first twelve random bits."""
+    return f"{high >> 28 & 0xFFFFFFFF:08x}-{high >> 12 & 0xFFFF:04x}-7{high & 0xFFF:03x}-"
+
+
+_UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TAIL = (1 << 74) - 1
+_LOW = (1 << 62) - 1
+_VARIANT = 2 << 62
 
 __all__ = ["UUID", "CountingIds", "Ids", "SystemIds"]

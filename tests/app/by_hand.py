@@ -33,13 +33,18 @@ class Hand:
     def runtime(self):
         return self.app.runtime()
 
-    def claim(self, queues=("default",)) -> Segment | None:
+    def claim(self) -> Segment | None:
         """Claim the next due job."""
+        claimed = self.claim_many(1)
+        return claimed[0] if claimed else None
+
+    def claim_many(self, limit: int) -> list[Segment]:
+        """Claim due jobs."""
+        handlers = frozenset(self.app.workflows)
         request = ClaimJobs(
-            self.owner, queues, frozenset(self.app.workflows), 1, LEASE_MS, lambda: f"lease-{next(_leases)}"
+            self.owner, ("default",), handlers, limit, LEASE_MS, lambda: f"lease-{next(_leases)}"
         )
-        claimed = self.runtime.committer.call((request,))
-        return Segment(claimed[0], self.clock) if claimed else None
+        return [Segment(job, self.clock) for job in self.runtime.committer.call((request,))]
 
     def run(self, segment: Segment) -> str:
         """Run a claimed segment to its end and say what became of it."""

@@ -254,3 +254,53 @@ def test_the_reason_of_every_attempt_is_kept(timed, hand):
     with timed.transaction() as db:
         rows = db.execute("select attempt, status, reason, charged from attempts order by attempt")
     assert rows == [(1, "ABORTED", AbortReason.EXPIRED, 1), (2, "DONE", None, 0)]
+
+
+def test_a_job_that_kills_its_worker_does_not_spend_the_budget_of_those_beside_it(timed, clock):
+    """They died together, so each is a suspect; from then on no two suspects run at once."""
+
+    @timed.workflow(attempts=3)
+    def poison() -> None:
+        raise Death
+
+    @timed.workflow(attempts=3)
+    def innocent(n: int) -> int:
+        return n
+
+    bad = poison.submit()
+    good = [innocent.submit(n) for n in range(5)]
+    worker = Hand(timed, clock)
+    for _ in range(20):
+        # A worker with many slots claims what it may, and dies over the poisonous one before any record.
+        claimed = worker.claim_many(10)
+        if not claimed:
+            if not worker.expire():
+                break
+            continue
+        if any(segment.job_id == bad.id for segment in claimed):
+            continue
+        for segment in claimed:
+            assert worker.run(segment) == "EndJob"
+    assert bad.row().error_code == "ATTEMPTS_SPENT"
+    assert [job.result(5) for job in good] == list(range(5))
+    assert {job.row().attempt for job in good} == {2}
+
+
+def test_a_reclaimed_job_keeps_its_place_in_the_queue(timed, hand, clock):
+    ran = []
+    deaths = [1]
+
+    @timed.workflow
+    def flow(name: str) -> None:
+        if deaths:
+            deaths.pop()
+            raise Death
+        ran.append(name)
+
+    flow.submit("first")
+    clock.advance(1)
+    flow.submit("second")
+    assert hand.work() == "died"
+    hand.expire()
+    assert [hand.work(), hand.work()] == ["EndJob", "EndJob"]
+    assert ran == ["first", "second"]

@@ -194,16 +194,31 @@ def test_submitting_inside_a_workflow_is_refused_because_it_would_repeat(app):
         assert failure_of(parent.submit()).fields["error_code"] == Misuse.code
 
 
-def test_a_workflow_is_not_called_like_a_function_inside_another(app):
+def test_a_workflow_called_by_a_workflow_is_its_child(app):
     @app.workflow
-    def child() -> None: ...
+    def child(n: int) -> int:
+        return n + 1
 
     @app.workflow
-    def parent() -> None:
-        child()
+    async def async_child(n: int) -> int:
+        return n * 2
+
+    @app.workflow
+    def parent() -> int:
+        return child(1) + async_child.child(5).result()
+
+    @app.workflow
+    async def async_parent() -> int:
+        return await async_child(2) + await child.child(5)
+
+    @app.workflow
+    def wrong() -> None:
+        async_child(1)
 
     with app.worker():
-        assert failure_of(parent.submit()).fields["error_code"] == Misuse.code
+        assert parent.submit().result(10) == 12
+        assert async_parent.submit().result(10) == 10
+        assert failure_of(wrong.submit()).error_code == WrongColour.code
 
 
 def test_two_functions_of_one_name_are_refused_when_they_are_declared(app):
@@ -346,3 +361,13 @@ def test_a_tally_used_before_a_fork_is_refused_in_the_child(app):
         os._exit(1)
     _pid, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 7
+
+
+def test_a_connection_reads_and_a_transaction_writes(app):
+    with app.transaction() as db:
+        db.execute("create table orders (n integer)")
+        db.execute("insert into orders values (7)")
+    with app.connect() as db:
+        assert db.execute("select n from orders") == [(7,)]
+    with pytest.raises(Misuse, match="write in app"), app.connect() as db:
+        db.execute("insert into orders values (8)")

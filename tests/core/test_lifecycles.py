@@ -129,6 +129,7 @@ ADDED = {
     ("step", "DISPATCHING", "give_up", "FAILED_FINAL"): "ADR-0003",
     ("step", "AWAITING_ACK", "exhaust", "FAILED_FINAL"): "ADR-0003",
     ("step", "IN_PROGRESS", "exhaust", "FAILED_FINAL"): "ADR-0003",
+    ("step", "IN_PROGRESS", "drop", "CANCELLED"): "ADR-0003",
 }
 
 FACTS = {

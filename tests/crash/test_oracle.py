@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from tallystick.clock import SystemClock
-from tallystick.testing.crash_sweep import oracle
+from tallystick.testing.crash_sweep import books, oracle
 from tallystick.testing.crash_sweep.oracle import Finding, Wrong
 from tallystick.testing.crash_sweep.place import Place
 from tests.crash.fresh import HARNESS, python, trial
@@ -33,7 +33,7 @@ def place(finished: Path, tmp_path: Path) -> Place:
 
 
 def judged(place: Place, *, finished: bool = True) -> list[Finding]:
-    return oracle.judge(place, oracle.read(place), finished=finished, wall_minus_boot_ms=OFFSET)
+    return oracle.judge(place, books.read(place), finished=finished, wall_minus_boot_ms=OFFSET)
 
 
 def falsify(place: Place, *statements: str) -> None:
@@ -49,7 +49,7 @@ def falsify(place: Place, *statements: str) -> None:
 def test_the_books_of_a_quiet_trial_are_right(place: Place):
     assert judged(place) == []
     assert judged(place, finished=False) == []
-    assert {job.handler for job in oracle.read(place).jobs} >= {
+    assert {job.handler for job in books.read(place).jobs} >= {
         "order",
         "crawl",
         "moody",
@@ -134,5 +134,7 @@ def test_the_oracle_loads_nothing_of_the_engine():
         f"import sys, {HARNESS}.oracle; print(*sorted(m for m in sys.modules if m.startswith('tallystick')))"
     )
     loaded = set(python("-c", script).stdout.split())
-    ours = {f"{HARNESS}.{name}" for name in ("facts", "oracle", "place", "statements")}
+    ours = {
+        f"{HARNESS}.{name}" for name in ("books", "facts", "obligations", "oracle", "place", "statements")
+    }
     assert loaded == {"tallystick", "tallystick.testing", HARNESS, *ours}

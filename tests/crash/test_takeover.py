@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tallystick.clock import VirtualClock
+from tallystick.engine.committer import Committer
 from tallystick.engine.segment import Segment
 from tallystick.errors import StaleLease
 from tallystick.ids import CountingIds
@@ -46,8 +47,9 @@ def test_a_reclaim_decided_before_the_holders_last_write_is_refused_and_decided_
 def test_the_end_of_a_segment_that_lost_its_lease_leaves_its_successor_running(tmp_path):
     clock = VirtualClock()
     store = SqliteStore(tmp_path / "tally.db", clock)
-    nothing: Any = None
-    worker = Worker(store, nothing, clock, CountingIds(), {}, WorkerOptions(), nothing)
+    nobody: Any = None
+    committer = Committer(store)
+    worker = Worker(store, committer, clock, CountingIds(), {}, WorkerOptions(), nobody)
     first = held_job(store, clock, lease_ms=1_000)
     clock.advance(1_000)
     (seen,) = store.expired(10)
@@ -60,4 +62,5 @@ def test_the_end_of_a_segment_that_lost_its_lease_leaves_its_successor_running(t
     assert worker.running == {new.job_id: new}
     worker.ended(new, None, None)
     assert not worker.running
+    committer.close()
     store.close()

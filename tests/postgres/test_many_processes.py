@@ -94,7 +94,10 @@ def test_eight_workers_under_random_kills_do_everything_once(server: Server, tmp
         crew.dismiss()
     assert results == [n * 5 for n in range(JOBS)]
     with psycopg.connect(server.dsn, options=f"-c search_path={schema}") as connection:
-        assert connection.execute("SELECT count(*), count(DISTINCT n) FROM effects").fetchone() == (JOBS, JOBS)
+        assert connection.execute("SELECT count(*), count(DISTINCT n) FROM effects").fetchone() == (
+            JOBS,
+            JOBS,
+        )
         killed = connection.execute("SELECT count(*) FROM attempts WHERE reason = 'EXPIRED'").fetchone()
         live = "SELECT count(*) FROM attempts WHERE status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED')"
         assert connection.execute(live).fetchone() == (0,)

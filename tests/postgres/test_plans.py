@@ -16,7 +16,7 @@ FILL = """
 INSERT INTO jobs (job_id, state, handler, payload, created_at, updated_at, ready_at)
 SELECT 'job-' || lpad(n::text, 9, '0'), 'QUEUED', 'pay', '{}', 1, 1, n FROM generate_series(1, %s) AS n
 """
-CLAIM = (["default"], ["pay "], "16", [str(n) for n in range(16)], "w", "30000", "e", "10", "1000000000")
+CLAIM = (["default"], ["pay "], "16", [str(n) for n in range(16)], "w", "30000", "e", "10", "1000000000", "1")
 STEP = '[["job-000000001",1,"l",0,"s",1,"step","SUCCEEDED",1111000000001,"1",null,null,1,3,"00","00"]]'
 
 
@@ -37,7 +37,9 @@ def explained(connection, name: str, parameters: tuple[object, ...], how: str = 
 
 @pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
 @pytest.mark.parametrize("jobs", [0, BACKLOG])
-def test_a_claim_reads_one_stretch_of_one_index(subject: PostgresSubject, planner, mode: str, jobs: int) -> None:
+def test_a_claim_reads_one_stretch_of_one_index(
+    subject: PostgresSubject, planner, mode: str, jobs: int
+) -> None:
     """On a table that was never analysed, and with a plan made for whatever parameters."""
     subject.by_hand.execute("SELECT set_config('session_replication_role', 'replica', false)")
     subject.by_hand.execute(FILL, [jobs])
@@ -52,11 +54,15 @@ def test_a_claim_reads_one_stretch_of_one_index(subject: PostgresSubject, planne
 
 @pytest.mark.parametrize("name", ["insert_steps", "end_jobs", "end_attempts", "insert_fenced_events"])
 def test_a_report_finds_its_rows_by_their_keys(planner, name: str) -> None:
-    parameters = ("[]", "e", "1") if name in ("insert_steps", "insert_fenced_events") else ("[]", "e", "1", "1")
+    parameters = (
+        ("[]", "e", "1") if name in ("insert_steps", "insert_fenced_events") else ("[]", "e", "1", "1")
+    )
     plan = explained(planner, name, parameters)
     assert "Seq Scan" not in plan
     assert "Hash" not in plan
-    assert re.search(r"Index Scan using attempts_(pkey|one_live) on attempts a_1\n *Index Cond: \(\(job_id = ", plan)
+    assert re.search(
+        r"Index Scan using attempts_(pkey|one_live) on attempts a_1\n *Index Cond: \(\(job_id = ", plan
+    )
 
 
 def test_a_sweep_looks_only_at_what_runs(planner) -> None:

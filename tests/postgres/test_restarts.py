@@ -53,7 +53,10 @@ def test_immediate_restarts_under_load_lose_nothing_and_double_nothing(own_serve
         results = [job.result(90) for job in jobs]
     assert results == [n * 5 for n in range(JOBS)]
     with psycopg.connect(own_server.dsn) as connection:
-        assert connection.execute("SELECT count(*), count(DISTINCT n) FROM effects").fetchone() == (JOBS, JOBS)
+        assert connection.execute("SELECT count(*), count(DISTINCT n) FROM effects").fetchone() == (
+            JOBS,
+            JOBS,
+        )
         query = "SELECT DISTINCT state, semaphore, start_ledger FROM shop.jobs"
         assert connection.execute(query).fetchall() == [("SUCCEEDED", 0, 111_100_000_001)]
         live = "SELECT count(*) FROM shop.attempts WHERE status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED')"

@@ -25,7 +25,14 @@ CLOCK = SystemClock()
 NOW = 1_700_000_000_000
 STORED = {"job": ("jobs", "state"), "attempt": ("attempts", "status"), "step": ("steps", "state")}
 JOB = {"job_id": "j", "handler": "pay", "payload": "{}", "created_at": NOW, "updated_at": NOW}
-LEASE = {"job_id": "j", "attempt": 1, "lease_id": "l", "lease_epoch": "e", "lease_expires_at": 1, "lease_owner": "w"}
+LEASE = {
+    "job_id": "j",
+    "attempt": 1,
+    "lease_id": "l",
+    "lease_epoch": "e",
+    "lease_expires_at": 1,
+    "lease_owner": "w",
+}
 STEP = {"job_id": "j", "name": "s", "kind": "step", "created_at": NOW}
 PLANTED = {"jobs": JOB, "attempts": LEASE, "steps": STEP}
 
@@ -40,7 +47,9 @@ def test_every_field_of_the_model_has_its_column(subject: PostgresSubject) -> No
     for table in ADDED:
         wanted = set(ADDED[table].split()) | set(SPECIFIED.get(table, "").split())
         subject.by_hand.execute(sql.SQL("SELECT * FROM {}").format(sql.Identifier(table)))
-        query = "SELECT column_name FROM information_schema.columns WHERE table_schema = %s AND table_name = %s"
+        query = (
+            "SELECT column_name FROM information_schema.columns WHERE table_schema = %s AND table_name = %s"
+        )
         found = {name for (name,) in subject.by_hand.execute(query, [subject.schema, table])}
         assert wanted - found - computed.get(table, set()) == set(), table
 
@@ -53,7 +62,9 @@ def test_an_attempt_and_a_step_have_the_names_of_the_specifications(subject: Pos
 
 
 @pytest.mark.parametrize("machine", STORED)
-def test_a_move_that_no_lifecycle_lists_is_refused_even_by_hand(subject: PostgresSubject, machine: str) -> None:
+def test_a_move_that_no_lifecycle_lists_is_refused_even_by_hand(
+    subject: PostgresSubject, machine: str
+) -> None:
     table, column = STORED[machine]
     rules = MACHINES[machine]
     legal = {(before.value, after.value) for before, after in rules.stored_moves}

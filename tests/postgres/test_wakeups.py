@@ -92,7 +92,9 @@ def test_a_peer_that_falls_silent_is_given_up_and_replaced(server: Server) -> No
     proxy = Proxy(server)
     subject = PostgresSubject(server)
     url = subject.url.replace(f":{server.port}/", f":{proxy.port}/")
-    store = type(subject.store)(f"{url}&answer=1s&connect_timeout=2&sslmode=disable&gssencmode=disable", CLOCK)
+    store = type(subject.store)(
+        f"{url}&answer=1s&connect_timeout=2&sslmode=disable&gssencmode=disable", CLOCK
+    )
     held = held_job(store, CLOCK)
     outcomes: list[object] = []
     proxy.silent.set()
@@ -130,7 +132,9 @@ def test_ten_idle_workers_cause_less_than_five_statements_a_second_and_no_open_t
         threading.Event().wait(3.0)
         rate = (len(sent) - before) / 3.0
         with psycopg.connect(server.dsn, autocommit=True) as connection:
-            query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND xact_start IS NOT NULL"
+            query = (
+                "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND xact_start IS NOT NULL"
+            )
             open_transactions = connection.execute(query, [schema]).fetchone()
     finally:
         for worker in workers:

@@ -59,7 +59,7 @@ def test_a_closed_store_is_refused(tmp_path: Path):
     for call in (
         lambda: store.apply([]),
         lambda: store.job("j"),
-        store.changed,
+        store.pulse,
         store.counts,
         lambda: store.expired(1),
         lambda: store.transaction().__enter__(),

@@ -27,13 +27,16 @@ HOT = {
     "count_down_job": ("j", "g", -1, 0),
     "finished": ('["j"]',),
     "job": ("j",),
-    "facts": ("j",),
-    "step_facts": ("j",),
+    "facts": ("j", 0, 100),
+    "step_facts": ("j", 0, 100),
+    "book": ("j",),
+    "books": ("j", 100),
+    "attempts": ("j",),
     "insert_step": (*NOBODY, 0, "n", 1, "step", "SUCCEEDED", 1, None, None, None, 1, 3, b"", b"h", "e", 1),
     "insert_fenced_event": (*NOBODY, 3, "try", 1, 1, "{}", b"", b"h", "e", 1),
 }
 # Partial indexes that hold only what is live or waiting: to walk one of them is to look at nothing else.
-SMALL = ("attempts_one_live", "attempts_to_reclaim", "jobs_to_claim")
+SMALL = ("attempts_one_live", "jobs_to_claim")
 # Lists that a statement was given or made itself.
 GIVEN = ("SCAN known", "SCAN lease", "SCAN wanted", "SCAN level", "SCAN CONSTANT ROW", "SCAN 2 CONSTANT ROWS")
 

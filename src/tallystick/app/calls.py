@@ -81,6 +81,7 @@ def call_step(
     if record is not None and record.kind == spec.kind:
         context.calls.append((spec.name, occurrence))
         return _replayed(spec, record)
+    context.check_cancelled()
     if record is not None or _out_of_order(context):
         raise context.mismatch(spec.name, occurrence)
     context.calls.append((spec.name, occurrence))
@@ -196,8 +197,9 @@ def _meet(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa:
         case Body():
             return _run_body(spec, need.args, need.kwargs)
         case Write():
-            _written(context, lambda: context.runtime.committer.call(need.bundle))
+            outcome = _written(context, lambda: context.runtime.committer.call(need.bundle))
             context.segment.written(need.bundle)
+            return outcome
         case InTransaction():
             return _written(context, lambda: transact(context, need.body))
         case Pause():

@@ -34,10 +34,36 @@ class Unwind(BaseException):
         self.bundle = bundle
 
 
+class Cancelled(BaseException):
+    """The job was asked to end: raised at the first call that is not recorded.
+
+    Not an `Exception`, so that only code that means it catches it. Steps may still be called while it is
+    handled, until the grace ends.
+    """
+
+
+class Again(BaseException):
+    """Leaves the function to begin the same job again with new arguments."""
+
+    def __init__(self, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
+        """Carry the arguments of the next turn."""
+        super().__init__("again")
+        self.arguments = (args, kwargs)
+
+
 class WorkflowContext:
     """One run of a workflow function over one segment."""
 
-    __slots__ = ("_lane", "calls", "in_flight", "is_async", "runtime", "segment", "unwinding")
+    __slots__ = (
+        "_lane",
+        "calls",
+        "cancel_raised",
+        "in_flight",
+        "is_async",
+        "runtime",
+        "segment",
+        "unwinding",
+    )
 
     def __init__(self, runtime: Runtime, segment: Segment, *, is_async: bool) -> None:
         """Begin at the first line of the function."""
@@ -45,6 +71,7 @@ class WorkflowContext:
         self.segment = segment
         self.is_async = is_async
         self.calls: list[tuple[str, int]] = []
+        self.cancel_raised = False
         self.in_flight: set[str] = set()
         self.unwinding: Unwind | None = None
         self._lane: LoopLane | None = None
@@ -66,6 +93,12 @@ class WorkflowContext:
         if deadline_at is not None and self.runtime.clock.wall_ms() >= deadline_at:
             failure = Failure.of(DeadlineExceeded("the job's deadline has passed"))
             raise self.unwind("deadline", segment.failed(failure, AbortReason.DEADLINE))
+
+    def check_cancelled(self) -> None:
+        """Raise `Cancelled`, once, if the job was asked to end; called before anything new is begun."""
+        if self.segment.cancelled and not self.cancel_raised:
+            self.cancel_raised = True
+            raise Cancelled(f"job {self.segment.job_id} is being cancelled")
 
     def unwind(self, why: str, bundle: Bundle | None) -> Unwind:
         """Return the exception that ends this segment, the same one at every later call."""

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tallystick.app.context import INSIDE_TX, WorkflowContext, current
 from tallystick.app.results import Ended
-from tallystick.app.values import Codec
+from tallystick.app.values import Codec, encode
 from tallystick.core.durations import duration_ms
 from tallystick.core.lifecycles import JobState
+from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_key, check_name, check_size
 from tallystick.engine.failure import Failure
 from tallystick.errors import JobCancelled, JobFailed, Misuse, NotFound, TallyError
+from tallystick.store.api import CancelJob, Deliver, Delivered
 
 if TYPE_CHECKING:
     from tallystick.app.runtime import Runtime
@@ -75,6 +77,34 @@ class Job(Generic[R]):
     def __await__(self) -> Generator[Any, Any, R]:
         """Wait for the end without blocking the event loop."""
         return self._ended().__await__()
+
+    def send(
+        self,
+        name: str,
+        value: object = None,
+        *,
+        id: str | None = None,  # noqa: A002 (the word that users know)
+    ) -> Delivered:
+        """Send a signal; durable when this returns. With an `id` a repeated sending is the same signal."""
+        runtime = self._runtime()
+        guid = runtime.ids.new() if id is None else f"{self.id}:{check_key('signal id', id)}"
+        payload = encode(value, f"the signal {name}")
+        check_size("signal", len(payload), PAYLOAD_BYTES_MAX)
+        message = Deliver(
+            guid, self.id, "signal", check_name("signal", name), payload, runtime.clock.wall_ms()
+        )
+        return runtime.deliver(message)
+
+    def cancel(self, *, grace: str | float | timedelta = "30s") -> JobState:
+        """Ask the job to end, and return the state it is in now.
+
+        A job that nobody runs ends at once. One that runs meets `Cancelled` at its next call and has the
+        grace to clean up; then it is ended. A job that has ended stays as it is.
+        """
+        runtime = self._runtime()
+        outcome = runtime.committer.call((CancelJob(self.id, runtime.clock.wall_ms(), duration_ms(grace)),))
+        runtime.notice_cancelled(self.id)
+        return JobState(str(outcome))
 
     def state(self) -> JobState:
         """Return where the job stands now."""

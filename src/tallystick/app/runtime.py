@@ -12,9 +12,11 @@ from tallystick.clock import Clock
 from tallystick.core.limits import TX_MS_MAX
 from tallystick.engine.committer import Committer, LoopLane, settle
 from tallystick.engine.submission import Submission, check_same_content, claimed_at_birth, submit_job
-from tallystick.errors import BadInput, Misuse
+from tallystick.errors import BadInput, Misuse, NotFound
 from tallystick.ids import Ids
 from tallystick.store.api import (
+    Deliver,
+    Delivered,
     EndJob,
     Existing,
     Fence,
@@ -47,6 +49,7 @@ class Runtime:
         self.committer = Committer(self.store, after_flush=self.store.checkpoint)
         self.results = Results(self.store, runs_here=self._runs_here)
         self.worker: Worker | None = None
+        self.on_end: Callable[[EndJob], None] | None = None
         self._caretaker: Caretaker | None = None
         self.tx_ms_max = TX_MS_MAX
         self._pausing = threading.Event()
@@ -120,6 +123,29 @@ class Runtime:
             self.worker.poke()
         return answers
 
+    def poke(self) -> None:
+        """Tell the worker of this process, if there is one, that there may be work."""
+        if self.worker is not None:
+            self.worker.poke()
+
+    def notice_cancelled(self, job_id: str) -> None:
+        """Tell a segment that runs here, or whoever waits here, that its job was cancelled."""
+        if self.worker is not None:
+            self.worker.notice_cancelled(job_id)
+        row = self.store.job(job_id)
+        if row is not None and row.completed_at is not None:
+            self.results.announce(job_id, Ended(row))
+
+    def deliver(self, message: Deliver) -> Delivered:
+        """Store a message and wake its job."""
+        if message.kind == "signal" and self.store.job(message.job_id) is None:
+            raise NotFound(f"there is no job {message.job_id}", job_id=message.job_id)
+        outcome = self.committer.call((message,))
+        assert isinstance(outcome, Delivered)
+        if outcome is Delivered.WOKE:
+            self.poke()
+        return outcome
+
     def prepare(self, submission: Submission) -> SubmitJob:
         """Return the primitive for a submission, claimed at birth if a slot here is free for it."""
         lease: NewLease | None = None
@@ -173,3 +199,5 @@ class Runtime:
 
     def _on_end(self, end: EndJob) -> None:
         self.results.announce(end.fence.job_id, Ended(end))
+        if self.on_end is not None:
+            self.on_end(end)

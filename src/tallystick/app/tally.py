@@ -111,6 +111,12 @@ class Tally:
         return Job(self.runtime, job_id, lambda: Codec(Any), created=False)
 
     @contextmanager
+    def connect(self) -> Iterator[Transaction]:
+        """Open a connection for reading your tables, and ours; to write use `transaction`."""
+        with self.runtime().store.connect() as connection:
+            yield connection
+
+    @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """Open a transaction for rows of your own and `submit` with `within=`, durable together.
 
@@ -267,10 +273,11 @@ class Tally:
                 signature=Signature(function),
                 policy=retry.policy,
                 attempts_max=attempts,
-                idempotent=idempotent,
             )
             options = SubmitOptions(
-                queue=queue, deadline_ms=None if deadline is None else duration_ms(deadline)
+                queue=queue,
+                idempotent=idempotent,
+                deadline_ms=None if deadline is None else duration_ms(deadline),
             )
             is_async = inspect.iscoroutinefunction(function)
             made: Workflow[..., Any] | AsyncWorkflow[..., Any] = (AsyncWorkflow if is_async else Workflow)(

@@ -8,16 +8,17 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
 
-from tallystick.app.context import Inside, Unwind, WorkflowContext, current
+from tallystick.app.children import Child
+from tallystick.app.context import Again, Cancelled, Inside, Unwind, WorkflowContext, current
 from tallystick.app.job import Job
 from tallystick.app.signature import Signature
 from tallystick.core.derive import AbortReason
 from tallystick.core.durations import duration_ms
-from tallystick.core.limits import RESULT_BYTES_MAX, check_size
+from tallystick.core.limits import LEG2_ENTRIES_MAX, RESULT_BYTES_MAX, check_size
 from tallystick.core.retry import GiveUp, RetryPolicy, classify, decide_failure
 from tallystick.engine.failure import Failure, names_of
 from tallystick.engine.submission import PRIORITY_DEFAULT, Submission
-from tallystick.errors import Misuse, TallyError
+from tallystick.errors import LedgerCeiling, Misuse, TallyError, WrongColour
 from tallystick.store.api import Bundle
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ class WorkflowSpec:
     signature: Signature
     policy: RetryPolicy
     attempts_max: int
-    idempotent: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +51,7 @@ class SubmitOptions:
     delay_ms: int = 0
     deadline_ms: int | None = None
     idempotency_key: str | None = None
+    idempotent: bool = False
     within: object = None
     tags: tuple[str, ...] = ()
 
@@ -70,20 +71,34 @@ class _Submittable(Generic[P, R_co]):
         self.__doc__ = spec.function.__doc__
         self.__wrapped__ = spec.function
 
+    @property
+    def app(self) -> Tally:
+        """Return the Tally that declared it."""
+        return self._app
+
+    @property
+    def queue(self) -> str:
+        """Return the queue that its jobs wait in unless told otherwise."""
+        return self._options.queue
+
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
         """Make a job of this call; it is durable when this returns.
 
         Without a key every call is a new job. `job.created` tells whether this call made it.
         """
-        if isinstance(current.get(), WorkflowContext):
-            raise Misuse(
-                f"submit {self.name} outside the workflow, or pass within= in a tx step: here it would repeat"
-            )
         if isinstance(current.get(), Inside) and self._options.within is None:
             raise Misuse(f"inside a step or transaction submit with {self.name}.opts(within=db)")
+        if isinstance(current.get(), WorkflowContext):
+            raise Misuse(
+                f"inside a workflow write {self.name}.child(...) and gather it: a submit would repeat"
+            )
         runtime = self._app.runtime()
         job_id, created = runtime.submit(self._submission(args, kwargs), self._options.within)
         return self._job(job_id, created=created)
+
+    def child(self, *args: P.args, **kwargs: P.kwargs) -> Child[R_co]:
+        """Prepare this call as a child of the workflow that makes it; `gather` starts it."""
+        return Child(self._submission(args, kwargs), lambda: self._spec.signature.result)
 
     async def submit_aio(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
         """Make a job of this call without blocking the event loop."""
@@ -116,6 +131,7 @@ class _Submittable(Generic[P, R_co]):
         self,
         *,
         idempotency_key: str | None = None,
+        idempotent: bool | None = None,
         within: object = None,
         queue: str | None = None,
         priority: int | None = None,
@@ -132,6 +148,7 @@ class _Submittable(Generic[P, R_co]):
         options = replace(
             old,
             idempotency_key=old.idempotency_key if idempotency_key is None else idempotency_key,
+            idempotent=old.idempotent if idempotent is None else idempotent,
             within=old.within if within is None else within,
             queue=old.queue if queue is None else queue,
             priority=old.priority if priority is None else priority,
@@ -153,19 +170,24 @@ class _Submittable(Generic[P, R_co]):
             deadline_ms=options.deadline_ms,
             attempts_max=self._spec.attempts_max,
             idempotency_key=options.idempotency_key,
-            by_content=self._spec.idempotent,
+            by_content=options.idempotent,
             tags=options.tags,
         )
 
     def _job(self, job_id: str, *, created: bool) -> Job[R_co]:
         return Job(self._app.runtime, job_id, lambda: self._spec.signature.result, created=created)
 
-    def _plainly(self) -> None:
-        """Refuse to be called like a function inside another workflow."""
-        if current.get() is not None:
-            raise Misuse(
-                f"a workflow inside a workflow is a child; {self.name} cannot be called like a function here"
-            )
+    def _is_child(self, *, from_async: bool) -> bool:
+        """Tell whether this call is made by a workflow, whose child it then is."""
+        context = current.get()
+        if context is None:
+            return False
+        if isinstance(context, Inside):
+            raise Misuse(f"{self.name} is a workflow and cannot be called inside a step or transaction")
+        if context.is_async is not from_async:
+            how = f"await {self.name}.child(...)" if context.is_async else f"{self.name}.child(...).result()"
+            raise WrongColour(f"here write `{how}`")
+        return True
 
     def _ending(self, context: WorkflowContext, value: object) -> Bundle | None:
         """Return the ending of a function that returned."""
@@ -176,6 +198,21 @@ class _Submittable(Generic[P, R_co]):
         text, _value = self._spec.signature.result.round_trip(value, f"what {self.name} returned")
         check_size(f"result of {self.name}", len(text), RESULT_BYTES_MAX)
         return context.segment.returned(text)
+
+    def _turning(self, context: WorkflowContext, again: Again) -> Bundle | None:
+        """Return the ending of a function that asked to begin again."""
+        if context.unwinding is not None:
+            return context.unwinding.bundle
+        try:
+            if context.segment.claimed.dimension + 2 > LEG2_ENTRIES_MAX:
+                raise LedgerCeiling(
+                    f"job {context.segment.job_id} has turned as often as its ledger can count"
+                )
+            payload = self._spec.signature.encode(*again.arguments)
+            check_size("arguments of the next turn", len(payload), RESULT_BYTES_MAX)
+        except TallyError as error:
+            return self._failing(context, error)
+        return context.segment.turned(payload)
 
     def _failing(self, context: WorkflowContext, error: Exception) -> Bundle | None:
         """Return the ending of a function that raised."""
@@ -196,8 +233,9 @@ class Workflow(_Submittable[P, R_co]):
     """A sync workflow: it runs in a thread of the worker."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
-        """Call it as a plain function, as a unit test does."""
-        self._plainly()
+        """Call it: as a child that is waited for in a workflow, as the plain function elsewhere."""
+        if self._is_child(from_async=False):
+            return self.child(*args, **kwargs).result()
         value: R_co = self._spec.function(*args, **kwargs)
         return value
 
@@ -216,6 +254,10 @@ class Workflow(_Submittable[P, R_co]):
             return self._ending(context, self._spec.function(*args, **kwargs))
         except Unwind as unwind:
             return unwind.bundle
+        except Cancelled:
+            return segment.cancelled_by_request()
+        except Again as again:
+            return self._turning(context, again)
         except Exception as error:  # noqa: BLE001 (whatever the user's function raises is what the job failed with)
             return self._failing(context, error)
         finally:
@@ -231,11 +273,11 @@ class AsyncWorkflow(_Submittable[P, R_co]):
 
     is_async = True
 
-    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
-        """Await it as a plain coroutine function, as a unit test does."""
-        self._plainly()
-        value: R_co = await self._spec.function(*args, **kwargs)
-        return value
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R_co]:
+        """Await it: as a child in a workflow, as the plain coroutine function elsewhere."""
+        if self._is_child(from_async=True):
+            return self.child(*args, **kwargs).joined()
+        return self._spec.function(*args, **kwargs)  # type: ignore[no-any-return]  # as declared
 
     @property
     def fn(self) -> Callable[P, Coroutine[Any, Any, R_co]]:
@@ -256,6 +298,10 @@ class AsyncWorkflow(_Submittable[P, R_co]):
             return self._ending(context, await self._spec.function(*args, **kwargs))
         except Unwind as unwind:
             return unwind.bundle
+        except Cancelled:
+            return segment.cancelled_by_request()
+        except Again as again:
+            return self._turning(context, again)
         except asyncio.CancelledError:
             # The worker is stopping: give the lease back, so that another one can go on at once.
             segment.lost = True

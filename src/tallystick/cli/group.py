@@ -15,8 +15,17 @@ from tallystick import __version__
 from tallystick.cli.output import BAD_USAGE, INTERRUPTED, complain, tell
 
 COMMANDS: Final = {
+    "submit": "make a job of a workflow and its arguments",
+    "work": "run jobs until told to stop",
+    "list": "show jobs, newest first",
+    "show": "show one job: where it stands, what it got and gave",
+    "history": "tell what happened to a job, fact by fact",
+    "doctor": "examine a store and check its books",
     "ledger": "draw fifteen digits with their meaning and say what happens next",
     "machines": "show the lifecycles that every row follows",
+    "stage": "add up the journal of a stage",
+    "run": "run pipelines whose folder is the truth",
+    "telemetry": "serve the local book of runs",
 }
 
 

@@ -11,13 +11,28 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from re import Match
     from typing import TextIO
 
     from tallystick.errors import TallyError
 
 BAD_USAGE: Final = 2
+FINDINGS: Final = 6
 INTERRUPTED: Final = 130
 READER_GONE: Final = 141
+
+EXIT_MEANINGS: Final = {
+    0: "done",
+    1: "it failed; for `tally work`: something was left to its lease, or a process died",
+    BAD_USAGE: "bad usage: an unknown command or option, or a missing argument",
+    3: "not found: no such job, module, attribute or workflow",
+    4: "an illegal value: it was understood and cannot be accepted",
+    5: "the store: missing, full, locked, damaged or not ours; nothing of the command became durable",
+    FINDINGS: "`tally doctor` found problems",
+    INTERRUPTED: "interrupted by the keyboard; also a second SIGINT to `tally work`",
+    READER_GONE: "whoever read the output has gone",
+    143: "a second SIGTERM to `tally work`",
+}
 
 _CODES: Final = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36}
 
@@ -56,7 +71,7 @@ def show(text: str) -> None:
 
 def show_data(data: object) -> None:
     """Write data to stdout as one JSON document."""
-    _write(sys.stdout, _json(data, indent=2))
+    _write(sys.stdout, json_text(data, indent=2))
 
 
 def tell(text: str) -> None:
@@ -73,16 +88,42 @@ def tell_error(error: TallyError, *, as_json: bool) -> int:
 def complain(message: str, data: Mapping[str, object], *, as_json: bool) -> None:
     """Write one complaint to stderr: a line for people or a line of JSON for programs."""
     if as_json:
-        tell(_json({"error": dict(data)}))
+        tell(json_text({"error": dict(data)}))
     else:
-        tell(f"{Ink.for_stream(sys.stderr)('error:', 'bold', 'red')} {message}")
+        lines = "\n".join(map(printable, message.split("\n")))
+        tell(f"{Ink.for_stream(sys.stderr)('error:', 'bold', 'red')} {lines}")
 
 
-def _json(data: object, indent: int | None = None) -> str:
+def show_line(data: object) -> None:
+    """Write data to stdout as one line of JSON, and let whoever reads have it at once."""
+    _write(sys.stdout, json_text(data))
+    sys.stdout.flush()
+
+
+def printable(text: str) -> str:
+    """Return text that moves no cursor and paints nothing: what is not visible is written as an escape.
+
+    What is stored was written by others, and a terminal obeys what it prints.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def json_text(data: object, indent: int | None = None) -> str:
+    """Return data as JSON that is safe to print: on one line, or with an indent."""
     # Here and not above: most calls never need it, and it takes almost as long as the start of Python.
     import json
+    import re
 
-    return json.dumps(data, ensure_ascii=False, indent=indent, default=str)
+    text = json.dumps(data, ensure_ascii=False, indent=indent, default=str)
+    # JSON lets some characters pass that a terminal obeys: the second set of controls, and those that turn
+    # the direction of the text.
+    return re.sub("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]", _escaped, text)
+
+
+def _escaped(match: Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 def _write(stream: TextIO, text: str) -> None:

@@ -64,3 +64,29 @@ def step_payload(
 ) -> str:
     """Return the payload of the fact that an inline step's row is."""
     return f"{name}\0{occurrence}\0{state}\0{ledger}\0{result or ''}\0{error or ''}\0{notes or ''}"
+
+
+class StepFact(NamedTuple):
+    """What the payload of an inline step's fact says."""
+
+    name: str
+    occurrence: int
+    state: str
+    ledger: int
+    result: str | None
+    error: str | None
+    notes: str | None
+
+
+def read_step_payload(payload: str) -> StepFact | None:
+    """Return the parts of what `step_payload` made; None when it is the payload of another fact.
+
+    >>> read_step_payload(step_payload("quote", 1, "SUCCEEDED", 1, "42", None, None)).result
+    '42'
+    """
+    parts = payload.split("\0")
+    if len(parts) != len(StepFact._fields):
+        return None
+    name, occurrence, state, ledger, *values = parts
+    result, error, notes = (value or None for value in values)
+    return StepFact(name, int(occurrence), state, int(ledger), result, error, notes)

@@ -198,6 +198,7 @@ STEP: Final = Machine(
             EXITS,
         ),
         *each(_OPEN_STEPS, "cancel", StepState.CANCELLED, (Need.REVISION, Need.CANCELLING)),
+        Transition(StepState.IN_PROGRESS, "drop", StepState.CANCELLED, (Need.REVISION,), EXITS),
     ),
     paths=(
         Path(

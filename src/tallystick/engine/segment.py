@@ -7,8 +7,8 @@ write any more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -17,21 +17,35 @@ from tallystick.core.derive import AbortReason
 from tallystick.core.lifecycles import AttemptState, JobState, StepState
 from tallystick.core.promises import PROMISES
 from tallystick.engine.failure import Failure
+from tallystick.engine.submission import Submission, submit_job
 from tallystick.store.api import (
+    Await,
     Bundle,
     ClaimedJob,
+    Cycle,
     EndAttempt,
     EndJob,
     Fact,
+    Group,
     Record,
     RecordEvent,
     RecordStep,
+    Spawn,
+    Wait,
 )
 
 # An inline step's row is written once, with all its digits.
 INLINE_LEDGER: Final = int(next(p for p in PROMISES if p.name == "step").bundles[-1].activity or 0)
 
 _TO_TEXT: Final = msgspec.json.Encoder()
+
+
+class GroupShape(NamedTuple):
+    """How many children a group has, when it closes, and whether the first failure is enough."""
+
+    total: int
+    threshold: int
+    fail_fast: bool
 
 
 class Segment:
@@ -45,10 +59,12 @@ class Segment:
         "_records",
         "_tries",
         "_unused",
+        "cancelled",
         "claimed",
         "fence",
         "job_id",
         "lost",
+        "waited",
     )
 
     def __init__(self, claimed: ClaimedJob, clock: Clock) -> None:
@@ -57,6 +73,8 @@ class Segment:
         self.fence = claimed.fence
         self.job_id = claimed.fence.job_id
         self.lost = False
+        self.cancelled = False
+        self.waited = claimed.driver != "start"
         self._clock = clock
         self._records = {(record.name, record.occurrence): record for record in claimed.records}
         self._unused = dict(self._records)
@@ -65,6 +83,8 @@ class Segment:
         self._recorded_notes = _notes_of(claimed)
         self._tries: dict[tuple[str, int], int] = {}
         for event in claimed.tries:
+            if event.type != "try":
+                continue
             tried = msgspec.json.decode(event.payload)
             self._tries[tried["step"], tried["occurrence"]] = tried["try"]
 
@@ -143,6 +163,9 @@ class Segment:
                 None,
                 None,
                 event,
+                driver=self.claimed.driver,
+                waited=self.waited,
+                parent=self.claimed.parent,
             ),
         )
 
@@ -164,6 +187,36 @@ class Segment:
                 failure.code,
                 failure.message,
                 event,
+                driver=self.claimed.driver,
+                waited=self.waited,
+                parent=self.claimed.parent,
+            ),
+        )
+
+    def turned(self, payload: str) -> Bundle:
+        """Return the bundle that begins the same job again in a new dimension, with these arguments."""
+        claimed = self.claimed
+        fact = self._fact("again", {"attempt": "IN_PROGRESS>ABORTED", "dimension": claimed.dimension + 1})
+        return (Cycle(self.fence, claimed.driver, claimed.dimension, payload, fact),)
+
+    def cancelled_by_request(self) -> Bundle:
+        """Return the bundle that ends a job which was asked to end."""
+        event = self._fact("cancel", {"job": "CANCELLING>CANCELLED", "attempt": "IN_PROGRESS>ABORTED"})
+        return (
+            EndJob(
+                self.fence,
+                JobState.CANCELLED,
+                AttemptState.ABORTED,
+                AbortReason.CANCELLED,
+                False,
+                None,
+                None,
+                None,
+                None,
+                event,
+                driver=self.claimed.driver,
+                waited=self.waited,
+                parent=self.claimed.parent,
             ),
         )
 
@@ -186,6 +239,36 @@ class Segment:
         """Return the bundle that stops the job until a person resumes it; not charged, nobody crashed."""
         event = self._fact("hold", {"attempt": "IN_PROGRESS>ABORTED", "hold": hold, "why": why})
         return (EndAttempt(self.fence, AbortReason.HELD, False, None, hold, why, event),)
+
+    def spawning(
+        self, group: Group, submissions: Sequence[Submission], start: int, shape: GroupShape
+    ) -> Bundle:
+        """Return the bundle that opens a group, unless it is open, and inserts children from `start` on."""
+        self.waited = True
+        now = self._clock.wall_ms()
+        children = []
+        for index, submission in enumerate(submissions, start):
+            child_id = f"{self.job_id}.{group.dimension}.{group.occurrence}.{index:08d}"
+            primitive = submit_job(submission, child_id, now)
+            children.append((primitive.job, primitive.facts[0]))
+        return (
+            *self._noted(),
+            Spawn(self.fence, group, shape.total, shape.threshold, shape.fail_fast, tuple(children), now),
+        )
+
+    def awaiting(self, wait: Wait) -> Bundle:
+        """Return the bundle that takes the answer to a wait, or suspends this segment until there is one."""
+        self.waited = True
+        noted = self._noted()
+        payload = {"attempt": "IN_PROGRESS>ABORTED", "for": f"{wait.name}#{wait.occurrence}"}
+        fact = Fact(
+            self.claimed.chain,
+            "suspend",
+            self._clock.wall_ms(),
+            self.fence.attempt,
+            _TO_TEXT.encode(payload).decode(),
+        )
+        return (*noted, Await(self.fence, self.claimed.driver, self.claimed.dimension, wait, fact))
 
     def written(self, bundle: Bundle) -> None:
         """Note that a bundle is durable, and with it the values drawn before it."""
@@ -214,6 +297,10 @@ class Segment:
             at,
         )
 
+    def _noted(self) -> Bundle:
+        """Return what keeps the values drawn so far, if any, in front of something that has no room."""
+        return (RecordEvent(self.fence, self._fact("note", {})),) if self._notes else ()
+
     def _fact(self, kind: str, payload: dict[str, object]) -> Fact:
         if self._notes:
             payload["notes"] = self._notes
@@ -222,11 +309,11 @@ class Segment:
 
 
 def _notes_in(bundle: Bundle) -> dict[str, object]:
-    last = bundle[-1]
-    if isinstance(last, RecordStep) and last.notes:
-        return dict(msgspec.json.decode(last.notes))
-    if isinstance(last, RecordEvent):
-        return dict(msgspec.json.decode(last.fact.payload).get("notes", {}))
+    for primitive in bundle:
+        if isinstance(primitive, RecordStep) and primitive.notes:
+            return dict(msgspec.json.decode(primitive.notes))
+        if isinstance(primitive, RecordEvent):
+            return dict(msgspec.json.decode(primitive.fact.payload).get("notes", {}))
     return {}
 
 

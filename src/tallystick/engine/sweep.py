@@ -11,11 +11,12 @@ import msgspec
 from tallystick.clock import Clock
 from tallystick.core.decisions import Reclaim, decide_reclaim
 from tallystick.core.derive import AbortReason
+from tallystick.core.lifecycles import AttemptState, JobState
 from tallystick.core.limits import SWEEP_ROWS_MAX
 from tallystick.engine.committer import Committer
 from tallystick.engine.failure import Failure
 from tallystick.errors import StaleLease
-from tallystick.store.api import Bundle, EndAttempt, EndJob, ExpiredAttempt, Fact, Store
+from tallystick.store.api import Bundle, CancelJob, EndAttempt, EndJob, ExpiredAttempt, Fact, Store
 
 SPENT = "ATTEMPTS_SPENT"
 
@@ -30,7 +31,18 @@ def sweep(store: Store, committer: Committer, clock: Clock) -> int:
         # Another sweeper was faster, or the holder finished in time: both are as good.
         if isinstance(outcome, BaseException) and not isinstance(outcome, StaleLease):
             raise outcome
-    return sum(outcome is None for outcome in outcomes)
+    return sum(not isinstance(outcome, BaseException) for outcome in outcomes)
+
+
+def end_overdue(store: Store, committer: Committer, clock: Clock) -> int:
+    """End what was asked to end and did not within its grace; return how many jobs that were."""
+    now = clock.wall_ms()
+    overdue = [job_id for job_id, grace_ends in store.cancelling(SWEEP_ROWS_MAX) if grace_ends <= now]
+    outcomes = committer.call_all([(CancelJob(job_id, now, 0, force=True),) for job_id in overdue])
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return len(overdue)
 
 
 def reclaim(expired: ExpiredAttempt, now: int) -> Bundle:
@@ -40,10 +52,12 @@ def reclaim(expired: ExpiredAttempt, now: int) -> Bundle:
         status=expired.status,
         expired=True,
         effect=False,
-        cancelling=False,
+        cancelling=expired.cancelling,
         charged=expired.charged_since_progress + 1,
         budget=budget,
     )
+    if verdict is Reclaim.SETTLE:
+        return (CancelJob(expired.fence.job_id, now, 0, force=True),)
     attempt = expired.fence.attempt
     payload = {
         "attempt": f"{expired.status}>ABORTED",
@@ -55,26 +69,42 @@ def reclaim(expired: ExpiredAttempt, now: int) -> Bundle:
     reclaimed = Fact(expired.chain, "reclaim", now, attempt, msgspec.json.encode(payload).decode())
     if verdict is Reclaim.RETRY:
         return (
-            EndAttempt(expired.fence, AbortReason.EXPIRED, True, now, None, None, reclaimed, expired=True),
+            EndAttempt(
+                expired.fence,
+                AbortReason.EXPIRED,
+                True,
+                expired.created_at,
+                None,
+                None,
+                reclaimed,
+                expired=True,
+            ),
         )
+    return _given_up(expired, budget, reclaimed)
+
+
+def _given_up(expired: ExpiredAttempt, budget: int, reclaimed: Fact) -> Bundle:
+    """Return the bundle that fails a job whose budget is spent."""
     failure = Failure(
         type="AttemptsSpent",
         message=f"{budget} attempts in a row ended without progress: the worker died or lost its lease",
         code=SPENT,
         tries=budget,
     )
-    return (
-        EndJob(
-            expired.fence,
-            "FAILED_FINAL",
-            "ABORTED",
-            AbortReason.EXPIRED,
-            True,
-            None,
-            failure.text(),
-            failure.code,
-            failure.message,
-            reclaimed,
-            expired=True,
-        ),
+    ending = EndJob(
+        expired.fence,
+        JobState.FAILED_FINAL,
+        AttemptState.ABORTED,
+        AbortReason.EXPIRED,
+        True,
+        None,
+        failure.text(),
+        failure.code,
+        failure.message,
+        reclaimed,
+        expired=True,
+        driver=expired.driver,
+        waited=True,
+        parent=expired.parent,
     )
+    return (ending,)

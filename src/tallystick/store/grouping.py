@@ -9,6 +9,7 @@ from tallystick.store.api import (
     Bundle,
     ClaimJobs,
     CountDown,
+    Deliver,
     EndAttempt,
     EndJob,
     Primitive,
@@ -28,6 +29,7 @@ ORDER: Final[tuple[type[Primitive], ...]] = (
     EndJob,
     SubmitJob,
     CountDown,
+    Deliver,
     ClaimJobs,
 )
 
@@ -37,8 +39,9 @@ def grouped(batch: Sequence[Bundle]) -> tuple[list[int], list[tuple[type[Primiti
     plain: dict[type[Primitive], list[int]] = {}
     alone: list[int] = []
     for index, bundle in enumerate(batch):
-        single = len(bundle) == 1 and type(bundle[0]) in ORDER
-        (plain.setdefault(type(bundle[0]), []) if single else alone).append(index)
+        kind = type(bundle[0])
+        by_itself = len(bundle) > 1 or kind not in ORDER or getattr(bundle[0], "alone", False)
+        (alone if by_itself else plain.setdefault(kind, [])).append(index)
     return alone, [(kind, plain[kind]) for kind in ORDER if kind in plain]
 
 

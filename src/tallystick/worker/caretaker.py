@@ -11,7 +11,8 @@ import threading
 from typing import Final
 
 from tallystick.core.lease import HEARTBEATS_PER_LEASE
-from tallystick.engine.sweep import sweep
+from tallystick.core.limits import SWEEP_ROWS_MAX
+from tallystick.engine.sweep import end_overdue, sweep
 from tallystick.store.api import Fence, RenewLeases
 from tallystick.worker.worker import Worker
 
@@ -31,6 +32,8 @@ class Caretaker:
         self._stop = threading.Event()
         self._pause = LOOK_SECONDS_MIN
         self._next_due: int | None = None
+        self._unlooked = False
+        self._pulse = -1
         lease_seconds = worker.options.lease_ms / 1000
         self._renew_every = lease_seconds / HEARTBEATS_PER_LEASE
         # A lease that ran out is found after at most this long, by whoever looks first.
@@ -60,6 +63,7 @@ class Caretaker:
                     sweep_at = now + self._sweep_every
                     if sweep(self._worker.store, self._worker.committer, clock):
                         self._worker.poke()
+                    end_overdue(self._worker.store, self._worker.committer, clock)
                 self._look()
             except Exception as error:  # noqa: BLE001 (a caretaker that dies takes every lease with it)
                 # A store that is away for a while is not the end of the worker: it goes on when it is back.
@@ -85,22 +89,35 @@ class Caretaker:
                 extra={"action": "lease.lost", "job_id": fence.job_id},
             )
 
+    def _notice_cancellations(self) -> None:
+        for job_id, _grace_ends in self._worker.store.cancelling(SWEEP_ROWS_MAX):
+            self._worker.notice_cancelled(job_id)
+
     def _look(self) -> None:
         worker = self._worker
+        pulse = worker.store.pulse()
+        changed, self._pulse = pulse != self._pulse, pulse
+        if changed and worker.running:
+            self._notice_cancellations()
         if worker.claim_failed:
             worker.claim_failed = False
             self._pause = RETRY_SECONDS
             worker.poke()
             return
+        # The claim that keeps the worker from being idle may have looked before somebody wrote.
+        changed, self._unlooked = changed or self._unlooked, False
         if not worker.idle:
+            self._unlooked = changed
             self._pause = LOOK_SECONDS_MAX
             return
         due = self._next_due is not None and worker.clock.wall_ms() >= self._next_due
-        if worker.store.changed() or due:
+        if changed or due:
             self._pause = LOOK_SECONDS_MIN
+            before = worker.clock.wall_ms()
             worker.poke()
-            # What is due already and was not claimed is for workers with other handlers.
+            # What was due before the claim and was not claimed is for workers with other handlers. What
+            # became due meanwhile may have been too early for the claim, and must be asked for again.
             due_at = worker.store.next_due(worker.options.queues)
-            self._next_due = due_at if due_at is not None and due_at > worker.clock.wall_ms() else None
+            self._next_due = due_at if due_at is not None and due_at > before else None
         else:
             self._pause = min(self._pause * 1.5, LOOK_SECONDS_MAX)

@@ -79,8 +79,13 @@ class AsyncSlots:
             self._worker.ended(segment, None, None)
         else:
             self._lane.put(bundle, Called(lambda outcome: self._worker.ended(segment, bundle, outcome)))
-        if bundle is None or not self._worker.wants_more():
+        if not self._worker.wants_more():
             self._worker.free()
+            return
+        if bundle is None:
+            # Nothing is handed over with which a claim could travel.
+            self._worker.free()
+            self._worker.poke()
             return
         self._wanted += 1
         self._lane.before_hand_over(self._claim)
@@ -88,11 +93,10 @@ class AsyncSlots:
     def _claim(self) -> None:
         assert self._lane is not None
         limit, self._wanted = self._wanted, 0
+        worker = self._worker
+        request = worker.claim(limit)
 
         def claimed(outcome: Outcome | BaseException) -> None:
-            jobs = outcome if isinstance(outcome, list) else []
-            if len(jobs) < limit:
-                self._worker.free(limit - len(jobs), claim=outcome)
-            self._worker.launch(jobs)
+            worker.launch(worker.answered(request, outcome))
 
-        self._lane.put((self._worker.claim(limit),), Called(claimed))
+        self._lane.put((request,), Called(claimed))

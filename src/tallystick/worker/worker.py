@@ -59,7 +59,11 @@ class Worker:
         self._free = options.concurrency
         self._more = True
         self._claiming = False
+        self._poked_meanwhile = False
         self.claim_failed = False
+        # One suspect at a time: who holds this, a claim or a segment, may have one.
+        self._suspect_taken = False
+        self._suspect_skipped = False
         self._stopping = False
         self._idle = threading.Condition(self._lock)
         self.running: dict[str, Segment] = {}
@@ -77,19 +81,44 @@ class Worker:
         """There may be work: let idle slots look for it."""
         with self._lock:
             self._more = True
+            # The claim that is out may have looked before there was what this poke is about.
+            self._poked_meanwhile = self._claiming
             if self._stopping or self._claiming or not self._free:
                 return
             self._claiming = True
             limit = min(self._free, CLAIM_BATCH_JOBS_MAX)
             self._free -= limit
-        self.committer.put([((self.claim(limit),), Called(lambda outcome: self._claimed(limit, outcome)))])
+        request = self.claim(limit)
+        self.committer.put([((request,), Called(lambda outcome: self._claimed(request, outcome)))])
 
     def claim(self, limit: int) -> ClaimJobs:
         """Return a request for jobs; equal requests of one flush are answered by one search."""
         options = self.options
+        with self._lock:
+            suspects = not self._suspect_taken
+            self._suspect_taken = True
+            self._suspect_skipped |= not suspects
+        handlers = frozenset(self.handlers)
         return ClaimJobs(
-            self.owner, options.queues, frozenset(self.handlers), limit, options.lease_ms, self._next_lease
+            self.owner, options.queues, handlers, limit, options.lease_ms, self._next_lease, suspects
         )
+
+    def answered(self, request: ClaimJobs, outcome: Outcome | BaseException) -> list[ClaimedJob]:
+        """Return the jobs of an answered claim; slots it left empty are given back."""
+        jobs: list[ClaimedJob] = outcome if isinstance(outcome, list) else []
+        if len(jobs) < request.limit:
+            self.free(request.limit - len(jobs), claim=outcome)
+        if request.suspects and not any(job.suspect for job in jobs):
+            self._release_suspect(look_again=False)
+        return jobs
+
+    def _release_suspect(self, *, look_again: bool) -> None:
+        """Let the next claim have a suspect, and make one if another may have been left behind."""
+        with self._lock:
+            self._suspect_taken = False
+            skipped, self._suspect_skipped = self._suspect_skipped, False
+        if skipped or look_again:
+            self.poke()
 
     def reserve(self, handler: tuple[str, str], queue: str) -> NewLease | None:
         """Take a free slot for a job that is about to be submitted here, if there is one."""
@@ -127,10 +156,16 @@ class Worker:
         # A job that lost its lease may run here again already, under a new one that is still to be renewed.
         if self.running.get(segment.job_id) is segment:
             del self.running[segment.job_id]
+        if segment.claimed.suspect:
+            # The claim that brought it left all other suspects where they were.
+            self._release_suspect(look_again=True)
         if isinstance(outcome, StaleLease):
             self.stale_reports += 1
         elif bundle is not None and outcome is None and isinstance(bundle[-1], EndJob):
             self._on_end(bundle[-1])
+        if self._stopping:
+            with self._idle:
+                self._idle.notify_all()
 
     def free(self, slots: int = 1, *, claim: Outcome | BaseException = None) -> None:
         """Give slots back, with the outcome of the claim that left them empty, if there was one.
@@ -145,6 +180,12 @@ class Worker:
                 self._more = False
             self._idle.notify_all()
 
+    def notice_cancelled(self, job_id: str) -> None:
+        """Let a running segment meet the cancellation of its job at its next call."""
+        segment = self.running.get(job_id)
+        if segment is not None:
+            segment.cancelled = True
+
     def wants_more(self) -> bool:
         """Tell whether a slot that becomes free should ask for another job at once."""
         return self._more and not self._stopping
@@ -157,19 +198,19 @@ class Worker:
     def finish(self, segment: Segment, bundle: Bundle | None) -> Segment | None:
         """End a segment of a thread and return the next one for the same thread, in one flush."""
         end, claim = Blocked(), Blocked()
-        wants = self.wants_more()
+        request = self.claim(1) if self.wants_more() else None
         items = [] if bundle is None else [(bundle, end)]
-        if wants:
-            items.append(((self.claim(1),), claim))
+        if request is not None:
+            items.append(((request,), claim))
         if items:
             self.committer.put(items)
-        outcome = _outcome_of(end) if bundle is not None else None
-        self.ended(segment, bundle, outcome)
-        claimed = _outcome_of(claim) if wants else []
-        if isinstance(claimed, BaseException) or not claimed:
-            self.free(claim=claimed if wants else None)
+        self.ended(segment, bundle, _outcome_of(end) if bundle is not None else None)
+        if request is None:
+            self.free()
             return None
-        assert isinstance(claimed, list)
+        claimed = self.answered(request, _outcome_of(claim))
+        if not claimed:
+            return None
         following = Segment(claimed[0], self.clock)
         self.running[following.job_id] = following
         if self.handler_of(following).is_async:
@@ -198,14 +239,18 @@ class Worker:
 
     def _wait_until_idle(self, seconds: float) -> bool:
         with self._idle:
-            return self._idle.wait_for(lambda: not self.running, seconds)
+            # A claim on its way counts too: what it brings must not be left to its lease.
+            return self._idle.wait_for(
+                lambda: not self.running and self._free == self.options.concurrency, seconds
+            )
 
-    def _claimed(self, limit: int, outcome: Outcome | BaseException) -> None:
-        self._claiming = False
-        jobs = outcome if isinstance(outcome, list) else []
-        if len(jobs) < limit:
-            self.free(limit - len(jobs), claim=outcome)
-        self.launch(jobs)
+    def _claimed(self, request: ClaimJobs, outcome: Outcome | BaseException) -> None:
+        with self._lock:
+            self._claiming = False
+            poked, self._poked_meanwhile = self._poked_meanwhile, False
+        self.launch(self.answered(request, outcome))
+        if poked:
+            self.poke()
 
     def _next_lease(self) -> str:
         self._leases += 1

@@ -10,12 +10,10 @@ from tallystick.core.chain import Chain
 from tallystick.store.api import ClaimedJob, ClaimJobs, Event, Fence, Outcome, Record
 from tallystick.store.grouping import merged_claims
 from tallystick.store.postgres.statements import sql
+from tallystick.store.waits import enter_driver
 
 if TYPE_CHECKING:
-    import psycopg
-
-    from tallystick.store.postgres.connection import Talk
-    from tallystick.store.postgres.writer import Times
+    from tallystick.store.postgres.writer import Batch
 
 
 class _Past(NamedTuple):
@@ -27,15 +25,15 @@ class _Past(NamedTuple):
 class Claims:
     """The claims of one transaction."""
 
-    def __init__(self, ask: Callable[..., psycopg.Cursor[Any]], times: Times) -> None:
+    def __init__(self, writing: Batch) -> None:
         """Ask nothing yet."""
-        self._ask = ask
-        self._times = times
+        self._writing = writing
 
-    def send(self, connection: Talk, requests: Sequence[ClaimJobs]) -> Callable[[], list[Outcome]]:
+    def send(self, requests: Sequence[ClaimJobs]) -> Callable[[], list[Outcome]]:
         """Send one search for each worker and return how to read what came of them."""
         merged = merged_claims(requests)
-        cursors = [connection.execute(sql("claim_jobs"), self._parameters(whole)) for whole, _ in merged]
+        talk = self._writing.connection
+        cursors = [talk.execute(sql("claim_jobs"), self._parameters(whole)) for whole, _ in merged]
 
         def answer() -> list[Outcome]:
             shares: list[Outcome] = [None] * len(requests)
@@ -58,28 +56,38 @@ class Claims:
             leases,
             request.owner,
             str(request.lease_ms),
-            *self._times,
+            *self._writing.times,
+            str(int(request.suspects)),
         )
 
     def _claimed(self, rows: Sequence[tuple[Any, ...]]) -> list[ClaimedJob]:
         again = [(row[0], row[7]) for row in rows if row[1] > 1]
         past = self._replay(again) if again else {}
         claimed = []
-        for job_id, attempt, lease_id, *about, n, head in rows:
+        for job_id, attempt, lease_id, *about, n, head, suspect, starts, parent, step in rows:
             before = past.get(job_id, _Past())
             fence, chain = Fence(job_id, attempt, lease_id), Chain(job_id, n, head)
-            claimed.append(ClaimedJob(fence, *about, chain, *before))  # type: ignore[call-arg]  # the columns are counted there
+            driver = "start" if starts else self._driver(fence, about[4])
+            home = None if parent is None else (parent, step)
+            claimed.append(ClaimedJob(fence, *about, chain, *before, suspect, driver, home))  # type: ignore[call-arg]  # columns in order
         return claimed
+
+    def _driver(self, fence: Fence, dimension: int) -> str:
+        """Enter the message because of which a suspended job was claimed; its attempt remembers it."""
+        driver = enter_driver(self._writing, fence.job_id, dimension)
+        self._writing.changed("set_driver", (*fence[:2], driver))
+        return driver
 
     def _replay(self, jobs: Sequence[tuple[str, int]]) -> dict[str, _Past]:
         """Return what was recorded before, for jobs that were claimed before."""
+        ask = self._writing.ask
         records: dict[str, list[Record]] = defaultdict(list)
         tries: dict[str, list[Event]] = defaultdict(list)
-        for job_id, *record in self._ask("records", jobs).fetchall():
+        for job_id, *record in ask("records", jobs).fetchall():
             records[job_id].append(Record(*record))
-        for row in self._ask("tries", jobs).fetchall():
+        for row in ask("tries", jobs).fetchall():
             tries[row[0]].append(Event(*row))
-        charged = self._ask("charged_since_progress", jobs).fetchall()
         return {
-            job_id: _Past(tuple(records[job_id]), tuple(tries[job_id]), count) for job_id, count in charged
+            job_id: _Past(tuple(records[job_id]), tuple(tries[job_id]), charged)
+            for job_id, charged, _suspect in ask("charged_since_progress", jobs).fetchall()
         }

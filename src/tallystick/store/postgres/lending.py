@@ -11,7 +11,7 @@ from psycopg import errors
 from psycopg.pq import TransactionStatus
 
 from tallystick import crash
-from tallystick.errors import StaleLease, StoreError, StoreMisused, TxTooLong
+from tallystick.errors import Misuse, StaleLease, StoreError, StoreMisused, TxTooLong
 from tallystick.store.api import Bundle, Fence, Outcome, RecordStep, Transaction
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.authors import Authors
@@ -104,6 +104,27 @@ class Lending:
         finally:
             self._lent_to.discard(thread)
 
+    @contextmanager
+    def reading(self) -> Iterator[PostgresTransaction]:
+        """Lend a connection that cannot write; every statement sees what is durable when it begins."""
+        thread = threading.get_ident()
+        try:
+            with self._pool.connection() as connection:
+                loan = PostgresTransaction(connection, _refuse_to_write, borrower=thread)
+                try:
+                    self._begin(connection)
+                    connection.execute(b"SET TRANSACTION READ ONLY")
+                    yield loan
+                except errors.ReadOnlySqlTransaction as error:
+                    raise Misuse("app.connect() is for reading; write in app.transaction()") from error
+                finally:
+                    loan.take_back()
+                    _Lent(connection, self._address, self._times).undo()
+                    if loan.tainted:
+                        discard(connection)
+        except Lost as lost:
+            raise self._give_up(lost) from lost
+
     def _lend(self, connection: AnsweringConnection, thread: int) -> Iterator[PostgresTransaction]:
         lent = _Lent(connection, self._address, self._times)
         loan = PostgresTransaction(connection, lent.apply, borrower=thread)
@@ -160,7 +181,7 @@ class Lending:
             with connection.pipeline():
                 connection.execute(b"BEGIN")
                 connection.execute(sql("use_path"), (self._address.schema,))
-                held = connection.execute(sql("hold_fence"), lease)
+                held = connection.execute(sql("live_attempt"), lease)
             found = held.fetchall()
             # On its own: after a pipeline the server does not notice that a client keeps silent.
             connection.execute(sql("loan_settings"), (self._users_path(connection), str(ms_max)))
@@ -264,6 +285,10 @@ class _Lent:
             self.connection.execute(b"ROLLBACK")
         except psycopg.Error:
             discard(self.connection)
+
+
+def _refuse_to_write(_bundle: Bundle) -> Outcome:
+    raise Misuse("app.connect() is for reading; submit with within= in app.transaction()")
 
 
 def _run_body(

@@ -36,19 +36,20 @@ class Listener:
         self._looked_at = clock.monotonic()
         self.own_pids: set[int] = set()
         self.hears = False
+        self._pulse = 0
 
-    def changed(self) -> bool:
-        """Tell whether anything was heard since the last question, or it is time to look."""
+    def pulse(self) -> int:
+        """Return a number that grows when anything was heard since the last question, or it is time to look."""
         if self._thread is None and not self._address.pooled:
             self._thread = threading.Thread(target=self._run, name="tally-listener", daemon=True)
             self._thread.start()
         now = self._clock.monotonic()
         due = now - self._looked_at >= (LOOK_SECONDS if self.hears else LOOK_SECONDS_DEAF)
-        if not (due or self._heard.is_set()):
-            return False
-        self._heard.clear()
-        self._looked_at = now
-        return True
+        if due or self._heard.is_set():
+            self._heard.clear()
+            self._looked_at = now
+            self._pulse += 1
+        return self._pulse
 
     def note(self) -> None:
         """Somebody in this process has written."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import psycopg
 
-from tallystick.core.chain import Chain, step_payload
-from tallystick.store.api import Event, ExpiredAttempt, Fence, JobRow
+from tallystick.core.chain import Chain
+from tallystick.store.api import ChildRow, ExpiredAttempt, Fence, JobRow
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.connection import (
     AnsweringConnection,
@@ -41,11 +41,15 @@ class Reader:
 
     def expired(self, times: Times, limit: int) -> list[ExpiredAttempt]:
         """Return attempts whose lease has run out, oldest first."""
-        found = self.rows("expired", [times.epoch, times.lease, str(limit)])
-        return [
-            ExpiredAttempt(Fence(job_id, attempt, lease_id), status, charged, options, Chain(job_id, n, head))
-            for job_id, attempt, lease_id, status, options, charged, n, head in found
-        ]
+        found = []
+        for row in self.rows("expired", [times.epoch, times.lease, str(limit)]):
+            job_id, attempt, lease_id, status, cancelling, driver, created_at, *rest = row
+            parent, step, options, charged, n, head = rest
+            home = None if parent is None else (parent, step)
+            fence = Fence(job_id, attempt, lease_id)
+            about = (status, cancelling, driver, charged, created_at, home, options)
+            found.append(ExpiredAttempt(fence, *about, Chain(job_id, n, head)))
+        return found
 
     def job(self, job_id: str) -> JobRow | None:
         """Return one job."""
@@ -63,12 +67,13 @@ class Reader:
         """Return those of these jobs that have ended."""
         return [JobRow(*row) for row in self.rows("finished", [list(job_ids)])]
 
-    def history(self, job_id: str) -> list[Event]:
-        """Return every event of a job in order, inline steps included."""
-        events = [Event(*row) for row in self.rows("facts", [job_id])]
-        for n, kind, at, attempt, *payload, prev_hash, event_hash in self.rows("step_facts", [job_id]):
-            events.append(Event(job_id, n, kind, at, attempt, step_payload(*payload), prev_hash, event_hash))
-        return sorted(events, key=lambda event: event.n)
+    def children(self, job_id: str, group: str) -> list[ChildRow]:
+        """Return the children of a group in their order."""
+        return [ChildRow(*row) for row in self.rows("children", [job_id, group])]
+
+    def cancelling(self, limit: int) -> list[tuple[str, int]]:
+        """Return jobs that are asked to end and have not, with the end of their grace, soonest first."""
+        return [(job_id, cancel_at) for job_id, cancel_at in self.rows("cancelling", [str(limit)])]
 
     def counts(self) -> dict[str, int]:
         """Return how many jobs stand in each state."""

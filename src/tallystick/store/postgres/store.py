@@ -13,7 +13,10 @@ from tallystick import crash
 from tallystick.clock import Clock, SystemClock
 from tallystick.errors import StoreError, StoreMisused, TxTooLong
 from tallystick.store.api import (
+    Await,
     Bundle,
+    ChildRow,
+    Cycle,
     EndAttempt,
     EndJob,
     Event,
@@ -24,6 +27,7 @@ from tallystick.store.api import (
     RecordEvent,
     RecordStep,
     RunTx,
+    Spawn,
     Transaction,
 )
 from tallystick.store.postgres.address import parse_address
@@ -36,6 +40,7 @@ from tallystick.store.postgres.connection import (
     translated,
 )
 from tallystick.store.postgres.fate import Fate, Lost, fate, retrying
+from tallystick.store.postgres.inspection import PostgresInspection
 from tallystick.store.postgres.lending import Lending
 from tallystick.store.postgres.listener import Listener
 from tallystick.store.postgres.migrations import migrate
@@ -119,6 +124,13 @@ class PostgresStore:
         with self._lending.transaction() as transaction:
             yield transaction
 
+    @contextmanager
+    def connect(self) -> Iterator[PostgresTransaction]:
+        """Lend a connection of its own to the calling thread, for reading."""
+        self._check_usable()
+        with self._lending.reading() as transaction:
+            yield transaction
+
     def join(self, connection: object) -> Transaction:
         """Return a transaction of the user, on a psycopg connection or an SQLAlchemy session, as ours."""
         self._check_usable()
@@ -127,10 +139,10 @@ class PostgresStore:
     def checkpoint(self) -> None:
         """Do nothing: the server looks after itself."""
 
-    def changed(self) -> bool:
-        """Tell whether somebody said that there may be work, or it is time to look."""
+    def pulse(self) -> int:
+        """Return a number that is another one when somebody said that there may be work, or it is time to look."""
         self._check_usable()
-        return self._listener.changed()
+        return self._listener.pulse()
 
     def next_due(self, queues: Sequence[str]) -> int | None:
         """Return when the next job of these queues becomes due."""
@@ -159,10 +171,24 @@ class PostgresStore:
         self._check_usable()
         return self._reader.finished(job_ids)
 
+    def children(self, job_id: str, group: str) -> list[ChildRow]:
+        """Return the children of a group in their order."""
+        self._check_usable()
+        return self._reader.children(job_id, group)
+
+    def cancelling(self, limit: int) -> list[tuple[str, int]]:
+        """Return jobs that are asked to end and have not, with the end of their grace, soonest first."""
+        self._check_usable()
+        return self._reader.cancelling(limit)
+
     def history(self, job_id: str) -> list[Event]:
         """Return every event of a job in order, inline steps included."""
+        return self.inspect().facts(job_id, after=0, limit=-1)
+
+    def inspect(self) -> PostgresInspection:
+        """Return the reads of a check."""
         self._check_usable()
-        return self._reader.history(job_id)
+        return PostgresInspection(self._address, self._reader)
 
     def counts(self) -> dict[str, int]:
         """Return how many jobs stand in each state."""
@@ -270,6 +296,6 @@ def _authored(batch: Sequence[Bundle]) -> set[str]:
         primitive.fence.job_id
         for bundle in batch
         for primitive in bundle
-        if isinstance(primitive, RecordStep | RecordEvent)
+        if isinstance(primitive, RecordStep | RecordEvent | Await | Spawn | Cycle)
         or (isinstance(primitive, EndAttempt | EndJob) and not primitive.expired)
     }

@@ -10,6 +10,7 @@ bundle under savepoints, which finds the one and leaves the others alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,24 +18,32 @@ import psycopg
 
 from tallystick import crash
 from tallystick.core.chain import Chain
-from tallystick.errors import BadInput, StaleLease
+from tallystick.errors import BadInput, StaleLease, TallyError
 from tallystick.store.api import (
+    Await,
     Bundle,
+    CancelJob,
     ClaimJobs,
     CountDown,
+    Cycle,
+    Deliver,
     EndAttempt,
     EndJob,
     Event,
     Existing,
+    Fact,
     Fence,
     Outcome,
     Primitive,
     RecordEvent,
     RecordStep,
     RenewLeases,
+    Spawn,
     SubmitJob,
 )
+from tallystick.store.cancels import cancel_job, cycle
 from tallystick.store.grouping import grouped
+from tallystick.store.groups import count_child, spawn
 from tallystick.store.places import Places
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.claims import Claims
@@ -43,6 +52,8 @@ from tallystick.store.postgres.count_downs import send_count_downs
 from tallystick.store.postgres.rows import columns, job_row, link_of, storable
 from tallystick.store.postgres.statements import sql
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
+from tallystick.store.waits import await_message, close_waits, deliver
+from tallystick.store.writing import Writing
 
 AROUND = {
     kind: (
@@ -58,10 +69,28 @@ AROUND = {
         "submit": "submitted jobs",
         "claim": "claims",
         "count_down": "closed obligations",
+        "await": "waits",
+        "deliver": "messages",
+        "spawn": "children",
+        "cycle": "turns",
+        "cancel": "cancellations",
     }.items()
 }
 
+# What reads before it writes: the name of its crash points, and how it is written.
+SINGLY: dict[type[Primitive], tuple[str, Callable[[Writing, Any], Outcome]]] = {
+    Await: ("await", await_message),
+    Spawn: ("spawn", spawn),
+    Cycle: ("cycle", cycle),
+    CancelJob: ("cancel", cancel_job),
+    Deliver: ("deliver", deliver),
+}
+
+# Statements after which there may be work for somebody.
+WAKING = ("wake", "insert_child", "request_cancel")
+
 Answer = Callable[[], list[Outcome]]
+Stage = tuple[type[Primitive] | None, list[int]]
 
 _encode = msgspec.json.Encoder().encode
 
@@ -86,7 +115,8 @@ class Batch:
         self._address = address
         self._places = Places()
         self._stale: list[tuple[object, ...]] = []
-        self._claims = Claims(self.ask, times)
+        self._claims = Claims(self)
+        self._wall: int | None = None
         self._writers: dict[type, Callable[[list[Any]], Answer]] = {
             RenewLeases: self._renew,
             RecordStep: self.steps,
@@ -95,53 +125,54 @@ class Batch:
             EndJob: self._end_jobs,
             SubmitJob: self._submits,
             ClaimJobs: self._claim,
-            CountDown: self._count_down,
+            CountDown: self._count_downs,
+            **dict.fromkeys(SINGLY, self._singly),
         }
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Write every bundle and return its outcome; nothing is durable before `commit`."""
         alone, groups = grouped(batch)
+        alone.sort(key=lambda index: _first_held(batch[index]))
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
+        stages = _stages(alone, groups)
         try:
-            self._write_together(batch, alone, groups, outcomes)
+            self._write_stages(batch, stages, outcomes)
         except (Refused, *REFUSALS, *UNSTORABLE):
             self.connection.execute(b"ROLLBACK")
             self.rewind()
             begin(self.connection, self._address)
-            first = groups.pop(0)[1] if groups and groups[0][0] is RenewLeases else []
-            for index in (*first, *alone, *(index for _kind, indexes in groups for index in indexes)):
-                outcomes[index] = self.alone(batch[index])
+            for _kind, indexes in stages:
+                for index in indexes:
+                    outcomes[index] = self.alone(batch[index])
             ((self.xid,),) = self.connection.execute(sql("own_xid")).fetchall()
         return outcomes
 
-    def _write_together(
-        self,
-        batch: Sequence[Bundle],
-        alone: list[int],
-        groups: list[tuple[type[Primitive], list[int]]],
-        outcomes: list[Outcome | BaseException],
+    def _write_stages(
+        self, batch: Sequence[Bundle], stages: list[Stage], outcomes: list[Outcome | BaseException]
     ) -> None:
+        """Send what can travel together, and write what must be alone in its place between."""
         answers: list[tuple[list[int], Answer]] = []
-
-        def send(kind: type[Primitive], indexes: list[int]) -> None:
-            answers.append((indexes, self._writers[kind]([batch[index][0] for index in indexes])))
-
-        first = [group for group in groups if group[0] is RenewLeases or not alone]
-        with self.connection.pipeline():
-            begin(self.connection, self._address)
-            for kind, indexes in first:
-                send(kind, indexes)
-            number = self.connection.execute(sql("own_xid"))
-        if alone:
-            for index in alone:
-                outcomes[index] = self.alone(batch[index])
+        begun = False
+        number: psycopg.Cursor[Any] | None = None
+        for together, run in groupby(stages, key=lambda stage: stage[0] is not None):
             with self.connection.pipeline():
-                for kind, indexes in groups[len(first) :]:
-                    send(kind, indexes)
+                if not begun:
+                    begin(self.connection, self._address)
+                    begun = True
+                for kind, indexes in run if together else ():
+                    assert kind is not None
+                    answers.append((indexes, self._writers[kind]([batch[index][0] for index in indexes])))
                 number = self.connection.execute(sql("own_xid"))
-        for indexes, answer in answers:
-            for index, value in zip(indexes, answer(), strict=True):
-                outcomes[index] = value
+            for indexes, answer in answers:
+                for index, value in zip(indexes, answer(), strict=True):
+                    outcomes[index] = value
+            answers.clear()
+            if not together:
+                for _kind, indexes in run:
+                    for index in indexes:
+                        outcomes[index] = self.alone(batch[index])
+                number = self.connection.execute(sql("own_xid"))
+        assert number is not None
         ((self.xid,),) = number.fetchall()
 
     def alone(self, bundle: Bundle) -> Outcome | BaseException:
@@ -159,6 +190,8 @@ class Batch:
                     break
         except Refused as refused:
             value = refused.error
+        except TallyError as error:
+            value = error
         except REFUSALS as error:
             value = refusal(error)
         except UNSTORABLE as error:
@@ -206,6 +239,82 @@ class Batch:
     def ask(self, name: str, rows: Sequence[object], *parameters: object) -> psycopg.Cursor[Any]:
         """Send a list to a statement."""
         return self.connection.execute(sql(name), (_encode(rows).decode(), *parameters))
+
+    @property
+    def wall(self) -> int:
+        """Return the time by the store's clock, read once in this transaction."""
+        if self._wall is None:
+            ((self._wall,),) = self.rows("now", (self.times.wall,))
+        assert self._wall is not None
+        return self._wall
+
+    def moment(self, at: int, told_at: int) -> int:
+        """Return an instant on the store's clock that somebody named at `told_at` by his own."""
+        return at + self.wall - told_at
+
+    def lock(self, job_id: str) -> None:
+        """Hold a job's row until this transaction ends."""
+        self.rows("lock_job", (job_id,))
+
+    def rows(self, name: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+        """Run a statement and return its rows."""
+        return self.connection.execute(sql(name), parameters).fetchall()
+
+    def changed(self, name: str, parameters: Sequence[object]) -> int:
+        """Run a statement and return how many rows it changed."""
+        count = self.connection.execute(sql(name), parameters).rowcount
+        self.wakes = self.wakes or (name in WAKING and count > 0)
+        return count
+
+    def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:
+        """Write rows and insist that each changed exactly one; a guard that fails is a stale report."""
+        for row, fence in zip(rows, fences, strict=True):
+            if self.changed(name, row) != 1:
+                raise Refused(stale(fence))
+
+    def placed(self, fact: Fact) -> Event:
+        """Give a fact its place in the chain."""
+        return self._places.fact(fact)
+
+    def newest(self, job_id: str, dimension: int) -> Chain:  # noqa: ARG002 (a chain goes through all dimensions)
+        """Return the end of a job's chain."""
+        return Chain(job_id, *self.rows("chain_head", (job_id,))[0])
+
+    def check_fence(self, fence: Fence) -> None:
+        """Refuse the bundle unless this lease is the live one, and hold its row."""
+        if not self.rows("live_attempt", (*fence, self.times.epoch, self.times.lease)):
+            raise Refused(stale(fence))
+
+    def count_down(self, request: CountDown) -> bool | None:
+        """Move a semaphore and mark its message; return whether it hit, or None if nothing is open there."""
+        (outcome,) = send_count_downs(self.ask, [request])()
+        if isinstance(outcome, StaleLease):
+            return None
+        if isinstance(outcome, BaseException):
+            raise Refused(outcome)
+        return bool(outcome)
+
+    def end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
+        """Abort attempts and leave their jobs to others, at an instant by the store's clock."""
+        for request in requests:
+            event = self.placed(request.fact)
+            fence, times = request.fence, self.times
+            ending = ("ABORTED", request.reason, str(int(request.charged)), times.epoch, times.lease, "true")
+            self.many("end_attempt", [(*fence, *ending, self.wall)], [fence])
+            hold = (request.hold, storable(request.hold_reason))
+            row = (*fence[:2], request.ready_at, *hold, event.n, event.event_hash, self.wall)
+            self.many("release_job", [row], [fence])
+            self.many("insert_event", [event], [fence])
+        self.wakes = True
+        return [None] * len(requests)
+
+    def _singly(self, requests: list[Any]) -> Answer:
+        """Write primitives that read before they write, one after the other."""
+        kind, write = SINGLY[type(requests[0])]
+        crash.point(AROUND[kind][0])
+        outcomes = [write(self, request) for request in requests]
+        crash.point(AROUND[kind][1])
+        return lambda: outcomes
 
     def _report(self, primitive: Primitive) -> None:
         fence = getattr(primitive, "fence", None)
@@ -268,6 +377,11 @@ class Batch:
 
     def _end_jobs(self, requests: list[EndJob]) -> Answer:
         crash.point(AROUND["end_job"][0])
+        if requests[0].alone:
+            (request,) = requests
+            self._end_waited(request)
+            crash.point(AROUND["end_job"][1])
+            return lambda: [None]
 
         def row(r: EndJob, event: Event) -> tuple[object, ...]:
             ending = (r.attempt_status, r.state, r.result, r.error, r.error_code, storable(r.error_message))
@@ -307,6 +421,29 @@ class Batch:
             return self._accepted(requests, links, written)
 
         return answer
+
+    def _end_waited(self, request: EndJob) -> None:
+        """End a job that has waited or has a parent: what it had open is dropped, its parent counts it."""
+        self._hold(request)
+        event = self.placed(request.fact)
+        fence, times = request.fence, self.times
+        ending = (request.attempt_status, request.reason, str(int(request.charged)), times.epoch, times.lease)
+        live = "false" if request.expired else "true"
+        self.many("end_attempt", [(*fence, *ending, live, self.wall)], [fence])
+        if request.waited:
+            close_waits(self, request)
+        if request.parent is not None:
+            count_child(self, fence.job_id, request.parent, request.state)
+        about = (request.state, request.result, request.error, request.error_code)
+        row = (*fence[:2], *about, storable(request.error_message), event.n, event.event_hash, self.wall)
+        self.many("end_waited_job" if request.driver != "start" else "end_job", [row], [fence])
+        self.many("insert_event", [event], [fence])
+
+    def _hold(self, request: EndAttempt | EndJob) -> None:
+        """Take the rows of one ending in hand, or refuse it: a sweep does not wait for anybody."""
+        if not self._lock_expired([request]):
+            raise Refused(stale(request.fence))
+        self.lock(request.fence.job_id)
 
     def _lock_expired(self, requests: Sequence[EndAttempt | EndJob]) -> set[int]:
         """Return which requests to go on with: those of holders, and those of a sweep that nobody else holds.
@@ -355,7 +492,7 @@ class Batch:
 
     def _claim(self, requests: list[ClaimJobs]) -> Answer:
         crash.point(AROUND["claim"][0])
-        answer = self._claims.send(self.connection, requests)
+        answer = self._claims.send(requests)
         crash.point(AROUND["claim"][1])
         return answer
 
@@ -368,8 +505,29 @@ class Batch:
         crash.point(AROUND["renew"][1])
         return lambda: [{Fence(*row) for row in cursor.fetchall()} for cursor in cursors]
 
-    def _count_down(self, requests: list[CountDown]) -> Answer:
+    def _count_downs(self, requests: list[CountDown]) -> Answer:
         crash.point(AROUND["count_down"][0])
         answer = send_count_downs(self.ask, requests)
         crash.point(AROUND["count_down"][1])
         return answer
+
+
+def _stages(alone: list[int], groups: list[tuple[type[Primitive], list[int]]]) -> list[Stage]:
+    """Return what is written together, and what alone, in the order of writing."""
+    first: list[Stage] = [group for group in groups if group[0] is RenewLeases]
+    rest: list[Stage] = [group for group in groups if group[0] is not RenewLeases]
+    middle: list[Stage] = [(None, alone)] if alone else []
+    return [
+        *first,
+        *middle,
+        *((None, indexes) if kind in SINGLY else (kind, indexes) for kind, indexes in rest),
+    ]
+
+
+def _first_held(bundle: Bundle) -> str:
+    """Return the job whose row a bundle takes last of all, so that flushes of several processes queue up."""
+    first = bundle[0]
+    if isinstance(first, EndJob) and first.parent is not None:
+        return first.parent[0]
+    fence = getattr(first, "fence", None)
+    return str(fence.job_id if fence is not None else getattr(first, "job_id", ""))

@@ -10,6 +10,7 @@ import msgspec
 from tallystick.core.chain import Chain
 from tallystick.store.api import ClaimedJob, ClaimJobs, EndAttempt, EndJob, Event, Fact, Fence, Record
 from tallystick.store.sqlite.statements import sql
+from tallystick.store.waits import enter_driver
 
 if TYPE_CHECKING:
     import apsw
@@ -26,24 +27,48 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
     known = msgspec.json.encode([f"{name} {version}" for name, version in request.handlers]).decode()
     claimed: list[ClaimedJob] = []
     attempts, jobs, events = [], [], []
+    suspects_left = int(request.suspects)
     for row in _candidates(batch, request, known):
-        job_id, attempt, handler, version, payload, options, dimension, deadline_at, created_at, n, link = row
+        job_id, attempt, handler, version, payload, options, dimension, deadline_at, created_at, *rest = row
+        n, link, acked, *parent = rest
         chain = Chain(job_id, n, link)
         past = _replay(batch.cursor, chain, dimension) if attempt else _FRESH
+        if past.suspect:
+            suspects_left -= 1
+            if suspects_left < 0:
+                continue
+        driver = "start" if acked is None else enter_driver(batch, job_id, dimension)
         event = batch.placed(Fact(chain, "claim", batch.wall, attempt + 1, _AGAIN if attempt else _FIRST))
         fence = Fence(job_id, attempt + 1, request.lease_ids())
         ends_at = batch.boot + request.lease_ms
-        attempts.append((*fence, request.owner, batch.epoch, ends_at, batch.wall))
+        attempts.append((*fence, request.owner, batch.epoch, ends_at, batch.wall, driver))
         jobs.append((job_id, attempt, event.n, event.event_hash, batch.wall))
         events.append(event)
         about = (handler, version, payload, options, dimension, deadline_at, created_at)
-        claimed.append(ClaimedJob(fence, *about, chain, past.records, past.tries, past.charged))
+        claimed.append(
+            ClaimedJob(
+                fence,
+                *about,
+                chain,
+                past.records,
+                past.tries,
+                past.charged,
+                past.suspect,
+                driver,
+                _parent(parent),
+            )
+        )
     if claimed:
         fences = [job.fence for job in claimed]
         batch.many("claim_job", jobs, fences)
         batch.many("insert_attempt", attempts, fences)
         batch.many("insert_event", events, fences)
     return claimed
+
+
+def _parent(columns: list[str | None]) -> tuple[str, str] | None:
+    job_id, step = columns
+    return None if job_id is None or step is None else (job_id, step)
 
 
 def _candidates(batch: Batch, request: ClaimJobs, known: str) -> Iterable[tuple]:  # type: ignore[type-arg]  # rows of any shape
@@ -61,9 +86,10 @@ class _Past(NamedTuple):
     records: tuple[Record, ...]
     tries: tuple[Event, ...]
     charged: int
+    suspect: bool
 
 
-_FRESH: Final = _Past((), (), 0)
+_FRESH: Final = _Past((), (), 0, suspect=False)
 
 
 def _replay(cursor: apsw.Cursor, chain: Chain, dimension: int) -> _Past:
@@ -72,9 +98,9 @@ def _replay(cursor: apsw.Cursor, chain: Chain, dimension: int) -> _Past:
     facts = [Event(*row) for row in cursor.execute(sql("tries"), (chain.job_id,))]
     heads = [*((row[4], row[8]) for row in rows), *((fact.n, fact.event_hash) for fact in facts)]
     chain.n, chain.head = max([(chain.n, chain.head), *heads], key=lambda head: head[0])
-    ((charged,),) = cursor.execute(sql("charged_since_progress"), (chain.job_id,))
-    tries = tuple(fact for fact in facts if fact.type == "try")
-    return _Past(tuple(Record(*row[:8]) for row in rows), tries, charged)
+    ((charged, suspect),) = cursor.execute(sql("charged_since_progress"), (chain.job_id,))
+    tries = tuple(fact for fact in facts if fact.type in ("try", "note"))
+    return _Past(tuple(Record(*row[:8]) for row in rows), tries, charged, bool(suspect))
 
 
 def newest(cursor: apsw.Cursor, job_id: str, dimension: int) -> tuple[int, Chain]:

@@ -35,7 +35,10 @@ AFTER_MIGRATE = crash.declare("sqlite.migrate.after", "a new schema is durable")
 
 
 def connect(path: Path, *, create: bool, synchronous: str = "FULL") -> apsw.Connection:
-    """Open a connection with our settings, creating the file (0600) only if asked to."""
+    """Open a connection with our settings, creating the file (0600) only if asked to.
+
+    Without `create` a file that holds nothing of ours is left as it is: it may be another program's.
+    """
     refuse_vulnerable(apsw.sqlite_lib_version())
     if not path.exists():
         if not create:
@@ -46,9 +49,17 @@ def connect(path: Path, *, create: bool, synchronous: str = "FULL") -> apsw.Conn
     one_library.claim_file(path)
     try:
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        if connection.readonly("main"):
+            # To read it would leave a log and an index behind that nobody may write, for good.
+            raise apsw.ReadOnlyError("the file is read-only")
         connection.set_busy_timeout(_BUSY_MS)
         # Before anything is changed: a file of another program keeps its journal mode too.
-        _version(connection, path, migrations()[-1][0])
+        if not _version(connection, path, migrations()[-1][0]) and not create:
+            connection.close()
+            raise StoreMissing(
+                f"{path} holds no tables of Tallystick; submit a job or start a worker to create them",
+                path=str(path),
+            )
         journal = _write_ahead(connection, path)
         connection.execute(f"PRAGMA synchronous = {'FULL' if synchronous == 'FULL' else 'NORMAL'}")
         connection.execute("PRAGMA foreign_keys = ON")

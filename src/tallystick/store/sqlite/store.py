@@ -14,11 +14,11 @@ import msgspec
 
 from tallystick import crash
 from tallystick.clock import Clock
-from tallystick.core.chain import step_payload
-from tallystick.errors import StoreGone, StoreMisused
-from tallystick.store.api import Bundle, Event, ExpiredAttempt, Fence, JobRow, Outcome, RunTx
+from tallystick.errors import Misuse, StoreGone, StoreMisused
+from tallystick.store.api import Bundle, ChildRow, Event, ExpiredAttempt, Fence, JobRow, Outcome, RunTx
 from tallystick.store.sqlite.claims import newest
 from tallystick.store.sqlite.connection import connect, disconnect, migrate, translated
+from tallystick.store.sqlite.inspection import SqliteInspection
 from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.transaction import SqliteTransaction
@@ -62,7 +62,6 @@ class SqliteStore:
         self._writing = threading.Lock()
         self._reading = threading.Lock()
         self._lent_to: set[int] = set()
-        self._data_version = -1
         self._pages = 0
         self._writer.set_wal_hook(self._on_wal)
         self._closed = False
@@ -141,6 +140,24 @@ class SqliteStore:
             disconnect(connection)
             turnstile.close()
 
+    @contextmanager
+    def connect(self) -> Iterator[SqliteTransaction]:
+        """Lend a connection of its own to the calling thread, for reading."""
+        self._check_usable()
+        self._check_file()
+        connection = connect(self.path, create=False, synchronous=self._synchronous)
+        connection.execute("PRAGMA query_only = ON")
+        loan = SqliteTransaction(connection, _refuse_to_write, borrower=threading.get_ident())
+        try:
+            yield loan
+        except apsw.ReadOnlyError as error:
+            raise Misuse("app.connect() is for reading; write in app.transaction()") from error
+        except apsw.Error as error:
+            raise translated(error, self.path) from error
+        finally:
+            loan.take_back()
+            disconnect(connection)
+
     def _lend(self, connection: apsw.Connection, thread: int) -> Iterator[SqliteTransaction]:
         batches: list[Batch] = []
 
@@ -179,12 +196,9 @@ class SqliteStore:
                 crash.point(AFTER_CHECKPOINT)
                 self._pages = 0
 
-    def changed(self) -> bool:
-        """Tell whether anybody, this process included, has written since the last call."""
-        version = self._read_one("PRAGMA data_version")
-        changed = bool(version != self._data_version)
-        self._data_version = version
-        return changed
+    def pulse(self) -> int:
+        """Return a number that is another one whenever anybody, this process included, has written."""
+        return int(self._read_one("PRAGMA data_version"))
 
     def next_due(self, queues: Sequence[str]) -> int | None:
         """Return when the next job of these queues becomes due."""
@@ -198,12 +212,14 @@ class SqliteStore:
     def expired(self, limit: int) -> list[ExpiredAttempt]:
         """Return attempts whose lease has run out by this machine's boot clock, or is of an earlier boot."""
         found = []
-        for job_id, attempt, lease_id, status, options, dimension in self._read(
-            sql("expired"), (self._clock.epoch(), self._clock.boot_ms(), limit)
-        ):
+        for row in self._read(sql("expired"), (self._clock.epoch(), self._clock.boot_ms(), limit)):
+            job_id, attempt, lease_id, status, cancelling, driver, created_at, options, dimension, *home = row
             with self._reading:
                 charged, chain = newest(self._reader.cursor(), job_id, dimension)
-            found.append(ExpiredAttempt(Fence(job_id, attempt, lease_id), status, charged, options, chain))
+            fence = Fence(job_id, attempt, lease_id)
+            parent = None if home[0] is None else (home[0], home[1])
+            about = (status, bool(cancelling), driver, charged, created_at, parent, options)
+            found.append(ExpiredAttempt(fence, *about, chain))
         return found
 
     def job(self, job_id: str) -> JobRow | None:
@@ -218,6 +234,14 @@ class SqliteStore:
         wanted = msgspec.json.encode(list(states)).decode()
         return [JobRow(*row) for row in self._read(sql("jobs"), (tenant_id, wanted, handler, after, limit))]
 
+    def children(self, job_id: str, group: str) -> list[ChildRow]:
+        """Return the children of a group in their order."""
+        return [ChildRow(*row) for row in self._read(sql("children"), (job_id, group))]
+
+    def cancelling(self, limit: int) -> list[tuple[str, int]]:
+        """Return jobs that are asked to end and have not, with the end of their grace, soonest first."""
+        return [(job_id, cancel_at) for job_id, cancel_at in self._read(sql("cancelling"), (limit,))]
+
     def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
         """Return those of these jobs that have ended."""
         wanted = msgspec.json.encode(list(job_ids)).decode()
@@ -225,14 +249,15 @@ class SqliteStore:
 
     def history(self, job_id: str) -> list[Event]:
         """Return every event of a job in order, inline steps included."""
-        events = [Event(*row) for row in self._read(sql("facts"), (job_id,))]
-        for n, kind, at, attempt, *payload, prev_hash, event_hash in self._read(sql("step_facts"), (job_id,)):
-            events.append(Event(job_id, n, kind, at, attempt, step_payload(*payload), prev_hash, event_hash))
-        return sorted(events, key=lambda event: event.n)
+        return self.inspect().facts(job_id, after=0, limit=-1)
 
     def counts(self) -> dict[str, int]:
         """Return how many jobs stand in each state."""
         return dict(self._read(sql("counts")))
+
+    def inspect(self) -> SqliteInspection:
+        """Return the reads of a check."""
+        return SqliteInspection(self.path, self._read)
 
     def close(self) -> None:
         """Close both connections and the lock files."""
@@ -278,6 +303,10 @@ class SqliteStore:
             raise StoreGone(
                 f"{self.path} was moved, deleted or replaced while it was open", path=str(self.path)
             )
+
+
+def _refuse_to_write(_bundle: Bundle) -> Outcome:
+    raise Misuse("app.connect() is for reading; submit with within= in app.transaction()")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

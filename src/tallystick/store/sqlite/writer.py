@@ -7,7 +7,6 @@ bundle under savepoints, which finds the stale one and leaves the others alone.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,12 +15,16 @@ import msgspec
 
 from tallystick import crash
 from tallystick.clock import Clock
-from tallystick.core.chain import Chain, Link, step_payload
-from tallystick.errors import BadInput, InvariantBroken, SemaphoreUnderflow, StaleLease
+from tallystick.core.chain import Chain
+from tallystick.errors import StaleLease
 from tallystick.store.api import (
+    Await,
     Bundle,
+    CancelJob,
     ClaimJobs,
     CountDown,
+    Cycle,
+    Deliver,
     EndAttempt,
     EndJob,
     Event,
@@ -34,13 +37,20 @@ from tallystick.store.api import (
     RecordStep,
     RenewLeases,
     RunTx,
+    Spawn,
     SubmitJob,
 )
-from tallystick.store.sqlite.claims import claim_jobs, outdated
+from tallystick.store.cancels import cancel_job, cycle
+from tallystick.store.grouping import grouped, merged_claims
+from tallystick.store.groups import count_child, spawn
+from tallystick.store.places import Places
+from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
+from tallystick.store.sqlite.claims import claim_jobs, newest, outdated
 from tallystick.store.sqlite.loans import Loans, TransactionLost
+from tallystick.store.sqlite.refusals import fence_is_gone, refusal
 from tallystick.store.sqlite.statements import sql
-
-STALE_REPORTS_MAX = 10_000
+from tallystick.store.sqlite.submits import submit_jobs
+from tallystick.store.waits import await_message, close_waits, deliver
 
 AROUND = {
     kind: (
@@ -57,21 +67,14 @@ AROUND = {
         "claim": "claims",
         "count_down": "closed obligations",
         "tx": "user transactions",
+        "await": "waits",
+        "deliver": "messages",
+        "spawn": "children",
+        "cycle": "turns",
+        "cancel": "cancellations",
         "stale_report": "refused reports",
     }.items()
 }
-
-
-# What binding a value raises that no column can hold: a number beyond 64 bits, half a surrogate pair.
-UNSTORABLE = (TypeError, ValueError, OverflowError)
-
-
-class Refused(Exception):
-    """One bundle cannot be written; the error is its outcome."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(str(error))
-        self.error = error
 
 
 class Batch:
@@ -85,49 +88,66 @@ class Batch:
         self.wall = clock.wall_ms()
         self.boot = clock.boot_ms()
         self.epoch = clock.epoch()
-        self._placed: list[tuple[Chain, Link]] = []
+        self._places = Places()
         self._writers: dict[type, Callable[[list[Any]], list[Outcome]]] = {
             RenewLeases: self._renew,
             RecordStep: self._steps,
             RecordEvent: self._events,
-            EndAttempt: self._end_attempts,
+            EndAttempt: self.end_attempts,
             EndJob: self._end_jobs,
             SubmitJob: self._submits,
             ClaimJobs: self._claims,
             CountDown: self._count_downs,
             RunTx: self._run_tx,
+            **dict.fromkeys(_SINGLY, self._singly),
         }
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Write every bundle and return its outcome; nothing is durable before the caller commits."""
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
-        plain: dict[type, list[int]] = {}
-        alone: list[int] = []
-        for index, bundle in enumerate(batch):
-            grouped_kind = len(bundle) == 1 and type(bundle[0]) in _GROUPED
-            (plain.setdefault(type(bundle[0]), []) if grouped_kind else alone).append(index)
-        for index in (*plain.pop(RenewLeases, ()), *alone):
+        alone, groups = grouped(batch)
+        renewals = groups.pop(0)[1] if groups and groups[0][0] is RenewLeases else []
+        first = (*renewals, *alone)
+        for index in first:
             outcomes[index] = self.alone(batch[index])
-        grouped = [(kind, plain[kind]) for kind in _GROUPED if kind in plain]
-        start = len(self._placed)
-        try:
+        self._write_grouped(batch, groups, outcomes, undo="SAVEPOINT" if first else "BEGIN")
+        return outcomes
+
+    def _write_grouped(
+        self,
+        batch: Sequence[Bundle],
+        groups: list[tuple[type[Primitive], list[int]]],
+        outcomes: list[Outcome | BaseException],
+        *,
+        undo: str,
+    ) -> None:
+        """Write bundles kind by kind; if one is refused, undo all of them and write each alone.
+
+        A savepoint makes SQLite copy every page it touches. Where nothing was written before, the whole
+        transaction is begun again instead, with the lock between processes still held.
+        """
+        start = len(self._places)
+        if undo == "SAVEPOINT":
             self.connection.execute("SAVEPOINT grouped")
-            for kind, indexes in grouped:
+        try:
+            for kind, indexes in groups:
                 values = self._writers[kind]([batch[index][0] for index in indexes])
                 for index, value in zip(indexes, values, strict=True):
                     outcomes[index] = value
         except (Refused, apsw.ConstraintError, *UNSTORABLE):
-            self.connection.execute("ROLLBACK TO grouped")
+            self.connection.execute(
+                "ROLLBACK TO grouped" if undo == "SAVEPOINT" else "ROLLBACK; BEGIN IMMEDIATE"
+            )
             self.rewind(start)
-            for _kind, indexes in grouped:
+            for _kind, indexes in groups:
                 for index in indexes:
                     outcomes[index] = self.alone(batch[index])
-        self.connection.execute("RELEASE grouped")
-        return outcomes
+        if undo == "SAVEPOINT":
+            self.connection.execute("RELEASE grouped")
 
     def alone(self, bundle: Bundle) -> Outcome | BaseException:
         """Write one bundle under a savepoint of its own; the outcome is that of its last primitive."""
-        start = len(self._placed)
+        start = len(self._places)
         self.connection.execute("SAVEPOINT bundle")
         value: Outcome = None
         primitive: Primitive | None = None
@@ -141,7 +161,7 @@ class Batch:
                 raise
             self.connection.execute("ROLLBACK TO bundle")
             self.rewind(start)
-            value = _refusal(error)
+            value = refusal(error)
             if value is None:
                 self.connection.execute("RELEASE bundle")
                 raise
@@ -151,31 +171,54 @@ class Batch:
             _call_off(bundle)
         return value
 
+    def lock(self, job_id: str) -> None:
+        """Do nothing: whoever writes to the file holds all of it."""
+
+    def moment(self, at: int, told_at: int) -> int:  # noqa: ARG002 (one machine, one clock)
+        """Return the instant as it was told."""
+        return at
+
+    def rows(self, name: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+        """Run a statement and return its rows."""
+        return list(self.cursor.execute(sql(name), parameters))
+
+    def changed(self, name: str, parameters: Sequence[object]) -> int:
+        """Run a statement and return how many rows it changed."""
+        before = self.connection.total_changes()
+        self.cursor.execute(sql(name), parameters)
+        return self.connection.total_changes() - before
+
+    def newest(self, job_id: str, dimension: int) -> Chain:
+        """Return the end of a job's chain."""
+        return newest(self.cursor, job_id, dimension)[1]
+
+    def count_down(self, request: CountDown) -> bool | None:
+        """Move a semaphore and mark its message; return whether it hit, or None if nothing is open there."""
+        job_id, dimension, name, occurrence, guid, delta, threshold = request
+        if name:
+            place = (job_id, dimension, name, occurrence)
+            found = self.rows("count_down_group", (*place, guid, delta, threshold))
+        else:
+            found = self.rows("count_down_job", (job_id, guid, delta, threshold))
+        return bool(found[0][0]) if found else None
+
+    def check_fence(self, fence: Fence) -> None:
+        """Refuse the bundle unless this lease is the live one."""
+        if not list(self.cursor.execute(sql("live_attempt"), (*fence, self.epoch, self.boot))):
+            raise Refused(stale(fence))
+
     def placed(self, fact: Fact) -> Event:
         """Give a fact its place in the chain."""
-        chain, kind, at, attempt, payload = fact
-        link = chain.extend(kind, at, attempt, payload)
-        self._placed.append((chain, link))
-        return Event(chain.job_id, link.n, kind, at, attempt, payload, link.prev_hash, link.event_hash)
+        return self._places.fact(fact)
 
     def rewind(self, start: int = 0) -> None:
         """Give back every place taken since `start`: what was to stand there was rolled back."""
-        while len(self._placed) > start:
-            chain, link = self._placed.pop()
-            chain.rewind(link)
-
-    def _placed_step(self, step: RecordStep) -> Link:
-        payload = step_payload(
-            step.name, step.occurrence, step.state, step.ledger, step.result, step.error, step.notes
-        )
-        link = step.chain.extend(step.kind, step.at, step.fence.attempt, payload)
-        self._placed.append((step.chain, link))
-        return link
+        self._places.rewind(start)
 
     def _steps(self, steps: list[RecordStep]) -> list[Outcome]:
         crash.point(AROUND["step"][0])
         now = (self.epoch, self.boot)
-        rows = [(*step.fence, *step[2:], *self._placed_step(step), *now) for step in steps]
+        rows = [(*step.fence, *step[2:], *self._places.step(step), *now) for step in steps]
         self.many("insert_step", rows, [step.fence for step in steps])
         crash.point(AROUND["step"][1])
         return [None] * len(steps)
@@ -187,10 +230,11 @@ class Batch:
         crash.point(AROUND["event"][1])
         return [None] * len(requests)
 
-    def _end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
+    def end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
+        """Abort attempts and leave their jobs to others."""
         crash.point(AROUND["end_attempt"][0])
         fences, events = self._begun(requests)
-        self.many("end_attempt", [self._ending(request, "ABORTED") for request in requests], fences)
+        self.many("end_attempt", [self.ending(request, "ABORTED") for request in requests], fences)
         jobs = [
             (*r.fence[:2], r.ready_at, r.hold, r.hold_reason, event.n, event.event_hash, self.wall)
             for r, event in zip(requests, events, strict=True)
@@ -203,60 +247,33 @@ class Batch:
     def _end_jobs(self, requests: list[EndJob]) -> list[Outcome]:
         crash.point(AROUND["end_job"][0])
         fences, events = self._begun(requests)
-        self.many("end_attempt", [self._ending(r, r.attempt_status) for r in requests], fences)
+        self.many("end_attempt", [self.ending(r, r.attempt_status) for r in requests], fences)
         jobs = []
         for r, event in zip(requests, events, strict=True):
+            if r.waited:
+                close_waits(self, r)
+            if r.parent is not None:
+                count_child(self, r.fence.job_id, r.parent, r.state)
             ending = (r.state, r.result, r.error, r.error_code, r.error_message)
             jobs.append((*r.fence[:2], *ending, event.n, event.event_hash, self.wall))
-        self.many("end_job", jobs, fences)
+        waited = requests[0].driver != "start"
+        self.many("end_waited_job" if waited else "end_job", jobs, fences)
         self.many("insert_event", events, fences)
         crash.point(AROUND["end_job"][1])
         return [None] * len(requests)
 
     def _submits(self, requests: list[SubmitJob]) -> list[Outcome]:
         crash.point(AROUND["submit"][0])
-        outcomes: list[Outcome] = [self._reserve(request) for request in requests]
-        fresh = [request for request, existing in zip(requests, outcomes, strict=True) if existing is None]
-        jobs, attempts, events = [], [], []
-        for job, facts, _reservation, lease in fresh:
-            placed = [self.placed(fact) for fact in facts]
-            events += placed
-            state, attempt, ready_at = (
-                ("QUEUED", 0, job.ready_at) if lease is None else ("IN_PROGRESS", 1, None)
-            )
-            jobs.append((*job[:7], ready_at, *job[8:], state, attempt, placed[-1].n, placed[-1].event_hash))
-            if lease is not None:
-                ends_at = self.boot + lease.lease_ms
-                attempts.append((job.job_id, 1, lease.lease_id, lease.owner, self.epoch, ends_at, self.wall))
-        self.cursor.executemany(sql("insert_job"), jobs)
-        self.cursor.executemany(sql("insert_attempt"), attempts)
-        self.cursor.executemany(sql("insert_event"), events)
+        outcomes = submit_jobs(self, requests)
         crash.point(AROUND["submit"][1])
         return outcomes
-
-    def _reserve(self, request: SubmitJob) -> Existing | None:
-        """Write the reservation first; of any number of concurrent submissions one gets past this line."""
-        if request.reservation is None:
-            return None
-        before = self.connection.total_changes()
-        self.cursor.execute(
-            sql("reserve"), (*request.reservation, request.job.job_id, request.job.created_at)
-        )
-        if self.connection.total_changes() > before:
-            return None
-        (found,) = self.cursor.execute(sql("reservation"), request.reservation[:3])
-        return Existing(*found)
 
     def _claims(self, requests: list[ClaimJobs]) -> list[Outcome]:
         """Answer all claims of one worker with one search; its slots ask one by one, in the same flush."""
         crash.point(AROUND["claim"][0])
         shares: list[Outcome] = [None] * len(requests)
-        same: dict[ClaimJobs, list[int]] = {}
-        for index, request in enumerate(requests):
-            same.setdefault(request._replace(limit=0), []).append(index)
-        for whole, indexes in same.items():
-            limit = sum(requests[index].limit for index in indexes)
-            claimed = claim_jobs(self, whole._replace(limit=limit))
+        for whole, indexes in merged_claims(requests):
+            claimed = claim_jobs(self, whole)
             for index in indexes:
                 share = requests[index].limit
                 shares[index], claimed = claimed[:share], claimed[share:]
@@ -278,19 +295,26 @@ class Batch:
     def _count_downs(self, requests: list[CountDown]) -> list[Outcome]:
         crash.point(AROUND["count_down"][0])
         hits: list[Outcome] = []
-        for job_id, dimension, name, occurrence, guid, delta, threshold in requests:
-            if name:
-                group = (job_id, dimension, name, occurrence, guid, delta, threshold)
-                found = list(self.cursor.execute(sql("count_down_group"), group))
-            else:
-                found = list(self.cursor.execute(sql("count_down_job"), (job_id, guid, delta, threshold)))
-            if not found:
+        for request in requests:
+            hit = self.count_down(request)
+            if hit is None:
                 raise Refused(
-                    StaleLease(f"{job_id} {name}: nothing is open here to count down", job_id=job_id)
+                    StaleLease(
+                        f"{request.job_id} {request.name}: nothing is open here to count down",
+                        job_id=request.job_id,
+                    )
                 )
-            hits.append(bool(found[0][0]))
+            hits.append(hit)
         crash.point(AROUND["count_down"][1])
         return hits
+
+    def _singly(self, requests: list[Any]) -> list[Outcome]:
+        """Write primitives that read before they write, one after the other."""
+        kind, write = _SINGLY[type(requests[0])]
+        crash.point(AROUND[kind][0])
+        outcomes = [write(self, request) for request in requests]
+        crash.point(AROUND[kind][1])
+        return outcomes
 
     def _run_tx(self, requests: list[RunTx]) -> list[Outcome]:
         """Lend the connection to the thread whose turn it is, then record its step under the fence."""
@@ -309,10 +333,11 @@ class Batch:
     def _begun(self, requests: Sequence[EndAttempt | EndJob]) -> tuple[list[Fence], list[Event]]:
         """Return fences and events of endings; refuse a reclaim decided before the holder's last write."""
         if fence := outdated(self.cursor, requests):
-            raise Refused(_stale(fence))
+            raise Refused(stale(fence))
         return [request.fence for request in requests], [self.placed(request.fact) for request in requests]
 
-    def _ending(self, request: EndAttempt | EndJob, status: str) -> tuple[object, ...]:
+    def ending(self, request: EndAttempt | EndJob, status: str) -> tuple[object, ...]:
+        """Return the row that ends an attempt, by its holder or by a sweep."""
         live = 0 if request.expired else 1
         return (
             *request.fence,
@@ -331,11 +356,11 @@ class Batch:
         try:
             self.cursor.executemany(sql(name), rows)
         except apsw.ConstraintError as error:
-            if _FENCE_GONE.search(str(error)):
-                raise Refused(_stale(fences[0])) from error
+            if fence_is_gone(error):
+                raise Refused(stale(fences[0])) from error
             raise
         if self.connection.total_changes() - before != len(rows):
-            raise Refused(_stale(fences[0]))
+            raise Refused(stale(fences[0]))
 
     def _report(self, primitive: Primitive | None, error: BaseException) -> None:
         """Keep a stale report for people."""
@@ -348,47 +373,14 @@ class Batch:
         crash.point(AROUND["stale_report"][1])
 
 
-# The order in which a batch writes. Renewals go before everything else, and claims come last, because they
-# may take what this batch has just submitted or released.
-_GROUPED: tuple[type[Primitive], ...] = (
-    RenewLeases,
-    RecordStep,
-    RecordEvent,
-    EndAttempt,
-    EndJob,
-    SubmitJob,
-    CountDown,
-    ClaimJobs,
-)
-
-
-# How SQLite says that the fence, which gives the row its job, found no live lease.
-_FENCE_GONE = re.compile(r"NOT NULL constraint failed: (steps|events)\.job_id")
-
-
-def _stale(fence: Fence) -> StaleLease:
-    return StaleLease(
-        f"attempt {fence.attempt} of job {fence.job_id} no longer holds its lease; nothing was written",
-        job_id=fence.job_id,
-        attempt=fence.attempt,
-        lease_id=fence.lease_id,
-    )
-
-
-def _refusal(error: BaseException) -> BaseException | None:
-    """Return what a bundle is told about an error, or None if the error is not the bundle's own."""
-    if isinstance(error, Refused):
-        return error.error
-    if isinstance(error, UNSTORABLE):
-        return BadInput(f"a value cannot be stored: {error}")
-    if not isinstance(error, apsw.ConstraintError):
-        return None
-    text = str(error)
-    if "semaphore >= 0" in text:
-        return SemaphoreUnderflow(sqlite=text)
-    if "MARKER" in text:
-        return StaleLease("step 2 of this message is done already, or its step 1 is not", sqlite=text)
-    return InvariantBroken(f"the database refused an illegal change: {text}", sqlite=text)
+# What reads before it writes: the name of its crash points, and how it is written.
+_SINGLY: dict[type, tuple[str, Callable[[Batch, Any], Outcome]]] = {
+    Await: ("await", await_message),
+    Spawn: ("spawn", spawn),
+    Cycle: ("cycle", cycle),
+    CancelJob: ("cancel", cancel_job),
+    Deliver: ("deliver", deliver),
+}
 
 
 def _call_off(bundle: Bundle) -> None:

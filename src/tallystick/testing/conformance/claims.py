@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from threading import Event
 
 from tallystick.clock import SystemClock
@@ -28,14 +27,13 @@ def ids(found: list[ClaimedJob]) -> list[str]:
     return [held.fence.job_id for held in found]
 
 
-def soon(happens: Callable[[], bool]) -> bool:
-    """Return whether something happens within a few seconds; a store may be told of changes with a delay."""
-    return any(happens() or Event().wait(0.01) for _ in range(500))
-
-
-def quiet(store: Store) -> bool:
-    """Return whether nothing changes for a moment."""
-    return not any(store.changed() or Event().wait(0.005) for _ in range(20))
+def settled(store: Store) -> int:
+    """Return the pulse once it has stood still for a moment; a store may be told of changes with a delay."""
+    for _ in range(100):
+        before = store.pulse()
+        if not any(store.pulse() != before or Event().wait(0.005) for _ in range(20)):
+            return before
+    raise AssertionError("the pulse never stands still")
 
 
 class Claims:
@@ -79,6 +77,20 @@ class Claims:
         job = subject.store.job(held.fence.job_id)
         assert job is not None
         assert (job.hold, job.hold_reason, job.state) == ("MISMATCH", "for this test", "IN_PROGRESS")
+
+    def test_a_due_job_with_a_hold_is_passed_over(self, subject: Subject) -> None:
+        now = subject.clock.wall_ms()
+        done(subject.store, submission(subject.clock, "free"))
+        columns = {
+            "handler": "pay",
+            "payload": "{}",
+            "created_at": now,
+            "updated_at": now,
+            "ready_at": now - 9,
+        }
+        subject.plant("jobs", job_id="paused", state="QUEUED", hold="PAUSED", **columns)
+        assert ids(claimed(subject.store, claim(9))) == ["free"]
+        assert subject.store.next_due(("default",)) is None
 
     def test_a_worker_gets_only_handlers_and_versions_that_it_knows(self, subject: Subject) -> None:
         for job_id, handler, version in (("a", "pay", ""), ("b", "pay", "2"), ("c", "ship", "")):
@@ -155,10 +167,21 @@ class Clocks:
         expired = store.expired(10)
         assert {gone.fence for gone in expired} == {held.fence for held in jobs}
         assert store.apply([(reclaim(gone, clock),) for gone in expired]) == [None] * 3
-        for held in claimed(store, claim(3)):
+        for _ in jobs:
+            (held,) = claimed(store, claim(3))  # of jobs that died together one is claimed at a time
             done(store, finish(held, clock))
             check_chain(store.history(held.fence.job_id))
         assert store.counts() == {"SUCCEEDED": 3}
+
+    def test_suspects_are_claimed_one_at_a_time_and_only_by_who_may_have_one(self, subject: Subject) -> None:
+        store, clock = subject.store, subject.clock
+        for _ in range(3):
+            held_job(store, clock, lease_ms=100)
+        clock.advance(100)
+        assert store.apply([(reclaim(gone, clock),) for gone in store.expired(10)]) == [None] * 3
+        assert claimed(store, claim(3)._replace(suspects=False)) == []
+        assert len(claimed(store, claim(3))) == 1
+        assert len(claimed(store, claim(3))) == 1
 
     def test_expired_attempts_come_oldest_first_and_up_to_the_limit(self, subject: Subject) -> None:
         store, clock = subject.store, subject.clock
@@ -185,10 +208,10 @@ class Reads:
     def test_a_change_by_another_opening_is_noticed_soon_and_once(self, subject: Subject) -> None:
         other = subject.open(subject.clock)
         try:
-            assert soon(lambda: quiet(subject.store))
+            before = settled(subject.store)
             done(other, submission(subject.clock))
-            assert soon(subject.store.changed)
-            assert soon(lambda: quiet(subject.store))
+            assert any(subject.store.pulse() != before or Event().wait(0.01) for _ in range(500))
+            settled(subject.store)
         finally:
             other.close()
 

@@ -186,11 +186,24 @@ class CountDownsUnderKills:
                 assert race(subject.url, "close", arguments, crash_at=f"{point}:{visit}") == [None], point
                 counted = [ledger for ledger in open_here.ledgers.values() if ledger != ENTERED]
                 assert open_here.semaphore == 3 - len(counted)
-                race(subject.url, "close", arguments)
+                subject.store.apply([(open_here.request(guid),) for guid in open_here.guids])
                 assert (open_here.semaphore, len(open_here.closers)) == (0, 1), point
 
-    def test_nothing_counts_for_a_job_that_has_ended(self, subject: Subject) -> None:
+    def test_nothing_counts_for_a_job_or_a_group_that_has_ended(self, subject: Subject) -> None:
         held = held_job(subject.store, subject.clock)
+        job_id, now = held.fence.job_id, subject.clock.wall_ms()
+        group = {
+            "kind": "group",
+            "state": "SUCCEEDED",
+            "created_at": now,
+            "completed_at": now,
+            "semaphore": 2,
+        }
+        subject.plant("steps", job_id=job_id, name=GROUP, occurrence=1, **group)
+        message = {"kind": "child", "created_at": now, "ledger": ENTERED}
+        subject.plant("messages", guid="late", job_id=job_id, name=GROUP, occurrence=1, **message)
         done(subject.store, fail(held, subject.clock))
-        request = CountDown(held.fence.job_id, 0, WHOLE_JOB, 0, "start", -1, 0)
-        assert isinstance(outcome_of(subject.store, request), StaleLease)
+        for name, occurrence in ((WHOLE_JOB, 0), (GROUP, 1)):
+            request = CountDown(job_id, 0, name, occurrence, "late", +1, 0)
+            assert isinstance(outcome_of(subject.store, request), StaleLease)
+        assert subject.rows("messages")[0]["ledger"] == ENTERED

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tallystick.clock import VirtualClock
+from tallystick.core.chain import Chain
 from tallystick.errors import InvariantBroken, StaleLease
 from tallystick.store.api import ClaimedJob, Fence, Primitive, RenewLeases, Store
 from tallystick.testing.conformance.drafts import (
@@ -96,6 +97,9 @@ class WhatBecomesDurable:
             done(store, release(held, clock))
             (held,) = claimed(store, claim())
             assert held.charged == charged
+        done(store, release(held, clock)._replace(charged=False))
+        (held,) = claimed(store, claim())
+        assert held.charged == 2, "a release that is nobody's fault costs nothing"
         done(store, step(held, clock))
         done(store, release(held, clock))
         (held,) = claimed(store, claim())
@@ -156,6 +160,18 @@ class WhatBecomesDurable:
         clock.advance(999)
         done(store, step(live, clock))
         assert isinstance(outcome_of(store, step(dead, clock)), StaleLease)
+
+    def test_nobody_renews_the_lease_of_another(self, subject: Subject) -> None:
+        store, clock = subject.store, subject.clock
+        fence = held_job(store, clock).fence
+        before = subject.rows("attempts")
+        for wrong in (
+            fence._replace(lease_id="another"),
+            fence._replace(attempt=2),
+            fence._replace(job_id="x"),
+        ):
+            assert done(store, RenewLeases((wrong,), 10 * LEASE_MS)) == set()
+        assert subject.rows("attempts") == before
 
     def test_everything_is_there_for_another_opening_of_the_store(self, subject: Subject) -> None:
         held = held_job(subject.store, subject.clock)
@@ -229,6 +245,21 @@ class WhatIsRefused:
         done(store, step(replacement, clock), finish(replacement, clock))
         assert len(subject.rows("steps")) == 1
         check_chain(store.history(slow.fence.job_id))
+
+    def test_a_job_with_open_obligations_cannot_end(self, subject: Subject) -> None:
+        store, clock = subject.store, subject.clock
+        now = clock.wall_ms()
+        job = {"handler": "pay", "payload": "{}", "created_at": now, "updated_at": now, "start_ledger": 1}
+        subject.plant("jobs", job_id="two", state="IN_PROGRESS", attempt=1, semaphore=2, **job)
+        lease = {"lease_id": "l", "lease_owner": "w", "lease_epoch": clock.epoch()}
+        ends_at = clock.boot_ms() + LEASE_MS
+        subject.plant(
+            "attempts", job_id="two", attempt=1, status="IN_PROGRESS", lease_expires_at=ends_at, **lease
+        )
+        held = held_job(store, clock)._replace(fence=Fence("two", 1, "l"), chain=Chain("two"))
+        before = books(subject)
+        assert isinstance(outcome_of(store, finish(held, clock)), StaleLease)
+        assert books(subject) == before
 
     def test_a_step_that_is_recorded_cannot_be_recorded_again(self, subject: Subject) -> None:
         store, clock = subject.store, subject.clock

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 # Whoever reads a failure wants to see the values; pytest must know before it imports the tests.
-_TESTS = ("claims", "countdown", "drafts", "loans", "primitives", "reservations")
+_TESTS = ("claims", "countdown", "drafts", "loans", "machine", "primitives", "reservations")
 _NAMES = [f"tallystick.testing.conformance.{name}" for name in _TESTS]
 pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modules))
 

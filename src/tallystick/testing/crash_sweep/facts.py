@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 LEASE_MS: Final = 300
 QUEUES: Final = ("default", "bulk", "poison")
 
+UNFINISHED_STATES: Final = ("QUEUED", "IN_PROGRESS", "CANCELLING")
 FINAL_STATES: Final = ("SUCCEEDED", "FAILED_FINAL", "CANCELLED")
 LIVE_ATTEMPTS: Final = ("LEASED", "IN_PROGRESS")
 COMMITTED_ATTEMPTS: Final = ("COMMITTED", "DONE")
 
-# Digits of an inline step; of a start message before, during and after its job.
+# Digits of an inline step and of a wait that was answered; of a wait that is open, and entered by its answer.
 STEP_DIGITS: Final = "001111000000001"
+OPEN_DIGITS: Final = ("001100000000000", "001100000000001")
+# Digits of a start message before, during and after its job; cancelled before anybody began.
 QUEUED_DIGITS: Final = "000000000000000"
 ENTERED_DIGITS: Final = "000000000000001"
 CLOSED_DIGITS: Final = "000111100000001"
+UNBEGUN_DIGITS: Final = "000111100000000"
+# Digits of a message that its job is at work on.
+WORKED_DIGITS: Final = "000010000000001"
 
 # Digits of the messages of a group: answered and counted down; the one that closed it has one more.
 COUNTED_DIGITS: Final = "000011000000001"
@@ -33,6 +39,15 @@ ENDINGS: Final[dict[str, tuple[str, str | None, tuple[str, ...]]]] = {
     "slow": ("SUCCEEDED", None, ()),
     "refused": ("FAILED_FINAL", "FATAL", ("note_refusal",)),
     "poison": ("FAILED_FINAL", "ATTEMPTS_SPENT", ()),
+    "approval": ("SUCCEEDED", None, ("approve",)),
+    "family": ("SUCCEEDED", None, ("settle",)),
+    "twins": ("SUCCEEDED", None, ("settle",)),
+    "chore": ("SUCCEEDED", None, ("do_chore",)),
+    "doze": ("SUCCEEDED", None, ("do_chore",)),
+    "spoil": ("FAILED_FINAL", "FATAL", ("do_chore",)),
+    "rounds": ("SUCCEEDED", None, ("note_turn", "note_turn@1", "note_turn@2")),
+    "patient": ("CANCELLED", None, ("be_patient",)),
+    "stubborn": ("CANCELLED", None, ()),
 }
 POISON_BUDGET: Final = 2
 
@@ -40,6 +55,42 @@ POISON_BUDGET: Final = 2
 BOOKED: Final = "booked"
 # The workflow `order` submits a receipt inside the transaction of this effect.
 SHIPPED: Final = "ship"
+
+
+class Signal(NamedTuple):
+    """What somebody outside sends: at once, or when the workflow says that it has come to a place."""
+
+    id: str
+    name: str
+    value: str
+    when: str = ""
+
+
+SIGNALS: Final[dict[str, tuple[Signal, ...]]] = {
+    "approval": (
+        Signal("1", "early", "e"),
+        Signal("2", "late", "l", "late"),
+        Signal("3", "somebody", "s", "somebody"),
+    ),
+    "rounds": (
+        Signal("1", "round", "one"),
+        Signal("2", "round", "two"),
+        Signal("3", "round", "three", "last turn"),
+    ),
+    "patient": (Signal("1", "unread", "u"),),
+}
+# Which workflows are cancelled, and when; what a stubborn one does before it ends, if it ends by itself.
+CANCELLED: Final = {"patient": "waiting", "stubborn": "ticking"}
+CLEAN_UP: Final = "clean_up"
+# How a sending is noted that is a cancellation, and one that came after the end of its job.
+CANCEL_ID: Final = "cancel"
+DROPPED: Final = "DROPPED"
+
+# What each of them returns when it is told all that; how many of the children of a group must have ended.
+RESULTS: Final = {"approval": "e l None s", "rounds": "one two three"}
+TURNS: Final = 3
+ENOUGH: Final = 2
+FAILED_CHILDREN: Final = "1"
 
 EXIT_POISONED: Final = 70
 EXIT_UNFINISHED: Final = 75

@@ -1,26 +1,16 @@
-"""The judge: compares the tables with the facts, by plain SQL and without any code of the engine.
-
-It works on a copy of the files, so that looking changes nothing: opening the original would already recover
-its log.
-"""
+"""The judge: compares the tables with the facts, without any code of the engine."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
 from enum import StrEnum
 from hashlib import sha256
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import apsw
-
-from tallystick.testing.crash_sweep import facts
+from tallystick.testing.crash_sweep import facts, obligations
+from tallystick.testing.crash_sweep.books import AttemptBook, Books, EventBook, JobBook, StepBook
 from tallystick.testing.crash_sweep.place import Place
-from tallystick.testing.crash_sweep.statements import sql
 
 
 class Wrong(StrEnum):
@@ -39,132 +29,16 @@ class Finding(NamedTuple):
     text: str
 
 
-class JobBook(NamedTuple):
-    """A row of jobs."""
-
-    job_id: str
-    state: str
-    handler: str
-    label: str
-    result: str | None
-    error_code: str | None
-    semaphore: int
-    start_ledger: int
-    attempt: int
-    ready_at: int | None
-    hold: str | None
-    completed_at: int | None
-    key: str | None
-    head_n: int
-    head_hash: bytes
-
-    @property
-    def final(self) -> bool:
-        """Tell whether the job has ended."""
-        return self.state in facts.FINAL_STATES
-
-
-class AttemptBook(NamedTuple):
-    """A row of attempts."""
-
-    job_id: str
-    attempt: int
-    status: str
-    reason: str | None
-    charged: int
-    finished_at: int | None
-    lease_expires_at: int
-
-
-class StepBook(NamedTuple):
-    """A row of steps that is its own event."""
-
-    job_id: str
-    n: int
-    kind: str
-    at: int
-    attempt: int
-    name: str
-    occurrence: int
-    state: str
-    ledger: int
-    result: str | None
-    error: str | None
-    notes: str | None
-    prev_hash: bytes
-    event_hash: bytes
-
-    @property
-    def payload(self) -> str:
-        """Return the text that the hash of such a row covers."""
-        parts = (self.name, self.occurrence, self.state, self.ledger, self.result or "", self.error or "")
-        return "\0".join(map(str, (*parts, self.notes or "")))
-
-
-class EventBook(NamedTuple):
-    """A row of events."""
-
-    job_id: str
-    n: int
-    kind: str
-    at: int
-    attempt: int
-    payload: str
-    prev_hash: bytes
-    event_hash: bytes
-
-
-class Books:
-    """All tables, read once."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        def rows(name: str) -> list[tuple[Any, ...]]:
-            return list(connection.execute(sql(name)))
-
-        self.integrity = [row[0] for row in rows("integrity")]
-        empty = not rows("has_books")[0][0]
-        self.jobs = [] if empty else [JobBook(*row) for row in rows("jobs")]
-        self.attempts: dict[str, list[AttemptBook]] = defaultdict(list)
-        self.steps: dict[str, list[StepBook]] = defaultdict(list)
-        self.events: dict[str, list[EventBook]] = defaultdict(list)
-        for attempt in () if empty else rows("attempts"):
-            self.attempts[attempt[0]].append(AttemptBook(*attempt))
-        for step in () if empty else rows("steps"):
-            self.steps[step[0]].append(StepBook(*step))
-        for event in () if empty else rows("events"):
-            self.events[event[0]].append(EventBook(*event))
-        self.reservations = dict(() if empty else rows("reservations"))
-        self.groups = [] if empty else rows("groups")
-        self.messages = [] if empty else rows("messages")
-        self.stale = {} if empty else {(job, attempt): count for job, attempt, count in rows("stale_reports")}
-        self.effects: dict[tuple[str, str], tuple[int, str]] = {}
-        if not empty and rows("has_effects")[0][0]:
-            self.effects = {
-                (label, effect): (count, token) for label, effect, count, token in rows("effects")
-            }
-
-
-def read(place: Place) -> Books:
-    """Read the books from a copy of the files."""
-    with tempfile.TemporaryDirectory(dir=place.folder) as folder:
-        for suffix in ("", "-wal"):
-            source = place.database.with_name(place.database.name + suffix)
-            if source.exists():
-                shutil.copyfile(source, Path(folder, f"copy.db{suffix}"))
-        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        with closing(apsw.Connection(str(Path(folder, "copy.db")), flags=flags)) as connection:
-            return Books(connection)
-
-
 def judge(place: Place, books: Books, *, finished: bool, wall_minus_boot_ms: int) -> list[Finding]:
     """Return everything that is wrong: always true things at any moment, the rest when all should be done."""
-    found = [*_acknowledged(place, books), *_effects(books), *_within(books)]
+    found = [*_acknowledged(place, books), *_sent(place, books), *_effects(books), *_within(books)]
     found += [Finding(Wrong.BROKEN, f"integrity_check: {text}") for text in books.integrity if text != "ok"]
     found += [Finding(Wrong.BROKEN, text) for text in _groups(books, finished=finished)]
     calls = place.calls()
     for job in books.jobs:
         found += [Finding(Wrong.BROKEN, f"{job.label}: {text}") for text in _chain(job, books)]
         found += [Finding(Wrong.BROKEN, f"{job.label}: {text}") for text in _digits(job, books)]
+        found += [Finding(Wrong.BROKEN, f"{job.label}: {text}") for text in obligations.check(job, books)]
         attempts = books.attempts[job.job_id]
         late = _attempts(job, attempts, wall_minus_boot_ms)
         found += [Finding(Wrong.BROKEN, f"{job.label}: {text}") for text in late]
@@ -182,6 +56,29 @@ def _acknowledged(place: Place, books: Books) -> Iterator[Finding]:
             yield Finding(Wrong.LOST, f"{label}: acknowledged as {job_id} and not there")
 
 
+def _sent(place: Place, books: Books) -> Iterator[Finding]:
+    """Find signals and cancellations that were acknowledged and are not there, or are there twice."""
+    jobs = {job.job_id: job for job in books.jobs}
+    for job_id, id_, outcome in place.sent():
+        job = jobs.get(job_id)
+        if job is None or outcome == facts.DROPPED:
+            continue
+        if id_ == facts.CANCEL_ID:
+            if job.state not in {"CANCELLING", "CANCELLED"}:
+                yield Finding(
+                    Wrong.LOST, f"{job.label}: its cancellation was acknowledged, and it is {job.state}"
+                )
+        elif f"{job_id}:{id_}" not in {message.guid for message in books.messages[job_id]}:
+            yield Finding(Wrong.LOST, f"{job.label}: the signal {id_} was acknowledged and is not there")
+    for job in books.jobs:
+        signals = [(m.name, m.payload) for m in books.messages[job.job_id] if m.kind == "signal"]
+        for (name, value), count in Counter(signals).items():
+            if count > 1:
+                yield Finding(
+                    Wrong.DUPLICATED, f"{job.label}: the signal {name} {value} is there {count} times"
+                )
+
+
 def _effects(books: Books) -> Iterator[Finding]:
     """Find effects without their marker, markers without their effect, and whatever is there twice."""
     for (label, effect), (count, _token) in books.effects.items():
@@ -189,7 +86,7 @@ def _effects(books: Books) -> Iterator[Finding]:
             yield Finding(Wrong.DUPLICATED, f"{label}: the effect {effect} happened {count} times")
     jobs = {job.job_id: job for job in books.jobs}
     marked = {
-        (jobs[step.job_id].label, step.name): step
+        (jobs[step.job_id].label, step.effect): step
         for steps in books.steps.values()
         for step in steps
         if step.kind == "tx" and step.state == "SUCCEEDED" and step.job_id in jobs
@@ -237,20 +134,15 @@ def _chain(job: JobBook, books: Books) -> Iterator[str]:
     if job.final and (job.head_n, job.head_hash) != (len(history), before):
         yield f"the job ends its chain at {job.head_n}, the facts end at {len(history)}"
     claims = sum(fact.kind == "claim" for fact in history)
-    if claims != len(books.attempts[job.job_id]):
-        yield f"{claims} claims are on record for {len(books.attempts[job.job_id])} attempts"
+    made = sum(attempt.made for attempt in books.attempts[job.job_id])
+    if claims != made:
+        yield f"{claims} claims are on record for {made} attempts"
 
 
 def _digits(job: JobBook, books: Books) -> Iterator[str]:
-    """Say where digits or semaphore differ from what the rows mean."""
-    entered = facts.ENTERED_DIGITS if job.attempt else facts.QUEUED_DIGITS
-    expected = facts.CLOSED_DIGITS if job.final else entered
-    if f"{job.start_ledger:015d}" != expected:
-        yield f"a {job.state} job with the digits {job.start_ledger:015d} instead of {expected}"
-    if job.semaphore != (0 if job.final else 1):
-        yield f"a {job.state} job with semaphore {job.semaphore}"
+    """Say where the digits of an inline step differ from what its row means."""
     for step in books.steps[job.job_id]:
-        if f"{step.ledger:015d}" != facts.STEP_DIGITS:
+        if step.kind in {"step", "tx"} and f"{step.ledger:015d}" != facts.STEP_DIGITS:
             yield f"the step {step.name} has the digits {step.ledger:015d}"
 
 
@@ -281,6 +173,7 @@ def _results(job: JobBook, books: Books, calls: set[tuple[str, str, str]]) -> It
             if (job.label, step.name.partition(".")[0], token) not in calls:
                 yield f"{step.name} is recorded with a result that no call returned"
     kept = {step.name: step.result for step in books.steps[job.job_id] if step.kind == "step"}
+    yield from _told(job, books)
     source = {"order": "quote", "crawl": "measure", "slow": "linger"}.get(job.handler)
     if source is None:
         return
@@ -291,6 +184,43 @@ def _results(job: JobBook, books: Books, calls: set[tuple[str, str, str]]) -> It
             _count, token = books.effects[job.label, effect]
             if f'"{token}"' != kept.get(source):
                 yield f"{effect} was given {token}, and {source} is recorded with {kept.get(source)}"
+
+
+def _told(job: JobBook, books: Books) -> Iterator[str]:
+    """Say where a job that waited returned something else than it was told, or kept something else."""
+    result = (job.result or "").strip('"')
+    effect = {"approval": "approve", "family": "settle", "twins": "settle"}.get(job.handler)
+    if effect is not None and job.state == "SUCCEEDED":
+        _count, token = books.effects.get((job.label, effect), (0, None))
+        if token != result:
+            yield f"the job returned {result}, and {effect} was given {token}"
+    if job.state == "SUCCEEDED" and result != facts.RESULTS.get(job.handler, result):
+        yield f"the job returned {result} instead of {facts.RESULTS[job.handler]}"
+    if job.handler == "rounds":
+        words = [signal.value for signal in facts.SIGNALS["rounds"]]
+        for turn, word in enumerate(words):
+            _count, token = books.effects.get(
+                (job.label, f"note_turn@{turn}" if turn else "note_turn"), (0, word)
+            )
+            if token != word:
+                yield f"turn {turn + 1} was given {token} instead of {word}"
+    if job.handler in {"family", "twins"} and job.state == "SUCCEEDED":
+        expected = _joined(job, books)
+        if result != expected:
+            yield f"the job returned {result}, and its groups were joined with {expected}"
+
+
+def _joined(job: JobBook, books: Books) -> str:
+    """Return what a parent must return: the children that were counted when each group was joined."""
+    counted = {m.guid for m in books.messages[job.job_id] if m.kind == "child"}
+    children = sorted(
+        (child for child in books.jobs if child.parent == job.job_id), key=lambda one: one.job_id
+    )
+    done = [c for c in children if c.state == "SUCCEEDED" and f"child:{c.job_id}" in counted]
+    if job.handler == "twins":
+        return " ".join(child.label for child in done)
+    second = [child.label for child in done if (child.parent_step or "").endswith("#2")]
+    return " ".join([facts.FAILED_CHILDREN, *second])
 
 
 def _ending(job: JobBook, books: Books) -> Iterator[Finding]:
@@ -305,6 +235,9 @@ def _ending(job: JobBook, books: Books) -> Iterator[Finding]:
     for effect in effects:
         if (job.label, effect) not in books.effects:
             yield Finding(Wrong.LOST, f"{job.label}: ended without its effect {effect}")
+    by_itself = job.handler == "stubborn" and not obligations.ended_from_outside(job, books)
+    if by_itself and (job.label, facts.CLEAN_UP) not in books.effects:
+        yield Finding(Wrong.LOST, f"{job.label}: ended by itself without its {facts.CLEAN_UP}")
     if job.handler == "poison" and job.attempt != facts.POISON_BUDGET:
         yield Finding(
             Wrong.BROKEN, f"{job.label}: {job.attempt} attempts, its budget is {facts.POISON_BUDGET}"
@@ -312,14 +245,14 @@ def _ending(job: JobBook, books: Books) -> Iterator[Finding]:
 
 
 def _groups(books: Books, *, finished: bool) -> Iterator[str]:
-    """Say where a group's semaphore is not what its markers say, or not one message closed it."""
-    for job_id, semaphore in books.groups:
-        digits = [f"{ledger:015d}" for owner, _guid, ledger in books.messages if owner == job_id]
+    """Say where the group that has no job has a semaphore other than its markers say, or not one closer."""
+    for group in books.activities[facts.GROUP]:
+        digits = [message.digits for message in books.messages[facts.GROUP]]
         counted = sum(text in {facts.COUNTED_DIGITS, facts.CLOSER_DIGITS} for text in digits)
         closers = digits.count(facts.CLOSER_DIGITS)
-        if semaphore != len(digits) - counted:
-            yield f"the group has semaphore {semaphore} and {len(digits) - counted} open messages"
-        if closers != (semaphore == 0):
-            yield f"the group has semaphore {semaphore} and {closers} closers"
-        if finished and semaphore:
-            yield f"the group is still open: {semaphore}"
+        if group.semaphore != len(digits) - counted:
+            yield f"the group has semaphore {group.semaphore} and {len(digits) - counted} open messages"
+        if closers != (group.semaphore == 0):
+            yield f"the group has semaphore {group.semaphore} and {closers} closers"
+        if finished and group.semaphore:
+            yield f"the group is still open: {group.semaphore}"

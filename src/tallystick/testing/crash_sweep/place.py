@@ -19,6 +19,14 @@ class Acknowledged(NamedTuple):
     job_id: str
 
 
+class Sent(NamedTuple):
+    """A signal or a cancellation whose sender was told that it is durable, and what became of it."""
+
+    job_id: str
+    id: str
+    outcome: str
+
+
 class Place:
     """Where one trial happens."""
 
@@ -28,6 +36,7 @@ class Place:
         self.database: Final = folder / "tally.db"
         self.log: Final = folder / "log"
         self._acks: Final = folder / "acknowledged"
+        self._sent: Final = folder / "sent"
         self._calls: Final = folder / "calls"
 
     @property
@@ -42,6 +51,14 @@ class Place:
     def acknowledged(self) -> list[Acknowledged]:
         """Return every submission that was acknowledged."""
         return [Acknowledged(*json.loads(line)) for line in _lines(self._acks)]
+
+    def note_sent(self, sent: Sent) -> None:
+        """Note that a sending returned; durable before this returns."""
+        _append(self._sent, json.dumps(sent), sync=True)
+
+    def sent(self) -> list[Sent]:
+        """Return every sending that was acknowledged."""
+        return [Sent(*json.loads(line)) for line in _lines(self._sent)]
 
     def called(self, label: str, step: str, token: str) -> None:
         """Note that the body of a step ran and what it is about to return."""
@@ -58,6 +75,10 @@ class Place:
         except FileExistsError:
             return False
         return True
+
+    def marked(self, mark: str) -> bool:
+        """Tell whether anybody has made this mark."""
+        return (self.folder / f"mark-{mark}").exists()
 
 
 def _append(path: Path, line: str, *, sync: bool) -> None:

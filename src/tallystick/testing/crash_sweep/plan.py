@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Final, TypeVar
 
-from tallystick.testing.crash_sweep.trial import ANYWHERE, USUAL, Arm, Case, Kind, Relief, Stage
+from tallystick.testing.crash_sweep.trial import ANYWHERE, USUAL, WAITING, Arm, Case, Kind, Relief, Stage
 
 T = TypeVar("T")
 
@@ -17,6 +17,7 @@ _WORK_MS: Final = 200
 
 # A crash of this kind leaves work behind for the process that is to die while it recovers.
 _FIRST_DEATH: Final = Arm(Stage.WORK, "sqlite.tx.after", 2)
+_FIRST_WAITING_DEATH: Final = Arm(Stage.WORK_WAITING, "sqlite.await.after", 6)
 
 # Runs in which nobody dies, to learn which process visits which point how often.
 CALIBRATION: Final = (
@@ -24,6 +25,8 @@ CALIBRATION: Final = (
     Case(count=True, arms=(_FIRST_DEATH,)),
     Case(count=True, kind=Kind.GROUP),
     Case(count=True, kind=Kind.ZOMBIE, hold="quote", jobs=("order",)),
+    Case(count=True, kind=Kind.WAITING, jobs=WAITING),
+    Case(count=True, kind=Kind.WAITING, jobs=WAITING, arms=(_FIRST_WAITING_DEATH,)),
 )
 # Transactions that share a flush for longer than their leases last, while another worker sweeps.
 LONG_FLUSH: Final = Case(jobs=("sluggish",) * 8, beside=True)
@@ -42,6 +45,12 @@ ZOMBIES: Final = tuple(
         ("finish", Relief.FINISHED, ("slow", "order")),
         ("fetch", Relief.FINISHED, ("crawl", "order")),
         ("inside_tx", Relief.BLOCKED, ("order", "crawl")),
+        ("between_waits", Relief.FINISHED, ("approval",)),
+        ("chore", Relief.FINISHED, ("family", "twins")),
+        ("turn", Relief.FINISHED, ("rounds", "approval")),
+        ("joined", Relief.FINISHED, ("family",)),
+        ("turn", Relief.NOBODY, ("rounds",)),
+        ("between_waits", Relief.FINISHED, WAITING),
     )
 )
 
@@ -115,7 +124,7 @@ class Plan:
             elif draw < 16:
                 yield Case(arms=(self._arm(Stage.WORK),), beside=True)
             elif draw < 17:
-                yield self._single(self._arm(Stage.GROUP))
+                yield self._single(self._arm(chance.one_of((Stage.GROUP, Stage.SEND))))
             elif draw < 19:
                 yield chance.one_of(ZOMBIES)
             else:
@@ -123,6 +132,10 @@ class Plan:
 
     def _anywhere(self) -> Case:
         """Return a case that kills from outside, so also in the middle of what SQLite does."""
+        if self._chance.below(2):
+            stage = self._chance.one_of((Stage.SUBMIT_WAITING, Stage.WORK_WAITING, Stage.SEND))
+            second = Arm(Stage.RECOVER_WAITING, ANYWHERE, self._chance.below(4 * _WORK_MS))
+            return _waiting(Arm(stage, ANYWHERE, self._chance.below(2 * _WORK_MS)), second)
         first = Arm(self._chance.one_of((Stage.SUBMIT, Stage.WORK)), ANYWHERE, self._chance.below(_WORK_MS))
         return Case(arms=(first, Arm(Stage.RECOVER, ANYWHERE, self._chance.below(4 * _WORK_MS))))
 
@@ -132,6 +145,23 @@ class Plan:
         return Case(arms=arms, leave_ms=1 + self._chance.below(_WORK_MS))
 
     def _pair(self) -> Case:
+        return self._waiting_pair() if self._chance.below(2) else self._usual_pair()
+
+    def _waiting_pair(self) -> Case:
+        """Return a case in which two processes around waiting jobs die."""
+        chance = self._chance
+        first = self._arm(chance.one_of((Stage.SUBMIT_WAITING, Stage.WORK_WAITING, Stage.SEND)))
+        later: tuple[Stage, ...]
+        match first.stage:
+            case Stage.SUBMIT_WAITING:
+                later = (Stage.SUBMIT_WAITING, Stage.WORK_WAITING, Stage.SEND)
+            case Stage.SEND:
+                later = (Stage.SEND, Stage.WORK_WAITING)
+            case _:
+                later = (Stage.RECOVER_WAITING,)
+        return _waiting(first, self._arm(chance.one_of(later)))
+
+    def _usual_pair(self) -> Case:
         first = self._arm(self._chance.one_of((Stage.SUBMIT, Stage.WORK, Stage.WORK, Stage.WORK)))
         if first.stage is Stage.SUBMIT:
             second = self._arm(self._chance.one_of((Stage.SUBMIT, Stage.WORK)))
@@ -152,8 +182,26 @@ class Plan:
                 return Case(kind=Kind.ZOMBIE, arms=(arm,), hold="quote", jobs=("order",))
             case Stage.RECOVER:
                 return Case(arms=(_FIRST_DEATH, arm))
+            case Stage.RECOVER_WAITING:
+                return _waiting(_FIRST_WAITING_DEATH, arm)
+            case Stage.SUBMIT_WAITING | Stage.WORK_WAITING | Stage.SEND:
+                return _waiting(arm)
             case Stage.SUBMIT | Stage.WORK:
                 return Case(arms=(arm,))
 
 
-_PREFERRED: Final = (Stage.WORK, Stage.SUBMIT, Stage.RECOVER, Stage.GROUP, Stage.ZOMBIE)
+def _waiting(*arms: Arm) -> Case:
+    return Case(kind=Kind.WAITING, arms=arms, jobs=WAITING)
+
+
+_PREFERRED: Final = (
+    Stage.WORK,
+    Stage.SUBMIT,
+    Stage.RECOVER,
+    Stage.GROUP,
+    Stage.ZOMBIE,
+    Stage.WORK_WAITING,
+    Stage.SEND,
+    Stage.SUBMIT_WAITING,
+    Stage.RECOVER_WAITING,
+)

@@ -1,4 +1,4 @@
-"""What a child does: submit, work, or close a group; armed to die, held at a place, or without a guard."""
+"""What a child does: submit, send, work, close a group; armed to die, held at a place, without a guard."""
 
 from __future__ import annotations
 
@@ -16,8 +16,13 @@ from tallystick.clock import SystemClock
 from tallystick.errors import StaleLease
 from tallystick.store.api import CountDown, RecordStep, Transaction
 from tallystick.store.sqlite import store as sqlite_store
-from tallystick.testing.crash_sweep import facts, mutants, workload
-from tallystick.testing.crash_sweep.place import Place
+from tallystick.testing.crash_sweep import (
+    facts,
+    mutants,
+    waiting_workload,  # noqa: F401 (importing it declares its workflows)
+    workload,
+)
+from tallystick.testing.crash_sweep.place import Place, Sent
 from tallystick.testing.crash_sweep.processes import Line
 from tallystick.testing.crash_sweep.statements import sql
 
@@ -27,6 +32,7 @@ KEYED_KIND = "keyed"
 # Small enough that a trial of a few jobs meets a checkpoint.
 _CHECKPOINT_PAGES = 20
 _LOOK_SECONDS = 0.01
+_GRACE_SECONDS = facts.LEASE_MS / 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +50,7 @@ class Duty:
 
 
 def submit(place: Place, line: Line, duty: Duty, jobs: tuple[str, ...], turn: int) -> int:
-    """Submit what was not acknowledged before, and note each acknowledgement on disk."""
+    """Submit and send what was not acknowledged before, and note each acknowledgement on disk."""
     visits = _prepare(place, line, duty)
     app = workload.app
     with app.transaction() as db:
@@ -55,7 +61,23 @@ def submit(place: Place, line: Line, duty: Duty, jobs: tuple[str, ...], turn: in
         if name not in done:
             label = name if kind == KEYED_KIND else f"{name}.{turn}"
             place.acknowledge(label, _submit_one(kind, label))
+    _send_due(place)
     app.close()
+    _tell(line, visits)
+    return 0
+
+
+def send(place: Place, line: Line, duty: Duty) -> int:
+    """Send and cancel what is due and was not acknowledged before, until every job is final."""
+    visits = _prepare(place, line, duty)
+    clock = SystemClock()
+    until = clock.monotonic() + duty.seconds
+    look = threading.Event()
+    store = workload.app.runtime().store
+    while not set(store.counts()) <= set(facts.FINAL_STATES) and clock.monotonic() < until:
+        _send_due(place)
+        look.wait(_LOOK_SECONDS)
+    workload.app.close()
     _tell(line, visits)
     return 0
 
@@ -114,6 +136,28 @@ def _submit_one(kind: str, label: str) -> str:
             job = workload.receipt.opts(within=db).submit(label)
         return job.id
     return workload.app.workflows[kind, ""].submit(label).id
+
+
+def _send_due(place: Place) -> None:
+    """Send every signal and cancellation whose time has come; repeated by whoever follows a dead sender.
+
+    Jobs of a submitter that died before it could note them are told too.
+    """
+    done = {(sent.job_id, sent.id) for sent in place.sent()}
+    store = workload.app.runtime().store
+    for handler in {*facts.SIGNALS, *facts.CANCELLED}:
+        for row in store.jobs(
+            tenant_id="default", states=facts.UNFINISHED_STATES, handler=handler, after=None, limit=100
+        ):
+            job, label = workload.app.job(row.job_id), json.loads(row.payload)["label"]
+            for signal in facts.SIGNALS.get(handler, ()):
+                due = not signal.when or place.marked(f"{signal.when}-{label}")
+                if due and (job.id, signal.id) not in done:
+                    outcome = job.send(signal.name, signal.value, id=signal.id)
+                    place.note_sent(Sent(job.id, signal.id, outcome.name))
+            asked = place.marked(f"{facts.CANCELLED.get(handler)}-{label}")
+            if asked and (job.id, facts.CANCEL_ID) not in done:
+                place.note_sent(Sent(job.id, facts.CANCEL_ID, job.cancel(grace=_GRACE_SECONDS).name))
 
 
 def _prepare(place: Place, line: Line, duty: Duty) -> Counter[str]:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from tallystick.clock import SystemClock
-from tallystick.testing.crash_sweep import facts, oracle, roles
+from tallystick.testing.crash_sweep import books, facts, oracle, roles
 from tallystick.testing.crash_sweep.oracle import Finding, Wrong
 from tallystick.testing.crash_sweep.place import Place
 from tallystick.testing.crash_sweep.processes import Child, Line
@@ -18,9 +18,12 @@ from tallystick.testing.crash_sweep.roles import BOOKED_KIND, KEYED_KIND, Duty
 
 USUAL: Final = ("order", KEYED_KIND, "crawl", "moody", "refused", "slow", BOOKED_KIND, "order", "crawl")
 
+WAITING: Final = ("approval", "family", "twins", "rounds", "patient", "stubborn")
+
 # What the first worker submits while it works.
-_DIRECT: Final = ("order", "crawl")
+_DIRECT: Final = {USUAL: ("order", "crawl"), WAITING: ("family", "rounds")}
 _ROUNDS_MAX = 10
+_TEND_SECONDS = 0.05
 _HANG_SECONDS = 20.0
 _HELD_SECONDS = 20.0
 
@@ -31,17 +34,22 @@ class Kind(StrEnum):
     CRASH = "crash"
     GROUP = "group"
     POISON = "poison"
+    WAITING = "waiting"
     ZOMBIE = "zombie"
 
 
 class Stage(StrEnum):
-    """Which process is armed."""
+    """Which process is armed; those of the jobs that wait have names of their own."""
 
     SUBMIT = "submit"
     WORK = "work"
     RECOVER = "recover"
     GROUP = "group"
     ZOMBIE = "zombie"
+    SUBMIT_WAITING = "submit of waiting jobs"
+    WORK_WAITING = "work on waiting jobs"
+    RECOVER_WAITING = "recovery of waiting jobs"
+    SEND = "send"
 
 
 class Relief(StrEnum):
@@ -52,6 +60,12 @@ class Relief(StrEnum):
     NOBODY = "nobody: its lease has only run out"
     BLOCKED = "another process, which waits for the lock that it holds"
 
+
+_STAGES: Final = {
+    Kind.ZOMBIE: (Stage.RECOVER, Stage.RECOVER),
+    Kind.WAITING: (Stage.WORK_WAITING, Stage.RECOVER_WAITING),
+}
+_FIRST_WORKERS: Final = (Stage.WORK, Stage.WORK_WAITING)
 
 # Not a point: the process is killed from outside, that many milliseconds after it was started.
 ANYWHERE: Final = "anywhere"
@@ -121,6 +135,7 @@ class Trial:
         self._place = place
         self._arms = list(case.arms)
         self._children: list[Child] = []
+        self._sender: Child | None = None
         self.verdict = Verdict()
 
     def run(self) -> Verdict:
@@ -132,9 +147,12 @@ class Trial:
                 )
             else:
                 self._submit()
+                if set(self._case.jobs) & set(WAITING):
+                    self._sender = self._start(Stage.SEND, self._sending)
                 if self._case.kind is Kind.ZOMBIE:
                     self._stop_and_take_over()
                 self._work()
+                self._dismiss()
         finally:
             for child in self._children:
                 child.end()
@@ -145,19 +163,26 @@ class Trial:
         def submit(line: Line, duty: Duty) -> int:
             return roles.submit(self._place, line, duty, self._case.jobs, len(self._children))
 
-        self._repeat(Stage.SUBMIT, Stage.SUBMIT, submit)
+        stage = Stage.SUBMIT_WAITING if self._case.kind is Kind.WAITING else Stage.SUBMIT
+        self._repeat(stage, stage, submit)
 
     def _work(self) -> None:
         """Let workers work, one after the other as they die, until one of them sees everything done."""
         case = self._case
-        first = Stage.RECOVER if case.kind is Kind.ZOMBIE else Stage.WORK
+        first, later = _STAGES.get(case.kind, (Stage.WORK, Stage.RECOVER))
         helper: Child | None = None
         if case.beside or case.kind is Kind.POISON:
             queues = tuple(queue for queue in facts.QUEUES if queue != "poison")
             helper = self._start(None, self._working, queues=queues)
-        self._repeat(first, Stage.RECOVER, self._working, alone=helper is None)
+        self._repeat(first, later, self._working, alone=helper is None)
         if helper is not None:
             self._ended(helper, None)
+
+    def _dismiss(self) -> None:
+        """Wait until the sender has seen that everything is done."""
+        if self._sender is not None:
+            self._ended(self._sender, Stage.SEND, alone=False)
+            self._sender = None
 
     def _repeat(
         self, first: Stage, later: Stage, body: Callable[[Line, Duty], int], *, alone: bool = True
@@ -205,6 +230,9 @@ class Trial:
     def _working(self, line: Line, duty: Duty) -> int:
         return roles.work(self._place, line, duty)
 
+    def _sending(self, line: Line, duty: Duty) -> int:
+        return roles.send(self._place, line, duty)
+
     def _start(
         self,
         stage: Stage | None,
@@ -216,7 +244,7 @@ class Trial:
         """Fork a process, armed if its stage is the next one to die."""
         case = self._case
         arm = self._arms.pop(0) if self._arms and self._arms[0].stage == stage else None
-        leaves = stage is Stage.WORK and case.leave_ms
+        leaves = stage in _FIRST_WORKERS and case.leave_ms
         armed = f"{arm.point}:{arm.visit}" if arm else ""
         duty = Duty(
             arm=armed if arm and arm.point != ANYWHERE else "",
@@ -224,7 +252,7 @@ class Trial:
             mutant=case.mutant,
             count=case.count and arm is None,
             queues=queues,
-            submits=_DIRECT if stage is Stage.WORK and case.jobs == USUAL else (),
+            submits=_DIRECT.get(case.jobs, ()) if stage in _FIRST_WORKERS else (),
             seconds=case.leave_ms / 1000 if leaves else case.seconds,
             grace=0.01 if leaves else 5.0,
         )
@@ -236,7 +264,7 @@ class Trial:
 
     def _ended(self, child: Child, stage: Stage | None, *, alone: bool = True) -> bool:
         """Wait for a process; tell whether it did all it should. A death at its point is what we wanted."""
-        status = child.wait(self._case.seconds + _HANG_SECONDS)
+        status = self._outcome(child)
         if status is None:
             child.end()
             self._find(Wrong.STUCK, f"the process of {stage or 'the helper'} hangs")
@@ -248,21 +276,41 @@ class Trial:
             return False
         if stage is not None and child.last_words:
             self.verdict.visits[stage] = json.loads(child.last_words)
-        left = status == facts.EXIT_UNFINISHED and stage is Stage.WORK and self._case.leave_ms
+        left = status == facts.EXIT_UNFINISHED and stage in _FIRST_WORKERS and self._case.leave_ms
         if status == facts.EXIT_POISONED or left:
             return False
         if status not in {0, facts.EXIT_UNFINISHED}:
             self._find(Wrong.BROKEN, f"the process of {stage or 'the helper'} ended with status {status}")
         return True
 
-    def _judge(self, *, finished: bool) -> None:
+    def _outcome(self, child: Child) -> int | None:
+        """Wait for a process, and meanwhile replace the sender when it dies."""
         clock = SystemClock()
-        books = oracle.read(self._place)
+        until = clock.monotonic() + self._case.seconds + _HANG_SECONDS
+        while child.wait(_TEND_SECONDS) is None and clock.monotonic() < until:
+            sender = self._sender
+            if sender is not None and sender is not child and sender.wait(0) is not None:
+                done = self._ended(sender, Stage.SEND, alone=False)
+                self._sender = None if done else self._start(Stage.SEND, self._sending)
+        return child.status
+
+    def _judge(self, *, finished: bool) -> None:
+        """Judge the books; a sender that is at work holds still outside of transactions while we look."""
+        clock = SystemClock()
+        sender = self._sender
+        held = (
+            sender is not None
+            and sender.status is None
+            and sender.stop_outside_transactions(self._place.database)
+        )
+        found = books.read(self._place)
         offset = clock.wall_ms() - clock.boot_ms()
         self.verdict.findings += oracle.judge(
-            self._place, books, finished=finished, wall_minus_boot_ms=offset
+            self._place, found, finished=finished, wall_minus_boot_ms=offset
         )
-        self.verdict.refused = sum(books.stale.values())
+        if sender is not None and held:
+            sender.revive()
+        self.verdict.refused = sum(found.stale.values())
 
     def _find(self, wrong: Wrong, text: str) -> None:
         self.verdict.findings.append(Finding(wrong, text))

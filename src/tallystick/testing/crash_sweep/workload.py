@@ -26,8 +26,8 @@ from tallystick.testing.crash_sweep.statements import sql
 app = Tally("sqlite:///crash-sweep.db")
 
 # Crashes are many here and never the fault of these jobs; only the poison has a small budget.
-_PATIENT = 50
-_SOON = Retry(_PATIENT, first=0.005, longest=0.02)
+PATIENT = 50
+SOON = Retry(PATIENT, first=0.005, longest=0.02)
 _LINGER_SECONDS = facts.LEASE_MS * 0.6 / 1000
 _DRAG_SECONDS = facts.LEASE_MS * 0.27 / 1000
 
@@ -46,6 +46,10 @@ class Scene:
         self.place.called(label, step, token)
         return token
 
+    def reached(self, label: str, where: str) -> None:
+        """Let those outside know that a workflow has come to a place."""
+        self.place.first_time(f"{where}-{label}")
+
 
 scene = Scene()
 
@@ -62,7 +66,7 @@ def quote(label: str) -> str:
     return scene.token(label, "quote")
 
 
-@app.step(retry=_SOON)
+@app.step(retry=SOON)
 def stumble(label: str) -> str:
     """Fail the first time."""
     if scene.place.first_time(f"stumble-{label}"):
@@ -76,21 +80,21 @@ def decline(label: str) -> str:
     raise Fatal(f"{label} is declined")
 
 
-@app.tx(retry=_SOON)
+@app.tx(retry=SOON)
 def reserve(db: Tx, label: str, price: str) -> None:
     """Take the goods once."""
     write_effect(db, label, "reserve", price)
     scene.hold("inside_tx")
 
 
-@app.tx(retry=_SOON)
+@app.tx(retry=SOON)
 def ship(db: Tx, label: str, price: str) -> None:
     """Send the goods once, and with them a receipt."""
     write_effect(db, label, facts.SHIPPED, price)
     receipt.opts(within=db).submit(facts.receipt_of(label))
 
 
-@app.workflow(attempts=_PATIENT)
+@app.workflow(attempts=PATIENT)
 def order(label: str) -> str:
     """Buy something."""
     price = quote(label)
@@ -103,13 +107,13 @@ def order(label: str) -> str:
     return price
 
 
-@app.tx(retry=_SOON)
+@app.tx(retry=SOON)
 def send_receipt(db: Tx, label: str) -> None:
     """Send a receipt once."""
     write_effect(db, label, "send_receipt", label)
 
 
-@app.workflow(queue="bulk", attempts=_PATIENT)
+@app.workflow(queue="bulk", attempts=PATIENT)
 def receipt(label: str) -> str:
     """Acknowledge an order."""
     send_receipt(label)
@@ -130,13 +134,13 @@ def measure(label: str) -> str:
     return scene.token(label, "measure")
 
 
-@app.tx(retry=_SOON)
+@app.tx(retry=SOON)
 def keep_page(db: Tx, label: str, size: str) -> None:
     """Keep what was fetched once."""
     write_effect(db, label, "keep_page", size)
 
 
-@app.workflow(queue="bulk", attempts=_PATIENT)
+@app.workflow(queue="bulk", attempts=PATIENT)
 async def crawl(label: str) -> str:
     """Fetch two things at once, measure, and keep them."""
     await asyncio.gather(fetch.named("left")(label), fetch.named("right")(label))
@@ -145,13 +149,13 @@ async def crawl(label: str) -> str:
     return size
 
 
-@app.tx(retry=_SOON)
+@app.tx(retry=SOON)
 def note_mood(db: Tx, label: str) -> None:
     """Write down a mood once."""
     write_effect(db, label, "note_mood", label)
 
 
-@app.workflow(attempts=_PATIENT, retry=_SOON)
+@app.workflow(attempts=PATIENT, retry=SOON)
 def moody(label: str) -> str:
     """Fail the first time, after a transaction that must not happen again."""
     note_mood(label)
@@ -160,13 +164,13 @@ def moody(label: str) -> str:
     return label
 
 
-@app.tx(retry=_SOON)
+@app.tx(retry=SOON)
 def note_refusal(db: Tx, label: str) -> None:
     """Write down a refusal once."""
     write_effect(db, label, "note_refusal", label)
 
 
-@app.workflow(attempts=_PATIENT)
+@app.workflow(attempts=PATIENT)
 def refused(label: str) -> str:
     """Fail for good, after a transaction that stays."""
     note_refusal(label)
@@ -180,7 +184,7 @@ def linger(label: str) -> str:
     return scene.token(label, "linger")
 
 
-@app.workflow(attempts=_PATIENT)
+@app.workflow(attempts=PATIENT)
 def slow(label: str) -> str:
     """Outlive a heartbeat."""
     token = linger(label)
@@ -188,14 +192,14 @@ def slow(label: str) -> str:
     return token
 
 
-@app.tx(retry=_SOON)
+@app.tx(retry=SOON)
 def drag(db: Tx, label: str) -> None:
     """Hold the writer nearly as long as a transaction may; several in one flush outlast their leases."""
     write_effect(db, label, "drag", label)
     threading.Event().wait(_DRAG_SECONDS)
 
 
-@app.workflow(attempts=_PATIENT)
+@app.workflow(attempts=PATIENT)
 def sluggish(label: str) -> str:
     """Write slowly, together with others."""
     drag(label)

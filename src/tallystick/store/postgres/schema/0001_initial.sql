@@ -50,7 +50,7 @@ CREATE TABLE jobs (
   state              TEXT COLLATE "C" NOT NULL,
   attempt            BIGINT NOT NULL DEFAULT 0 CHECK (attempt >= 0),
   ready_at           BIGINT,
-  hold               TEXT CHECK (hold IN ('PAUSED', 'IN_DOUBT', 'MISMATCH', 'RESTORED')),
+  hold               TEXT CHECK (hold = 'PAUSED' OR hold = 'IN_DOUBT' OR hold = 'MISMATCH' OR hold = 'RESTORED'),
   queue              TEXT COLLATE "C" NOT NULL DEFAULT 'default',
   priority           BIGINT NOT NULL DEFAULT 5 CHECK (priority BETWEEN 0 AND 9),
   semaphore          BIGINT NOT NULL DEFAULT 1 CHECK (semaphore >= 0),
@@ -62,7 +62,7 @@ CREATE TABLE jobs (
   rev                BIGINT NOT NULL DEFAULT 1,
   updated_at         BIGINT NOT NULL,
   completed_at       BIGINT,
-  kind               TEXT COLLATE "C" NOT NULL DEFAULT 'workflow' CHECK (kind IN ('workflow', 'protocol', 'map')),
+  kind               TEXT COLLATE "C" NOT NULL DEFAULT 'workflow' CHECK (kind = 'workflow' OR kind = 'protocol' OR kind = 'map'),
   handler            TEXT COLLATE "C" NOT NULL,
   version            TEXT COLLATE "C" NOT NULL DEFAULT '',
   dimension          BIGINT NOT NULL DEFAULT 0,
@@ -99,10 +99,10 @@ CREATE TABLE jobs (
   retried_as         TEXT,
   pruned_at          BIGINT,
   -- rule: states job state
-  CHECK (state IN ('QUEUED', 'DISPATCHING', 'IN_PROGRESS', 'CANCELLING', 'SUCCEEDED', 'FAILED_FINAL', 'CANCELLED')),
+  CHECK (state = 'QUEUED' OR state = 'DISPATCHING' OR state = 'IN_PROGRESS' OR state = 'CANCELLING' OR state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED'),
   -- end rule
   -- rule: final job state
-  CHECK ((state IN ('SUCCEEDED', 'FAILED_FINAL', 'CANCELLED')) = (completed_at IS NOT NULL)),
+  CHECK ((state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED') = (completed_at IS NOT NULL)),
   -- end rule
   -- rule: digits GUID start_ledger
   CHECK (start_ledger BETWEEN 0 AND 999999999999999
@@ -120,7 +120,8 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_to_claim ON jobs (queue, priority, ready_at, job_id)
   WHERE ready_at IS NOT NULL AND hold IS NULL;
 CREATE INDEX jobs_by_deadline ON jobs (deadline_at) WHERE deadline_at IS NOT NULL;
-CREATE INDEX jobs_of_parent ON jobs (parent_job_id) WHERE parent_job_id IS NOT NULL;
+CREATE INDEX jobs_of_parent ON jobs (parent_job_id, parent_step) WHERE parent_job_id IS NOT NULL;
+CREATE INDEX jobs_to_cancel ON jobs (cancel_at) WHERE cancel_at IS NOT NULL;
 
 CREATE TABLE attempts (
   job_id           TEXT COLLATE "C" NOT NULL,
@@ -137,7 +138,7 @@ CREATE TABLE attempts (
   started_at       BIGINT,
   finished_at      BIGINT,
   -- rule: states attempt status
-  CHECK (status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED', 'DONE', 'ABORTED')),
+  CHECK (status = 'LEASED' OR status = 'IN_PROGRESS' OR status = 'COMMITTED' OR status = 'DONE' OR status = 'ABORTED'),
   -- end rule
   CHECK ((status = 'ABORTED') = (reason IS NOT NULL)),
   PRIMARY KEY (job_id, unit, attempt)
@@ -145,6 +146,7 @@ CREATE TABLE attempts (
 
 CREATE UNIQUE INDEX attempts_one_live ON attempts (job_id, unit) WHERE status IN ('LEASED', 'IN_PROGRESS');
 CREATE UNIQUE INDEX attempts_one_committed ON attempts (job_id, unit) WHERE status IN ('COMMITTED', 'DONE');
+
 -- A sweep looks through `attempts_one_live`: it holds only what runs now. The end of a lease is in no index, so that a
 -- heartbeat touches none.
 
@@ -159,7 +161,7 @@ CREATE TABLE steps (
   name               TEXT COLLATE "C" NOT NULL,
   occurrence         BIGINT NOT NULL DEFAULT 1 CHECK (occurrence >= 1),
   kind               TEXT COLLATE "C" NOT NULL
-    CHECK (kind IN ('step', 'tx', 'effect', 'remote', 'wait', 'sleep', 'group', 'protocol')),
+    CHECK (kind = 'step' OR kind = 'tx' OR kind = 'effect' OR kind = 'remote' OR kind = 'wait' OR kind = 'sleep' OR kind = 'group' OR kind = 'protocol'),
   state              TEXT COLLATE "C" NOT NULL,
   ledger             BIGINT NOT NULL DEFAULT 0,
   n                  BIGINT,
@@ -194,10 +196,10 @@ CREATE TABLE steps (
   updated_at         BIGINT,
   rev                BIGINT NOT NULL DEFAULT 1,
   -- rule: states step state
-  CHECK (state IN ('PENDING', 'DISPATCHING', 'AWAITING_ACK', 'IN_PROGRESS', 'FAILED_RETRY', 'SUCCEEDED', 'FAILED_FINAL', 'CANCELLED')),
+  CHECK (state = 'PENDING' OR state = 'DISPATCHING' OR state = 'AWAITING_ACK' OR state = 'IN_PROGRESS' OR state = 'FAILED_RETRY' OR state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED'),
   -- end rule
   -- rule: final step state
-  CHECK ((state IN ('SUCCEEDED', 'FAILED_FINAL', 'CANCELLED')) = (completed_at IS NOT NULL)),
+  CHECK ((state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED') = (completed_at IS NOT NULL)),
   -- end rule
   -- rule: digits activity ledger
   CHECK (ledger BETWEEN 0 AND 999999999999999
@@ -222,7 +224,7 @@ CREATE TABLE messages (
   dimension    BIGINT NOT NULL DEFAULT 0,
   name         TEXT COLLATE "C" NOT NULL,
   occurrence   BIGINT,
-  kind         TEXT COLLATE "C" NOT NULL CHECK (kind IN ('start', 'signal', 'timer', 'child', 'result', 'resume')),
+  kind         TEXT COLLATE "C" NOT NULL CHECK (kind = 'start' OR kind = 'signal' OR kind = 'timer' OR kind = 'child' OR kind = 'result' OR kind = 'resume'),
   payload      TEXT,
   due_at       BIGINT,
   ledger       BIGINT NOT NULL DEFAULT 0,
@@ -278,7 +280,7 @@ CREATE TABLE outbox (
   updated_at       BIGINT NOT NULL,
   rev              BIGINT NOT NULL DEFAULT 1,
   -- rule: states outbox state
-  CHECK (state IN ('PENDING', 'SENT', 'FAILED_FINAL')),
+  CHECK (state = 'PENDING' OR state = 'SENT' OR state = 'FAILED_FINAL'),
   -- end rule
   CHECK ((state = 'SENT') = (sent_at IS NOT NULL))
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
@@ -299,13 +301,13 @@ CREATE TABLE stale_reports (
 
 -- rule: postgres-births job jobs.state
 CREATE TRIGGER jobs_births BEFORE INSERT ON jobs FOR EACH ROW
-WHEN (NEW.state NOT IN ('QUEUED', 'IN_PROGRESS'))
+WHEN (NOT (NEW.state = 'QUEUED' OR NEW.state = 'IN_PROGRESS'))
 EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: no job begins in this state');
 -- end rule
 
 -- rule: postgres-births outbox outbox.state
 CREATE TRIGGER outbox_births BEFORE INSERT ON outbox FOR EACH ROW
-WHEN (NEW.state NOT IN ('PENDING'))
+WHEN (NOT (NEW.state = 'PENDING'))
 EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: no outbox begins in this state');
 -- end rule
 
@@ -315,7 +317,7 @@ CREATE TRIGGER jobs_guard BEFORE UPDATE OF
   tenant_id, idempotency_key, idempotency_hash, parent_job_id, parent_step, retry_of
 ON jobs FOR EACH ROW
 -- rule: postgres-guard job jobs.state.start_ledger
-WHEN (OLD.state IN ('SUCCEEDED', 'FAILED_FINAL', 'CANCELLED'))
+WHEN (OLD.state = 'SUCCEEDED' OR OLD.state = 'FAILED_FINAL' OR OLD.state = 'CANCELLED')
 EXECUTE FUNCTION refuse_change('FINAL: this job has ended and cannot change');
 
 CREATE TRIGGER jobs_moves BEFORE UPDATE ON jobs FOR EACH ROW
@@ -344,7 +346,7 @@ EXECUTE FUNCTION refuse_change('LEDGER: a ledger never decreases');
 
 CREATE TRIGGER attempts_guard BEFORE UPDATE ON attempts FOR EACH ROW
 -- rule: postgres-guard attempt attempts.status
-WHEN (OLD.status IN ('DONE', 'ABORTED'))
+WHEN (OLD.status = 'DONE' OR OLD.status = 'ABORTED')
 EXECUTE FUNCTION refuse_change('FINAL: this attempt has ended and cannot change');
 
 CREATE TRIGGER attempts_moves BEFORE UPDATE ON attempts FOR EACH ROW
@@ -360,7 +362,7 @@ EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: the attempt lifecycle has no
 
 CREATE TRIGGER steps_guard BEFORE UPDATE ON steps FOR EACH ROW
 -- rule: postgres-guard step steps.state.ledger
-WHEN (OLD.state IN ('SUCCEEDED', 'FAILED_FINAL', 'CANCELLED'))
+WHEN (OLD.state = 'SUCCEEDED' OR OLD.state = 'FAILED_FINAL' OR OLD.state = 'CANCELLED')
 EXECUTE FUNCTION refuse_change('FINAL: this step has ended and cannot change');
 
 CREATE TRIGGER steps_moves BEFORE UPDATE ON steps FOR EACH ROW
@@ -391,7 +393,7 @@ EXECUTE FUNCTION refuse_change('LEDGER: a ledger never decreases');
 
 CREATE TRIGGER outbox_guard BEFORE UPDATE ON outbox FOR EACH ROW
 -- rule: postgres-guard outbox outbox.state
-WHEN (OLD.state IN ('SENT', 'FAILED_FINAL'))
+WHEN (OLD.state = 'SENT' OR OLD.state = 'FAILED_FINAL')
 EXECUTE FUNCTION refuse_change('FINAL: this outbox has ended and cannot change');
 
 CREATE TRIGGER outbox_moves BEFORE UPDATE ON outbox FOR EACH ROW

@@ -40,7 +40,8 @@ WITH request AS (
      SET ready_at = ended.wall + ended.delay_ms, hold = ended.hold, hold_reason = ended.hold_reason,
          head_n = ended.n, head_hash = ended.event_hash, updated_at = ended.wall, rev = rev + 1
     FROM ended
-   WHERE jobs.ctid = ended.job_at AND jobs.attempt = ended.attempt AND jobs.state = 'IN_PROGRESS'
+   WHERE jobs.ctid = ended.job_at AND jobs.attempt = ended.attempt
+     AND jobs.state IN ('IN_PROGRESS', 'CANCELLING')
      AND jobs.ready_at IS NULL
   RETURNING ended.*
 ), written AS (

@@ -3,7 +3,8 @@
 WITH clock AS MATERIALIZED (
   SELECT store_ms($2::bigint) AS now
 )
-SELECT a.job_id, a.attempt, a.lease_id, a.status, j.options,
+SELECT a.job_id, a.attempt, a.lease_id, a.status, j.state = 'CANCELLING', a.guid, j.created_at, j.parent_job_id,
+       j.parent_step, j.options,
        (SELECT count(*)
           FROM attempts AS past
          WHERE past.job_id = a.job_id AND past.unit = '' AND past.charged = 1
@@ -11,7 +12,7 @@ SELECT a.job_id, a.attempt, a.lease_id, a.status, j.options,
        newest.n, newest.event_hash
   FROM clock
  CROSS JOIN attempts AS a
- CROSS JOIN LATERAL (SELECT options FROM jobs WHERE jobs.job_id = a.job_id OFFSET 0) AS j
+ CROSS JOIN LATERAL (SELECT state, created_at, parent_job_id, parent_step, options FROM jobs WHERE jobs.job_id = a.job_id OFFSET 0) AS j
  CROSS JOIN LATERAL (
        SELECT facts.n, facts.event_hash
          FROM (SELECT s.n, s.event_hash FROM steps AS s WHERE s.job_id = a.job_id AND s.n IS NOT NULL

@@ -28,7 +28,7 @@ CREATE TABLE jobs (
   state              TEXT NOT NULL,
   attempt            INTEGER NOT NULL DEFAULT 0 CHECK (attempt >= 0),
   ready_at           INTEGER,
-  hold               TEXT CHECK (hold IN ('PAUSED', 'IN_DOUBT', 'MISMATCH', 'RESTORED')),
+  hold               TEXT CHECK (hold = 'PAUSED' OR hold = 'IN_DOUBT' OR hold = 'MISMATCH' OR hold = 'RESTORED'),
   queue              TEXT NOT NULL DEFAULT 'default',
   priority           INTEGER NOT NULL DEFAULT 5 CHECK (priority BETWEEN 0 AND 9),
   semaphore          INTEGER NOT NULL DEFAULT 1 CHECK (semaphore >= 0),
@@ -40,7 +40,7 @@ CREATE TABLE jobs (
   rev                INTEGER NOT NULL DEFAULT 1,
   updated_at         INTEGER NOT NULL,
   completed_at       INTEGER,
-  kind               TEXT NOT NULL DEFAULT 'workflow' CHECK (kind IN ('workflow', 'protocol', 'map')),
+  kind               TEXT NOT NULL DEFAULT 'workflow' CHECK (kind = 'workflow' OR kind = 'protocol' OR kind = 'map'),
   handler            TEXT NOT NULL,
   version            TEXT NOT NULL DEFAULT '',
   dimension          INTEGER NOT NULL DEFAULT 0,
@@ -77,10 +77,10 @@ CREATE TABLE jobs (
   retried_as         TEXT,
   pruned_at          INTEGER,
   -- rule: states job state
-  CHECK (state IN ('QUEUED', 'DISPATCHING', 'IN_PROGRESS', 'CANCELLING', 'SUCCEEDED', 'FAILED_FINAL', 'CANCELLED')),
+  CHECK (state = 'QUEUED' OR state = 'DISPATCHING' OR state = 'IN_PROGRESS' OR state = 'CANCELLING' OR state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED'),
   -- end rule
   -- rule: final job state
-  CHECK ((state IN ('SUCCEEDED', 'FAILED_FINAL', 'CANCELLED')) = (completed_at IS NOT NULL)),
+  CHECK ((state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED') = (completed_at IS NOT NULL)),
   -- end rule
   -- rule: digits GUID start_ledger
   CHECK (start_ledger BETWEEN 0 AND 999999999999999
@@ -97,7 +97,8 @@ CREATE TABLE jobs (
 -- Only what may be claimed is in this index, so a claim costs the same whatever has piled up elsewhere.
 CREATE INDEX jobs_to_claim ON jobs (queue, priority, ready_at) WHERE ready_at IS NOT NULL AND hold IS NULL;
 CREATE INDEX jobs_by_deadline ON jobs (deadline_at) WHERE deadline_at IS NOT NULL AND completed_at IS NULL;
-CREATE INDEX jobs_of_parent ON jobs (parent_job_id) WHERE parent_job_id IS NOT NULL;
+CREATE INDEX jobs_of_parent ON jobs (parent_job_id, parent_step) WHERE parent_job_id IS NOT NULL;
+CREATE INDEX jobs_to_cancel ON jobs (cancel_at) WHERE state = 'CANCELLING';
 
 CREATE TABLE attempts (
   job_id           TEXT NOT NULL,
@@ -115,7 +116,7 @@ CREATE TABLE attempts (
   finished_at      INTEGER,
   exec_id          TEXT GENERATED ALWAYS AS (job_id || ':' || unit || ':' || attempt) VIRTUAL,
   -- rule: states attempt status
-  CHECK (status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED', 'DONE', 'ABORTED')),
+  CHECK (status = 'LEASED' OR status = 'IN_PROGRESS' OR status = 'COMMITTED' OR status = 'DONE' OR status = 'ABORTED'),
   -- end rule
   CHECK ((status = 'ABORTED') = (reason IS NOT NULL)),
   PRIMARY KEY (job_id, unit, attempt)
@@ -123,8 +124,6 @@ CREATE TABLE attempts (
 
 CREATE UNIQUE INDEX attempts_one_live ON attempts (job_id, unit) WHERE status IN ('LEASED', 'IN_PROGRESS');
 CREATE UNIQUE INDEX attempts_one_committed ON attempts (job_id, unit) WHERE status IN ('COMMITTED', 'DONE');
-CREATE INDEX attempts_to_reclaim ON attempts (lease_epoch, lease_expires_at)
-  WHERE status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED');
 
 -- Steps and events are appended by many jobs at once: in the order of writing a flush touches few pages.
 CREATE TABLE steps (
@@ -133,7 +132,7 @@ CREATE TABLE steps (
   name               TEXT NOT NULL,
   occurrence         INTEGER NOT NULL DEFAULT 1 CHECK (occurrence >= 1),
   kind               TEXT NOT NULL
-    CHECK (kind IN ('step', 'tx', 'effect', 'remote', 'wait', 'sleep', 'group', 'protocol')),
+    CHECK (kind = 'step' OR kind = 'tx' OR kind = 'effect' OR kind = 'remote' OR kind = 'wait' OR kind = 'sleep' OR kind = 'group' OR kind = 'protocol'),
   state              TEXT NOT NULL,
   ledger             INTEGER NOT NULL DEFAULT 0,
   n                  INTEGER,
@@ -169,10 +168,10 @@ CREATE TABLE steps (
   updated_at         INTEGER,
   rev                INTEGER NOT NULL DEFAULT 1,
   -- rule: states step state
-  CHECK (state IN ('PENDING', 'DISPATCHING', 'AWAITING_ACK', 'IN_PROGRESS', 'FAILED_RETRY', 'SUCCEEDED', 'FAILED_FINAL', 'CANCELLED')),
+  CHECK (state = 'PENDING' OR state = 'DISPATCHING' OR state = 'AWAITING_ACK' OR state = 'IN_PROGRESS' OR state = 'FAILED_RETRY' OR state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED'),
   -- end rule
   -- rule: final step state
-  CHECK ((state IN ('SUCCEEDED', 'FAILED_FINAL', 'CANCELLED')) = (completed_at IS NOT NULL)),
+  CHECK ((state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED') = (completed_at IS NOT NULL)),
   -- end rule
   -- rule: digits activity ledger
   CHECK (ledger BETWEEN 0 AND 999999999999999
@@ -194,7 +193,7 @@ CREATE TABLE messages (
   dimension    INTEGER NOT NULL DEFAULT 0,
   name         TEXT NOT NULL,
   occurrence   INTEGER,
-  kind         TEXT NOT NULL CHECK (kind IN ('start', 'signal', 'timer', 'child', 'result', 'resume')),
+  kind         TEXT NOT NULL CHECK (kind = 'start' OR kind = 'signal' OR kind = 'timer' OR kind = 'child' OR kind = 'result' OR kind = 'resume'),
   payload      TEXT,
   due_at       INTEGER,
   ledger       INTEGER NOT NULL DEFAULT 0,
@@ -250,7 +249,7 @@ CREATE TABLE outbox (
   updated_at       INTEGER NOT NULL,
   rev              INTEGER NOT NULL DEFAULT 1,
   -- rule: states outbox state
-  CHECK (state IN ('PENDING', 'SENT', 'FAILED_FINAL')),
+  CHECK (state = 'PENDING' OR state = 'SENT' OR state = 'FAILED_FINAL'),
   -- end rule
   CHECK ((state = 'SENT') = (sent_at IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
@@ -271,13 +270,13 @@ CREATE TABLE stale_reports (
 
 -- rule: sqlite-births job jobs.state
 CREATE TRIGGER jobs_births BEFORE INSERT ON jobs
-WHEN NEW.state NOT IN ('QUEUED', 'IN_PROGRESS')
+WHEN NOT (NEW.state = 'QUEUED' OR NEW.state = 'IN_PROGRESS')
 BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: no job begins in this state'); END;
 -- end rule
 
 -- rule: sqlite-births outbox outbox.state
 CREATE TRIGGER outbox_births BEFORE INSERT ON outbox
-WHEN NEW.state NOT IN ('PENDING')
+WHEN NOT (NEW.state = 'PENDING')
 BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: no outbox begins in this state'); END;
 -- end rule
 
@@ -287,26 +286,16 @@ CREATE TRIGGER jobs_guard BEFORE UPDATE OF
   tenant_id, idempotency_key, idempotency_hash, parent_job_id, parent_step, retry_of
 ON jobs
 -- rule: sqlite-guard job jobs.state.start_ledger
-WHEN OLD.state IN ('SUCCEEDED', 'FAILED_FINAL', 'CANCELLED')
+WHEN OLD.state = 'SUCCEEDED' OR OLD.state = 'FAILED_FINAL' OR OLD.state = 'CANCELLED'
   OR NEW.start_ledger < OLD.start_ledger
-  OR (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (VALUES
-         ('QUEUED', 'DISPATCHING'),
-         ('DISPATCHING', 'IN_PROGRESS'),
-         ('IN_PROGRESS', 'IN_PROGRESS'),
-         ('IN_PROGRESS', 'SUCCEEDED'),
-         ('IN_PROGRESS', 'FAILED_FINAL'),
-         ('DISPATCHING', 'FAILED_FINAL'),
-         ('QUEUED', 'CANCELLING'),
-         ('DISPATCHING', 'CANCELLING'),
-         ('IN_PROGRESS', 'CANCELLING'),
-         ('CANCELLING', 'CANCELLED'),
-         ('QUEUED', 'IN_PROGRESS'),
-         ('QUEUED', 'FAILED_FINAL'),
-         ('QUEUED', 'CANCELLED'),
-         ('DISPATCHING', 'CANCELLED'),
-         ('IN_PROGRESS', 'CANCELLED')))
+  OR (OLD.state <> NEW.state AND NOT CASE OLD.state
+         WHEN 'QUEUED' THEN NEW.state = 'DISPATCHING' OR NEW.state = 'CANCELLING' OR NEW.state = 'IN_PROGRESS' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'CANCELLED'
+         WHEN 'DISPATCHING' THEN NEW.state = 'IN_PROGRESS' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'CANCELLING' OR NEW.state = 'CANCELLED'
+         WHEN 'IN_PROGRESS' THEN NEW.state = 'IN_PROGRESS' OR NEW.state = 'SUCCEEDED' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'CANCELLING' OR NEW.state = 'CANCELLED'
+         WHEN 'CANCELLING' THEN NEW.state = 'CANCELLED'
+         ELSE 0 END)
 BEGIN
-  SELECT RAISE(ABORT, 'FINAL: this job has ended and cannot change') WHERE OLD.state IN ('SUCCEEDED', 'FAILED_FINAL', 'CANCELLED');
+  SELECT RAISE(ABORT, 'FINAL: this job has ended and cannot change') WHERE OLD.state = 'SUCCEEDED' OR OLD.state = 'FAILED_FINAL' OR OLD.state = 'CANCELLED';
   SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the job lifecycle has no such move')
    WHERE OLD.state <> NEW.state;
   SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases');
@@ -315,16 +304,14 @@ END;
 
 CREATE TRIGGER attempts_guard BEFORE UPDATE ON attempts
 -- rule: sqlite-guard attempt attempts.status
-WHEN OLD.status IN ('DONE', 'ABORTED')
-  OR (OLD.status <> NEW.status AND (OLD.status, NEW.status) NOT IN (VALUES
-         ('LEASED', 'IN_PROGRESS'),
-         ('IN_PROGRESS', 'COMMITTED'),
-         ('COMMITTED', 'DONE'),
-         ('LEASED', 'ABORTED'),
-         ('IN_PROGRESS', 'ABORTED'),
-         ('IN_PROGRESS', 'DONE')))
+WHEN OLD.status = 'DONE' OR OLD.status = 'ABORTED'
+  OR (OLD.status <> NEW.status AND NOT CASE OLD.status
+         WHEN 'LEASED' THEN NEW.status = 'IN_PROGRESS' OR NEW.status = 'ABORTED'
+         WHEN 'IN_PROGRESS' THEN NEW.status = 'COMMITTED' OR NEW.status = 'ABORTED' OR NEW.status = 'DONE'
+         WHEN 'COMMITTED' THEN NEW.status = 'DONE'
+         ELSE 0 END)
 BEGIN
-  SELECT RAISE(ABORT, 'FINAL: this attempt has ended and cannot change') WHERE OLD.status IN ('DONE', 'ABORTED');
+  SELECT RAISE(ABORT, 'FINAL: this attempt has ended and cannot change') WHERE OLD.status = 'DONE' OR OLD.status = 'ABORTED';
   SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the attempt lifecycle has no such move')
    WHERE OLD.status <> NEW.status;
   SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases');
@@ -333,28 +320,17 @@ END;
 
 CREATE TRIGGER steps_guard BEFORE UPDATE ON steps
 -- rule: sqlite-guard step steps.state.ledger
-WHEN OLD.state IN ('SUCCEEDED', 'FAILED_FINAL', 'CANCELLED')
+WHEN OLD.state = 'SUCCEEDED' OR OLD.state = 'FAILED_FINAL' OR OLD.state = 'CANCELLED'
   OR NEW.ledger < OLD.ledger
-  OR (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (VALUES
-         ('PENDING', 'DISPATCHING'),
-         ('DISPATCHING', 'AWAITING_ACK'),
-         ('AWAITING_ACK', 'IN_PROGRESS'),
-         ('IN_PROGRESS', 'SUCCEEDED'),
-         ('IN_PROGRESS', 'FAILED_FINAL'),
-         ('IN_PROGRESS', 'FAILED_RETRY'),
-         ('AWAITING_ACK', 'FAILED_RETRY'),
-         ('FAILED_RETRY', 'DISPATCHING'),
-         ('DISPATCHING', 'FAILED_FINAL'),
-         ('AWAITING_ACK', 'FAILED_FINAL'),
-         ('PENDING', 'CANCELLED'),
-         ('DISPATCHING', 'CANCELLED'),
-         ('AWAITING_ACK', 'CANCELLED'),
-         ('IN_PROGRESS', 'CANCELLED'),
-         ('FAILED_RETRY', 'CANCELLED'),
-         ('DISPATCHING', 'IN_PROGRESS'),
-         ('AWAITING_ACK', 'SUCCEEDED')))
+  OR (OLD.state <> NEW.state AND NOT CASE OLD.state
+         WHEN 'PENDING' THEN NEW.state = 'DISPATCHING' OR NEW.state = 'CANCELLED'
+         WHEN 'DISPATCHING' THEN NEW.state = 'AWAITING_ACK' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'CANCELLED' OR NEW.state = 'IN_PROGRESS'
+         WHEN 'AWAITING_ACK' THEN NEW.state = 'IN_PROGRESS' OR NEW.state = 'FAILED_RETRY' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'CANCELLED' OR NEW.state = 'SUCCEEDED'
+         WHEN 'IN_PROGRESS' THEN NEW.state = 'SUCCEEDED' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'FAILED_RETRY' OR NEW.state = 'CANCELLED'
+         WHEN 'FAILED_RETRY' THEN NEW.state = 'DISPATCHING' OR NEW.state = 'CANCELLED'
+         ELSE 0 END)
 BEGIN
-  SELECT RAISE(ABORT, 'FINAL: this step has ended and cannot change') WHERE OLD.state IN ('SUCCEEDED', 'FAILED_FINAL', 'CANCELLED');
+  SELECT RAISE(ABORT, 'FINAL: this step has ended and cannot change') WHERE OLD.state = 'SUCCEEDED' OR OLD.state = 'FAILED_FINAL' OR OLD.state = 'CANCELLED';
   SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the step lifecycle has no such move')
    WHERE OLD.state <> NEW.state;
   SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases');
@@ -363,12 +339,12 @@ END;
 
 CREATE TRIGGER outbox_guard BEFORE UPDATE ON outbox
 -- rule: sqlite-guard outbox outbox.state
-WHEN OLD.state IN ('SENT', 'FAILED_FINAL')
-  OR (OLD.state <> NEW.state AND (OLD.state, NEW.state) NOT IN (VALUES
-         ('PENDING', 'SENT'),
-         ('PENDING', 'FAILED_FINAL')))
+WHEN OLD.state = 'SENT' OR OLD.state = 'FAILED_FINAL'
+  OR (OLD.state <> NEW.state AND NOT CASE OLD.state
+         WHEN 'PENDING' THEN NEW.state = 'SENT' OR NEW.state = 'FAILED_FINAL'
+         ELSE 0 END)
 BEGIN
-  SELECT RAISE(ABORT, 'FINAL: this outbox has ended and cannot change') WHERE OLD.state IN ('SENT', 'FAILED_FINAL');
+  SELECT RAISE(ABORT, 'FINAL: this outbox has ended and cannot change') WHERE OLD.state = 'SENT' OR OLD.state = 'FAILED_FINAL';
   SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the outbox lifecycle has no such move')
    WHERE OLD.state <> NEW.state;
   SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases');

@@ -2,8 +2,8 @@
 -- reached zero, and the result with it. Runs after `end_attempt` in the same bundle.
 -- No row changed: the job moved on, or obligations are still open.
 UPDATE jobs
-   SET state = ?3,
-       result = ?4,
+   SET state = CASE state WHEN 'CANCELLING' THEN 'CANCELLED' ELSE ?3 END,
+       result = CASE state WHEN 'CANCELLING' THEN NULL ELSE ?4 END,
        error = ?5,
        error_code = ?6,
        error_message = ?7,
@@ -15,5 +15,5 @@ UPDATE jobs
        head_n = ?8,
        head_hash = ?9,
        rev = rev + 1
- WHERE job_id = ?1 AND attempt = ?2 AND state = 'IN_PROGRESS' AND semaphore = 1
+ WHERE job_id = ?1 AND attempt = ?2 AND state IN ('IN_PROGRESS', 'CANCELLING') AND semaphore = 1
    AND start_ledger / 10000000000 % 10 = 0 AND start_ledger / 1000000000 % 10 = 0

@@ -6,6 +6,6 @@ SELECT job_id, state, handler, version, queue, priority, tenant_id, attempt, rea
  WHERE tenant_id = ?1
    AND (?2 = '[]' OR state IN (SELECT wanted.value FROM json_each(?2) AS wanted))
    AND (?3 IS NULL OR handler = ?3)
-   AND (?4 IS NULL OR job_id < ?4)
+   AND job_id < coalesce(?4, char(1114111))
  ORDER BY job_id DESC
  LIMIT ?5

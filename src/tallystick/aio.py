@@ -1,0 +1,61 @@
+"""What an async workflow may ask for: the names of `tallystick`, to be awaited."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, overload
+
+from tallystick.app.calls import drive_async
+from tallystick.app.children import Child, join
+from tallystick.app.draws import now, random, uuid
+from tallystick.app.retrying import Duration
+from tallystick.app.values import Codec
+from tallystick.app.waits import NO_BODY, again, answer, workflow_context
+from tallystick.core.limits import check_name
+
+T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+
+__all__ = ["again", "gather", "now", "random", "sleep", "uuid", "wait"]
+
+
+@overload
+async def wait(name: str, type: type[T]) -> T: ...
+@overload
+async def wait(name: str, type: type[T], *, timeout: Duration) -> T | None: ...  # noqa: ASYNC109 (a durable wait)
+async def wait(
+    name: str,
+    type: Any,  # noqa: A002 (it is one)
+    *,
+    timeout: Duration | None = None,  # noqa: ASYNC109 (a durable wait)
+) -> Any:
+    """Wait for a signal of this name and return its value, or None when the time is up."""
+    context = workflow_context("wait", is_async=True)
+    call = answer(context, "wait", check_name("signal", name), Codec(type), timeout)
+    return await drive_async(context, NO_BODY, call)
+
+
+async def sleep(duration: Duration) -> None:
+    """Sleep, through restarts, without a task and without a lease."""
+    context = workflow_context("sleep", is_async=True)
+    await drive_async(context, NO_BODY, answer(context, "sleep", "sleep", Codec(Any), duration))
+
+
+@overload
+async def gather(a: Child[A], /, *, fail_fast: bool = ...) -> tuple[A]: ...
+@overload
+async def gather(a: Child[A], b: Child[B], /, *, fail_fast: bool = ...) -> tuple[A, B]: ...
+@overload
+async def gather(a: Child[A], b: Child[B], c: Child[C], /, *, fail_fast: bool = ...) -> tuple[A, B, C]: ...
+@overload
+async def gather(*children: Child[A], enough: int | None = ..., fail_fast: bool = ...) -> tuple[A, ...]: ...
+async def gather(
+    *children: Child[Any], enough: int | None = None, fail_fast: bool = False
+) -> tuple[Any, ...]:
+    """Start children together and wait for them: all, or `enough` of them, or until the first fails."""
+    context = workflow_context("gather", is_async=True)
+    results: tuple[Any, ...] = await drive_async(
+        context, NO_BODY, join(context, children, enough, fail_fast=fail_fast)
+    )
+    return results

@@ -1,0 +1,81 @@
+"""`tally history`: what happened to a job, fact by fact."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import click
+
+from tallystick.cli.history_words import details, in_words
+from tallystick.cli.output import Ink, show, show_data
+from tallystick.cli.place import json_option, looking, url_option
+from tallystick.cli.show import find_job
+from tallystick.cli.wording import instant, short
+from tallystick.store.api import Event, Store
+
+_PAGE = 100
+_STYLES = {"return": "green", "fail": "red", "hold": "yellow", "reclaim": "yellow", "try": "yellow"}
+
+_EXAMPLES = """\b
+Examples:
+  tally history 01a1e109-dad7-70e7-b72a-a7770e0c41df shop
+  tally history 01a1e109-dad7-70e7-b72a-a7770e0c41df --url sqlite:///shop.db --json
+"""
+
+
+@click.command("history", epilog=_EXAMPLES)
+@click.argument("job")
+@click.argument("app", required=False)
+@url_option
+@json_option
+def command(*, job: str, app: str | None, url: str | None, as_json: bool) -> None:
+    """Tell what happened to a job, in order: when, in which attempt, what, and with what.
+
+    The store is that of APP, of --url, or of the variable TALLY_URL. Values are cut to one line; --json shows
+    all of them.
+    """
+    with looking(app, url) as store:
+        find_job(store, job)
+        if as_json:
+            show_data([as_data(fact) for fact in facts_of(store, job)])
+            return
+        ink = Ink.for_stream(sys.stdout)
+        for fact in facts_of(store, job):
+            show(_line(fact, ink))
+
+
+def facts_of(store: Store, job_id: str) -> Iterator[Event]:
+    """Return the facts of a job in order, a page at a time."""
+    inspection = store.inspect()
+    after = 0
+    while page := inspection.facts(job_id, after=after, limit=_PAGE):
+        yield from page
+        after = page[-1].n
+
+
+def as_data(fact: Event) -> dict[str, object]:
+    """Return a fact as data."""
+    return {
+        "n": fact.n,
+        "at": instant(fact.at),
+        "attempt": fact.attempt,
+        "type": fact.type,
+        "words": in_words(fact),
+        "details": details(fact),
+        "prev_hash": fact.prev_hash.hex(),
+        "hash": fact.event_hash.hex(),
+    }
+
+
+def _line(fact: Event, ink: Ink) -> str:
+    style = _STYLES.get(fact.type)
+    words = short(in_words(fact), 160)
+    return "  ".join(
+        (
+            f"{fact.n:>4}",
+            ink(str(instant(fact.at)), "dim"),
+            f"attempt {fact.attempt}" if fact.attempt else "         ",
+            ink(words, style) if style else words,
+        )
+    )

@@ -1,0 +1,100 @@
+"""Facts of a job's history in words.
+
+Nothing here trusts what it reads: a payload that is not what we write is shown as the text it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tallystick.cli.wording import short, span, stored_value
+from tallystick.core.chain import read_step_payload
+from tallystick.store.api import Event
+
+_VALUE_CHARS: Final = 80
+
+
+def in_words(fact: Event) -> str:
+    """Return what a fact says, in a sentence; values are cut."""
+    step = read_step_payload(fact.payload)
+    if step is not None:
+        name = step.name if step.occurrence == 1 else f"{step.name}#{step.occurrence}"
+        if step.error is not None:
+            return f"{fact.type} {name} failed: {_error(stored_value(step.error))}"
+        return f"{fact.type} {name} returned {short(step.result, _VALUE_CHARS)}"
+    data = stored_value(fact.payload)
+    say = _SENTENCES.get(fact.type)
+    if say is None or not isinstance(data, dict):
+        return f"{fact.type} {short(fact.payload, _VALUE_CHARS)}"
+    return say(data)
+
+
+def details(fact: Event) -> object:
+    """Return all that a fact carries, as data."""
+    step = read_step_payload(fact.payload)
+    if step is None:
+        return stored_value(fact.payload)
+    return {
+        "step": step.name,
+        "occurrence": step.occurrence,
+        "state": step.state,
+        "ledger": f"{step.ledger:015d}",
+        "result": stored_value(step.result),
+        "error": stored_value(step.error),
+        "drawn": stored_value(step.notes),
+    }
+
+
+def _error(data: object) -> str:
+    if not isinstance(data, dict):
+        return short(str(data), _VALUE_CHARS)
+    return f"{data.get('type', 'error')}: {short(str(data.get('message', '')), _VALUE_CHARS)}"
+
+
+def _submitted(_data: dict[str, Any]) -> str:
+    return "submitted"
+
+
+def _claimed(data: dict[str, Any]) -> str:
+    return "claimed by a worker" if "QUEUED" in str(data.get("job")) else "claimed again by a worker"
+
+
+def _tried(data: dict[str, Any]) -> str:
+    again = f"; again in {span(int(data.get('delay_ms') or 0))}"
+    return f"try {data.get('try')} of {data.get('step')} failed: {_error(data.get('error'))}{again}"
+
+
+def _returned(_data: dict[str, Any]) -> str:
+    return "returned: the job has succeeded"
+
+
+def _failed(data: dict[str, Any]) -> str:
+    return f"failed for good: {_error(data.get('error'))}"
+
+
+def _released(data: dict[str, Any]) -> str:
+    error = f": {_error(data['error'])}" if "error" in data else ""
+    return f"given back to the queue ({data.get('reason')}){error}"
+
+
+def _held(data: dict[str, Any]) -> str:
+    return f"held for a person ({data.get('hold')}): {short(str(data.get('why')), _VALUE_CHARS)}"
+
+
+def _reclaimed(data: dict[str, Any]) -> str:
+    if data.get("verdict") == "FAIL":
+        return "the lease ran out and no attempts are left: the job has failed"
+    return "the lease ran out: given to whoever claims it next"
+
+
+_SENTENCES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
+    "submit": _submitted,
+    "claim": _claimed,
+    "try": _tried,
+    "return": _returned,
+    "fail": _failed,
+    "release": _released,
+    "hold": _held,
+    "reclaim": _reclaimed,
+}

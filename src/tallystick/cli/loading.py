@@ -1,0 +1,169 @@
+"""From `shop:app` to the Tally it names, and from a mistake on that way to one or two lines.
+
+The address is MODULE:ATTRIBUTE, the attribute may have dots, and `app` is meant when there is none. The
+current directory comes first on the path, as it does for `python`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import traceback
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, NamedTuple
+
+from tallystick.app.tally import Tally
+from tallystick.app.workflows import AsyncWorkflow, Workflow
+from tallystick.errors import AppBroken, AppNotFound, BadInput, UnknownWorkflow
+
+DEFAULT_ATTRIBUTE: Final = "app"
+
+_DOTTED: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+AnyWorkflow = Workflow[..., Any] | AsyncWorkflow[..., Any]
+
+
+class Loaded(NamedTuple):
+    """A Tally and the file that declares it."""
+
+    app: Tally
+    address: str
+    file: Path | None
+
+
+def load_app(address: str) -> Loaded:
+    """Import the module of an address and return the Tally there."""
+    name, _, attribute = address.partition(":")
+    attribute = attribute or DEFAULT_ATTRIBUTE
+    module = _module(name, address)
+    found = _attribute(module, attribute)
+    if not isinstance(found, Tally):
+        raise BadInput(
+            f"{name}:{attribute} is {_kind(found)}, not a Tally; name the object you made with Tally(...)",
+            address=address,
+        )
+    return Loaded(found, f"{name}:{attribute}", _file_of(module))
+
+
+def load_workflow(address: str, version: str | None) -> tuple[Loaded, AnyWorkflow]:
+    """Return the workflow behind MODULE:WORKFLOW or MODULE:APP:WORKFLOW, with the Tally that declares it.
+
+    In the short form the name is that of a workflow of `app`, or of an attribute that holds a workflow.
+    """
+    name, _, rest = address.partition(":")
+    attribute, _, label = rest.rpartition(":")
+    if not label:
+        raise BadInput(
+            f"{address!r} names no workflow; write MODULE:WORKFLOW or MODULE:APP:WORKFLOW", address=address
+        )
+    if not attribute:
+        module = _module(name, address)
+        held = _attribute(module, label) if _has(module, label) else None
+        if isinstance(held, Workflow | AsyncWorkflow) and version in (None, held.version):
+            return Loaded(held.app, f"{name}:{label}", _file_of(module)), held
+    loaded = load_app(f"{name}:{attribute or DEFAULT_ATTRIBUTE}")
+    return loaded, find_workflow(loaded.app, label, version)
+
+
+def find_workflow(app: Tally, label: str, version: str | None) -> AnyWorkflow:
+    """Return a workflow by its name, guessing aloud when there is none; versions are told apart."""
+    versions = {key[1]: workflow for key, workflow in app.workflows.items() if key[0] == label}
+    if not versions:
+        names = sorted({key[0] for key in app.workflows})
+        close = get_close_matches(label, names, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(names) or 'none'}"
+        raise UnknownWorkflow(f"there is no workflow {label!r}; {hint}", workflow=label, known=names)
+    if version is None and len(versions) == 1:
+        return next(iter(versions.values()))
+    if version not in versions:
+        known = ", ".join(map(repr, versions))
+        raise UnknownWorkflow(
+            f"{label} has the versions {known}; say which one with --version", workflow=label, known=known
+        )
+    return versions[version]
+
+
+def _module(name: str, address: str) -> ModuleType:
+    if not _DOTTED.fullmatch(name):
+        raise BadInput(
+            f"{address!r} is no address of a Tally; write MODULE:ATTRIBUTE, for instance shop:app",
+            address=address,
+        )
+    here = os.getcwd()  # noqa: PTH109 (the path of Python holds text)
+    if sys.path[:1] != [here]:
+        sys.path.insert(0, here)
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and f"{name}.".startswith(f"{error.name}."):
+            raise AppNotFound(
+                f"there is no module {name!r} in {here} or on the path of Python", module=name
+            ) from None
+        raise _broken(name, error) from None
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever the user's file does is said in two lines)
+        raise _broken(name, error) from None
+
+
+def _broken(name: str, error: BaseException) -> AppBroken:
+    """Return the error for a module that raised: where, what, and the line of source."""
+    if isinstance(error, SyntaxError) and error.filename:
+        file, line, source = error.filename, error.lineno or 0, error.text or ""
+        what = f"{type(error).__name__}: {error.msg}"
+    else:
+        frames = [
+            frame for frame in traceback.extract_tb(error.__traceback__) if _is_of_users(frame.filename)
+        ]
+        last = frames[-1] if frames else None
+        file, line, source = (last.filename, last.lineno or 0, last.line or "") if last else (name, 0, "")
+        what = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+    return AppBroken(
+        f"{_short(file)}, line {line}: {what}\n  {source.strip()}", module=name, file=file, line=line
+    )
+
+
+def _is_of_users(file: str) -> bool:
+    """Tell frames of the user's files from those of Python's import and of this package."""
+    ours = str(Path(__file__).parents[1])
+    return not file.startswith(("<frozen", ours)) and f"{os.sep}importlib{os.sep}" not in file
+
+
+def _attribute(module: ModuleType, attribute: str) -> object:
+    found: object = module
+    for part in attribute.split("."):
+        names = [name for name in dir(found) if not name.startswith("_")]
+        if not hasattr(found, part):
+            tallies = [name for name in names if isinstance(getattr(found, name, None), Tally)]
+            close = tallies or get_close_matches(part, names, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise AppNotFound(
+                f"{module.__name__} has no {attribute!r}{hint}", module=module.__name__, attribute=attribute
+            )
+        found = getattr(found, part)
+    return found
+
+
+def _has(module: ModuleType, attribute: str) -> bool:
+    found: object = module
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            return False
+        found = getattr(found, part)
+    return True
+
+
+def _kind(value: object) -> str:
+    kind = type(value).__name__
+    return f"an {kind}" if kind[:1].lower() in "aeiou" else f"a {kind}"
+
+
+def _file_of(module: ModuleType) -> Path | None:
+    return Path(module.__file__).resolve() if module.__file__ else None
+
+
+def _short(file: str) -> str:
+    path = Path(file)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file

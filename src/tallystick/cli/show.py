@@ -1,0 +1,134 @@
+"""`tally show`: one job, with what its user put in and got out, because the user asks for it."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from tallystick.cli.list import name_of, summary
+from tallystick.cli.output import Ink, printable, show, show_data
+from tallystick.cli.place import json_option, looking, url_option
+from tallystick.cli.wording import ago, instant, short, span, stored_value
+from tallystick.clock import SystemClock
+from tallystick.core.digits import GuidLedger
+from tallystick.errors import NotFound
+from tallystick.store.api import JobRow, Store
+from tallystick.store.inspection import AttemptRow
+
+_EXAMPLES = """\b
+Examples:
+  tally show 01a1e109-dad7-70e7-b72a-a7770e0c41df shop
+  tally show 01a1e109-dad7-70e7-b72a-a7770e0c41df --url sqlite:///shop.db --json
+"""
+
+
+@click.command("show", epilog=_EXAMPLES)
+@click.argument("job")
+@click.argument("app", required=False)
+@url_option
+@json_option
+def command(*, job: str, app: str | None, url: str | None, as_json: bool) -> None:
+    """Show one job: where it stands, its arguments, its result or error, its attempts.
+
+    The store is that of APP, of --url, or of the variable TALLY_URL.
+    """
+    with looking(app, url) as store:
+        row = find_job(store, job)
+        attempts = store.inspect().attempts(job)
+    if as_json:
+        show_data(as_data(row, attempts))
+    else:
+        show("\n".join(drawn(row, attempts, SystemClock().wall_ms(), Ink.for_stream(sys.stdout))))
+
+
+def find_job(store: Store, job_id: str) -> JobRow:
+    """Return a job or raise `NotFound`."""
+    row = store.job(job_id)
+    if row is None:
+        raise NotFound(f"there is no job {short(job_id)} in {store.url}", job_id=job_id)
+    return row
+
+
+def as_data(row: JobRow, attempts: list[AttemptRow]) -> dict[str, object]:
+    """Return everything about a job as data."""
+    return {
+        **summary(row),
+        "arguments": stored_value(row.payload),
+        "result": stored_value(row.result),
+        "error": stored_value(row.error),
+        "error_message": row.error_message,
+        "hold_reason": row.hold_reason,
+        "semaphore": row.semaphore,
+        "start_ledger": GuidLedger(row.start_ledger).text,
+        "idempotency_key": row.idempotency_key,
+        "idempotency_hash": row.idempotency_hash,
+        "tags": stored_value(row.tags),
+        "attempts": [
+            {
+                "attempt": attempt.attempt,
+                "status": attempt.status,
+                "reason": attempt.reason,
+                "charged": attempt.charged,
+                "lease_owner": attempt.lease_owner,
+                "started_at": instant(attempt.started_at),
+                "finished_at": instant(attempt.finished_at),
+            }
+            for attempt in attempts
+        ],
+    }
+
+
+def drawn(row: JobRow, attempts: list[AttemptRow], now: int, ink: Ink) -> list[str]:
+    """Return a job as lines for people."""
+    ended = (
+        f"{ago(row.completed_at, now)}, after {span(row.completed_at - row.created_at)}"
+        if row.completed_at
+        else ""
+    )
+    facts = [
+        ("state", f"{row.state}, held: {row.hold}" if row.hold else row.state),
+        ("workflow", name_of(row)),
+        ("queue", f"{printable(row.queue)}, priority {row.priority}"),
+        ("key", printable(row.idempotency_key or "")),
+        ("submitted", f"{instant(row.created_at)}, {ago(row.created_at, now)}"),
+        ("due", f"{ago(row.ready_at, now)}" if row.ready_at is not None and row.ready_at > now else ""),
+        ("deadline", f"{instant(row.deadline_at)}" if row.deadline_at is not None else ""),
+        ("ended", ended),
+        ("arguments", _pretty(row.payload)),
+        ("result", _pretty(row.result)),
+        (
+            "error",
+            f"{printable(row.error_code or '')}: {_lines(row.error_message)}" if row.error_code else "",
+        ),
+        ("why held", _lines(row.hold_reason)),
+        ("ledger", f"{GuidLedger(row.start_ledger).text} (start), semaphore {row.semaphore}"),
+    ]
+    lines = [ink(f"job {row.job_id}", "bold")]
+    lines += [f"  {ink(name.ljust(10), 'cyan')}  {text}" for name, text in facts if text]
+    lines += [
+        f"  {ink(f'attempt {attempt.attempt}'.ljust(10), 'cyan')}  {_told(attempt, now)}"
+        for attempt in attempts
+    ]
+    return lines
+
+
+def _told(attempt: AttemptRow, now: int) -> str:
+    reason = f" ({attempt.reason}{', charged' if attempt.charged else ''})" if attempt.reason else ""
+    began = f", began {ago(attempt.started_at, now)}" if attempt.started_at is not None else ""
+    took = ""
+    if attempt.started_at is not None and attempt.finished_at is not None:
+        took = f", took {span(attempt.finished_at - attempt.started_at)}"
+    return f"{attempt.status}{reason}{began}{took}, worker {printable(attempt.lease_owner[:12])}"
+
+
+def _pretty(text: str | None) -> str:
+    """Return stored JSON on one line, as a terminal may see it."""
+    return "" if text is None else printable(json.dumps(stored_value(text), ensure_ascii=False))
+
+
+def _lines(text: str | None) -> str:
+    return "\n".join(
+        f"{'' if n == 0 else ' ' * 14}{printable(line)}" for n, line in enumerate((text or "").split("\n"))
+    )

@@ -1,0 +1,116 @@
+"""`tally work`: run jobs until told to stop, in this process or in several fresh ones."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from tallystick.cli.loading import Loaded, load_app
+from tallystick.cli.place import announce_creation, json_option, url_option
+from tallystick.cli.work_here import serve
+from tallystick.cli.work_processes import serve_with_processes
+from tallystick.cli.work_progress import JsonLines, Reporter, reporter_for
+from tallystick.core.durations import duration_ms
+from tallystick.core.limits import check_name
+from tallystick.errors import BadInput, StoreMissing
+from tallystick.worker.worker import WorkerOptions
+
+_LEASE_MS_MIN: Final = 100
+
+_EXAMPLES = """\b
+Examples:
+  tally work shop:app
+  tally work shop --queues mail,default --concurrency 64
+  tally work shop --processes 4
+"""
+
+
+@click.command("work", epilog=_EXAMPLES)
+@click.argument("address", metavar="APP")
+@click.option(
+    "--queues", metavar="A,B", help="The queues to serve, the first one first; all declared ones unless told."
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 10_000),
+    default=16,
+    show_default=True,
+    help="Jobs at once, in each process.",
+)
+@click.option(
+    "--lease", metavar="DURATION", default="30s", show_default=True, help="How long a crash may go unnoticed."
+)
+@click.option(
+    "--grace",
+    metavar="DURATION",
+    default="10s",
+    show_default=True,
+    help="How long running jobs may go on after the first signal.",
+)
+@click.option(
+    "--processes", type=click.IntRange(1, 1_000), default=1, show_default=True, help="How many processes."
+)
+@click.option("--verbose", "-v", is_flag=True, help="Tell of every job, not only of trouble.")
+@click.option("--report-to", "report_to", type=int, hidden=True)
+@url_option
+@json_option
+def command(
+    *,
+    address: str,
+    queues: str | None,
+    concurrency: int,
+    lease: str,
+    grace: str,
+    processes: int,
+    verbose: bool,
+    report_to: int | None,
+    url: str | None,
+    as_json: bool,
+) -> int:
+    """Serve the workflows of APP until SIGTERM or SIGINT.
+
+    The first signal stops claiming and lets running jobs end within their grace; what has not ended then goes
+    back to the queue at its next step. A second signal ends the process at once and leaves its jobs to their
+    leases. If one of several processes dies, the others are stopped and the exit code is 1.
+    """
+    loaded = load_app(address)
+    if not loaded.app.workflows:
+        raise BadInput(f"{loaded.address} declares no workflow; there is nothing to work on", address=address)
+    if url:
+        loaded.app.bind(url)
+    options = WorkerOptions(
+        queues=_queues(loaded, queues),
+        concurrency=concurrency,
+        lease_ms=_lease_ms(lease),
+        grace_ms=duration_ms(grace),
+    )
+    try:
+        loaded.app.runtime(create=False)
+    except StoreMissing as missing:
+        announce_creation(missing)
+    with _reporter(report_to, as_json=as_json, verbose=verbose) as reporter:
+        if processes > 1:
+            return serve_with_processes(loaded, options, processes, reporter)
+        return serve(loaded, options, reporter, watch_stdin=report_to is not None)
+
+
+def _reporter(report_to: int | None, *, as_json: bool, verbose: bool) -> Reporter:
+    if report_to is not None:
+        stream = open(report_to, "w", encoding="utf-8")  # noqa: PTH123, SIM115 (a descriptor; it ends with us)
+        return JsonLines(stream, verbose=verbose)
+    return reporter_for(as_json=as_json, verbose=verbose)
+
+
+def _queues(loaded: Loaded, given: str | None) -> tuple[str, ...]:
+    if given is None:
+        declared = {workflow.queue for workflow in loaded.app.workflows.values()}
+        return tuple(sorted(declared | {"default"}))
+    return tuple(dict.fromkeys(check_name("queue", name.strip()) for name in given.split(",")))
+
+
+def _lease_ms(text: str) -> int:
+    ms = duration_ms(text)
+    if ms < _LEASE_MS_MIN:
+        raise BadInput(f"a lease of {text} ends before it can be renewed; give at least {_LEASE_MS_MIN}ms")
+    return ms

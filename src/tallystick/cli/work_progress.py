@@ -1,0 +1,205 @@
+"""What a working command says, and to whom: a person at a terminal, a log file, or a program.
+
+At a terminal one line shows the progress and trouble scrolls past above it. Anywhere else there is a line
+for each thing that happened and nothing in between.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from importlib.util import find_spec
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TextIO
+
+from tallystick.cli.output import Ink, printable
+from tallystick.cli.wording import count
+from tallystick.clock import SystemClock
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
+# Said only when everything is wanted.
+QUIET: Final = frozenset({"done"})
+_STYLES: Final = {"failed": "red", "died": "red", "held": "yellow", "warning": "yellow", "stopping": "cyan"}
+_RATE_SECONDS: Final = 2.0
+
+
+class Progress(NamedTuple):
+    """How far the work is."""
+
+    running: int = 0
+    done: int = 0
+    failed: int = 0
+
+    def __str__(self) -> str:
+        failed = f" · {self.failed:,} failed" if self.failed else ""
+        return f"{self.running:,} running · {self.done:,} done{failed}"
+
+
+class Reporter:
+    """Lines on stderr, one for each event. Its methods may be called from any thread."""
+
+    def __init__(self, *, verbose: bool = False) -> None:
+        """Say everything when verbose."""
+        self.verbose = verbose
+        self.reader_gone = False
+        self._quiet = frozenset[str]() if verbose else QUIET
+        self._lock = threading.Lock()
+        self._ink = Ink.for_stream(sys.stderr)
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End."""
+
+    def says(self, kind: str) -> bool:
+        """Tell whether events of this kind are said at all."""
+        return kind not in self._quiet
+
+    def event(self, kind: str, words: str, **fields: object) -> None:
+        """Say that something happened."""
+        if not self.says(kind):
+            return
+        text = "\n".join(map(printable, words.split("\n")))
+        with self._lock:
+            self._line(self._ink(text, _STYLES[kind]) if kind in _STYLES else text, fields)
+
+    def progress(self, progress: Progress) -> None:
+        """Show how far the work is; called often."""
+
+    def _line(self, text: str, _fields: dict[str, object]) -> None:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
+class JsonLines(Reporter):
+    """One JSON object a line, for programs."""
+
+    def __init__(self, stream: TextIO, *, verbose: bool = False) -> None:
+        """Write to the stream."""
+        super().__init__(verbose=verbose)
+        self._stream = stream
+        self._last = Progress()
+
+    def event(self, kind: str, words: str, **fields: object) -> None:
+        """Write the event and its fields.
+
+        A reader that goes away is noted and costs no job anything.
+        """
+        if not self.says(kind) or self.reader_gone:
+            return
+        line = json.dumps({"event": kind, "message": words, **fields}, default=str)
+        with self._lock:
+            try:
+                self._stream.write(f"{line}\n")
+                self._stream.flush()
+            except BrokenPipeError:
+                self.reader_gone = True
+
+    def progress(self, progress: Progress) -> None:
+        """Write the counts when they have changed."""
+        if progress != self._last:
+            self._last = progress
+            self.event("progress", str(progress), **progress._asdict())
+
+
+class Terminal(Reporter):
+    """A line at the bottom that is written again and again; the plain way."""
+
+    def __init__(self, *, verbose: bool = False) -> None:
+        """Measure from now on."""
+        super().__init__(verbose=verbose)
+        self._rate = Rate()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave an empty line."""
+        self._write("\r\x1b[K")
+
+    def progress(self, progress: Progress) -> None:
+        """Write the line again."""
+        text = f"{self._rate.of(progress):,.1f} jobs/s · {progress}"
+        with self._lock:
+            self._write(f"\r\x1b[K{self._ink(text, 'dim')}")
+
+    def _line(self, text: str, _fields: dict[str, object]) -> None:
+        self._write(f"\r\x1b[K{text}\n")
+
+    def _write(self, text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+class RichTerminal(Reporter):
+    """The same with rich, which also knows how wide the terminal is."""
+
+    def __init__(self, *, verbose: bool = False) -> None:
+        """Prepare the line."""
+        from rich.console import Console
+
+        super().__init__(verbose=verbose)
+        self._rate = Rate()
+        self._console: Console = Console(stderr=True, highlight=False)
+        self._status: Status = self._console.status("starting", spinner="dots")
+
+    def __enter__(self) -> Self:
+        """Show the line."""
+        self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Take the line away."""
+        self._status.stop()
+
+    def progress(self, progress: Progress) -> None:
+        """Show the counts."""
+        self._status.update(f"[bold]{self._rate.of(progress):,.1f}[/bold] jobs/s · {progress}")
+
+    def event(self, kind: str, words: str, **_fields: object) -> None:
+        """Print above the line."""
+        if self.says(kind):
+            text = "\n".join(map(printable, words.split("\n")))
+            self._console.print(text, style=_STYLES.get(kind), markup=False, soft_wrap=True)
+
+
+class Rate:
+    """Jobs a second, over the last moments."""
+
+    def __init__(self) -> None:
+        """Begin now."""
+        self._clock = SystemClock()
+        self._seen = [(self._clock.monotonic(), 0)]
+
+    def of(self, progress: Progress) -> float:
+        """Return how many jobs ended in a second, lately."""
+        now = self._clock.monotonic()
+        self._seen.append((now, progress.done + progress.failed))
+        while len(self._seen) > 2 and now - self._seen[1][0] > _RATE_SECONDS:
+            del self._seen[0]
+        (since, before), (_, ended) = self._seen[0], self._seen[-1]
+        return (ended - before) / max(now - since, 0.001)
+
+
+def reporter_for(*, as_json: bool, verbose: bool) -> Reporter:
+    """Return the reporter for whoever looks."""
+    if as_json:
+        return JsonLines(sys.stdout, verbose=verbose)
+    if not sys.stderr.isatty():
+        return Reporter(verbose=verbose)
+    return RichTerminal(verbose=verbose) if find_spec("rich") else Terminal(verbose=verbose)
+
+
+def summary(progress: Progress) -> str:
+    """Return what was done, at the end."""
+    failed = f", {progress.failed:,} of them failed" if progress.failed else ""
+    return f"{count(progress.done + progress.failed, 'job')} ended here{failed}"

@@ -1,0 +1,56 @@
+"""Two signals: the first asks to stop, the second does not ask."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final
+
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+class StopRequests:
+    """Counts the signals and wakes whoever waits for the first."""
+
+    def __init__(self, *, watch_stdin: bool, at_once: Callable[[], None]) -> None:
+        """Call `at_once` at the second signal; with `watch_stdin` its end counts like the first."""
+        # A pipe, because a handler may not touch a lock that the interrupted code may hold.
+        self._reader, self._writer = os.pipe()
+        self._watched = [self._reader, *([0] if watch_stdin else [])]
+        self._at_once = at_once
+        self._count = 0
+        self.reason = ""
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the first request and tell whether it has come."""
+        if self.reason:
+            return True
+        ready, _, _ = select.select(self._watched, [], [], seconds)
+        if 0 in ready and self._reader not in ready and not os.read(0, 1024):
+            self.reason = "whoever started this process has gone"
+        return bool(self.reason)
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """Listen to the signals while the block lasts."""
+        old = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in old.items():
+                signal.signal(number, handler)
+            os.close(self._reader)
+            os.close(self._writer)
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        self._count += 1
+        if self._count > 1:
+            self._at_once()
+            os.write(2, b"stopped at once; running jobs are left to their leases\n")
+            os._exit(128 + number)
+        self.reason = signal.Signals(number).name
+        os.write(self._writer, b".")

@@ -1,0 +1,189 @@
+"""Append events to a log: what `append` returns is on the disk, what it raises about is not in the log.
+
+A failed write or sync is never repeated on the same descriptor: after an error of the device the page cache
+may call clean what the disk has lost. The file is opened again, cut back to its last acknowledged byte and
+compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from tallystick import crash
+from tallystick.clock import Clock
+from tallystick.errors import BadInput, LogCorrupt, StorageFailed
+from tallystick.ids import Ids
+from tallystick.log.event import PAYLOAD_BYTES_MAX, TYPE, Draft, payload_bytes, utc_text
+from tallystick.log.folder import Folder, release, write_all
+from tallystick.log.reader import Tail
+
+BEFORE: Final = crash.declare("log.append.before", "the event exists only in memory")
+WRITTEN: Final = crash.declare("log.append.written", "the event is written, not synced")
+SYNCED: Final = crash.declare("log.append.synced", "the event is on the disk, nobody knows yet")
+
+
+class Appended(NamedTuple):
+    """What the log added to the drafts: one time for all, and an id for each."""
+
+    ts: str
+    event_ids: tuple[str, ...]
+
+
+class LogWriter:
+    """The one writer of a log; the caller holds the lock of its folder."""
+
+    def __init__(
+        self, folder: Folder, name: str, tail: Tail, *, run_id: str, trace_id: str, clock: Clock, ids: Ids
+    ) -> None:
+        """Go on after `tail`, which a reader has proven; the file is made if it is not there."""
+        self._folder = folder
+        self._name = name
+        self._run_id = run_id
+        self._trace_id = trace_id
+        self._clock = clock
+        self._ids = ids
+        self._last_hash = tail.last_hash
+        self._last_id = tail.last_id
+        self._length = tail.length
+        self._last_line = b""
+        self._broken = ""
+        self._frame: _Frame | None = None
+        self._descriptor = folder.open_file(name, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        folder.sync()
+        if folder.files.size(self._descriptor) != tail.length:
+            self.close()
+            raise LogCorrupt(f"{folder.name}/{name}", tail.lines, "the log has grown since it was read")
+
+    def close(self) -> None:
+        """Give the descriptor back; a closed writer stays closed."""
+        self._broken = self._broken or "the log is closed"
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            release(self._folder.files, descriptor)
+
+    def append(self, drafts: Sequence[Draft]) -> Appended:
+        """Add events to the log, all with one write and one sync, and return what the log added to them."""
+        if self._broken:
+            raise StorageFailed(
+                f"{self._name} cannot be written: {self._broken}; resume the run", call="append"
+            )
+        ts = utc_text(self._clock.wall_ms())
+        if not drafts:
+            return Appended(ts, ())
+        event_ids = self._ids.many(len(drafts), after=self._last_id)
+        data, last_hash = self._encode(drafts, event_ids, ts)
+        crash.point(BEFORE)
+        files = self._folder.files
+        try:
+            write_all(files, self._descriptor, data)
+            crash.point(WRITTEN)
+            files.fsync(self._descriptor)
+        except OSError as error:
+            self._cut_back(error)
+            raise StorageFailed.of("append", f"{self._folder.name}/{self._name}", error) from error
+        crash.point(SYNCED)
+        self._length += len(data)
+        self._last_line = data[data.rfind(b"\n", 0, -1) + 1 :]
+        self._last_hash = last_hash
+        self._last_id = event_ids[-1]
+        return Appended(ts, tuple(event_ids))
+
+    def _encode(self, drafts: Sequence[Draft], event_ids: Sequence[str], ts: str) -> tuple[bytes, str]:
+        """Return the lines of the drafts as one piece, and the hash at the new end of the chain."""
+        sha256, ts_bytes = hashlib.sha256, ts.encode()
+        prev_hash = self._last_hash.encode()
+        lines: list[bytes] = []
+        frame = self._frame
+        for draft, event_id in zip(drafts, event_ids, strict=True):
+            if frame is None or not frame.fits(draft):
+                frame = self._frame = _Frame(draft, self._run_id, self._trace_id)
+            payload = payload_bytes(draft.payload)
+            if len(payload) > PAYLOAD_BYTES_MAX:
+                size = f"{len(payload)} bytes, and {PAYLOAD_BYTES_MAX} are allowed"
+                raise BadInput(f"the payload of a {draft.type} event has {size}; write an artifact instead")
+            id_bytes = event_id.encode()
+            content = b"%b%b%b%b%b" % (id_bytes, ts_bytes, frame.kind, payload, prev_hash)
+            event_hash = sha256(content).hexdigest().encode()
+            lines.append(
+                b'{"event_hash":"%b","event_id":"%b%b%b,"prev_hash":"%b%b%b%b'
+                % (event_hash, id_bytes, frame.middle, payload, prev_hash, frame.place, ts_bytes, frame.end)
+            )
+            prev_hash = event_hash
+        return b"".join(lines), prev_hash.decode()
+
+    def _cut_back(self, cause: OSError) -> None:
+        """Take back what may have reached the file, through a fresh descriptor, or refuse to go on."""
+        files, descriptor = self._folder.files, self._descriptor
+        self._descriptor = -1
+        self._broken = str(cause)
+        try:
+            release(files, descriptor)
+            self._descriptor = self._folder.open_file(self._name, os.O_RDWR | os.O_APPEND)
+            files.truncate(self._descriptor, self._length)
+            files.fsync(self._descriptor)
+            end = files.read(self._descriptor, len(self._last_line) + 1, self._length - len(self._last_line))
+        except (OSError, StorageFailed) as error:
+            # The next resume finds a torn tail and repairs it; until then nothing may be glued to it.
+            self._broken = f"{cause}, and cutting it back failed: {error}"
+            return
+        if end == self._last_line:
+            self._broken = ""
+
+
+class _Frame:
+    """The parts of a line that one event shares with the next of its kind; a batch makes few of these."""
+
+    __slots__ = ("_draft", "end", "kind", "middle", "place")
+
+    def __init__(self, draft: Draft, run_id: str, trace_id: str) -> None:
+        kind, parent = draft.type, draft.parent_span_id
+        if not TYPE.fullmatch(kind):
+            raise BadInput(
+                f"{kind[:80]!r} cannot be the type of an event: use capital letters and underscores"
+            )
+        optional = f'"parent_span_id":"{parent}",' if parent else ""
+        span_id = draft.span_id
+        self._draft = draft
+        self.kind = kind.encode()
+        self.middle = f'",{optional}"payload":'.encode()
+        self.place = f'","run_id":"{run_id}","span_id":"{span_id}","trace_id":"{trace_id}","ts":"'.encode()
+        self.end = f'","type":"{kind}"}}\n'.encode()
+
+    def fits(self, draft: Draft) -> bool:
+        """Return whether the line of another draft has the same frame."""
+        mine = self._draft
+        return (
+            draft.type == mine.type
+            and draft.span_id == mine.span_id
+            and draft.parent_span_id == mine.parent_span_id
+        )
+
+
+def repair(folder: Folder, name: str, tail: Tail) -> str:
+    """Cut a torn end off a log, keeping its bytes in a file of their own, and return that file's name.
+
+    A last event that lacks only its line feed is whole: it gets the line feed and nothing is cut.
+    """
+    if not tail.torn and not tail.needs_newline:
+        return ""
+    kept_as = ""
+    if tail.torn:
+        kept_as = f"{name}.torn-{hashlib.sha256(tail.torn).hexdigest()[:16]}"
+        folder.write_new(kept_as, tail.torn)
+        folder.sync()
+    descriptor = folder.open_file(name, os.O_RDWR | os.O_APPEND)
+    try:
+        if tail.torn:
+            folder.files.truncate(descriptor, tail.length)
+        else:
+            write_all(folder.files, descriptor, b"\n")
+        folder.files.fsync(descriptor)
+    except OSError as error:
+        raise StorageFailed.of("repair", f"{folder.name}/{name}", error) from error
+    finally:
+        release(folder.files, descriptor)
+    tail.torn, tail.needs_newline = b"", False
+    return kept_as

@@ -1,0 +1,340 @@
+"""Start a run, or resume it: open the folder, settle what the last process left, and drive on.
+
+A resume compares everything with the log, and the log wins. It repeats nothing that is finished unless the
+user says so or what it rested on has changed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from tallystick.clock import Clock, SystemClock
+from tallystick.errors import (
+    BadInput,
+    LogCorrupt,
+    PipelineUnsound,
+    RunEnded,
+    RunError,
+    RunFailed,
+    SnapshotInvalid,
+)
+from tallystick.ids import Ids, SystemIds
+from tallystick.log.files import Files
+from tallystick.log.folder import Folder, check_path, release
+from tallystick.log.reader import Tail
+from tallystick.log.writer import LogWriter, repair
+from tallystick.runs import recovery, staleness
+from tallystick.runs.artifacts import Shelf
+from tallystick.runs.events import (
+    ArtifactWritten,
+    EventType,
+    ResumeStarted,
+    Rewind,
+    RunCreated,
+    TailRepaired,
+)
+from tallystick.runs.fold import RunView
+from tallystick.runs.journal import LOG, SNAPSHOT, Fact, Journal, Listener
+from tallystick.runs.orchestrator import CANCEL_REQUEST, Orchestrator
+from tallystick.runs.pipeline import CANCELLED, FAILED, Pipeline
+from tallystick.runs.snapshot import Snapshot, snapshot_bytes
+from tallystick.runs.tracing import start_span
+
+logger = logging.getLogger("tallystick.runs")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a run needs from outside: time, chance, the file system, and whoever wants to be told."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    ids: Ids = field(default_factory=SystemIds)
+    files: Files = field(default_factory=Files)
+    listeners: tuple[Listener, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Redo:
+    """What the user wants done again although it is finished."""
+
+    items: tuple[str, ...] = ()
+    from_state: str = ""
+
+
+def conduct(
+    pipeline: Pipeline,
+    root: str | os.PathLike[str],
+    run_id: str,
+    *,
+    inputs: Mapping[str, bytes] | None = None,
+    parallel: int = 4,
+    redo: Redo | None = None,
+    around: Surroundings | None = None,
+    fresh: bool = False,
+) -> Snapshot:
+    """Start the run, or resume it, and return its last snapshot.
+
+    A run that has ended well is returned as it is; one that was failed or cancelled raises. With `fresh`, a
+    run that has begun before raises too. RunFailed carries the worker's exception as its cause.
+    """
+    around = around or Surroundings()
+    with open_journal(root, run_id, around=around, pipeline=pipeline) as journal:
+        view = journal.view
+        if view.created and fresh:
+            raise RunError(f"run {run_id} has begun before; resume it, or choose another id", run_id=run_id)
+        if view.ended:
+            return _ended(view, redo or Redo())
+        _check_graph(view, pipeline)
+        shelf = Shelf(journal.folder, create=True)
+        try:
+            orchestrator = Orchestrator(journal, pipeline, shelf, around.ids, parallel)
+            _prepare(journal, pipeline, shelf, inputs or {}, redo or Redo())
+            cause = orchestrator.drive()
+        finally:
+            shelf.close()
+        if view.state == FAILED:
+            raise RunFailed(f"run {run_id} failed: {_blockers(view)}", run_id=run_id) from cause
+        return view.snapshot()
+
+
+@contextmanager
+def open_journal(
+    root: str | os.PathLike[str],
+    run_id: str,
+    *,
+    around: Surroundings | None = None,
+    pipeline: Pipeline | None = None,
+) -> Iterator[Journal]:
+    """Hold a run for writing: locked, replayed, repaired, its snapshot brought up to date.
+
+    With a pipeline, a run that never began is given its folder; the caller records its creation.
+    """
+    around = around or Surroundings()
+    create = pipeline is not None
+    with (
+        recovery.opened(root, run_id, create=create, files=around.files) as folder,
+        recovery.locked(folder, run_id),
+    ):
+        salvaged = RunView(run_id)
+        try:
+            view, tail = recovery.replay(folder, run_id, salvaged)
+        except LogCorrupt as error:
+            recovery.set_aside(folder)
+            _fail_lost_run(_journal(folder, RunView(run_id), Tail(), around), salvaged, str(error))
+        got_newline = tail.needs_newline
+        repair(folder, LOG, tail)
+        reason = recovery.lost_history(folder, view)
+        if reason or (view.previous_log_sha256 and not view.ended):
+            lost = reason or "the history of the run is lost"
+            _fail_lost_run(_journal(folder, view, tail, around), view, lost)
+        journal = _journal(folder, view, tail, around)
+        try:
+            if view.created:
+                _refresh_snapshot(journal)
+                if not view.ended:
+                    _record_takeover(journal, got_newline=got_newline)
+            yield journal
+        finally:
+            journal.close()
+
+
+def request_cancel(
+    root: str | os.PathLike[str], run_id: str, *, around: Surroundings | None = None
+) -> tuple[str, bool]:
+    """Ask for a run to be cancelled; return its state, and whether it has ended.
+
+    If another process works on the run, it has not: that process stops when its current work is done.
+    """
+    around = around or Surroundings()
+    with recovery.opened(root, run_id, create=False, files=around.files) as folder:
+        view, _ = recovery.replay(folder, run_id)
+        if not view.created:
+            raise RunError(f"run {run_id} has never begun", run_id=run_id)
+        if view.ended:
+            return view.state, True
+        folder.replace(CANCEL_REQUEST, b"")
+        lock = folder.lock()
+        if lock is None:
+            return view.state, False
+        release(folder.files, lock)
+    with open_journal(root, run_id, around=around) as journal:
+        if not journal.view.ended:
+            shelf = Shelf(journal.folder, create=True)
+            idle = Pipeline(journal.view.pipeline, {"IDLE": "DONE"})
+            Orchestrator(journal, idle, shelf, around.ids, 1).end_cancelled()
+            shelf.close()
+        return journal.view.state, True
+
+
+def _journal(folder: Folder, view: RunView, tail: Tail, around: Surroundings) -> Journal:
+    span = start_span(
+        around.ids,
+        f"run {view.run_id}",
+        trace_id=view.trace_id,
+        attributes={"tallystick.run_id": view.run_id},
+    )
+    writer = LogWriter(
+        folder, LOG, tail, run_id=view.run_id, trace_id=view.trace_id or span.trace_id, clock=around.clock,
+        ids=around.ids,
+    )  # fmt: skip
+    return Journal(folder, view, writer, span, clock=around.clock, listeners=around.listeners)
+
+
+def _fail_lost_run(journal: Journal, salvaged: RunView, reason: str) -> NoReturn:
+    """Record that the run has failed because its history cannot be trusted, and raise SnapshotInvalid."""
+    view = journal.view
+    try:
+        if view.created:
+            journal.record([(EventType.RESUME_STARTED, ResumeStarted(journal.span.span_id))])
+        journal.record(recovery.failure_facts(journal.folder, view, salvaged, reason, journal.span))
+    finally:
+        journal.close()
+    raise SnapshotInvalid(f"run {view.run_id} has been failed: {reason}", run_id=view.run_id, reason=reason)
+
+
+def _refresh_snapshot(journal: Journal) -> None:
+    """Replace a snapshot that is missing, invalid, behind, or of another run: the log wins."""
+    folder = journal.folder
+    if folder.exists(SNAPSHOT) and folder.read(SNAPSHOT) == snapshot_bytes(journal.view.snapshot()):
+        return
+    logger.info("the snapshot of run %s is not what its log says; it is made again", journal.view.run_id)
+    journal.save()
+
+
+def _record_takeover(journal: Journal, *, got_newline: bool) -> None:
+    """Record that this process goes on with the run, and every torn end that no record mentions yet."""
+    facts: list[Fact] = [(EventType.RESUME_STARTED, ResumeStarted(journal.span.span_id))]
+    folder, run_id = journal.folder, journal.view.run_id
+    if got_newline:
+        facts.append((EventType.RESUME_TAIL_REPAIRED, TailRepaired("newline", 1)))
+    for name in folder.files.list(folder.descriptor):
+        if name.startswith(recovery.TORN_PREFIX) and name not in journal.view.repaired_tails:
+            size = len(folder.read(name))
+            facts.append((EventType.RESUME_TAIL_REPAIRED, TailRepaired("cut", size, name)))
+            logger.warning("the log of run %s had a torn end of %d bytes, kept as %s", run_id, size, name)
+    journal.record(facts)
+
+
+def _prepare(
+    journal: Journal, pipeline: Pipeline, shelf: Shelf, inputs: Mapping[str, bytes], redo: Redo
+) -> None:
+    """Bring a new run to its start, or an old one to the point from which it goes on."""
+    view = journal.view
+    if view.created:
+        shelf.settle(view.artifacts)
+        _mark_stale(journal, shelf)
+        _mark_redo(journal, redo)
+        _add_inputs(journal, pipeline, shelf, inputs, [])
+        _rewind(journal, pipeline, redo)
+    else:
+        created = RunCreated(pipeline.name, pipeline.graph, journal.span.trace_id, journal.span.span_id)
+        _add_inputs(journal, pipeline, shelf, inputs, [(EventType.RUN_CREATED, created)])
+
+
+def _add_inputs(
+    journal: Journal, pipeline: Pipeline, shelf: Shelf, inputs: Mapping[str, bytes], before: list[Fact]
+) -> None:
+    """Put what the user supplies on the shelf; an input that the run has keeps its content."""
+    facts = before
+    wanted = pipeline.external_inputs()
+    for name in inputs:
+        if not pipeline.takes(check_path("input", name)):
+            raise BadInput(f"no node of {pipeline.name} reads {name!r}, or one of them makes it", input=name)
+    missing = [name for name in wanted if name not in inputs and name not in journal.view.artifacts]
+    if missing:
+        raise BadInput(f"pipeline {pipeline.name} needs the input {', '.join(missing)}", missing=missing)
+    added: dict[str, str] = {}
+    for name, content in sorted(inputs.items()):
+        if name not in journal.view.artifacts:
+            added[name] = shelf.stage(name, content)
+            payload = ArtifactWritten(name, f"artifacts/{name}", added[name], "input", "input")
+            facts.append((EventType.ARTIFACT_WRITTEN, payload))
+    if facts:
+        journal.record(facts)
+    for name, digest in added.items():
+        shelf.publish(name, digest)
+
+
+def _mark_stale(journal: Journal, shelf: Shelf) -> None:
+    """Compare every artifact with its file, and mark exactly what rests on the changed ones."""
+    view = journal.view
+    changed, missing = staleness.changed_artifacts(
+        view, {name: shelf.digest(name) for name in view.artifacts}
+    )
+    lost = [name for name in missing if name not in view.writers]
+    if lost:
+        raise RunError(f"the input {', '.join(lost)} of run {view.run_id} is gone; put it back", missing=lost)
+    facts, late = staleness.invalidation(view, changed)
+    facts += staleness.acceptance(view, changed)
+    if facts:
+        journal.record([*facts, *late])
+    again = staleness.regeneration(view, missing)
+    if again:
+        journal.record(again)
+
+
+def _mark_redo(journal: Journal, redo: Redo) -> None:
+    """Mark what the user wants done again."""
+    view = journal.view
+    facts = staleness.forced(view, redo.items)
+    if facts:
+        journal.record(facts)
+    if redo.from_state:
+        if redo.from_state not in view.path:
+            been = ", ".join(dict.fromkeys(view.path))
+            raise BadInput(f"the run has not been in {redo.from_state[:80]}; it has been in {been}")
+        facts = staleness.redone_from(view, _last_index(view.path, redo.from_state))
+        if facts:
+            journal.record(facts)
+
+
+def _rewind(journal: Journal, pipeline: Pipeline, redo: Redo) -> None:
+    """Go back to the first unfinished work, and out of a state that must be entered from its start."""
+    view = journal.view
+    here = len(view.path) - 1
+    pending = [duty for duty in view.attempts if duty not in view.done]
+    index, reason = min(here, staleness.rewind_index(view.path, pending)), "stale"
+    if redo.from_state and _last_index(view.path, redo.from_state) <= index:
+        index, reason = _last_index(view.path, redo.from_state), "asked"
+    rewinds, stable = pipeline.graph.rewinds, set(pipeline.graph.stable)
+    if view.path[index] in rewinds:
+        reason = "interrupted" if index == here else reason
+        index = next((at for at in range(index, -1, -1) if view.path[at] in stable), 0)
+    if index < here or reason == "asked":
+        state = view.path[index]
+        visit = view.path[: index + 1].count(state)
+        logger.warning("run %s is rewound: %s → %s (%s)", view.run_id, view.state, state, reason)
+        journal.record([(EventType.RESUME_REWIND, Rewind(view.state, state, visit, reason))])
+
+
+def _last_index(path: Sequence[str], state: str) -> int:
+    return max(index for index, entered in enumerate(path) if entered == state)
+
+
+def _check_graph(view: RunView, pipeline: Pipeline) -> None:
+    """Refuse to go on with another graph than the one the run began with."""
+    if not view.created:
+        return
+    same = view.graph.start == pipeline.graph.start and view.graph.edges == pipeline.graph.edges
+    if not same or view.pipeline != pipeline.name:
+        raise PipelineUnsound(
+            f"run {view.run_id} began with another graph ({view.pipeline}); keep states and edges",
+            run_id=view.run_id,
+        )
+
+
+def _ended(view: RunView, redo: Redo) -> Snapshot:
+    if view.state in {FAILED, CANCELLED} or redo.items or redo.from_state:
+        raise RunEnded(
+            f"run {view.run_id} is {view.state}: {_blockers(view)}".rstrip(": "), run_id=view.run_id
+        )
+    return view.snapshot()
+
+
+def _blockers(view: RunView) -> str:
+    return "; ".join(issue.message for issue in view.snapshot().issues if issue.severity == "blocker")

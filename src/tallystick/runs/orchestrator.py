@@ -1,0 +1,359 @@
+"""Drive a run: do the work of its state, choose the next state, until a final one is reached.
+
+One thread writes the journal; workers run in threads of their own. Everything that is decided here is
+decided from the journal's view, so a process that takes over decides the same.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Final
+
+from opentelemetry import context as otel_context
+
+from tallystick.errors import ArtifactChanged, BadInput, RunError, StorageFailed
+from tallystick.ids import Ids
+from tallystick.runs import outcomes, patterns, staleness
+from tallystick.runs.artifacts import Shelf
+from tallystick.runs.events import (
+    ErrorRecord,
+    EventType,
+    Issue,
+    ItemFailed,
+    ItemFinished,
+    ItemQueued,
+    ItemReason,
+    ItemResumed,
+    ItemStarted,
+)
+from tallystick.runs.fold import Duty, RunView
+from tallystick.runs.journal import Fact, Journal
+from tallystick.runs.pipeline import CANCELLED, FAILED, Node, Pipeline
+from tallystick.runs.snapshot import Artifact, WorkStatus
+from tallystick.runs.tracing import Span, start_span
+from tallystick.runs.work import Work
+
+CANCEL_REQUEST: Final = "cancel.requested"
+# Neither is the fault of a worker: the run stops where it is, and a resume goes on.
+_RESUMABLE: Final = (StorageFailed, ArtifactChanged)
+
+
+class WorkFailed(Exception):
+    """A worker raised and has no tries left."""
+
+
+class Cancelled(Exception):
+    """Somebody asked to cancel the run."""
+
+
+@dataclass(slots=True)
+class Running:
+    """A work item that a thread is at."""
+
+    node: Node
+    duty: Duty
+    work: Work
+    span: Span
+
+
+@dataclass(slots=True)
+class Visit:
+    """The work of one visit of a state: which nodes may begin, and what is still to do."""
+
+    state: str
+    number: int
+    waiting: list[tuple[Node, tuple[Node, ...]]]
+    open_duties: dict[str, set[Duty]] = field(default_factory=dict)
+    ready: deque[tuple[Node, Duty]] = field(default_factory=deque)
+
+    def is_finished(self, node: Node) -> bool:
+        """Return whether all work of a node is done."""
+        return self.open_duties.get(node.worker) == set()
+
+
+class Orchestrator:
+    """One process at work on one run."""
+
+    def __init__(self, journal: Journal, pipeline: Pipeline, shelf: Shelf, ids: Ids, parallel: int) -> None:
+        """Work on the open journal with at most `parallel` workers at a time."""
+        if parallel < 1:
+            raise BadInput(f"parallel must be at least 1, not {parallel}")
+        self._journal = journal
+        self._pipeline = pipeline
+        self._shelf = shelf
+        self._ids = ids
+        self._parallel = parallel
+        self._running: dict[Future[object], Running] = {}
+
+    @property
+    def _view(self) -> RunView:
+        return self._journal.view
+
+    def drive(self) -> BaseException | None:
+        """Go on until a final state; return the error that failed the run, if one did.
+
+        Trouble with the disk is not the run's failure: it is raised, and the run can be resumed.
+        """
+        cause: BaseException | None = None
+        try:
+            with ThreadPoolExecutor(self._parallel, thread_name_prefix="tally-run") as pool:
+                while not self._view.ended:
+                    self._check_cancel()
+                    self._work_through(pool)
+                    self._take_exit()
+        except Cancelled:
+            self.end_cancelled()
+        except _RESUMABLE:
+            raise
+        except Exception as error:  # noqa: BLE001 (whatever a worker or the orchestrator raised fails the run, on record)
+            cause = error.__cause__ if isinstance(error, WorkFailed) else error
+            self._end(
+                FAILED,
+                outcomes.error_record(cause or error).message,
+                [outcomes.failure_issue(cause or error)],
+            )
+        return cause
+
+    def end_cancelled(self) -> None:
+        """Cancel a run that nobody is working on."""
+        self._end(CANCELLED, "asked by the user", [])
+
+    def is_cancelled(self) -> bool:
+        """Return whether somebody has asked to cancel."""
+        return self._journal.folder.exists(CANCEL_REQUEST)
+
+    def _check_cancel(self) -> None:
+        if self.is_cancelled():
+            raise Cancelled
+
+    def _work_through(self, pool: ThreadPoolExecutor) -> None:
+        """Do all work of the current state, in parallel where one node does not read what another makes."""
+        state = self._view.state
+        visit = Visit(state, self._view.visits(state), self._pipeline.order(state))
+        trouble: Exception | None = None
+        while trouble is None or self._running:
+            if trouble is None:
+                trouble = self._advance(visit, pool)
+            if not self._running:
+                break
+            finished, _ = wait(self._running, return_when=FIRST_COMPLETED)
+            # Of several that finished together the one that began first is recorded first.
+            for future in [one for one in self._running if one in finished]:
+                failure = self._settle(visit, future, self._running.pop(future))
+                trouble = trouble or failure
+            if trouble is None and self.is_cancelled():
+                trouble = Cancelled()
+        if trouble is not None:
+            raise trouble
+
+    def _advance(self, visit: Visit, pool: ThreadPoolExecutor) -> Exception | None:
+        """Open the nodes whose inputs are complete and hand work to idle threads; return what went wrong."""
+        try:
+            opened = True
+            while opened:
+                opened = False
+                for entry in [entry for entry in visit.waiting if all(map(visit.is_finished, entry[1]))]:
+                    visit.waiting.remove(entry)
+                    self._open(visit, entry[0])
+                    opened = True
+            while visit.ready and len(self._running) < self._parallel:
+                node, duty = visit.ready.popleft()
+                running = self._begin(node, duty)
+                self._running[pool.submit(_call, running)] = running
+        except _RESUMABLE:
+            raise
+        except Exception as error:  # noqa: BLE001 (what is running must be recorded before the run fails)
+            return error
+        return None
+
+    def _open(self, visit: Visit, node: Node) -> None:
+        """Queue the work of a node that is not done yet."""
+        view = self._view
+        duties = [Duty(node.worker, scope, visit.state, visit.number) for scope in self._scopes(node)]
+        todo = [duty for duty in duties if duty not in view.done]
+        visit.open_duties[node.worker] = set(todo)
+        visit.ready += [(node, duty) for duty in todo]
+        fresh = [duty for duty in todo if self._needs_attempt(duty)]
+        if fresh:
+            self._journal.record([self._queued(duty) for duty in fresh])
+
+    def _needs_attempt(self, duty: Duty) -> bool:
+        item_id = self._view.attempts.get(duty)
+        return item_id is None or self._view.items[item_id].status not in {
+            WorkStatus.QUEUED,
+            WorkStatus.RUNNING,
+        }
+
+    def _queued(self, duty: Duty) -> Fact:
+        attempt = self._view.attempts_used.get((duty.worker, duty.scope_key), 0) + 1
+        item_id = ":".join(filter(None, (self._view.run_id, duty.worker, str(attempt), duty.scope_key)))
+        payload = ItemQueued(item_id, duty.worker, attempt, duty.state, duty.visit, duty.scope_key)
+        return EventType.WORK_ITEM_QUEUED, payload
+
+    def _scopes(self, node: Node) -> list[str]:
+        if node.scopes is None:
+            return [""]
+        if callable(node.scopes):
+            found = node.scopes(self._work(node, "", "", 0, self._inputs(node, "")))
+        else:
+            found = node.scopes
+        return list(dict.fromkeys(patterns.check_scope(scope) for scope in found))
+
+    def _inputs(self, node: Node, scope_key: str) -> dict[str, Artifact]:
+        """Return the artifacts that a node declares and the run has; raise when a required one is missing."""
+        index = self._view.artifacts
+        found: dict[str, Artifact] = {}
+        for pattern in node.inputs:
+            if not scope_key and patterns.SCOPE in pattern:
+                continue
+            bound = patterns.bind(pattern, scope_key)
+            names = [name for name in index if patterns.matches(bound, name)] if "*" in bound else [bound]
+            found.update((name, index[name]) for name in names if name in index)
+            if bound not in index and not patterns.is_optional(pattern):
+                raise RunError(f"{node.worker} needs the artifact {bound}, which nobody has made or supplied")
+        return dict(sorted(found.items()))
+
+    def _begin(self, node: Node, duty: Duty) -> Running:
+        """Record that a work item is running, and return it; one that was interrupted keeps its attempt."""
+        view = self._view
+        item = view.items[view.attempts[duty]]
+        inputs = self._inputs(node, duty.scope_key)
+        span = start_span(
+            self._ids, f"{node.worker} {duty.scope_key}".rstrip(), parent=self._journal.span,
+            attributes={"tallystick.run_id": view.run_id, "tallystick.work_item_id": item.work_item_id},
+        )  # fmt: skip
+        if item.status is WorkStatus.RUNNING:
+            resumed = ItemResumed(item.work_item_id, span.span_id)
+            self._journal.record([(EventType.RESUME_WORK_ITEM, resumed)], span)
+        else:
+            started = ItemStarted(item.work_item_id, span.span_id, list(inputs))
+            self._journal.record([(EventType.WORK_ITEM_STARTED, started)], span)
+        return Running(
+            node,
+            duty,
+            self._work(node, item.work_item_id, duty.scope_key, item.attempt, inputs),
+            span,
+        )
+
+    def _work(
+        self, node: Node, item_id: str, scope_key: str, attempt: int, inputs: dict[str, Artifact]
+    ) -> Work:
+        outputs = tuple(patterns.bind(name, scope_key) for name in node.outputs) if item_id else ()
+        return Work(
+            run_id=self._view.run_id,
+            worker=node.worker,
+            attempt=attempt,
+            scope_key=scope_key,
+            work_item_id=item_id,
+            inputs=inputs,
+            outputs=outputs,
+            shelf=self._shelf,
+            is_cancelled=self.is_cancelled,
+        )
+
+    def _settle(self, visit: Visit, future: Future[object], running: Running) -> Exception | None:
+        """Record how a work item ended; return the failure that no try is left for."""
+        error = future.exception()
+        if isinstance(error, _RESUMABLE) or (error is not None and not isinstance(error, Exception)):
+            running.span.end(str(error))
+            raise error
+        try:
+            if error is None:
+                outcome = outcomes.word(running.work, future.result())
+                self._finish(running, outcome)
+                visit.open_duties[running.node.worker].discard(running.duty)
+                running.span.end()
+                return None
+        except (BadInput, RunError) as refused:
+            error = refused
+        assert error is not None
+        running.span.end(str(error))
+        return self._fail(visit, running, error)
+
+    def _finish(self, running: Running, outcome: str) -> None:
+        """Record everything that the work left behind, in one go, then give its artifacts their names."""
+        view, work = self._view, running.work
+        made = [work.made[name] for name in sorted(work.made)]
+        facts: list[Fact] = []
+        if running.duty in view.ever_done:
+            # In front of the artifacts: if only a part gets to the disk, the difference is still seen.
+            different = [one.name for one in made if self._differs(one.name, one.sha256)]
+            facts += staleness.invalidation(view, different)[0]
+        facts += [
+            (EventType.ARTIFACT_WRITTEN, one)
+            for one in made
+            if view.writers.get(one.name) != work.work_item_id
+            or view.artifacts[one.name].sha256 != one.sha256
+        ]
+        facts += outcomes.notes(view, work)
+        facts.append(
+            (EventType.WORK_ITEM_FINISHED, ItemFinished(work.work_item_id, sorted(work.made), outcome))
+        )
+        self._journal.record(facts, running.span)
+        for one in made:
+            self._shelf.publish(one.name, one.sha256)
+
+    def _differs(self, name: str, digest: str) -> bool:
+        known = self._view.artifacts.get(name)
+        return known is not None and known.sha256 != digest
+
+    def _fail(self, visit: Visit, running: Running, error: BaseException) -> Exception | None:
+        """Record a failed attempt; queue the next one, or return the failure of the run."""
+        view, duty = self._view, running.duty
+        opened: list[Fact] = [
+            (EventType.ISSUE_OPENED, note)
+            for note in running.work.notes
+            if isinstance(note, Issue) and note.issue_id not in view.issues
+        ]
+        failed = ItemFailed(running.work.work_item_id, outcomes.error_record(error))
+        facts: list[Fact] = [*opened, (EventType.WORK_ITEM_FAILED, failed)]
+        if view.failures.get(duty, 0) + 1 < running.node.tries:
+            self._journal.record(facts, running.span)
+            self._journal.record([self._queued(duty)])
+            visit.ready.append((running.node, duty))
+            return None
+        self._journal.record(facts, running.span)
+        failure = WorkFailed(running.work.work_item_id)
+        failure.__cause__ = error
+        return failure
+
+    def _take_exit(self) -> None:
+        """Move to the state that the outcome of the work chooses, or to FAILED when its limit is used up."""
+        view, graph = self._view, self._pipeline.graph
+        target = outcomes.next_state(view, graph)
+        if issue := outcomes.limit_issue(view, graph, target):
+            self._end(FAILED, issue.message, [issue])
+        elif target in graph.final:
+            self._end(target, "", [])
+        else:
+            self._journal.move(target)
+
+    def _end(self, target: str, reason: str, issues: list[Issue]) -> None:
+        """Enter a final state, leaving no work item open behind."""
+        facts: list[Fact] = []
+        for item in sorted(self._view.items.values(), key=lambda item: item.work_item_id):
+            if item.status is WorkStatus.QUEUED:
+                facts.append(
+                    (EventType.WORK_ITEM_SKIPPED, ItemReason(item.work_item_id, f"the run is {target}"))
+                )
+            elif item.status is WorkStatus.RUNNING:
+                left = ErrorRecord(
+                    "Interrupted", f"the run became {target} before this work was taken up again"
+                )
+                facts.append((EventType.WORK_ITEM_FAILED, ItemFailed(item.work_item_id, left)))
+        facts += [
+            (EventType.ISSUE_OPENED, issue) for issue in issues if issue.issue_id not in self._view.issues
+        ]
+        self._journal.move(target, reason, facts)
+        self._journal.folder.discard(CANCEL_REQUEST)
+
+
+def _call(running: Running) -> object:
+    """Call the worker inside its span, so that spans of its own are children."""
+    token = otel_context.attach(running.span.as_parent())
+    try:
+        return running.node.function(running.work)
+    finally:
+        otel_context.detach(token)

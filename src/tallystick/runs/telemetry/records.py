@@ -1,0 +1,131 @@
+"""What is told: a record for every run, work item and event, and later changes of the first two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from tallystick.runs.events import EventType, ItemFailed, ItemQueued
+from tallystick.runs.journal import Recording
+
+BATCH_RECORDS_MAX: Final = 1_000
+Id = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
+Word = Annotated[str, msgspec.Meta(max_length=128)]
+
+
+class Kind(StrEnum):
+    """What a record is about."""
+
+    RUN = "run"
+    CHILD = "child"
+    EVENT = "event"
+
+
+class CommitSource(StrEnum):
+    """Who says that a commit belongs to a run."""
+
+    MANUAL = "manual"
+    LLM = "llm"
+    CI = "ci"
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One thing that is known once; `record_id` is the run id, the work item id or the event id."""
+
+    record_id: Id
+    kind: Kind
+    run_id: Id
+    name: Word
+    ts: Word
+    status: Word = ""
+    parent_id: Annotated[str, msgspec.Meta(max_length=512)] = ""
+    trace_id: Word = ""
+    span_id: Word = ""
+    data: dict[str, Any] = {}
+
+
+class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What became of a record since."""
+
+    status: Word = ""
+    finished_at: Word = ""
+    error: Annotated[str, msgspec.Meta(max_length=4096)] = ""
+
+
+class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """New records, and after them what became of these or of others, by their ids."""
+
+    records: list[Record] = []
+    changes: dict[Id, Change] = {}
+
+
+class Association(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A commit that came out of a run: 7 to 40 hexadecimal digits, and who says so."""
+
+    commit: Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{7,40}$(?!\n)")]
+    source: CommitSource
+
+
+class Telling(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing to tell: a new record, or a change of the record with this id."""
+
+    record: Record | None = None
+    record_id: str = ""
+    change: Change | None = None
+
+
+_CHILD_STATUS: Final = {
+    EventType.WORK_ITEM_STARTED: "running",
+    EventType.WORK_ITEM_FINISHED: "finished",
+    EventType.WORK_ITEM_FAILED: "failed",
+    EventType.WORK_ITEM_SKIPPED: "skipped",
+}
+_CLOSING: Final = {EventType.WORK_ITEM_FINISHED, EventType.WORK_ITEM_FAILED, EventType.WORK_ITEM_SKIPPED}
+
+
+def batches(waiting: Sequence[Telling]) -> Iterator[Batch]:
+    """Yield the fewest batches that tell everything; the last word about a record counts."""
+    for start in range(0, len(waiting), BATCH_RECORDS_MAX):
+        part = waiting[start : start + BATCH_RECORDS_MAX]
+        changes: dict[str, Change] = {}
+        for telling in part:
+            if telling.change is not None:
+                old, new = changes.get(telling.record_id, Change()), telling.change
+                changes[telling.record_id] = Change(
+                    new.status or old.status, new.finished_at or old.finished_at, new.error or old.error
+                )
+        yield Batch([telling.record for telling in part if telling.record is not None], changes)
+
+
+def tellings(recording: Recording) -> Iterator[Telling]:
+    """Yield what a service should be told about facts that have just become durable."""
+    view, ts, trace_id = recording.view, recording.ts, recording.span.trace_id
+    for (kind, payload), event_id in zip(recording.facts, recording.event_ids, strict=True):
+        item_id: str = getattr(payload, "work_item_id", "")
+        if kind is EventType.RUN_CREATED:
+            run = Record(view.run_id, Kind.RUN, view.run_id, view.pipeline, ts, view.state, trace_id=trace_id)
+            yield Telling(run)
+        elif isinstance(payload, ItemQueued):
+            yield Telling(Record(item_id, Kind.CHILD, view.run_id, payload.worker, ts, "queued", view.run_id))
+        yield Telling(
+            Record(
+                event_id,
+                Kind.EVENT,
+                view.run_id,
+                kind.value,
+                ts,
+                parent_id=item_id or view.run_id,
+                trace_id=trace_id,
+                span_id=recording.span.span_id,
+                data=msgspec.to_builtins(payload),
+            )
+        )
+        if kind is EventType.RUN_STATE_CHANGED:
+            yield Telling(record_id=view.run_id, change=Change(view.state, ts if view.ended else ""))
+        elif kind in _CHILD_STATUS:
+            error = payload.error.message if isinstance(payload, ItemFailed) else ""
+            change = Change(_CHILD_STATUS[kind], ts if kind in _CLOSING else "", error[:4096])
+            yield Telling(record_id=item_id, change=change)

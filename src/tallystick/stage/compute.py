@@ -1,0 +1,114 @@
+"""One attempt at one item: call the function, and turn whatever comes of it into a plain result."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from hashlib import blake2b
+from typing import Any, Final
+
+import msgspec
+
+from tallystick.core.limits import RESULT_BYTES_MAX, check_size, clip_text
+from tallystick.core.retry import error_names
+from tallystick.errors import BadInput
+from tallystick.stage.errors import CancelItem, SkipItem
+from tallystick.stage.outcome import CANCEL, FAIL, SKIP, SUCCESS, Failure, Result
+
+NOTHING: Final = b"null"
+
+
+def attempt(function: Callable[[Any], Any], item: object, *, as_json: bool) -> Result:
+    """Call the function and return what came of it; only what ends the process gets past this."""
+    try:
+        return settled(function(item), as_json=as_json)
+    except Exception as error:  # noqa: BLE001 (whatever the function raises is a fact about the item)
+        return raised(error)
+
+
+async def attempt_async(function: Callable[[Any], Awaitable[Any]], item: object, *, as_json: bool) -> Result:
+    """Await the function and return what came of it; cancellation gets past this."""
+    try:
+        return settled(await function(item), as_json=as_json)
+    except Exception as error:  # noqa: BLE001 (whatever the function raises is a fact about the item)
+        return raised(error)
+
+
+def settled(value: object, *, as_json: bool) -> Result:
+    """Return the result of a success; with a journal the value is what JSON makes of it."""
+    if inspect.iscoroutine(value):
+        value.close()
+        raise BadInput("the function returned a coroutine; declare it with `async def`")
+    if not as_json:
+        return Result(SUCCESS, value, None, sys.getsizeof(value))
+    if value is None:
+        return Result(SUCCESS, None, NOTHING, len(NOTHING))
+    raw = encode(value, "result")
+    check_size("result", len(raw), RESULT_BYTES_MAX)
+    return Result(SUCCESS, msgspec.json.decode(raw), raw, len(raw))
+
+
+def raised(error: Exception) -> Result:
+    """Return the result of an exception: a skip, a cancel, or a failure with its class names."""
+    failure = Failure(type(error).__name__, clip_text(_text_of(error)))
+    state = SKIP if isinstance(error, SkipItem) else CANCEL if isinstance(error, CancelItem) else FAIL
+    return Result(state, None, None, len(failure.message), failure, error_names(type(error)))
+
+
+def failure_json(failure: Failure | None) -> bytes:
+    """Return a failure as the journal keeps it."""
+    return NOTHING if failure is None else msgspec.json.encode(failure)
+
+
+def key_of(item: object) -> str:
+    """Return what identifies an item in the journal: a digest of its JSON form.
+
+    >>> key_of("a.txt") == key_of("a.txt"), key_of("a.txt") == key_of("b.txt")
+    (True, False)
+    """
+    if isinstance(item, str):
+        # Names of files need not be text that JSON can carry; the quote keeps "1" and 1 apart.
+        return digest_of(b'"' + item.encode("utf-8", "surrogatepass"))
+    return key_of(os.fspath(item)) if isinstance(item, os.PathLike) else digest_of(encode(item, "item"))
+
+
+def digest_of(text: bytes) -> str:
+    """Return sixteen hexadecimal digits that stand for the text."""
+    return blake2b(text, digest_size=8).hexdigest()
+
+
+def encode(value: object, kind: str) -> bytes:
+    """Return a value as JSON, the same bytes for equal values, or say what to do about it."""
+    try:
+        text = msgspec.json.encode(value, enc_hook=_plain, order="deterministic")
+        if b"null" in text and _holds_no_number(msgspec.to_builtins(value, enc_hook=_plain)):
+            raise ValueError("it holds a float that is not a number or not finite")
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        remedy = "give the stage key=..." if kind == "item" else "return JSON, or a path to where it is"
+        raise BadInput(f"this {kind} cannot be written as JSON ({error}); {remedy}", kind=kind) from error
+    return text
+
+
+def _holds_no_number(value: object) -> bool:
+    """Tell whether a float in here would silently become null."""
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    if isinstance(value, dict):
+        return any(map(_holds_no_number, value.values()))
+    return isinstance(value, (list, tuple, set, frozenset)) and any(map(_holds_no_number, value))
+
+
+def _text_of(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception as second:  # noqa: BLE001 (an error that cannot be printed is still an error)
+        return f"(its text cannot be had: {type(second).__name__})"
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -1,0 +1,52 @@
+"""Groups: one activity in the parent, one countdown a child, one closer.
+
+The closer's own bundle leaves one message for the parent, whose identifier follows from the group:
+whoever comes second leaves nothing, so the parent is woken once, in a constant number of statements a
+child.
+"""
+
+from __future__ import annotations
+
+from tallystick.core.lifecycles import JobState
+from tallystick.store.api import CountDown, Spawn
+from tallystick.store.writing import Writing
+
+FAIL_FAST = "fail_fast"
+
+
+def spawn(batch: Writing, request: Spawn) -> None:
+    """Open the group unless it is open, and insert those of the children that are not there yet."""
+    batch.lock(request.fence.job_id)
+    batch.check_fence(request.fence)
+    job_id, group = request.fence.job_id, request.group
+    mode = FAIL_FAST if request.fail_fast else None
+    row = (job_id, *group, request.fence.attempt, request.at, request.total, request.threshold, mode)
+    if batch.changed("insert_group", row):
+        batch.many("open_more", [(*request.fence[:2], 1)], [request.fence])
+    for job, fact in request.children:
+        event = batch.placed(fact)
+        place = (event.n, event.event_hash, job_id, str(group))
+        if batch.changed("insert_child", (*job[:12], *place)):
+            batch.many("insert_event", [event], [request.fence])
+
+
+def count_child(batch: Writing, job_id: str, home: tuple[str, str], state: str) -> None:
+    """Count a child that has ended, well or badly, and let the one that closes the group wake its parent."""
+    parent, step = home
+    dimension, _, rest = step.partition(":")
+    name, _, occurrence = rest.rpartition("#")
+    place = (parent, int(dimension), name, int(occurrence))
+    batch.lock(parent)
+    failed = state != JobState.SUCCEEDED
+    entered = batch.rows("enter_group", (*place, int(failed)))
+    if not entered:
+        return  # the group was closed without this child: enough had ended, or its parent has
+    entry, threshold, mode = entered[0]
+    guid = f"child:{job_id}"
+    batch.changed("insert_child_message", (guid, *place, state, batch.wall, entry))
+    hit = batch.count_down(CountDown(*place, guid, -1, threshold))
+    batch.changed("close_child", (guid, parent, batch.wall))
+    if hit or (failed and mode == FAIL_FAST):
+        word = (f"join:{parent}:{step}", parent, *place[1:], "resume", None, None, batch.wall)
+        batch.changed("insert_message", word)
+        batch.changed("wake", (parent, batch.wall, name, "group"))

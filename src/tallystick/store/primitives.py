@@ -1,0 +1,278 @@
+"""The primitives: each one guarded change, and in its docstring what becomes durable together.
+
+Every primitive that acts for a worker carries a `Fence`. It is checked in the transaction that writes,
+against the clock of the store, after the lock is held; a stale one changes nothing and its outcome is
+`StaleLease`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+from tallystick.core.chain import Chain
+from tallystick.store.turn import Turn
+from tallystick.store.values import (
+    Fact,
+    Fence,
+    Group,
+    NewJob,
+    NewLease,
+    Reservation,
+    Wait,
+)
+
+
+class SubmitJob(NamedTuple):
+    """Insert reservation, job (semaphore 1) and its first event, and with `lease` also claim it.
+
+    One bundle: a crash leaves all of it or nothing. When the reservation exists already, nothing is written
+    and the outcome is `Existing`. With a lease the job is born IN_PROGRESS with its first attempt and
+    `events` has two.
+    """
+
+    job: NewJob
+    facts: tuple[Fact, ...]
+    reservation: Reservation | None = None
+    lease: NewLease | None = None
+
+
+class ClaimJobs(NamedTuple):
+    """Claim up to `limit` due jobs: attempt inserted, job taken, message entered, event; each whole or not.
+
+    Only handlers in `handlers` (name, version) are considered. The entry marker of the message is committed
+    here, before any work, so a job that kills its worker is counted. At most one of them is a suspect, whose
+    worker was lost since it last made progress, and none without `suspects`: of jobs that died together each
+    gets to run with no other suspect beside it, so a deadly one does not spend the budget of the rest.
+    """
+
+    owner: str
+    queues: tuple[str, ...]
+    handlers: frozenset[tuple[str, str]]
+    limit: int
+    lease_ms: int
+    lease_ids: Callable[[], str]
+    suspects: bool = True
+
+
+class RecordStep(NamedTuple):
+    """Insert the row of an inline step under the fence: result, digits and event in one row."""
+
+    fence: Fence
+    chain: Chain
+    dimension: int
+    name: str
+    occurrence: int
+    kind: str
+    state: str
+    ledger: int
+    result: str | None
+    error: str | None
+    notes: str | None
+    at: int
+
+
+class RecordEvent(NamedTuple):
+    """Append an event under the fence (a failed try, a note)."""
+
+    fence: Fence
+    fact: Fact
+
+
+class EndAttempt(NamedTuple):
+    """Abort the attempt and leave its job to others: due again at `ready_at`, or held, with an event.
+
+    With `expired` the fence must have run out instead of being live: that is how a sweep reclaims.
+    """
+
+    fence: Fence
+    reason: str
+    charged: bool
+    ready_at: int | None
+    hold: str | None
+    hold_reason: str | None
+    fact: Fact
+    expired: bool = False
+
+
+class EndJob(NamedTuple):
+    """Close the job: result or error, attempt ended, semaphore down, start message marked, event, one bundle.
+
+    The closer digit is set in the same statement that moves the semaphore. A job that fails closes like any
+    other.
+    """
+
+    fence: Fence
+    state: str
+    attempt_status: str
+    reason: str | None
+    charged: bool
+    result: str | None
+    error: str | None
+    error_code: str | None
+    error_message: str | None
+    fact: Fact
+    expired: bool = False
+    driver: str = "start"
+    waited: bool = False
+    parent: tuple[str, str] | None = None
+
+    @property
+    def alone(self) -> bool:
+        """Tell whether this ending touches more than its own job's row, and is written by itself."""
+        return self.waited or self.parent is not None
+
+
+class Await(NamedTuple):
+    """Take the answer to a wait, or end the segment until there is one; one bundle either way.
+
+    If an unconsumed message answers the wait, the wait gets its result and the message its marks, and the
+    outcome is the `Answer`: the segment goes on. Otherwise the wait is opened with leg 1 complete, the
+    driving message is closed, the semaphore moves by what was opened less one, the attempt ends SUSPENDED
+    and not charged, and the outcome is None. Delivery locks the same job row, so no wake-up falls between
+    the look and the suspension.
+    """
+
+    fence: Fence
+    driver: str
+    dimension: int
+    wait: Wait
+    fact: Fact
+
+
+class Deliver(NamedTuple):
+    """Store a message, once for each guid, and make its job due if it waits for it and nobody runs it."""
+
+    guid: str
+    job_id: str
+    kind: Literal["signal", "timer", "child", "result", "resume"]
+    name: str
+    payload: str | None
+    at: int
+
+
+class Spawn(NamedTuple):
+    """Open a group, the first time, and insert some of its children, each with its first event.
+
+    Opening counts one obligation on the parent and `total` on the group. Children have identifiers that
+    follow from their place, so a spawn that was cut short is simply made again.
+    """
+
+    fence: Fence
+    group: Group
+    total: int
+    threshold: int
+    fail_fast: bool
+    children: tuple[tuple[NewJob, Fact], ...]
+    at: int
+
+
+class Cycle(NamedTuple):
+    """End the segment by a turn of the same job: next dimension, new arguments, empty history, due at once.
+
+    What the old dimension had open is dropped. At the ceiling of entries nothing is written and the
+    outcome is `LedgerCeiling`.
+    """
+
+    fence: Fence
+    driver: str
+    dimension: int
+    payload: str
+    fact: Fact
+
+
+class CancelJob(NamedTuple):
+    """Cancel a job: at once when nobody runs it, else by asking, with `grace_ms` to end by itself.
+
+    With `force` the grace is over: the attempt is aborted, which fences whoever still runs it, and the
+    job ends. On a final job nothing changes. The outcome is the state the job is in afterwards.
+    """
+
+    job_id: str
+    at: int
+    grace_ms: int
+    force: bool = False
+
+
+class RenewLeases(NamedTuple):
+    """Move the end of all these leases, in one statement. An expired one is never revived.
+
+    The outcome is the set of fences that are still held.
+    """
+
+    fences: tuple[Fence, ...]
+    lease_ms: int
+
+
+class CountDown(NamedTuple):
+    """Step 2 of a leg-2 message: semaphore, marker and closer digit in one statement.
+
+    `name` empty: the semaphore of the whole job; else that of the group (dimension, name, occurrence). In a
+    batch the requests apply in order, so a threshold that is passed is hit. The outcome is whether this one
+    hit it.
+    """
+
+    job_id: str
+    dimension: int
+    name: str
+    occurrence: int
+    guid: str
+    delta: int
+    threshold: int
+
+
+class RunTx(NamedTuple):
+    """Run a user's function on the store's connection and record its step, in one transaction with the fence.
+
+    The transaction is lent to the thread that waits at `turn`, which answers with the step to record. If it
+    raises, takes longer than `ms_max`, or the fence is gone when it ends, its writes are rolled back alone
+    and the outcome is that error.
+    """
+
+    fence: Fence
+    turn: Turn[Transaction, RecordStep]
+    ms_max: int
+
+
+Outcome: TypeAlias = object
+"""The value of a bundle's last primitive; what refuses a bundle is an exception, often a `TallyError`."""
+
+
+@runtime_checkable
+class Transaction(Protocol):
+    """The part of a connection that a user's transaction may use."""
+
+    def execute(
+        self, sql: str, parameters: Sequence[object] | Mapping[str, object] = ()
+    ) -> list[tuple[Any, ...]]:
+        """Run one statement and return its rows."""
+        ...
+
+    def executemany(
+        self, sql: str, rows: Iterable[Sequence[object] | Mapping[str, object]]
+    ) -> list[tuple[Any, ...]]:
+        """Run one statement for every row of parameters and return all rows it gave."""
+        ...
+
+    def apply(self, bundle: Bundle) -> Outcome:
+        """Write one of our bundles inside this transaction."""
+        ...
+
+
+Primitive: TypeAlias = (
+    SubmitJob
+    | ClaimJobs
+    | RecordStep
+    | RecordEvent
+    | EndAttempt
+    | EndJob
+    | Await
+    | Spawn
+    | Cycle
+    | CancelJob
+    | Deliver
+    | RenewLeases
+    | CountDown
+    | RunTx
+)
+Bundle: TypeAlias = tuple[Primitive, ...]

@@ -1,0 +1,119 @@
+"""How a SQLite file shows itself to people who check it."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import apsw
+
+from tallystick.core.chain import step_payload
+from tallystick.core.limits import MIB
+from tallystick.store.api import Event
+from tallystick.store.inspection import AttemptRow, Book, Health, StaleReports
+from tallystick.store.sqlite.statements import sql
+from tallystick.store.sqlite.turnstile import holder
+
+WAL_BYTES_WARN: Final = 64 * MIB
+
+_SYNCHRONOUS: Final = ("OFF", "NORMAL", "FULL", "EXTRA")
+_STOPPED: Final = ("T", "t")
+
+
+class SqliteInspection:
+    """The reads of a check, on the connection that reads."""
+
+    def __init__(self, path: Path, read: Callable[[str, Sequence[object]], list[Any]]) -> None:
+        """Look at the file at `path` with the store's own way to read."""
+        self._path = path
+        self._read = read
+
+    def health(self) -> Health:
+        """Examine the file, its log, its permissions, and who writes to it at this moment."""
+        status = self._path.stat()
+        wal = self._path.with_name(f"{self._path.name}-wal")
+        wal_bytes = wal.stat().st_size if wal.exists() else 0
+        pid = holder(self._path)
+        state = process_state(pid)
+        mode = stat.S_IMODE(status.st_mode)
+        synchronous = _SYNCHRONOUS[self._pragma("PRAGMA synchronous")]
+        facts = {
+            "path": str(self._path),
+            "size_bytes": status.st_size,
+            "wal_bytes": wal_bytes,
+            "mode": f"{mode:04o}",
+            "sqlite_version": apsw.sqlite_lib_version(),
+            "journal_mode": self._pragma("PRAGMA journal_mode"),
+            "synchronous": synchronous,
+            "schema_version": self._pragma("PRAGMA user_version"),
+            "writer_pid": pid,
+            "writer_state": state,
+        }
+        problems, warnings = [], []
+        if state == "stopped":
+            problems.append(
+                f"process {pid} is stopped inside a transaction, and nobody else can write; "
+                f"let it go on with `kill -CONT {pid}` or end it"
+            )
+        if mode & (stat.S_IRWXG | stat.S_IRWXO):
+            warnings.append(
+                f"others than the owner may use the file (mode {mode:04o}); chmod 600 keeps it private"
+            )
+        if wal_bytes > WAL_BYTES_WARN:
+            warnings.append(
+                f"the write-ahead log has {wal_bytes // MIB} MiB; "
+                "a program that reads without end keeps it from shrinking"
+            )
+        if synchronous != "FULL":
+            warnings.append(f"synchronous={synchronous}: a power cut may lose the newest transactions")
+        return Health(facts, tuple(problems), tuple(warnings))
+
+    def book(self, job_id: str) -> Book | None:
+        """Return the book of one job."""
+        rows = self._read(sql("book"), (job_id,))
+        return Book(*rows[0]) if rows else None
+
+    def books(self, *, after: str | None, limit: int) -> list[Book]:
+        """Return a page of books, newest job first."""
+        return [Book(*row) for row in self._read(sql("books"), (after, limit))]
+
+    def facts(self, job_id: str, *, after: int, limit: int) -> list[Event]:
+        """Return the facts of a job that follow number `after`; a limit of -1 returns all."""
+        events = [Event(*row) for row in self._read(sql("facts"), (job_id, after, limit))]
+        for n, kind, at, attempt, *payload, prev_hash, event_hash in self._read(
+            sql("step_facts"), (job_id, after, limit)
+        ):
+            events.append(Event(job_id, n, kind, at, attempt, step_payload(*payload), prev_hash, event_hash))
+        events.sort(key=lambda event: event.n)
+        return events if limit < 0 else events[:limit]
+
+    def attempts(self, job_id: str) -> list[AttemptRow]:
+        """Return the attempts at a job itself, oldest first."""
+        return [
+            AttemptRow(*row)._replace(charged=bool(row[7])) for row in self._read(sql("attempts"), (job_id,))
+        ]
+
+    def held(self, limit: int) -> list[Book]:
+        """Return jobs that wait for a person, newest first."""
+        return [Book(*row) for row in self._read(sql("held"), (limit,))]
+
+    def stale_reports(self) -> StaleReports:
+        """Count the reports that came too late."""
+        return StaleReports(*self._read(sql("count_stale_reports"), ())[0])
+
+    def _pragma(self, question: str) -> Any:  # noqa: ANN401 (a number or a word)
+        return self._read(question, ())[0][0]
+
+
+def process_state(pid: int | None) -> str | None:
+    """Return whether a process is `running`, `stopped` or `gone`; None when nobody can know."""
+    if pid is None or not Path("/proc/self/stat").exists():
+        return None
+    try:
+        # The name of the program stands in parentheses and may contain anything, also a parenthesis.
+        letter = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "gone"
+    return "stopped" if letter in _STOPPED else "running"

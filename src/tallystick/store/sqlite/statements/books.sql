@@ -1,0 +1,11 @@
+-- books: a page of what jobs claim about their own history, newest first, without their payloads.
+-- An open activity is the start message until its step 2 is marked, and every step that has not ended.
+SELECT job_id, state, attempt, hold, hold_reason, semaphore, start_ledger, head_n, head_hash, rev, options,
+       (start_ledger / 1000000000 % 10 = 0)
+       + (SELECT count(*)
+            FROM steps
+           WHERE steps.job_id = jobs.job_id AND steps.completed_at IS NULL AND steps.kind <> 'protocol')
+  FROM jobs
+ WHERE job_id < coalesce(?1, char(1114111))
+ ORDER BY job_id DESC
+ LIMIT ?2

@@ -1,0 +1,218 @@
+"""What primitives are made of and what comes back: plain values, the same for every store."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal, NamedTuple
+
+from tallystick.core.chain import Chain
+
+
+class Fence(NamedTuple):
+    """The right of one live attempt to write for its job."""
+
+    job_id: str
+    attempt: int
+    lease_id: str
+
+
+class Fact(NamedTuple):
+    """Something that becomes true; it takes its place in the chain when it is written."""
+
+    chain: Chain
+    type: str
+    at: int
+    attempt: int
+    payload: str
+
+
+class Event(NamedTuple):
+    """A fact in its place, linked to the one before it."""
+
+    job_id: str
+    n: int
+    type: str
+    at: int
+    attempt: int
+    payload: str
+    prev_hash: bytes
+    event_hash: bytes
+
+
+class Reservation(NamedTuple):
+    """A claim on (tenant, scope, value): whoever writes it first has made the job."""
+
+    tenant_id: str
+    scope: Literal["key", "content"]
+    value: str
+    content_hash: str
+    canon_version: int
+
+
+class NewLease(NamedTuple):
+    """The lease that a claim writes."""
+
+    lease_id: str
+    owner: str
+    lease_ms: int
+
+
+class NewJob(NamedTuple):
+    """The columns of a job that its submission decides."""
+
+    job_id: str
+    tenant_id: str
+    kind: str
+    handler: str
+    version: str
+    queue: str
+    priority: int
+    ready_at: int
+    deadline_at: int | None
+    created_at: int
+    payload: str
+    options: str
+    request_type: str | None = None
+    input_ref: str | None = None
+    output_ref: str | None = None
+    schema_version: str | None = None
+    idempotency_key: str | None = None
+    idempotency_hash: str | None = None
+    canon_version: int | None = None
+    correlation_id: str | None = None
+    traceparent: str | None = None
+    tags: str | None = None
+
+
+class Wait(NamedTuple):
+    """An activity that is answered by a message: a signal of its name, or its timer at `due_at`."""
+
+    kind: Literal["wait", "sleep", "group"]
+    name: str
+    occurrence: int
+    due_at: int | None
+
+
+class Group(NamedTuple):
+    """Where a group of children stands in its parent: one activity, however many children."""
+
+    dimension: int
+    name: str
+    occurrence: int
+
+    def __str__(self) -> str:
+        return f"{self.dimension}:{self.name}#{self.occurrence}"
+
+
+class Existing(NamedTuple):
+    """The submission met an earlier one under the same reservation."""
+
+    job_id: str
+    content_hash: str
+    created_at: int
+
+
+class Answer(NamedTuple):
+    """What answered a wait; `payload` is None for a timer."""
+
+    guid: str
+    payload: str | None
+    timed_out: bool
+
+
+class Delivered(StrEnum):
+    """What became of a message."""
+
+    WOKE = "stored; the job is due now"
+    KEPT = "stored; a live attempt or a later wait takes it"
+    KNOWN = "it was delivered before"
+    DROPPED = "the job has ended"
+
+
+class Record(NamedTuple):
+    """One recorded step, as replay needs it."""
+
+    name: str
+    occurrence: int
+    kind: str
+    state: str
+    n: int
+    result: str | None
+    error: str | None
+    notes: str | None
+
+
+class ClaimedJob(NamedTuple):
+    """Everything a worker needs to run a segment; nothing else is read while it runs."""
+
+    fence: Fence
+    handler: str
+    version: str
+    payload: str
+    options: str
+    dimension: int
+    deadline_at: int | None
+    created_at: int
+    chain: Chain
+    records: tuple[Record, ...]
+    tries: tuple[Event, ...]
+    charged: int
+    suspect: bool = False
+    driver: str = "start"
+    parent: tuple[str, str] | None = None
+
+
+class ExpiredAttempt(NamedTuple):
+    """An attempt whose lease has run out, with what is needed to judge it."""
+
+    fence: Fence
+    status: str
+    cancelling: bool
+    driver: str
+    charged_since_progress: int
+    created_at: int
+    parent: tuple[str, str] | None
+    options: str
+    chain: Chain
+
+
+class JobRow(NamedTuple):
+    """A job as people and programs look at it."""
+
+    job_id: str
+    state: str
+    handler: str
+    version: str
+    queue: str
+    priority: int
+    tenant_id: str
+    attempt: int
+    ready_at: int | None
+    hold: str | None
+    hold_reason: str | None
+    semaphore: int
+    start_ledger: int
+    created_at: int
+    updated_at: int
+    completed_at: int | None
+    deadline_at: int | None
+    payload: str
+    options: str
+    result: str | None
+    error: str | None
+    error_code: str | None
+    error_message: str | None
+    idempotency_key: str | None
+    idempotency_hash: str | None
+    tags: str | None
+
+
+class ChildRow(NamedTuple):
+    """How a child stands."""
+
+    job_id: str
+    state: str
+    result: str | None
+    error: str | None
+    error_code: str | None
+    error_message: str | None

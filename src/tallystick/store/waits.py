@@ -1,0 +1,184 @@
+"""Waiting and waking: the two bundles between which no wake-up can fall, because both hold the job's row."""
+
+from __future__ import annotations
+
+from tallystick.core.chain import step_payload
+from tallystick.core.decisions import decide_suspend
+from tallystick.core.derive import AbortReason
+from tallystick.errors import InvariantBroken
+from tallystick.store.api import (
+    Answer,
+    Await,
+    CountDown,
+    Deliver,
+    Delivered,
+    EndAttempt,
+    EndJob,
+    Fact,
+    Fence,
+)
+from tallystick.store.writing import Writing
+
+ANSWERED = 1_111_000_000_001
+TASKS_DONE = 100_000_000
+
+
+def enter_driver(batch: Writing, job_id: str, dimension: int) -> str:
+    """Count the entry of the message that drives this claim, before any work, and return its guid."""
+    found = batch.rows("driver", (job_id, batch.wall))
+    if not found:
+        return ""
+    guid: str = found[0][0]
+    batch.changed("enter_wait", (job_id, guid, dimension))
+    batch.changed("enter_message", (guid, job_id))
+    return guid
+
+
+def await_message(batch: Writing, request: Await) -> Answer | None:
+    """Answer the wait from the inbox, or suspend the segment."""
+    batch.lock(request.fence.job_id)
+    batch.check_fence(request.fence)
+    job_id, wait, dimension = request.fence.job_id, request.wait, request.dimension
+    place = (job_id, dimension, wait.name, wait.occurrence)
+    rows = batch.rows("open_wait", place)
+    opened = bool(rows)
+    if wait.due_at is not None and not opened:
+        _set_timer(batch, request)
+    inbox = batch.rows("answer", (*place, wait.kind, batch.wall, request.driver))
+    decision = decide_suspend([wait.name], [wait.name for _ in inbox])
+    if decision.suspend:
+        _suspend(batch, request, opened=opened)
+        return None
+    guid, kind, payload, _ledger = inbox[0]
+    answer = Answer(guid, payload, timed_out=kind == "timer")
+    ledger = joined(rows[0][0]) if wait.kind == "group" else ANSWERED
+    _take(batch, request, answer, ledger, opened=opened)
+    return answer
+
+
+def joined(ledger: int) -> int:
+    """Return the digits of a group that its parent has joined."""
+    return ledger + TASKS_DONE * (ledger // TASKS_DONE % 10 == 0)
+
+
+def deliver(batch: Writing, request: Deliver) -> Delivered:
+    """Store the message and wake its job, or say why not."""
+    batch.lock(request.job_id)
+    row = (
+        request.guid,
+        request.job_id,
+        0,
+        request.name,
+        None,
+        request.kind,
+        request.payload,
+        None,
+        request.at,
+    )
+    if not batch.changed("insert_message", row):
+        known = batch.rows("message", (request.guid,))
+        return Delivered.KNOWN if known else Delivered.DROPPED
+    woke = batch.changed("wake", (request.job_id, batch.wall, request.name, "wait"))
+    return Delivered.WOKE if woke else Delivered.KEPT
+
+
+def close_waits(batch: Writing, request: EndJob) -> None:
+    """Close a job that has waited: drop what is open, and let the driving message be the closer."""
+    job_id = request.fence.job_id
+    consumed = _consumed(batch, job_id, request.driver)
+    still_open = drop_open(batch, job_id, request.driver)
+    if request.driver == "start":
+        # Its own step 2 follows in `end_job`, which expects the start to be the last obligation.
+        batch.changed("open_more", (*request.fence[:2], -still_open))
+        return
+    batch.changed("mark_work", (request.driver, job_id))
+    _count_down(batch, job_id, request.driver, -still_open - consumed)
+    batch.changed("mark_tasks", (request.driver, job_id, batch.wall))
+
+
+def drop_open(batch: Writing, job_id: str, driver: str, *, signals: bool = True) -> int:
+    """Drop every open activity and every message but the driver; return how many activities were open.
+
+    Signals that nobody took stay when only a turn of the job is over.
+    """
+    ((still_open,),) = batch.rows("open_activities", (job_id,))
+    batch.changed("drop_activities", (job_id, batch.wall))
+    batch.changed("drop_messages", (job_id, driver, batch.wall, int(signals)))
+    return int(still_open)
+
+
+def settle_driver(batch: Writing, fence: Fence, driver: str, *, opened: int, finished: bool = False) -> None:
+    """Do step 2 of the message that drove a segment: what it opened, less itself, and its acknowledgement.
+
+    A message that woke the job and was not taken stays: it answers a wait that is still to come.
+    """
+    job_id = fence.job_id
+    if driver == "start":
+        batch.many("close_start", [(*fence[:2], opened - 1, batch.wall)], [fence])
+        return
+    consumed = _consumed(batch, job_id, driver)
+    if not driver or not (consumed or finished):
+        batch.many("open_more", [(*fence[:2], opened)], [fence])
+        return
+    batch.changed("mark_work", (driver, job_id))
+    _count_down(batch, job_id, driver, opened - consumed)
+    batch.changed("acknowledge", (driver, job_id, batch.wall))
+
+
+def _consumed(batch: Writing, job_id: str, guid: str) -> int:
+    found = batch.rows("consumed", (guid, job_id))
+    return int(found[0][0]) if found else 0
+
+
+def _set_timer(batch: Writing, request: Await) -> None:
+    wait, job_id = request.wait, request.fence.job_id
+    guid = f"{job_id}:{request.dimension}:{wait.name}#{wait.occurrence}:timer"
+    place = (request.dimension, wait.name, wait.occurrence)
+    assert wait.due_at is not None
+    due_at = batch.moment(wait.due_at, request.fact.at)
+    batch.changed("insert_message", (guid, job_id, *place, "timer", None, due_at, batch.wall))
+
+
+def _take(batch: Writing, request: Await, answer: Answer, ledger: int, *, opened: bool) -> None:
+    """Give the wait its result and the message its marks; a driver keeps its obligation to the end."""
+    job_id, wait, attempt = request.fence.job_id, request.wait, request.fence.attempt
+    result = "null" if answer.payload is None else answer.payload
+    payload = step_payload(wait.name, wait.occurrence, "SUCCEEDED", ledger, result, None, None)
+    event = batch.placed(Fact(request.fact.chain, wait.kind, request.fact.at, attempt, payload))
+    place = (job_id, request.dimension, wait.name, wait.occurrence)
+    ending = (result, None, attempt, event.at, event.n, event.prev_hash, event.event_hash)
+    if wait.kind == "group":
+        batch.many("join_group", [(*place, result, *ending[2:], ledger)], [request.fence])
+    elif opened:
+        batch.many("answer_wait", [(*place, *ending)], [request.fence])
+    else:
+        batch.many("insert_answered_wait", [(*place, *ending, wait.kind)], [request.fence])
+    batch.changed("mark_work", (answer.guid, job_id))
+    batch.changed("acknowledge_losers", (*place, answer.guid, batch.wall))
+    if answer.guid != request.driver:
+        _count_down(batch, job_id, answer.guid, -1 if opened else 0)
+        batch.changed("acknowledge", (answer.guid, job_id, batch.wall))
+
+
+def _suspend(batch: Writing, request: Await, *, opened: bool) -> None:
+    fence, wait = request.fence, request.wait
+    if not opened:
+        row = (
+            fence.job_id,
+            request.dimension,
+            wait.name,
+            wait.occurrence,
+            wait.kind,
+            fence.attempt,
+            batch.wall,
+        )
+        batch.changed("insert_wait", row)
+    settle_driver(batch, fence, request.driver, opened=0 if opened else 1)
+    place = (fence.job_id, request.dimension, wait.name, wait.occurrence)
+    ((due_at,),) = batch.rows("timer_due", place)
+    batch.end_attempts([EndAttempt(fence, AbortReason.SUSPENDED, False, due_at, None, None, request.fact)])
+
+
+def _count_down(batch: Writing, job_id: str, guid: str, delta: int) -> None:
+    if batch.count_down(CountDown(job_id, 0, "", 0, guid, delta, 0)) is None:
+        raise InvariantBroken(f"job {job_id} has ended while message {guid} was at work", job_id=job_id)

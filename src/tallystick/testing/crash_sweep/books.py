@@ -1,0 +1,218 @@
+"""The books as they are on disk: every row that the oracle looks at, read once, by plain SQL.
+
+They are read from a copy of the files, so that looking changes nothing: opening the original would already
+recover its log.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections import defaultdict
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+
+from tallystick.testing.crash_sweep import facts
+from tallystick.testing.crash_sweep.place import Place
+from tallystick.testing.crash_sweep.statements import sql
+
+
+class JobBook(NamedTuple):
+    """A row of jobs."""
+
+    job_id: str
+    state: str
+    handler: str
+    label: str
+    result: str | None
+    error_code: str | None
+    semaphore: int
+    start_ledger: int
+    attempt: int
+    ready_at: int | None
+    hold: str | None
+    completed_at: int | None
+    key: str | None
+    head_n: int
+    head_hash: bytes
+    parent: str | None
+    parent_step: str | None
+    dimension: int
+    start_acked_at: int | None
+
+    @property
+    def final(self) -> bool:
+        """Tell whether the job has ended."""
+        return self.state in facts.FINAL_STATES
+
+
+class AttemptBook(NamedTuple):
+    """A row of attempts."""
+
+    job_id: str
+    attempt: int
+    status: str
+    reason: str | None
+    charged: int
+    finished_at: int | None
+    lease_expires_at: int
+    lease_id: str
+    guid: str
+
+    @property
+    def made(self) -> bool:
+        """Tell whether anybody claimed it; a job that nobody runs is cancelled by an attempt never made."""
+        return self.lease_id != "cancel"
+
+
+class StepBook(NamedTuple):
+    """A row of steps that is its own event."""
+
+    job_id: str
+    n: int
+    kind: str
+    at: int
+    attempt: int
+    name: str
+    occurrence: int
+    state: str
+    ledger: int
+    result: str | None
+    error: str | None
+    notes: str | None
+    prev_hash: bytes
+    event_hash: bytes
+    dimension: int
+
+    @property
+    def effect(self) -> str:
+        """Return the name under which the user's table knows it: a later turn of its job has its own."""
+        return f"{self.name}@{self.dimension}" if self.dimension else self.name
+
+    @property
+    def payload(self) -> str:
+        """Return the text that the hash of such a row covers."""
+        parts = (self.name, self.occurrence, self.state, self.ledger, self.result or "", self.error or "")
+        return "\0".join(map(str, (*parts, self.notes or "")))
+
+
+class EventBook(NamedTuple):
+    """A row of events."""
+
+    job_id: str
+    n: int
+    kind: str
+    at: int
+    attempt: int
+    payload: str
+    prev_hash: bytes
+    event_hash: bytes
+
+
+class ActivityBook(NamedTuple):
+    """A row of steps that waits or has waited: for a signal, for a while, or for a group of children."""
+
+    job_id: str
+    dimension: int
+    name: str
+    occurrence: int
+    kind: str
+    state: str
+    ledger: int
+    result: str | None
+    semaphore: int | None
+    threshold: int | None
+    n: int | None
+
+    @property
+    def place(self) -> tuple[int, str, int | None]:
+        """Return where messages that name this activity say they belong."""
+        return self.dimension, self.name, self.occurrence
+
+    @property
+    def open(self) -> bool:
+        """Tell whether it still waits."""
+        return self.state == "IN_PROGRESS"
+
+    def __str__(self) -> str:
+        return f"the {self.kind} {self.name}#{self.occurrence}"
+
+
+class MessageBook(NamedTuple):
+    """A row of messages."""
+
+    job_id: str
+    guid: str
+    ledger: int
+    dimension: int
+    name: str
+    occurrence: int | None
+    kind: str
+    payload: str | None
+    created_at: int
+    due_at: int | None
+    acked_at: int | None
+
+    @property
+    def place(self) -> tuple[int, str, int | None]:
+        """Return the activity that this message names."""
+        return self.dimension, self.name, self.occurrence
+
+    @property
+    def digits(self) -> str:
+        """Return all fifteen."""
+        return f"{self.ledger:015d}"
+
+    @property
+    def taken(self) -> bool:
+        """Tell whether its work is durable."""
+        return self.digits[4] == "1"
+
+
+class Books:
+    """All tables, read once."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        def rows(name: str) -> list[tuple[Any, ...]]:
+            return list(connection.execute(sql(name)))
+
+        self.integrity = [row[0] for row in rows("integrity")]
+        empty = not rows("has_books")[0][0]
+        self.jobs = [] if empty else [JobBook(*row) for row in rows("jobs")]
+        self.attempts: dict[str, list[AttemptBook]] = defaultdict(list)
+        self.steps: dict[str, list[StepBook]] = defaultdict(list)
+        self.events: dict[str, list[EventBook]] = defaultdict(list)
+        for attempt in () if empty else rows("attempts"):
+            self.attempts[attempt[0]].append(AttemptBook(*attempt))
+        for step in () if empty else rows("steps"):
+            self.steps[step[0]].append(StepBook(*step))
+        for event in () if empty else rows("events"):
+            self.events[event[0]].append(EventBook(*event))
+        self.reservations = dict(() if empty else rows("reservations"))
+        self.activities: dict[str, list[ActivityBook]] = defaultdict(list)
+        self.messages: dict[str, list[MessageBook]] = defaultdict(list)
+        for activity in () if empty else rows("activities"):
+            self.activities[activity[0]].append(ActivityBook(*activity))
+        for message in () if empty else rows("messages"):
+            self.messages[message[0]].append(MessageBook(*message))
+        self.stale = {} if empty else {(job, attempt): count for job, attempt, count in rows("stale_reports")}
+        self.effects: dict[tuple[str, str], tuple[int, str]] = {}
+        if not empty and rows("has_effects")[0][0]:
+            self.effects = {
+                (label, effect): (count, token) for label, effect, count, token in rows("effects")
+            }
+
+
+def read(place: Place) -> Books:
+    """Read the books from a copy of the files."""
+    with tempfile.TemporaryDirectory(dir=place.folder) as folder:
+        for suffix in ("", "-wal"):
+            source = place.database.with_name(place.database.name + suffix)
+            if source.exists():
+                shutil.copyfile(source, Path(folder, f"copy.db{suffix}"))
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        with closing(apsw.Connection(str(Path(folder, "copy.db")), flags=flags)) as connection:
+            return Books(connection)

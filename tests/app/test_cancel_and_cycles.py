@@ -1,0 +1,214 @@
+"""Cancelling ends a job, cleanly or when its grace is over; a cycle is the same job without its past."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from tallystick import JobCancelled, JobFailed, again, gather, sleep, wait
+from tallystick.app.context import Cancelled
+from tallystick.engine.sweep import end_overdue
+from tests.app.by_hand import Death
+
+
+def test_a_job_that_nobody_has_begun_is_cancelled_at_once(timed, hand):
+    @timed.workflow
+    def flow() -> None: ...
+
+    job = flow.submit()
+    assert job.cancel() == "CANCELLED"
+    assert hand.work() == "idle"
+    with pytest.raises(JobCancelled):
+        job.result(5)
+    assert job.cancel() == "CANCELLED"
+    row = job.row()
+    assert (row.semaphore, f"{row.start_ledger:015d}") == (0, "000111100000000")
+
+
+def test_a_waiting_job_is_cancelled_at_once_and_everything_it_had_open_with_it(timed, hand):
+    @timed.workflow
+    def flow() -> None:
+        wait("go", bool, timeout="1d")
+
+    job = flow.submit()
+    hand.work()
+    assert job.cancel() == "CANCELLED"
+    with timed.transaction() as db:
+        assert db.execute("select distinct state from steps") == [("CANCELLED",)]
+        assert db.execute("select count(*) from messages where acked_at is null") == [(0,)]
+    assert [event.name for event in job.history()][-1] == "cancel"
+
+
+def test_a_running_job_meets_its_cancellation_at_the_next_call_and_may_clean_up(timed, hand):
+    done = []
+
+    @timed.step
+    def work(name: str) -> None:
+        done.append(name)
+
+    @timed.workflow
+    def flow() -> None:
+        work("first")
+        assert job.cancel(grace="1m") == "CANCELLING"
+        segment.cancelled = True  # what the caretaker does when it sees it
+        try:
+            work("second")
+        except Cancelled:
+            work("clean up")
+            raise
+
+    job = flow.submit()
+    segment = hand.claim()
+    assert hand.run(segment) == "EndJob"
+    assert done == ["first", "clean up"]
+    assert job.state() == "CANCELLED"
+
+
+def test_a_job_that_returns_while_it_is_being_cancelled_is_cancelled(timed, hand):
+    @timed.workflow
+    def flow() -> str:
+        job.cancel()
+        return "finished all the same"
+
+    job = flow.submit()
+    assert hand.work() == "EndJob"
+    with pytest.raises(JobCancelled):
+        job.result(5)
+    assert job.row().result is None
+
+
+def test_when_the_grace_is_over_the_holder_is_fenced(timed, hand, clock):
+    @timed.step
+    def work() -> None: ...
+
+    @timed.workflow
+    def stubborn() -> None:
+        job.cancel(grace="1s")
+        clock.advance(1_000)
+        runtime = timed.runtime()
+        assert end_overdue(runtime.store, runtime.committer, clock) == 1
+        work()
+
+    job = stubborn.submit()
+    assert hand.work() == "lost"
+    assert job.state() == "CANCELLED"
+
+
+def test_a_worker_that_dies_while_its_job_is_being_cancelled_leaves_it_cancelled(timed, hand):
+    @timed.workflow
+    def flow() -> None:
+        job.cancel(grace="1h")
+        raise Death
+
+    job = flow.submit()
+    assert hand.work() == "died"
+    hand.expire()
+    assert job.state() == "CANCELLED"
+
+
+def test_a_cancelled_child_counts_for_its_parent(timed, hand):
+    @timed.workflow
+    def child() -> None:
+        wait("never", bool)
+
+    @timed.workflow
+    def parent() -> None:
+        gather(child.child())
+
+    job = parent.submit()
+    assert [hand.work(), hand.work()] == ["lost", "lost"]
+    timed.job(f"{job.id}.0.1.00000000").cancel()
+    assert hand.work() == "EndJob"
+    with pytest.raises(JobFailed, match="was cancelled"):
+        job.result(5)
+
+
+def test_a_real_worker_notices_a_cancellation(app):
+    started, seen = threading.Event(), []
+
+    @app.step
+    def tick() -> None: ...
+
+    @app.workflow
+    def endless() -> None:
+        try:
+            while True:
+                tick()
+                started.set()
+        except Cancelled:
+            seen.append("cleaned up")
+            raise
+
+    with app.worker():
+        job = endless.submit()
+        assert started.wait(10)
+        job.cancel()
+        with pytest.raises(JobCancelled):
+            job.result(10)
+    assert seen == ["cleaned up"]
+
+
+def test_a_cycle_is_the_same_job_with_an_empty_history(timed, hand):
+    turns = []
+
+    @timed.step
+    def work(n: int) -> int:
+        turns.append(n)
+        return n
+
+    @timed.workflow
+    def loop(n: int, target: int = 5) -> int:
+        work(n)
+        return again(n + 1, target=target) if n < target else n
+
+    job = loop.submit(1)
+    assert [hand.work() for _ in range(5)] == ["Cycle"] * 4 + ["EndJob"]
+    assert job.result(5) == 5
+    assert turns == [1, 2, 3, 4, 5]
+    with timed.transaction() as db:
+        assert db.execute("select dimension, semaphore, start_ledger % 100000000 from jobs") == [(4, 0, 5)]
+
+
+def test_cycles_with_waits_and_crashes_keep_the_books(timed, hand, clock):
+    deaths = [3, 1]
+
+    @timed.workflow
+    def loop(n: int) -> int:
+        sleep("1m")
+        if deaths and deaths[-1] == n:
+            deaths.pop()
+            raise Death
+        return again(n + 1) if n < 4 else n
+
+    job = loop.submit(1)
+    for _ in range(40):
+        outcome = hand.work()
+        if outcome == "died":
+            hand.expire()
+        elif outcome == "idle":
+            clock.advance(60_000)
+        if job.row().completed_at is not None:
+            break
+    assert job.result(5) == 4
+    with timed.transaction() as db:
+        assert db.execute("select semaphore, dimension from jobs") == [(0, 3)]
+        assert db.execute("select count(*) from messages where acked_at is null") == [(0,)]
+        assert db.execute("select count(*) from steps where completed_at is null") == [(0,)]
+
+
+def test_at_the_ceiling_of_turns_the_job_fails_with_a_clear_code(timed, hand):
+    @timed.workflow
+    def loop() -> None:
+        again()
+
+    job = loop.submit()
+    with timed.transaction() as db:
+        full = "update jobs set start_ledger = 99999999, dimension = 99999998"
+        db.execute(f"{full} where job_id = '{job.id}'")
+    segment = hand.claim()
+    outcome = hand.run(segment)
+    assert outcome == "EndJob"
+    with pytest.raises(JobFailed) as failed:
+        job.result(5)
+    assert failed.value.fields["error_code"] == "LEDGER_CEILING"

@@ -1,0 +1,238 @@
+"""Whatever fails, the trail is complete: WORK_ITEM_FAILED, RUN_STATE_CHANGED to FAILED, a final snapshot."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import threading
+
+import pytest
+
+from tallystick.errors import BadInput, RunEnded, RunFailed
+from tallystick.runs import Pipeline
+from tallystick.runs.conduct import conduct, request_cancel
+from tallystick.runs.inspection import replay_bytes, verify
+from tallystick.runs.toy import toy_publishing
+from tests.runs.worlds import around, events, fast_folder
+
+WORKERS = [node.worker for node in toy_publishing().nodes]
+
+
+@pytest.fixture
+def root():
+    with fast_folder() as folder:
+        yield folder
+
+
+def with_function(pipeline: Pipeline, worker: str, function) -> Pipeline:
+    pipeline.nodes[:] = [
+        dataclasses.replace(node, function=function) if node.worker == worker else node
+        for node in pipeline.nodes
+    ]
+    return pipeline
+
+
+def complete_trail(root, run_id="r1", state="FAILED"):
+    run = root / run_id
+    snapshot = json.loads((run / "snapshot.json").read_bytes())
+    assert snapshot["run_state"] == state
+    assert {item["status"] for item in snapshot["work_items"]} <= {"finished", "failed", "skipped"}
+    assert (run / "snapshot.json").read_bytes() == replay_bytes(root, run_id)
+    assert verify(root, run_id).sound
+    assert events(run)[-1]["payload"]["to_state"] == state
+    return snapshot
+
+
+@pytest.mark.parametrize("worker", WORKERS)
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_a_worker_that_raises_fails_the_run_with_a_complete_trail(root, worker, parallel):
+    def explode(work):
+        raise ValueError("boom \x1b[31m\ud800 " + "x" * 10_000)
+
+    pipeline = with_function(toy_publishing(), worker, explode)
+    with pytest.raises(RunFailed) as caught:
+        conduct(pipeline, root, "r1", parallel=parallel, around=around())
+    assert isinstance(caught.value.__cause__, ValueError)
+    snapshot = complete_trail(root)
+    failed = [item for item in snapshot["work_items"] if item["status"] == "failed"]
+    assert {item["worker"] for item in failed} == {worker}
+    assert failed[0]["error"]["type"] == "ValueError"
+    assert len(failed[0]["error"]["message"].encode()) <= 2048
+    blockers = [issue for issue in snapshot["issues"] if issue["severity"] == "blocker"]
+    assert [issue["error_code"] for issue in blockers] == ["RUN_FAILED"]
+    with pytest.raises(RunEnded):
+        conduct(toy_publishing(), root, "r1", around=around("again"))
+
+
+@pytest.mark.parametrize(
+    ("function", "word"),
+    [
+        (lambda work: work.write("inputs/brief.txt", "") or 7, "returned a int"),
+        (lambda work: None, "without making"),
+        (lambda work: work.write("undeclared.txt", "x"), "does not declare"),
+        (lambda work: work.write("../out.txt", "x"), "cannot be"),
+        (lambda work: work.read("plan.json"), "has no input"),
+        (lambda work: work.open_issue("gate", "error", "no code"), "error_code"),
+        (lambda work: work.open_issue("gate", "terrible", "x"), "not a severity"),
+    ],
+)
+def test_a_worker_that_breaks_the_rules_fails_like_one_that_raises(root, function, word):
+    with pytest.raises(RunFailed, match=word):
+        conduct(with_function(toy_publishing(), "cloner", function), root, "r1", around=around())
+    complete_trail(root)
+
+
+def test_an_error_of_the_orchestrator_itself_leaves_a_complete_trail(root):
+    pipeline = toy_publishing()
+    pipeline.nodes[:] = [
+        dataclasses.replace(node, scopes=lambda work: 1 / 0) if node.worker == "drafter" else node
+        for node in pipeline.nodes
+    ]
+    with pytest.raises(RunFailed) as caught:
+        conduct(pipeline, root, "r1", around=around())
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    complete_trail(root)
+
+
+def test_an_outcome_that_leads_nowhere_fails_the_run(root):
+    def undecided(work):
+        work.write_json("report.json", {})
+        return "maybe"
+
+    with pytest.raises(RunFailed, match="must return one of: ok, not_ok"):
+        conduct(with_function(toy_publishing(), "validator", undecided), root, "r1", around=around())
+    complete_trail(root)
+
+
+@pytest.mark.parametrize("allowed", [0, 1, 2])
+def test_n_fixes_are_allowed_and_the_next_failure_is_final(root, allowed):
+    with pytest.raises(RunFailed, match="FIXING was entered"):
+        conduct(toy_publishing(99, allowed), root, "r1", around=around())
+    snapshot = complete_trail(root)
+    assert sum(item["worker"] == "fixer" for item in snapshot["work_items"]) == allowed
+    assert sum(item["worker"] == "validator" for item in snapshot["work_items"]) == allowed + 1
+    moves = [e["payload"] for e in events(root / "r1") if e["type"] == "RUN_STATE_CHANGED"]
+    assert (moves[-1]["from_state"], moves[-1]["to_state"]) == ("VALIDATING", "FAILED")
+
+
+def test_exactly_as_many_fixes_as_are_allowed_are_enough(root):
+    assert conduct(toy_publishing(2, 2), root, "r1", around=around()).run_state == "DONE"
+
+
+def test_a_worker_with_tries_left_gets_another_attempt(root):
+    seen = []
+
+    def second_time_lucky(work):
+        seen.append(work.work_item_id)
+        if work.attempt < 3:
+            raise OSError("not yet")
+        work.write("inputs/brief.txt", "intro\n")
+
+    pipeline = with_function(toy_publishing(), "cloner", second_time_lucky)
+    pipeline.nodes[0] = dataclasses.replace(pipeline.nodes[0], tries=3)
+    assert conduct(pipeline, root, "r1", around=around()).run_state == "DONE"
+    assert seen == ["r1:cloner:1", "r1:cloner:2", "r1:cloner:3"]
+
+
+def fan(function, *, names=("a", "b", "c", "d")) -> Pipeline:
+    pipeline = Pipeline("fan", {"NEW": "DONE"})
+    pipeline.node("NEW", scopes=names, outputs=["out/{scope}.txt"], worker="each")(function)
+    return pipeline
+
+
+@pytest.mark.timeout(30)
+def test_work_items_run_at_the_same_time_where_the_graph_allows(root):
+    """Four items wait for each other: they can only finish if they run together."""
+    together = threading.Barrier(4, timeout=10)
+
+    def meet(work):
+        together.wait()
+        work.write(f"out/{work.scope}.txt", work.scope)
+
+    assert conduct(fan(meet), root, "r1", parallel=4, around=around()).run_state == "DONE"
+
+
+@pytest.mark.timeout(30)
+def test_nodes_of_one_state_run_together_unless_one_reads_what_another_makes(root):
+    together = threading.Barrier(2, timeout=10)
+    order = []
+    pipeline = Pipeline("diamond", {"NEW": "DONE"})
+
+    def maker(name):
+        def make(work):
+            together.wait()
+            order.append(name)
+            work.write(f"{name}.txt", name)
+
+        return make
+
+    pipeline.node("NEW", inputs=["left.txt", "right.txt"], worker="join")(lambda work: order.append("join"))
+    pipeline.node("NEW", outputs=["left.txt"], worker="left")(maker("left"))
+    pipeline.node("NEW", outputs=["right.txt"], worker="right")(maker("right"))
+    conduct(pipeline, root, "r1", parallel=4, around=around())
+    assert sorted(order[:2]) == ["left", "right"]
+    assert order[2] == "join"
+
+
+@pytest.mark.timeout(30)
+def test_what_runs_beside_a_failure_is_finished_and_what_waits_is_skipped(root):
+    failing = threading.Event()
+
+    def one_fails(work):
+        if work.scope == "a":
+            failing.set()
+            raise ValueError("a")
+        failing.wait(10)
+        work.write(f"out/{work.scope}.txt", "x")
+
+    with pytest.raises(RunFailed):
+        conduct(fan(one_fails), root, "r1", parallel=2, around=around())
+    statuses = {i["scope_key"]: i["status"] for i in complete_trail(root)["work_items"]}
+    assert statuses["a"] == "failed"
+    assert statuses["d"] == "skipped"
+    assert set(statuses.values()) == {"failed", "finished", "skipped"}
+
+
+def test_a_run_that_nobody_works_on_is_cancelled_at_once(root):
+    class Stop(BaseException):
+        pass
+
+    def stop(work):
+        raise Stop
+
+    with pytest.raises(Stop):
+        conduct(with_function(toy_publishing(), "linker", stop), root, "r1", around=around("a"))
+    assert request_cancel(root, "r1", around=around("b")) == ("CANCELLED", True)
+    complete_trail(root, state="CANCELLED")
+    assert request_cancel(root, "r1", around=around("c")) == ("CANCELLED", True)
+    assert not (root / "r1" / "cancel.requested").exists()
+    with pytest.raises(RunEnded):
+        conduct(toy_publishing(), root, "r1", around=around("d"))
+
+
+def test_a_run_that_is_worked_on_stops_after_its_current_work(root):
+    seen = []
+
+    def asked(work):
+        assert not work.cancelled
+        assert request_cancel(root, "r1", around=around("b")) == ("CREATED", False)
+        assert work.cancelled
+        work.write("inputs/brief.txt", "intro\n")
+
+    pipeline = with_function(toy_publishing(), "cloner", asked)
+    snapshot = conduct(
+        with_function(pipeline, "ingester", seen.append), root, "r1", parallel=1, around=around()
+    )
+    assert snapshot.run_state == "CANCELLED"
+    assert seen == []
+    complete_trail(root, state="CANCELLED")
+
+
+def test_an_input_that_nobody_supplies_is_asked_for_before_the_run_begins(root):
+    pipeline = Pipeline("needy", {"NEW": "DONE"})
+    pipeline.node("NEW", inputs=["brief.txt"], worker="read")(lambda work: None)
+    with pytest.raises(BadInput, match=r"brief\.txt"):
+        conduct(pipeline, root, "r1", around=around())
+    with pytest.raises(BadInput, match="no node"):
+        conduct(pipeline, root, "r1", inputs={"brief.txt": b"", "other.txt": b""}, around=around())
+    assert conduct(pipeline, root, "r1", inputs={"brief.txt": b"x"}, around=around()).run_state == "DONE"

@@ -1,0 +1,120 @@
+"""A user's mistake is one line (two for their own file), an exit code, and never a traceback."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.surfaces.commands import Shop
+
+SUBMIT = [
+    (["shop:chekout", "1"], 3, "there is no workflow 'chekout'; did you mean 'checkout'?"),
+    (["shop:zzz", "1"], 3, "there are: async_quote, checkout, fails, letter, waits"),
+    (["shop:letter", "x", "--version", "9"], 3, "--version"),
+    (["nowhere:checkout", "1"], 3, "there is no module 'nowhere'"),
+    (["shop", "1"], 4, "names no workflow"),
+    (["shop:ap:checkout", "1"], 3, "did you mean 'app'?"),
+    (["shop:other:checkout", "1"], 4, "shop:other is an int, not a Tally"),
+    (["../shop:checkout", "1"], 4, "is no address of a Tally"),
+    (["shop:checkout"], 4, "missing a required argument: 'order'"),
+    (["shop:checkout", "1", "2"], 4, "give one JSON value, or only KEY=VALUE pairs"),
+    (["shop:checkout", "{'order': 1}"], 4, "this is not JSON"),
+    (["shop:checkout", '{"order": 1, "order": 2}'], 4, "more than once"),
+    (["shop:checkout", '{"order": NaN}'], 4, "JSON has no NaN"),
+    (["shop:checkout", "[" * 100 + "]" * 100], 4, "nested more than"),
+    (["shop:checkout", "order=[1"], 4, "order: this is not JSON"),
+    (["shop:checkout", "order=x"], 4, "does not fit its annotation"),
+    (["shop:checkout", "order=1", "order=2"], 4, "given twice"),
+    (["shop:checkout", "order=1", "prize=2"], 4, "prize"),
+    (["shop:checkout", "1", "--priority", "11"], 4, "priority must be"),
+    (["shop:checkout", "1", "--delay", "soon"], 4, "is not a duration"),
+    (["shop:checkout", "1", "--queue", "a b"], 4, "cannot be a queue"),
+    (["shop:checkout", "1", "--key", "a b"], 4, "idempotency key"),
+    (["shop:checkout", "1", "--timeout", "1s"], 2, "--wait"),
+    (["shop:checkout", "1", "--url", "mysql://x"], 4, "not an address"),
+    (["shop:checkout", "1", "--url", "sqlite:///no/such/folder/x.db"], 5, "cannot be created"),
+]
+OTHERS = [
+    (["work", "shop:checkout"], 4, "is a Workflow, not a Tally"),
+    (["work", "shop", "--lease", "1ms"], 4, "give at least"),
+    (["work", "shop", "--queues", "a,,b"], 4, "cannot be a queue"),
+    (["work", "shop", "--concurrency", "0"], 2, "--concurrency"),
+    (["list", "shop", "--state", "LOST"], 2, "queued"),
+    (["list", "shop", "--url", "sqlite:///shop.db"], 2, "exclude each other"),
+    (["list", "shop"], 5, "there is no database"),
+    (["list"], 5, "say which store you mean"),
+    (["show", "nobody", "--url", "sqlite:///shop.db"], 5, "there is no database"),
+    (["history", "nobody", "--url", "sqlite:///shop.db"], 5, "there is no database"),
+    (["doctor", "shop"], 5, "there is no database"),
+    (["list", "--url", "sqlite:///shop.py"], 5, "not an intact SQLite database"),
+]
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory) -> Shop:
+    return Shop(tmp_path_factory.mktemp("shop"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [(["submit", *words], code, says) for words, code, says in SUBMIT] + OTHERS,
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else None,
+)
+def test_a_mistake_is_said_in_one_line_and_creates_nothing(shop, arguments, code, says):
+    done = shop.tally(*arguments)
+    assert (done.code, done.out) == (code, "")
+    assert says in done.err
+    assert "Traceback" not in done.err
+    complaint = [line for line in done.err.splitlines() if not line.startswith(("  see: ", "creating "))]
+    assert len(complaint) == 1
+    assert complaint[0].startswith("error: ")
+    assert sorted(path.name for path in shop.folder.iterdir()) == ["shop.py"]
+
+
+@pytest.mark.parametrize(
+    ("source", "says", "line"),
+    [
+        ("import tallystick\nx = (1,\n", "broken.py, line 2: SyntaxError: '(' was never closed", "x = (1,"),
+        (
+            "import nothing_there\n",
+            "broken.py, line 1: ModuleNotFoundError: No module named",
+            "import nothing_there",
+        ),
+        ("def f():\n    1 / 0\nf()\n", "broken.py, line 2: ZeroDivisionError", "1 / 0"),
+        ("import sys\nsys.exit(0)\n", "broken.py, line 2: SystemExit", "sys.exit(0)"),
+        (
+            "from tallystick import *\nt = Tally()\n@t.step\ndef a(): ...\n@t.step(name='a')\ndef b(): 0\n",
+            "DuplicateHandler: there is a step 'a' already",
+            "@t.step(name='a')",
+        ),
+    ],
+    ids=["syntax", "import", "raise", "exit", "duplicate"],
+)
+def test_a_broken_file_of_the_user_is_shown_with_its_place_in_two_lines(tmp_path, source, says, line):
+    (tmp_path / "broken.py").write_text(source)
+    done = Shop(tmp_path).tally("work", "broken")
+    assert (done.code, done.out) == (1, "")
+    first, second = done.err.splitlines()
+    assert says in first
+    assert second.strip() == line
+
+
+def test_a_database_of_another_program_is_left_as_it_is(tmp_path):
+    """A look must not turn somebody else's file into ours, nor change how it keeps its journal."""
+    import sqlite3
+
+    theirs = tmp_path / "theirs.db"
+    with sqlite3.connect(theirs) as connection:
+        connection.execute("create table mine (x)")
+    connection.close()
+    before = theirs.read_bytes()
+    done = Shop(tmp_path).tally("list", "--url", "sqlite:///theirs.db")
+    assert done.code == 5
+    assert "holds no tables of Tallystick" in done.err
+    assert theirs.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["shop.py", "theirs.db"]
+
+
+def test_an_error_with_json_is_one_line_of_json(tmp_path):
+    done = Shop(tmp_path).tally("submit", "shop:chekout", "1", "--json")
+    assert done.error["code"] == "UNKNOWN_WORKFLOW"
+    assert "checkout" in done.error["known"]
