@@ -1,7 +1,7 @@
 """A loopback proxy that understands where a COMMIT is, and can lose it or its answer.
 
-What it does to the next COMMIT that passes is `plan`; afterwards it is an honest proxy again. `silent` swallows
-everything in both directions while the connections stay open, as a vanished machine does.
+What it does to the next COMMIT that passes is `plan`; afterwards it is an honest proxy again. `silent`
+swallows everything in both directions while the connections stay open, as a vanished machine does.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ NAIVE = """
 WITH fresh AS (
   SELECT guid FROM messages AS m
    WHERE guid = %(guid)s
-     AND NOT EXISTS (SELECT 1 FROM messages AS marked WHERE marked.guid = m.guid AND ledger / 1000000000 %% 10 = 1)
+     AND NOT EXISTS (SELECT 1 FROM messages AS marked WHERE marked.guid = m.guid AND ledger / 1000000000 %%
+     10 = 1)
 )
 UPDATE steps SET semaphore = semaphore - 1
  WHERE job_id = %(job)s AND EXISTS (SELECT 1 FROM fresh)
@@ -41,7 +42,7 @@ def both(first, second) -> None:
 
 
 def test_a_guard_that_only_looks_counts_one_message_twice(subject: PostgresSubject) -> None:
-    """The negative control: two deliveries of one message at once, each sees that the other is not there yet."""
+    """The negative control: two deliveries of one message, neither of which sees the other yet."""
     open_here = Obligations(subject, GROUP, semaphore=5, messages=1)
     names = {"guid": open_here.guids[0], "job": open_here.job_id}
     options = f"-c search_path={subject.schema}"
@@ -78,7 +79,7 @@ def test_the_compound_primitive_counts_one_message_once(subject: PostgresSubject
         def deliver(store, request=request, outcomes=outcomes) -> None:
             outcomes.append(outcome_of(store, request))
 
-        both(lambda: deliver(stores[0]), lambda: deliver(stores[1]))  # noqa: B023 (they end in this round)
+        both(lambda: deliver(stores[0]), lambda: deliver(stores[1]))
         assert sum(isinstance(outcome, bool) for outcome in outcomes) == 1
         assert open_here.semaphore == ROUNDS - number - 1
     assert len(open_here.closers) == 1

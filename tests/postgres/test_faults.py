@@ -230,7 +230,7 @@ def test_a_body_that_thinks_too_long_loses_its_connection_and_its_rows(subject: 
 
 
 def test_parallel_steps_and_transactions_of_one_job_keep_one_chain(subject: PostgresSubject) -> None:
-    """The committer and users' transactions write for the same job at once; no place is taken twice or left out."""
+    """The committer and users' transactions write for one job at once: no place is taken twice."""
     store = subject.open(CLOCK)
     held = held_job(store, CLOCK)
     failures: list[BaseException] = []
@@ -273,7 +273,7 @@ def test_parallel_steps_and_transactions_of_one_job_keep_one_chain(subject: Post
 def test_a_pool_never_hands_on_an_open_or_changed_connection(subject: PostgresSubject) -> None:
     """P10."""
     store = subject.store
-    with pytest.raises(ZeroDivisionError), store.transaction() as db:
+    with pytest.raises(ZeroDivisionError), store.transaction() as db:  # noqa: PT012 (one block)
         subject.put_effect(db, "never")
         raise ZeroDivisionError
     with pytest.raises(psycopg.errors.SyntaxError), store.transaction() as db:
@@ -382,7 +382,7 @@ def test_a_key_held_by_a_transaction_that_ends_badly_is_free(
     store = subject.open(CLOCK)
     outcomes: list[object] = []
     wish = submission(CLOCK, key="k")
-    with pytest.raises(ZeroDivisionError), subject.store.transaction() as db:
+    with pytest.raises(ZeroDivisionError), subject.store.transaction() as db:  # noqa: PT012 (one block)
         assert db.apply((submission(subject.clock, key="k"),)) is None
         second = start(lambda: outcomes.extend(store.apply([(wish,)])))
         raise ZeroDivisionError

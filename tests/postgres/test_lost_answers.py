@@ -65,7 +65,7 @@ def cut(server: Server) -> Iterator[Cut]:
 
 
 def test_a_lost_commit_of_a_flush_is_neither_lost_nor_doubled(cut: Cut) -> None:
-    """A third never reaches the server, a third is answered into the void, a third is cut while it happens."""
+    """A third never reaches the server, a third is answered into the void, a third is cut in between."""
     store = cut.store
     held = held_job(store, CLOCK)
     for number in range(FLUSHES):

@@ -1,4 +1,4 @@
-"""Q04: a claim costs the same whatever has piled up; no hot statement reads a whole table, not even a young one."""
+"""Q04: a claim costs the same whatever has piled up, and no hot statement reads a whole table."""
 
 from __future__ import annotations
 

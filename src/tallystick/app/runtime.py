@@ -95,8 +95,8 @@ class Runtime:
     def run_tx(self, fence: Fence, body: Callable[[Transaction], RecordStep]) -> object:
         """Run a user's function in a transaction and return its step once durable.
 
-        Where there is one writer, take a turn in the transaction of the next flush; where there are many, have
-        a transaction of our own.
+        Where there is one writer, take a turn in the transaction of the next flush; where there are many,
+        have a transaction of our own.
         """
         if isinstance(self.store, ManyWriters):
             lease_ms = 0 if self.worker is None else self.worker.options.lease_ms

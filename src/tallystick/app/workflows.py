@@ -141,8 +141,8 @@ class _Submittable(Generic[P, R_co]):
     ) -> Self:
         """Return this workflow with options for its submissions.
 
-        `within` is what `app.transaction()` or a tx step gives; on PostgreSQL also a psycopg connection, or an
-        SQLAlchemy session or connection on one.
+        `within` is what `app.transaction()` or a tx step gives; on PostgreSQL also a psycopg connection, or
+        an SQLAlchemy session or connection on one.
         """
         old = self._options
         options = replace(

@@ -172,8 +172,8 @@ class Store(Protocol):
 class ManyWriters(Protocol):
     """What a store can do in addition when transactions of several connections run side by side.
 
-    On such a store a user's function does not share the committer's transaction: it runs in its own thread, on
-    a connection of its own, and holds up nobody.
+    On such a store a user's function does not share the committer's transaction: it runs in its own thread,
+    on a connection of its own, and holds up nobody.
     """
 
     def run_tx(
@@ -181,10 +181,11 @@ class ManyWriters(Protocol):
     ) -> RecordStep:
         """Run a user's function in this thread and record the step it returns, in one transaction.
 
-        The attempt's row is held from first to last, and the lease is checked again at the end, so nobody takes
-        over in between. Heartbeats pass a held row by, so the lease is renewed here, by `lease_ms`. If the body
-        raises, takes longer than `ms_max`, or the lease is gone, nothing is durable and that error is raised. A
-        body whose transaction lost against another, or its connection, is run again, a few times.
+        The attempt's row is held from first to last, and the lease is checked again at the end, so nobody
+        takes over in between. Heartbeats pass a held row by, so the lease is renewed here, by `lease_ms`.
+        If the body raises, takes longer than `ms_max`, or the lease is gone, nothing is durable and that
+        error is raised. A body whose transaction lost against another, or its connection, is run again, a
+        few times.
         """
         ...
 

@@ -1,7 +1,7 @@
 """A transaction of ours that is open: what the verbs that read before they write need of it.
 
-Waiting, waking, spawning, turning and cancelling are the same on every SQL store: a few small statements each, one
-after the other, with the job's row in hand. Only the statements differ, and how a row is held.
+Waiting, waking, spawning, turning and cancelling are the same on every SQL store: a few small statements
+each, one after the other, with the job's row in hand. Only the statements differ, and how a row is held.
 """
 
 from __future__ import annotations

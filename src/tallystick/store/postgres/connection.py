@@ -145,7 +145,7 @@ def is_lost(connection: AnsweringConnection, error: BaseException) -> bool:
 
 
 def row_moved() -> psycopg.Error:
-    """Return the error for a row that was changed between a statement's view of it and our lock: begin again."""
+    """Return the error for a row that was changed between a look and our lock: begin again."""
     return errors.SerializationFailure("a row was changed by others while it was being taken")
 
 

@@ -14,7 +14,8 @@ from tallystick.errors import BadInput
 from tallystick.store.api import Bundle, Outcome
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.statements import sql
-from tallystick.store.postgres.writer import Batch, Times
+from tallystick.store.postgres.writer import Batch
+from tallystick.store.postgres.writing import Times
 
 
 class ForeignTransaction:

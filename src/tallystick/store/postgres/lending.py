@@ -28,7 +28,8 @@ from tallystick.store.postgres.foreign import ForeignTransaction, foreign_connec
 from tallystick.store.postgres.pool import Pool
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.transaction import PostgresTransaction
-from tallystick.store.postgres.writer import Batch, Times
+from tallystick.store.postgres.writer import Batch
+from tallystick.store.postgres.writing import Times
 from tallystick.store.refusals import stale
 
 TX_TRIES_MAX = 5

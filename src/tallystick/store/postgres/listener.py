@@ -39,7 +39,7 @@ class Listener:
         self._pulse = 0
 
     def pulse(self) -> int:
-        """Return a number that grows when anything was heard since the last question, or it is time to look."""
+        """Return a number that grows when anything was heard, or when it is time to look."""
         if self._thread is None and not self._address.pooled:
             self._thread = threading.Thread(target=self._run, name="tally-listener", daemon=True)
             self._thread.start()

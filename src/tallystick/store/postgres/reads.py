@@ -20,7 +20,7 @@ from tallystick.store.postgres.connection import (
     translated,
 )
 from tallystick.store.postgres.fate import Lost, retrying
-from tallystick.store.postgres.writer import Times
+from tallystick.store.postgres.writing import Times
 
 READ_TRIES_MAX = 24
 

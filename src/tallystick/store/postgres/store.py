@@ -46,7 +46,8 @@ from tallystick.store.postgres.listener import Listener
 from tallystick.store.postgres.migrations import migrate
 from tallystick.store.postgres.reads import Reader
 from tallystick.store.postgres.transaction import PostgresTransaction
-from tallystick.store.postgres.writer import Batch, Times
+from tallystick.store.postgres.writer import Batch
+from tallystick.store.postgres.writing import Times
 
 FLUSH_TRIES_MAX = 24
 
@@ -140,7 +141,7 @@ class PostgresStore:
         """Do nothing: the server looks after itself."""
 
     def pulse(self) -> int:
-        """Return a number that is another one when somebody said that there may be work, or it is time to look."""
+        """Return a number that is another one when there may be work, or when it is time to look."""
         self._check_usable()
         return self._listener.pulse()
 
@@ -291,7 +292,7 @@ class PostgresStore:
 
 
 def _authored(batch: Sequence[Bundle]) -> set[str]:
-    """Return the jobs whose chains this batch extends for their holders; a sweep has read a chain of its own."""
+    """Return the jobs whose chains this batch extends for their holders; a sweep reads its own."""
     return {
         primitive.fence.job_id
         for bundle in batch

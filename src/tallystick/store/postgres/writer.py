@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
-import msgspec
 import psycopg
 
 from tallystick import crash
@@ -31,7 +30,6 @@ from tallystick.store.api import (
     EndJob,
     Event,
     Existing,
-    Fact,
     Fence,
     Outcome,
     Primitive,
@@ -43,16 +41,18 @@ from tallystick.store.api import (
 )
 from tallystick.store.cancels import cancel_job, cycle
 from tallystick.store.grouping import grouped
-from tallystick.store.groups import count_child, spawn
-from tallystick.store.places import Places
+from tallystick.store.groups import spawn
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.claims import Claims
 from tallystick.store.postgres.connection import REFUSALS, Talk, begin, refusal, row_moved
 from tallystick.store.postgres.count_downs import send_count_downs
+from tallystick.store.postgres.endings import end_waited, lock_expired
 from tallystick.store.postgres.rows import columns, job_row, link_of, storable
+from tallystick.store.postgres.stages import Stage, first_held, stages_of
 from tallystick.store.postgres.statements import sql
+from tallystick.store.postgres.writing import PostgresWriting, Times
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
-from tallystick.store.waits import await_message, close_waits, deliver
+from tallystick.store.waits import await_message, deliver
 from tallystick.store.writing import Writing
 
 AROUND = {
@@ -86,37 +86,19 @@ SINGLY: dict[type[Primitive], tuple[str, Callable[[Writing, Any], Outcome]]] = {
     Deliver: ("deliver", deliver),
 }
 
-# Statements after which there may be work for somebody.
-WAKING = ("wake", "insert_child", "request_cancel")
-
 Answer = Callable[[], list[Outcome]]
-Stage = tuple[type[Primitive] | None, list[int]]
-
-_encode = msgspec.json.Encoder().encode
 
 
-class Times(NamedTuple):
-    """On which clock leases are, and its instants if it is not the server's own."""
-
-    epoch: str = "postgres"
-    lease: str | None = None
-    wall: str | None = None
-
-
-class Batch:
+class Batch(PostgresWriting):
     """The open transaction of one flush: its connection, its clock, and how each primitive is written."""
 
     def __init__(self, connection: Talk, address: Address, times: Times) -> None:
         """Begin nothing yet."""
-        self.connection = connection
-        self.times = times
-        self.wakes = False
+        super().__init__(connection, times)
         self.xid: str | None = None
         self._address = address
-        self._places = Places()
         self._stale: list[tuple[object, ...]] = []
         self._claims = Claims(self)
-        self._wall: int | None = None
         self._writers: dict[type, Callable[[list[Any]], Answer]] = {
             RenewLeases: self._renew,
             RecordStep: self.steps,
@@ -132,9 +114,9 @@ class Batch:
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Write every bundle and return its outcome; nothing is durable before `commit`."""
         alone, groups = grouped(batch)
-        alone.sort(key=lambda index: _first_held(batch[index]))
+        alone.sort(key=lambda index: first_held(batch[index]))
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
-        stages = _stages(alone, groups)
+        stages = stages_of(alone, groups)
         try:
             self._write_stages(batch, stages, outcomes)
         except (Refused, *REFUSALS, *UNSTORABLE):
@@ -236,78 +218,6 @@ class Batch:
         self._stale = []
         self.wakes = False
 
-    def ask(self, name: str, rows: Sequence[object], *parameters: object) -> psycopg.Cursor[Any]:
-        """Send a list to a statement."""
-        return self.connection.execute(sql(name), (_encode(rows).decode(), *parameters))
-
-    @property
-    def wall(self) -> int:
-        """Return the time by the store's clock, read once in this transaction."""
-        if self._wall is None:
-            ((self._wall,),) = self.rows("now", (self.times.wall,))
-        assert self._wall is not None
-        return self._wall
-
-    def moment(self, at: int, told_at: int) -> int:
-        """Return an instant on the store's clock that somebody named at `told_at` by his own."""
-        return at + self.wall - told_at
-
-    def lock(self, job_id: str) -> None:
-        """Hold a job's row until this transaction ends."""
-        self.rows("lock_job", (job_id,))
-
-    def rows(self, name: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
-        """Run a statement and return its rows."""
-        return self.connection.execute(sql(name), parameters).fetchall()
-
-    def changed(self, name: str, parameters: Sequence[object]) -> int:
-        """Run a statement and return how many rows it changed."""
-        count = self.connection.execute(sql(name), parameters).rowcount
-        self.wakes = self.wakes or (name in WAKING and count > 0)
-        return count
-
-    def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:
-        """Write rows and insist that each changed exactly one; a guard that fails is a stale report."""
-        for row, fence in zip(rows, fences, strict=True):
-            if self.changed(name, row) != 1:
-                raise Refused(stale(fence))
-
-    def placed(self, fact: Fact) -> Event:
-        """Give a fact its place in the chain."""
-        return self._places.fact(fact)
-
-    def newest(self, job_id: str, dimension: int) -> Chain:  # noqa: ARG002 (a chain goes through all dimensions)
-        """Return the end of a job's chain."""
-        return Chain(job_id, *self.rows("chain_head", (job_id,))[0])
-
-    def check_fence(self, fence: Fence) -> None:
-        """Refuse the bundle unless this lease is the live one, and hold its row."""
-        if not self.rows("live_attempt", (*fence, self.times.epoch, self.times.lease)):
-            raise Refused(stale(fence))
-
-    def count_down(self, request: CountDown) -> bool | None:
-        """Move a semaphore and mark its message; return whether it hit, or None if nothing is open there."""
-        (outcome,) = send_count_downs(self.ask, [request])()
-        if isinstance(outcome, StaleLease):
-            return None
-        if isinstance(outcome, BaseException):
-            raise Refused(outcome)
-        return bool(outcome)
-
-    def end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
-        """Abort attempts and leave their jobs to others, at an instant by the store's clock."""
-        for request in requests:
-            event = self.placed(request.fact)
-            fence, times = request.fence, self.times
-            ending = ("ABORTED", request.reason, str(int(request.charged)), times.epoch, times.lease, "true")
-            self.many("end_attempt", [(*fence, *ending, self.wall)], [fence])
-            hold = (request.hold, storable(request.hold_reason))
-            row = (*fence[:2], request.ready_at, *hold, event.n, event.event_hash, self.wall)
-            self.many("release_job", [row], [fence])
-            self.many("insert_event", [event], [fence])
-        self.wakes = True
-        return [None] * len(requests)
-
     def _singly(self, requests: list[Any]) -> Answer:
         """Write primitives that read before they write, one after the other."""
         kind, write = SINGLY[type(requests[0])]
@@ -379,7 +289,7 @@ class Batch:
         crash.point(AROUND["end_job"][0])
         if requests[0].alone:
             (request,) = requests
-            self._end_waited(request)
+            end_waited(self, request)
             crash.point(AROUND["end_job"][1])
             return lambda: [None]
 
@@ -395,7 +305,7 @@ class Batch:
         self, statement: str, requests: Sequence[Any], row: Callable[[Any, Event], tuple[object, ...]]
     ) -> Answer:
         """End attempts and what ends with them; of two requests for one job the first counts."""
-        mine = self._lock_expired(requests)
+        mine = lock_expired(self, requests)
         seen: set[str] = set()
         chosen: list[int] = []
         for index, request in enumerate(requests):
@@ -421,43 +331,6 @@ class Batch:
             return self._accepted(requests, links, written)
 
         return answer
-
-    def _end_waited(self, request: EndJob) -> None:
-        """End a job that has waited or has a parent: what it had open is dropped, its parent counts it."""
-        self._hold(request)
-        event = self.placed(request.fact)
-        fence, times = request.fence, self.times
-        ending = (request.attempt_status, request.reason, str(int(request.charged)), times.epoch, times.lease)
-        live = "false" if request.expired else "true"
-        self.many("end_attempt", [(*fence, *ending, live, self.wall)], [fence])
-        if request.waited:
-            close_waits(self, request)
-        if request.parent is not None:
-            count_child(self, fence.job_id, request.parent, request.state)
-        about = (request.state, request.result, request.error, request.error_code)
-        row = (*fence[:2], *about, storable(request.error_message), event.n, event.event_hash, self.wall)
-        self.many("end_waited_job" if request.driver != "start" else "end_job", [row], [fence])
-        self.many("insert_event", [event], [fence])
-
-    def _hold(self, request: EndAttempt | EndJob) -> None:
-        """Take the rows of one ending in hand, or refuse it: a sweep does not wait for anybody."""
-        if not self._lock_expired([request]):
-            raise Refused(stale(request.fence))
-        self.lock(request.fence.job_id)
-
-    def _lock_expired(self, requests: Sequence[EndAttempt | EndJob]) -> set[int]:
-        """Return which requests to go on with: those of holders, and those of a sweep that nobody else holds.
-
-        A sweep must also have seen the end of the chain: a holder may have written after it was read.
-        """
-        swept = [index for index, request in enumerate(requests) if request.expired]
-        if not swept:
-            return set(range(len(requests)))
-        rows = [(*requests[index].fence, requests[index].fact.chain.n) for index in swept]
-        ours, unmoved = self.ask("lock_expired", rows), self.ask("unmoved", rows)
-        places = {place for (place,) in ours.fetchall()} & {place for (place,) in unmoved.fetchall()}
-        lost = {index for place, index in enumerate(swept, start=1) if place not in places}
-        return set(range(len(requests))) - lost
 
     def _submits(self, requests: list[SubmitJob]) -> Answer:
         crash.point(AROUND["submit"][0])
@@ -510,24 +383,3 @@ class Batch:
         answer = send_count_downs(self.ask, requests)
         crash.point(AROUND["count_down"][1])
         return answer
-
-
-def _stages(alone: list[int], groups: list[tuple[type[Primitive], list[int]]]) -> list[Stage]:
-    """Return what is written together, and what alone, in the order of writing."""
-    first: list[Stage] = [group for group in groups if group[0] is RenewLeases]
-    rest: list[Stage] = [group for group in groups if group[0] is not RenewLeases]
-    middle: list[Stage] = [(None, alone)] if alone else []
-    return [
-        *first,
-        *middle,
-        *((None, indexes) if kind in SINGLY else (kind, indexes) for kind, indexes in rest),
-    ]
-
-
-def _first_held(bundle: Bundle) -> str:
-    """Return the job whose row a bundle takes last of all, so that flushes of several processes queue up."""
-    first = bundle[0]
-    if isinstance(first, EndJob) and first.parent is not None:
-        return first.parent[0]
-    fence = getattr(first, "fence", None)
-    return str(fence.job_id if fence is not None else getattr(first, "job_id", ""))
