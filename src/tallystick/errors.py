@@ -38,6 +38,7 @@ TallyError
 ├── DeadlineExceeded          the job took longer than it may
 ├── JobFailed                 the job ended badly
 ├── JobCancelled              the job was cancelled
+├── JobEnded                  nothing can be said to a job that has ended
 ├── ChildrenFailed            children of a workflow ended badly
 ├── NotFound                  no such job
 │   ├── AppNotFound           no such module, or nothing of that name in it
@@ -411,6 +412,14 @@ class JobCancelled(TallyError):
     """The job was cancelled."""
 
     code = "JOB_CANCELLED"
+
+
+class JobEnded(TallyError):
+    """The job has ended, and what was meant for it changed nothing."""
+
+    code = "JOB_ENDED"
+    exit_code = 4
+    http_status = 409
 
 
 class ChildrenFailed(TallyError):

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from tallystick import JobCancelled, JobFailed, again, gather, sleep, wait
+from tallystick import ChildrenFailed, JobCancelled, JobFailed, again, gather, sleep, wait
 from tallystick.app.context import Cancelled
-from tallystick.engine.sweep import end_overdue
+from tallystick.engine.sweep import cancel_orphans, end_overdue
 from tests.app.by_hand import Death
 
 
@@ -23,7 +23,7 @@ def test_a_job_that_nobody_has_begun_is_cancelled_at_once(timed, hand):
         job.result(5)
     assert job.cancel() == "CANCELLED"
     row = job.row()
-    assert (row.semaphore, f"{row.start_ledger:015d}") == (0, "000111100000000")
+    assert (row.semaphore, f"{row.start_ledger:015d}") == (0, "000111100000001")
 
 
 def test_a_waiting_job_is_cancelled_at_once_and_everything_it_had_open_with_it(timed, hand):
@@ -212,3 +212,47 @@ def test_at_the_ceiling_of_turns_the_job_fails_with_a_clear_code(timed, hand):
     with pytest.raises(JobFailed) as failed:
         job.result(5)
     assert failed.value.fields["error_code"] == "LEDGER_CEILING"
+
+
+def test_children_whose_parent_ends_without_them_are_cancelled(timed, hand, clock):
+    @timed.workflow
+    def child() -> None:
+        wait("never", bool)
+
+    @timed.workflow
+    def parent() -> None:
+        gather(child.child(), child.child())
+
+    job = parent.submit()
+    assert [hand.work() for _ in range(3)] == ["lost"] * 3
+    job.cancel()
+    runtime = timed.runtime()
+    assert cancel_orphans(runtime.store, runtime.committer, clock) == 2
+    assert cancel_orphans(runtime.store, runtime.committer, clock) == 0
+    with timed.connect() as db:
+        assert db.execute("select state, count(*) from jobs group by state") == [("CANCELLED", 3)]
+
+
+def test_the_siblings_of_a_failed_child_are_asked_to_end_when_the_first_failure_is_enough(timed, hand):
+    @timed.workflow
+    def child(n: int) -> None:
+        if n == 0:
+            raise ValueError("first")
+        wait("never", bool)
+
+    @timed.workflow
+    def parent() -> str:
+        try:
+            gather(child.child(0), child.child(1), child.child(2), fail_fast=True)
+        except ChildrenFailed:
+            return "handled"
+        return "fine"
+
+    job = parent.submit()
+    while hand.work() != "idle":
+        pass
+    assert job.result(5) == "handled"
+    with timed.connect() as db:
+        told = "select state, count(*) from jobs where parent_job_id is not null group by state order by state"
+        ended = db.execute(told)
+    assert ended == [("CANCELLED", 2), ("FAILED_FINAL", 1)]

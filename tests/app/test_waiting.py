@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tallystick import aio, sleep, wait
+from tallystick.errors import BadValue
 from tallystick.store.api import Delivered
 from tests.app.by_hand import Death
 
@@ -122,6 +123,40 @@ def test_a_crash_after_the_wake_up_redelivers_the_same_message(timed, hand):
     assert books(timed, job) == (0, 0, ["000111100000001"])
     with timed.transaction() as db:
         assert db.execute("select redeliveries from messages") == [(1,)]
+
+
+@pytest.mark.parametrize("timeout", [None, "1h"])
+def test_a_signal_without_a_value_is_the_same_on_the_first_run_as_on_replay(timed, hand, timeout):
+    deaths, seen = [1], []
+
+    @timed.workflow
+    def flow() -> None:
+        try:
+            seen.append(wait("go", int, **({"timeout": timeout} if timeout else {})))
+        except BadValue as error:
+            seen.append(error.message)
+        if deaths:
+            deaths.pop()
+            raise Death
+
+    job = flow.submit()
+    job.send("go")
+    assert hand.work() == "died"
+    hand.expire()
+    assert hand.work() == "EndJob"
+    assert seen[0] == seen[1]
+    assert seen[0] is None if timeout else "does not fit" in seen[0]
+
+
+def test_a_wait_for_any_object_takes_plain_data_as_it_is(timed, hand):
+    @timed.workflow
+    def flow() -> object:
+        return wait("go", object)
+
+    job = flow.submit()
+    job.send("go", {"a": [1, None]})
+    assert hand.work() == "EndJob"
+    assert job.result(5) == {"a": [1, None]}
 
 
 def test_sleeping_is_a_timer_and_survives_everything(timed, hand, clock):

@@ -7,6 +7,8 @@ import asyncio
 import pytest
 
 from tallystick import Retry, again, aio, gather, sleep, uuid, wait
+from tallystick.engine.books import audit
+from tallystick.errors import ChildrenFailed
 from tallystick.store.api import Deliver, Delivered
 from tallystick.testing.conformance.drafts import check_chain
 from tests.app.by_hand import Death
@@ -248,3 +250,36 @@ def test_a_signal_sent_before_the_timeout_and_durable_after_it_does_not_overtake
     assert hand.work() == "EndJob"
     assert job.result(5) is None
     assert job.row().semaphore == 0
+
+
+def test_a_job_that_dies_over_and_over_after_its_wake_up_is_closed_by_that_message(timed, hand, clock):
+    @timed.workflow(attempts=2)
+    def child() -> None:
+        wait("go", bool)
+        raise Death
+
+    @timed.workflow
+    def parent() -> str:
+        try:
+            gather(child.child())
+        except ChildrenFailed as error:
+            return str(error.errors[0].fields["error_code"])
+        return "fine"
+
+    job = parent.submit()
+    run_all(hand)
+    child_id = f"{job.id}.0.1.00000000"
+    timed.job(child_id).send("go", True, id="1")
+    while hand.work() == "died":
+        hand.expire()
+    run_all(hand)
+    assert job.result(5) == "ATTEMPTS_SPENT"
+    assert timed.job(child_id).row().semaphore == 0
+    with timed.transaction() as db:
+        ledgers = db.execute("select kind, ledger from messages order by kind")
+    assert ledgers == [
+        ("child", 111_100_000_001),
+        ("resume", 111_100_000_001),
+        ("signal", 111_100_000_001),
+    ]
+    assert not audit(timed.runtime().store, clock).findings

@@ -24,8 +24,10 @@ def test_a_worker_killed_at_any_point_loses_doubles_and_blocks_nothing():
     assert f"controls={len(CONTROLS)}/{len(CONTROLS)} broken=0 missed=0" in said[-2]
     figures = re.fullmatch(r"crash: points=(\d+) kills=(\d+) lost=0 duplicated=0 stuck=0", said[-1])
     assert figures
-    assert int(figures[1]) == len(crash.points())
-    assert int(figures[2]) > len(crash.points())
+    # Other tests in this process may have declared the points of runs and stages.
+    declared = [name for name in crash.points() if name.startswith("sqlite.")]
+    assert int(figures[1]) == len(declared)
+    assert int(figures[2]) > len(declared)
 
 
 def test_the_duplicate_after_a_lease_timeout_happens_without_the_guard_and_not_with_it(tmp_path):

@@ -23,6 +23,9 @@ PAGES = [
         "workers-and-leases",
         "what-a-workflow-may-not-do",
         "sqlite",
+        "waiting",
+        "children",
+        "loops-and-cancelling",
     )
 ]
 BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

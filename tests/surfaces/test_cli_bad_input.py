@@ -45,6 +45,15 @@ OTHERS = [
     (["show", "nobody", "--url", "sqlite:///shop.db"], 5, "there is no database"),
     (["history", "nobody", "--url", "sqlite:///shop.db"], 5, "there is no database"),
     (["doctor", "shop"], 5, "there is no database"),
+    (["send", "nobody", "go", "1", "shop"], 5, "there is no database"),
+    (["send", "nobody", "go"], 5, "say which store you mean"),
+    (["send", "nobody"], 2, "NAME"),
+    (["send", "nobody", "go", "shop"], 4, "an APP comes after the value"),
+    (["send", "nobody", "go", '{"a": 1, "a": 2}', "shop"], 4, "more than once"),
+    (["send", "nobody", "go", "1", "shop", "--url", "sqlite:///shop.db"], 2, "exclude each other"),
+    (["cancel", "nobody", "shop"], 5, "there is no database"),
+    (["cancel", "nobody", "shop", "--grace", "soon"], 4, "is not a duration"),
+    (["cancel", "nobody", "nowhere"], 3, "there is no module 'nowhere'"),
     (["list", "--url", "sqlite:///shop.py"], 5, "not an intact SQLite database"),
 ]
 

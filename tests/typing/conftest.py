@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-collect_ignore = ["passes.py", "fails.py"]
+collect_ignore = ["passes.py", "fails.py", "kernel_passes.py", "kernel_fails.py"]

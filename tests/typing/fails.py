@@ -52,6 +52,8 @@ checkout.submit("42")  # E: arg-type | reportArgumentType
 checkout.submit()  # E: call-arg | reportCallIssue
 checkout.submit(nothing=42)  # E: call-arg | reportCallIssue
 checkout_async.submit("42")  # E: arg-type | reportArgumentType
+checkout.child("42")  # E: arg-type | reportArgumentType
+checkout_async.child()  # E: call-arg | reportCallIssue
 
 # --- what is injected is not passed, and must come first ---
 
@@ -83,7 +85,7 @@ app.tx(async_tx)()  # E: operator | reportCallIssue
 number: int = checkout.submit(42).result()  # E: assignment | reportAssignmentType
 numbers: Job[int] = job  # E: assignment | reportAssignmentType
 approved: bool = wait("approve", bool, timeout="2d")  # E: assignment | reportAssignmentType
-first, second = gather(checkout.submit(1), lambda: quote(2))
+first, second = gather(checkout.child(1), lambda: quote(2))
 total = first + second  # E: operator | reportOperatorIssue
 price: int = quote.aio(42)  # E: assignment | reportAssignmentType
 body: bytes = fetch("u")  # E: assignment | reportAssignmentType

@@ -9,6 +9,7 @@ from typing import Any, assert_type
 from uuid import UUID
 
 from tallystick import (
+    Child,
     Fatal,
     Job,
     Key,
@@ -157,6 +158,9 @@ async def checkout_async(order: int) -> str:
     await aio.sleep("1h")
     both = await aio.gather(quote.aio(1), fetch("u"))
     assert_type(both, tuple[int, bytes])
+    alone = await parent.child([1])
+    assert_type(alone, int)
+    assert_type(await aio.gather(parent.child([1]), checkout.child(2)), tuple[int, str])
     many = await aio.gather(*[quote.aio(n) for n in range(10)], fail_fast=True)
     assert_type(many, tuple[int, ...])
     return await charge.aio(order)
@@ -164,9 +168,12 @@ async def checkout_async(order: int) -> str:
 
 @app.workflow
 def parent(orders: list[int]) -> int:
-    children = [checkout.submit(order) for order in orders]
+    children = [checkout.child(order, gift=True) for order in orders]
+    assert_type(children[0], Child[str])
+    assert_type(children[0].result(), str)
     assert_type(gather(*children, enough=3), tuple[str, ...])
-    assert_type(gather(checkout.submit(1), lambda: quote(2)), tuple[str, int])
+    assert_type(gather(checkout.child(1), checkout_async.child(2)), tuple[str, str])
+    assert_type(gather(checkout.child(1), lambda: quote(2)), tuple[str, int])
     assert_type(checkout(1), str)
     assert_type(wait("numbers", list[int]), list[int])
     assert_type(now(), datetime)

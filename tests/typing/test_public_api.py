@@ -9,12 +9,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 HERE = Path(__file__).parent
-# Where `import tallystick` leads the checkers. None will mean the package itself.
-API: Path | None = HERE / "stub"
+SRC = HERE.parents[1] / "src"
 
 MARK = re.compile(r"# E: (?P<mypy>[a-z, -]+) \| (?P<pyright>[A-Za-z, -]+)$")
 MYPY_LINE = re.compile(r"(?P<file>.+?):(?P<line>\d+): error: .*\[(?P<rule>[a-z-]+)\]$")
@@ -31,15 +31,30 @@ def run(*command: str | Path, **environment: str) -> str:
     return done.stdout
 
 
-def checked_files() -> list[Path]:
-    return [HERE / "passes.py", HERE / "fails.py", *(sorted(API.rglob("*.pyi")) if API else [])]
+class Api(NamedTuple):
+    """Where `import tallystick` leads the checkers, and the programs that are checked against it."""
+
+    path: Path
+    passes: str
+    fails: str
+
+    def checked_files(self) -> list[Path]:
+        """Return the programs, and a stub itself; the package is checked by `make check`."""
+        return [HERE / self.passes, HERE / self.fails, *sorted(self.path.rglob("*.pyi"))]
 
 
-def mypy(scratch: Path) -> Report:
-    path = {"MYPYPATH": str(API)} if API else {}
+# What is promised, before all of it exists, and what exists.
+PROMISED = Api(HERE / "stub", "passes.py", "fails.py")
+KERNEL = Api(SRC, "kernel_passes.py", "kernel_fails.py")
+
+
+def mypy(api: Api, scratch: Path) -> Report:
     report: Report = {}
     options = ["--config-file=", "--strict", "--no-pretty", "--no-error-summary", f"--cache-dir={scratch}"]
-    for line in run(sys.executable, "-m", "mypy", *options, *checked_files(), **path).splitlines():
+    found_lines = run(
+        sys.executable, "-m", "mypy", *options, *api.checked_files(), MYPYPATH=str(api.path)
+    ).splitlines()
+    for line in found_lines:
         found = MYPY_LINE.match(line)
         assert found or ": note: " in line, line
         if found:
@@ -49,10 +64,10 @@ def mypy(scratch: Path) -> Report:
     return report
 
 
-def pyright(scratch: Path) -> Report:
+def pyright(api: Api, scratch: Path) -> Report:
     settings = {
-        "include": [str(path) for path in checked_files()],
-        "extraPaths": [str(API)] if API else [],
+        "include": [str(path) for path in api.checked_files()],
+        "extraPaths": [str(api.path)],
         "typeCheckingMode": "standard",
         "pythonVersion": "3.11",
     }
@@ -69,19 +84,20 @@ def pyright(scratch: Path) -> Report:
     return report
 
 
-def marked(checker: str) -> dict[int, set[str]]:
-    """Return what fails.py says that a checker reports; `-` says that it is known to stay silent."""
-    lines = enumerate((HERE / "fails.py").read_text("utf-8").splitlines(), start=1)
+def marked(file: str, checker: str) -> dict[int, set[str]]:
+    """Return what a file says that a checker reports; `-` says that it is known to stay silent."""
+    lines = enumerate((HERE / file).read_text("utf-8").splitlines(), start=1)
     marks = {number: MARK.search(line) for number, line in lines}
     rules = {number: set(mark[checker].split(", ")) for number, mark in marks.items() if mark}
     return {number: names for number, names in rules.items() if names != {"-"}}
 
 
 @pytest.mark.parametrize("checker", [mypy, pyright])
+@pytest.mark.parametrize("api", [PROMISED, KERNEL], ids=["promised", "kernel"])
 def test_right_programs_are_accepted_and_every_mistake_is_reported_on_its_line(
-    checker: Callable[[Path], Report], tmp_path: Path
+    checker: Callable[[Api, Path], Report], api: Api, tmp_path: Path
 ):
-    report = checker(tmp_path)
-    mistakes = report.pop("fails.py")
-    assert report == {}, "passes.py and the API itself have no errors"
-    assert mistakes == marked(checker.__name__)
+    report = checker(api, tmp_path)
+    mistakes = report.pop(api.fails)
+    assert report == {}, "right programs and the API itself have no errors"
+    assert mistakes == marked(api.fails, checker.__name__)

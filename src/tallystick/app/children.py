@@ -9,15 +9,15 @@ from tallystick.app.calls import Call, Write, drive, drive_async
 from tallystick.app.context import WorkflowContext
 from tallystick.app.values import Codec
 from tallystick.app.waits import NO_BODY, workflow_context
-from tallystick.core.lifecycles import JobState
-from tallystick.core.limits import GROUP_CHILDREN_MAX
+from tallystick.core.lifecycles import JOB, JobState
+from tallystick.core.limits import CANCEL_GRACE_MS, GROUP_CHILDREN_MAX
 from tallystick.engine.failure import Failure
 from tallystick.engine.segment import GroupShape
 from tallystick.engine.submission import Submission
 from tallystick.errors import BadInput, ChildrenFailed, JobCancelled, JobFailed, TallyError
-from tallystick.store.api import ChildRow, Group, Wait
+from tallystick.store.api import CancelJob, ChildRow, Group, Wait
 
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
@@ -25,7 +25,7 @@ C = TypeVar("C")
 SPAWN_CHILDREN_MAX = 500
 
 
-class Child(Generic[R]):
+class Child(Generic[R_co]):
     """A child that is prepared and starts when it is gathered."""
 
     def __init__(self, submission: Submission, codec: Callable[[], Codec]) -> None:
@@ -33,20 +33,20 @@ class Child(Generic[R]):
         self.submission = submission
         self.codec = codec
 
-    def result(self) -> R:
+    def result(self) -> R_co:
         """Start this child alone and wait for its result, in a sync workflow."""
-        value: R = gather(self)[0]
+        value: R_co = gather(self)[0]
         return value
 
-    def __await__(self) -> Generator[Any, Any, R]:
+    def __await__(self) -> Generator[Any, Any, R_co]:
         """Start this child alone and wait for its result, in an async workflow."""
         return self.joined().__await__()
 
-    async def joined(self) -> R:
+    async def joined(self) -> R_co:
         """Start this child alone and return its result."""
         context = workflow_context("await", is_async=True)
         results = await drive_async(context, NO_BODY, join(context, (self,), None, fail_fast=False))
-        value: R = results[0]
+        value: R_co = results[0]
         return value
 
 
@@ -84,14 +84,29 @@ def join(
             raise context.mismatch(group.name, group.occurrence)
         for start in range(0, len(children), SPAWN_CHILDREN_MAX):
             some = [child.submission for child in children[start : start + SPAWN_CHILDREN_MAX]]
-            yield Write(segment.spawning(group, some, start, shape))
+            if (yield Write(segment.spawning(group, some, start, shape))):
+                break  # all of them are there: an earlier segment has spawned them
         context.runtime.poke()
-        if children and (yield Write(segment.awaiting(Wait("group", *group[1:], None)))) is None:
-            raise context.unwind(f"suspended until {shape.total} children have ended", None)
+        if children:
+            answer = yield Write(segment.awaiting(Wait("group", *group[1:], None)))
+            context.heed(answer)
+            if answer is None:
+                raise context.unwind(f"suspended until {shape.total} children have ended", None)
+        if fail_fast:
+            yield from _cancel_siblings(context, group)
     elif record.kind != "group":
         raise context.mismatch(group.name, group.occurrence)
     context.calls.append((group.name, group.occurrence))
     return _results(context, children, group, all_of_them=enough is None)
+
+
+def _cancel_siblings(context: WorkflowContext, group: Group) -> Call:
+    """Ask the children to end that go on after the first failure; asking twice changes nothing."""
+    now = context.runtime.clock.wall_ms()
+    rows = context.runtime.store.children(context.segment.job_id, str(group))
+    going_on = [CancelJob(row.job_id, now, CANCEL_GRACE_MS) for row in rows if row.state not in JOB.final]
+    for start in range(0, len(going_on), SPAWN_CHILDREN_MAX):
+        yield Write(tuple(going_on[start : start + SPAWN_CHILDREN_MAX]))
 
 
 def _shape(children: Sequence[Child[Any]], enough: int | None, *, fail_fast: bool) -> GroupShape:

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
 from tallystick.core.derive import AbortReason
+from tallystick.core.lifecycles import JobState
 from tallystick.engine.failure import Failure
 from tallystick.errors import DeadlineExceeded, TallyError
 
@@ -99,6 +100,12 @@ class WorkflowContext:
         if self.segment.cancelled and not self.cancel_raised:
             self.cancel_raised = True
             raise Cancelled(f"job {self.segment.job_id} is being cancelled")
+
+    def heed(self, answer: object) -> None:
+        """Raise `Cancelled` if a wait was refused because the job was asked to end in the meantime."""
+        if answer == JobState.CANCELLING:
+            self.segment.cancelled = True
+            self.check_cancelled()
 
     def unwind(self, why: str, bundle: Bundle | None) -> Unwind:
         """Return the exception that ends this segment, the same one at every later call."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tallystick.store.api import Event as Fact
     from tallystick.store.api import JobRow
 
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 
 class Event:
@@ -42,7 +42,7 @@ class Event:
         return f"<{self.n} {self.name} {self.at:%H:%M:%S.%f} attempt {self.attempt}>"
 
 
-class Job(Generic[R]):
+class Job(Generic[R_co]):
     """One submission of a workflow."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Job(Generic[R]):
     def __repr__(self) -> str:
         return f"<Job {self.id}>"
 
-    def result(self, timeout: str | float | timedelta | None = None) -> R:
+    def result(self, timeout: str | float | timedelta | None = None) -> R_co:
         """Wait for the end and return the result, or raise `JobFailed`, `JobCancelled` or `TimeoutError`."""
         self._refuse_inside()
         done = threading.Event()
@@ -74,7 +74,7 @@ class Job(Generic[R]):
             raise TimeoutError(f"job {self.id} has not ended within {timeout}")
         return self._settle(answer[0])
 
-    def __await__(self) -> Generator[Any, Any, R]:
+    def __await__(self) -> Generator[Any, Any, R_co]:
         """Wait for the end without blocking the event loop."""
         return self._ended().__await__()
 
@@ -129,7 +129,7 @@ class Job(Generic[R]):
         if context is INSIDE_TX:
             raise Misuse(f"job {self.id} may need the writer that this transaction holds; wait outside of it")
 
-    async def _ended(self) -> R:
+    async def _ended(self) -> R_co:
         self._refuse_inside()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Ended | TallyError] = loop.create_future()
@@ -148,11 +148,11 @@ class Job(Generic[R]):
         finally:
             results.forget(self.id, listener)
 
-    def _settle(self, ended: Ended | TallyError) -> R:
+    def _settle(self, ended: Ended | TallyError) -> R_co:
         if isinstance(ended, TallyError):
             raise ended
         if ended.state == JobState.SUCCEEDED:
-            value: R = self._codec().decode(ended.result or "null", f"the result of job {self.id}")
+            value: R_co = self._codec().decode(ended.result or "null", f"the result of job {self.id}")
             return value
         if ended.state == JobState.CANCELLED:
             raise JobCancelled(f"job {self.id} was cancelled", job_id=self.id)

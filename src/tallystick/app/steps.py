@@ -37,11 +37,6 @@ class _Callable:
         self.__doc__ = spec.function.__doc__
         self.__wrapped__ = spec.function
 
-    @property
-    def fn(self) -> Callable[..., Any]:
-        """Return the original function."""
-        return self._spec.function
-
     def opts(self, *, retry: Retry | None = None, timeout: Duration | None = None) -> Self:
         """Return this step with other options."""
         spec = self._spec
@@ -121,6 +116,11 @@ class _Callable:
 class Step(_Callable, Generic[P, R_co]):
     """A sync step: at least once, and its result is kept."""
 
+    @property
+    def fn(self) -> Callable[P, R_co]:
+        """Return the original function."""
+        return self._spec.function
+
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Call it: durably in a sync workflow, plainly elsewhere."""
         context = self._context(from_async=False)
@@ -140,6 +140,11 @@ class Step(_Callable, Generic[P, R_co]):
 
 class AsyncStep(_Callable, Generic[P, R_co]):
     """An async step: at least once, and its result is kept."""
+
+    @property
+    def fn(self) -> Callable[P, Coroutine[Any, Any, R_co]]:
+        """Return the original function."""
+        return self._spec.function
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R_co]:
         """Await it: durably in an async workflow, plainly elsewhere."""

@@ -54,9 +54,10 @@ class Codec:
     __slots__ = ("_annotation", "_decoder")
 
     def __init__(self, annotation: Any) -> None:  # noqa: ANN401 (an annotation can be anything)
-        """Prepare for one annotation; `Any` keeps plain data as it is."""
+        """Prepare for one annotation; `Any` and `object` keep plain data as it is."""
         self._annotation = annotation
-        self._decoder = msgspec.json.Decoder(annotation, dec_hook=_to_foreign)
+        kind = Any if annotation is object else annotation
+        self._decoder = msgspec.json.Decoder(kind, dec_hook=_to_foreign)
 
     def round_trip(self, value: object, what: str) -> tuple[str, Any]:
         """Return the text that is kept and the value that replay will see."""

@@ -48,15 +48,19 @@ def answer(context: WorkflowContext, kind: Any, name: str, codec: Codec, limit: 
             raise context.mismatch(name, occurrence)
         due_at = None if limit is None else context.runtime.clock.wall_ms() + duration_ms(limit)
         answer = yield Write(segment.awaiting(Wait(kind, name, occurrence, due_at)))
+        context.heed(answer)
         if answer is None:
             raise context.unwind(f"suspended until {name}#{occurrence} is answered", None)
-        result, timed_out = answer.payload, answer.timed_out
+        result = answer.payload
     elif record.kind != kind:
         raise context.mismatch(name, occurrence)
     else:
-        result, timed_out = record.result, record.result == "null"
+        result = record.result
     context.calls.append((name, occurrence))
-    return None if timed_out or result is None else codec.decode(result, f"the signal {name}")
+    # The record of a timeout is null, so a null that was sent means the same here, on replay as now.
+    if limit is not None and result in (None, "null"):
+        return None
+    return codec.decode(result or "null", f"the signal {name}")
 
 
 def again(*args: object, **kwargs: object) -> NoReturn:

@@ -20,6 +20,8 @@ COMMANDS: Final = {
     "list": "show jobs, newest first",
     "show": "show one job: where it stands, what it got and gave",
     "history": "tell what happened to a job, fact by fact",
+    "send": "send a signal to a job",
+    "cancel": "ask a job to end",
     "doctor": "examine a store and check its books",
     "ledger": "draw fifteen digits with their meaning and say what happens next",
     "machines": "show the lifecycles that every row follows",

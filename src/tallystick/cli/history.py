@@ -15,7 +15,14 @@ from tallystick.cli.wording import instant, short
 from tallystick.store.api import Event, Store
 
 _PAGE = 100
-_STYLES = {"return": "green", "fail": "red", "hold": "yellow", "reclaim": "yellow", "try": "yellow"}
+_STYLES = {
+    "return": "green",
+    "fail": "red",
+    "hold": "yellow",
+    "reclaim": "yellow",
+    "try": "yellow",
+    "cancel": "yellow",
+}
 
 _EXAMPLES = """\b
 Examples:

@@ -22,6 +22,9 @@ def in_words(fact: Event) -> str:
         name = step.name if step.occurrence == 1 else f"{step.name}#{step.occurrence}"
         if step.error is not None:
             return f"{fact.type} {name} failed: {_error(stored_value(step.error))}"
+        say_answer = _ANSWERS.get(fact.type)
+        if say_answer is not None:
+            return say_answer(name, step.result or "null")
         return f"{fact.type} {name} returned {short(step.result, _VALUE_CHARS)}"
     data = stored_value(fact.payload)
     say = _SENTENCES.get(fact.type)
@@ -88,6 +91,40 @@ def _reclaimed(data: dict[str, Any]) -> str:
     return "the lease ran out: given to whoever claims it next"
 
 
+def _suspended(data: dict[str, Any]) -> str:
+    return f"waits for {str(data.get('for')).removesuffix('#1')}, without a worker"
+
+
+def _turned(data: dict[str, Any]) -> str:
+    return f"begins again: turn {int(data.get('dimension') or 0) + 1}"
+
+
+def _cancelled(data: dict[str, Any]) -> str:
+    return "cancelled: its grace was over" if data.get("forced") is True else "cancelled"
+
+
+def _noted(_data: dict[str, Any]) -> str:
+    return "drawn values kept"
+
+
+def _answered(name: str, result: str) -> str:
+    return f"wait {name} got {short(result, _VALUE_CHARS)}"
+
+
+def _slept(name: str, _result: str) -> str:
+    return f"{name} is over"
+
+
+def _joined(name: str, _result: str) -> str:
+    return f"{name}: the children have ended"
+
+
+_ANSWERS: Final[dict[str, Callable[[str, str], str]]] = {
+    "wait": _answered,
+    "sleep": _slept,
+    "group": _joined,
+}
+
 _SENTENCES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "submit": _submitted,
     "claim": _claimed,
@@ -97,4 +134,8 @@ _SENTENCES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "release": _released,
     "hold": _held,
     "reclaim": _reclaimed,
+    "suspend": _suspended,
+    "again": _turned,
+    "cancel": _cancelled,
+    "note": _noted,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -17,6 +17,9 @@ from tallystick.clock import SystemClock
 from tallystick.errors import StoreMissing
 from tallystick.store.api import Store
 from tallystick.store.opening import open_store
+
+if TYPE_CHECKING:
+    from tallystick.app.tally import Tally
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,23 +40,47 @@ def json_option(function: F) -> F:
 @contextmanager
 def looking(address: str | None, url: str | None) -> Iterator[Store]:
     """Open the store that was meant, as it is; a missing one is an error and stays missing."""
-    if address and url:
-        raise click.UsageError("APP and --url exclude each other: both say where the store is.")
-    store = _open(address, url)
+    given = _address(address, url)
+    with _said_which(given):
+        store = open_store(given or DEFAULT_URL, SystemClock(), create=False)
     try:
         yield store
     finally:
         store.close()
 
 
-def _open(address: str | None, url: str | None) -> Store:
+@contextmanager
+def acting(address: str | None, url: str | None) -> Iterator[Tally]:
+    """Open the store that was meant, to say something to a job in it; a missing one stays missing."""
+    from tallystick.app.tally import Tally
+
+    given = _address(address, url)
+    tally = Tally()
+    tally.bind(given or DEFAULT_URL)
+    try:
+        with _said_which(given):
+            tally.runtime(create=False)
+        yield tally
+    finally:
+        tally.close()
+
+
+def _address(address: str | None, url: str | None) -> str | None:
+    """Return the address of the store, or None when nobody has said which."""
+    if address and url:
+        raise click.UsageError("APP and --url exclude each other: both say where the store is.")
     if address is not None:
         from tallystick.cli.loading import load_app
 
-        url = load_app(address).app.url
-    given = url or os.environ.get("TALLY_URL")
+        return load_app(address).app.url
+    return url or os.environ.get("TALLY_URL")
+
+
+@contextmanager
+def _said_which(given: str | None) -> Iterator[None]:
+    """Where nobody has said which store is meant, let the error of a missing one ask."""
     try:
-        return open_store(given or DEFAULT_URL, SystemClock(), create=False)
+        yield
     except StoreMissing as missing:
         if given:
             raise

@@ -207,3 +207,71 @@ def decide_reclaim(
     if cancelling:
         return Reclaim.SETTLE
     return Reclaim.RETRY if charged < budget else Reclaim.FAIL
+
+
+def first_to_act(begun: Sequence[bool]) -> int | None:
+    """Return which of the messages that could be taken is taken: one that has begun, else the oldest.
+
+    The claim and the wait ask the same question of the same order, so that the message which drives a
+    segment is also the one that it takes: otherwise its obligation would be closed by another.
+
+    >>> first_to_act([False, True, False]), first_to_act([False, False]), first_to_act([])
+    (1, 0, None)
+    """
+    if not begun:
+        return None
+    return begun.index(True) if True in begun else 0
+
+
+def settle_delta(*, starts: bool, consumed: bool, opened: int, finished: bool = False) -> int | None:
+    """Return by how much the message that drove a segment moves the semaphore when that ends in a wait.
+
+    It closes the one obligation that it answered. None: it answered nothing yet and stays, with its step
+    2, for a wait that is still to come. `finished` says that there will be none: the job turns. The
+    start, and the word to turn, answer no activity: running is taking them.
+    """
+    if starts or consumed:
+        return opened - 1
+    return opened if finished else None
+
+
+def close_delta(*, starts: bool, consumed: bool, still_open: int) -> int:
+    """Return by how much the message that drove the last segment moves the semaphore when the job ends.
+
+    What is still open is dropped in the same bundle, so the closer answers for that too.
+    """
+    return -still_open - (1 if starts or consumed else 0)
+
+
+class Cancellation(StrEnum):
+    """What a cancellation does now."""
+
+    NOTHING = "the job has ended and stays as it is"
+    ASK = "a live attempt is asked to end, and has its grace"
+    END = "the job ends now, with everything that it had open"
+
+
+def decide_cancel(*, final: bool, live: bool, forced: bool) -> Cancellation:
+    """Say what a cancellation does; `forced` means that the grace is over."""
+    if final:
+        return Cancellation.NOTHING
+    return Cancellation.ASK if live and not forced else Cancellation.END
+
+
+class Ending(NamedTuple):
+    """How a job and the attempt that ends it are written, so that the view of the attempts agrees."""
+
+    job: str
+    attempt: str
+    cancelled: bool
+
+
+def decide_end(*, state: str, attempt: str, cancelling: bool) -> Ending:
+    """Return how a job ends whose last segment wants (state, attempt).
+
+    A job that was asked to end is cancelled, even if its function came to its own end first; its attempt is
+    then aborted, because an attempt that is DONE says SUCCEEDED.
+    """
+    if cancelling:
+        return Ending("CANCELLED", "ABORTED", cancelled=True)
+    return Ending(state, attempt, cancelled=state == "CANCELLED")

@@ -73,7 +73,7 @@ class Segment:
         self.fence = claimed.fence
         self.job_id = claimed.fence.job_id
         self.lost = False
-        self.cancelled = False
+        self.cancelled = claimed.cancelling
         self.waited = claimed.driver != "start"
         self._clock = clock
         self._records = {(record.name, record.occurrence): record for record in claimed.records}
@@ -201,7 +201,9 @@ class Segment:
 
     def cancelled_by_request(self) -> Bundle:
         """Return the bundle that ends a job which was asked to end."""
-        event = self._fact("cancel", {"job": "CANCELLING>CANCELLED", "attempt": "IN_PROGRESS>ABORTED"})
+        event = self._fact(
+            "cancel", {"job": "IN_PROGRESS>CANCELLING>CANCELLED", "attempt": "IN_PROGRESS>ABORTED"}
+        )
         return (
             EndJob(
                 self.fence,
@@ -268,7 +270,10 @@ class Segment:
             self.fence.attempt,
             _TO_TEXT.encode(payload).decode(),
         )
-        return (*noted, Await(self.fence, self.claimed.driver, self.claimed.dimension, wait, fact))
+        return (
+            *noted,
+            Await(self.fence, self.claimed.driver, self.claimed.dimension, wait, fact, self.cancelled),
+        )
 
     def written(self, bundle: Bundle) -> None:
         """Note that a bundle is durable, and with it the values drawn before it."""

@@ -12,7 +12,7 @@ from tallystick.clock import Clock
 from tallystick.core.decisions import Reclaim, decide_reclaim
 from tallystick.core.derive import AbortReason
 from tallystick.core.lifecycles import AttemptState, JobState
-from tallystick.core.limits import SWEEP_ROWS_MAX
+from tallystick.core.limits import CANCEL_GRACE_MS, SWEEP_ROWS_MAX
 from tallystick.engine.committer import Committer
 from tallystick.engine.failure import Failure
 from tallystick.errors import StaleLease
@@ -38,11 +38,21 @@ def end_overdue(store: Store, committer: Committer, clock: Clock) -> int:
     """End what was asked to end and did not within its grace; return how many jobs that were."""
     now = clock.wall_ms()
     overdue = [job_id for job_id, grace_ends in store.cancelling(SWEEP_ROWS_MAX) if grace_ends <= now]
-    outcomes = committer.call_all([(CancelJob(job_id, now, 0, force=True),) for job_id in overdue])
-    for outcome in outcomes:
+    return _cancel_all(committer, [CancelJob(job_id, now, 0, force=True) for job_id in overdue])
+
+
+def cancel_orphans(store: Store, committer: Committer, clock: Clock) -> int:
+    """Cancel children whose parent has ended without them; return how many were asked to end."""
+    now = clock.wall_ms()
+    orphans = store.orphans(SWEEP_ROWS_MAX)
+    return _cancel_all(committer, [CancelJob(job_id, now, CANCEL_GRACE_MS) for job_id in orphans])
+
+
+def _cancel_all(committer: Committer, requests: list[CancelJob]) -> int:
+    for outcome in committer.call_all([(request,) for request in requests]):
         if isinstance(outcome, BaseException):
             raise outcome
-    return len(overdue)
+    return len(requests)
 
 
 def reclaim(expired: ExpiredAttempt, now: int) -> Bundle:

@@ -139,6 +139,10 @@ class Store(Protocol):
         """Return the children of a group in their order."""
         ...
 
+    def orphans(self, limit: int) -> list[str]:
+        """Return children that go on although their parent has ended."""
+        ...
+
     def cancelling(self, limit: int) -> list[tuple[str, int]]:
         """Return jobs that are asked to end and have not, with the end of their grace, soonest first."""
         ...

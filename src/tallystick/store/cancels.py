@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
+from tallystick.core.decisions import Cancellation, decide_cancel, decide_end
 from tallystick.core.derive import AbortReason
-from tallystick.core.lifecycles import JOB, JobState
+from tallystick.core.lifecycles import JOB, AttemptState, JobState
 from tallystick.errors import LedgerCeiling, NotFound
-from tallystick.store.api import CancelJob, Cycle, EndAttempt, Fact, Fence
+from tallystick.store.api import CancelJob, Cycle, EndAttempt, EndJob, Fact, Fence
 from tallystick.store.groups import count_child
 from tallystick.store.waits import drop_open, settle_driver
 from tallystick.store.writing import Writing
+
+# The path of a job that ends by itself after it was asked to; before that the request is no fact.
+_CANCELLED = '{"job":"IN_PROGRESS>CANCELLING>CANCELLED","attempt":"IN_PROGRESS>ABORTED"}'
 
 
 def cancel_job(batch: Writing, request: CancelJob) -> JobState:
@@ -20,9 +24,10 @@ def cancel_job(batch: Writing, request: CancelJob) -> JobState:
     if not found:
         raise NotFound(f"there is no job {request.job_id}", job_id=request.job_id)
     state, attempt, dimension, _semaphore, _acked, parent, step, runs = found[0]
-    if JobState(state) in JOB.final:
+    verdict = decide_cancel(final=JobState(state) in JOB.final, live=bool(runs), forced=request.force)
+    if verdict is Cancellation.NOTHING:
         return JobState(state)
-    if runs and not request.force:
+    if verdict is Cancellation.ASK:
         asked = (request.job_id, request.at + request.grace_ms, request.at)
         batch.changed("request_cancel", asked)
         return JobState.CANCELLING
@@ -47,8 +52,11 @@ def _end(
 ) -> None:
     """Close the books of a cancelled job: everything open is dropped, its parent counts it."""
     chain = batch.newest(request.job_id, dimension)
-    path = "CANCELLING>CANCELLED" if state == JobState.CANCELLING else f"{state}>CANCELLING>CANCELLED"
-    payload = msgspec.json.encode({"job": path, "forced": request.force}).decode()
+    # Only a job that runs is asked to end, and the request is no fact before the job follows it.
+    before = JobState.IN_PROGRESS if state == JobState.CANCELLING else state
+    path = f"{before}>CANCELLING>CANCELLED"
+    ending = "LEASED>ABORTED" if made else "IN_PROGRESS>ABORTED"
+    payload = msgspec.json.encode({"job": path, "attempt": ending, "forced": request.force}).decode()
     event = batch.placed(Fact(chain, "cancel", batch.wall, attempt, payload))
     drop_open(batch, request.job_id, "")
     fence = Fence(request.job_id, attempt, "cancel")
@@ -60,11 +68,35 @@ def _end(
         count_child(batch, request.job_id, parent, JobState.CANCELLED)
 
 
-def cycle(batch: Writing, request: Cycle) -> None:
-    """Turn the job: the segment ends, the next dimension is due."""
+def as_asked(batch: Writing, requests: list[EndJob]) -> list[EndJob]:
+    """Return endings as cancellations where the job was asked to end, whatever its function made of it."""
+    asked = {job_id for (job_id,) in batch.rows("asked_to_end", ())}
+    return [_decided(request, cancelling=request.fence.job_id in asked) for request in requests]
+
+
+def _decided(request: EndJob, *, cancelling: bool) -> EndJob:
+    ending = decide_end(state=request.state, attempt=request.attempt_status, cancelling=cancelling)
+    if ending.job == request.state:
+        return request
+    fact = request.fact
+    return request._replace(
+        state=ending.job,
+        attempt_status=ending.attempt,
+        reason=AbortReason.CANCELLED,
+        charged=False,
+        result=None,
+        fact=Fact(fact.chain, "cancel", fact.at, fact.attempt, _CANCELLED),
+    )
+
+
+def cycle(batch: Writing, request: Cycle) -> EndJob | None:
+    """Turn the job: the segment ends, the next dimension is due. A job that was asked to end ends instead."""
     batch.lock(request.fence.job_id)
     batch.check_fence(request.fence)
     fence, job_id = request.fence, request.fence.job_id
+    (found,) = batch.rows("cancellable", (job_id,))
+    if found[0] == JobState.CANCELLING:
+        return _end_instead(batch, request, parent=(found[5], found[6]) if found[5] else None)
     if not batch.changed("cycle_job", (*fence[:2], request.payload)):
         raise LedgerCeiling(f"job {job_id} has turned as often as its ledger can count", job_id=job_id)
     still_open = drop_open(batch, job_id, request.driver, signals=False)
@@ -75,3 +107,26 @@ def cycle(batch: Writing, request: Cycle) -> None:
     batch.end_attempts(
         [EndAttempt(fence, AbortReason.SUSPENDED, False, batch.wall, None, None, request.fact)]
     )
+    return None
+
+
+def _end_instead(batch: Writing, request: Cycle, parent: tuple[str, str] | None) -> EndJob:
+    """End a job that would turn and was asked to end."""
+    fact = request.fact
+    end = EndJob(
+        request.fence,
+        JobState.CANCELLED,
+        AttemptState.ABORTED,
+        AbortReason.CANCELLED,
+        False,
+        None,
+        None,
+        None,
+        None,
+        Fact(fact.chain, "cancel", fact.at, fact.attempt, _CANCELLED),
+        driver=request.driver,
+        waited=True,
+        parent=parent,
+    )
+    batch.end_jobs([end])
+    return end

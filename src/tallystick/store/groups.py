@@ -14,8 +14,8 @@ from tallystick.store.writing import Writing
 FAIL_FAST = "fail_fast"
 
 
-def spawn(batch: Writing, request: Spawn) -> None:
-    """Open the group unless it is open, and insert those of the children that are not there yet."""
+def spawn(batch: Writing, request: Spawn) -> bool:
+    """Open the group unless it is open, insert those children that are missing, and tell if all are there."""
     batch.lock(request.fence.job_id)
     batch.check_fence(request.fence)
     job_id, group = request.fence.job_id, request.group
@@ -23,11 +23,19 @@ def spawn(batch: Writing, request: Spawn) -> None:
     row = (job_id, *group, request.fence.attempt, request.at, request.total, request.threshold, mode)
     if batch.changed("insert_group", row):
         batch.many("open_more", [(*request.fence[:2], 1)], [request.fence])
+    elif _spawned(batch, request) == request.total:
+        return True
     for job, fact in request.children:
         event = batch.placed(fact)
         place = (event.n, event.event_hash, job_id, str(group))
         if batch.changed("insert_child", (*job[:12], *place)):
             batch.many("insert_event", [event], [request.fence])
+    return False
+
+
+def _spawned(batch: Writing, request: Spawn) -> int:
+    ((count,),) = batch.rows("count_children", (request.fence.job_id, str(request.group)))
+    return int(count)
 
 
 def count_child(batch: Writing, job_id: str, home: tuple[str, str], state: str) -> None:

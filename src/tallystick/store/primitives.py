@@ -99,7 +99,8 @@ class EndJob(NamedTuple):
     """Close the job: result or error, attempt ended, semaphore down, start message marked, event, one bundle.
 
     The closer digit is set in the same statement that moves the semaphore. A job that fails closes like any
-    other.
+    other. One that was asked to end is cancelled, whatever its function made of it: then the outcome is the
+    `EndJob` that was written instead, else None.
     """
 
     fence: Fence
@@ -130,7 +131,8 @@ class Await(NamedTuple):
     outcome is the `Answer`: the segment goes on. Otherwise the wait is opened with leg 1 complete, the
     driving message is closed, the semaphore moves by what was opened less one, the attempt ends SUSPENDED
     and not charged, and the outcome is None. Delivery locks the same job row, so no wake-up falls between
-    the look and the suspension.
+    the look and the suspension. If the job was asked to end and the segment does not know (`asked`), no
+    wait is written and the outcome is `JobState.CANCELLING`.
     """
 
     fence: Fence
@@ -138,6 +140,7 @@ class Await(NamedTuple):
     dimension: int
     wait: Wait
     fact: Fact
+    asked: bool = False
 
 
 class Deliver(NamedTuple):
@@ -155,7 +158,8 @@ class Spawn(NamedTuple):
     """Open a group, the first time, and insert some of its children, each with its first event.
 
     Opening counts one obligation on the parent and `total` on the group. Children have identifiers that
-    follow from their place, so a spawn that was cut short is simply made again.
+    follow from their place, so a spawn that was cut short is simply made again. The
+    outcome is True when all were there already, so that nothing is left to spawn.
     """
 
     fence: Fence
@@ -170,8 +174,9 @@ class Spawn(NamedTuple):
 class Cycle(NamedTuple):
     """End the segment by a turn of the same job: next dimension, new arguments, empty history, due at once.
 
-    What the old dimension had open is dropped. At the ceiling of entries nothing is written and the
-    outcome is `LedgerCeiling`.
+    What the old dimension had open is dropped; signals that nobody took stay. At the ceiling of entries
+    nothing is written and the outcome is `LedgerCeiling`. A job that was asked to end ends instead, and the
+    outcome is its `EndJob`.
     """
 
     fence: Fence

@@ -160,6 +160,7 @@ class ClaimedJob(NamedTuple):
     suspect: bool = False
     driver: str = "start"
     parent: tuple[str, str] | None = None
+    cancelling: bool = False
 
 
 class ExpiredAttempt(NamedTuple):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tallystick.core.chain import step_payload
-from tallystick.core.decisions import decide_suspend
+from tallystick.core.decisions import close_delta, decide_suspend, settle_delta
 from tallystick.core.derive import AbortReason
+from tallystick.core.lifecycles import JobState
 from tallystick.errors import InvariantBroken
 from tallystick.store.api import (
     Answer,
@@ -34,11 +35,14 @@ def enter_driver(batch: Writing, job_id: str, dimension: int) -> str:
     return guid
 
 
-def await_message(batch: Writing, request: Await) -> Answer | None:
-    """Answer the wait from the inbox, or suspend the segment."""
+def await_message(batch: Writing, request: Await) -> Answer | JobState | None:
+    """Answer the wait from the inbox, or suspend the segment, or tell it that the job was asked to end."""
     batch.lock(request.fence.job_id)
     batch.check_fence(request.fence)
     job_id, wait, dimension = request.fence.job_id, request.wait, request.dimension
+    (found,) = batch.rows("cancellable", (job_id,))
+    if found[0] == JobState.CANCELLING and not request.asked:
+        return JobState.CANCELLING
     place = (job_id, dimension, wait.name, wait.occurrence)
     rows = batch.rows("open_wait", place)
     opened = bool(rows)
@@ -92,7 +96,8 @@ def close_waits(batch: Writing, request: EndJob) -> None:
         batch.changed("open_more", (*request.fence[:2], -still_open))
         return
     batch.changed("mark_work", (request.driver, job_id))
-    _count_down(batch, job_id, request.driver, -still_open - consumed)
+    delta = close_delta(starts=False, consumed=consumed, still_open=still_open)
+    _count_down(batch, job_id, request.driver, delta)
     batch.changed("mark_tasks", (request.driver, job_id, batch.wall))
 
 
@@ -113,21 +118,23 @@ def settle_driver(batch: Writing, fence: Fence, driver: str, *, opened: int, fin
     A message that woke the job and was not taken stays: it answers a wait that is still to come.
     """
     job_id = fence.job_id
-    if driver == "start":
-        batch.many("close_start", [(*fence[:2], opened - 1, batch.wall)], [fence])
+    starts = driver == "start"
+    consumed = not starts and _consumed(batch, job_id, driver)
+    delta = settle_delta(starts=starts, consumed=consumed, opened=opened, finished=finished and driver != "")
+    if starts:
+        batch.many("close_start", [(*fence[:2], delta, batch.wall)], [fence])
         return
-    consumed = _consumed(batch, job_id, driver)
-    if not driver or not (consumed or finished):
+    if delta is None:
         batch.many("open_more", [(*fence[:2], opened)], [fence])
         return
     batch.changed("mark_work", (driver, job_id))
-    _count_down(batch, job_id, driver, opened - consumed)
+    _count_down(batch, job_id, driver, delta)
     batch.changed("acknowledge", (driver, job_id, batch.wall))
 
 
-def _consumed(batch: Writing, job_id: str, guid: str) -> int:
+def _consumed(batch: Writing, job_id: str, guid: str) -> bool:
     found = batch.rows("consumed", (guid, job_id))
-    return int(found[0][0]) if found else 0
+    return bool(found and found[0][0])
 
 
 def _set_timer(batch: Writing, request: Await) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from tallystick.core.chain import Chain
-from tallystick.store.primitives import CountDown, EndAttempt
+from tallystick.store.primitives import CountDown, EndAttempt, EndJob
 from tallystick.store.values import Event, Fact, Fence
 
 
@@ -56,6 +56,10 @@ class Writing(Protocol):
 
     def count_down(self, request: CountDown) -> bool | None:
         """Move a semaphore and mark its message; return whether it hit, or None if nothing is open there."""
+        ...
+
+    def end_jobs(self, asked: list[EndJob]) -> object:
+        """Close jobs; the outcome is None, or the ending that was written instead of the one asked for."""
         ...
 
     def end_attempts(self, requests: list[EndAttempt]) -> object:

@@ -12,7 +12,7 @@ from typing import Final
 
 from tallystick.core.lease import HEARTBEATS_PER_LEASE
 from tallystick.core.limits import SWEEP_ROWS_MAX
-from tallystick.engine.sweep import end_overdue, sweep
+from tallystick.engine.sweep import cancel_orphans, end_overdue, sweep
 from tallystick.store.api import Fence, RenewLeases
 from tallystick.worker.worker import Worker
 
@@ -64,6 +64,7 @@ class Caretaker:
                     if sweep(self._worker.store, self._worker.committer, clock):
                         self._worker.poke()
                     end_overdue(self._worker.store, self._worker.committer, clock)
+                    cancel_orphans(self._worker.store, self._worker.committer, clock)
                 self._look()
             except Exception as error:  # noqa: BLE001 (a caretaker that dies takes every lease with it)
                 # A store that is away for a while is not the end of the worker: it goes on when it is back.

@@ -161,6 +161,8 @@ class Worker:
             self._release_suspect(look_again=True)
         if isinstance(outcome, StaleLease):
             self.stale_reports += 1
+        elif isinstance(outcome, EndJob):
+            self._on_end(outcome)
         elif bundle is not None and outcome is None and isinstance(bundle[-1], EndJob):
             self._on_end(bundle[-1])
         if self._stopping:

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tallystick.store.api import EndAttempt, EndJob
 from tallystick.store.groups import count_child
 from tallystick.store.postgres.rows import storable
-from tallystick.store.postgres.writing import PostgresWriting
 from tallystick.store.refusals import Refused, stale
 from tallystick.store.waits import close_waits
 
+if TYPE_CHECKING:
+    from tallystick.store.postgres.writer import Batch
 
-def end_waited(writing: PostgresWriting, request: EndJob) -> None:
-    """End a job that has waited or has a parent: what it had open is dropped, its parent counts it."""
-    fence, times = request.fence, writing.times
+
+def hold_ending(writing: Batch, request: EndJob) -> None:
+    """Take the rows of one ending in hand, or refuse it: a sweep does not wait for anybody."""
     if not lock_expired(writing, [request]):
-        raise Refused(stale(fence))
-    writing.lock(fence.job_id)
+        raise Refused(stale(request.fence))
+    writing.lock(request.fence.job_id)
+
+
+def end_alone(writing: Batch, request: EndJob) -> None:
+    """End one job whose row is in hand: what it had open is dropped, its parent counts it."""
+    fence, times = request.fence, writing.times
     event = writing.placed(request.fact)
     ending = (request.attempt_status, request.reason, str(int(request.charged)), times.epoch, times.lease)
     live = "false" if request.expired else "true"
@@ -32,7 +39,7 @@ def end_waited(writing: PostgresWriting, request: EndJob) -> None:
     writing.many("insert_event", [event], [fence])
 
 
-def lock_expired(writing: PostgresWriting, requests: Sequence[EndAttempt | EndJob]) -> set[int]:
+def lock_expired(writing: Batch, requests: Sequence[EndAttempt | EndJob]) -> set[int]:
     """Return which requests to go on with: those of holders, and those of a sweep that nobody else holds.
 
     A sweep does not wait for anybody, and must have seen the end of the chain: a holder may have written

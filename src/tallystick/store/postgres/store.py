@@ -177,6 +177,11 @@ class PostgresStore:
         self._check_usable()
         return self._reader.children(job_id, group)
 
+    def orphans(self, limit: int) -> list[str]:
+        """Return children that go on although their parent has ended."""
+        self._check_usable()
+        return self._reader.orphans(limit)
+
     def cancelling(self, limit: int) -> list[tuple[str, int]]:
         """Return jobs that are asked to end and have not, with the end of their grace, soonest first."""
         self._check_usable()

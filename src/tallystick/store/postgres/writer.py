@@ -39,14 +39,14 @@ from tallystick.store.api import (
     Spawn,
     SubmitJob,
 )
-from tallystick.store.cancels import cancel_job, cycle
+from tallystick.store.cancels import as_asked, cancel_job, cycle
 from tallystick.store.grouping import grouped
 from tallystick.store.groups import spawn
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.claims import Claims
 from tallystick.store.postgres.connection import REFUSALS, Talk, begin, refusal, row_moved
 from tallystick.store.postgres.count_downs import send_count_downs
-from tallystick.store.postgres.endings import end_waited, lock_expired
+from tallystick.store.postgres.endings import end_alone, hold_ending, lock_expired
 from tallystick.store.postgres.rows import columns, job_row, link_of, storable
 from tallystick.store.postgres.stages import Stage, first_held, stages_of
 from tallystick.store.postgres.statements import sql
@@ -99,6 +99,7 @@ class Batch(PostgresWriting):
         self._address = address
         self._stale: list[tuple[object, ...]] = []
         self._claims = Claims(self)
+        self._by_itself = False
         self._writers: dict[type, Callable[[list[Any]], Answer]] = {
             RenewLeases: self._renew,
             RecordStep: self.steps,
@@ -160,6 +161,7 @@ class Batch(PostgresWriting):
     def alone(self, bundle: Bundle) -> Outcome | BaseException:
         """Write one bundle under a savepoint of its own; the outcome is that of its last primitive."""
         start, reports, wakes = len(self._places), len(self._stale), self.wakes
+        outer, self._by_itself = self._by_itself, True
         self.connection.execute(b"SAVEPOINT bundle")
         value: Outcome | BaseException = None
         primitive: Primitive | None = None
@@ -178,6 +180,8 @@ class Batch(PostgresWriting):
             value = refusal(error)
         except UNSTORABLE as error:
             value = BadInput(f"a value cannot be stored: {error}")
+        finally:
+            self._by_itself = outer
         if isinstance(value, BaseException):
             self.connection.execute(b"ROLLBACK TO bundle")
             self._places.rewind(start)
@@ -285,13 +289,17 @@ class Batch(PostgresWriting):
         crash.point(AROUND["end_attempt"][1])
         return answer
 
-    def _end_jobs(self, requests: list[EndJob]) -> Answer:
+    def _end_jobs(self, asked: list[EndJob]) -> Answer:
+        """Close jobs; one that was asked to end is refused here when it wants to end otherwise.
+
+        Then it is written alone, where it is seen first what it was asked.
+        """
         crash.point(AROUND["end_job"][0])
-        if requests[0].alone:
-            (request,) = requests
-            end_waited(self, request)
+        if self._by_itself:
+            outcomes = self.end_jobs(asked)
             crash.point(AROUND["end_job"][1])
-            return lambda: [None]
+            return lambda: outcomes
+        requests = asked
 
         def row(r: EndJob, event: Event) -> tuple[object, ...]:
             ending = (r.attempt_status, r.state, r.result, r.error, r.error_code, storable(r.error_message))
@@ -300,6 +308,16 @@ class Batch(PostgresWriting):
         answer = self._end("end_jobs", requests, row)
         crash.point(AROUND["end_job"][1])
         return answer
+
+    def end_jobs(self, asked: list[EndJob]) -> list[Outcome]:
+        """Close jobs one by one, as cancellations where that was asked for; return those endings."""
+        outcomes: list[Outcome] = []
+        for wanted in asked:
+            hold_ending(self, wanted)
+            (request,) = as_asked(self, [wanted])
+            end_alone(self, request)
+            outcomes.append(None if request is wanted else request)
+        return outcomes
 
     def _end(
         self, statement: str, requests: Sequence[Any], row: Callable[[Any, Event], tuple[object, ...]]

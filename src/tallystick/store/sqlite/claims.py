@@ -30,7 +30,7 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
     suspects_left = int(request.suspects)
     for row in _candidates(batch, request, known):
         job_id, attempt, handler, version, payload, options, dimension, deadline_at, created_at, *rest = row
-        n, link, acked, *parent = rest
+        n, link, acked, *parent, cancelling = rest
         chain = Chain(job_id, n, link)
         past = _replay(batch.cursor, chain, dimension) if attempt else _FRESH
         if past.suspect:
@@ -56,6 +56,7 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
                 past.suspect,
                 driver,
                 _parent(parent),
+                bool(cancelling),
             )
         )
     if claimed:

@@ -238,6 +238,10 @@ class SqliteStore:
         """Return the children of a group in their order."""
         return [ChildRow(*row) for row in self._read(sql("children"), (job_id, group))]
 
+    def orphans(self, limit: int) -> list[str]:
+        """Return children that go on although their parent has ended."""
+        return [job_id for (job_id,) in self._read(sql("orphans"), (limit,))]
+
     def cancelling(self, limit: int) -> list[tuple[str, int]]:
         """Return jobs that are asked to end and have not, with the end of their grace, soonest first."""
         return [(job_id, cancel_at) for job_id, cancel_at in self._read(sql("cancelling"), (limit,))]

@@ -40,7 +40,7 @@ from tallystick.store.api import (
     Spawn,
     SubmitJob,
 )
-from tallystick.store.cancels import cancel_job, cycle
+from tallystick.store.cancels import as_asked, cancel_job, cycle
 from tallystick.store.grouping import grouped, merged_claims
 from tallystick.store.groups import count_child, spawn
 from tallystick.store.places import Places
@@ -94,7 +94,7 @@ class Batch:
             RecordStep: self._steps,
             RecordEvent: self._events,
             EndAttempt: self.end_attempts,
-            EndJob: self._end_jobs,
+            EndJob: self.end_jobs,
             SubmitJob: self._submits,
             ClaimJobs: self._claims,
             CountDown: self._count_downs,
@@ -244,8 +244,10 @@ class Batch:
         crash.point(AROUND["end_attempt"][1])
         return [None] * len(requests)
 
-    def _end_jobs(self, requests: list[EndJob]) -> list[Outcome]:
+    def end_jobs(self, asked: list[EndJob]) -> list[Outcome]:
+        """Close jobs; the outcome is None, or the ending that was written instead of the one asked for."""
         crash.point(AROUND["end_job"][0])
+        requests = as_asked(self, asked)
         fences, events = self._begun(requests)
         self.many("end_attempt", [self.ending(r, r.attempt_status) for r in requests], fences)
         jobs = []
@@ -260,7 +262,7 @@ class Batch:
         self.many("end_waited_job" if waited else "end_job", jobs, fences)
         self.many("insert_event", events, fences)
         crash.point(AROUND["end_job"][1])
-        return [None] * len(requests)
+        return [None if r is wanted else r for r, wanted in zip(requests, asked, strict=True)]
 
     def _submits(self, requests: list[SubmitJob]) -> list[Outcome]:
         crash.point(AROUND["submit"][0])

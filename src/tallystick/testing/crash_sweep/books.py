@@ -125,6 +125,8 @@ class ActivityBook(NamedTuple):
     result: str | None
     semaphore: int | None
     threshold: int | None
+    failed: int | None
+    fail_fast: int
     n: int | None
 
     @property

@@ -86,6 +86,26 @@ CONTROLS = (
         Wrong.BROKEN,
     ),
     Control(
+        "a wake-up that fell before the suspension",
+        Case(kind=Kind.WAITING, jobs=("approval",), mutant="suspend_without_looking", seconds=1.5),
+        Wrong.STUCK,
+    ),
+    Control(
+        "a group closed by everybody who finds it closed",
+        Case(kind=Kind.WAITING, jobs=("twins", "twins"), mutant="word_without_a_name", seconds=3.0),
+        Wrong.BROKEN,
+    ),
+    Control(
+        "a signal sent again without its id",
+        Case(
+            kind=Kind.WAITING,
+            arms=(Arm(Stage.SUBMIT_WAITING, "sqlite.commit.after", 2),),
+            jobs=("approval",),
+            mutant="signals_without_id",
+        ),
+        Wrong.DUPLICATED,
+    ),
+    Control(
         "nobody reclaims the job of a dead worker",
         Case(
             arms=(Arm(Stage.WORK, "sqlite.step.before"),),

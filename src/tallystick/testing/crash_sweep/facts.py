@@ -15,11 +15,10 @@ COMMITTED_ATTEMPTS: Final = ("COMMITTED", "DONE")
 # Digits of an inline step and of a wait that was answered; of a wait that is open, and entered by its answer.
 STEP_DIGITS: Final = "001111000000001"
 OPEN_DIGITS: Final = ("001100000000000", "001100000000001")
-# Digits of a start message before, during and after its job; cancelled before anybody began.
+# Digits of a start message before, during and after its job.
 QUEUED_DIGITS: Final = "000000000000000"
 ENTERED_DIGITS: Final = "000000000000001"
 CLOSED_DIGITS: Final = "000111100000001"
-UNBEGUN_DIGITS: Final = "000111100000000"
 # Digits of a message that its job is at work on.
 WORKED_DIGITS: Final = "000010000000001"
 
@@ -48,7 +47,10 @@ ENDINGS: Final[dict[str, tuple[str, str | None, tuple[str, ...]]]] = {
     "rounds": ("SUCCEEDED", None, ("note_turn", "note_turn@1", "note_turn@2")),
     "patient": ("CANCELLED", None, ("be_patient",)),
     "stubborn": ("CANCELLED", None, ()),
+    "hasty": ("SUCCEEDED", None, ("hurry",)),
 }
+# A workflow that may just as well have been cancelled, whatever it had done by then.
+OR_CANCELLED: Final = ("hasty",)
 POISON_BUDGET: Final = 2
 
 # A row that the user writes in the transaction that also submits: it is there exactly when the job is.
@@ -80,7 +82,7 @@ SIGNALS: Final[dict[str, tuple[Signal, ...]]] = {
     "patient": (Signal("1", "unread", "u"),),
 }
 # Which workflows are cancelled, and when; what a stubborn one does before it ends, if it ends by itself.
-CANCELLED: Final = {"patient": "waiting", "stubborn": "ticking"}
+CANCELLED: Final = {"patient": "waiting", "stubborn": "ticking", "hasty": "leaving"}
 CLEAN_UP: Final = "clean_up"
 # How a sending is noted that is a cancellation, and one that came after the end of its job.
 CANCEL_ID: Final = "cancel"
@@ -90,7 +92,6 @@ DROPPED: Final = "DROPPED"
 RESULTS: Final = {"approval": "e l None s", "rounds": "one two three"}
 TURNS: Final = 3
 ENOUGH: Final = 2
-FAILED_CHILDREN: Final = "1"
 
 EXIT_POISONED: Final = 70
 EXIT_UNFINISHED: Final = 75

@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 from tallystick.app import calls
 from tallystick.app.context import INSIDE_TX, WorkflowContext, current
+from tallystick.app.job import Job
 from tallystick.engine.committer import Blocked, Committer
-from tallystick.store.api import Bundle, Outcome, RecordStep, SubmitJob, Transaction
+from tallystick.store.api import Bundle, Delivered, Outcome, RecordStep, SubmitJob, Transaction
 from tallystick.store.sqlite import writer
 from tallystick.store.sqlite.statements import sql
 from tallystick.worker import caretaker
@@ -57,6 +58,30 @@ def end_after_expiry() -> None:
     nobody_reclaims()
 
 
+def suspend_without_looking() -> None:
+    """Open a wait without a look at what came before it; only what comes later wakes the job."""
+    looked = (
+        "EXISTS (SELECT 1 FROM steps WHERE job_id = ?1 AND dimension = ?2 AND name = ?3 AND occurrence = ?4)"
+    )
+    _say_instead(writer, "answer", "acked_at IS NULL", f"acked_at IS NULL AND {looked}")
+
+
+def word_without_a_name() -> None:
+    """Let everybody who finds a group closed leave a word of his own for the parent."""
+    nameless = "CASE WHEN ?1 LIKE 'join:%' THEN ?1 || hex(randomblob(8)) ELSE ?1 END"
+    _say_instead(writer, "insert_message", "?1, job_id", f"{nameless}, job_id")
+
+
+def signals_without_id() -> None:
+    """Forget the identifier by which a repeated sending is the same signal."""
+    send = Job.send
+
+    def forgetful(job: Job[object], name: str, value: object = None, *, id: str | None = None) -> Delivered:  # noqa: A002 (as it is called)
+        return send(job, name, value, id=id and None)
+
+    put(Job, "send", forgetful)
+
+
 def nobody_reclaims() -> None:
     """Leave attempts whose lease has run out as they are."""
     put(caretaker, "sweep", lambda *_arguments: 0)
@@ -89,6 +114,9 @@ MUTANTS: dict[str, Callable[[], None]] = {
         nobody_reclaims,
         acknowledge_at_once,
         reclaim_as_it_was_read,
+        suspend_without_looking,
+        word_without_a_name,
+        signals_without_id,
     )
 }
 
@@ -100,6 +128,13 @@ def _rewrite(name: str, guard: str) -> None:
     if found is None:
         raise LookupError(f"the statement {name} has no such guard any more; the mutant must follow it")
     bound = " ".join(f"AND {parameter} IS NOT NULL" for parameter in re.findall(r"\?\d+", found[0]))
-    mutated = statement.replace(found[0], bound)
+    _say_instead(writer, name, found[0], bound)
 
-    put(writer, "sql", lambda wanted: mutated if wanted == name else sql(wanted))
+
+def _say_instead(owner: object, name: str, said: str, instead: str) -> None:
+    """Change what a module says to the database in one statement."""
+    statement = sql(name)
+    if said not in statement:
+        raise LookupError(f"the statement {name} does not say {said} any more; the mutant must follow it")
+    mutated = statement.replace(said, instead)
+    put(owner, "sql", lambda wanted: mutated if wanted == name else sql(wanted))

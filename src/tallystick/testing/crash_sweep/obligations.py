@@ -43,7 +43,7 @@ def ended_from_outside(job: JobBook, books: Books) -> bool:
 
 
 def _semaphore(job: JobBook, activities: list[ActivityBook], messages: list[MessageBook]) -> Iterator[str]:
-    """Check that a job owes its start, what it has open, and what drives it once it has taken it."""
+    """Say where a job owes something else than its start, what is open, and what drives it once taken."""
     owed = sum(activity.open for activity in activities) + (job.start_acked_at is None)
     owed += sum(_drives(message) and not message.acked_at for message in messages)
     expected = 0 if job.final else owed
@@ -59,7 +59,7 @@ def _drives(message: MessageBook) -> bool:
 def _start(job: JobBook, books: Books) -> Iterator[str]:
     digits = f"{job.start_ledger:015d}"
     claims = sum(attempt.made for attempt in books.attempts[job.job_id])
-    closed = facts.CLOSED_DIGITS if claims else facts.UNBEGUN_DIGITS
+    closed = facts.CLOSED_DIGITS
     passed = f"0000110{job.dimension + 1:08d}"
     begun = facts.ENTERED_DIGITS if claims else facts.QUEUED_DIGITS
     if job.final:
@@ -73,7 +73,7 @@ def _start(job: JobBook, books: Books) -> Iterator[str]:
 
 
 def _closers(job: JobBook, books: Books) -> Iterator[str]:
-    """One message closes a job, be it the start; nobody closes one that is open or was cancelled waiting."""
+    """Say where not one message closed a job; nobody closes one that is open or was cancelled waiting."""
     closers = [m.guid for m in books.messages[job.job_id] if m.kind != "child" and m.digits[3] == "1"]
     if f"{job.start_ledger:015d}"[3] == "1":
         closers.append("start")
@@ -109,7 +109,7 @@ def _wait(job: JobBook, wait: ActivityBook, messages: list[MessageBook]) -> Iter
 
 
 def _signals(job: JobBook, activities: list[ActivityBook], messages: list[MessageBook]) -> Iterator[str]:
-    """Signals of one name answer the waits of that name, each one, in order."""
+    """Say where signals of one name did not answer the waits of that name, each one, in order."""
     waits = sorted(
         (a for a in activities if a.kind == "wait" and a.state == "SUCCEEDED" and a.result != "null"),
         key=lambda wait: wait.n or 0,
@@ -165,7 +165,10 @@ def _group(group: ActivityBook, books: Books) -> Iterator[str]:
     if group.semaphore != len(children) - entered:
         yield f"{group} has semaphore {group.semaphore} after {entered} of {len(children)} children"
     closing = len(children) - (group.threshold or 0)
-    closed = entered >= closing
+    failed = sum(message.payload != "SUCCEEDED" for message in counted)
+    if group.failed != failed:
+        yield f"{group} counts {group.failed} failed children, and {failed} have failed"
+    closed = entered >= closing or bool(group.fail_fast and failed)
     expected = Counter(
         f"{'0001111' if ordinal == closing else '0000110'}{ordinal:08d}" for ordinal in range(1, entered + 1)
     )

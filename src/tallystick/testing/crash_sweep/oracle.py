@@ -22,6 +22,10 @@ class Wrong(StrEnum):
     BROKEN = "broken"
 
 
+# What a cancellation is told when it is not too late, and what the job must be from then on.
+_CANCELS = ("CANCELLING", "CANCELLED")
+
+
 class Finding(NamedTuple):
     """One thing that must not be."""
 
@@ -64,7 +68,7 @@ def _sent(place: Place, books: Books) -> Iterator[Finding]:
         if job is None or outcome == facts.DROPPED:
             continue
         if id_ == facts.CANCEL_ID:
-            if job.state not in {"CANCELLING", "CANCELLED"}:
+            if outcome in _CANCELS and job.state not in _CANCELS:
                 yield Finding(
                     Wrong.LOST, f"{job.label}: its cancellation was acknowledged, and it is {job.state}"
                 )
@@ -216,11 +220,15 @@ def _joined(job: JobBook, books: Books) -> str:
     children = sorted(
         (child for child in books.jobs if child.parent == job.job_id), key=lambda one: one.job_id
     )
-    done = [c for c in children if c.state == "SUCCEEDED" and f"child:{c.job_id}" in counted]
+    groups: dict[str, list[JobBook]] = {"#1": [], "#2": []}
+    for child in children:
+        if f"child:{child.job_id}" in counted:
+            groups[(child.parent_step or "")[-2:]].append(child)
+    done = {name: [c.label for c in group if c.state == "SUCCEEDED"] for name, group in groups.items()}
+    failed = {name: str(len(group) - len(done[name])) for name, group in groups.items()}
     if job.handler == "twins":
-        return " ".join(child.label for child in done)
-    second = [child.label for child in done if (child.parent_step or "").endswith("#2")]
-    return " ".join([facts.FAILED_CHILDREN, *second])
+        return " ".join([*done["#1"], failed["#2"]])
+    return " ".join([failed["#1"], *done["#2"]])
 
 
 def _ending(job: JobBook, books: Books) -> Iterator[Finding]:
@@ -228,6 +236,10 @@ def _ending(job: JobBook, books: Books) -> Iterator[Finding]:
     if not job.final:
         where = f"hold {job.hold}" if job.hold else f"ready_at {job.ready_at}"
         yield Finding(Wrong.STUCK, f"{job.label}: still {job.state}, attempt {job.attempt}, {where}")
+        return
+    if job.state == "CANCELLED" and _left_over(job, books):
+        return
+    if job.handler in facts.OR_CANCELLED and (job.state, job.error_code) == ("CANCELLED", None):
         return
     state, code, effects = facts.ENDINGS[job.handler]
     if (job.state, job.error_code) != (state, code):
@@ -242,6 +254,13 @@ def _ending(job: JobBook, books: Books) -> Iterator[Finding]:
         yield Finding(
             Wrong.BROKEN, f"{job.label}: {job.attempt} attempts, its budget is {facts.POISON_BUDGET}"
         )
+
+
+def _left_over(job: JobBook, books: Books) -> bool:
+    """Tell whether a child was left behind by its group, which closed without counting it."""
+    return job.parent is not None and f"child:{job.job_id}" not in {
+        m.guid for m in books.messages[job.parent]
+    }
 
 
 def _groups(books: Books, *, finished: bool) -> Iterator[str]:

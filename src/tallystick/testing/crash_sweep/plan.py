@@ -45,6 +45,11 @@ ZOMBIES: Final = tuple(
         ("finish", Relief.FINISHED, ("slow", "order")),
         ("fetch", Relief.FINISHED, ("crawl", "order")),
         ("inside_tx", Relief.BLOCKED, ("order", "crawl")),
+    )
+)
+WAITING_ZOMBIES: Final = tuple(
+    Case(kind=Kind.ZOMBIE, hold=hold, relief=relief, jobs=jobs)
+    for hold, relief, jobs in (
         ("between_waits", Relief.FINISHED, ("approval",)),
         ("chore", Relief.FINISHED, ("family", "twins")),
         ("turn", Relief.FINISHED, ("rounds", "approval")),
@@ -92,6 +97,14 @@ class Plan:
                 cases.append(self._single(Arm(stages[again % len(stages)], point)))
         return cases
 
+    def each_waiting_point(self) -> list[Case]:
+        """Return a case for every point that the processes around waiting jobs visit, in each of them."""
+        return [
+            self._single(Arm(stage, point))
+            for stage in (Stage.WORK_WAITING, Stage.SEND)
+            for point in sorted(self._visits.get(stage, {}))
+        ]
+
     def pairs(self, count: int) -> list[Case]:
         """Return cases in which a process dies and so does the one that recovers from it."""
         return [self._pair() for _ in range(count)]
@@ -126,7 +139,7 @@ class Plan:
             elif draw < 17:
                 yield self._single(self._arm(chance.one_of((Stage.GROUP, Stage.SEND))))
             elif draw < 19:
-                yield chance.one_of(ZOMBIES)
+                yield chance.one_of((*ZOMBIES, *WAITING_ZOMBIES))
             else:
                 yield chance.one_of((POISON, LONG_FLUSH, self._leaving()))
 

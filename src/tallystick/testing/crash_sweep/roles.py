@@ -1,4 +1,4 @@
-"""What a child does: submit, send, work, close a group; armed to die, held at a place, without a guard."""
+"""What a child does: submit, send, work, or close a group; armed to die, held, or without a guard."""
 
 from __future__ import annotations
 

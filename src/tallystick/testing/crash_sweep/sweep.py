@@ -17,7 +17,7 @@ from tallystick.clock import SystemClock
 from tallystick.testing.crash_sweep.controls import CONTROLS
 from tallystick.testing.crash_sweep.oracle import Wrong
 from tallystick.testing.crash_sweep.place import Place
-from tallystick.testing.crash_sweep.plan import CALIBRATION, LEAVING, POISON, ZOMBIES, Plan
+from tallystick.testing.crash_sweep.plan import CALIBRATION, LEAVING, POISON, WAITING_ZOMBIES, ZOMBIES, Plan
 from tallystick.testing.crash_sweep.processes import Child, Line
 from tallystick.testing.crash_sweep.trial import Case, Relief, Verdict, run
 
@@ -55,7 +55,9 @@ class Sweep:
             visits.update(verdict.visits)
         plan = Plan(visits, points, self._seed)
         pairs = plan.pairs(_QUICK_PAIRS) if self._quick else []
-        fixed = [*plan.each_point(points), *ZOMBIES[: 3 if self._quick else None], POISON, LEAVING, *pairs]
+        some = 3 if self._quick else None
+        fixed = [*plan.each_point(points), *plan.each_waiting_point(), *pairs]
+        fixed += [*ZOMBIES[:some], *WAITING_ZOMBIES[:some], POISON, LEAVING]
         for case, verdict in self._all(fixed):
             self._take(case, verdict)
         self._controls()

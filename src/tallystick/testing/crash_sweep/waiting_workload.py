@@ -6,7 +6,7 @@ import asyncio
 import threading
 
 from tallystick import aio
-from tallystick.app.children import gather
+from tallystick.app.children import Child, gather
 from tallystick.app.context import Cancelled
 from tallystick.app.retrying import Retry
 from tallystick.app.steps import Tx
@@ -16,6 +16,7 @@ from tallystick.testing.crash_sweep import facts
 from tallystick.testing.crash_sweep.workload import PATIENT, SOON, app, scene, write_effect
 
 _BLINK_SECONDS = 0.02
+_DOZE_SECONDS = 0.08
 _LONG_SECONDS = 120.0
 _TICK_SECONDS = 0.01
 
@@ -59,7 +60,7 @@ def chore(label: str) -> str:
 @app.workflow(attempts=PATIENT)
 def doze(label: str) -> str:
     """Be a child that sleeps first."""
-    sleep(_BLINK_SECONDS)
+    sleep(_DOZE_SECONDS)
     do_chore(label)
     return label
 
@@ -92,14 +93,23 @@ def family(label: str) -> str:
     return summary
 
 
+async def _failures(*children: Child[str]) -> int:
+    """Return how many children had failed when the first failure was noticed."""
+    try:
+        await aio.gather(*children, fail_fast=True)
+    except ChildrenFailed as error:
+        return len(error.errors)
+    return 0
+
+
 @app.workflow(attempts=PATIENT)
 async def twins(label: str) -> str:
-    """Join two groups that are open at once, of which the second closes first."""
-    slow, fast = await asyncio.gather(
+    """Join two groups that are open at once, of which the second is over first, and more than once over."""
+    slow, failed = await asyncio.gather(
         aio.gather(doze.child(f"{label}/a"), doze.child(f"{label}/b")),
-        aio.gather(chore.child(f"{label}/c"), chore.child(f"{label}/d")),
+        _failures(spoil.child(f"{label}/c"), spoil.child(f"{label}/d"), chore.child(f"{label}/e")),
     )
-    summary = " ".join([*slow, *fast])
+    summary = " ".join([*slow, str(failed)])
     await settle.aio(label, summary)
     return summary
 
@@ -144,6 +154,21 @@ def patient(label: str) -> str:
     be_patient(label)
     scene.reached(label, "waiting")
     return str(wait("never", str, timeout=_LONG_SECONDS))
+
+
+@app.tx(retry=SOON)
+def hurry(db: Tx, label: str) -> None:
+    """Do something once."""
+    write_effect(db, label, "hurry", label)
+
+
+@app.workflow(attempts=PATIENT)
+def hasty(label: str) -> str:
+    """End while somebody cancels it; one of them is first."""
+    scene.reached(label, "leaving")
+    hurry(label)
+    threading.Event().wait(_TICK_SECONDS)
+    return label
 
 
 @app.step

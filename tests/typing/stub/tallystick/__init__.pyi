@@ -29,8 +29,8 @@ C = TypeVar("C")
 
 # "30s", "15m", "2d", seconds, or a timedelta.
 Duration: TypeAlias = str | float | timedelta
-# What a workflow may start and wait for: a child job, or a call that is made when `gather` reaches it.
-Startable: TypeAlias = Job[A] | Callable[[], A]
+# What a workflow may start and wait for: a child, or a call that is made when `gather` reaches it (coming).
+Startable: TypeAlias = Child[A] | Callable[[], A]
 
 # --- values that handlers are given -------------------------------------------------------------------------
 
@@ -143,6 +143,7 @@ class Submittable(Generic[P, R_co]):
     """What can become a job."""
 
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]: ...
+    def child(self, *args: P.args, **kwargs: P.kwargs) -> Child[R_co]: ...
     def opts(
         self,
         *,
@@ -284,6 +285,12 @@ class Job(Awaitable[R_co], Protocol):
     def history(self) -> list[Event]: ...
     def cancel(self, *, grace: Duration = ...) -> None: ...
     def fork(self, *, at: str, fresh_keys: bool = ...) -> Job[R_co]: ...
+
+class Child(Generic[R_co]):
+    """A child that is prepared and starts when it is gathered, or waited for alone."""
+
+    def result(self) -> R_co: ...
+    def __await__(self) -> Generator[Any, Any, R_co]: ...
 
 class Event:
     """A fact in the history of a job."""

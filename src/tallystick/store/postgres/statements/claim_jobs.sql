@@ -20,6 +20,7 @@ WITH clock AS MATERIALIZED (
    CROSS JOIN LATERAL (
          SELECT j.ctid AS job_at, j.job_id, j.attempt, j.handler, j.version, j.payload, j.options, j.dimension,
                 j.deadline_at, j.created_at, j.head_n, j.head_hash, j.start_acked_at, j.parent_job_id, j.parent_step,
+                j.state = 'CANCELLING' AS cancelling,
                 j.attempt > 0 AND EXISTS (
                   SELECT 1
                     FROM attempts AS a
@@ -70,6 +71,7 @@ WITH clock AS MATERIALIZED (
   SELECT job_id, head_n + 1, 'claim', wall, attempt + 1, fact, head_hash, event_hash FROM taken
 )
 SELECT job_id, attempt + 1, lease_id, handler, version, payload, options, dimension, deadline_at, created_at, head_n + 1,
-       event_hash, suspect, start_acked_at IS NULL, parent_job_id, parent_step
+       event_hash, suspect, start_acked_at IS NULL, parent_job_id, parent_step,
+       cancelling
   FROM taken
  ORDER BY place

@@ -37,15 +37,14 @@ WITH request AS (
   RETURNING judged.*
 ), closed AS (
   UPDATE jobs
-     SET state = CASE jobs.state WHEN 'CANCELLING' THEN 'CANCELLED' ELSE ended.state END,
-         result = CASE jobs.state WHEN 'CANCELLING' THEN NULL ELSE ended.result END, error = ended.error, error_code = ended.error_code,
+     SET state = ended.state, result = ended.result, error = ended.error, error_code = ended.error_code,
          error_message = ended.error_message, semaphore = semaphore - 1,
          start_ledger = start_ledger + 11000000000 + CASE WHEN semaphore - 1 = 0 THEN 100100000000 ELSE 0 END,
          start_acked_at = ended.wall, completed_at = ended.wall, updated_at = ended.wall,
          head_n = ended.n, head_hash = ended.event_hash, rev = rev + 1
     FROM ended
    WHERE jobs.ctid = ended.job_at AND jobs.attempt = ended.attempt
-     AND jobs.state IN ('IN_PROGRESS', 'CANCELLING')
+     AND jobs.state = CASE ended.state WHEN 'CANCELLED' THEN 'CANCELLING' ELSE 'IN_PROGRESS' END
      AND jobs.semaphore = 1
      AND jobs.start_ledger / 10000000000 % 10 = 0 AND jobs.start_ledger / 1000000000 % 10 = 0
   RETURNING ended.*

@@ -4,5 +4,9 @@ SELECT job_id, state, attempt, hold, hold_reason, semaphore, start_ledger, head_
        + (SELECT count(*)
             FROM steps
            WHERE steps.job_id = jobs.job_id AND steps.completed_at IS NULL AND steps.kind <> 'protocol')
+       + (SELECT count(*)
+            FROM messages
+           WHERE messages.job_id = jobs.job_id AND messages.acked_at IS NULL AND messages.kind <> 'child'
+             AND (messages.ledger / 10000000000 % 10 = 1 OR (messages.kind = 'resume' AND messages.name = 'again')))
   FROM jobs
  WHERE job_id = ?1

@@ -1,7 +1,7 @@
 -- claimable: the longest-waiting due jobs of one queue and priority that this worker can run.
 -- A row that cannot be claimed (being cancelled, or with a live attempt) must not fail the claim of the others.
 SELECT job_id, attempt, handler, version, payload, options, dimension, deadline_at, created_at, head_n, head_hash,
-       start_acked_at, parent_job_id, parent_step
+       start_acked_at, parent_job_id, parent_step, state = 'CANCELLING'
   FROM jobs
  WHERE queue = ?1 AND priority = ?2 AND ready_at <= ?3 AND hold IS NULL AND state IN ('QUEUED', 'IN_PROGRESS', 'CANCELLING')
    AND handler || ' ' || version IN (SELECT known.value FROM json_each(?4) AS known)

@@ -1,4 +1,4 @@
--- wake: a message has arrived for a wait that is open and nobody runs the job: it is due now.
+-- wake: a message has arrived for a wait (or a group) that is open and nobody runs the job: it is due now.
 -- No row changed: the message stays in the inbox, and a live attempt or a later wait takes it.
 UPDATE jobs
    SET ready_at = ?2, updated_at = ?2, rev = rev + 1

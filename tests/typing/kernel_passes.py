@@ -1,0 +1,209 @@
+"""Programs on what the package has today: every line must be accepted, with exactly these types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, assert_type
+from uuid import UUID
+
+from tallystick import (
+    Cancelled,
+    Child,
+    ChildrenFailed,
+    Fatal,
+    Job,
+    Retry,
+    StepFailed,
+    Tally,
+    TallyError,
+    Tx,
+    again,
+    aio,
+    gather,
+    now,
+    random,
+    sleep,
+    thread_map,
+    uuid,
+    wait,
+)
+
+app = Tally("sqlite:///shop.db")
+
+
+@dataclass
+class Order:
+    number: int
+    total: int
+
+
+class CardDeclined(Exception): ...
+
+
+# --- decorators, bare and called, sync and async ---
+
+
+@app.step
+def quote(order: int, currency: str = "EUR") -> int:
+    return order if currency else 0
+
+
+@app.step(retry=Retry(5, first="1s", longest=60.0), timeout=timedelta(minutes=1), raises=[CardDeclined])
+def price(order: Order) -> int:
+    if order.total < 0:
+        raise Fatal("a negative total")
+    return order.total
+
+
+@app.step
+async def fetch(url: str) -> bytes:
+    return url.encode()
+
+
+@app.step(retry=Retry(3))
+async def fetch_often(url: str) -> bytes:
+    return url.encode()
+
+
+@app.tx
+def reserve(db: Tx, order: int) -> None:
+    db.execute("insert into reserved values (?)", [order])
+
+
+@app.tx(name="count")
+def count_reserved(db: Tx, *, since: int = 0) -> int:
+    return int(db.execute("select count(*) from reserved where n > ?", [since])[0][0])
+
+
+# --- in a unit test a handler is a plain function ---
+
+assert_type(quote(1), int)
+assert_type(quote(order=1, currency="CHF"), int)
+assert_type(quote.fn(1), int)
+assert_type(price(Order(1, 2)), int)
+pending = assert_type(fetch("u"), Coroutine[Any, Any, bytes])
+original = assert_type(fetch.fn("u"), Coroutine[Any, Any, bytes])
+assert_type(reserve(42), None)
+assert_type(count_reserved(since=1), int)
+
+
+def with_a_transaction(db: Tx) -> None:
+    reserve.fn(db, 42)
+    assert_type(count_reserved.fn(db, since=1), int)
+
+
+# --- options keep the type ---
+
+assert_type(quote.opts(timeout="5s").named("for-the-letter")(1), int)
+assert_type(count_reserved.named("second")(since=2), int)
+plain: Callable[[int], int] = quote
+
+
+# --- workflows ---
+
+
+@app.workflow
+def checkout(order: int, *, gift: bool = False) -> str:
+    reserve(order)
+    approved = wait("approve", bool, timeout="2d")
+    assert_type(approved, bool | None)
+    assert_type(wait("address", Order), Order)
+    if not approved:
+        return "declined"
+    sleep("1h")
+    sleep(timedelta(hours=1))
+    try:
+        return f"{quote(order)} {gift}"
+    except Cancelled:
+        reserve(-order)
+        raise
+
+
+@app.workflow(queue="slow", version="2", idempotent=True, deadline="1d")
+async def checkout_async(order: int) -> bytes:
+    assert_type(await quote.aio(order), int)
+    assert_type(await count_reserved.aio(since=1), int)
+    await reserve.aio(order)
+    assert_type(await aio.wait("address", Order), Order)
+    assert_type(await aio.wait("approve", bool, timeout=3600), bool | None)
+    await aio.sleep("1h")
+    return await fetch_often("u")
+
+
+# --- children ---
+
+
+@app.workflow
+def parent(orders: list[int]) -> int:
+    children = [checkout.child(order, gift=True) for order in orders]
+    assert_type(children[0], Child[str])
+    assert_type(children[0].result(), str)
+    assert_type(gather(*children), tuple[str, ...])
+    assert_type(gather(*children, enough=3), tuple[str, ...])
+    assert_type(gather(*children, fail_fast=True), tuple[str, ...])
+    assert_type(gather(checkout.child(1)), tuple[str])
+    assert_type(gather(checkout.child(1), checkout_async.child(2)), tuple[str, bytes])
+    assert_type(gather(checkout.child(1), checkout_async.child(2), parent.child([])), tuple[str, bytes, int])
+    assert_type(checkout(1), str)
+    assert_type(wait("numbers", list[int]), list[int])
+    assert_type(now(), datetime)
+    assert_type(uuid(), UUID)
+    assert_type(random(), float)
+    assert_type(thread_map(quote, orders), list[int])
+    try:
+        price(Order(1, 2))
+    except StepFailed as error:
+        assert_type(error.tries, int)
+    except ChildrenFailed as error:
+        assert_type(error.errors, tuple[TallyError, ...])
+    if orders:
+        return again(orders[1:])
+    return len(orders)
+
+
+@app.workflow
+async def parent_async(orders: list[int]) -> int:
+    assert_type(await checkout.child(1), str)
+    assert_type(await checkout_async(1), bytes)
+    assert_type(await aio.gather(checkout.child(1), checkout_async.child(2)), tuple[str, bytes])
+    assert_type(await aio.gather(*[parent.child([n]) for n in orders], enough=2), tuple[int, ...])
+    if orders:
+        return again(orders[1:])
+    return len(orders)
+
+
+# --- jobs ---
+
+job = checkout.submit(42, gift=True)
+assert_type(job, Job[str])
+assert_type(job.result(), str)
+assert_type(job.result(timeout="30s"), str)
+assert_type(job.id, str)
+assert_type(job.created, bool)
+job.send("approve", True)
+job.send("approve", True, id="click-1")
+job.cancel()
+job.cancel(grace=timedelta(minutes=1))
+assert_type(job.history()[0].at, datetime)
+assert_type(checkout_async.submit(42), Job[bytes])
+assert_type(checkout_async.opts(idempotency_key="o-42", delay="1h", priority=5).submit(42).result(), bytes)
+assert_type(checkout.submit_many([(1,), (2,)]), list[Job[str]])
+anything: Job[object] = job
+any_child: Child[object] = checkout.child(1)
+
+
+async def in_a_web_handler() -> bytes:
+    assert_type(await job, str)
+    assert_type(await checkout.submit_aio(1, gift=True), Job[str])
+    return await checkout_async.submit(42)
+
+
+def in_a_transaction() -> Job[str]:
+    with app.transaction() as db:
+        return checkout.opts(within=db).submit(42)
+
+
+app.bind("sqlite:///other.db")
+app.work()
