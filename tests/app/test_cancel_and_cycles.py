@@ -253,6 +253,8 @@ def test_the_siblings_of_a_failed_child_are_asked_to_end_when_the_first_failure_
         pass
     assert job.result(5) == "handled"
     with timed.connect() as db:
-        told = "select state, count(*) from jobs where parent_job_id is not null group by state order by state"
+        told = (
+            "select state, count(*) from jobs where parent_job_id is not null group by state order by state"
+        )
         ended = db.execute(told)
     assert ended == [("CANCELLED", 2), ("FAILED_FINAL", 1)]

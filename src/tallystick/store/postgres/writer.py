@@ -46,6 +46,7 @@ from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.claims import Claims
 from tallystick.store.postgres.connection import REFUSALS, Talk, begin, refusal, row_moved
 from tallystick.store.postgres.count_downs import send_count_downs
+from tallystick.store.postgres.crash_points import AROUND
 from tallystick.store.postgres.endings import end_alone, hold_ending, lock_expired
 from tallystick.store.postgres.rows import columns, job_row, link_of, storable
 from tallystick.store.postgres.stages import Stage, first_held, stages_of
@@ -54,28 +55,6 @@ from tallystick.store.postgres.writing import PostgresWriting, Times
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
 from tallystick.store.waits import await_message, deliver
 from tallystick.store.writing import Writing
-
-AROUND = {
-    kind: (
-        crash.declare(f"postgres.{kind}.before", f"a batch is about to send its {what}"),
-        crash.declare(f"postgres.{kind}.after", f"a batch has sent its {what} and has not committed"),
-    )
-    for kind, what in {
-        "renew": "renewed leases",
-        "step": "steps",
-        "event": "failed tries",
-        "end_attempt": "released attempts",
-        "end_job": "finished jobs",
-        "submit": "submitted jobs",
-        "claim": "claims",
-        "count_down": "closed obligations",
-        "await": "waits",
-        "deliver": "messages",
-        "spawn": "children",
-        "cycle": "turns",
-        "cancel": "cancellations",
-    }.items()
-}
 
 # What reads before it writes: the name of its crash points, and how it is written.
 SINGLY: dict[type[Primitive], tuple[str, Callable[[Writing, Any], Outcome]]] = {
