@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import settings
+
+from tests.postgres.server import Server, shared_server
 
 for name in ("TALLY_URL", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
     os.environ.pop(name, None)
@@ -12,3 +15,10 @@ for name in ("TALLY_URL", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
 # An example has no deadline of its own; pytest-timeout ends what hangs.
 settings.register_profile("tallystick", deadline=None, print_blob=True)
 settings.load_profile("tallystick")
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Server:
+    """One real PostgreSQL for the whole run, started by whoever needs it first."""
+    base = tmp_path_factory.getbasetemp()
+    return shared_server(base if worker_id == "master" else base.parent)

@@ -58,6 +58,7 @@ TallyError
     ├── StoreGone             the file was moved or replaced under our feet
     ├── StoreTooNew           written by a newer Tallystick
     ├── StoreMisused          used after close, after a fork or by a foreign thread
+    ├── OutcomeUnknown        lost before the answer: durable or not, look before you repeat
     ├── TwoLibraries          the same file through a second SQLite library
     └── VulnerableSqlite      a SQLite that loses data
 
@@ -538,6 +539,12 @@ class StoreMisused(StoreError):
     code = "STORE_MISUSED"
     exit_code = 1
     http_status = 500
+
+
+class OutcomeUnknown(StoreError):
+    """The server was lost before it said whether this became durable; look before you repeat it."""
+
+    code = "OUTCOME_UNKNOWN"
 
 
 class TwoLibraries(StoreError):

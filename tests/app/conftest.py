@@ -1,4 +1,4 @@
-"""A Tally on a fresh file, with a clock that the test owns where it asks for one."""
+"""A Tally on each store, empty, with a clock that the test owns where it asks for one."""
 
 from __future__ import annotations
 
@@ -7,11 +7,29 @@ import pytest
 from tallystick import Tally
 from tallystick.clock import VirtualClock
 from tests.app.by_hand import Hand
+from tests.postgres.subject import fresh_schema
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request, tmp_path):
+    """The address of an empty store, of each kind in turn."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/shop.db"
+    schema = fresh_schema()
+    # The user's tables lie in a schema of the test's own too.
+    path = f"-c%20search_path%3D{schema}"
+    return request.getfixturevalue("server").url(schema=schema, options=path)
 
 
 @pytest.fixture
-def app(tmp_path):
-    tally = Tally(f"sqlite:///{tmp_path}/shop.db")
+def put(url):
+    """The statement by which a test's transaction writes one value, in the dialect of the store."""
+    return "insert into effects values (?)" if url.startswith("sqlite") else "insert into effects values (%s)"
+
+
+@pytest.fixture
+def app(url):
+    tally = Tally(url)
     yield tally
     tally.close()
 
@@ -22,8 +40,8 @@ def clock():
 
 
 @pytest.fixture
-def timed(tmp_path, clock):
-    tally = Tally(f"sqlite:///{tmp_path}/timed.db", clock=clock)
+def timed(url, clock):
+    tally = Tally(url, clock=clock)
     yield tally
     tally.close()
 

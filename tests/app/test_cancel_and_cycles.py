@@ -204,8 +204,8 @@ def test_at_the_ceiling_of_turns_the_job_fails_with_a_clear_code(timed, hand):
 
     job = loop.submit()
     with timed.transaction() as db:
-        full = "update jobs set start_ledger = 99999999, dimension = 99999998 where job_id = ?"
-        db.execute(full, [job.id])
+        full = "update jobs set start_ledger = 99999999, dimension = 99999998"
+        db.execute(f"{full} where job_id = '{job.id}'")
     segment = hand.claim()
     outcome = hand.run(segment)
     assert outcome == "EndJob"
@@ -253,5 +253,8 @@ def test_the_siblings_of_a_failed_child_are_asked_to_end_when_the_first_failure_
         pass
     assert job.result(5) == "handled"
     with timed.connect() as db:
-        ended = db.execute("select state, count(*) from jobs where parent_job_id is not null group by state")
+        told = (
+            "select state, count(*) from jobs where parent_job_id is not null group by state order by state"
+        )
+        ended = db.execute(told)
     assert ended == [("CANCELLED", 2), ("FAILED_FINAL", 1)]

@@ -19,8 +19,8 @@ def cancelled_cleanly(timed, clock, job) -> bool:
     check_chain(store.history(job.id))
     assert not audit(store, clock).findings
     with timed.transaction() as db:
-        attempts = db.execute("select status, reason from attempts where job_id = ?", [job.id])
-        semaphores = db.execute("select semaphore from jobs where job_id = ?", [job.id])
+        attempts = db.execute(f"select status, reason from attempts where job_id = '{job.id}'")
+        semaphores = db.execute(f"select semaphore from jobs where job_id = '{job.id}'")
         assert db.execute("select count(*) from messages where acked_at is null") == [(0,)]
     assert attempts[-1] == ("ABORTED", "CANCELLED")
     assert semaphores == [(0,)]

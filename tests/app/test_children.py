@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from tallystick import JobFailed, aio, gather
 from tallystick.errors import ChildrenFailed
-from tallystick.store.sqlite import groups
-from tallystick.store.sqlite.statements import sql
+from tallystick.store.groups import count_child as groups_count_child
+from tallystick.store.postgres import endings
+from tallystick.store.sqlite import writer
 
 
 def run_all(hand):
@@ -58,12 +61,36 @@ def test_children_are_joined_in_their_order_in_one_wake_up(timed, hand, square):
     assert semaphores == [(0,)]
 
 
+class Noting:
+    """A transaction that notes what is asked of it."""
+
+    def __init__(self, used, writing) -> None:
+        self._used, self._writing = used, writing
+
+    def __getattr__(self, name):
+        known = getattr(self._writing, name)
+        if not callable(known):
+            return known
+
+        def asked(*arguments):
+            self._used.append(arguments[0] if name in ("rows", "changed") else name)
+            return known(*arguments)
+
+        return asked
+
+
+def _count_child(used, writing, *arguments) -> None:
+    groups_count_child(Noting(used, writing), *arguments)
+
+
 def test_a_child_that_ends_costs_the_same_statements_in_a_small_group_as_in_a_large_one(
     timed, hand, square, monkeypatch
 ):
     """The closer leaves one message and wakes the parent; nobody looks at the other children."""
     used = []
-    monkeypatch.setattr(groups, "sql", lambda name: used.append(name) or sql(name))
+    for module in (writer, endings):
+        noting = partial(_count_child, used)
+        monkeypatch.setattr(module, "count_child", noting)
 
     @timed.workflow
     def total(n: int) -> int:
@@ -79,7 +106,7 @@ def test_a_child_that_ends_costs_the_same_statements_in_a_small_group_as_in_a_la
             assert hand.work() == "EndJob"
             costs[n].append(tuple(used))
         assert hand.work() == "EndJob"
-    one = ("enter_group", "insert_child_message", "count_down_group", "close_child")
+    one = ("lock", "enter_group", "insert_child_message", "count_down", "close_child")
     assert costs == {n: [one] * (n - 1) + [(*one, "insert_message", "wake")] for n in (2, 60)}
 
 
@@ -162,5 +189,5 @@ def test_two_thousand_children_close_two_groups_under_a_real_worker(app):
         job = fan.submit(1_000)
         assert job.result(60) == 999 * 1_000
     with app.transaction() as db:
-        assert db.execute("select count(*) from steps where job_id = ?", [job.id]) == [(2,)]
+        assert db.execute(f"select count(*) from steps where job_id = '{job.id}'") == [(2,)]
         assert db.execute("select count(*) from messages where kind = 'resume'") == [(2,)]

@@ -13,17 +13,17 @@ from tests.app.by_hand import LEASE_MS, Death, Hand
 
 def effects(app):
     with app.transaction() as db:
-        return [row[0] for row in db.execute("select who from effects order by rowid")]
+        return [row[0] for row in db.execute("select who from effects order by who")]
 
 
 @pytest.fixture
-def charging(timed):
+def charging(timed, put):
     with timed.transaction() as db:
         db.execute("create table effects (who text)")
 
     @timed.tx
     def charge(db: Tx, who: str) -> None:
-        db.execute("insert into effects values (?)", [who])
+        db.execute(put, [who])
 
     return charge
 

@@ -122,8 +122,7 @@ def test_a_transaction_on_loan_ends_with_its_block(app):
         db.execute("insert into orders values (1)")
 
 
-def test_a_job_of_another_version_waits_for_a_worker_that_has_it(tmp_path):
-    url = f"sqlite:///{tmp_path}/shop.db"
+def test_a_job_of_another_version_waits_for_a_worker_that_has_it(url):
     old, new = Tally(url), Tally(url)
 
     @old.workflow(version="1")

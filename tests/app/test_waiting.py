@@ -13,12 +13,12 @@ from tests.app.by_hand import Death
 def books(app, job):
     """Return (semaphore, open activities, unacknowledged messages, ledgers of acknowledged ones)."""
     with app.transaction() as db:
-        ((semaphore,),) = db.execute("select semaphore from jobs where job_id = ?", [job.id])
+        ((semaphore,),) = db.execute(f"select semaphore from jobs where job_id = '{job.id}'")
         ((open_,),) = db.execute(
-            "select count(*) from steps where job_id = ? and completed_at is null", [job.id]
+            f"select count(*) from steps where job_id = '{job.id}' and completed_at is null"
         )
         ledgers = db.execute(
-            "select ledger from messages where job_id = ? order by created_at, guid", [job.id]
+            f"select ledger from messages where job_id = '{job.id}' order by created_at, guid"
         )
     return semaphore, open_, [f"{ledger:015d}" for (ledger,) in ledgers]
 

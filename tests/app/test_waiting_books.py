@@ -62,7 +62,7 @@ def test_the_word_that_one_group_is_closed_is_no_entry_of_another_that_is_open(t
     run_all(hand)
     assert job.result(5) == ["slow", "fast"]
     with timed.transaction() as db:
-        rows = db.execute("select ledger from steps where job_id = ? order by occurrence", [job.id])
+        rows = db.execute(f"select ledger from steps where job_id = '{job.id}' order by occurrence")
     assert rows == [(1_111_100_000_001,), (1_111_100_000_001,)]
 
 

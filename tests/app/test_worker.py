@@ -11,7 +11,7 @@ from tallystick import JobFailed, Tally, Tx
 from tallystick.errors import Misuse, StepTimeout
 
 
-def test_many_jobs_of_both_colours_all_end_and_the_books_balance(app):
+def test_many_jobs_of_both_colours_all_end_and_the_books_balance(app, put):
     with app.transaction() as db:
         db.execute("create table effects (job integer)")
 
@@ -25,7 +25,7 @@ def test_many_jobs_of_both_colours_all_end_and_the_books_balance(app):
 
     @app.tx
     def note(db: Tx, n: int) -> None:
-        db.execute("insert into effects values (?)", [n])
+        db.execute(put, [n])
 
     @app.workflow
     def sync_flow(n: int) -> int:
@@ -65,8 +65,7 @@ def test_a_job_submitted_where_a_worker_runs_is_claimed_in_the_same_bundle(app):
     assert [event.name for event in job.history()] == ["submit", "claim", "return"]
 
 
-def test_a_job_submitted_by_another_process_is_found_without_being_told(tmp_path):
-    url = f"sqlite:///{tmp_path}/shop.db"
+def test_a_job_submitted_by_another_process_is_found_without_being_told(url):
     here, there = Tally(url), Tally(url)
 
     for tally in (here, there):

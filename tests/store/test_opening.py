@@ -245,7 +245,7 @@ def test_a_store_that_opens_closes_or_refuses_leaves_no_descriptor(tmp_path: Pat
     "url",
     [
         "shop.db",
-        "postgres://x/y",
+        "mysql://x/y",
         "sqlite://shop.db",
         "sqlite:///",
         "sqlite:///a.db?sync=OFF",

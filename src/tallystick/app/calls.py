@@ -22,8 +22,7 @@ from tallystick.core.limits import HELD_BACKOFF_MS_MAX, RESULT_BYTES_MAX, check_
 from tallystick.core.retry import GiveUp, RetryPolicy, classify, decide_failure
 from tallystick.engine.failure import Failure, names_of
 from tallystick.errors import InvariantBroken, StaleLease, StepFailed, StepTimeout, StoreError
-from tallystick.store.api import Bundle, Record, RecordStep, RunTx, Transaction
-from tallystick.store.turn import Turn
+from tallystick.store.api import Bundle, Record, RecordStep, Transaction
 
 if TYPE_CHECKING:
     from tallystick.app.values import Codec
@@ -242,16 +241,12 @@ async def _meet_async(context: WorkflowContext, spec: StepSpec, need: Need) -> A
 
 
 def transact(context: WorkflowContext, body: Callable[[Transaction], RecordStep]) -> object:
-    """Take our turn in the committer's transaction, run the body there, and return its step once durable."""
-    runtime = context.runtime
-    turn: Turn[Transaction, RecordStep] = Turn()
-    waiter = runtime.committer.begin((RunTx(context.segment.fence, turn, runtime.tx_ms_max),))
+    """Run the body in a transaction that also records its step, and return the step once durable."""
     token = current.set(INSIDE_TX)
     try:
-        turn.take(body)
+        return context.runtime.run_tx(context.segment.fence, body)
     finally:
         current.reset(token)
-    return waiter.wait()
 
 
 def _written(context: WorkflowContext, write: Callable[[], object]) -> object:

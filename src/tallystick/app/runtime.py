@@ -10,22 +10,27 @@ from datetime import timedelta
 from tallystick.app.results import Ended, Results
 from tallystick.clock import Clock
 from tallystick.core.limits import TX_MS_MAX
-from tallystick.engine.committer import Committer, LoopLane
+from tallystick.engine.committer import Committer, LoopLane, settle
 from tallystick.engine.submission import Submission, check_same_content, claimed_at_birth, submit_job
-from tallystick.errors import Misuse, NotFound
+from tallystick.errors import BadInput, Misuse, NotFound
 from tallystick.ids import Ids
 from tallystick.store.api import (
     Deliver,
     Delivered,
     EndJob,
     Existing,
+    Fence,
+    ManyWriters,
     NewLease,
     Outcome,
+    RecordStep,
+    RunTx,
     Store,
     SubmitJob,
     Transaction,
 )
 from tallystick.store.opening import open_store
+from tallystick.store.turn import Turn
 from tallystick.worker.caretaker import Caretaker
 from tallystick.worker.handler import Handler
 from tallystick.worker.worker import Worker, WorkerOptions
@@ -54,7 +59,8 @@ class Runtime:
         if self.worker is not None:
             raise Misuse("this Tally already has a worker in this process; stop it first")
         # A transaction's body must end well before the lease that protects it.
-        self.tx_ms_max = min(TX_MS_MAX, options.lease_ms // 3)
+        longest = options.lease_ms if isinstance(self.store, ManyWriters) else TX_MS_MAX
+        self.tx_ms_max = min(longest, options.lease_ms // 3)
         self.worker = Worker(
             self.store, self.committer, self.clock, self.ids, handlers, options, self._on_end
         )
@@ -73,11 +79,11 @@ class Runtime:
         self._caretaker = None
         return done
 
-    def submit(self, submission: Submission, within: Transaction | None = None) -> tuple[str, bool]:
+    def submit(self, submission: Submission, within: object = None) -> tuple[str, bool]:
         """Make a submission a job; return its id and whether this call made it."""
         if within is not None:
             primitive = submit_job(submission, self.ids.new(), self.clock.wall_ms())
-            return self.settle(primitive, within.apply((primitive,)))
+            return self.settle(primitive, settle(self._joined(within).apply((primitive,))))
         primitive = self.prepare(submission)
         try:
             outcome = self.committer.call((primitive,))
@@ -85,6 +91,20 @@ class Runtime:
             self.give_up(primitive)
             raise
         return self.settle(primitive, outcome)
+
+    def run_tx(self, fence: Fence, body: Callable[[Transaction], RecordStep]) -> object:
+        """Run a user's function in a transaction and return its step once durable.
+
+        Where there is one writer, take a turn in the transaction of the next flush; where there are many,
+        have a transaction of our own.
+        """
+        if isinstance(self.store, ManyWriters):
+            lease_ms = 0 if self.worker is None else self.worker.options.lease_ms
+            return self.store.run_tx(fence, body, self.tx_ms_max, lease_ms)
+        turn: Turn[Transaction, RecordStep] = Turn()
+        waiter = self.committer.begin((RunTx(fence, turn, self.tx_ms_max),))
+        turn.take(body)
+        return waiter.wait()
 
     def submit_many(self, submissions: list[Submission]) -> list[tuple[str, bool] | BaseException]:
         """Make many submissions jobs, sharing flushes; each has its own outcome."""
@@ -163,6 +183,16 @@ class Runtime:
         self.committer.close()
         self.results.close()
         self.store.close()
+
+    def _joined(self, within: object) -> Transaction:
+        """Return the caller's transaction as one that our bundles can be part of."""
+        if isinstance(within, Transaction):
+            return within
+        if isinstance(self.store, ManyWriters):
+            return self.store.join(within)
+        raise BadInput(
+            f"within= takes what app.transaction() or a tx step gives, not {type(within).__name__}"
+        )
 
     def _runs_here(self, job_id: str) -> bool:
         return self.worker is not None and job_id in self.worker.running

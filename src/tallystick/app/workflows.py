@@ -19,7 +19,7 @@ from tallystick.core.retry import GiveUp, RetryPolicy, classify, decide_failure
 from tallystick.engine.failure import Failure, names_of
 from tallystick.engine.submission import PRIORITY_DEFAULT, Submission
 from tallystick.errors import LedgerCeiling, Misuse, TallyError, WrongColour
-from tallystick.store.api import Bundle, Transaction
+from tallystick.store.api import Bundle
 
 if TYPE_CHECKING:
     from tallystick.app.tally import Tally
@@ -52,7 +52,7 @@ class SubmitOptions:
     deadline_ms: int | None = None
     idempotency_key: str | None = None
     idempotent: bool = False
-    within: Transaction | None = None
+    within: object = None
     tags: tuple[str, ...] = ()
 
 
@@ -132,14 +132,18 @@ class _Submittable(Generic[P, R_co]):
         *,
         idempotency_key: str | None = None,
         idempotent: bool | None = None,
-        within: Transaction | None = None,
+        within: object = None,
         queue: str | None = None,
         priority: int | None = None,
         delay: Duration | None = None,
         deadline: Duration | None = None,
         tags: Iterable[str] | None = None,
     ) -> Self:
-        """Return this workflow with options for its submissions."""
+        """Return this workflow with options for its submissions.
+
+        `within` is what `app.transaction()` or a tx step gives; on PostgreSQL also a psycopg connection, or
+        an SQLAlchemy session or connection on one.
+        """
         old = self._options
         options = replace(
             old,

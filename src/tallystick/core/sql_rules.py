@@ -80,6 +80,42 @@ BEGIN
 END;"""
 
 
+def _postgres_births(machine: str, place: str) -> str:
+    """Print the trigger that refuses a row born in a state in which nothing begins."""
+    table, column = place.split(".")
+    return f"""\
+CREATE TRIGGER {table}_births BEFORE INSERT ON {table} FOR EACH ROW
+WHEN (NOT ({_one_of(f"NEW.{column}", MACHINES[machine].births)}))
+EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: no {machine} begins in this state');"""
+
+
+def _postgres_guard(machine: str, place: str) -> str:
+    """Print the triggers that refuse changes of ended rows, unlisted moves and ledgers that decrease.
+
+    Their conditions are evaluated without calling anything, so a legal change pays next to nothing.
+    """
+    table, column, *ledger = place.split(".")
+    rules = MACHINES[machine]
+    ended = _one_of(f"OLD.{column}", tuple(state for state in rules.states if state in rules.final))
+    moves = ",\n    ".join(f"'{before.value}>{after.value}'" for before, after in rules.stored_moves)
+    shrinks = "".join(
+        f"""
+
+CREATE TRIGGER {table}_ledger BEFORE UPDATE ON {table} FOR EACH ROW
+WHEN (NEW.{digits} < OLD.{digits})
+EXECUTE FUNCTION refuse_change('LEDGER: a ledger never decreases');"""
+        for digits in ledger
+    )
+    return f"""\
+WHEN ({ended})
+EXECUTE FUNCTION refuse_change('FINAL: this {machine} has ended and cannot change');
+
+CREATE TRIGGER {table}_moves BEFORE UPDATE ON {table} FOR EACH ROW
+WHEN (OLD.{column} <> NEW.{column} AND OLD.{column} || '>' || NEW.{column} NOT IN (
+    {moves}))
+EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: the {machine} lifecycle has no such move');{shrinks}"""
+
+
 def _final(machine: str, column: str) -> str:
     rules = MACHINES[machine]
     ends = _one_of(column, tuple(state for state in rules.states if state in rules.final))
@@ -95,6 +131,8 @@ _RULES: Final[dict[str, Callable[[str, str], str]]] = {
     "states": _states,
     "digits": _digits,
     "final": _final,
+    "postgres-births": _postgres_births,
+    "postgres-guard": _postgres_guard,
     "sqlite-births": _sqlite_births,
     "sqlite-guard": _sqlite_guard,
 }

@@ -9,9 +9,9 @@ The whole vocabulary of a store can be imported from here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tallystick.store.inspection import Inspection
 from tallystick.store.primitives import (
@@ -74,6 +74,7 @@ __all__ = [
     "Fence",
     "Group",
     "JobRow",
+    "ManyWriters",
     "NewJob",
     "NewLease",
     "Outcome",
@@ -168,4 +169,30 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Give back every descriptor and thread."""
+        ...
+
+
+@runtime_checkable
+class ManyWriters(Protocol):
+    """What a store can do in addition when transactions of several connections run side by side.
+
+    On such a store a user's function does not share the committer's transaction: it runs in its own thread,
+    on a connection of its own, and holds up nobody.
+    """
+
+    def run_tx(
+        self, fence: Fence, body: Callable[[Transaction], RecordStep], ms_max: int, lease_ms: int
+    ) -> RecordStep:
+        """Run a user's function in this thread and record the step it returns, in one transaction.
+
+        The attempt's row is held from first to last, and the lease is checked again at the end, so nobody
+        takes over in between. Heartbeats pass a held row by, so the lease is renewed here, by `lease_ms`.
+        If the body raises, takes longer than `ms_max`, or the lease is gone, nothing is durable and that
+        error is raised. A body whose transaction lost against another, or its connection, is run again, a
+        few times.
+        """
+        ...
+
+    def join(self, connection: object) -> Transaction:
+        """Return a transaction that the user began by other means, so that our bundles can be part of it."""
         ...

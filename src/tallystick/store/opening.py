@@ -11,10 +11,15 @@ from tallystick.store.api import Store
 
 
 def open_store(url: str, clock: Clock, *, create: bool) -> Store:
-    """Open the store at an address such as `sqlite:///shop.db` (relative) or `sqlite:////var/lib/shop.db`."""
+    """Open the store at an address: `sqlite:///shop.db`, `sqlite:////var/lib/shop.db`, `postgresql://host/db`."""
     parts = urlsplit(url)
+    if parts.scheme in ("postgresql", "postgres"):
+        return _open_postgres(url, clock, create=create)
     if parts.scheme != "sqlite":
-        raise BadInput(f"{url!r} is not an address Tallystick knows; write sqlite:///FILE", url=url)
+        raise BadInput(
+            f"{url!r} is not an address Tallystick knows; write sqlite:///FILE or postgresql://HOST/DATABASE",
+            url=url,
+        )
     if parts.netloc or parts.path in ("", "/"):
         raise BadInput(f"{url!r} names no file; write sqlite:///FILE with three slashes", url=url)
     options = dict(parse_qsl(parts.query))
@@ -25,3 +30,13 @@ def open_store(url: str, clock: Clock, *, create: bool) -> Store:
     from tallystick.store.sqlite.store import SqliteStore  # noqa: PLC0415 (as said above)
 
     return SqliteStore(Path(parts.path[1:]), clock, create=create, synchronous=synchronous)
+
+
+def _open_postgres(url: str, clock: Clock, *, create: bool) -> Store:
+    try:
+        from tallystick.store.postgres.store import PostgresStore  # noqa: PLC0415 (as above)
+    except ImportError as error:
+        raise BadInput(
+            "PostgreSQL needs psycopg: pip install 'tallystick[postgres]'", needs="psycopg"
+        ) from error
+    return PostgresStore(url, clock, create=create)

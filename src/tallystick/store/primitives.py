@@ -8,7 +8,7 @@ against the clock of the store, after the lock is held; a stale one changes noth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from tallystick.core.chain import Chain
 from tallystick.store.turn import Turn
@@ -243,6 +243,7 @@ Outcome: TypeAlias = object
 """The value of a bundle's last primitive; what refuses a bundle is an exception, often a `TallyError`."""
 
 
+@runtime_checkable
 class Transaction(Protocol):
     """The part of a connection that a user's transaction may use."""
 

@@ -10,7 +10,7 @@ import msgspec
 from tallystick.core.chain import Chain
 from tallystick.store.api import ClaimedJob, ClaimJobs, EndAttempt, EndJob, Event, Fact, Fence, Record
 from tallystick.store.sqlite.statements import sql
-from tallystick.store.sqlite.waits import enter_driver
+from tallystick.store.waits import enter_driver
 
 if TYPE_CHECKING:
     import apsw

@@ -8,35 +8,14 @@ from typing import Final
 import apsw
 
 from tallystick.errors import BadInput, InvariantBroken, SemaphoreUnderflow, StaleLease, TallyError
-from tallystick.store.api import Fence
-
-# What binding a value raises that no column can hold: a number beyond 64 bits, half a surrogate pair.
-UNSTORABLE: Final = (TypeError, ValueError, OverflowError)
+from tallystick.store.refusals import Refused
 
 _FENCE_GONE: Final = re.compile(r"NOT NULL constraint failed: (steps|events)\.job_id")
-
-
-class Refused(Exception):
-    """One bundle cannot be written; the error is its outcome."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(str(error))
-        self.error = error
 
 
 def fence_is_gone(error: apsw.ConstraintError) -> bool:
     """Tell whether the fence, which gives a row its job, found no live lease."""
     return _FENCE_GONE.search(str(error)) is not None
-
-
-def stale(fence: Fence) -> StaleLease:
-    """Return the refusal of a report by somebody who no longer holds the lease."""
-    return StaleLease(
-        f"attempt {fence.attempt} of job {fence.job_id} no longer holds its lease; nothing was written",
-        job_id=fence.job_id,
-        attempt=fence.attempt,
-        lease_id=fence.lease_id,
-    )
 
 
 def refusal(error: BaseException) -> BaseException | None:

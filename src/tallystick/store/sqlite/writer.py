@@ -15,7 +15,7 @@ import msgspec
 
 from tallystick import crash
 from tallystick.clock import Clock
-from tallystick.core.chain import Chain, Link, step_payload
+from tallystick.core.chain import Chain
 from tallystick.errors import StaleLease
 from tallystick.store.api import (
     Await,
@@ -40,16 +40,17 @@ from tallystick.store.api import (
     Spawn,
     SubmitJob,
 )
-from tallystick.store.sqlite.cancels import as_asked, cancel_job, cycle
-from tallystick.store.sqlite.claims import claim_jobs, outdated
-from tallystick.store.sqlite.groups import count_child, spawn
+from tallystick.store.cancels import as_asked, cancel_job, cycle
+from tallystick.store.grouping import grouped, merged_claims
+from tallystick.store.groups import count_child, spawn
+from tallystick.store.places import Places
+from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
+from tallystick.store.sqlite.claims import claim_jobs, newest, outdated
 from tallystick.store.sqlite.loans import Loans, TransactionLost
-from tallystick.store.sqlite.refusals import UNSTORABLE, Refused, fence_is_gone, refusal, stale
+from tallystick.store.sqlite.refusals import fence_is_gone, refusal
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.submits import submit_jobs
-from tallystick.store.sqlite.waits import await_message, close_waits, deliver
-
-STALE_REPORTS_MAX = 10_000
+from tallystick.store.waits import await_message, close_waits, deliver
 
 AROUND = {
     kind: (
@@ -87,7 +88,7 @@ class Batch:
         self.wall = clock.wall_ms()
         self.boot = clock.boot_ms()
         self.epoch = clock.epoch()
-        self._placed: list[tuple[Chain, Link]] = []
+        self._places = Places()
         self._writers: dict[type, Callable[[list[Any]], list[Outcome]]] = {
             RenewLeases: self._renew,
             RecordStep: self._steps,
@@ -104,23 +105,18 @@ class Batch:
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Write every bundle and return its outcome; nothing is durable before the caller commits."""
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
-        plain: dict[type, list[int]] = {}
-        alone: list[int] = []
-        for index, bundle in enumerate(batch):
-            kind = type(bundle[0])
-            by_itself = len(bundle) > 1 or kind not in _GROUPED or getattr(bundle[0], "alone", False)
-            (alone if by_itself else plain.setdefault(kind, [])).append(index)
-        first = (*plain.pop(RenewLeases, ()), *alone)
+        alone, groups = grouped(batch)
+        renewals = groups.pop(0)[1] if groups and groups[0][0] is RenewLeases else []
+        first = (*renewals, *alone)
         for index in first:
             outcomes[index] = self.alone(batch[index])
-        grouped = [(kind, plain[kind]) for kind in _GROUPED if kind in plain]
-        self._write_grouped(batch, grouped, outcomes, undo="SAVEPOINT" if first else "BEGIN")
+        self._write_grouped(batch, groups, outcomes, undo="SAVEPOINT" if first else "BEGIN")
         return outcomes
 
     def _write_grouped(
         self,
         batch: Sequence[Bundle],
-        grouped: list[tuple[type, list[int]]],
+        groups: list[tuple[type[Primitive], list[int]]],
         outcomes: list[Outcome | BaseException],
         *,
         undo: str,
@@ -130,11 +126,11 @@ class Batch:
         A savepoint makes SQLite copy every page it touches. Where nothing was written before, the whole
         transaction is begun again instead, with the lock between processes still held.
         """
-        start = len(self._placed)
+        start = len(self._places)
         if undo == "SAVEPOINT":
             self.connection.execute("SAVEPOINT grouped")
         try:
-            for kind, indexes in grouped:
+            for kind, indexes in groups:
                 values = self._writers[kind]([batch[index][0] for index in indexes])
                 for index, value in zip(indexes, values, strict=True):
                     outcomes[index] = value
@@ -143,7 +139,7 @@ class Batch:
                 "ROLLBACK TO grouped" if undo == "SAVEPOINT" else "ROLLBACK; BEGIN IMMEDIATE"
             )
             self.rewind(start)
-            for _kind, indexes in grouped:
+            for _kind, indexes in groups:
                 for index in indexes:
                     outcomes[index] = self.alone(batch[index])
         if undo == "SAVEPOINT":
@@ -151,7 +147,7 @@ class Batch:
 
     def alone(self, bundle: Bundle) -> Outcome | BaseException:
         """Write one bundle under a savepoint of its own; the outcome is that of its last primitive."""
-        start = len(self._placed)
+        start = len(self._places)
         self.connection.execute("SAVEPOINT bundle")
         value: Outcome = None
         primitive: Primitive | None = None
@@ -175,6 +171,37 @@ class Batch:
             _call_off(bundle)
         return value
 
+    def lock(self, job_id: str) -> None:
+        """Do nothing: whoever writes to the file holds all of it."""
+
+    def moment(self, at: int, told_at: int) -> int:  # noqa: ARG002 (one machine, one clock)
+        """Return the instant as it was told."""
+        return at
+
+    def rows(self, name: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+        """Run a statement and return its rows."""
+        return list(self.cursor.execute(sql(name), parameters))
+
+    def changed(self, name: str, parameters: Sequence[object]) -> int:
+        """Run a statement and return how many rows it changed."""
+        before = self.connection.total_changes()
+        self.cursor.execute(sql(name), parameters)
+        return self.connection.total_changes() - before
+
+    def newest(self, job_id: str, dimension: int) -> Chain:
+        """Return the end of a job's chain."""
+        return newest(self.cursor, job_id, dimension)[1]
+
+    def count_down(self, request: CountDown) -> bool | None:
+        """Move a semaphore and mark its message; return whether it hit, or None if nothing is open there."""
+        job_id, dimension, name, occurrence, guid, delta, threshold = request
+        if name:
+            place = (job_id, dimension, name, occurrence)
+            found = self.rows("count_down_group", (*place, guid, delta, threshold))
+        else:
+            found = self.rows("count_down_job", (job_id, guid, delta, threshold))
+        return bool(found[0][0]) if found else None
+
     def check_fence(self, fence: Fence) -> None:
         """Refuse the bundle unless this lease is the live one."""
         if not list(self.cursor.execute(sql("live_attempt"), (*fence, self.epoch, self.boot))):
@@ -182,29 +209,16 @@ class Batch:
 
     def placed(self, fact: Fact) -> Event:
         """Give a fact its place in the chain."""
-        chain, kind, at, attempt, payload = fact
-        link = chain.extend(kind, at, attempt, payload)
-        self._placed.append((chain, link))
-        return Event(chain.job_id, link.n, kind, at, attempt, payload, link.prev_hash, link.event_hash)
+        return self._places.fact(fact)
 
     def rewind(self, start: int = 0) -> None:
         """Give back every place taken since `start`: what was to stand there was rolled back."""
-        while len(self._placed) > start:
-            chain, link = self._placed.pop()
-            chain.rewind(link)
-
-    def _placed_step(self, step: RecordStep) -> Link:
-        payload = step_payload(
-            step.name, step.occurrence, step.state, step.ledger, step.result, step.error, step.notes
-        )
-        link = step.chain.extend(step.kind, step.at, step.fence.attempt, payload)
-        self._placed.append((step.chain, link))
-        return link
+        self._places.rewind(start)
 
     def _steps(self, steps: list[RecordStep]) -> list[Outcome]:
         crash.point(AROUND["step"][0])
         now = (self.epoch, self.boot)
-        rows = [(*step.fence, *step[2:], *self._placed_step(step), *now) for step in steps]
+        rows = [(*step.fence, *step[2:], *self._places.step(step), *now) for step in steps]
         self.many("insert_step", rows, [step.fence for step in steps])
         crash.point(AROUND["step"][1])
         return [None] * len(steps)
@@ -263,12 +277,8 @@ class Batch:
         """Answer all claims of one worker with one search; its slots ask one by one, in the same flush."""
         crash.point(AROUND["claim"][0])
         shares: list[Outcome] = [None] * len(requests)
-        same: dict[ClaimJobs, list[int]] = {}
-        for index, request in enumerate(requests):
-            same.setdefault(request._replace(limit=0), []).append(index)
-        for whole, indexes in same.items():
-            limit = sum(requests[index].limit for index in indexes)
-            claimed = claim_jobs(self, whole._replace(limit=limit))
+        for whole, indexes in merged_claims(requests):
+            claimed = claim_jobs(self, whole)
             for index in indexes:
                 share = requests[index].limit
                 shares[index], claimed = claimed[:share], claimed[share:]
@@ -290,17 +300,16 @@ class Batch:
     def _count_downs(self, requests: list[CountDown]) -> list[Outcome]:
         crash.point(AROUND["count_down"][0])
         hits: list[Outcome] = []
-        for job_id, dimension, name, occurrence, guid, delta, threshold in requests:
-            if name:
-                group = (job_id, dimension, name, occurrence, guid, delta, threshold)
-                found = list(self.cursor.execute(sql("count_down_group"), group))
-            else:
-                found = list(self.cursor.execute(sql("count_down_job"), (job_id, guid, delta, threshold)))
-            if not found:
+        for request in requests:
+            hit = self.count_down(request)
+            if hit is None:
                 raise Refused(
-                    StaleLease(f"{job_id} {name}: nothing is open here to count down", job_id=job_id)
+                    StaleLease(
+                        f"{request.job_id} {request.name}: nothing is open here to count down",
+                        job_id=request.job_id,
+                    )
                 )
-            hits.append(bool(found[0][0]))
+            hits.append(hit)
         crash.point(AROUND["count_down"][1])
         return hits
 
@@ -377,20 +386,6 @@ _SINGLY: dict[type, tuple[str, Callable[[Batch, Any], Outcome]]] = {
     CancelJob: ("cancel", cancel_job),
     Deliver: ("deliver", deliver),
 }
-
-# The order in which a batch writes. Renewals go before everything else, and claims come last, because they
-# may take what this batch has just submitted or released.
-_GROUPED: tuple[type[Primitive], ...] = (
-    RenewLeases,
-    RecordStep,
-    RecordEvent,
-    EndAttempt,
-    EndJob,
-    SubmitJob,
-    CountDown,
-    Deliver,
-    ClaimJobs,
-)
 
 
 def _call_off(bundle: Bundle) -> None:

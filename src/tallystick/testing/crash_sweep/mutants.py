@@ -11,7 +11,7 @@ from tallystick.app.context import INSIDE_TX, WorkflowContext, current
 from tallystick.app.job import Job
 from tallystick.engine.committer import Blocked, Committer
 from tallystick.store.api import Bundle, Delivered, Outcome, RecordStep, SubmitJob, Transaction
-from tallystick.store.sqlite import groups, waits, writer
+from tallystick.store.sqlite import writer
 from tallystick.store.sqlite.statements import sql
 from tallystick.worker import caretaker
 
@@ -63,12 +63,13 @@ def suspend_without_looking() -> None:
     looked = (
         "EXISTS (SELECT 1 FROM steps WHERE job_id = ?1 AND dimension = ?2 AND name = ?3 AND occurrence = ?4)"
     )
-    _say_instead(waits, "answer", "acked_at IS NULL", f"acked_at IS NULL AND {looked}")
+    _say_instead(writer, "answer", "acked_at IS NULL", f"acked_at IS NULL AND {looked}")
 
 
 def word_without_a_name() -> None:
     """Let everybody who finds a group closed leave a word of his own for the parent."""
-    _say_instead(groups, "insert_message", "?1, job_id", "?1 || hex(randomblob(8)), job_id")
+    nameless = "CASE WHEN ?1 LIKE 'join:%' THEN ?1 || hex(randomblob(8)) ELSE ?1 END"
+    _say_instead(writer, "insert_message", "?1, job_id", f"{nameless}, job_id")
 
 
 def signals_without_id() -> None:

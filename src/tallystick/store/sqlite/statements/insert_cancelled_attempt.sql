@@ -2,4 +2,4 @@
 INSERT INTO attempts (
   job_id, attempt, status, reason, lease_id, lease_owner, lease_epoch, lease_expires_at, started_at, finished_at
 )
-VALUES (?1, ?2, 'ABORTED', 'CANCELLED', 'cancel', 'cancel', ?3, ?4, ?5, ?5)
+VALUES (?1, ?2, 'ABORTED', 'CANCELLED', 'cancel', 'cancel', '', 0, ?3, ?3)

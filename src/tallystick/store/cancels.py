@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from tallystick.core.decisions import Cancellation, decide_cancel, decide_end
@@ -11,22 +9,18 @@ from tallystick.core.derive import AbortReason
 from tallystick.core.lifecycles import JOB, AttemptState, JobState
 from tallystick.errors import LedgerCeiling, NotFound
 from tallystick.store.api import CancelJob, Cycle, EndAttempt, EndJob, Fact, Fence
-from tallystick.store.sqlite.claims import newest
-from tallystick.store.sqlite.groups import count_child
-from tallystick.store.sqlite.statements import sql
-from tallystick.store.sqlite.waits import drop_open, settle_driver
-
-if TYPE_CHECKING:
-    from tallystick.store.sqlite.writer import Batch
-
+from tallystick.store.groups import count_child
+from tallystick.store.waits import drop_open, settle_driver
+from tallystick.store.writing import Writing
 
 # The path of a job that ends by itself after it was asked to; before that the request is no fact.
 _CANCELLED = '{"job":"IN_PROGRESS>CANCELLING>CANCELLED","attempt":"IN_PROGRESS>ABORTED"}'
 
 
-def cancel_job(batch: Batch, request: CancelJob) -> JobState:
+def cancel_job(batch: Writing, request: CancelJob) -> JobState:
     """Cancel a job as far as it can be cancelled now."""
-    found = list(batch.cursor.execute(sql("cancellable"), (request.job_id,)))
+    batch.lock(request.job_id)
+    found = batch.rows("cancellable", (request.job_id,))
     if not found:
         raise NotFound(f"there is no job {request.job_id}", job_id=request.job_id)
     state, attempt, dimension, _semaphore, _acked, parent, step, runs = found[0]
@@ -35,20 +29,19 @@ def cancel_job(batch: Batch, request: CancelJob) -> JobState:
         return JobState(state)
     if verdict is Cancellation.ASK:
         asked = (request.job_id, request.at + request.grace_ms, request.at)
-        batch.cursor.execute(sql("request_cancel"), asked)
+        batch.changed("request_cancel", asked)
         return JobState.CANCELLING
     if runs:
-        batch.cursor.execute(sql("abort_attempt"), (request.job_id, batch.wall))
+        batch.changed("abort_attempt", (request.job_id, batch.wall))
     else:
         attempt += 1
-        row = (request.job_id, attempt, batch.epoch, batch.boot, batch.wall)
-        batch.cursor.execute(sql("insert_cancelled_attempt"), row)
+        batch.changed("insert_cancelled_attempt", (request.job_id, attempt, batch.wall))
     _end(batch, request, state, attempt, dimension, made=not runs, parent=(parent, step) if parent else None)
     return JobState.CANCELLED
 
 
 def _end(
-    batch: Batch,
+    batch: Writing,
     request: CancelJob,
     state: str,
     attempt: int,
@@ -58,7 +51,7 @@ def _end(
     parent: tuple[str, str] | None,
 ) -> None:
     """Close the books of a cancelled job: everything open is dropped, its parent counts it."""
-    _charged, chain = newest(batch.cursor, request.job_id, dimension)
+    chain = batch.newest(request.job_id, dimension)
     # Only a job that runs is asked to end, and the request is no fact before the job follows it.
     before = JobState.IN_PROGRESS if state == JobState.CANCELLING else state
     path = f"{before}>CANCELLING>CANCELLED"
@@ -75,9 +68,9 @@ def _end(
         count_child(batch, request.job_id, parent, JobState.CANCELLED)
 
 
-def as_asked(batch: Batch, requests: list[EndJob]) -> list[EndJob]:
+def as_asked(batch: Writing, requests: list[EndJob]) -> list[EndJob]:
     """Return endings as cancellations where the job was asked to end, whatever its function made of it."""
-    asked = {job_id for (job_id,) in batch.cursor.execute(sql("asked_to_end"))}
+    asked = {job_id for (job_id,) in batch.rows("asked_to_end", ())}
     return [_decided(request, cancelling=request.fence.job_id in asked) for request in requests]
 
 
@@ -96,21 +89,20 @@ def _decided(request: EndJob, *, cancelling: bool) -> EndJob:
     )
 
 
-def cycle(batch: Batch, request: Cycle) -> EndJob | None:
+def cycle(batch: Writing, request: Cycle) -> EndJob | None:
     """Turn the job: the segment ends, the next dimension is due. A job that was asked to end ends instead."""
+    batch.lock(request.fence.job_id)
     batch.check_fence(request.fence)
     fence, job_id = request.fence, request.fence.job_id
-    (found,) = batch.cursor.execute(sql("cancellable"), (job_id,))
+    (found,) = batch.rows("cancellable", (job_id,))
     if found[0] == JobState.CANCELLING:
         return _end_instead(batch, request, parent=(found[5], found[6]) if found[5] else None)
-    before = batch.connection.total_changes()
-    batch.cursor.execute(sql("cycle_job"), (*fence[:2], request.payload))
-    if batch.connection.total_changes() == before:
+    if not batch.changed("cycle_job", (*fence[:2], request.payload)):
         raise LedgerCeiling(f"job {job_id} has turned as often as its ledger can count", job_id=job_id)
     still_open = drop_open(batch, job_id, request.driver, signals=False)
     guid = f"again:{job_id}:{request.dimension + 1}"
     row = (guid, job_id, request.dimension + 1, "again", 1, "resume", None, None, batch.wall)
-    batch.cursor.execute(sql("insert_message"), row)
+    batch.changed("insert_message", row)
     settle_driver(batch, fence, request.driver, opened=1 - still_open, finished=True)
     batch.end_attempts(
         [EndAttempt(fence, AbortReason.SUSPENDED, False, batch.wall, None, None, request.fact)]
@@ -118,7 +110,7 @@ def cycle(batch: Batch, request: Cycle) -> EndJob | None:
     return None
 
 
-def _end_instead(batch: Batch, request: Cycle, parent: tuple[str, str] | None) -> EndJob:
+def _end_instead(batch: Writing, request: Cycle, parent: tuple[str, str] | None) -> EndJob:
     """End a job that would turn and was asked to end."""
     fact = request.fact
     end = EndJob(

@@ -1,48 +1,54 @@
-"""Waiting and waking: the two bundles between which no wake-up can fall, because both hold the write lock."""
+"""Waiting and waking: the two bundles between which no wake-up can fall, because both hold the job's row."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from tallystick.core.chain import step_payload
 from tallystick.core.decisions import close_delta, decide_suspend, settle_delta
 from tallystick.core.derive import AbortReason
 from tallystick.core.lifecycles import JobState
 from tallystick.errors import InvariantBroken
-from tallystick.store.api import Answer, Await, Deliver, Delivered, EndAttempt, EndJob, Fact, Fence
-from tallystick.store.sqlite.statements import sql
-
-if TYPE_CHECKING:
-    from tallystick.store.sqlite.writer import Batch
+from tallystick.store.api import (
+    Answer,
+    Await,
+    CountDown,
+    Deliver,
+    Delivered,
+    EndAttempt,
+    EndJob,
+    Fact,
+    Fence,
+)
+from tallystick.store.writing import Writing
 
 ANSWERED = 1_111_000_000_001
 TASKS_DONE = 100_000_000
 
 
-def enter_driver(batch: Batch, job_id: str, dimension: int) -> str:
+def enter_driver(batch: Writing, job_id: str, dimension: int) -> str:
     """Count the entry of the message that drives this claim, before any work, and return its guid."""
-    found = list(batch.cursor.execute(sql("driver"), (job_id, batch.wall)))
+    found = batch.rows("driver", (job_id, batch.wall))
     if not found:
         return ""
     guid: str = found[0][0]
-    batch.cursor.execute(sql("enter_wait"), (job_id, guid, dimension))
-    batch.cursor.execute(sql("enter_message"), (guid, job_id))
+    batch.changed("enter_wait", (job_id, guid, dimension))
+    batch.changed("enter_message", (guid, job_id))
     return guid
 
 
-def await_message(batch: Batch, request: Await) -> Answer | JobState | None:
+def await_message(batch: Writing, request: Await) -> Answer | JobState | None:
     """Answer the wait from the inbox, or suspend the segment, or tell it that the job was asked to end."""
+    batch.lock(request.fence.job_id)
     batch.check_fence(request.fence)
     job_id, wait, dimension = request.fence.job_id, request.wait, request.dimension
-    (found,) = batch.cursor.execute(sql("cancellable"), (job_id,))
+    (found,) = batch.rows("cancellable", (job_id,))
     if found[0] == JobState.CANCELLING and not request.asked:
         return JobState.CANCELLING
     place = (job_id, dimension, wait.name, wait.occurrence)
-    rows = list(batch.cursor.execute(sql("open_wait"), place))
+    rows = batch.rows("open_wait", place)
     opened = bool(rows)
     if wait.due_at is not None and not opened:
         _set_timer(batch, request)
-    inbox = list(batch.cursor.execute(sql("answer"), (*place, wait.kind, batch.wall, request.driver)))
+    inbox = batch.rows("answer", (*place, wait.kind, batch.wall, request.driver))
     decision = decide_suspend([wait.name], [wait.name for _ in inbox])
     if decision.suspend:
         _suspend(batch, request, opened=opened)
@@ -59,9 +65,9 @@ def joined(ledger: int) -> int:
     return ledger + TASKS_DONE * (ledger // TASKS_DONE % 10 == 0)
 
 
-def deliver(batch: Batch, request: Deliver) -> Delivered:
+def deliver(batch: Writing, request: Deliver) -> Delivered:
     """Store the message and wake its job, or say why not."""
-    before = batch.connection.total_changes()
+    batch.lock(request.job_id)
     row = (
         request.guid,
         request.job_id,
@@ -73,42 +79,40 @@ def deliver(batch: Batch, request: Deliver) -> Delivered:
         None,
         request.at,
     )
-    batch.cursor.execute(sql("insert_message"), row)
-    if batch.connection.total_changes() == before:
-        known = list(batch.cursor.execute(sql("message"), (request.guid,)))
+    if not batch.changed("insert_message", row):
+        known = batch.rows("message", (request.guid,))
         return Delivered.KNOWN if known else Delivered.DROPPED
-    before = batch.connection.total_changes()
-    batch.cursor.execute(sql("wake"), (request.job_id, batch.wall, request.name, "wait"))
-    return Delivered.WOKE if batch.connection.total_changes() > before else Delivered.KEPT
+    woke = batch.changed("wake", (request.job_id, batch.wall, request.name, "wait"))
+    return Delivered.WOKE if woke else Delivered.KEPT
 
 
-def close_waits(batch: Batch, request: EndJob) -> None:
+def close_waits(batch: Writing, request: EndJob) -> None:
     """Close a job that has waited: drop what is open, and let the driving message be the closer."""
     job_id = request.fence.job_id
     consumed = _consumed(batch, job_id, request.driver)
     still_open = drop_open(batch, job_id, request.driver)
     if request.driver == "start":
         # Its own step 2 follows in `end_job`, which expects the start to be the last obligation.
-        batch.cursor.execute(sql("open_more"), (*request.fence[:2], -still_open))
+        batch.changed("open_more", (*request.fence[:2], -still_open))
         return
-    batch.cursor.execute(sql("mark_work"), (request.driver, job_id))
+    batch.changed("mark_work", (request.driver, job_id))
     delta = close_delta(starts=False, consumed=consumed, still_open=still_open)
     _count_down(batch, job_id, request.driver, delta)
-    batch.cursor.execute(sql("mark_tasks"), (request.driver, job_id, batch.wall))
+    batch.changed("mark_tasks", (request.driver, job_id, batch.wall))
 
 
-def drop_open(batch: Batch, job_id: str, driver: str, *, signals: bool = True) -> int:
+def drop_open(batch: Writing, job_id: str, driver: str, *, signals: bool = True) -> int:
     """Drop every open activity and every message but the driver; return how many activities were open.
 
     Signals that nobody took stay when only a turn of the job is over.
     """
-    ((still_open,),) = batch.cursor.execute(sql("open_activities"), (job_id,))
-    batch.cursor.execute(sql("drop_activities"), (job_id, batch.wall))
-    batch.cursor.execute(sql("drop_messages"), (job_id, driver, batch.wall, int(signals)))
+    ((still_open,),) = batch.rows("open_activities", (job_id,))
+    batch.changed("drop_activities", (job_id, batch.wall))
+    batch.changed("drop_messages", (job_id, driver, batch.wall, int(signals)))
     return int(still_open)
 
 
-def settle_driver(batch: Batch, fence: Fence, driver: str, *, opened: int, finished: bool = False) -> None:
+def settle_driver(batch: Writing, fence: Fence, driver: str, *, opened: int, finished: bool = False) -> None:
     """Do step 2 of the message that drove a segment: what it opened, less itself, and its acknowledgement.
 
     A message that woke the job and was not taken stays: it answers a wait that is still to come.
@@ -123,26 +127,26 @@ def settle_driver(batch: Batch, fence: Fence, driver: str, *, opened: int, finis
     if delta is None:
         batch.many("open_more", [(*fence[:2], opened)], [fence])
         return
-    batch.cursor.execute(sql("mark_work"), (driver, job_id))
+    batch.changed("mark_work", (driver, job_id))
     _count_down(batch, job_id, driver, delta)
-    batch.cursor.execute(sql("acknowledge"), (driver, job_id, batch.wall))
+    batch.changed("acknowledge", (driver, job_id, batch.wall))
 
 
-def _consumed(batch: Batch, job_id: str, guid: str) -> bool:
-    found = list(batch.cursor.execute(sql("consumed"), (guid, job_id)))
+def _consumed(batch: Writing, job_id: str, guid: str) -> bool:
+    found = batch.rows("consumed", (guid, job_id))
     return bool(found and found[0][0])
 
 
-def _set_timer(batch: Batch, request: Await) -> None:
+def _set_timer(batch: Writing, request: Await) -> None:
     wait, job_id = request.wait, request.fence.job_id
     guid = f"{job_id}:{request.dimension}:{wait.name}#{wait.occurrence}:timer"
     place = (request.dimension, wait.name, wait.occurrence)
-    batch.cursor.execute(
-        sql("insert_message"), (guid, job_id, *place, "timer", None, wait.due_at, batch.wall)
-    )
+    assert wait.due_at is not None
+    due_at = batch.moment(wait.due_at, request.fact.at)
+    batch.changed("insert_message", (guid, job_id, *place, "timer", None, due_at, batch.wall))
 
 
-def _take(batch: Batch, request: Await, answer: Answer, ledger: int, *, opened: bool) -> None:
+def _take(batch: Writing, request: Await, answer: Answer, ledger: int, *, opened: bool) -> None:
     """Give the wait its result and the message its marks; a driver keeps its obligation to the end."""
     job_id, wait, attempt = request.fence.job_id, request.wait, request.fence.attempt
     result = "null" if answer.payload is None else answer.payload
@@ -156,14 +160,14 @@ def _take(batch: Batch, request: Await, answer: Answer, ledger: int, *, opened: 
         batch.many("answer_wait", [(*place, *ending)], [request.fence])
     else:
         batch.many("insert_answered_wait", [(*place, *ending, wait.kind)], [request.fence])
-    batch.cursor.execute(sql("mark_work"), (answer.guid, job_id))
-    batch.cursor.execute(sql("acknowledge_losers"), (*place, answer.guid, batch.wall))
+    batch.changed("mark_work", (answer.guid, job_id))
+    batch.changed("acknowledge_losers", (*place, answer.guid, batch.wall))
     if answer.guid != request.driver:
         _count_down(batch, job_id, answer.guid, -1 if opened else 0)
-        batch.cursor.execute(sql("acknowledge"), (answer.guid, job_id, batch.wall))
+        batch.changed("acknowledge", (answer.guid, job_id, batch.wall))
 
 
-def _suspend(batch: Batch, request: Await, *, opened: bool) -> None:
+def _suspend(batch: Writing, request: Await, *, opened: bool) -> None:
     fence, wait = request.fence, request.wait
     if not opened:
         row = (
@@ -175,14 +179,13 @@ def _suspend(batch: Batch, request: Await, *, opened: bool) -> None:
             fence.attempt,
             batch.wall,
         )
-        batch.cursor.execute(sql("insert_wait"), row)
+        batch.changed("insert_wait", row)
     settle_driver(batch, fence, request.driver, opened=0 if opened else 1)
     place = (fence.job_id, request.dimension, wait.name, wait.occurrence)
-    ((due_at,),) = batch.cursor.execute(sql("timer_due"), place)
+    ((due_at,),) = batch.rows("timer_due", place)
     batch.end_attempts([EndAttempt(fence, AbortReason.SUSPENDED, False, due_at, None, None, request.fact)])
 
 
-def _count_down(batch: Batch, job_id: str, guid: str, delta: int) -> None:
-    moved = list(batch.cursor.execute(sql("count_down_job"), (job_id, guid, delta, 0)))
-    if not moved:
+def _count_down(batch: Writing, job_id: str, guid: str, delta: int) -> None:
+    if batch.count_down(CountDown(job_id, 0, "", 0, guid, delta, 0)) is None:
         raise InvariantBroken(f"job {job_id} has ended while message {guid} was at work", job_id=job_id)

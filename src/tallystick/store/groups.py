@@ -7,61 +7,54 @@ child.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tallystick.core.lifecycles import JobState
-from tallystick.store.api import Spawn
-from tallystick.store.sqlite.statements import sql
-
-if TYPE_CHECKING:
-    from tallystick.store.sqlite.writer import Batch
+from tallystick.store.api import CountDown, Spawn
+from tallystick.store.writing import Writing
 
 FAIL_FAST = "fail_fast"
 
 
-def spawn(batch: Batch, request: Spawn) -> bool:
+def spawn(batch: Writing, request: Spawn) -> bool:
     """Open the group unless it is open, insert those children that are missing, and tell if all are there."""
+    batch.lock(request.fence.job_id)
     batch.check_fence(request.fence)
     job_id, group = request.fence.job_id, request.group
-    before = batch.connection.total_changes()
     mode = FAIL_FAST if request.fail_fast else None
     row = (job_id, *group, request.fence.attempt, request.at, request.total, request.threshold, mode)
-    batch.cursor.execute(sql("insert_group"), row)
-    if batch.connection.total_changes() > before:
+    if batch.changed("insert_group", row):
         batch.many("open_more", [(*request.fence[:2], 1)], [request.fence])
     elif _spawned(batch, request) == request.total:
         return True
     for job, fact in request.children:
         event = batch.placed(fact)
-        before = batch.connection.total_changes()
         place = (event.n, event.event_hash, job_id, str(group))
-        batch.cursor.execute(sql("insert_child"), (*job[:12], *place))
-        if batch.connection.total_changes() > before:
+        if batch.changed("insert_child", (*job[:12], *place)):
             batch.many("insert_event", [event], [request.fence])
     return False
 
 
-def _spawned(batch: Batch, request: Spawn) -> int:
-    ((count,),) = batch.cursor.execute(sql("count_children"), (request.fence.job_id, str(request.group)))
+def _spawned(batch: Writing, request: Spawn) -> int:
+    ((count,),) = batch.rows("count_children", (request.fence.job_id, str(request.group)))
     return int(count)
 
 
-def count_child(batch: Batch, job_id: str, home: tuple[str, str], state: str) -> None:
+def count_child(batch: Writing, job_id: str, home: tuple[str, str], state: str) -> None:
     """Count a child that has ended, well or badly, and let the one that closes the group wake its parent."""
     parent, step = home
     dimension, _, rest = step.partition(":")
     name, _, occurrence = rest.rpartition("#")
     place = (parent, int(dimension), name, int(occurrence))
+    batch.lock(parent)
     failed = state != JobState.SUCCEEDED
-    entered = list(batch.cursor.execute(sql("enter_group"), (*place, int(failed))))
+    entered = batch.rows("enter_group", (*place, int(failed)))
     if not entered:
         return  # the group was closed without this child: enough had ended, or its parent has
     entry, threshold, mode = entered[0]
     guid = f"child:{job_id}"
-    batch.cursor.execute(sql("insert_child_message"), (guid, *place, state, batch.wall, entry))
-    ((hit,),) = batch.cursor.execute(sql("count_down_group"), (*place, guid, -1, threshold))
-    batch.cursor.execute(sql("close_child"), (guid, parent, batch.wall))
+    batch.changed("insert_child_message", (guid, *place, state, batch.wall, entry))
+    hit = batch.count_down(CountDown(*place, guid, -1, threshold))
+    batch.changed("close_child", (guid, parent, batch.wall))
     if hit or (failed and mode == FAIL_FAST):
         word = (f"join:{parent}:{step}", parent, *place[1:], "resume", None, None, batch.wall)
-        batch.cursor.execute(sql("insert_message"), word)
-        batch.cursor.execute(sql("wake"), (parent, batch.wall, name, "group"))
+        batch.changed("insert_message", word)
+        batch.changed("wake", (parent, batch.wall, name, "group"))

@@ -1,0 +1,40 @@
+"""Places in chains: taken when a fact is written, given back when the writing is undone."""
+
+from __future__ import annotations
+
+from tallystick.core.chain import Chain, Link, step_payload
+from tallystick.store.api import Event, Fact, RecordStep
+
+
+class Places:
+    """Every place that one transaction has taken, in the order of taking."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._taken: list[tuple[Chain, Link]] = []
+
+    def __len__(self) -> int:
+        """Return how many were taken so far: a mark to rewind to."""
+        return len(self._taken)
+
+    def fact(self, fact: Fact) -> Event:
+        """Give a fact its place in the chain."""
+        chain, kind, at, attempt, payload = fact
+        link = chain.extend(kind, at, attempt, payload)
+        self._taken.append((chain, link))
+        return Event(chain.job_id, link.n, kind, at, attempt, payload, link.prev_hash, link.event_hash)
+
+    def step(self, step: RecordStep) -> Link:
+        """Give an inline step, whose row is its own event, its place in the chain."""
+        payload = step_payload(
+            step.name, step.occurrence, step.state, step.ledger, step.result, step.error, step.notes
+        )
+        link = step.chain.extend(step.kind, step.at, step.fence.attempt, payload)
+        self._taken.append((step.chain, link))
+        return link
+
+    def rewind(self, start: int = 0) -> None:
+        """Give back every place taken since `start`: what was to stand there was rolled back."""
+        while len(self._taken) > start:
+            chain, link = self._taken.pop()
+            chain.rewind(link)

@@ -1,0 +1,1 @@
+"""PostgreSQL: the same promises on many machines."""

@@ -1,0 +1,93 @@
+"""Claiming: one search for all slots of a worker, and everything that a segment needs handed over."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tallystick.core.chain import Chain
+from tallystick.store.api import ClaimedJob, ClaimJobs, Event, Fence, Outcome, Record
+from tallystick.store.grouping import merged_claims
+from tallystick.store.postgres.statements import sql
+from tallystick.store.waits import enter_driver
+
+if TYPE_CHECKING:
+    from tallystick.store.postgres.writer import Batch
+
+
+class _Past(NamedTuple):
+    records: tuple[Record, ...] = ()
+    tries: tuple[Event, ...] = ()
+    charged: int = 0
+
+
+class Claims:
+    """The claims of one transaction."""
+
+    def __init__(self, writing: Batch) -> None:
+        """Ask nothing yet."""
+        self._writing = writing
+
+    def send(self, requests: Sequence[ClaimJobs]) -> Callable[[], list[Outcome]]:
+        """Send one search for each worker and return how to read what came of them."""
+        merged = merged_claims(requests)
+        talk = self._writing.connection
+        cursors = [talk.execute(sql("claim_jobs"), self._parameters(whole)) for whole, _ in merged]
+
+        def answer() -> list[Outcome]:
+            shares: list[Outcome] = [None] * len(requests)
+            for cursor, (_whole, indexes) in zip(cursors, merged, strict=True):
+                claimed = self._claimed(cursor.fetchall())
+                for index in indexes:
+                    share = requests[index].limit
+                    shares[index], claimed = claimed[:share], claimed[share:]
+            return shares
+
+        return answer
+
+    def _parameters(self, request: ClaimJobs) -> tuple[object, ...]:
+        leases = [request.lease_ids() for _ in range(request.limit)]
+        handlers = [f"{name} {version}" for name, version in request.handlers]
+        return (
+            list(request.queues),
+            handlers,
+            str(request.limit),
+            leases,
+            request.owner,
+            str(request.lease_ms),
+            *self._writing.times,
+            str(int(request.suspects)),
+        )
+
+    def _claimed(self, rows: Sequence[tuple[Any, ...]]) -> list[ClaimedJob]:
+        again = [(row[0], row[7]) for row in rows if row[1] > 1]
+        past = self._replay(again) if again else {}
+        claimed = []
+        for job_id, attempt, lease_id, *about, n, head, suspect, starts, parent, step, cancelling in rows:
+            before = past.get(job_id, _Past())
+            fence, chain = Fence(job_id, attempt, lease_id), Chain(job_id, n, head)
+            driver = "start" if starts else self._driver(fence, about[4])
+            home = None if parent is None else (parent, step)
+            claimed.append(ClaimedJob(fence, *about, chain, *before, suspect, driver, home, cancelling))  # type: ignore[call-arg]  # columns in order
+        return claimed
+
+    def _driver(self, fence: Fence, dimension: int) -> str:
+        """Enter the message because of which a suspended job was claimed; its attempt remembers it."""
+        driver = enter_driver(self._writing, fence.job_id, dimension)
+        self._writing.changed("set_driver", (*fence[:2], driver))
+        return driver
+
+    def _replay(self, jobs: Sequence[tuple[str, int]]) -> dict[str, _Past]:
+        """Return what was recorded before, for jobs that were claimed before."""
+        ask = self._writing.ask
+        records: dict[str, list[Record]] = defaultdict(list)
+        tries: dict[str, list[Event]] = defaultdict(list)
+        for job_id, *record in ask("records", jobs).fetchall():
+            records[job_id].append(Record(*record))
+        for row in ask("tries", jobs).fetchall():
+            tries[row[0]].append(Event(*row))
+        return {
+            job_id: _Past(tuple(records[job_id]), tuple(tries[job_id]), charged)
+            for job_id, charged, _suspect in ask("charged_since_progress", jobs).fetchall()
+        }

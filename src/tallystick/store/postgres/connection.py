@@ -1,0 +1,181 @@
+"""Connections: opened when needed, given up when the server keeps silent, and what their errors mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import psycopg
+from psycopg import errors
+from psycopg.abc import PQGen
+
+from tallystick.errors import (
+    BadInput,
+    InvariantBroken,
+    SemaphoreUnderflow,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreMissing,
+    StoreReadOnly,
+    TallyError,
+)
+from tallystick.store.postgres.address import Address
+from tallystick.store.postgres.statements import sql
+
+RV = TypeVar("RV")
+
+# Nothing was done, and doing it again may well succeed.
+TRANSIENT = (
+    errors.SerializationFailure,
+    errors.DeadlockDetected,
+    errors.LockNotAvailable,
+    errors.QueryCanceled,
+    errors.ReadOnlySqlTransaction,
+)
+
+# This very request cannot be stored, whoever asks and whenever.
+REFUSALS = (psycopg.IntegrityError, psycopg.DataError, errors.RaiseException)
+
+
+class ServerFacts(NamedTuple):
+    """What must be known about a server before it is written to."""
+
+    timeline: str
+    search_path: str
+
+
+class Talk(Protocol):
+    """What our statements need of a connection."""
+
+    def execute(self, query: bytes, params: Sequence[object] = ()) -> psycopg.Cursor[Any]:
+        """Send one statement."""
+        ...
+
+    def pipeline(self) -> AbstractContextManager[object]:
+        """Let statements travel together."""
+        ...
+
+
+class AnsweringConnection(psycopg.Connection[Any]):
+    """A connection that does not wait for ever: a peer may vanish without a word."""
+
+    answer_seconds: float = 30.0
+    facts: ServerFacts = ServerFacts("", "")
+
+    def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
+        """Wait for the server, but not longer than it may take to answer."""
+        limit = self.answer_seconds if timeout is None else timeout
+        try:
+            return super().wait(gen, interval, limit)
+        except errors._WaitTimeout as error:  # noqa: SLF001 (psycopg has no public name for it)
+            if timeout is not None:
+                raise
+            self.pgconn.finish()
+            raise psycopg.OperationalError(f"no answer from the server within {limit:g} s") from error
+
+
+def connect(address: Address, *, plain: bool = False) -> AnsweringConnection:
+    """Open a connection to a primary; `plain` leaves its settings to the server, for statements of users.
+
+    A replica is refused: its answers may be old, and decisions are made on the primary alone.
+    """
+    options: dict[str, Any] = {}
+    if not (address.pooled or plain):
+        own = address.conninfo.get("options")
+        options["options"] = f"{own} {address.settings}" if own else address.settings
+    try:
+        connection = AnsweringConnection.connect(
+            autocommit=True,
+            prepare_threshold=None if address.pooled else 5,
+            cursor_factory=psycopg.RawCursor,
+            **{**address.conninfo, **options},
+        )
+        connection.answer_seconds = address.answer_ms / 1000
+        ((replica, timeline, path),) = connection.execute(sql("server_facts")).fetchall()
+    except psycopg.Error as error:
+        raise translated(error, address) from error
+    if replica:
+        discard(connection)
+        raise StoreReadOnly(
+            f"{address.url} is a replica; decisions are made on the primary alone", url=address.url
+        )
+    connection.facts = ServerFacts(timeline, path)
+    return connection
+
+
+def begin(connection: Talk, address: Address) -> None:
+    """Begin a transaction that knows our schema, on a connection that need not."""
+    connection.execute(b"BEGIN")
+    if address.pooled:
+        connection.execute(sql("begin_settings"), (address.schema, str(address.statement_ms)))
+
+
+def read(
+    connection: AnsweringConnection, address: Address, name: str, parameters: Sequence[object] = ()
+) -> list[tuple[Any, ...]]:
+    """Run one statement that only reads and return its rows: one round trip, nothing left open."""
+    if not address.pooled:
+        return connection.execute(sql(name), parameters).fetchall()
+    with connection.pipeline():
+        begin(connection, address)
+        cursor = connection.execute(sql(name), parameters)
+        connection.execute(b"COMMIT")
+    return cursor.fetchall()
+
+
+def discard(connection: AnsweringConnection | None) -> None:
+    """Close a connection that cannot be trusted any more."""
+    if connection is not None:
+        with suppress(psycopg.Error):
+            connection.close()
+
+
+def is_lost(connection: AnsweringConnection, error: BaseException) -> bool:
+    """Tell whether the connection is gone, which says nothing about what the server did."""
+    return connection.closed or isinstance(
+        error,
+        errors.AdminShutdown
+        | errors.CrashShutdown
+        | errors.CannotConnectNow
+        | errors.IdleInTransactionSessionTimeout,
+    )
+
+
+def row_moved() -> psycopg.Error:
+    """Return the error for a row that was changed between a look and our lock: begin again."""
+    return errors.SerializationFailure("a row was changed by others while it was being taken")
+
+
+def refusal(error: psycopg.Error) -> TallyError:
+    """Return the outcome of a request that the database refused."""
+    text = str(error).strip()
+    if "semaphore" in (error.diag.constraint_name or ""):
+        return SemaphoreUnderflow(postgres=text)
+    if isinstance(error, psycopg.DataError):
+        return BadInput(f"a value cannot be stored: {text}", postgres=text)
+    return InvariantBroken(f"the database refused an illegal change: {text}", postgres=text)
+
+
+def translated(error: psycopg.Error, address: Address) -> StoreError:
+    """Return our error for one of PostgreSQL's, saying what to do; a store error is never the job's error."""
+    text = str(error).strip()
+    where = address.url
+    fields = {"url": where, "postgres": text}
+    match error:
+        case errors.DiskFull():
+            return StoreFull(f"{where}: no space left; nothing was lost, free some and go on", **fields)
+        case errors.InsufficientPrivilege() | errors.ReadOnlySqlTransaction():
+            return StoreReadOnly(
+                f"{where}: this role may not do that, see the guide for its rights: {text}", **fields
+            )
+        case errors.InvalidCatalogName():
+            return StoreMissing(f"{where}: there is no such database; create it first", **fields)
+        case errors.UndefinedTable() | errors.UndefinedFunction() | errors.UndefinedColumn():
+            return StoreCorrupt(f"{where}: the schema is not as we left it: {text}", **fields)
+        case errors.DeadlockDetected() | errors.LockNotAvailable() | errors.SerializationFailure():
+            return StoreBusy(f"{where}: others held the same rows for too long: {text}", **fields)
+        case _:
+            return StoreError(f"{where}: {text}", **fields)

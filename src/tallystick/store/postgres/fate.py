@@ -1,0 +1,80 @@
+"""What became of a transaction whose COMMIT was sent and never answered: asked, never guessed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from enum import Enum
+
+import psycopg
+from psycopg import errors
+
+from tallystick.errors import OutcomeUnknown, StoreError
+from tallystick.store.postgres.address import Address
+from tallystick.store.postgres.connection import AnsweringConnection, connect, discard
+from tallystick.store.postgres.statements import sql
+
+ASK_TRIES_MAX = 60
+
+
+class Fate(Enum):
+    """The two ends of a transaction."""
+
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+
+
+class Lost(Exception):
+    """Nothing became durable, and doing it again may succeed."""
+
+    def __init__(self, error: psycopg.Error | StoreError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def fate(address: Address, xid: str | None, timeline: str) -> Fate:
+    """Ask the server what became of a transaction, until it answers; `OutcomeUnknown` if nobody can say.
+
+    A server that took over on another timeline has numbers of its own: the same number there would be another
+    transaction.
+    """
+    if xid is None:
+        return Fate.ABORTED  # it had written nothing, so there is nothing to find
+    for tries in range(ASK_TRIES_MAX):
+        connection: AnsweringConnection | None = None
+        try:
+            connection = connect(address)
+            if connection.facts.timeline != timeline:
+                break
+            ((status,),) = connection.execute(sql("xid_status"), (xid,)).fetchall()
+        except errors.InvalidParameterValue:
+            return Fate.ABORTED  # a number from the future: this server has never seen it
+        except (psycopg.Error, StoreError):
+            status = None
+        finally:
+            discard(connection)
+        if status in (Fate.COMMITTED.value, Fate.ABORTED.value):
+            return Fate(status)
+        pause(tries)
+    raise OutcomeUnknown(
+        f"{address.url} was lost before it said whether this is durable; look before you repeat it",
+        url=address.url,
+    )
+
+
+def pause(tries: int) -> None:
+    """Wait a little before the next try, longer every time."""
+    threading.Event().wait(min(0.01 * 2**tries, 0.5))
+
+
+def retrying(work: Callable[[], object], tries_max: int, give_up: Callable[[Lost], BaseException]) -> object:
+    """Do work until it is done; what was lost on the way is begun again, a bounded number of times."""
+    tries = 0
+    while True:
+        try:
+            return work()
+        except Lost as lost:
+            tries += 1
+            if tries >= tries_max:
+                raise give_up(lost) from lost.error
+            pause(tries)

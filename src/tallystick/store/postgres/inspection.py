@@ -1,0 +1,78 @@
+"""How a schema on PostgreSQL shows itself to people who check it."""
+
+from __future__ import annotations
+
+from tallystick.core.chain import step_payload
+from tallystick.store.api import Event
+from tallystick.store.inspection import AttemptRow, Book, Health, StaleReports
+from tallystick.store.postgres.address import Address
+from tallystick.store.postgres.reads import Reader
+
+_OLDEST_TRANSACTION_SECONDS = 300
+
+
+class PostgresInspection:
+    """The reads of a check, on the connection that reads."""
+
+    def __init__(self, address: Address, reader: Reader) -> None:
+        """Look through the store's own way to read."""
+        self._address = address
+        self._reader = reader
+
+    def health(self) -> Health:
+        """Examine the server, the size of the books, and who keeps vacuum from its work."""
+        ((version, synchronous, fsync, schema_version, size, oldest),) = self._reader.rows("health", [])
+        facts: dict[str, object] = {
+            "url": self._address.url,
+            "schema": self._address.schema,
+            "server_version": version,
+            "synchronous_commit": synchronous,
+            "fsync": fsync,
+            "schema_version": schema_version,
+            "size_bytes": size,
+            "oldest_transaction_seconds": oldest,
+        }
+        problems, warnings = [], []
+        if fsync != "on":
+            problems.append("fsync is off: a crash of the machine may destroy the database")
+        if synchronous == "off":
+            warnings.append(
+                "synchronous_commit is off: a crash of the server may lose the newest transactions"
+            )
+        if oldest > _OLDEST_TRANSACTION_SECONDS:
+            warnings.append(
+                f"a transaction has been open for {oldest} seconds and keeps vacuum from its work; "
+                "find it in pg_stat_activity"
+            )
+        return Health(facts, tuple(problems), tuple(warnings))
+
+    def book(self, job_id: str) -> Book | None:
+        """Return the book of one job."""
+        rows = self._reader.rows("book", [job_id])
+        return Book(*rows[0]) if rows else None
+
+    def books(self, *, after: str | None, limit: int) -> list[Book]:
+        """Return a page of books, newest job first."""
+        return [Book(*row) for row in self._reader.rows("books", [after, str(limit)])]
+
+    def facts(self, job_id: str, *, after: int, limit: int) -> list[Event]:
+        """Return the facts of a job that follow number `after`; a limit of -1 returns all."""
+        page = [job_id, after, str(limit)]
+        events = [Event(*row) for row in self._reader.rows("facts", page)]
+        for n, kind, at, attempt, *payload, prev_hash, event_hash in self._reader.rows("step_facts", page):
+            events.append(Event(job_id, n, kind, at, attempt, step_payload(*payload), prev_hash, event_hash))
+        events.sort(key=lambda event: event.n)
+        return events if limit < 0 else events[:limit]
+
+    def attempts(self, job_id: str) -> list[AttemptRow]:
+        """Return the attempts at a job itself, oldest first."""
+        rows = self._reader.rows("attempts", [job_id])
+        return [AttemptRow(*row)._replace(charged=bool(row[7])) for row in rows]
+
+    def held(self, limit: int) -> list[Book]:
+        """Return jobs that wait for a person, newest first."""
+        return [Book(*row) for row in self._reader.rows("held", [str(limit)])]
+
+    def stale_reports(self) -> StaleReports:
+        """Count the reports that came too late."""
+        return StaleReports(*self._reader.rows("count_stale_reports", [])[0])

@@ -1,0 +1,322 @@
+"""Users' transactions: each on a connection of its own, under the fence of its attempt from first to last."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import errors
+from psycopg.pq import TransactionStatus
+
+from tallystick import crash
+from tallystick.errors import Misuse, StaleLease, StoreError, StoreMisused, TxTooLong
+from tallystick.store.api import Bundle, Fence, Outcome, RecordStep, Transaction
+from tallystick.store.postgres.address import Address
+from tallystick.store.postgres.authors import Authors
+from tallystick.store.postgres.connection import (
+    REFUSALS,
+    AnsweringConnection,
+    discard,
+    is_lost,
+    refusal,
+    translated,
+)
+from tallystick.store.postgres.fate import Fate, Lost, fate, retrying
+from tallystick.store.postgres.foreign import ForeignTransaction, foreign_connection
+from tallystick.store.postgres.pool import Pool
+from tallystick.store.postgres.statements import sql
+from tallystick.store.postgres.transaction import PostgresTransaction
+from tallystick.store.postgres.writer import Batch
+from tallystick.store.postgres.writing import Times
+from tallystick.store.refusals import stale
+
+TX_TRIES_MAX = 5
+
+BEFORE_TX = crash.declare("postgres.tx.before", "a user's transaction is about to begin")
+BEFORE_TX_COMMIT = crash.declare(
+    "postgres.tx_commit.before", "a user's rows and its step are written, not durable"
+)
+AFTER_TX_COMMIT = crash.declare(
+    "postgres.tx_commit.after", "a user's rows and its step are durable, nobody knows"
+)
+
+# Whoever loses against another transaction runs again; his rows were all undone.
+_AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
+
+
+class Lending:
+    """Who works on which connection."""
+
+    def __init__(self, address: Address, times: Callable[[], Times], note: Callable[[], None]) -> None:
+        """Open nothing yet; `note` is called when something became durable that may be work."""
+        self.authors = Authors()
+        self._address = address
+        self._times = times
+        self._note = note
+        self._pool = Pool(address)
+        self._lent_to: set[int] = set()
+
+    def close(self) -> None:
+        """Close what is idle."""
+        self._pool.close()
+
+    def check_not_lent(self) -> None:
+        """Refuse to wait for the store in a thread that holds a transaction of its own."""
+        if threading.get_ident() in self._lent_to:
+            raise StoreMisused(
+                "this thread holds a transaction; submit within it, or end it before anything else is written"
+            )
+
+    def join(self, connection: object) -> Transaction:
+        """Return a transaction that the user began himself, as ours."""
+        return ForeignTransaction(foreign_connection(connection), self._address, self._times)
+
+    def run_tx(
+        self,
+        fence: Fence,
+        body: Callable[[Transaction], RecordStep],
+        ms_max: int,
+        lease_ms: int,
+        *,
+        tries_max: int = TX_TRIES_MAX,
+    ) -> RecordStep:
+        """Run a body with a transaction and record its step, all under the fence.
+
+        A deadlock, a serialization failure or a lost connection undoes everything, and the body runs again.
+        """
+        with self.authors.writing({fence.job_id}):
+            step = retrying(lambda: self._run_once(fence, body, ms_max, lease_ms), tries_max, self._give_up)
+        assert isinstance(step, RecordStep)
+        return step
+
+    @contextmanager
+    def transaction(self) -> Iterator[PostgresTransaction]:
+        """Lend a connection to the calling thread until its block ends."""
+        self.check_not_lent()
+        thread = threading.get_ident()
+        self._lent_to.add(thread)
+        try:
+            with self._pool.connection() as connection:
+                yield from self._lend(connection, thread)
+        except Lost as lost:
+            raise self._give_up(lost) from lost
+        finally:
+            self._lent_to.discard(thread)
+
+    @contextmanager
+    def reading(self) -> Iterator[PostgresTransaction]:
+        """Lend a connection that cannot write; every statement sees what is durable when it begins."""
+        thread = threading.get_ident()
+        try:
+            with self._pool.connection() as connection:
+                loan = PostgresTransaction(connection, _refuse_to_write, borrower=thread)
+                try:
+                    self._begin(connection)
+                    connection.execute(b"SET TRANSACTION READ ONLY")
+                    yield loan
+                except errors.ReadOnlySqlTransaction as error:
+                    raise Misuse("app.connect() is for reading; write in app.transaction()") from error
+                finally:
+                    loan.take_back()
+                    _Lent(connection, self._address, self._times).undo()
+                    if loan.tainted:
+                        discard(connection)
+        except Lost as lost:
+            raise self._give_up(lost) from lost
+
+    def _lend(self, connection: AnsweringConnection, thread: int) -> Iterator[PostgresTransaction]:
+        lent = _Lent(connection, self._address, self._times)
+        loan = PostgresTransaction(connection, lent.apply, borrower=thread)
+        try:
+            self._begin(connection)
+            try:
+                yield loan
+            finally:
+                loan.take_back()
+            ((xid,),) = connection.execute(sql("own_xid")).fetchall()
+            self._commit(lent, xid)
+        except BaseException:
+            lent.undo()
+            raise
+        finally:
+            if loan.tainted:
+                discard(connection)
+
+    def _run_once(
+        self, fence: Fence, body: Callable[[Transaction], RecordStep], ms_max: int, lease_ms: int
+    ) -> RecordStep:
+        crash.point(BEFORE_TX)
+        with self._pool.connection() as connection:
+            lent = _Lent(connection, self._address, self._times)
+            loan = PostgresTransaction(connection, lent.apply)
+            try:
+                self._hold_fence(connection, fence, ms_max)
+                step = _run_body(loan, connection, body, ms_max)
+                self._commit(lent, self._record(lent, step, lease_ms))
+            except BaseException as error:
+                lent.undo()
+                if isinstance(error, StaleLease):
+                    self._keep_report(connection, fence)
+                raise
+            finally:
+                if loan.tainted:
+                    discard(connection)
+            return step
+
+    def _begin(self, connection: AnsweringConnection) -> None:
+        """Begin a transaction in which the user's names mean what they mean to him."""
+        try:
+            with connection.pipeline():
+                connection.execute(b"BEGIN")
+                connection.execute(sql("use_path"), (self._users_path(connection),))
+        except psycopg.Error as error:
+            raise self._loss(connection, error) from error
+
+    def _hold_fence(self, connection: AnsweringConnection, fence: Fence, ms_max: int) -> None:
+        """Begin, take hold of the attempt row, and leave the rest of the transaction to the user's names."""
+        times = self._times()
+        lease = (fence.job_id, str(fence.attempt), fence.lease_id, times.epoch, times.lease)
+        try:
+            with connection.pipeline():
+                connection.execute(b"BEGIN")
+                connection.execute(sql("use_path"), (self._address.schema,))
+                held = connection.execute(sql("live_attempt"), lease)
+            found = held.fetchall()
+            # On its own: after a pipeline the server does not notice that a client keeps silent.
+            connection.execute(sql("loan_settings"), (self._users_path(connection), str(ms_max)))
+        except psycopg.Error as error:
+            raise self._loss(connection, error) from error
+        if not found:
+            raise stale(fence)
+
+    def _record(self, lent: _Lent, step: RecordStep, lease_ms: int) -> str | None:
+        """Write the step under the fence, renew the lease if need be, and return the transaction's number."""
+        connection, times = lent.connection, self._times()
+        batch = lent.batch()
+        own = (step.fence.job_id, str(step.fence.attempt), step.fence.lease_id, times.lease, str(lease_ms))
+        try:
+            with connection.pipeline():
+                connection.execute(sql("use_path"), (self._address.schema,))
+                answer = batch.steps([step])
+                if lease_ms:
+                    connection.execute(sql("renew_own_lease"), own)
+                number = connection.execute(sql("own_xid"))
+            (outcome,) = answer()
+            ((xid,),) = number.fetchall()
+        except REFUSALS as error:
+            raise refusal(error) from error
+        except psycopg.Error as error:
+            raise self._loss(connection, error) from error
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return None if xid is None else str(xid)
+
+    def _commit(self, lent: _Lent, xid: str | None) -> None:
+        connection = lent.connection
+        crash.point(BEFORE_TX_COMMIT)
+        try:
+            with connection.pipeline():
+                if lent.wakes:
+                    connection.execute(sql("notify"), (self._address.channel,))
+                connection.execute(b"COMMIT")
+        except psycopg.Error as error:
+            if not is_lost(connection, error):
+                raise self._loss(connection, error) from error
+            if fate(self._address, xid, connection.facts.timeline) is Fate.ABORTED:
+                raise Lost(error) from error
+        crash.point(AFTER_TX_COMMIT)
+        if lent.wakes:
+            self._note()
+
+    def _keep_report(self, connection: AnsweringConnection, fence: Fence) -> None:
+        """Keep a stale report for people, in a transaction of its own: the user's was undone."""
+        if connection.closed:
+            return
+        rows = f'[["{fence.job_id}",{fence.attempt},"{fence.lease_id}","RecordStep"]]'
+        with connection.pipeline():
+            connection.execute(b"BEGIN")
+            connection.execute(sql("use_path"), (self._address.schema,))
+            connection.execute(sql("insert_stale_reports"), (rows, self._times().wall))
+            connection.execute(b"COMMIT")
+
+    def _users_path(self, connection: AnsweringConnection) -> str:
+        """Return the user's own search path; our tables can be read by name where his do not hide them."""
+        return f"{connection.facts.search_path}, {self._address.schema}"
+
+    def _loss(self, connection: AnsweringConnection, error: psycopg.Error) -> BaseException:
+        if is_lost(connection, error) or isinstance(error, _AGAIN):
+            return Lost(error)
+        return translated(error, self._address)
+
+    def _give_up(self, lost: Lost) -> BaseException:
+        error = lost.error
+        return error if isinstance(error, StoreError) else translated(error, self._address)
+
+
+class _Lent:
+    """One transaction on loan and what of ours was written in it."""
+
+    def __init__(self, connection: AnsweringConnection, address: Address, times: Callable[[], Times]) -> None:
+        self.connection = connection
+        self._address = address
+        self._times = times
+        self._batches: list[Batch] = []
+
+    @property
+    def wakes(self) -> bool:
+        """Tell whether there may be work for others in it."""
+        return any(batch.wakes for batch in self._batches)
+
+    def batch(self) -> Batch:
+        """Return a writer in this transaction, whose places are given back if it is undone."""
+        self._batches.append(Batch(self.connection, self._address, self._times()))
+        return self._batches[-1]
+
+    def apply(self, bundle: Bundle) -> Outcome:
+        """Write one of our bundles between the user's statements."""
+        return self.batch().between(bundle)
+
+    def undo(self) -> None:
+        """Roll back, or make sure that the server does."""
+        for batch in reversed(self._batches):
+            batch.rewind()
+        try:
+            self.connection.execute(b"ROLLBACK")
+        except psycopg.Error:
+            discard(self.connection)
+
+
+def _refuse_to_write(_bundle: Bundle) -> Outcome:
+    raise Misuse("app.connect() is for reading; submit with within= in app.transaction()")
+
+
+def _run_body(
+    loan: PostgresTransaction,
+    connection: AnsweringConnection,
+    body: Callable[[Transaction], RecordStep],
+    ms_max: int,
+) -> RecordStep:
+    """Run the body and judge what became of its transaction."""
+    try:
+        step = body(loan)
+    except Exception:
+        loan.take_back()
+        _check(loan, connection, ms_max)
+        raise
+    finally:
+        loan.take_back()
+    _check(loan, connection, ms_max)
+    if connection.info.transaction_status == TransactionStatus.INERROR and loan.error is not None:
+        raise loan.error  # swallowed by the body, but the transaction is lost all the same
+    return step
+
+
+def _check(loan: PostgresTransaction, connection: AnsweringConnection, ms_max: int) -> None:
+    """Raise what an error of the user's statements means, when it means more than itself."""
+    error = loan.error
+    if isinstance(error, errors.QueryCanceled | errors.IdleInTransactionSessionTimeout):
+        raise TxTooLong(f"the transaction took more than {ms_max} ms", ms_max=ms_max) from error
+    if error is not None and (isinstance(error, _AGAIN) or is_lost(connection, error)):
+        raise Lost(error)

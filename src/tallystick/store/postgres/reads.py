@@ -1,0 +1,112 @@
+"""What people and programs look at: one connection, one statement a question."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+
+from tallystick.core.chain import Chain
+from tallystick.store.api import ChildRow, ExpiredAttempt, Fence, JobRow
+from tallystick.store.postgres.address import Address
+from tallystick.store.postgres.connection import (
+    AnsweringConnection,
+    connect,
+    discard,
+    is_lost,
+    read,
+    translated,
+)
+from tallystick.store.postgres.fate import Lost, retrying
+from tallystick.store.postgres.writing import Times
+
+READ_TRIES_MAX = 24
+
+
+class Reader:
+    """Answers that are true when they are given; nothing is decided by them without a guard."""
+
+    def __init__(self, address: Address) -> None:
+        """Open nothing yet."""
+        self._address = address
+        self._lock = threading.Lock()
+        self._connection: AnsweringConnection | None = None
+
+    def next_due(self, queues: Sequence[str]) -> int | None:
+        """Return when the next job of these queues becomes due."""
+        ((due,),) = self.rows("next_due", [list(queues)])
+        return None if due is None else int(due)
+
+    def expired(self, times: Times, limit: int) -> list[ExpiredAttempt]:
+        """Return attempts whose lease has run out, oldest first."""
+        found = []
+        for row in self.rows("expired", [times.epoch, times.lease, str(limit)]):
+            job_id, attempt, lease_id, status, cancelling, driver, created_at, *rest = row
+            parent, step, options, charged, n, head = rest
+            home = None if parent is None else (parent, step)
+            fence = Fence(job_id, attempt, lease_id)
+            about = (status, cancelling, driver, charged, created_at, home, options)
+            found.append(ExpiredAttempt(fence, *about, Chain(job_id, n, head)))
+        return found
+
+    def job(self, job_id: str) -> JobRow | None:
+        """Return one job."""
+        rows = self.rows("job", [job_id])
+        return JobRow(*rows[0]) if rows else None
+
+    def jobs(
+        self, tenant_id: str, states: Sequence[str], handler: str | None, after: str | None, limit: int
+    ) -> list[JobRow]:
+        """Return a page of jobs, newest first."""
+        wanted = [tenant_id, list(states), handler, after, str(limit)]
+        return [JobRow(*row) for row in self.rows("jobs", wanted)]
+
+    def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
+        """Return those of these jobs that have ended."""
+        return [JobRow(*row) for row in self.rows("finished", [list(job_ids)])]
+
+    def children(self, job_id: str, group: str) -> list[ChildRow]:
+        """Return the children of a group in their order."""
+        return [ChildRow(*row) for row in self.rows("children", [job_id, group])]
+
+    def orphans(self, limit: int) -> list[str]:
+        """Return children that go on although their parent has ended."""
+        return [job_id for (job_id,) in self.rows("orphans", [str(limit)])]
+
+    def cancelling(self, limit: int) -> list[tuple[str, int]]:
+        """Return jobs that are asked to end and have not, with the end of their grace, soonest first."""
+        return [(job_id, cancel_at) for job_id, cancel_at in self.rows("cancelling", [str(limit)])]
+
+    def counts(self) -> dict[str, int]:
+        """Return how many jobs stand in each state."""
+        return dict(self.rows("counts"))
+
+    def rows(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement; asked again on a new connection when the old one is gone."""
+        with self._lock:
+            found = retrying(lambda: self._ask(name, parameters), READ_TRIES_MAX, self._give_up)
+        assert isinstance(found, list)
+        return found
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            discard(self._connection)
+
+    def _ask(self, name: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+        if self._connection is None or self._connection.closed:
+            self._connection = connect(self._address)
+        try:
+            return read(self._connection, self._address, name, parameters)
+        except psycopg.Error as error:
+            lost = is_lost(self._connection, error)
+            discard(self._connection)
+            if lost:
+                raise Lost(error) from error
+            raise translated(error, self._address) from error
+
+    def _give_up(self, lost: Lost) -> BaseException:
+        error = lost.error
+        return translated(error, self._address) if isinstance(error, psycopg.Error) else error

@@ -1,0 +1,441 @@
+-- The life of a row, in the order in which a job meets the tables:
+--
+--   idempotency  a reservation makes many submissions of one content one job
+--   jobs         one submission; it also carries its start message and its semaphore
+--   attempts     a worker claims the job: one leased try, the fence of everything below
+--   steps        what the workflow did, one row each; an inline step's row is its own event
+--   messages     what arrives for a job (signal, timer, child, result), each with its own ledger
+--   events       what became true, hash-chained per job; only ever appended
+--   outbox       directives on their way to remote workers
+--   stale_reports  reports that came too late: refused, counted, kept for people
+--
+-- Instants are milliseconds since 1970, by the clock of this server; a lease's end too, while `lease_epoch` says so.
+-- Keys and names are plain ASCII and compare byte by byte, whatever the locale of the database.
+-- A table whose rows change keeps room on its pages, so that a change stays where it is and touches no index.
+
+-- Refuse: called by triggers, with the reason.
+CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION '%', TG_ARGV[0] USING ERRCODE = 'integrity_constraint_violation', TABLE = TG_TABLE_NAME;
+END $$;
+
+-- The time: that of this server, unless a test brings its own.
+CREATE FUNCTION store_ms(given BIGINT) RETURNS BIGINT LANGUAGE sql VOLATILE AS $$
+  SELECT coalesce(given, floor(extract(EPOCH FROM clock_timestamp()) * 1000)::bigint)
+$$;
+
+-- The hash of a fact, as every author of a chain computes it: the fields and a NUL after each, then the hash before.
+CREATE FUNCTION fact_hash(
+  prev BYTEA, job_id TEXT, n BIGINT, kind TEXT, at BIGINT, attempt BIGINT, payload TEXT
+) RETURNS BYTEA LANGUAGE sql STABLE AS $$
+  SELECT sha256(convert_to(job_id, 'UTF8') || '\x00'::bytea || convert_to(n::text, 'UTF8') || '\x00'::bytea
+                || convert_to(kind, 'UTF8') || '\x00'::bytea || convert_to(at::text, 'UTF8') || '\x00'::bytea
+                || convert_to(attempt::text, 'UTF8') || '\x00'::bytea || convert_to(payload, 'UTF8') || '\x00'::bytea
+                || prev)
+$$;
+
+CREATE TABLE idempotency (
+  tenant_id     TEXT COLLATE "C" NOT NULL,
+  scope         TEXT COLLATE "C" NOT NULL CHECK (scope IN ('key', 'content')),
+  value         TEXT COLLATE "C" NOT NULL,
+  job_id        TEXT COLLATE "C" NOT NULL,
+  content_hash  TEXT NOT NULL,
+  canon_version BIGINT NOT NULL,
+  created_at    BIGINT NOT NULL,
+  PRIMARY KEY (tenant_id, scope, value)
+);
+
+CREATE TABLE jobs (
+  job_id             TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  state              TEXT COLLATE "C" NOT NULL,
+  attempt            BIGINT NOT NULL DEFAULT 0 CHECK (attempt >= 0),
+  ready_at           BIGINT,
+  hold               TEXT CHECK (hold = 'PAUSED' OR hold = 'IN_DOUBT' OR hold = 'MISMATCH' OR hold = 'RESTORED'),
+  queue              TEXT COLLATE "C" NOT NULL DEFAULT 'default',
+  priority           BIGINT NOT NULL DEFAULT 5 CHECK (priority BETWEEN 0 AND 9),
+  semaphore          BIGINT NOT NULL DEFAULT 1 CHECK (semaphore >= 0),
+  start_ledger       BIGINT NOT NULL DEFAULT 0,
+  start_redeliveries BIGINT NOT NULL DEFAULT 0,
+  start_acked_at     BIGINT,
+  head_n             BIGINT NOT NULL DEFAULT 0,
+  head_hash          BYTEA NOT NULL DEFAULT '',
+  rev                BIGINT NOT NULL DEFAULT 1,
+  updated_at         BIGINT NOT NULL,
+  completed_at       BIGINT,
+  kind               TEXT COLLATE "C" NOT NULL DEFAULT 'workflow' CHECK (kind = 'workflow' OR kind = 'protocol' OR kind = 'map'),
+  handler            TEXT COLLATE "C" NOT NULL,
+  version            TEXT COLLATE "C" NOT NULL DEFAULT '',
+  dimension          BIGINT NOT NULL DEFAULT 0,
+  deadline_at        BIGINT,
+  cancel_at          BIGINT,
+  created_at         BIGINT NOT NULL,
+  payload            TEXT NOT NULL,
+  options            TEXT NOT NULL DEFAULT '{}',
+  result             TEXT,
+  error              TEXT,
+  error_code         TEXT,
+  error_message      TEXT,
+  hold_reason        TEXT,
+  tenant_id          TEXT COLLATE "C" NOT NULL DEFAULT 'default',
+  request_type       TEXT,
+  protocol_id        TEXT,
+  mode               TEXT,
+  doc_id             TEXT,
+  input_ref          TEXT,
+  output_ref         TEXT,
+  schema_version     TEXT,
+  idempotency_key    TEXT,
+  idempotency_hash   TEXT,
+  canon_version      BIGINT,
+  current_step_id    TEXT,
+  current_step_index BIGINT,
+  attempts_total     BIGINT NOT NULL DEFAULT 0,
+  correlation_id     TEXT,
+  traceparent        TEXT,
+  tags               TEXT,
+  parent_job_id      TEXT COLLATE "C",
+  parent_step        TEXT,
+  retry_of           TEXT,
+  retried_as         TEXT,
+  pruned_at          BIGINT,
+  -- rule: states job state
+  CHECK (state = 'QUEUED' OR state = 'DISPATCHING' OR state = 'IN_PROGRESS' OR state = 'CANCELLING' OR state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED'),
+  -- end rule
+  -- rule: final job state
+  CHECK ((state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED') = (completed_at IS NOT NULL)),
+  -- end rule
+  -- rule: digits GUID start_ledger
+  CHECK (start_ledger BETWEEN 0 AND 999999999999999
+         AND start_ledger / 1000000000000 % 1000 <= 0
+         AND start_ledger / 100000000000 % 10 <= 1
+         AND start_ledger / 10000000000 % 10 <= 1
+         AND start_ledger / 1000000000 % 10 <= 1
+         AND start_ledger / 100000000 % 10 <= 1),
+  -- end rule
+  CHECK (pruned_at IS NULL OR completed_at IS NOT NULL),
+  CHECK (ready_at IS NULL OR completed_at IS NULL)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
+
+-- Only what may be claimed is in this index, so a claim costs the same whatever has piled up elsewhere.
+CREATE INDEX jobs_to_claim ON jobs (queue, priority, ready_at, job_id)
+  WHERE ready_at IS NOT NULL AND hold IS NULL;
+CREATE INDEX jobs_by_deadline ON jobs (deadline_at) WHERE deadline_at IS NOT NULL AND completed_at IS NULL;
+CREATE INDEX jobs_of_parent ON jobs (parent_job_id, parent_step) WHERE parent_job_id IS NOT NULL;
+CREATE INDEX jobs_open_children ON jobs (parent_job_id) WHERE parent_job_id IS NOT NULL AND completed_at IS NULL;
+CREATE INDEX jobs_to_cancel ON jobs (cancel_at) WHERE state = 'CANCELLING';
+
+CREATE TABLE attempts (
+  job_id           TEXT COLLATE "C" NOT NULL,
+  unit             TEXT COLLATE "C" NOT NULL DEFAULT '',
+  attempt          BIGINT NOT NULL CHECK (attempt >= 1),
+  status           TEXT COLLATE "C" NOT NULL,
+  lease_id         TEXT COLLATE "C" NOT NULL,
+  lease_epoch      TEXT COLLATE "C" NOT NULL,
+  lease_expires_at BIGINT NOT NULL,
+  lease_owner      TEXT NOT NULL,
+  reason           TEXT,
+  charged          BIGINT NOT NULL DEFAULT 0 CHECK (charged IN (0, 1)),
+  guid             TEXT COLLATE "C" NOT NULL DEFAULT 'start',
+  started_at       BIGINT,
+  finished_at      BIGINT,
+  -- rule: states attempt status
+  CHECK (status = 'LEASED' OR status = 'IN_PROGRESS' OR status = 'COMMITTED' OR status = 'DONE' OR status = 'ABORTED'),
+  -- end rule
+  CHECK ((status = 'ABORTED') = (reason IS NOT NULL)),
+  PRIMARY KEY (job_id, unit, attempt)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
+
+CREATE UNIQUE INDEX attempts_one_live ON attempts (job_id, unit) WHERE status IN ('LEASED', 'IN_PROGRESS');
+CREATE UNIQUE INDEX attempts_one_committed ON attempts (job_id, unit) WHERE status IN ('COMMITTED', 'DONE');
+
+-- A sweep looks through `attempts_one_live`: it holds only what runs now. The end of a lease is in no index, so that a
+-- heartbeat touches none.
+
+-- The name of an attempt, as specification 002 spells it: `SELECT attempts.exec_id FROM attempts`.
+CREATE FUNCTION exec_id(attempts) RETURNS TEXT LANGUAGE sql IMMUTABLE AS $$
+  SELECT $1.job_id || ':' || $1.unit || ':' || $1.attempt
+$$;
+
+CREATE TABLE steps (
+  job_id             TEXT COLLATE "C" NOT NULL,
+  dimension          BIGINT NOT NULL DEFAULT 0,
+  name               TEXT COLLATE "C" NOT NULL,
+  occurrence         BIGINT NOT NULL DEFAULT 1 CHECK (occurrence >= 1),
+  kind               TEXT COLLATE "C" NOT NULL
+    CHECK (kind = 'step' OR kind = 'tx' OR kind = 'effect' OR kind = 'remote' OR kind = 'wait' OR kind = 'sleep' OR kind = 'group' OR kind = 'protocol'),
+  state              TEXT COLLATE "C" NOT NULL,
+  ledger             BIGINT NOT NULL DEFAULT 0,
+  n                  BIGINT,
+  attempt            BIGINT,
+  created_at         BIGINT NOT NULL,
+  completed_at       BIGINT,
+  result             TEXT,
+  error              TEXT,
+  notes              TEXT,
+  prev_hash          BYTEA,
+  event_hash         BYTEA,
+  semaphore          BIGINT CHECK (semaphore >= 0),
+  threshold          BIGINT,
+  failed             BIGINT,
+  step_index         BIGINT,
+  step_type          TEXT,
+  service            TEXT,
+  attempt_no         BIGINT,
+  lease_id           TEXT COLLATE "C",
+  lease_expires_at   BIGINT,
+  input_ref          TEXT,
+  workspace_ref      TEXT,
+  output_ref         TEXT,
+  payload            TEXT,
+  resolved_mode      TEXT,
+  lane               TEXT,
+  routing_key_used   TEXT,
+  decision_source    TEXT,
+  decision_reason    TEXT,
+  last_error_code    TEXT,
+  last_error_message TEXT,
+  updated_at         BIGINT,
+  rev                BIGINT NOT NULL DEFAULT 1,
+  -- rule: states step state
+  CHECK (state = 'PENDING' OR state = 'DISPATCHING' OR state = 'AWAITING_ACK' OR state = 'IN_PROGRESS' OR state = 'FAILED_RETRY' OR state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED'),
+  -- end rule
+  -- rule: final step state
+  CHECK ((state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED') = (completed_at IS NOT NULL)),
+  -- end rule
+  -- rule: digits activity ledger
+  CHECK (ledger BETWEEN 0 AND 999999999999999
+         AND ledger / 100000000000 % 10 <= 1
+         AND ledger / 10000000000 % 10 <= 1
+         AND ledger / 1000000000 % 10 <= 1
+         AND ledger / 100000000 % 10 <= 1),
+  -- end rule
+  -- A row that is its own event is written once, already ended.
+  CHECK (n IS NULL OR state IN ('SUCCEEDED', 'FAILED_FINAL')),
+  PRIMARY KEY (job_id, dimension, name, occurrence)
+);
+
+-- The name of a step, as specification 001 spells it: `SELECT steps.step_id FROM steps`.
+CREATE FUNCTION step_id(steps) RETURNS TEXT LANGUAGE sql IMMUTABLE AS $$ SELECT $1.name || '#' || $1.occurrence $$;
+
+CREATE UNIQUE INDEX steps_one_in_progress ON steps (job_id) WHERE kind = 'protocol' AND state = 'IN_PROGRESS';
+
+CREATE TABLE messages (
+  guid         TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  job_id       TEXT COLLATE "C" NOT NULL,
+  dimension    BIGINT NOT NULL DEFAULT 0,
+  name         TEXT COLLATE "C" NOT NULL,
+  occurrence   BIGINT,
+  kind         TEXT COLLATE "C" NOT NULL CHECK (kind = 'start' OR kind = 'signal' OR kind = 'timer' OR kind = 'child' OR kind = 'result' OR kind = 'resume'),
+  payload      TEXT,
+  due_at       BIGINT,
+  ledger       BIGINT NOT NULL DEFAULT 0,
+  redeliveries BIGINT NOT NULL DEFAULT 0,
+  created_at   BIGINT NOT NULL,
+  acked_at     BIGINT,
+  -- rule: digits GUID ledger
+  CHECK (ledger BETWEEN 0 AND 999999999999999
+         AND ledger / 1000000000000 % 1000 <= 0
+         AND ledger / 100000000000 % 10 <= 1
+         AND ledger / 10000000000 % 10 <= 1
+         AND ledger / 1000000000 % 10 <= 1
+         AND ledger / 100000000 % 10 <= 1),
+  -- end rule
+  CHECK (redeliveries >= 0)
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
+
+CREATE INDEX messages_inbox ON messages (job_id, created_at) WHERE acked_at IS NULL;
+CREATE INDEX messages_due ON messages (due_at) WHERE acked_at IS NULL AND due_at IS NOT NULL;
+
+CREATE TABLE events (
+  job_id     TEXT COLLATE "C" NOT NULL,
+  n          BIGINT NOT NULL CHECK (n >= 1),
+  type       TEXT NOT NULL,
+  at         BIGINT NOT NULL,
+  attempt    BIGINT NOT NULL,
+  payload    TEXT NOT NULL,
+  prev_hash  BYTEA NOT NULL,
+  event_hash BYTEA NOT NULL,
+  PRIMARY KEY (job_id, n)
+);
+
+CREATE TABLE outbox (
+  outbox_id        TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  tenant_id        TEXT COLLATE "C" NOT NULL,
+  job_id           TEXT COLLATE "C" NOT NULL,
+  step_id          TEXT NOT NULL,
+  attempt_no       BIGINT NOT NULL,
+  lease_id         TEXT COLLATE "C" NOT NULL,
+  state            TEXT COLLATE "C" NOT NULL,
+  topic            TEXT NOT NULL,
+  partition        TEXT,
+  payload          TEXT NOT NULL,
+  resolved_mode    TEXT,
+  lane             TEXT,
+  routing_key_used TEXT,
+  decision_source  TEXT,
+  decision_reason  TEXT,
+  tries            BIGINT NOT NULL DEFAULT 0,
+  next_try_at      BIGINT,
+  created_at       BIGINT NOT NULL,
+  sent_at          BIGINT,
+  updated_at       BIGINT NOT NULL,
+  rev              BIGINT NOT NULL DEFAULT 1,
+  -- rule: states outbox state
+  CHECK (state = 'PENDING' OR state = 'SENT' OR state = 'FAILED_FINAL'),
+  -- end rule
+  CHECK ((state = 'SENT') = (sent_at IS NOT NULL))
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
+
+CREATE INDEX outbox_to_publish ON outbox (next_try_at) WHERE state = 'PENDING';
+
+CREATE TABLE stale_reports (
+  id       BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  at       BIGINT NOT NULL,
+  job_id   TEXT COLLATE "C" NOT NULL,
+  attempt  BIGINT NOT NULL,
+  lease_id TEXT COLLATE "C" NOT NULL,
+  report   TEXT NOT NULL
+);
+
+-- Illegal changes are refused here too, even for an UPDATE by hand: what has ended stays as it ended, states move as
+-- their lifecycle lists, ledgers only grow. A final job may still learn which job took its place, and be pruned.
+
+-- rule: postgres-births job jobs.state
+CREATE TRIGGER jobs_births BEFORE INSERT ON jobs FOR EACH ROW
+WHEN (NOT (NEW.state = 'QUEUED' OR NEW.state = 'IN_PROGRESS'))
+EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: no job begins in this state');
+-- end rule
+
+-- rule: postgres-births outbox outbox.state
+CREATE TRIGGER outbox_births BEFORE INSERT ON outbox FOR EACH ROW
+WHEN (NOT (NEW.state = 'PENDING'))
+EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: no outbox begins in this state');
+-- end rule
+
+CREATE TRIGGER jobs_guard BEFORE UPDATE OF
+  job_id, state, attempt, ready_at, hold, semaphore, start_ledger, start_redeliveries, start_acked_at, head_n, head_hash,
+  completed_at, kind, handler, version, dimension, created_at, payload, options, result, error, error_code, error_message,
+  tenant_id, idempotency_key, idempotency_hash, parent_job_id, parent_step, retry_of
+ON jobs FOR EACH ROW
+-- rule: postgres-guard job jobs.state.start_ledger
+WHEN (OLD.state = 'SUCCEEDED' OR OLD.state = 'FAILED_FINAL' OR OLD.state = 'CANCELLED')
+EXECUTE FUNCTION refuse_change('FINAL: this job has ended and cannot change');
+
+CREATE TRIGGER jobs_moves BEFORE UPDATE ON jobs FOR EACH ROW
+WHEN (OLD.state <> NEW.state AND OLD.state || '>' || NEW.state NOT IN (
+    'QUEUED>DISPATCHING',
+    'DISPATCHING>IN_PROGRESS',
+    'IN_PROGRESS>IN_PROGRESS',
+    'IN_PROGRESS>SUCCEEDED',
+    'IN_PROGRESS>FAILED_FINAL',
+    'DISPATCHING>FAILED_FINAL',
+    'QUEUED>CANCELLING',
+    'DISPATCHING>CANCELLING',
+    'IN_PROGRESS>CANCELLING',
+    'CANCELLING>CANCELLED',
+    'QUEUED>IN_PROGRESS',
+    'QUEUED>FAILED_FINAL',
+    'QUEUED>CANCELLED',
+    'DISPATCHING>CANCELLED',
+    'IN_PROGRESS>CANCELLED'))
+EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: the job lifecycle has no such move');
+
+CREATE TRIGGER jobs_ledger BEFORE UPDATE ON jobs FOR EACH ROW
+WHEN (NEW.start_ledger < OLD.start_ledger)
+EXECUTE FUNCTION refuse_change('LEDGER: a ledger never decreases');
+-- end rule
+
+CREATE TRIGGER attempts_guard BEFORE UPDATE ON attempts FOR EACH ROW
+-- rule: postgres-guard attempt attempts.status
+WHEN (OLD.status = 'DONE' OR OLD.status = 'ABORTED')
+EXECUTE FUNCTION refuse_change('FINAL: this attempt has ended and cannot change');
+
+CREATE TRIGGER attempts_moves BEFORE UPDATE ON attempts FOR EACH ROW
+WHEN (OLD.status <> NEW.status AND OLD.status || '>' || NEW.status NOT IN (
+    'LEASED>IN_PROGRESS',
+    'IN_PROGRESS>COMMITTED',
+    'COMMITTED>DONE',
+    'LEASED>ABORTED',
+    'IN_PROGRESS>ABORTED',
+    'IN_PROGRESS>DONE'))
+EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: the attempt lifecycle has no such move');
+-- end rule
+
+CREATE TRIGGER steps_guard BEFORE UPDATE ON steps FOR EACH ROW
+-- rule: postgres-guard step steps.state.ledger
+WHEN (OLD.state = 'SUCCEEDED' OR OLD.state = 'FAILED_FINAL' OR OLD.state = 'CANCELLED')
+EXECUTE FUNCTION refuse_change('FINAL: this step has ended and cannot change');
+
+CREATE TRIGGER steps_moves BEFORE UPDATE ON steps FOR EACH ROW
+WHEN (OLD.state <> NEW.state AND OLD.state || '>' || NEW.state NOT IN (
+    'PENDING>DISPATCHING',
+    'DISPATCHING>AWAITING_ACK',
+    'AWAITING_ACK>IN_PROGRESS',
+    'IN_PROGRESS>SUCCEEDED',
+    'IN_PROGRESS>FAILED_FINAL',
+    'IN_PROGRESS>FAILED_RETRY',
+    'AWAITING_ACK>FAILED_RETRY',
+    'FAILED_RETRY>DISPATCHING',
+    'DISPATCHING>FAILED_FINAL',
+    'AWAITING_ACK>FAILED_FINAL',
+    'PENDING>CANCELLED',
+    'DISPATCHING>CANCELLED',
+    'AWAITING_ACK>CANCELLED',
+    'IN_PROGRESS>CANCELLED',
+    'FAILED_RETRY>CANCELLED',
+    'DISPATCHING>IN_PROGRESS',
+    'AWAITING_ACK>SUCCEEDED'))
+EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: the step lifecycle has no such move');
+
+CREATE TRIGGER steps_ledger BEFORE UPDATE ON steps FOR EACH ROW
+WHEN (NEW.ledger < OLD.ledger)
+EXECUTE FUNCTION refuse_change('LEDGER: a ledger never decreases');
+-- end rule
+
+CREATE TRIGGER outbox_guard BEFORE UPDATE ON outbox FOR EACH ROW
+-- rule: postgres-guard outbox outbox.state
+WHEN (OLD.state = 'SENT' OR OLD.state = 'FAILED_FINAL')
+EXECUTE FUNCTION refuse_change('FINAL: this outbox has ended and cannot change');
+
+CREATE TRIGGER outbox_moves BEFORE UPDATE ON outbox FOR EACH ROW
+WHEN (OLD.state <> NEW.state AND OLD.state || '>' || NEW.state NOT IN (
+    'PENDING>SENT',
+    'PENDING>FAILED_FINAL'))
+EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: the outbox lifecycle has no such move');
+-- end rule
+
+CREATE TRIGGER messages_guard BEFORE UPDATE ON messages FOR EACH ROW WHEN (NEW.ledger < OLD.ledger)
+EXECUTE FUNCTION refuse_change('LEDGER: a ledger never decreases');
+
+CREATE TRIGGER events_guard BEFORE UPDATE ON events FOR EACH ROW
+EXECUTE FUNCTION refuse_change('FINAL: an event is a fact and cannot change');
+
+-- Retention marks a final job as pruned, then removes its books, children first. Nothing else is ever deleted.
+
+CREATE FUNCTION refuse_unless_pruned() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+  IF EXISTS (SELECT 1 FROM jobs WHERE job_id = OLD.job_id AND pruned_at IS NULL) THEN
+    RAISE EXCEPTION 'DELETE: the job of this row is not pruned'
+      USING ERRCODE = 'integrity_constraint_violation', TABLE = TG_TABLE_NAME;
+  END IF;
+  RETURN OLD;
+END $$;
+
+CREATE TRIGGER jobs_delete BEFORE DELETE ON jobs FOR EACH ROW WHEN (OLD.pruned_at IS NULL)
+EXECUTE FUNCTION refuse_change('DELETE: this job is not pruned');
+
+CREATE TRIGGER attempts_delete BEFORE DELETE ON attempts FOR EACH ROW EXECUTE FUNCTION refuse_unless_pruned();
+CREATE TRIGGER steps_delete BEFORE DELETE ON steps FOR EACH ROW EXECUTE FUNCTION refuse_unless_pruned();
+CREATE TRIGGER messages_delete BEFORE DELETE ON messages FOR EACH ROW EXECUTE FUNCTION refuse_unless_pruned();
+CREATE TRIGGER events_delete BEFORE DELETE ON events FOR EACH ROW EXECUTE FUNCTION refuse_unless_pruned();
+
+CREATE TRIGGER jobs_truncate BEFORE TRUNCATE ON jobs
+EXECUTE FUNCTION refuse_change('DELETE: books are pruned, never emptied');
+CREATE TRIGGER attempts_truncate BEFORE TRUNCATE ON attempts
+EXECUTE FUNCTION refuse_change('DELETE: books are pruned, never emptied');
+CREATE TRIGGER steps_truncate BEFORE TRUNCATE ON steps
+EXECUTE FUNCTION refuse_change('DELETE: books are pruned, never emptied');
+CREATE TRIGGER messages_truncate BEFORE TRUNCATE ON messages
+EXECUTE FUNCTION refuse_change('DELETE: books are pruned, never emptied');
+CREATE TRIGGER events_truncate BEFORE TRUNCATE ON events
+EXECUTE FUNCTION refuse_change('DELETE: books are pruned, never emptied');

@@ -1,0 +1,77 @@
+-- claim_jobs: take the longest-waiting due jobs, best priority first, queue by queue; each gets an attempt with a
+-- lease, its start message is entered the first time and redelivered from then on, and a fact is appended.
+-- Returns what a worker needs. Nobody waits: what another claim holds is skipped. Each queue and priority is one stretch
+-- of the index `jobs_to_claim`, read in its order until there is enough, so the cost does not grow with the backlog. A
+-- job that cannot be claimed (being cancelled, or with a live attempt) does not stop the others.
+-- $1 queues, $2 handlers with versions, $3 how many, $4 a lease for each, $5 owner, $6 how long a lease lasts,
+-- $7 the clock the leases are on, $8 and $9 lease and wall time if they are not this server's, $10 how many suspects: jobs
+-- whose worker was lost since they last made progress.
+WITH clock AS MATERIALIZED (
+  SELECT store_ms($8::bigint) AS now, store_ms($9::bigint) AS wall
+), level AS MATERIALIZED (
+  SELECT asked.queue, priority
+    FROM unnest($1::text[]) WITH ORDINALITY AS asked (queue, place)
+   CROSS JOIN generate_series(0, 9) AS priority
+   ORDER BY asked.place, priority
+), found AS MATERIALIZED (
+  SELECT due.*, clock.now, clock.wall, row_number() OVER () AS rank
+    FROM clock
+   CROSS JOIN level
+   CROSS JOIN LATERAL (
+         SELECT j.ctid AS job_at, j.job_id, j.attempt, j.handler, j.version, j.payload, j.options, j.dimension,
+                j.deadline_at, j.created_at, j.head_n, j.head_hash, j.start_acked_at, j.parent_job_id, j.parent_step,
+                j.state = 'CANCELLING' AS cancelling,
+                j.attempt > 0 AND EXISTS (
+                  SELECT 1
+                    FROM attempts AS a
+                   WHERE a.job_id = j.job_id AND a.unit = '' AND a.charged = 1 AND a.reason = 'EXPIRED'
+                     AND a.attempt >= coalesce((SELECT max(s.attempt) FROM steps AS s WHERE s.job_id = j.job_id), 0)
+                ) AS suspect
+           FROM jobs AS j
+          WHERE j.queue = level.queue AND j.priority = level.priority AND j.ready_at <= clock.wall
+            AND j.ready_at IS NOT NULL AND j.hold IS NULL AND j.state IN ('QUEUED', 'IN_PROGRESS', 'CANCELLING')
+            AND j.handler || ' ' || j.version = ANY ($2::text[])
+            AND (SELECT count(*)
+                   FROM attempts AS live
+                  WHERE live.job_id = j.job_id AND live.unit = '' AND live.status IN ('LEASED', 'IN_PROGRESS')) = 0
+          ORDER BY j.ready_at, j.job_id
+          LIMIT $3::bigint
+            FOR NO KEY UPDATE SKIP LOCKED) AS due
+   LIMIT $3::bigint
+), chosen AS (
+  SELECT found.*, row_number() OVER (PARTITION BY suspect ORDER BY rank) AS nth FROM found
+), numbered AS MATERIALIZED (
+  SELECT chosen.*, row_number() OVER (ORDER BY rank) AS place,
+         CASE WHEN attempt > 0 THEN '{"job":"IN_PROGRESS","attempt":"LEASED>IN_PROGRESS"}'
+              ELSE '{"job":"QUEUED>DISPATCHING>IN_PROGRESS","attempt":"LEASED>IN_PROGRESS"}' END AS fact
+    FROM chosen
+   WHERE NOT suspect OR nth <= $10::bigint
+), linked AS MATERIALIZED (
+  SELECT numbered.*, ($4::text[])[place] AS lease_id,
+         fact_hash(head_hash, job_id, head_n + 1, 'claim', wall, attempt + 1, fact) AS event_hash
+    FROM numbered
+), taken AS (
+  UPDATE jobs
+     SET state = CASE jobs.state WHEN 'CANCELLING' THEN 'CANCELLING' ELSE 'IN_PROGRESS' END,
+         attempt = jobs.attempt + 1, attempts_total = attempts_total + 1, ready_at = NULL,
+         start_redeliveries =
+           start_redeliveries + CASE WHEN start_ledger > 0 AND jobs.start_acked_at IS NULL THEN 1 ELSE 0 END,
+         start_ledger = start_ledger + CASE WHEN start_ledger = 0 THEN 1 ELSE 0 END,
+         head_n = linked.head_n + 1, head_hash = linked.event_hash, updated_at = linked.wall, rev = rev + 1
+    FROM linked
+   WHERE jobs.ctid = linked.job_at
+  RETURNING linked.*
+), leased AS (
+  INSERT INTO attempts (
+    job_id, attempt, status, lease_id, lease_owner, lease_epoch, lease_expires_at, started_at
+  )
+  SELECT job_id, attempt + 1, 'IN_PROGRESS', lease_id, $5, $7, now + $6::bigint, wall FROM taken
+), written AS (
+  INSERT INTO events (job_id, n, type, at, attempt, payload, prev_hash, event_hash)
+  SELECT job_id, head_n + 1, 'claim', wall, attempt + 1, fact, head_hash, event_hash FROM taken
+)
+SELECT job_id, attempt + 1, lease_id, handler, version, payload, options, dimension, deadline_at, created_at, head_n + 1,
+       event_hash, suspect, start_acked_at IS NULL, parent_job_id, parent_step,
+       cancelling
+  FROM taken
+ ORDER BY place

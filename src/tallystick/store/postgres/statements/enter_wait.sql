@@ -1,0 +1,9 @@
+-- enter_wait: count the entry of leg 2 on the wait that a driving message answers, unless it was counted before.
+-- The entries of a group are its children, so the word that it is closed is not one.
+UPDATE steps
+   SET ledger = ledger + 1, rev = rev + 1
+ WHERE job_id = $1 AND dimension = $3 AND state = 'IN_PROGRESS' AND ledger = 1100000000000 AND kind <> 'group'
+   AND EXISTS (SELECT 1
+                 FROM messages AS m
+                WHERE m.guid = $2 AND m.name = steps.name
+                  AND (m.occurrence = steps.occurrence OR (m.kind = 'signal' AND steps.kind = 'wait')))

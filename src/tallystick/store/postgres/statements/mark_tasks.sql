@@ -1,0 +1,4 @@
+-- mark_tasks: step 3 of the closer, in the bundle whose rows are the completion tasks.
+UPDATE messages
+   SET ledger = ledger + 100000000, acked_at = $3
+ WHERE guid = $1 AND job_id = $2 AND ledger / 100000000000 % 10 = 1 AND ledger / 100000000 % 10 = 0

@@ -1,0 +1,307 @@
+"""The store on PostgreSQL: one connection that writes, for the committer, one that reads, a few on loan."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import psycopg
+
+from tallystick import crash
+from tallystick.clock import Clock, SystemClock
+from tallystick.errors import StoreError, StoreMisused, TxTooLong
+from tallystick.store.api import (
+    Await,
+    Bundle,
+    ChildRow,
+    Cycle,
+    EndAttempt,
+    EndJob,
+    Event,
+    ExpiredAttempt,
+    Fence,
+    JobRow,
+    Outcome,
+    RecordEvent,
+    RecordStep,
+    RunTx,
+    Spawn,
+    Transaction,
+)
+from tallystick.store.postgres.address import parse_address
+from tallystick.store.postgres.connection import (
+    TRANSIENT,
+    AnsweringConnection,
+    connect,
+    discard,
+    is_lost,
+    translated,
+)
+from tallystick.store.postgres.fate import Fate, Lost, fate, retrying
+from tallystick.store.postgres.inspection import PostgresInspection
+from tallystick.store.postgres.lending import Lending
+from tallystick.store.postgres.listener import Listener
+from tallystick.store.postgres.migrations import migrate
+from tallystick.store.postgres.reads import Reader
+from tallystick.store.postgres.transaction import PostgresTransaction
+from tallystick.store.postgres.writer import Batch
+from tallystick.store.postgres.writing import Times
+
+FLUSH_TRIES_MAX = 24
+
+BEGUN = crash.declare("postgres.begin.before", "a batch is about to begin its transaction")
+BEFORE_COMMIT = crash.declare("postgres.commit.before", "a batch is written and nothing of it is durable")
+AFTER_COMMIT = crash.declare("postgres.commit.after", "a batch is durable and nobody has been told")
+
+
+class PostgresStore:
+    """Bundles in one schema of a PostgreSQL database."""
+
+    tx_shares_flush = False
+
+    def __init__(self, url: str, clock: Clock, *, create: bool = True) -> None:
+        """Open the database and bring its schema up to date."""
+        self._address = parse_address(url)
+        self._clock = clock
+        self._pid = os.getpid()
+        self._closed = False
+        self._writing = threading.Lock()
+        self._writer: AnsweringConnection | None = None
+        connection = connect(self._address, plain=True)
+        try:
+            migrate(connection, self._address, create=create)
+        finally:
+            discard(connection)
+        self._reader = Reader(self._address)
+        self._listener = Listener(self._address, clock)
+        self._lending = Lending(self._address, self.times, self._listener.note)
+
+    @property
+    def url(self) -> str:
+        """Return the address, without secrets."""
+        return self._address.url
+
+    def times(self) -> Times:
+        """Return which clock counts: that of the server, unless a test brought its own."""
+        clock = self._clock
+        if isinstance(clock, SystemClock):
+            return Times()
+        return Times(clock.epoch(), str(clock.boot_ms()), str(clock.wall_ms()))
+
+    def apply(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
+        """Make a batch durable in one transaction and return one outcome a bundle."""
+        self._check_usable()
+        self._lending.check_not_lent()
+        if not batch:
+            return []
+        outcomes: list[Outcome | BaseException] = [None] * len(batch)
+        plain = []
+        for index, bundle in enumerate(batch):
+            if len(bundle) == 1 and isinstance(bundle[0], RunTx):
+                outcomes[index] = self._take_turn(bundle[0])
+            else:
+                plain.append(index)
+        if plain:
+            with self._writing:
+                self._check_usable()
+                written = self._apply([batch[index] for index in plain])
+            for index, outcome in zip(plain, written, strict=True):
+                outcomes[index] = outcome
+        return outcomes
+
+    def run_tx(
+        self, fence: Fence, body: Callable[[Transaction], RecordStep], ms_max: int, lease_ms: int
+    ) -> RecordStep:
+        """Run a user's function in a transaction of its own, in this thread, and record its step there."""
+        self._check_usable()
+        return self._lending.run_tx(fence, body, ms_max, lease_ms)
+
+    @contextmanager
+    def transaction(self) -> Iterator[PostgresTransaction]:
+        """Lend a connection of its own to the calling thread: the user's rows and ours in one transaction."""
+        self._check_usable()
+        with self._lending.transaction() as transaction:
+            yield transaction
+
+    @contextmanager
+    def connect(self) -> Iterator[PostgresTransaction]:
+        """Lend a connection of its own to the calling thread, for reading."""
+        self._check_usable()
+        with self._lending.reading() as transaction:
+            yield transaction
+
+    def join(self, connection: object) -> Transaction:
+        """Return a transaction of the user, on a psycopg connection or an SQLAlchemy session, as ours."""
+        self._check_usable()
+        return self._lending.join(connection)
+
+    def checkpoint(self) -> None:
+        """Do nothing: the server looks after itself."""
+
+    def pulse(self) -> int:
+        """Return a number that is another one when there may be work, or when it is time to look."""
+        self._check_usable()
+        return self._listener.pulse()
+
+    def next_due(self, queues: Sequence[str]) -> int | None:
+        """Return when the next job of these queues becomes due."""
+        self._check_usable()
+        return self._reader.next_due(queues)
+
+    def expired(self, limit: int) -> list[ExpiredAttempt]:
+        """Return attempts whose lease has run out by the clock of the server, oldest first."""
+        self._check_usable()
+        return self._reader.expired(self.times(), limit)
+
+    def job(self, job_id: str) -> JobRow | None:
+        """Return one job."""
+        self._check_usable()
+        return self._reader.job(job_id)
+
+    def jobs(
+        self, *, tenant_id: str, states: Sequence[str], handler: str | None, after: str | None, limit: int
+    ) -> list[JobRow]:
+        """Return a page of jobs, newest first."""
+        self._check_usable()
+        return self._reader.jobs(tenant_id, states, handler, after, limit)
+
+    def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
+        """Return those of these jobs that have ended."""
+        self._check_usable()
+        return self._reader.finished(job_ids)
+
+    def children(self, job_id: str, group: str) -> list[ChildRow]:
+        """Return the children of a group in their order."""
+        self._check_usable()
+        return self._reader.children(job_id, group)
+
+    def orphans(self, limit: int) -> list[str]:
+        """Return children that go on although their parent has ended."""
+        self._check_usable()
+        return self._reader.orphans(limit)
+
+    def cancelling(self, limit: int) -> list[tuple[str, int]]:
+        """Return jobs that are asked to end and have not, with the end of their grace, soonest first."""
+        self._check_usable()
+        return self._reader.cancelling(limit)
+
+    def history(self, job_id: str) -> list[Event]:
+        """Return every event of a job in order, inline steps included."""
+        return self.inspect().facts(job_id, after=0, limit=-1)
+
+    def inspect(self) -> PostgresInspection:
+        """Return the reads of a check."""
+        self._check_usable()
+        return PostgresInspection(self._address, self._reader)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many jobs stand in each state."""
+        self._check_usable()
+        return self._reader.counts()
+
+    def close(self) -> None:
+        """Close every connection and end the listener."""
+        if self._closed or os.getpid() != self._pid:
+            return
+        self._closed = True
+        self._listener.close()
+        self._lending.close()
+        self._reader.close()
+        with self._writing:
+            discard(self._writer)
+
+    def _apply(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
+        jobs = _authored(batch)
+        with self._lending.authors.writing(jobs):
+            outcomes = retrying(lambda: self._flush(batch), FLUSH_TRIES_MAX, self._give_up)
+        assert isinstance(outcomes, list)
+        return outcomes
+
+    def _flush(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
+        """Write and commit; `Lost` when nothing of it became durable and it can be begun again."""
+        try:
+            connection = self._open_writer()
+        except StoreError as error:
+            raise Lost(error) from error
+        crash.point(BEGUN)
+        writing = Batch(connection, self._address, self.times())
+        try:
+            outcomes = writing.write(batch)
+        except BaseException as error:
+            self._undo(connection, writing)
+            if isinstance(error, psycopg.Error):
+                raise self._loss(connection, error) from error
+            raise
+        crash.point(BEFORE_COMMIT)
+        wakes = writing.wakes
+        try:
+            writing.commit()
+        except psycopg.Error as error:
+            lost = is_lost(connection, error)
+            if lost and fate(self._address, writing.xid, connection.facts.timeline) is Fate.COMMITTED:
+                discard(connection)
+                return outcomes
+            self._undo(connection, writing)
+            raise self._loss(connection, error) from error
+        crash.point(AFTER_COMMIT)
+        if wakes:
+            self._listener.note()
+        return outcomes
+
+    def _open_writer(self) -> AnsweringConnection:
+        if self._writer is None or self._writer.closed:
+            self._writer = connect(self._address)
+            self._listener.own_pids = {self._writer.info.backend_pid}
+        return self._writer
+
+    def _loss(self, connection: AnsweringConnection, error: psycopg.Error) -> BaseException:
+        """Return what an error means when nothing became durable: begin again, or give up."""
+        if is_lost(connection, error) or isinstance(error, TRANSIENT):
+            return Lost(error)
+        return translated(error, self._address)
+
+    def _undo(self, connection: AnsweringConnection, writing: Batch) -> None:
+        writing.rewind()
+        try:
+            connection.execute(b"ROLLBACK")
+        except psycopg.Error:
+            discard(connection)
+
+    def _give_up(self, lost: Lost) -> BaseException:
+        error = lost.error
+        return translated(error, self._address) if isinstance(error, psycopg.Error) else error
+
+    def _take_turn(self, request: RunTx) -> Outcome | BaseException:
+        """Lend a transaction to the thread that waits for its turn."""
+
+        def body(loan: Transaction) -> RecordStep:
+            step = request.turn.lend(loan, request.ms_max / 1000)
+            if step is None:
+                raise TxTooLong(f"the transaction took more than {request.ms_max} ms", ms_max=request.ms_max)
+            return step
+
+        try:
+            return self._lending.run_tx(request.fence, body, request.ms_max, 0, tries_max=1)
+        except Exception as error:  # noqa: BLE001 (it is the outcome of this bundle and of no other)
+            return error
+        finally:
+            request.turn.call_off()
+
+    def _check_usable(self) -> None:
+        if os.getpid() != self._pid:
+            raise StoreMisused("this store was opened before a fork; open the Tally in the child instead")
+        if self._closed:
+            raise StoreMisused("this store is closed")
+
+
+def _authored(batch: Sequence[Bundle]) -> set[str]:
+    """Return the jobs whose chains this batch extends for their holders; a sweep reads its own."""
+    return {
+        primitive.fence.job_id
+        for bundle in batch
+        for primitive in bundle
+        if isinstance(primitive, RecordStep | RecordEvent | Await | Spawn | Cycle)
+        or (isinstance(primitive, EndAttempt | EndJob) and not primitive.expired)
+    }

@@ -1,0 +1,382 @@
+"""One batch, one transaction; every bundle its own fate.
+
+All requests of a kind go to the server as one list in one statement, which checks each fence under the row
+lock and says which places it wrote. The statements of a flush travel together, so a flush is two round trips:
+everything, then COMMIT. The answers are known before COMMIT is sent, so that an answer lost on the way can be
+asked for again. If the database refuses anything, the transaction is rolled back and done again bundle by
+bundle under savepoints, which finds the one and leaves the others alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any
+
+import psycopg
+
+from tallystick import crash
+from tallystick.core.chain import Chain
+from tallystick.errors import BadInput, StaleLease, TallyError
+from tallystick.store.api import (
+    Await,
+    Bundle,
+    CancelJob,
+    ClaimJobs,
+    CountDown,
+    Cycle,
+    Deliver,
+    EndAttempt,
+    EndJob,
+    Event,
+    Existing,
+    Fence,
+    Outcome,
+    Primitive,
+    RecordEvent,
+    RecordStep,
+    RenewLeases,
+    Spawn,
+    SubmitJob,
+)
+from tallystick.store.cancels import as_asked, cancel_job, cycle
+from tallystick.store.grouping import grouped
+from tallystick.store.groups import spawn
+from tallystick.store.postgres.address import Address
+from tallystick.store.postgres.claims import Claims
+from tallystick.store.postgres.connection import REFUSALS, Talk, begin, refusal, row_moved
+from tallystick.store.postgres.count_downs import send_count_downs
+from tallystick.store.postgres.crash_points import AROUND
+from tallystick.store.postgres.endings import end_alone, hold_ending, lock_expired
+from tallystick.store.postgres.rows import columns, job_row, link_of, storable
+from tallystick.store.postgres.stages import Stage, first_held, stages_of
+from tallystick.store.postgres.statements import sql
+from tallystick.store.postgres.writing import PostgresWriting, Times
+from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
+from tallystick.store.waits import await_message, deliver
+from tallystick.store.writing import Writing
+
+# What reads before it writes: the name of its crash points, and how it is written.
+SINGLY: dict[type[Primitive], tuple[str, Callable[[Writing, Any], Outcome]]] = {
+    Await: ("await", await_message),
+    Spawn: ("spawn", spawn),
+    Cycle: ("cycle", cycle),
+    CancelJob: ("cancel", cancel_job),
+    Deliver: ("deliver", deliver),
+}
+
+Answer = Callable[[], list[Outcome]]
+
+
+class Batch(PostgresWriting):
+    """The open transaction of one flush: its connection, its clock, and how each primitive is written."""
+
+    def __init__(self, connection: Talk, address: Address, times: Times) -> None:
+        """Begin nothing yet."""
+        super().__init__(connection, times)
+        self.xid: str | None = None
+        self._address = address
+        self._stale: list[tuple[object, ...]] = []
+        self._claims = Claims(self)
+        self._by_itself = False
+        self._writers: dict[type, Callable[[list[Any]], Answer]] = {
+            RenewLeases: self._renew,
+            RecordStep: self.steps,
+            RecordEvent: self._events,
+            EndAttempt: self._end_attempts,
+            EndJob: self._end_jobs,
+            SubmitJob: self._submits,
+            ClaimJobs: self._claim,
+            CountDown: self._count_downs,
+            **dict.fromkeys(SINGLY, self._singly),
+        }
+
+    def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
+        """Write every bundle and return its outcome; nothing is durable before `commit`."""
+        alone, groups = grouped(batch)
+        alone.sort(key=lambda index: first_held(batch[index]))
+        outcomes: list[Outcome | BaseException] = [None] * len(batch)
+        stages = stages_of(alone, groups)
+        try:
+            self._write_stages(batch, stages, outcomes)
+        except (Refused, *REFUSALS, *UNSTORABLE):
+            self.connection.execute(b"ROLLBACK")
+            self.rewind()
+            begin(self.connection, self._address)
+            for _kind, indexes in stages:
+                for index in indexes:
+                    outcomes[index] = self.alone(batch[index])
+            ((self.xid,),) = self.connection.execute(sql("own_xid")).fetchall()
+        return outcomes
+
+    def _write_stages(
+        self, batch: Sequence[Bundle], stages: list[Stage], outcomes: list[Outcome | BaseException]
+    ) -> None:
+        """Send what can travel together, and write what must be alone in its place between."""
+        answers: list[tuple[list[int], Answer]] = []
+        begun = False
+        number: psycopg.Cursor[Any] | None = None
+        for together, run in groupby(stages, key=lambda stage: stage[0] is not None):
+            with self.connection.pipeline():
+                if not begun:
+                    begin(self.connection, self._address)
+                    begun = True
+                for kind, indexes in run if together else ():
+                    assert kind is not None
+                    answers.append((indexes, self._writers[kind]([batch[index][0] for index in indexes])))
+                number = self.connection.execute(sql("own_xid"))
+            for indexes, answer in answers:
+                for index, value in zip(indexes, answer(), strict=True):
+                    outcomes[index] = value
+            answers.clear()
+            if not together:
+                for _kind, indexes in run:
+                    for index in indexes:
+                        outcomes[index] = self.alone(batch[index])
+                number = self.connection.execute(sql("own_xid"))
+        assert number is not None
+        ((self.xid,),) = number.fetchall()
+
+    def alone(self, bundle: Bundle) -> Outcome | BaseException:
+        """Write one bundle under a savepoint of its own; the outcome is that of its last primitive."""
+        start, reports, wakes = len(self._places), len(self._stale), self.wakes
+        outer, self._by_itself = self._by_itself, True
+        self.connection.execute(b"SAVEPOINT bundle")
+        value: Outcome | BaseException = None
+        primitive: Primitive | None = None
+        try:
+            for primitive in bundle:
+                (value,) = self._writers[type(primitive)]([primitive])()
+                if isinstance(value, BaseException):
+                    raise Refused(value)
+                if isinstance(value, Existing):
+                    break
+        except Refused as refused:
+            value = refused.error
+        except TallyError as error:
+            value = error
+        except REFUSALS as error:
+            value = refusal(error)
+        except UNSTORABLE as error:
+            value = BadInput(f"a value cannot be stored: {error}")
+        finally:
+            self._by_itself = outer
+        if isinstance(value, BaseException):
+            self.connection.execute(b"ROLLBACK TO bundle")
+            self._places.rewind(start)
+            self.wakes = wakes
+            del self._stale[reports:]
+            if isinstance(value, StaleLease) and primitive is not None:
+                self._report(primitive)
+        self.connection.execute(b"RELEASE bundle")
+        return value
+
+    def between(self, bundle: Bundle) -> Outcome | BaseException:
+        """Write a bundle in a user's transaction: with our names, and then his again."""
+        ((path,),) = self.connection.execute(sql("own_path")).fetchall()
+        self.connection.execute(sql("use_path"), (self._address.schema,))
+        outcome = self.alone(bundle)
+        self._keep_reports()
+        self.connection.execute(sql("use_path"), (path,))
+        return outcome
+
+    def _keep_reports(self) -> None:
+        """Write down who reported too late; part of this transaction."""
+        if self._stale:
+            self.ask("insert_stale_reports", self._stale, self.times.wall)
+            self.connection.execute(sql("trim_stale_reports"), (str(STALE_REPORTS_MAX),))
+            self._stale = []
+
+    def commit(self) -> None:
+        """Make it durable, and wake whoever may find work in it."""
+        with self.connection.pipeline():
+            self._keep_reports()
+            if self.wakes:
+                self.connection.execute(sql("notify"), (self._address.channel,))
+            self.connection.execute(b"COMMIT")
+
+    def rewind(self) -> None:
+        """Give back every place in a chain: nothing of this was written."""
+        self._places.rewind()
+        self._stale = []
+        self.wakes = False
+
+    def _singly(self, requests: list[Any]) -> Answer:
+        """Write primitives that read before they write, one after the other."""
+        kind, write = SINGLY[type(requests[0])]
+        crash.point(AROUND[kind][0])
+        outcomes = [write(self, request) for request in requests]
+        crash.point(AROUND[kind][1])
+        return lambda: outcomes
+
+    def _report(self, primitive: Primitive) -> None:
+        fence = getattr(primitive, "fence", None)
+        if fence is not None:
+            self._stale.append((*fence, type(primitive).__name__))
+
+    def _accepted(
+        self, requests: Sequence[Any], links: Sequence[tuple[Chain, Any]], written: set[int]
+    ) -> list[Outcome]:
+        """Return the outcomes of fenced requests and give back the places of the stale ones, last first."""
+        outcomes: list[Outcome] = [None] * len(requests)
+        for place in range(len(requests), 0, -1):
+            if place in written:
+                continue
+            chain, link = links[place - 1]
+            if link is not None:
+                chain.rewind(link)
+            outcomes[place - 1] = stale(requests[place - 1].fence)
+        for request, outcome in zip(requests, outcomes, strict=True):
+            if outcome is not None:
+                self._report(request)
+        return outcomes
+
+    def steps(self, steps: list[RecordStep]) -> Answer:
+        """Send steps and return how to read which of them were accepted."""
+        crash.point(AROUND["step"][0])
+        links = [(step.chain, self._places.step(step)) for step in steps]
+        rows = [
+            (*step.fence, *step[2:], link.n, link.prev_hash.hex(), link.event_hash.hex())
+            for step, (_chain, link) in zip(steps, links, strict=True)
+        ]
+        cursor = self.ask("insert_steps", rows, self.times.epoch, self.times.lease)
+        crash.point(AROUND["step"][1])
+        return lambda: self._accepted(steps, links, {place for (place,) in cursor.fetchall()})
+
+    def _events(self, requests: list[RecordEvent]) -> Answer:
+        crash.point(AROUND["event"][0])
+        events = [self._places.fact(request.fact) for request in requests]
+        rows = [(*request.fence, *columns(event)) for request, event in zip(requests, events, strict=True)]
+        cursor = self.ask("insert_fenced_events", rows, self.times.epoch, self.times.lease)
+        crash.point(AROUND["event"][1])
+        links = [
+            (request.fact.chain, link_of(event)) for request, event in zip(requests, events, strict=True)
+        ]
+        return lambda: self._accepted(requests, links, {place for (place,) in cursor.fetchall()})
+
+    def _end_attempts(self, requests: list[EndAttempt]) -> Answer:
+        crash.point(AROUND["end_attempt"][0])
+
+        def row(r: EndAttempt, event: Event) -> tuple[object, ...]:
+            # How long from now, because only the store's clock counts.
+            delay_ms = None if r.ready_at is None else r.ready_at - r.fact.at
+            held = (delay_ms, r.hold, storable(r.hold_reason))
+            return (*r.fence, r.reason, int(r.charged), not r.expired, *held, *columns(event))
+
+        answer = self._end("end_attempts", requests, row)
+        self.wakes = self.wakes or any(request.ready_at is not None for request in requests)
+        crash.point(AROUND["end_attempt"][1])
+        return answer
+
+    def _end_jobs(self, asked: list[EndJob]) -> Answer:
+        """Close jobs; one that was asked to end is refused here when it wants to end otherwise.
+
+        Then it is written alone, where it is seen first what it was asked.
+        """
+        crash.point(AROUND["end_job"][0])
+        if self._by_itself:
+            outcomes = self.end_jobs(asked)
+            crash.point(AROUND["end_job"][1])
+            return lambda: outcomes
+        requests = asked
+
+        def row(r: EndJob, event: Event) -> tuple[object, ...]:
+            ending = (r.attempt_status, r.state, r.result, r.error, r.error_code, storable(r.error_message))
+            return (*r.fence, r.reason, int(r.charged), not r.expired, *ending, *columns(event))
+
+        answer = self._end("end_jobs", requests, row)
+        crash.point(AROUND["end_job"][1])
+        return answer
+
+    def end_jobs(self, asked: list[EndJob]) -> list[Outcome]:
+        """Close jobs one by one, as cancellations where that was asked for; return those endings."""
+        outcomes: list[Outcome] = []
+        for wanted in asked:
+            hold_ending(self, wanted)
+            (request,) = as_asked(self, [wanted])
+            end_alone(self, request)
+            outcomes.append(None if request is wanted else request)
+        return outcomes
+
+    def _end(
+        self, statement: str, requests: Sequence[Any], row: Callable[[Any, Event], tuple[object, ...]]
+    ) -> Answer:
+        """End attempts and what ends with them; of two requests for one job the first counts."""
+        mine = lock_expired(self, requests)
+        seen: set[str] = set()
+        chosen: list[int] = []
+        for index, request in enumerate(requests):
+            if index in mine and request.fence.job_id not in seen:
+                seen.add(request.fence.job_id)
+                chosen.append(index)
+        events = {index: self._places.fact(requests[index].fact) for index in chosen}
+        rows = [row(requests[index], events[index]) for index in chosen]
+        cursor = self.ask(statement, rows, self.times.epoch, self.times.lease, self.times.wall)
+
+        def answer() -> list[Outcome]:
+            ((live, ended, complete),) = cursor.fetchall()
+            if len(live) != len(ended):
+                raise row_moved()
+            if len(ended) != len(complete):
+                (short, *_more) = set(ended) - set(complete)
+                raise Refused(stale(requests[chosen[short - 1]].fence))
+            written = {chosen[place - 1] + 1 for place in complete}
+            links = [
+                (request.fact.chain, link_of(events[index]) if index in events else None)
+                for index, request in enumerate(requests)
+            ]
+            return self._accepted(requests, links, written)
+
+        return answer
+
+    def _submits(self, requests: list[SubmitJob]) -> Answer:
+        crash.point(AROUND["submit"][0])
+        keys = [
+            (*request.reservation, request.job.job_id, request.job.created_at)
+            for request in requests
+            if request.reservation is not None
+        ]
+        if keys:
+            self.ask("reserve", keys)
+        placed = [[self._places.fact(fact) for fact in request.facts] for request in requests]
+        rows = [job_row(request, events) for request, events in zip(requests, placed, strict=True)]
+        born = self.ask("insert_jobs", rows, self.times.epoch, self.times.lease, self.times.wall)
+        holders = self.ask("reservations", keys) if keys else None
+        crash.point(AROUND["submit"][1])
+        self.wakes = self.wakes or any(request.lease is None for request in requests)
+
+        def answer() -> list[Outcome]:
+            fresh = {place for (place,) in born.fetchall()}
+            found = {place: Existing(*who) for place, *who in holders.fetchall()} if holders else {}
+            outcomes: list[Outcome] = []
+            key = 0
+            for place, (request, events) in enumerate(zip(requests, placed, strict=True), start=1):
+                key += request.reservation is not None
+                outcomes.append(None if place in fresh else found[key])
+                if place not in fresh:
+                    for fact, event in zip(reversed(request.facts), reversed(events), strict=True):
+                        fact.chain.rewind(link_of(event))
+            return outcomes
+
+        return answer
+
+    def _claim(self, requests: list[ClaimJobs]) -> Answer:
+        crash.point(AROUND["claim"][0])
+        answer = self._claims.send(requests)
+        crash.point(AROUND["claim"][1])
+        return answer
+
+    def _renew(self, requests: list[RenewLeases]) -> Answer:
+        crash.point(AROUND["renew"][0])
+        clock = (self.times.epoch, self.times.lease)
+        cursors = [
+            self.ask("renew_leases", request.fences, *clock, str(request.lease_ms)) for request in requests
+        ]
+        crash.point(AROUND["renew"][1])
+        return lambda: [{Fence(*row) for row in cursor.fetchall()} for cursor in cursors]
+
+    def _count_downs(self, requests: list[CountDown]) -> Answer:
+        crash.point(AROUND["count_down"][0])
+        answer = send_count_downs(self.ask, requests)
+        crash.point(AROUND["count_down"][1])
+        return answer

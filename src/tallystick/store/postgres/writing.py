@@ -1,0 +1,116 @@
+"""An open transaction on PostgreSQL, statement by statement, for verbs that read before they write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import psycopg
+
+from tallystick.core.chain import Chain
+from tallystick.errors import StaleLease
+from tallystick.store.api import CountDown, EndAttempt, Event, Fact, Fence, Outcome
+from tallystick.store.places import Places
+from tallystick.store.postgres.connection import Talk
+from tallystick.store.postgres.count_downs import send_count_downs
+from tallystick.store.postgres.rows import storable
+from tallystick.store.postgres.statements import sql
+from tallystick.store.refusals import Refused, stale
+
+# Statements after which there may be work for somebody.
+WAKING = ("wake", "insert_child", "request_cancel")
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Times(NamedTuple):
+    """On which clock leases are, and its instants if it is not the server's own."""
+
+    epoch: str = "postgres"
+    lease: str | None = None
+    wall: str | None = None
+
+
+class PostgresWriting:
+    """One transaction, its clock, and its statements by name."""
+
+    def __init__(self, connection: Talk, times: Times) -> None:
+        """Begin nothing yet."""
+        self.connection = connection
+        self.times = times
+        self.wakes = False
+        self._places = Places()
+        self._wall: int | None = None
+
+    def ask(self, name: str, rows: Sequence[object], *parameters: object) -> psycopg.Cursor[Any]:
+        """Send a list to a statement."""
+        return self.connection.execute(sql(name), (_encode(rows).decode(), *parameters))
+
+    @property
+    def wall(self) -> int:
+        """Return the time by the store's clock, read once in this transaction."""
+        if self._wall is None:
+            ((self._wall,),) = self.rows("now", (self.times.wall,))
+        assert self._wall is not None
+        return self._wall
+
+    def moment(self, at: int, told_at: int) -> int:
+        """Return an instant on the store's clock that somebody named at `told_at` by his own."""
+        return at + self.wall - told_at
+
+    def lock(self, job_id: str) -> None:
+        """Hold a job's row until this transaction ends."""
+        self.rows("lock_job", (job_id,))
+
+    def rows(self, name: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+        """Run a statement and return its rows."""
+        return self.connection.execute(sql(name), parameters).fetchall()
+
+    def changed(self, name: str, parameters: Sequence[object]) -> int:
+        """Run a statement and return how many rows it changed."""
+        count = self.connection.execute(sql(name), parameters).rowcount
+        self.wakes = self.wakes or (name in WAKING and count > 0)
+        return count
+
+    def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:
+        """Write rows and insist that each changed exactly one; a guard that fails is a stale report."""
+        for row, fence in zip(rows, fences, strict=True):
+            if self.changed(name, row) != 1:
+                raise Refused(stale(fence))
+
+    def placed(self, fact: Fact) -> Event:
+        """Give a fact its place in the chain."""
+        return self._places.fact(fact)
+
+    def newest(self, job_id: str, dimension: int) -> Chain:  # noqa: ARG002 (a chain goes through all dimensions)
+        """Return the end of a job's chain."""
+        return Chain(job_id, *self.rows("chain_head", (job_id,))[0])
+
+    def check_fence(self, fence: Fence) -> None:
+        """Refuse the bundle unless this lease is the live one, and hold its row."""
+        if not self.rows("live_attempt", (*fence, self.times.epoch, self.times.lease)):
+            raise Refused(stale(fence))
+
+    def count_down(self, request: CountDown) -> bool | None:
+        """Move a semaphore and mark its message; return whether it hit, or None if nothing is open there."""
+        (outcome,) = send_count_downs(self.ask, [request])()
+        if isinstance(outcome, StaleLease):
+            return None
+        if isinstance(outcome, BaseException):
+            raise Refused(outcome)
+        return bool(outcome)
+
+    def end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
+        """Abort attempts and leave their jobs to others, at an instant by the store's clock."""
+        for request in requests:
+            event = self.placed(request.fact)
+            fence, times = request.fence, self.times
+            ending = ("ABORTED", request.reason, str(int(request.charged)), times.epoch, times.lease, "true")
+            self.many("end_attempt", [(*fence, *ending, self.wall)], [fence])
+            hold = (request.hold, storable(request.hold_reason))
+            row = (*fence[:2], request.ready_at, *hold, event.n, event.event_hash, self.wall)
+            self.many("release_job", [row], [fence])
+            self.many("insert_event", [event], [fence])
+        self.wakes = True
+        return [None] * len(requests)

@@ -1,0 +1,31 @@
+"""What refuses one bundle of a batch, and nobody else's."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tallystick.errors import StaleLease
+from tallystick.store.api import Fence
+
+STALE_REPORTS_MAX: Final = 10_000
+
+# What binding a value raises that no column can hold: a number beyond 64 bits, half a surrogate pair.
+UNSTORABLE: Final = (TypeError, ValueError, OverflowError)
+
+
+class Refused(Exception):
+    """One bundle cannot be written; the error is its outcome."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def stale(fence: Fence) -> StaleLease:
+    """Return the outcome of a report by somebody who no longer holds the lease."""
+    return StaleLease(
+        f"attempt {fence.attempt} of job {fence.job_id} no longer holds its lease; nothing was written",
+        job_id=fence.job_id,
+        attempt=fence.attempt,
+        lease_id=fence.lease_id,
+    )

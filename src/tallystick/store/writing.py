@@ -1,0 +1,67 @@
+"""A transaction of ours that is open: what the verbs that read before they write need of it.
+
+Waiting, waking, spawning, turning and cancelling are the same on every SQL store: a few small statements
+each, one after the other, with the job's row in hand. Only the statements differ, and how a row is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from tallystick.core.chain import Chain
+from tallystick.store.primitives import CountDown, EndAttempt, EndJob
+from tallystick.store.values import Event, Fact, Fence
+
+
+class Writing(Protocol):
+    """One transaction, its clock, and its statements by name."""
+
+    @property
+    def wall(self) -> int:
+        """Return the time by the store's clock."""
+        ...
+
+    def moment(self, at: int, told_at: int) -> int:
+        """Return an instant on the store's clock that somebody named at `told_at` by his own."""
+        ...
+
+    def lock(self, job_id: str) -> None:
+        """Hold a job's row until the transaction ends; what is read afterwards stays true until then."""
+        ...
+
+    def rows(self, name: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+        """Run a statement and return its rows."""
+        ...
+
+    def changed(self, name: str, parameters: Sequence[object]) -> int:
+        """Run a statement and return how many rows it changed."""
+        ...
+
+    def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:
+        """Write rows and insist that each changed exactly one; a guard that fails is a stale report."""
+        ...
+
+    def placed(self, fact: Fact) -> Event:
+        """Give a fact its place in the chain."""
+        ...
+
+    def newest(self, job_id: str, dimension: int) -> Chain:
+        """Return the end of a job's chain."""
+        ...
+
+    def check_fence(self, fence: Fence) -> None:
+        """Refuse the bundle unless this lease is the live one."""
+        ...
+
+    def count_down(self, request: CountDown) -> bool | None:
+        """Move a semaphore and mark its message; return whether it hit, or None if nothing is open there."""
+        ...
+
+    def end_jobs(self, asked: list[EndJob]) -> object:
+        """Close jobs; the outcome is None, or the ending that was written instead of the one asked for."""
+        ...
+
+    def end_attempts(self, requests: list[EndAttempt]) -> object:
+        """Abort attempts and leave their jobs to others."""
+        ...

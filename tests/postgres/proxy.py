@@ -1,0 +1,153 @@
+"""A loopback proxy that understands where a COMMIT is, and can lose it or its answer.
+
+What it does to the next COMMIT that passes is `plan`; afterwards it is an honest proxy again. `silent`
+swallows everything in both directions while the connections stay open, as a vanished machine does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+from enum import Enum
+
+from tests.postgres.server import Server
+
+
+class Plan(Enum):
+    """What becomes of the next COMMIT."""
+
+    PASS = "it passes"
+    BEFORE = "it never reaches the server"
+    AFTER = "it reaches the server, which answers into the void"
+    AT_ONCE = "it reaches the server, and the connection is gone before the server can answer"
+
+
+class Proxy:
+    """One listening port; two threads a connection."""
+
+    def __init__(self, server: Server) -> None:
+        self._target = ("127.0.0.1", server.port)
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        self.plan = Plan.PASS
+        self.fired = 0
+        self.silent = threading.Event()
+        self._deaf: set[socket.socket] = set()
+        self._answered = threading.Event()
+        self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self._lock = threading.Lock()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        """Close everything."""
+        self._listening.close()
+        self.cut()
+
+    def cut(self) -> None:
+        """Close every connection that is open now."""
+        with self._lock:
+            pairs, self._pairs = self._pairs, []
+        for pair in pairs:
+            _close(*pair)
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _address = self._listening.accept()
+                server = socket.create_connection(self._target)
+                for end in (client, server):
+                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                with self._lock:
+                    self._pairs.append((client, server))
+                for pump in (self._forth, self._back):
+                    threading.Thread(target=pump, args=(client, server), daemon=True).start()
+
+    def _forth(self, client: socket.socket, server: socket.socket) -> None:
+        messages = Messages()
+        plan = Plan.PASS
+        with contextlib.suppress(OSError):
+            while data := client.recv(65536):
+                if self.silent.is_set():
+                    continue
+                if messages.has_commit(data) and plan is Plan.PASS:
+                    plan = self._take_plan()
+                if plan is Plan.BEFORE:
+                    break
+                if plan is Plan.AFTER:
+                    self._deaf.add(server)
+                server.sendall(data)
+                if plan is Plan.AFTER and messages.synced:
+                    # Answers leave the server when it is asked for them; then it is done.
+                    self._answered.wait(5)
+                    self._answered.clear()
+                    break
+                if plan is Plan.AT_ONCE:
+                    break
+        _close(client, server)
+
+    def _back(self, client: socket.socket, server: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := server.recv(65536):
+                if server in self._deaf:
+                    self._answered.set()
+                elif not self.silent.is_set():
+                    client.sendall(data)
+        _close(client, server)
+
+    def _take_plan(self) -> Plan:
+        with self._lock:
+            plan, self.plan = self.plan, Plan.PASS
+            self.fired += plan is not Plan.PASS
+        return plan
+
+
+class Messages:
+    """The statements a client sends, followed closely enough to recognise a COMMIT."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._started = False
+        self.synced = False
+        self._commits: set[bytes] = set()
+
+    def has_commit(self, data: bytes) -> bool:
+        """Take what was sent and tell whether a COMMIT is in it."""
+        self._rest += data
+        found = False
+        while (message := self._next()) is not None:
+            kind, body = message
+            if self._is_commit(kind, body):
+                found, self.synced = True, False
+            self.synced = self.synced or kind == b"S"
+        return found
+
+    def _next(self) -> tuple[bytes, bytes] | None:
+        head = 0 if not self._started else 1
+        if len(self._rest) < head + 4:
+            return None
+        (length,) = struct.unpack_from(">I", self._rest, head)
+        if len(self._rest) < head + length:
+            return None
+        kind, body = self._rest[:head], self._rest[head + 4 : head + length]
+        self._rest = self._rest[head + length :]
+        self._started = True
+        return kind, body
+
+    def _is_commit(self, kind: bytes, body: bytes) -> bool:
+        if kind == b"P":
+            name, query = body.split(b"\0")[:2]
+            self._commits.discard(name)
+            if query.strip().upper() == b"COMMIT":
+                self._commits.add(name)
+        elif kind == b"B":
+            return body.split(b"\0")[1] in self._commits
+        return kind == b"Q" and body.strip(b"\0 \n").upper() == b"COMMIT"
+
+
+def _close(*ends: socket.socket) -> None:
+    for end in ends:
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+        end.close()

@@ -1,0 +1,78 @@
+"""Q04: a claim costs the same whatever has piled up, and no hot statement reads a whole table."""
+
+from __future__ import annotations
+
+import re
+
+import psycopg
+import pytest
+
+from tallystick.store.postgres.address import parse_address
+from tallystick.store.postgres.statements import sql
+from tests.postgres.subject import PostgresSubject
+
+BACKLOG = 20_000
+FILL = """
+INSERT INTO jobs (job_id, state, handler, payload, created_at, updated_at, ready_at)
+SELECT 'job-' || lpad(n::text, 9, '0'), 'QUEUED', 'pay', '{}', 1, 1, n FROM generate_series(1, %s) AS n
+"""
+CLAIM = (["default"], ["pay "], "16", [str(n) for n in range(16)], "w", "30000", "e", "10", "1000000000", "1")
+STEP = '[["job-000000001",1,"l",0,"s",1,"step","SUCCEEDED",1111000000001,"1",null,null,1,3,"00","00"]]'
+
+
+@pytest.fixture
+def planner(subject: PostgresSubject):
+    settings = parse_address(subject.url).settings
+    with psycopg.connect(
+        subject.dsn, autocommit=True, options=settings, cursor_factory=psycopg.RawCursor
+    ) as connection:
+        yield connection
+
+
+def explained(connection, name: str, parameters: tuple[object, ...], how: str = "") -> str:
+    with connection.transaction(force_rollback=True):
+        rows = connection.execute(f"EXPLAIN (COSTS OFF{how}) ".encode() + sql(name), parameters).fetchall()
+    return "\n".join(row[0] for row in rows)
+
+
+@pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
+@pytest.mark.parametrize("jobs", [0, BACKLOG])
+def test_a_claim_reads_one_stretch_of_one_index(
+    subject: PostgresSubject, planner, mode: str, jobs: int
+) -> None:
+    """On a table that was never analysed, and with a plan made for whatever parameters."""
+    subject.by_hand.execute("SELECT set_config('session_replication_role', 'replica', false)")
+    subject.by_hand.execute(FILL, [jobs])
+    planner.execute(f"SET plan_cache_mode = {mode}".encode())
+    plan = explained(planner, "claim_jobs", CLAIM, ", ANALYZE, TIMING OFF, SUMMARY OFF")
+    assert "Seq Scan" not in plan
+    assert "Index Scan using jobs_to_claim" in plan
+    read = re.search(r"Index Scan using jobs_to_claim on jobs j \(actual rows=(\d+) loops=(\d+)\)", plan)
+    assert read is not None
+    assert int(read[1]) * int(read[2]) <= 32, "a claim of 16 reads about 16 rows, not the backlog"
+
+
+@pytest.mark.parametrize("name", ["insert_steps", "end_jobs", "end_attempts", "insert_fenced_events"])
+def test_a_report_finds_its_rows_by_their_keys(planner, name: str) -> None:
+    parameters = (
+        ("[]", "e", "1") if name in ("insert_steps", "insert_fenced_events") else ("[]", "e", "1", "1")
+    )
+    plan = explained(planner, name, parameters)
+    assert "Seq Scan" not in plan
+    assert "Hash" not in plan
+    assert re.search(
+        r"Index Scan using attempts_(pkey|one_live) on attempts a_1\n *Index Cond: \(\(job_id = ", plan
+    )
+
+
+def test_a_sweep_looks_only_at_what_runs(planner) -> None:
+    plan = explained(planner, "expired", ("e", "1", "10"))
+    assert "Index Scan using attempts_one_live" in plan
+
+
+def test_the_next_due_job_is_found_without_reading_the_others(subject: PostgresSubject, planner) -> None:
+    subject.by_hand.execute(FILL, [2_000])
+    plan = explained(planner, "next_due", (["default"],), ", ANALYZE, TIMING OFF, SUMMARY OFF")
+    assert "Seq Scan" not in plan
+    assert "jobs_to_claim" in plan
+    assert "rows=2000" not in plan
