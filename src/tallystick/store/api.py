@@ -113,6 +113,13 @@ class Store(Protocol):
         """Return the wall-clock instant at which the next job becomes due, if any is waiting."""
         ...
 
+    def unattended(self) -> bool:
+        """Tell whether a sweep may find anything: a lost lease, a job to be ended, a child without a parent.
+
+        One look for an idle worker; a store where looking costs nothing may always say yes.
+        """
+        ...
+
     def expired(self, limit: int) -> list[ExpiredAttempt]:
         """Return attempts whose lease has run out, oldest first."""
         ...

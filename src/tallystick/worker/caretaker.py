@@ -61,15 +61,20 @@ class Caretaker:
                     self._renew()
                 if now >= sweep_at:
                     sweep_at = now + self._sweep_every
-                    if sweep(self._worker.store, self._worker.committer, clock):
-                        self._worker.poke()
-                    end_overdue(self._worker.store, self._worker.committer, clock)
-                    cancel_orphans(self._worker.store, self._worker.committer, clock)
+                    if self._worker.store.unattended():
+                        self._sweep()
                 self._look()
             except Exception as error:  # noqa: BLE001 (a caretaker that dies takes every lease with it)
                 # A store that is away for a while is not the end of the worker: it goes on when it is back.
                 _log.warning("caretaker: %s", error, exc_info=True, extra={"action": "caretaker.retry"})
                 self._pause = RETRY_SECONDS
+
+    def _sweep(self) -> None:
+        worker = self._worker
+        if sweep(worker.store, worker.committer, worker.clock):
+            worker.poke()
+        end_overdue(worker.store, worker.committer, worker.clock)
+        cancel_orphans(worker.store, worker.committer, worker.clock)
 
     def _renew(self) -> None:
         fences = tuple(segment.fence for segment in list(self._worker.running.values()))

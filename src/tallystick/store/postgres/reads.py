@@ -39,6 +39,11 @@ class Reader:
         ((due,),) = self.rows("next_due", [list(queues)])
         return None if due is None else int(due)
 
+    def unattended(self, times: Times) -> bool:
+        """Tell whether a sweep may find anything."""
+        ((found,),) = self.rows("unattended", [times.epoch, times.lease])
+        return bool(found)
+
     def expired(self, times: Times, limit: int) -> list[ExpiredAttempt]:
         """Return attempts whose lease has run out, oldest first."""
         found = []

@@ -150,6 +150,11 @@ class PostgresStore:
         self._check_usable()
         return self._reader.next_due(queues)
 
+    def unattended(self) -> bool:
+        """Tell, with one statement, whether a sweep may find anything."""
+        self._check_usable()
+        return self._reader.unattended(self.times())
+
     def expired(self, limit: int) -> list[ExpiredAttempt]:
         """Return attempts whose lease has run out by the clock of the server, oldest first."""
         self._check_usable()
