@@ -31,6 +31,8 @@ def end_alone(writing: Batch, request: EndJob) -> None:
     writing.many("end_attempt", [(*fence, *ending, live, writing.wall)], [fence])
     if request.waited:
         close_waits(writing, request)
+    else:
+        writing.changed("drop_messages", (fence.job_id, "", writing.wall, 1))
     if request.parent is not None:
         count_child(writing, fence.job_id, request.parent, request.state)
     about = (request.state, request.result, request.error, request.error_code)

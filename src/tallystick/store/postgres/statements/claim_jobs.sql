@@ -26,6 +26,8 @@ WITH clock AS MATERIALIZED (
                     FROM attempts AS a
                    WHERE a.job_id = j.job_id AND a.unit = '' AND a.charged = 1 AND a.reason = 'EXPIRED'
                      AND a.attempt >= coalesce((SELECT max(s.attempt) FROM steps AS s WHERE s.job_id = j.job_id), 0)
+                     AND a.attempt > coalesce((SELECT max(w.attempt) FROM attempts AS w
+                         WHERE w.job_id = j.job_id AND w.unit = '' AND w.reason = 'SUSPENDED'), 0)
                 ) AS suspect
            FROM jobs AS j
           WHERE j.queue = level.queue AND j.priority = level.priority AND j.ready_at <= clock.wall

@@ -1,6 +1,6 @@
 -- end_jobs: attempts end, by their holders while the lease is live (`live`) or by a sweep once it is not, and with each
 -- its job: steps 2 and 3 of the start message, where the semaphore falls, the closer digit is written if it reached
--- zero, and the result with it; a fact each.
+-- zero, and the result with it; a fact each. A signal that nobody waited for ends with its job.
 -- Returns the places whose fence held, those whose attempt ended, and those whose job went with it: they must be the
 -- same, otherwise the caller rolls back; a row that somebody changed before we had it is then seen afresh. Locks and
 -- reads the time as `end_attempts`.
@@ -51,6 +51,16 @@ WITH request AS (
 ), written AS (
   INSERT INTO events (job_id, n, type, at, attempt, payload, prev_hash, event_hash)
   SELECT job_id, n, type, at, of_attempt, payload, prev_hash, event_hash FROM closed
+), unread AS MATERIALIZED (
+  SELECT m.message_at, closed.wall
+    FROM closed
+   CROSS JOIN LATERAL (
+         SELECT m.ctid AS message_at
+           FROM messages AS m
+          WHERE m.job_id = closed.job_id AND m.acked_at IS NULL
+            FOR NO KEY UPDATE) AS m
+), dropped AS (
+  UPDATE messages SET acked_at = unread.wall FROM unread WHERE messages.ctid = unread.message_at
 )
 SELECT (SELECT coalesce(array_agg(place), '{}') FROM judged), (SELECT coalesce(array_agg(place), '{}') FROM ended),
        (SELECT coalesce(array_agg(place), '{}') FROM closed)

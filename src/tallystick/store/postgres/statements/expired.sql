@@ -8,7 +8,10 @@ SELECT a.job_id, a.attempt, a.lease_id, a.status, j.state = 'CANCELLING', a.guid
        (SELECT count(*)
           FROM attempts AS past
          WHERE past.job_id = a.job_id AND past.unit = '' AND past.charged = 1
-           AND past.attempt >= coalesce((SELECT max(s.attempt) FROM steps AS s WHERE s.job_id = a.job_id), 0)),
+           AND past.attempt >= coalesce((SELECT max(s.attempt) FROM steps AS s WHERE s.job_id = a.job_id), 0)
+           AND past.attempt > coalesce((SELECT max(w.attempt)
+                                          FROM attempts AS w
+                                         WHERE w.job_id = a.job_id AND w.unit = '' AND w.reason = 'SUSPENDED'), 0)),
        newest.n, newest.event_hash
   FROM clock
  CROSS JOIN attempts AS a
