@@ -9,8 +9,9 @@ from tallystick.app.calls import Call, Write, drive, drive_async
 from tallystick.app.context import WorkflowContext
 from tallystick.app.values import Codec
 from tallystick.app.waits import NO_BODY, workflow_context
+from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.core.lifecycles import JOB, JobState
-from tallystick.core.limits import CANCEL_GRACE_MS, GROUP_CHILDREN_MAX
+from tallystick.core.limits import GROUP_CHILDREN_MAX
 from tallystick.engine.failure import Failure
 from tallystick.engine.segment import GroupShape
 from tallystick.engine.submission import Submission

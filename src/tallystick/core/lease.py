@@ -26,6 +26,9 @@ PUBLISH_LEASE_MS: Final = sum(DISPATCH_RETRY.table_ms) + PUBLISH_SLACK_MS
 WORKER_LEASE_MS: Final = 30_000
 HEARTBEATS_PER_LEASE: Final = 3
 
+# What a running job has to clean up after it was asked to end, unless the canceller says otherwise.
+CANCEL_GRACE_MS: Final = 30_000
+
 
 class StaleReason(StrEnum):
     """Why a report came too late, the first reason that applies."""

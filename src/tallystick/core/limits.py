@@ -56,7 +56,6 @@ HISTORY_WARN_RECORDS: Final = 1_000
 TX_MS_MAX: Final = 1_000
 HELD_BACKOFF_MS_MAX: Final = 5_000  # a longer backoff gives the lease back and waits on a timer
 HELD_WAIT_MS_MAX: Final = 200  # a wait that ends within this time does not unwind the workflow
-CANCEL_GRACE_MS: Final = 30_000  # what a running job has to clean up, unless the canceller says otherwise
 CALLBACK_SKEW_MS_MAX: Final = 300_000
 DURATION_MS_MAX: Final = 100 * 365 * 86_400_000
 

@@ -11,8 +11,9 @@ import msgspec
 from tallystick.clock import Clock
 from tallystick.core.decisions import Reclaim, decide_reclaim
 from tallystick.core.derive import AbortReason
+from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.core.lifecycles import AttemptState, JobState
-from tallystick.core.limits import CANCEL_GRACE_MS, SWEEP_ROWS_MAX
+from tallystick.core.limits import SWEEP_ROWS_MAX
 from tallystick.engine.committer import Committer
 from tallystick.engine.failure import Failure
 from tallystick.errors import StaleLease
