@@ -210,8 +210,11 @@ def test_a_policy_that_cannot_work_is_refused_when_it_is_made(options, rule):
 
 
 def test_the_limits_of_a_policy_are_still_accepted():
-    RetryPolicy(attempts_max=1, base_ms=0, cap_ms=0, factor=1.0, jitter=1.0, table_ms=(0, DURATION_MS_MAX))
-    RetryPolicy(base_ms=DURATION_MS_MAX, cap_ms=DURATION_MS_MAX, jitter=0.0)
+    smallest = RetryPolicy(attempts_max=1, base_ms=0, cap_ms=0, factor=1.0, jitter=1.0)
+    assert backoff_ms(smallest, 1) == 0
+    assert backoff_ms(RetryPolicy(table_ms=(0, DURATION_MS_MAX)), 2) == DURATION_MS_MAX
+    longest = RetryPolicy(base_ms=DURATION_MS_MAX, cap_ms=DURATION_MS_MAX, jitter=0.0)
+    assert backoff_ms(longest, 1) == DURATION_MS_MAX
 
 
 def test_attempts_are_counted_from_one():
