@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Generic, TypeVar, overload
 
-from tallystick.app.calls import Call, Write, drive, drive_async
+from tallystick.app.calls import Call, Write
 from tallystick.app.context import WorkflowContext
+from tallystick.app.driving import drive, drive_async
 from tallystick.app.values import Codec
 from tallystick.app.waits import NO_BODY, workflow_context
 from tallystick.core.lease import CANCEL_GRACE_MS

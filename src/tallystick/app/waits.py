@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn, TypeVar, overload
 
-from tallystick.app.calls import Call, StepSpec, Write, drive
+from tallystick.app.calls import Call, StepSpec, Write
 from tallystick.app.context import Again, WorkflowContext, current
+from tallystick.app.driving import drive
 from tallystick.app.retrying import ONCE, Duration
 from tallystick.app.values import Codec
 from tallystick.core.durations import duration_ms

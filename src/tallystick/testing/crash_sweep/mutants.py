@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Callable
 
-from tallystick.app import calls
+from tallystick.app import driving
 from tallystick.app.context import INSIDE_TX, WorkflowContext, current
 from tallystick.app.job import Job
 from tallystick.engine.committer import Blocked, Committer
@@ -44,7 +44,7 @@ def effect_on_its_own() -> None:
         context.runtime.committer.call((step,))
         return step
 
-    put(calls, "transact", transact)
+    put(driving, "transact", transact)
 
 
 def steps_without_fence() -> None:
