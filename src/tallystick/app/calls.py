@@ -52,6 +52,12 @@ class Write(NamedTuple):
     bundle: Bundle
 
 
+class Hand(NamedTuple):
+    """Hand a bundle over and go on: nothing new begins before it is durable."""
+
+    bundle: Bundle
+
+
 class InTransaction(NamedTuple):
     """Run the user's function in a transaction that also records the step it returns."""
 
@@ -64,7 +70,7 @@ class Pause(NamedTuple):
     ms: int
 
 
-Need: TypeAlias = Body | Write | InTransaction | Pause
+Need: TypeAlias = Body | Write | Hand | InTransaction | Pause
 Call: TypeAlias = Generator[Need, Any, Any]
 
 
@@ -91,7 +97,9 @@ def call_step(
         except Exception as error:  # noqa: BLE001 (whatever the user's function raises is what the step failed with)
             yield from _tried(context, spec, occurrence, error)
             continue
-        yield Write((segment.step_succeeded(spec.kind, spec.name, occurrence, text),))
+        row = (segment.step_succeeded(spec.kind, spec.name, occurrence, text),)
+        # Where calls run side by side, what one returns may be long on its way to the next call.
+        yield Hand(row) if len(context.in_flight) == 1 else Write(row)
         return value
 
 

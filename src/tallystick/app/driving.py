@@ -11,9 +11,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from tallystick.app.calls import Body, Call, InTransaction, Need, Pause, StepSpec, Write
+from tallystick.app.calls import Body, Call, Hand, InTransaction, Need, Pause, StepSpec, Write
 from tallystick.app.context import INSIDE_STEP, INSIDE_TX, WorkflowContext, current
-from tallystick.errors import StaleLease, StepTimeout, StoreError
+from tallystick.engine.committer import Blocked, Handed
+from tallystick.errors import StaleLease, StepTimeout, StoreError, TallyError
 from tallystick.store.api import RecordStep, Transaction
 
 
@@ -33,7 +34,15 @@ def drive(context: WorkflowContext, spec: StepSpec, call: Call) -> Any:  # noqa:
 
 
 def _meet(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa: ANN401 (as the need says)
+    segment = context.segment
+    handed = segment.handed
+    if isinstance(handed, Blocked):
+        _written(context, handed.wait)
+        segment.handed = None
     match need:
+        case Hand():
+            segment.handed = context.runtime.committer.begin(need.bundle)
+            segment.written(need.bundle)
         case Body():
             return _run_body(spec, need.args, need.kwargs)
         case Write():
@@ -51,11 +60,19 @@ async def drive_async(context: WorkflowContext, spec: StepSpec, call: Call) -> A
     """Drive a call in this task; bodies and writes are met here, each layer of `await` costs every step."""
     try:
         need = next(call)
+        segment = context.segment
         while True:
             try:
-                if type(need) is Write:
+                handed = segment.handed
+                if isinstance(handed, Handed):
+                    await _settle(context, handed)
+                if type(need) is Hand:
+                    segment.handed = context.lane().begin(need.bundle)
+                    segment.written(need.bundle)
+                    value = None
+                elif type(need) is Write:
                     value = await context.lane().call(need.bundle)
-                    context.segment.written(need.bundle)
+                    segment.written(need.bundle)
                 elif type(need) is Body and spec.is_async and spec.timeout_ms is None:
                     value = await _run_coroutine(spec, need)
                 else:
@@ -68,6 +85,16 @@ async def drive_async(context: WorkflowContext, spec: StepSpec, call: Call) -> A
                 need = call.send(value)
     except StopIteration as end:
         return end.value
+
+
+async def _settle(context: WorkflowContext, handed: Handed) -> None:
+    """Wait until the step before is durable: nothing new begins earlier."""
+    try:
+        await handed.settled()
+    except TallyError as error:
+        raise context.refused(error) from error
+    if context.segment.handed is handed:
+        context.segment.handed = None
 
 
 async def _meet_async(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa: ANN401 (as the need says)

@@ -17,7 +17,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 from tallystick.core.limits import FLUSH_BUNDLES_MAX
 from tallystick.errors import StoreError, StoreMisused, TallyError
@@ -29,20 +30,28 @@ _log = logging.getLogger("tallystick.engine")
 _RETURNING_SECONDS = 0.001
 
 
-class Waiter(Protocol):
-    """Somebody who wants to know what became of a bundle."""
+class Request:
+    """A bundle on its way, and somebody who wants to know what became of it."""
+
+    __slots__ = ("bundle", "taken")
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+        self.taken = False
 
     def release(self, outcome: Outcome | BaseException) -> None:
         """Take the outcome; called in the committer's thread, in the order of the batch."""
-        ...
+        raise NotImplementedError
 
 
-class Blocked:
+class Blocked(Request):
     """A thread that waits."""
 
     __slots__ = ("_lock", "outcome")
 
-    def __init__(self) -> None:
+    def __init__(self, bundle: Bundle) -> None:
+        """Begin to wait; `wait` blocks."""
+        super().__init__(bundle)
         self._lock = threading.Lock()
         self._lock.acquire()
         self.outcome: Outcome | BaseException = None
@@ -54,17 +63,73 @@ class Blocked:
 
     def wait(self) -> Outcome:
         """Block until the outcome is known; raise it if it is a refusal."""
-        self._lock.acquire()
-        return settle(self.outcome)
+        with self._lock:
+            return settle(self.outcome)
+
+    def answer(self) -> Outcome | BaseException:
+        """Block until the outcome is known and return it, a refusal too."""
+        with self._lock:
+            return self.outcome
 
 
-class Called:
+class Called(Request):
     """A function that wants the outcome; it runs in the committer's thread and must not block."""
 
-    __slots__ = ("release",)
+    __slots__ = ("_function",)
 
-    def __init__(self, function: Callable[[Outcome | BaseException], None]) -> None:
-        self.release = function
+    def __init__(self, bundle: Bundle, function: Callable[[Outcome | BaseException], None]) -> None:
+        """Remember whom to call."""
+        super().__init__(bundle)
+        self._function = function
+
+    def release(self, outcome: Outcome | BaseException) -> None:
+        """Call it."""
+        self._function(outcome)
+
+
+class Arriving(Request):
+    """A function that wants the outcome in the thread of its event loop."""
+
+    __slots__ = ("_lane", "arrive")
+
+    def __init__(
+        self, bundle: Bundle, lane: LoopLane, arrive: Callable[[Outcome | BaseException], None]
+    ) -> None:
+        """Remember whom to call, and where."""
+        super().__init__(bundle)
+        self._lane = lane
+        self.arrive = arrive
+
+    def release(self, outcome: Outcome | BaseException) -> None:
+        """Join those whom one wake-up will tell."""
+        self._lane.released.append((self.arrive, outcome))
+
+
+class Handed(Arriving):
+    """A task that goes on, and will want to know later."""
+
+    __slots__ = ("_awaited", "_loop", "_outcomes")
+
+    def __init__(self, bundle: Bundle, lane: LoopLane, loop: asyncio.AbstractEventLoop) -> None:
+        """Keep the outcome until somebody asks."""
+        super().__init__(bundle, lane, self._keep)
+        self._loop = loop
+        self._awaited: list[asyncio.Future[Outcome]] = []
+        self._outcomes: list[Outcome | BaseException] = []
+
+    async def settled(self) -> Outcome:
+        """Wait until the outcome is known; raise it if it is a refusal."""
+        if self._outcomes:
+            return settle(self._outcomes[0])
+        # A future for each who asks: one task of a workflow may be cancelled while others wait.
+        future: asyncio.Future[Outcome] = self._loop.create_future()
+        self._awaited.append(future)
+        return await future
+
+    def _keep(self, outcome: Outcome | BaseException) -> None:
+        self._outcomes.append(outcome)
+        for future in self._awaited:
+            _resolve(future, outcome)
 
 
 class LoopLane:
@@ -73,38 +138,56 @@ class LoopLane:
     def __init__(self, committer: Committer, loop: asyncio.AbstractEventLoop) -> None:
         self._committer = committer
         self._loop = loop
-        self._pending: list[tuple[Bundle, Waiter]] = []
-        self._released: list[tuple[asyncio.Future[Outcome], Outcome | BaseException]] = []
+        self._pending: list[Request] = []
+        self._leaving = False
+        self.released: list[tuple[Callable[[Outcome | BaseException], None], Outcome | BaseException]] = []
         self._last_calls: dict[Callable[[], None], None] = {}
 
     def before_hand_over(self, function: Callable[[], None]) -> None:
         """Call this once, just before the batch that is gathering now leaves: it may add to it."""
         self._last_calls[function] = None
+        self._leave_soon()
 
     def call(self, bundle: Bundle) -> asyncio.Future[Outcome]:
         """Return a future of the outcome; call it in the loop's own thread."""
         future: asyncio.Future[Outcome] = self._loop.create_future()
-        self.put(bundle, Called(lambda outcome: self._released.append((future, outcome))))
+        self.put(bundle, partial(_resolve, future))
         return future
 
-    def put(self, bundle: Bundle, waiter: Waiter) -> None:
+    def put(self, bundle: Bundle, arrive: Callable[[Outcome | BaseException], None]) -> None:
+        """Call the function with the outcome, in the loop's own thread."""
+        self._add(Arriving(bundle, self, arrive))
+
+    def begin(self, bundle: Bundle) -> Handed:
+        """Hand a bundle over without waiting for it yet."""
+        handed = Handed(bundle, self, self._loop)
+        self._add(handed)
+        return handed
+
+    def _add(self, request: Request) -> None:
         """Add to the batch that leaves when the loop has run everything that is ready now."""
-        if not self._pending:
-            self._loop.call_soon(self._hand_over)
-        self._pending.append((bundle, waiter))
+        self._pending.append(request)
+        if not self._leaving:
+            self._leave_soon()
 
     def flushed(self) -> None:
         """Pass on everything released by the last flush; called in the committer's thread."""
-        released, self._released = self._released, []
+        released, self.released = self.released, []
         if released:
             # A loop that is closed has nobody left who could be told.
             with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(_resolve, released)
+                self._loop.call_soon_threadsafe(_arrive, released)
+
+    def _leave_soon(self) -> None:
+        if not self._leaving:
+            self._leaving = True
+            self._loop.call_soon(self._hand_over)
 
     def _hand_over(self) -> None:
         last_calls, self._last_calls = self._last_calls, {}
         for function in last_calls:
             function()
+        self._leaving = False
         pending, self._pending = self._pending, []
         self._committer.put(pending)
 
@@ -116,7 +199,7 @@ class Committer:
         """Start the thread; `after_flush` runs in it between two flushes."""
         self._store = store
         self._after_flush = after_flush
-        self._queue: deque[tuple[Bundle, Waiter]] = deque()
+        self._queue: deque[Request] = deque()
         self._lanes: dict[asyncio.AbstractEventLoop, LoopLane] = {}
         self._changed = threading.Condition(threading.Lock())
         self._closing = False
@@ -127,22 +210,30 @@ class Committer:
         self._thread = threading.Thread(target=self._run, name="tally-committer", daemon=True)
         self._thread.start()
 
-    def put(self, items: Sequence[tuple[Bundle, Waiter]]) -> None:
-        """Queue bundles; their waiters are released when they are durable or refused."""
+    def put(self, requests: Sequence[Request]) -> None:
+        """Queue bundles; their requests are released when they are durable or refused."""
         if os.getpid() != self._pid:
             raise StoreMisused("this Tally was used before a fork; make one in the child process instead")
         with self._changed:
             if self._closing:
                 raise StoreMisused("this Tally is closed")
-            self._queue.extend(items)
+            self._queue.extend(requests)
             if len(self._queue) >= self._returning:
                 self._changed.notify()
 
     def begin(self, bundle: Bundle) -> Blocked:
-        """Queue a bundle and return the waiter for its outcome."""
-        waiter = Blocked()
-        self.put([(bundle, waiter)])
-        return waiter
+        """Queue a bundle and return who waits for its outcome."""
+        request = Blocked(bundle)
+        self.put([request])
+        return request
+
+    def extend(self, request: Request, bundle: Bundle) -> bool:
+        """Let a bundle share the fate of one that has not left yet; False when that is on its way."""
+        with self._changed:
+            if request.taken or self._closing:
+                return False
+            request.bundle = (*request.bundle, *bundle)
+            return True
 
     def call(self, bundle: Bundle) -> Outcome:
         """Make a bundle durable and return its outcome, blocking this thread."""
@@ -152,15 +243,9 @@ class Committer:
 
     def call_all(self, bundles: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Make bundles durable in one flush where possible; refusals are returned, not raised."""
-        waiters = [Blocked() for _ in bundles]
-        self.put(list(zip(bundles, waiters, strict=True)))
-        outcomes: list[Outcome | BaseException] = []
-        for waiter in waiters:
-            try:
-                outcomes.append(waiter.wait())
-            except TallyError as error:
-                outcomes.append(error)
-        return outcomes
+        requests = [Blocked(bundle) for bundle in bundles]
+        self.put(requests)
+        return [request.answer() for request in requests]
 
     def lane(self, loop: asyncio.AbstractEventLoop) -> LoopLane:
         """Return the lane of an event loop."""
@@ -178,7 +263,7 @@ class Committer:
 
     def _run(self) -> None:
         while batch := self._gather():
-            bundles = [bundle for bundle, _waiter in batch]
+            bundles = [request.bundle for request in batch]
             try:
                 outcomes: Sequence[Outcome | BaseException] = self._store.apply(bundles)
             except BaseException as error:  # noqa: BLE001 (whatever it is, every waiter must learn of it)
@@ -190,8 +275,8 @@ class Committer:
             self.flushes += 1
             self.bundles += len(batch)
             self._returning = len(batch)
-            for (_bundle, waiter), outcome in zip(batch, outcomes, strict=True):
-                self._guarded(waiter.release, outcome)
+            for request, outcome in zip(batch, outcomes, strict=True):
+                self._guarded(request.release, outcome)
             for lane in list(self._lanes.values()):
                 lane.flushed()
             self._guarded(self._after_flush)
@@ -204,7 +289,7 @@ class Committer:
         except Exception:  # noqa: BLE001 (logged with its trace; everybody else still waits)
             _log.exception("committer: a waiter failed", extra={"action": "committer.waiter_failed"})
 
-    def _gather(self) -> list[tuple[Bundle, Waiter]]:
+    def _gather(self) -> list[Request]:
         """Take what is queued; wait first for those who were just released, if they are on their way back."""
         with self._changed:
             while not self._queue:
@@ -218,7 +303,10 @@ class Committer:
                 if len(self._queue) == before:
                     break
             self._returning = 0
-            return [self._queue.popleft() for _ in range(min(len(self._queue), FLUSH_BUNDLES_MAX))]
+            batch = [self._queue.popleft() for _ in range(min(len(self._queue), FLUSH_BUNDLES_MAX))]
+            for request in batch:
+                request.taken = True
+            return batch
 
 
 def settle(outcome: Outcome | BaseException) -> Outcome:
@@ -228,11 +316,15 @@ def settle(outcome: Outcome | BaseException) -> Outcome:
     return outcome
 
 
-def _resolve(released: list[tuple[asyncio.Future[Any], Any]]) -> None:
-    for future, outcome in released:
-        if future.done():
-            continue  # its task was cancelled; what it wrote is durable all the same
-        if isinstance(outcome, BaseException):
-            future.set_exception(outcome)
-        else:
-            future.set_result(outcome)
+def _arrive(released: list[tuple[Callable[[Any], None], Any]]) -> None:
+    for arrive, outcome in released:
+        arrive(outcome)
+
+
+def _resolve(future: asyncio.Future[Outcome], outcome: Outcome | BaseException) -> None:
+    if future.done():
+        return  # its task was cancelled; what it wrote is durable all the same
+    if isinstance(outcome, BaseException):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)

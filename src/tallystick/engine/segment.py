@@ -16,6 +16,7 @@ from tallystick.clock import Clock
 from tallystick.core.derive import AbortReason
 from tallystick.core.lifecycles import AttemptState, JobState, StepState
 from tallystick.core.promises import PROMISES
+from tallystick.engine.committer import Request
 from tallystick.engine.failure import Failure
 from tallystick.engine.submission import Submission, submit_job
 from tallystick.store.api import (
@@ -62,6 +63,7 @@ class Segment:
         "cancelled",
         "claimed",
         "fence",
+        "handed",
         "job_id",
         "lost",
         "waited",
@@ -73,6 +75,8 @@ class Segment:
         self.fence = claimed.fence
         self.job_id = claimed.fence.job_id
         self.lost = False
+        # The last step, handed over and not known to be durable: nothing new begins before it is.
+        self.handed: Request | None = None
         self.cancelled = claimed.cancelling
         # An earlier attempt may have opened something, or been sent something, before it was lost.
         self.waited = claimed.driver != "start" or claimed.fence.attempt > 1

@@ -40,7 +40,7 @@ from tallystick.store.api import (
     SubmitJob,
 )
 from tallystick.store.cancels import as_asked, cancel_job, cycle
-from tallystick.store.grouping import grouped
+from tallystick.store.grouping import grouped, part_of
 from tallystick.store.groups import spawn
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.claims import Claims
@@ -103,9 +103,8 @@ class Batch(PostgresWriting):
             self.connection.execute(b"ROLLBACK")
             self.rewind()
             begin(self.connection, self._address)
-            for _kind, indexes in stages:
-                for index in indexes:
-                    outcomes[index] = self.alone(batch[index])
+            for index in dict.fromkeys(index for _kind, indexes in stages for index in indexes):
+                outcomes[index] = self.alone(batch[index])
             ((self.xid,),) = self.connection.execute(sql("own_xid")).fetchall()
         return outcomes
 
@@ -123,10 +122,14 @@ class Batch(PostgresWriting):
                     begun = True
                 for kind, indexes in run if together else ():
                     assert kind is not None
-                    answers.append((indexes, self._writers[kind]([batch[index][0] for index in indexes])))
+                    parts = [part_of(batch[index], kind) for index in indexes]
+                    answers.append((indexes, self._writers[kind](parts)))
                 number = self.connection.execute(sql("own_xid"))
             for indexes, answer in answers:
                 for index, value in zip(indexes, answer(), strict=True):
+                    before = outcomes[index]
+                    if isinstance(before, BaseException) and not isinstance(value, BaseException):
+                        raise Refused(before)  # a step and its ending share one fate
                     outcomes[index] = value
             answers.clear()
             if not together:

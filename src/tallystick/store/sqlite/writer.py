@@ -41,7 +41,7 @@ from tallystick.store.api import (
     SubmitJob,
 )
 from tallystick.store.cancels import as_asked, cancel_job, cycle
-from tallystick.store.grouping import grouped, merged_claims
+from tallystick.store.grouping import grouped, merged_claims, part_of
 from tallystick.store.groups import count_child, spawn
 from tallystick.store.places import Places
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
@@ -131,7 +131,7 @@ class Batch:
             self.connection.execute("SAVEPOINT grouped")
         try:
             for kind, indexes in groups:
-                values = self._writers[kind]([batch[index][0] for index in indexes])
+                values = self._writers[kind]([part_of(batch[index], kind) for index in indexes])
                 for index, value in zip(indexes, values, strict=True):
                     outcomes[index] = value
         except (Refused, apsw.ConstraintError, *UNSTORABLE):
@@ -139,9 +139,8 @@ class Batch:
                 "ROLLBACK TO grouped" if undo == "SAVEPOINT" else "ROLLBACK; BEGIN IMMEDIATE"
             )
             self.rewind(start)
-            for _kind, indexes in groups:
-                for index in indexes:
-                    outcomes[index] = self.alone(batch[index])
+            for index in dict.fromkeys(index for _kind, indexes in groups for index in indexes):
+                outcomes[index] = self.alone(batch[index])
         if undo == "SAVEPOINT":
             self.connection.execute("RELEASE grouped")
 

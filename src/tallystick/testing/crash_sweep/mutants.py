@@ -99,7 +99,7 @@ def acknowledge_at_once() -> None:
     def hasty(committer: Committer, bundle: Bundle) -> Outcome:
         if not isinstance(bundle[0], SubmitJob):
             return call(committer, bundle)
-        threading.Timer(_HASTE_SECONDS, lambda: committer.put([(bundle, Blocked())])).start()
+        threading.Timer(_HASTE_SECONDS, lambda: committer.put([Blocked(bundle)])).start()
         return None
 
     put(Committer, "call", hasty)
