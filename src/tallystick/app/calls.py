@@ -157,7 +157,7 @@ def _out_of_order(context: WorkflowContext) -> bool:
     Concurrent tasks of an async workflow may overtake each other, so there this is judged when the workflow
     ends.
     """
-    if not context.segment.unused:
+    if not context.segment.behind:
         return False
     return not context.is_async or not context.in_flight
 

@@ -82,7 +82,7 @@ def join(
     record = segment.recall(group.name, group.occurrence)
     if record is None:
         context.check_cancelled()
-        if segment.unused and not context.is_async:
+        if segment.behind and not context.is_async:
             raise context.mismatch(group.name, group.occurrence)
         for start in range(0, len(children), SPAWN_CHILDREN_MAX):
             some = [child.submission for child in children[start : start + SPAWN_CHILDREN_MAX]]

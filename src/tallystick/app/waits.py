@@ -45,7 +45,7 @@ def answer(context: WorkflowContext, kind: Any, name: str, codec: Codec, limit: 
     record = segment.recall(name, occurrence)
     if record is None:
         context.check_cancelled()
-        if segment.unused and not context.is_async:
+        if segment.behind and not context.is_async:
             raise context.mismatch(name, occurrence)
         due_at = None if limit is None else context.runtime.clock.wall_ms() + duration_ms(limit)
         answer = yield Write(segment.awaiting(Wait(kind, name, occurrence, due_at)))

@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any
 
 from tallystick.core.limits import FLUSH_BUNDLES_MAX
+from tallystick.engine.relay import Relay
 from tallystick.errors import StoreError, StoreMisused, TallyError
 from tallystick.store.api import Bundle, Outcome, Store
 
@@ -28,6 +29,9 @@ _log = logging.getLogger("tallystick.engine")
 
 # How long the committer waits for callers that it has just released and that are on their way back.
 _RETURNING_SECONDS = 0.001
+
+# Threads that wake each other come back at this pace at least, or something else keeps one of them.
+_RELAYED_AT_LEAST = 8
 
 
 class Request:
@@ -47,29 +51,60 @@ class Request:
 class Blocked(Request):
     """A thread that waits."""
 
-    __slots__ = ("_lock", "outcome")
+    __slots__ = ("_lock", "_relay", "asleep", "outcome")
 
-    def __init__(self, bundle: Bundle) -> None:
+    def __init__(self, bundle: Bundle, relay: Relay) -> None:
         """Begin to wait; `wait` blocks."""
         super().__init__(bundle)
+        self._relay = relay
         self._lock = threading.Lock()
         self._lock.acquire()
+        self.asleep = False
         self.outcome: Outcome | BaseException = None
 
     def release(self, outcome: Outcome | BaseException) -> None:
-        """Wake the thread."""
+        """Keep the outcome; the thread is woken when its turn comes."""
         self.outcome = outcome
+
+    def wake(self) -> None:
+        """Wake the thread."""
         self._lock.release()
 
     def wait(self) -> Outcome:
         """Block until the outcome is known; raise it if it is a refusal."""
-        with self._lock:
-            return settle(self.outcome)
+        return settle(self.answer())
 
     def answer(self) -> Outcome | BaseException:
         """Block until the outcome is known and return it, a refusal too."""
+        if self._lock.locked():
+            self.asleep = True
+            self._relay.pass_on()
         with self._lock:
             return self.outcome
+
+
+class _Together:
+    """A thread that waits for many bundles and is woken once."""
+
+    def __init__(self, bundles: Sequence[Bundle]) -> None:
+        self._outcomes: list[Outcome | BaseException] = [None] * len(bundles)
+        self._missing = len(bundles)
+        self._lock = threading.Lock()
+        self._lock.acquire()
+        self.requests = [
+            Called(bundle, partial(self._arrived, index)) for index, bundle in enumerate(bundles)
+        ]
+
+    def answers(self) -> list[Outcome | BaseException]:
+        """Block until all outcomes are known and return them, refusals too."""
+        with self._lock:
+            return self._outcomes
+
+    def _arrived(self, index: int, outcome: Outcome | BaseException) -> None:
+        self._outcomes[index] = outcome
+        self._missing -= 1
+        if not self._missing:
+            self._lock.release()
 
 
 class Called(Request):
@@ -204,6 +239,7 @@ class Committer:
         self._changed = threading.Condition(threading.Lock())
         self._closing = False
         self._pid = os.getpid()
+        self._relay = Relay()
         self._returning = 0
         self.flushes = 0
         self.bundles = 0
@@ -223,9 +259,13 @@ class Committer:
 
     def begin(self, bundle: Bundle) -> Blocked:
         """Queue a bundle and return who waits for its outcome."""
-        request = Blocked(bundle)
+        request = self.blocked(bundle)
         self.put([request])
         return request
+
+    def blocked(self, bundle: Bundle) -> Blocked:
+        """Return a request for which a thread will wait."""
+        return Blocked(bundle, self._relay)
 
     def extend(self, request: Request, bundle: Bundle) -> bool:
         """Let a bundle share the fate of one that has not left yet; False when that is on its way."""
@@ -243,9 +283,11 @@ class Committer:
 
     def call_all(self, bundles: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Make bundles durable in one flush where possible; refusals are returned, not raised."""
-        requests = [Blocked(bundle) for bundle in bundles]
-        self.put(requests)
-        return [request.answer() for request in requests]
+        if not bundles:
+            return []
+        together = _Together(bundles)
+        self.put(together.requests)
+        return together.answers()
 
     def lane(self, loop: asyncio.AbstractEventLoop) -> LoopLane:
         """Return the lane of an event loop."""
@@ -277,6 +319,7 @@ class Committer:
             self._returning = len(batch)
             for request, outcome in zip(batch, outcomes, strict=True):
                 self._guarded(request.release, outcome)
+            self._relay.start([request for request in batch if type(request) is Blocked])
             for lane in list(self._lanes.values()):
                 lane.flushed()
             self._guarded(self._after_flush)
@@ -295,18 +338,29 @@ class Committer:
             while not self._queue:
                 if self._closing:
                     return []
-                self._returning = min(self._returning, 1)
-                self._changed.wait()
+                if self._relay:
+                    self._await_returning()
+                else:
+                    self._returning = min(self._returning, 1)
+                    self._changed.wait()
             while len(self._queue) < self._returning and not self._closing:
-                before = len(self._queue)
-                self._changed.wait(_RETURNING_SECONDS)
-                if len(self._queue) == before:
+                if not self._await_returning():
                     break
             self._returning = 0
             batch = [self._queue.popleft() for _ in range(min(len(self._queue), FLUSH_BUNDLES_MAX))]
             for request in batch:
                 request.taken = True
             return batch
+
+    def _await_returning(self) -> bool:
+        """Wait a moment for those who were released; tell whether more may come."""
+        before = len(self._queue)
+        self._changed.wait(_RETURNING_SECONDS)
+        came = len(self._queue) - before
+        if self._relay and came < _RELAYED_AT_LEAST:
+            self._relay.rescue()
+            return True
+        return came > 0
 
 
 def settle(outcome: Outcome | BaseException) -> Outcome:

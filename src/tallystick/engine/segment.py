@@ -81,12 +81,20 @@ class Segment:
         # An earlier attempt may have opened something, or been sent something, before it was lost.
         self.waited = claimed.driver != "start" or claimed.fence.attempt > 1
         self._clock = clock
-        self._records = {(record.name, record.occurrence): record for record in claimed.records}
-        self._unused = dict(self._records)
         self._counts: dict[str, int] = {}
         self._notes: dict[str, object] = {}
-        self._recorded_notes = _notes_of(claimed)
+        self._records: dict[tuple[str, int], Record] = {}
+        self._unused: dict[tuple[str, int], Record] = {}
+        self._recorded_notes: dict[str, object] = {}
         self._tries: dict[tuple[str, int], int] = {}
+        if claimed.records or claimed.tries:
+            self._take_over(claimed)
+
+    def _take_over(self, claimed: ClaimedJob) -> None:
+        """Read what earlier segments of this job recorded."""
+        self._records = {(record.name, record.occurrence): record for record in claimed.records}
+        self._unused = dict(self._records)
+        self._recorded_notes = _notes_of(claimed)
         for event in claimed.tries:
             if event.type != "try":
                 continue
@@ -99,9 +107,9 @@ class Segment:
         return self.claimed.records
 
     @property
-    def unused(self) -> list[Record]:
-        """Return the recorded steps that this segment has not asked for."""
-        return list(self._unused.values())
+    def behind(self) -> bool:
+        """Tell whether there are recorded steps that this segment has not asked for."""
+        return bool(self._unused)
 
     def number(self, name: str) -> int:
         """Return which occurrence of a step this call is: the first, the second, ..."""

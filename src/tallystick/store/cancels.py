@@ -71,6 +71,8 @@ def _end(
 def as_asked(batch: Writing, requests: list[EndJob]) -> list[EndJob]:
     """Return endings as cancellations where the job was asked to end, whatever its function made of it."""
     asked = {job_id for (job_id,) in batch.rows("asked_to_end", ())}
+    if not asked:
+        return requests
     return [_decided(request, cancelling=request.fence.job_id in asked) for request in requests]
 
 

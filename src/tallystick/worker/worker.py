@@ -209,14 +209,16 @@ class Worker:
             elif isinstance(refusal := handed.answer(), BaseException):
                 bundle = None
         request = self.claim(1) if self.wants_more() else None
-        asked = [] if bundle is None or end is not None else [end := Blocked(bundle)]
-        claim = None if request is None else Blocked((request,))
+        asked = [] if bundle is None or end is not None else [end := self.committer.blocked(bundle)]
+        claim = None if request is None else self.committer.blocked((request,))
         self.committer.put(asked if claim is None else [*asked, claim])
+        # The claim was handed over last: once it is answered, so is the ending. One wake-up for both.
+        found = None if claim is None else claim.answer()
         self.ended(segment, bundle, refusal if end is None else end.answer())
-        if request is None or claim is None:
+        if request is None:
             self.free()
             return None
-        claimed = self.answered(request, claim.answer())
+        claimed = self.answered(request, found)
         if not claimed:
             return None
         following = Segment(claimed[0], self.clock)

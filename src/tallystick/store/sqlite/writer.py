@@ -257,9 +257,10 @@ class Batch:
                 count_child(self, r.fence.job_id, r.parent, r.state)
             ending = (r.state, r.result, r.error, r.error_code, r.error_message)
             jobs.append((*r.fence[:2], *ending, event.n, event.event_hash, self.wall))
-        # A signal that nobody waited for ends with its job.
-        unread = [(r.fence.job_id, "", self.wall, True) for r in requests if not r.waited]
-        self.cursor.executemany(sql("drop_messages"), unread)
+        # A signal that nobody waited for ends with its job; mostly there is none, of anybody's.
+        if self.rows("any_unread", ()):
+            unread = [(r.fence.job_id, "", self.wall, True) for r in requests if not r.waited]
+            self.cursor.executemany(sql("drop_messages"), unread)
         waited = requests[0].driver != "start"
         self.many("end_waited_job" if waited else "end_job", jobs, fences)
         self.many("insert_event", events, fences)
