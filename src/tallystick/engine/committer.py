@@ -51,12 +51,12 @@ class Request:
 class Blocked(Request):
     """A thread that waits."""
 
-    __slots__ = ("_lock", "_relay", "asleep", "outcome")
+    __slots__ = ("_committer", "_lock", "asleep", "outcome")
 
-    def __init__(self, bundle: Bundle, relay: Relay) -> None:
+    def __init__(self, bundle: Bundle, committer: Committer) -> None:
         """Begin to wait; `wait` blocks."""
         super().__init__(bundle)
-        self._relay = relay
+        self._committer = committer
         self._lock = threading.Lock()
         self._lock.acquire()
         self.asleep = False
@@ -78,7 +78,7 @@ class Blocked(Request):
         """Block until the outcome is known and return it, a refusal too."""
         if self._lock.locked():
             self.asleep = True
-            self._relay.pass_on()
+            self._committer.somebody_sleeps()
         with self._lock:
             return self.outcome
 
@@ -208,10 +208,9 @@ class LoopLane:
     def flushed(self) -> None:
         """Pass on everything released by the last flush; called in the committer's thread."""
         released, self.released = self.released, []
-        if released:
-            # A loop that is closed has nobody left who could be told.
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(_arrive, released)
+        # A loop that is closed has nobody left who could be told.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(_arrive, released)
 
     def _leave_soon(self) -> None:
         if not self._leaving:
@@ -224,7 +223,7 @@ class LoopLane:
             function()
         self._leaving = False
         pending, self._pending = self._pending, []
-        self._committer.put(pending)
+        self._committer.put(pending, back=1)
 
 
 class Committer:
@@ -240,21 +239,25 @@ class Committer:
         self._closing = False
         self._pid = os.getpid()
         self._relay = Relay()
-        self._returning = 0
+        self._away = 0
         self.flushes = 0
         self.bundles = 0
         self._thread = threading.Thread(target=self._run, name="tally-committer", daemon=True)
         self._thread.start()
 
-    def put(self, requests: Sequence[Request]) -> None:
-        """Queue bundles; their requests are released when they are durable or refused."""
+    def put(self, requests: Sequence[Request], *, back: int = 0) -> None:
+        """Queue bundles; their requests are released when they are durable or refused.
+
+        `back` says how many of those who were released last have nothing more to add.
+        """
         if os.getpid() != self._pid:
             raise StoreMisused("this Tally was used before a fork; make one in the child process instead")
         with self._changed:
             if self._closing:
                 raise StoreMisused("this Tally is closed")
             self._queue.extend(requests)
-            if len(self._queue) >= self._returning:
+            self._away -= back
+            if self._away <= 0:
                 self._changed.notify()
 
     def begin(self, bundle: Bundle) -> Blocked:
@@ -265,7 +268,15 @@ class Committer:
 
     def blocked(self, bundle: Bundle) -> Blocked:
         """Return a request for which a thread will wait."""
-        return Blocked(bundle, self._relay)
+        return Blocked(bundle, self)
+
+    def somebody_sleeps(self) -> None:
+        """Note that a thread is about to wait: it wakes the next, and is not expected any more."""
+        self._relay.pass_on()
+        with self._changed:
+            self._away -= 1
+            if self._away <= 0:
+                self._changed.notify()
 
     def extend(self, request: Request, bundle: Bundle) -> bool:
         """Let a bundle share the fate of one that has not left yet; False when that is on its way."""
@@ -316,37 +327,26 @@ class Committer:
                 outcomes = [failure] * len(batch)
             self.flushes += 1
             self.bundles += len(batch)
-            self._returning = len(batch)
             for request, outcome in zip(batch, outcomes, strict=True):
-                self._guarded(request.release, outcome)
-            self._relay.start([request for request in batch if type(request) is Blocked])
-            for lane in list(self._lanes.values()):
+                _guarded(request.release, outcome)
+            lanes = [lane for lane in list(self._lanes.values()) if lane.released]
+            threads = [request for request in batch if type(request) is Blocked]
+            self._away = len(lanes) + sum(thread.asleep for thread in threads)
+            self._relay.start(threads)
+            for lane in lanes:
                 lane.flushed()
-            self._guarded(self._after_flush)
-
-    @staticmethod
-    def _guarded(function: Callable[..., None], *arguments: object) -> None:
-        """Call somebody who must not take the committer down with him."""
-        try:
-            function(*arguments)
-        except Exception:  # noqa: BLE001 (logged with its trace; everybody else still waits)
-            _log.exception("committer: a waiter failed", extra={"action": "committer.waiter_failed"})
+            _guarded(self._after_flush)
 
     def _gather(self) -> list[Request]:
         """Take what is queued; wait first for those who were just released, if they are on their way back."""
         with self._changed:
-            while not self._queue:
+            while not self._queue or self._away > 0:
                 if self._closing:
-                    return []
-                if self._relay:
-                    self._await_returning()
-                else:
-                    self._returning = min(self._returning, 1)
-                    self._changed.wait()
-            while len(self._queue) < self._returning and not self._closing:
-                if not self._await_returning():
                     break
-            self._returning = 0
+                if self._away <= 0:
+                    self._changed.wait()
+                elif not self._await_returning():
+                    self._away = 0
             batch = [self._queue.popleft() for _ in range(min(len(self._queue), FLUSH_BUNDLES_MAX))]
             for request in batch:
                 request.taken = True
@@ -354,9 +354,9 @@ class Committer:
 
     def _await_returning(self) -> bool:
         """Wait a moment for those who were released; tell whether more may come."""
-        before = len(self._queue)
+        away = self._away
         self._changed.wait(_RETURNING_SECONDS)
-        came = len(self._queue) - before
+        came = away - self._away
         if self._relay and came < _RELAYED_AT_LEAST:
             self._relay.rescue()
             return True
@@ -372,7 +372,15 @@ def settle(outcome: Outcome | BaseException) -> Outcome:
 
 def _arrive(released: list[tuple[Callable[[Any], None], Any]]) -> None:
     for arrive, outcome in released:
-        arrive(outcome)
+        _guarded(arrive, outcome)
+
+
+def _guarded(function: Callable[..., None], *arguments: object) -> None:
+    """Call somebody who must not take everybody else down with him."""
+    try:
+        function(*arguments)
+    except Exception:  # noqa: BLE001 (logged with its trace; the others still wait)
+        _log.exception("committer: a waiter failed", extra={"action": "committer.waiter_failed"})
 
 
 def _resolve(future: asyncio.Future[Outcome], outcome: Outcome | BaseException) -> None:

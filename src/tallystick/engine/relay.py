@@ -9,6 +9,7 @@ nothing: then all of them are woken, and for a while nobody is made to wait for 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 # While one of them is being woken, another one should be running.
@@ -39,7 +40,7 @@ class Relay:
         """Tell whether anybody is left."""
         return bool(self._waiting)
 
-    def start(self, sleepers: list[Sleeper]) -> None:
+    def start(self, sleepers: Sequence[Sleeper]) -> None:
         """Wake the first, who will wake the others."""
         for sleeper in sleepers:
             # Who is not asleep yet will find the door open, and has nobody to pass it on to.
