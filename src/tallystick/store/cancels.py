@@ -6,7 +6,7 @@ import msgspec
 
 from tallystick.core.decisions import Cancellation, decide_cancel, decide_end
 from tallystick.core.derive import AbortReason
-from tallystick.core.lifecycles import JOB, AttemptState, JobState
+from tallystick.core.lifecycles import JOB, JobState
 from tallystick.errors import LedgerCeiling, NotFound
 from tallystick.store.api import CancelJob, Cycle, EndAttempt, EndJob, Fact, Fence
 from tallystick.store.groups import count_child
@@ -113,20 +113,14 @@ def cycle(batch: Writing, request: Cycle) -> EndJob | None:
 def _end_instead(batch: Writing, request: Cycle, parent: tuple[str, str] | None) -> EndJob:
     """End a job that would turn and was asked to end."""
     fact = request.fact
-    end = EndJob(
+    end = EndJob.of(
         request.fence,
         JobState.CANCELLED,
-        AttemptState.ABORTED,
-        AbortReason.CANCELLED,
-        False,
-        None,
-        None,
-        None,
-        None,
         Fact(fact.chain, "cancel", fact.at, fact.attempt, _CANCELLED),
         driver=request.driver,
         waited=True,
         parent=parent,
+        reason=AbortReason.CANCELLED,
     )
     batch.end_jobs([end])
     return end

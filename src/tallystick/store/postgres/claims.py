@@ -64,12 +64,13 @@ class Claims:
         again = [(row[0], row[7]) for row in rows if row[1] > 1]
         past = self._replay(again) if again else {}
         claimed = []
-        for job_id, attempt, lease_id, *about, n, head, suspect, starts, parent, step, cancelling in rows:
+        for job_id, attempt, lease_id, *about, n, head, suspect, starts, parent, step, asked, owed in rows:
             before = past.get(job_id, _Past())
             fence, chain = Fence(job_id, attempt, lease_id), Chain(job_id, n, head)
             driver = "start" if starts else self._driver(fence, about[4])
             home = None if parent is None else (parent, step)
-            claimed.append(ClaimedJob(fence, *about, chain, *before, suspect, driver, home, cancelling))  # type: ignore[call-arg]  # columns in order
+            now = (suspect, driver, home, asked, owed)
+            claimed.append(ClaimedJob(fence, *about, chain, *before, *now))  # type: ignore[call-arg]  # columns in order
         return claimed
 
     def _driver(self, fence: Fence, dimension: int) -> str:
@@ -89,5 +90,5 @@ class Claims:
             tries[row[0]].append(Event(*row))
         return {
             job_id: _Past(tuple(records[job_id]), tuple(tries[job_id]), charged)
-            for job_id, charged, _suspect in ask("charged_since_progress", jobs).fetchall()
+            for job_id, charged in ask("charged_since_progress", jobs).fetchall()
         }
