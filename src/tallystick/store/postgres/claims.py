@@ -11,6 +11,7 @@ from tallystick.store.api import ClaimedJob, ClaimJobs, Event, Fence, Outcome, R
 from tallystick.store.grouping import merged_claims
 from tallystick.store.postgres.statements import sql
 from tallystick.store.waits import enter_driver
+from tallystick.store.writing import insist
 
 if TYPE_CHECKING:
     from tallystick.store.postgres.writer import Batch
@@ -76,7 +77,7 @@ class Claims:
     def _driver(self, fence: Fence, dimension: int) -> str:
         """Enter the message because of which a suspended job was claimed; its attempt remembers it."""
         driver = enter_driver(self._writing, fence.job_id, dimension)
-        self._writing.changed("set_driver", (*fence[:2], driver))
+        insist(self._writing, "set_driver", (*fence[:2], driver))
         return driver
 
     def _replay(self, jobs: Sequence[tuple[str, int]]) -> dict[str, _Past]:
