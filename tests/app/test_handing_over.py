@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 
 import pytest
-from tests.app.by_hand import LEASE_MS
 
 from tallystick import StepFailed, now
 from tallystick.store.primitives import EndAttempt, EndJob, RecordStep
+from tests.app.by_hand import LEASE_MS
 
 
 @pytest.fixture

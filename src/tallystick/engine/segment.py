@@ -14,7 +14,7 @@ import msgspec
 
 from tallystick.clock import Clock
 from tallystick.core.derive import AbortReason
-from tallystick.core.lifecycles import AttemptState, JobState, StepState
+from tallystick.core.lifecycles import JobState, StepState
 from tallystick.core.promises import PROMISES
 from tallystick.engine.committer import Request
 from tallystick.engine.failure import Failure
@@ -78,8 +78,7 @@ class Segment:
         # The last step, handed over and not known to be durable: nothing new begins before it is.
         self.handed: Request | None = None
         self.cancelled = claimed.cancelling
-        # An earlier attempt may have opened something, or been sent something, before it was lost.
-        self.waited = claimed.driver != "start" or claimed.fence.attempt > 1
+        self.waited = claimed.waited
         self._clock = clock
         self._counts: dict[str, int] = {}
         self._notes: dict[str, object] = {}
@@ -164,23 +163,7 @@ class Segment:
         event = self._fact(
             "return", {"job": "IN_PROGRESS>SUCCEEDED", "attempt": "IN_PROGRESS>COMMITTED>DONE"}
         )
-        return (
-            EndJob(
-                self.fence,
-                JobState.SUCCEEDED,
-                AttemptState.DONE,
-                None,
-                False,
-                result,
-                None,
-                None,
-                None,
-                event,
-                driver=self.claimed.driver,
-                waited=self.waited,
-                parent=self.claimed.parent,
-            ),
-        )
+        return (self._end(JobState.SUCCEEDED, event, result=result),)
 
     def failed(self, failure: Failure, reason: AbortReason = AbortReason.FATAL) -> Bundle:
         """Return the bundle that ends the job badly; it closes like any other."""
@@ -188,23 +171,7 @@ class Segment:
             "fail",
             {"job": "IN_PROGRESS>FAILED_FINAL", "attempt": "IN_PROGRESS>ABORTED", "error": failure.summary()},
         )
-        return (
-            EndJob(
-                self.fence,
-                JobState.FAILED_FINAL,
-                AttemptState.ABORTED,
-                reason,
-                True,
-                None,
-                failure.text(),
-                failure.code,
-                failure.message,
-                event,
-                driver=self.claimed.driver,
-                waited=self.waited,
-                parent=self.claimed.parent,
-            ),
-        )
+        return (self._end(JobState.FAILED_FINAL, event, reason=reason, failure=failure),)
 
     def turned(self, payload: str) -> Bundle:
         """Return the bundle that begins the same job again in a new dimension, with these arguments."""
@@ -217,23 +184,7 @@ class Segment:
         event = self._fact(
             "cancel", {"job": "IN_PROGRESS>CANCELLING>CANCELLED", "attempt": "IN_PROGRESS>ABORTED"}
         )
-        return (
-            EndJob(
-                self.fence,
-                JobState.CANCELLED,
-                AttemptState.ABORTED,
-                AbortReason.CANCELLED,
-                False,
-                None,
-                None,
-                None,
-                None,
-                event,
-                driver=self.claimed.driver,
-                waited=self.waited,
-                parent=self.claimed.parent,
-            ),
-        )
+        return (self._end(JobState.CANCELLED, event, reason=AbortReason.CANCELLED),)
 
     def released(
         self, reason: AbortReason, *, charged: bool, ready_at: int | None, failure: Failure | None = None
@@ -293,6 +244,27 @@ class Segment:
         kept = _notes_in(bundle)
         if kept:
             self._notes = {key: value for key, value in self._notes.items() if key not in kept}
+
+    def _end(
+        self,
+        state: JobState,
+        fact: Fact,
+        *,
+        result: str | None = None,
+        reason: AbortReason | None = None,
+        failure: Failure | None = None,
+    ) -> EndJob:
+        return EndJob.of(
+            self.fence,
+            state,
+            fact,
+            driver=self.claimed.driver,
+            waited=self.waited,
+            parent=self.claimed.parent,
+            result=result,
+            reason=reason,
+            error=failure.stored() if failure else None,
+        )
 
     def _step(
         self, kind: str, name: str, occurrence: int, state: StepState, result: str | None, error: str | None

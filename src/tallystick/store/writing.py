@@ -10,8 +10,20 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from tallystick.core.chain import Chain
+from tallystick.errors import InvariantBroken
 from tallystick.store.primitives import CountDown, EndAttempt, EndJob
+from tallystick.store.refusals import Refused
 from tallystick.store.values import Event, Fact, Fence
+
+
+def insist(batch: Writing, name: str, parameters: Sequence[object]) -> None:
+    """Run a statement and refuse the bundle unless it changed exactly one row, as the books say it must.
+
+    Whoever calls this holds the job's row and has looked at the fence: what was there a moment ago is there.
+    """
+    count = batch.changed(name, parameters)
+    if count != 1:
+        raise Refused(InvariantBroken(f"{name} changed {count} rows and not one", statement=name, rows=count))
 
 
 class Writing(Protocol):

@@ -11,6 +11,7 @@ from tallystick.store.api import ClaimedJob, ClaimJobs, Event, Fence, Outcome, R
 from tallystick.store.grouping import merged_claims
 from tallystick.store.postgres.statements import sql
 from tallystick.store.waits import enter_driver
+from tallystick.store.writing import insist
 
 if TYPE_CHECKING:
     from tallystick.store.postgres.writer import Batch
@@ -64,18 +65,19 @@ class Claims:
         again = [(row[0], row[7]) for row in rows if row[1] > 1]
         past = self._replay(again) if again else {}
         claimed = []
-        for job_id, attempt, lease_id, *about, n, head, suspect, starts, parent, step, cancelling in rows:
+        for job_id, attempt, lease_id, *about, n, head, suspect, starts, parent, step, asked, owed in rows:
             before = past.get(job_id, _Past())
             fence, chain = Fence(job_id, attempt, lease_id), Chain(job_id, n, head)
             driver = "start" if starts else self._driver(fence, about[4])
             home = None if parent is None else (parent, step)
-            claimed.append(ClaimedJob(fence, *about, chain, *before, suspect, driver, home, cancelling))  # type: ignore[call-arg]  # columns in order
+            now = (suspect, driver, home, asked, owed)
+            claimed.append(ClaimedJob(fence, *about, chain, *before, *now))  # type: ignore[call-arg]  # columns in order
         return claimed
 
     def _driver(self, fence: Fence, dimension: int) -> str:
         """Enter the message because of which a suspended job was claimed; its attempt remembers it."""
         driver = enter_driver(self._writing, fence.job_id, dimension)
-        self._writing.changed("set_driver", (*fence[:2], driver))
+        insist(self._writing, "set_driver", (*fence[:2], driver))
         return driver
 
     def _replay(self, jobs: Sequence[tuple[str, int]]) -> dict[str, _Past]:
@@ -89,5 +91,5 @@ class Claims:
             tries[row[0]].append(Event(*row))
         return {
             job_id: _Past(tuple(records[job_id]), tuple(tries[job_id]), charged)
-            for job_id, charged, _suspect in ask("charged_since_progress", jobs).fetchall()
+            for job_id, charged in ask("charged_since_progress", jobs).fetchall()
         }

@@ -288,7 +288,7 @@ class Batch(PostgresWriting):
             return (*r.fence, r.reason, int(r.charged), not r.expired, *ending, *columns(event))
 
         answer = self._end("end_jobs", requests, row)
-        self.ask("drop_unread", [request.fence.job_id for request in requests], self.times.wall)
+        self.ask("drop_unread", [request.fence[:2] for request in requests], self.times.wall)
         crash.point(AROUND["end_job"][1])
         return answer
 

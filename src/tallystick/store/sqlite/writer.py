@@ -259,7 +259,7 @@ class Batch:
             jobs.append((*r.fence[:2], *ending, event.n, event.event_hash, self.wall))
         # A signal that nobody waited for ends with its job; mostly there is none, of anybody's.
         if self.rows("any_unread", ()):
-            unread = [(r.fence.job_id, "", self.wall, True) for r in requests if not r.waited]
+            unread = [(*r.fence[:2], "", self.wall, True) for r in requests if not r.waited]
             self.cursor.executemany(sql("drop_messages"), unread)
         waited = requests[0].driver != "start"
         self.many("end_waited_job" if waited else "end_job", jobs, fences)
