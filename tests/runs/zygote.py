@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 
 from tallystick import crash
 from tallystick.clock import VirtualClock
 from tallystick.errors import TallyError
 from tallystick.runs.conduct import Surroundings, conduct
+from tallystick.runs.receipts import PREFIX, Receipts
 from tallystick.runs.toy import toy_publishing
 
 
@@ -22,6 +24,9 @@ def child(command: dict) -> int:
     pipeline = toy_publishing(command.get("fixes", 1))
     if calls := command.get("calls"):
         pipeline.nodes[:] = [counted(node, Path(calls)) for node in pipeline.nodes]
+    if command.get("out_of_turn"):
+        staged = Path(command["root"], command["run_id"], "artifacts", ".staged")
+        pipeline.nodes[:] = [out_of_turn(node, staged) for node in pipeline.nodes]
     crash.arm(command.get("crash", ""))
     around = Surroundings(clock=VirtualClock())
     try:
@@ -44,6 +49,31 @@ def counted(node, path: Path):
         return node.function(work)
 
     return replace(node, function=function)
+
+
+def out_of_turn(node, staged: Path):
+    """Return the node; of the drafts the first returns only when the two others have their receipts."""
+    from dataclasses import replace
+
+    kept, keep = threading.Condition(), Receipts.keep
+
+    def noticed(self, *work):
+        keep(self, *work)
+        with kept:
+            kept.notify_all()
+
+    def function(work):
+        node.function(work)
+        with kept:
+            assert kept.wait_for(lambda: len(list(staged.glob(f"{PREFIX}*"))) == 2, 20)
+
+    def chosen(work):
+        return (function if work.scope == "intro" else node.function)(work)
+
+    if node.worker != "drafter":
+        return node
+    Receipts.keep = noticed
+    return replace(node, function=chosen)
 
 
 def main() -> None:
