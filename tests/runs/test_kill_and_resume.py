@@ -70,6 +70,27 @@ def test_a_resume_that_is_killed_itself_can_be_resumed(zygote, reference, point)
             same_end(root, reference)
 
 
+@pytest.mark.parametrize("worker", ["drafter", "linker"])
+@pytest.mark.parametrize("point", ["log.append.before", "log.append.synced", "journal.done"])
+def test_a_run_that_fails_fails_the_same_way_when_it_is_killed_on_the_way(zygote, point, worker):
+    """Spent tries stay spent: no kill between the last failure and the end of the run gives another one."""
+    failed = 3
+    with fast_folder() as root:
+        assert zygote.run(root, raises=worker) == failed
+        reference = (root / "r1" / "snapshot.json").read_bytes(), history(root / "r1")
+    visit = 0
+    while True:
+        visit += 1
+        with fast_folder() as root:
+            status = zygote.run(root, raises=worker, crash=f"{point}:{visit}")
+            if status == failed:
+                break
+            assert status == -9
+            assert zygote.run(root, raises=worker) == failed
+            same_end(root, reference)
+    assert visit > 10
+
+
 def test_no_finished_work_item_is_called_again(zygote):
     """What was recorded as finished before the kill is never called after it."""
     for visit in range(1, 40, 4):

@@ -8,7 +8,7 @@ import pytest
 
 from tallystick.errors import RunFailed
 from tallystick.runs.conduct import Redo, conduct
-from tallystick.runs.inspection import verify
+from tallystick.runs.inspection import load, verify
 from tallystick.runs.pipeline import Pipeline
 from tallystick.runs.receipts import PREFIX, Receipts
 from tests.runs.worlds import Zygote, around, events, fast_folder, history
@@ -46,7 +46,7 @@ def fan(behave, tries=1):
         behave(work)
         work.write("side.txt", "x")
 
-    @pipeline.node("WORKING", inputs=["side.txt"], outputs=["after.txt"])
+    @pipeline.node("WORKING", inputs=["side.txt"], outputs=["after.txt"], tries=tries)
     def after(work):
         behave(work)
         work.write("after.txt", "x")
@@ -59,7 +59,7 @@ class Finish:
 
     def __init__(self, waits, fails=()):
         self.waits = waits
-        self.fails = set(fails)
+        self.fails = list(fails)
         self.ended = {name: threading.Event() for name in [*SCOPES, "side", "after"]}
 
     def __call__(self, work):
@@ -101,6 +101,15 @@ def test_a_failure_is_recorded_in_its_turn_and_what_was_begun_before_it_is_finis
                 conduct(fan(Finish(waits, "b")), root, "r1", parallel=2, around=around())
             stories.add(tuple(history(root / "r1")))
     assert len(stories) == 1
+
+
+def test_once_a_failure_is_final_no_other_attempt_begins(root):
+    with pytest.raises(RunFailed):
+        conduct(fan(Finish({}, ["a", "a", "after"]), tries=2), root, "r1", parallel=2, around=around())
+    items = {item.work_item_id: item.status for item in load(root, "r1")[0].items.values()}
+    assert items["r1:count:2:a"] == items["r1:after:1"] == "failed"
+    assert items["r1:after:2"] == "skipped"
+    assert set(items.values()) == {"finished", "failed", "skipped"}
 
 
 def stopped(root, monkeypatch, calls):

@@ -24,6 +24,10 @@ def child(command: dict) -> int:
     pipeline = toy_publishing(command.get("fixes", 1))
     if calls := command.get("calls"):
         pipeline.nodes[:] = [counted(node, Path(calls)) for node in pipeline.nodes]
+    if worker := command.get("raises"):
+        pipeline.nodes[:] = [
+            raising(node, tries=2) if node.worker == worker else node for node in pipeline.nodes
+        ]
     if command.get("out_of_turn"):
         staged = Path(command["root"], command["run_id"], "artifacts", ".staged")
         pipeline.nodes[:] = [out_of_turn(node, staged) for node in pipeline.nodes]
@@ -49,6 +53,17 @@ def counted(node, path: Path):
         return node.function(work)
 
     return replace(node, function=function)
+
+
+def raising(node, tries: int):
+    """Return the node with a function that leaves an issue and raises."""
+    from dataclasses import replace
+
+    def function(work):
+        work.open_issue("raising", "warn", f"attempt {work.attempt}")
+        raise ValueError("as always")
+
+    return replace(node, function=function, tries=tries)
 
 
 def out_of_turn(node, staged: Path):

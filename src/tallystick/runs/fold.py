@@ -244,7 +244,8 @@ def _item_failed(view: RunView, payload: ItemFailed, ts: str) -> None:
     item = view.item(payload.work_item_id, WorkStatus.RUNNING)
     item.status, item.error, item.finished_at = WorkStatus.FAILED, payload.error, ts
     duty = view.duties[payload.work_item_id]
-    view.failures[duty] = view.failures.get(duty, 0) + 1
+    # Taken out and put in again: the order is that of the latest failures.
+    view.failures[duty] = view.failures.pop(duty, 0) + 1
 
 
 def _item_skipped(view: RunView, payload: ItemReason, ts: str) -> None:

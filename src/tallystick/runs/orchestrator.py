@@ -7,10 +7,8 @@ decided from the journal's view, so a process that takes over decides the same.
 from __future__ import annotations
 
 import contextlib
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
 from typing import Final
 
 from opentelemetry import context as otel_context
@@ -20,6 +18,7 @@ from tallystick.ids import Ids
 from tallystick.runs import outcomes, patterns, staleness
 from tallystick.runs.artifacts import Shelf
 from tallystick.runs.events import (
+    ErrorRecord,
     EventType,
     Issue,
     ItemFailed,
@@ -33,7 +32,8 @@ from tallystick.runs.journal import Fact, Journal
 from tallystick.runs.pipeline import CANCELLED, FAILED, Node, Pipeline
 from tallystick.runs.receipts import Receipt, Receipts
 from tallystick.runs.snapshot import Artifact, WorkStatus
-from tallystick.runs.tracing import Span, ended_span, start_span
+from tallystick.runs.tracing import ended_span, start_span
+from tallystick.runs.visit import Running, Visit
 from tallystick.runs.work import Work
 
 CANCEL_REQUEST: Final = "cancel.requested"
@@ -42,39 +42,16 @@ _RESUMABLE: Final = (StorageFailed, ArtifactChanged)
 
 
 class WorkFailed(Exception):
-    """A worker raised and has no tries left."""
+    """A worker raised and has no tries left; its exception is the cause, if it was raised in this process."""
+
+    def __init__(self, record: ErrorRecord | None) -> None:
+        """Keep the exception as the log has it."""
+        super().__init__(record)
+        self.record = record
 
 
 class Cancelled(Exception):
     """Somebody asked to cancel the run."""
-
-
-@dataclass(slots=True)
-class Running:
-    """A work item that a thread is at."""
-
-    node: Node
-    duty: Duty
-    work: Work
-    span: Span
-    # There is one when the worker has returned in an earlier process.
-    receipt: Receipt | None = None
-    kept: bool = False
-
-
-@dataclass(slots=True)
-class Visit:
-    """The work of one visit of a state: which nodes may begin, and what is still to do."""
-
-    state: str
-    number: int
-    waiting: list[tuple[Node, tuple[Node, ...]]]
-    open_duties: dict[str, set[Duty]] = field(default_factory=dict)
-    ready: deque[tuple[Node, Duty]] = field(default_factory=deque)
-
-    def is_finished(self, node: Node) -> bool:
-        """Return whether all work of a node is done."""
-        return self.open_duties.get(node.worker) == set()
 
 
 class Orchestrator:
@@ -117,11 +94,9 @@ class Orchestrator:
             raise
         except Exception as error:  # noqa: BLE001 (whatever a worker or the orchestrator raised fails the run, on record)
             cause = error.__cause__ if isinstance(error, WorkFailed) else error
-            self._end(
-                FAILED,
-                outcomes.error_record(cause or error).message,
-                [outcomes.failure_issue(cause or error)],
-            )
+            known = error.record if isinstance(error, WorkFailed) else None
+            record = known or outcomes.error_record(error)
+            self._end(FAILED, record.message, [outcomes.failure_issue(record)])
         return cause
 
     def end_cancelled(self) -> None:
@@ -144,19 +119,32 @@ class Orchestrator:
         """
         state = self._view.state
         visit = Visit(state, self._view.visits(state), self._pipeline.order(state))
-        trouble: Exception | None = None
-        while trouble is None or self._running:
-            if trouble is None:
-                trouble = self._advance(visit, pool)
-            if not self._running:
+        trouble = self._failure_on_record(visit)
+        while True:
+            failure = self._advance(visit, pool)
+            working = bool(self._running)
+            if working:
+                oldest = self._wait_for_oldest()
+                settled = self._settle(visit, oldest, self._running.pop(oldest))
+                failure = failure or settled or (Cancelled() if self.is_cancelled() else None)
+            if trouble is None and failure is not None:
+                trouble = failure
+                visit.close()
+            if not working:
                 break
-            oldest = self._wait_for_oldest()
-            failure = self._settle(visit, oldest, self._running.pop(oldest))
-            trouble = trouble or failure
-            if trouble is None and self.is_cancelled():
-                trouble = Cancelled()
         if trouble is not None:
             raise trouble
+
+    def _failure_on_record(self, visit: Visit) -> Exception | None:
+        """Return the failure that an earlier process recorded and did not live to act on.
+
+        What it had begun is taken up and brought to its end, as it would have done; nothing else begins.
+        """
+        spent = visit.spent(self._view)
+        if spent is None:
+            return None
+        visit.take_up_begun(self._view)
+        return WorkFailed(spent.error)
 
     def _wait_for_oldest(self) -> Future[object]:
         """Return the work that was begun first when it has ended; who ends before it gets a receipt."""
@@ -191,7 +179,7 @@ class Orchestrator:
                     visit.waiting.remove(entry)
                     taken_up |= self._open(visit, entry[0])
             if taken_up:
-                visit.ready = deque(sorted(visit.ready, key=self._turns()))
+                visit.sort(self._view)
             while visit.ready and len(self._running) < self._parallel:
                 node, duty = visit.ready.popleft()
                 running = self._begin(node, duty)
@@ -201,19 +189,6 @@ class Orchestrator:
         except Exception as error:  # noqa: BLE001 (what is running must be recorded before the run fails)
             return error
         return None
-
-    def _turns(self) -> Callable[[tuple[Node, Duty]], tuple[bool, int]]:
-        """Return what work is sorted by: begun work as it was begun, then the rest as it was queued."""
-        view = self._view
-        begun = {item_id: turn for turn, item_id in enumerate(view.item_spans)}
-        queued = {item_id: turn for turn, item_id in enumerate(view.items)}
-
-        def turn(ready: tuple[Node, Duty]) -> tuple[bool, int]:
-            item_id = view.attempts[ready[1]]
-            waits = view.items[item_id].status is WorkStatus.QUEUED
-            return waits, (queued if waits else begun)[item_id]
-
-        return turn
 
     def _open(self, visit: Visit, node: Node) -> bool:
         """Queue the work of a node that is not done yet; return whether an earlier process queued some."""
@@ -361,10 +336,10 @@ class Orchestrator:
         if view.failures.get(duty, 0) + 1 < running.node.tries:
             self._journal.record(facts, running.span)
             self._journal.record([self._queued(duty)])
-            visit.ready.append((running.node, duty))
+            visit.queue_again(running.node, duty)
             return None
         self._journal.record(facts, running.span)
-        failure = WorkFailed(running.work.work_item_id)
+        failure = WorkFailed(failed.error)
         failure.__cause__ = error
         return failure
 

@@ -109,7 +109,6 @@ def error_record(error: BaseException) -> ErrorRecord:
     return ErrorRecord(type(error).__name__, clip_text(str(error) or type(error).__name__))
 
 
-def failure_issue(error: BaseException) -> Issue:
+def failure_issue(record: ErrorRecord) -> Issue:
     """Return the blocker that stands for whatever failed the run."""
-    record = error_record(error)
     return make_issue("run", Severity.BLOCKER, f"{record.type}: {record.message}", error_code="RUN_FAILED")
