@@ -14,6 +14,7 @@ import asyncio
 import logging
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -34,7 +35,7 @@ _RETURNING_SECONDS = 0.001
 _RELAYED_AT_LEAST = 8
 
 
-class Request:
+class Request(ABC):
     """A bundle on its way, and somebody who wants to know what became of it."""
 
     __slots__ = ("bundle", "taken")
@@ -43,9 +44,9 @@ class Request:
         self.bundle = bundle
         self.taken = False
 
+    @abstractmethod
     def release(self, outcome: Outcome | BaseException) -> None:
         """Take the outcome; called in the committer's thread, in the order of the batch."""
-        raise NotImplementedError
 
 
 class Blocked(Request):
