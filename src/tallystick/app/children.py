@@ -13,7 +13,7 @@ from tallystick.app.waits import NO_BODY, workflow_context
 from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.core.lifecycles import JOB, JobState
 from tallystick.core.limits import GROUP_CHILDREN_MAX
-from tallystick.engine.failure import Failure
+from tallystick.engine.failure import Failure, name_step
 from tallystick.engine.segment import GroupShape
 from tallystick.engine.submission import Submission
 from tallystick.errors import BadInput, ChildrenFailed, JobCancelled, JobFailed, TallyError
@@ -126,7 +126,9 @@ def _results(
     rows = context.runtime.store.children(context.segment.job_id, str(group)) if children else []
     errors = tuple(_error(row) for row in rows if row.state in (JobState.FAILED_FINAL, JobState.CANCELLED))
     if errors and all_of_them:
-        raise ChildrenFailed(errors, len(children))
+        failed = ChildrenFailed(errors, len(children))
+        name_step(failed, group.name, group.occurrence)
+        raise failed
     done = [
         (child, row) for child, row in zip(children, rows, strict=True) if row.state == JobState.SUCCEEDED
     ]

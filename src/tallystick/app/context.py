@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
 from tallystick.core.derive import AbortReason
+from tallystick.core.holds import Hold, stops_here
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.failure import Failure
 from tallystick.errors import DeadlineExceeded, TallyError
@@ -94,6 +95,8 @@ class WorkflowContext:
         if deadline_at is not None and self.runtime.clock.wall_ms() >= deadline_at:
             failure = Failure.of(DeadlineExceeded("the job's deadline has passed"))
             raise self.unwind("deadline", segment.failed(failure, AbortReason.DEADLINE))
+        if stops_here(held=segment.paused, cancelling=segment.cancelled):
+            raise self.unwind("the job is held", segment.put_away())
 
     def check_cancelled(self) -> None:
         """Raise `Cancelled`, once, if the job was asked to end; called before anything new is begun."""
@@ -102,7 +105,9 @@ class WorkflowContext:
             raise Cancelled(f"job {self.segment.job_id} is being cancelled")
 
     def heed(self, answer: object) -> None:
-        """Raise `Cancelled` if a wait was refused because the job was asked to end in the meantime."""
+        """Raise `Cancelled`, or stop, if a wait was refused because the job is to end or held by now."""
+        if isinstance(answer, Hold):
+            raise self.unwind("the job is held", self.segment.put_away())
         if answer == JobState.CANCELLING:
             self.segment.cancelled = True
             self.check_cancelled()

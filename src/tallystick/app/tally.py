@@ -20,7 +20,7 @@ from tallystick.app.values import Codec
 from tallystick.app.workflows import AsyncWorkflow, SubmitOptions, Workflow, WorkflowSpec
 from tallystick.clock import Clock, SystemClock
 from tallystick.core.durations import duration_ms
-from tallystick.core.limits import check_name
+from tallystick.core.limits import PAGE_ROWS_MAX, check_name
 from tallystick.errors import BadInput, DuplicateHandler, Misuse
 from tallystick.ids import Ids, SystemIds
 from tallystick.store.api import Transaction
@@ -109,6 +109,16 @@ class Tally:
     def job(self, job_id: str) -> Job[Any]:
         """Return a job by its id."""
         return Job(self.runtime, job_id, lambda: Codec(Any), created=False)
+
+    def dead(
+        self, *, workflow: str | None = None, after: str | None = None, limit: int = PAGE_ROWS_MAX
+    ) -> list[Job[Any]]:
+        """Return the dead letters, newest first: jobs that have failed and were not retried.
+
+        `after` is the id of the last one of the page before.
+        """
+        rows = self.runtime().store.dead(tenant_id="default", handler=workflow, after=after, limit=limit)
+        return [self.job(row.job_id) for row in rows]
 
     @contextmanager
     def connect(self) -> Iterator[Transaction]:

@@ -14,6 +14,7 @@ import msgspec
 
 from tallystick.clock import Clock
 from tallystick.core.derive import AbortReason
+from tallystick.core.holds import Hold
 from tallystick.core.lifecycles import JobState, StepState
 from tallystick.core.promises import PROMISES
 from tallystick.engine.committer import Request
@@ -66,6 +67,7 @@ class Segment:
         "handed",
         "job_id",
         "lost",
+        "paused",
         "waited",
     )
 
@@ -78,6 +80,7 @@ class Segment:
         # The last step, handed over and not known to be durable: nothing new begins before it is.
         self.handed: Request | None = None
         self.cancelled = claimed.cancelling
+        self.paused = False
         self.waited = claimed.waited
         self._clock = clock
         self._counts: dict[str, int] = {}
@@ -204,7 +207,15 @@ class Segment:
     def held(self, hold: str, why: str) -> Bundle:
         """Return the bundle that stops the job until a person resumes it; not charged, nobody crashed."""
         event = self._fact("hold", {"attempt": "IN_PROGRESS>ABORTED", "hold": hold, "why": why})
-        return (EndAttempt(self.fence, AbortReason.HELD, False, None, hold, why, event),)
+        return (EndAttempt(self.fence, AbortReason.HELD, False, event.at, hold, why, event),)
+
+    def put_away(self) -> Bundle:
+        """Return the bundle that stops here because somebody holds the job; due as soon as it is resumed.
+
+        It sets no hold of its own: if the job was resumed meanwhile, it simply goes on.
+        """
+        event = self._fact("hold", {"attempt": "IN_PROGRESS>ABORTED", "hold": Hold.PAUSED.value})
+        return (EndAttempt(self.fence, AbortReason.HELD, False, event.at, None, None, event),)
 
     def spawning(
         self, group: Group, submissions: Sequence[Submission], start: int, shape: GroupShape

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
+from tallystick.store.controls import Forked, ForkJob, HoldJob, ResumeJob
 from tallystick.store.inspection import Inspection
 from tallystick.store.primitives import (
     Await,
@@ -72,7 +73,10 @@ __all__ = [
     "ExpiredAttempt",
     "Fact",
     "Fence",
+    "ForkJob",
+    "Forked",
     "Group",
+    "HoldJob",
     "JobRow",
     "ManyWriters",
     "NewJob",
@@ -84,6 +88,7 @@ __all__ = [
     "RecordStep",
     "RenewLeases",
     "Reservation",
+    "ResumeJob",
     "RunTx",
     "Spawn",
     "Store",
@@ -152,6 +157,14 @@ class Store(Protocol):
 
     def cancelling(self, limit: int) -> list[tuple[str, int]]:
         """Return jobs that are asked to end and have not, with the end of their grace, soonest first."""
+        ...
+
+    def interrupted(self, job_ids: Sequence[str]) -> list[tuple[str, bool, str | None]]:
+        """Return those of these jobs that are asked to end or held: which of both, and by what hold."""
+        ...
+
+    def dead(self, *, tenant_id: str, handler: str | None, after: str | None, limit: int) -> list[JobRow]:
+        """Return a page of jobs that have failed and were not retried, newest first; `after` as in `jobs`."""
         ...
 
     def finished(self, job_ids: Sequence[str]) -> list[JobRow]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tallystick.core.lifecycles import JobState
 from tallystick.errors import InvariantBroken
-from tallystick.store.api import CountDown, Spawn
+from tallystick.store.api import CountDown, Group, Spawn
 from tallystick.store.writing import Writing, insist
 
 FAIL_FAST = "fail_fast"
@@ -39,12 +39,18 @@ def _spawned(batch: Writing, request: Spawn) -> int:
     return int(count)
 
 
+def group_of(step: str) -> Group:
+    """Return the group that a child's row names."""
+    dimension, _, rest = step.partition(":")
+    name, _, occurrence = rest.rpartition("#")
+    return Group(int(dimension), name, int(occurrence))
+
+
 def count_child(batch: Writing, job_id: str, home: tuple[str, str], state: str) -> None:
     """Count a child that has ended, well or badly, and let the one that closes the group wake its parent."""
     parent, step = home
-    dimension, _, rest = step.partition(":")
-    name, _, occurrence = rest.rpartition("#")
-    place = (parent, int(dimension), name, int(occurrence))
+    place = (parent, *group_of(step))
+    name = place[2]
     batch.lock(parent)
     failed = state != JobState.SUCCEEDED
     entered = batch.rows("enter_group", (*place, int(failed)))

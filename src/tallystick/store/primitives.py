@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checka
 
 from tallystick.core.chain import Chain
 from tallystick.core.lifecycles import AttemptState, JobState
+from tallystick.store.controls import ForkJob, HoldJob, ResumeJob
 from tallystick.store.turn import Turn
 from tallystick.store.values import (
     Fact,
@@ -172,7 +173,7 @@ class Await(NamedTuple):
     driving message is closed, the semaphore moves by what was opened less one, the attempt ends SUSPENDED
     and not charged, and the outcome is None. Delivery locks the same job row, so no wake-up falls between
     the look and the suspension. If the job was asked to end and the segment does not know (`asked`), no
-    wait is written and the outcome is `JobState.CANCELLING`.
+    wait is written and the outcome is `JobState.CANCELLING`; if it is held, the outcome is that `Hold`.
     """
 
     fence: Fence
@@ -315,6 +316,9 @@ Primitive: TypeAlias = (
     | Spawn
     | Cycle
     | CancelJob
+    | HoldJob
+    | ResumeJob
+    | ForkJob
     | Deliver
     | RenewLeases
     | CountDown

@@ -220,6 +220,8 @@ class JobRow(NamedTuple):
     idempotency_key: str | None
     idempotency_hash: str | None
     tags: str | None
+    retry_of: str | None = None
+    retried_as: str | None = None
 
 
 class ChildRow(NamedTuple):

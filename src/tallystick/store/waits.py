@@ -5,6 +5,7 @@ from __future__ import annotations
 from tallystick.core.chain import step_payload
 from tallystick.core.decisions import close_delta, decide_suspend, settle_delta
 from tallystick.core.derive import AbortReason
+from tallystick.core.holds import Hold
 from tallystick.core.lifecycles import JobState
 from tallystick.errors import InvariantBroken
 from tallystick.store.api import (
@@ -35,14 +36,16 @@ def enter_driver(batch: Writing, job_id: str, dimension: int) -> str:
     return guid
 
 
-def await_message(batch: Writing, request: Await) -> Answer | JobState | None:
-    """Answer the wait from the inbox, or suspend the segment, or tell it that the job was asked to end."""
+def await_message(batch: Writing, request: Await) -> Answer | JobState | Hold | None:
+    """Answer the wait from the inbox, or suspend the segment, or tell it that the job is to end or held."""
     batch.lock(request.fence.job_id)
     batch.check_fence(request.fence)
     job_id, wait, dimension = request.fence.job_id, request.wait, request.dimension
     (found,) = batch.rows("cancellable", (job_id,))
     if found[0] == JobState.CANCELLING and not request.asked:
         return JobState.CANCELLING
+    if found[6] is not None:
+        return Hold(found[6])
     place = (job_id, dimension, wait.name, wait.occurrence)
     rows = batch.rows("open_wait", place)
     opened = bool(rows)

@@ -188,6 +188,12 @@ class Worker:
         if segment is not None:
             segment.cancelled = True
 
+    def notice_held(self, job_id: str, *, held: bool) -> None:
+        """Let a running segment stop at its next call because its job is held, or go on after all."""
+        segment = self.running.get(job_id)
+        if segment is not None:
+            segment.paused = held
+
     def wants_more(self) -> bool:
         """Tell whether a slot that becomes free should ask for another job at once."""
         return self._more and not self._stopping

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tallystick import crash
+from tallystick.store.control import CONTROL_WORDS
 
 AROUND = {
     kind: (
@@ -23,5 +24,6 @@ AROUND = {
         "spawn": "children",
         "cycle": "turns",
         "cancel": "cancellations",
+        **CONTROL_WORDS,
     }.items()
 }

@@ -10,6 +10,7 @@ import psycopg
 
 from tallystick.core.chain import Chain
 from tallystick.store.api import ChildRow, ExpiredAttempt, Fence, JobRow
+from tallystick.store.groups import group_of
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.connection import (
     AnsweringConnection,
@@ -68,13 +69,21 @@ class Reader:
         wanted = [tenant_id, list(states), handler, after, str(limit)]
         return [JobRow(*row) for row in self.rows("jobs", wanted)]
 
+    def interrupted(self, job_ids: Sequence[str]) -> list[tuple[str, bool, str | None]]:
+        """Return those of these jobs that are asked to end or held."""
+        return [(job_id, ends, hold) for job_id, ends, hold in self.rows("interrupted", [list(job_ids)])]
+
+    def dead(self, tenant_id: str, handler: str | None, after: str | None, limit: int) -> list[JobRow]:
+        """Return a page of jobs that have failed and were not retried, newest first."""
+        return [JobRow(*row) for row in self.rows("dead", [tenant_id, handler, after, str(limit)])]
+
     def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
         """Return those of these jobs that have ended."""
         return [JobRow(*row) for row in self.rows("finished", [list(job_ids)])]
 
     def children(self, job_id: str, group: str) -> list[ChildRow]:
         """Return the children of a group in their order."""
-        return [ChildRow(*row) for row in self.rows("children", [job_id, group])]
+        return [ChildRow(*row) for row in self.rows("children", [job_id, *group_of(group)])]
 
     def orphans(self, limit: int) -> list[str]:
         """Return children that go on although their parent has ended."""

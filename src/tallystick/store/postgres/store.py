@@ -172,6 +172,16 @@ class PostgresStore:
         self._check_usable()
         return self._reader.jobs(tenant_id, states, handler, after, limit)
 
+    def interrupted(self, job_ids: Sequence[str]) -> list[tuple[str, bool, str | None]]:
+        """Return those of these jobs that are asked to end or held."""
+        self._check_usable()
+        return self._reader.interrupted(job_ids)
+
+    def dead(self, *, tenant_id: str, handler: str | None, after: str | None, limit: int) -> list[JobRow]:
+        """Return a page of jobs that have failed and were not retried, newest first."""
+        self._check_usable()
+        return self._reader.dead(tenant_id, handler, after, limit)
+
     def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
         """Return those of these jobs that have ended."""
         self._check_usable()

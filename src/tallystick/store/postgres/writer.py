@@ -40,6 +40,7 @@ from tallystick.store.api import (
     SubmitJob,
 )
 from tallystick.store.cancels import as_asked, cancel_job, cycle
+from tallystick.store.control import CONTROL
 from tallystick.store.grouping import grouped, part_of
 from tallystick.store.groups import spawn
 from tallystick.store.postgres.address import Address
@@ -63,6 +64,7 @@ SINGLY: dict[type[Primitive], tuple[str, Callable[[Writing, Any], Outcome]]] = {
     Cycle: ("cycle", cycle),
     CancelJob: ("cancel", cancel_job),
     Deliver: ("deliver", deliver),
+    **CONTROL,
 }
 
 Answer = Callable[[], list[Outcome]]

@@ -16,6 +16,7 @@ from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.errors import Misuse, StoreGone, StoreMisused
 from tallystick.store.api import Bundle, ChildRow, Event, ExpiredAttempt, Fence, JobRow, Outcome, RunTx
+from tallystick.store.groups import group_of
 from tallystick.store.sqlite.claims import newest
 from tallystick.store.sqlite.connection import connect, disconnect, migrate, translated
 from tallystick.store.sqlite.inspection import SqliteInspection
@@ -240,7 +241,7 @@ class SqliteStore:
 
     def children(self, job_id: str, group: str) -> list[ChildRow]:
         """Return the children of a group in their order."""
-        return [ChildRow(*row) for row in self._read(sql("children"), (job_id, group))]
+        return [ChildRow(*row) for row in self._read(sql("children"), (job_id, *group_of(group)))]
 
     def orphans(self, limit: int) -> list[str]:
         """Return children that go on although their parent has ended."""
@@ -249,6 +250,17 @@ class SqliteStore:
     def cancelling(self, limit: int) -> list[tuple[str, int]]:
         """Return jobs that are asked to end and have not, with the end of their grace, soonest first."""
         return [(job_id, cancel_at) for job_id, cancel_at in self._read(sql("cancelling"), (limit,))]
+
+    def interrupted(self, job_ids: Sequence[str]) -> list[tuple[str, bool, str | None]]:
+        """Return those of these jobs that are asked to end or held."""
+        wanted = msgspec.json.encode(list(job_ids)).decode()
+        return [
+            (job_id, bool(ends), hold) for job_id, ends, hold in self._read(sql("interrupted"), (wanted,))
+        ]
+
+    def dead(self, *, tenant_id: str, handler: str | None, after: str | None, limit: int) -> list[JobRow]:
+        """Return a page of jobs that have failed and were not retried, newest first."""
+        return [JobRow(*row) for row in self._read(sql("dead"), (tenant_id, handler, after, limit))]
 
     def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
         """Return those of these jobs that have ended."""

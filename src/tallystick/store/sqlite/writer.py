@@ -41,6 +41,7 @@ from tallystick.store.api import (
     SubmitJob,
 )
 from tallystick.store.cancels import as_asked, cancel_job, cycle
+from tallystick.store.control import CONTROL, CONTROL_WORDS
 from tallystick.store.grouping import grouped, merged_claims, part_of
 from tallystick.store.groups import count_child, spawn
 from tallystick.store.places import Places
@@ -73,6 +74,7 @@ AROUND = {
         "cycle": "turns",
         "cancel": "cancellations",
         "stale_report": "refused reports",
+        **CONTROL_WORDS,
     }.items()
 }
 
@@ -385,6 +387,7 @@ _SINGLY: dict[type, tuple[str, Callable[[Batch, Any], Outcome]]] = {
     Cycle: ("cycle", cycle),
     CancelJob: ("cancel", cancel_job),
     Deliver: ("deliver", deliver),
+    **CONTROL,
 }
 
 

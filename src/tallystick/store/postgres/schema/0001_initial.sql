@@ -123,6 +123,7 @@ CREATE INDEX jobs_by_deadline ON jobs (deadline_at) WHERE deadline_at IS NOT NUL
 CREATE INDEX jobs_of_parent ON jobs (parent_job_id, parent_step) WHERE parent_job_id IS NOT NULL;
 CREATE INDEX jobs_open_children ON jobs (parent_job_id) WHERE parent_job_id IS NOT NULL AND completed_at IS NULL;
 CREATE INDEX jobs_to_cancel ON jobs (cancel_at) WHERE state = 'CANCELLING';
+CREATE INDEX jobs_dead ON jobs (tenant_id, job_id) WHERE state = 'FAILED_FINAL' AND retried_as IS NULL;
 
 CREATE TABLE attempts (
   job_id           TEXT COLLATE "C" NOT NULL,
@@ -174,6 +175,8 @@ CREATE TABLE steps (
   notes              TEXT,
   prev_hash          BYTEA,
   event_hash         BYTEA,
+  origin_job_id      TEXT COLLATE "C",
+  origin_dimension   BIGINT,
   semaphore          BIGINT CHECK (semaphore >= 0),
   threshold          BIGINT,
   failed             BIGINT,
@@ -211,6 +214,8 @@ CREATE TABLE steps (
   -- end rule
   -- A row that is its own event is written once, already ended.
   CHECK (n IS NULL OR state IN ('SUCCEEDED', 'FAILED_FINAL')),
+  -- A copy in a fork knows the row that was written when it happened.
+  CHECK ((origin_job_id IS NULL) = (origin_dimension IS NULL)),
   PRIMARY KEY (job_id, dimension, name, occurrence)
 );
 

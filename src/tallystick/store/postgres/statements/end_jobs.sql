@@ -38,7 +38,7 @@ WITH request AS (
 ), closed AS (
   UPDATE jobs
      SET state = ended.state, result = ended.result, error = ended.error, error_code = ended.error_code,
-         error_message = ended.error_message, semaphore = semaphore - 1,
+         error_message = ended.error_message, hold = NULL, hold_reason = NULL, semaphore = semaphore - 1,
          start_ledger = start_ledger + 11000000000 + CASE WHEN semaphore - 1 = 0 THEN 100100000000 ELSE 0 END,
          start_acked_at = ended.wall, completed_at = ended.wall, updated_at = ended.wall,
          head_n = ended.n, head_hash = ended.event_hash, rev = rev + 1

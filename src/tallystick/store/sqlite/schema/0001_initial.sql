@@ -100,6 +100,7 @@ CREATE INDEX jobs_by_deadline ON jobs (deadline_at) WHERE deadline_at IS NOT NUL
 CREATE INDEX jobs_of_parent ON jobs (parent_job_id, parent_step) WHERE parent_job_id IS NOT NULL;
 CREATE INDEX jobs_open_children ON jobs (parent_job_id) WHERE parent_job_id IS NOT NULL AND completed_at IS NULL;
 CREATE INDEX jobs_to_cancel ON jobs (cancel_at) WHERE state = 'CANCELLING';
+CREATE INDEX jobs_dead ON jobs (tenant_id, job_id) WHERE state = 'FAILED_FINAL' AND retried_as IS NULL;
 
 CREATE TABLE attempts (
   job_id           TEXT NOT NULL,
@@ -145,6 +146,8 @@ CREATE TABLE steps (
   notes              TEXT,
   prev_hash          BLOB,
   event_hash         BLOB,
+  origin_job_id      TEXT,
+  origin_dimension   INTEGER,
   semaphore          INTEGER CHECK (semaphore >= 0),
   threshold          INTEGER,
   failed             INTEGER,
@@ -183,6 +186,8 @@ CREATE TABLE steps (
   -- end rule
   -- A row that is its own event is written once, already ended.
   CHECK (n IS NULL OR state IN ('SUCCEEDED', 'FAILED_FINAL')),
+  -- A copy in a fork knows the row that was written when it happened.
+  CHECK ((origin_job_id IS NULL) = (origin_dimension IS NULL)),
   PRIMARY KEY (job_id, dimension, name, occurrence)
 ) STRICT;
 
