@@ -401,7 +401,7 @@ def test_a_workflow_is_told_to_say_it_in_a_step(timed, hand, verb):
     @timed.workflow
     def flow() -> None:
         try:
-            getattr(timed.job(other.id), verb)(*(["x"] if verb == "fork" else []))
+            getattr(timed.job(other.id), verb)(**({"at": "x"} if verb == "fork" else {}))
         except Misuse as error:
             heard.append(str(error))
         say()

@@ -132,7 +132,7 @@ class Job(Generic[R_co]):
         """Let a held job go on without blocking the event loop."""
         return await self._say_aio(resuming(self.id))
 
-    def fork(self, at: str, *, version: str | None = None) -> Job[R_co]:
+    def fork(self, *, at: str, version: str | None = None) -> Job[R_co]:
         """Begin a new job that keeps what this one recorded before the step `at` (`charge`, `charge#2`).
 
         It has the arguments of this job's current turn, and the code of `version` if one is named. This job
@@ -141,7 +141,7 @@ class Job(Generic[R_co]):
         runtime = self._runtime()
         return self._after(self._say(forking(self.id, runtime.ids.new(), at, version)))
 
-    async def fork_aio(self, at: str, *, version: str | None = None) -> Job[R_co]:
+    async def fork_aio(self, *, at: str, version: str | None = None) -> Job[R_co]:
         """Begin a new job from this one's records without blocking the event loop."""
         runtime = self._runtime()
         return self._after(await self._say_aio(forking(self.id, runtime.ids.new(), at, version)))
