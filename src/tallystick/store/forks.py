@@ -68,7 +68,7 @@ def _kept(batch: Writing, request: ForkJob, dimension: int) -> list[_Recorded]:
         name, occurrence = request.point
         known = ", ".join(f"{record.name}#{record.occurrence}" for record in records[-10:]) or "nothing"
         raise NoSuchStep(
-            f"job {request.job_id} has no step {name[:100]}#{occurrence} to fork at; its last records: {known}",
+            f"job {request.job_id} has no step {name[:100]}#{occurrence}; its last records: {known}",
             job_id=request.job_id,
             step=f"{name}#{occurrence}",
         )
