@@ -26,6 +26,7 @@ PAGES = [
         "waiting",
         "children",
         "loops-and-cancelling",
+        "pausing-forking-retrying",
     )
 ]
 BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -82,7 +82,7 @@ LARGE: dict[str, tuple[int, Shape | messages.Shape]] = {
         ),
     ),
     "pauses and a timer": (
-        20_000,
+        100_000,
         Shape((WAIT_A, TX, RETURN), (A, Message("timer", 0)), crashes=1, zombies=1, cancels=1, pauses=2),
     ),
     "closing in two bundles": (
