@@ -1,4 +1,4 @@
-"""Pausing: a job that runs stops at its next call, one that waits keeps what arrives, and both go on later."""
+"""Pausing: a running job stops at its next call, a waiting one keeps what arrives, and both go on later."""
 
 from __future__ import annotations
 
