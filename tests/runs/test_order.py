@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 
 import pytest
 
-from tallystick.errors import RunFailed
+from tallystick.errors import RunFailed, StorageFailed
+from tallystick.runs.artifacts import Shelf
 from tallystick.runs.conduct import Redo, conduct
 from tallystick.runs.inspection import load, verify
 from tallystick.runs.pipeline import Pipeline
@@ -186,6 +188,29 @@ def test_a_receipt_that_no_longer_fits_is_not_believed(root, monkeypatch, troubl
             options = {"redo": Redo(from_state="WORKING")}
     resumed(root, calls, **options)
     assert sorted(set(calls) - {"fetch"}) == ["a", "after", "b", "c", "d", "e", "side"]
+
+
+@pytest.mark.timeout(60)
+def test_a_receipt_that_cannot_be_written_stops_the_run_and_a_resume_ends_the_same(root, monkeypatch):
+    """D06. Trouble with the disk is never the failure of the run."""
+    tried, calls = threading.Event(), []
+
+    def full(self, name, data):
+        tried.set()
+        raise StorageFailed.of("write", name, OSError(errno.ENOSPC, "no space"))
+
+    def behave(work):
+        if work.scope == "a":
+            assert tried.wait(20)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Shelf, "put_beside", full)
+        with pytest.raises(StorageFailed):
+            conduct(fan(behave), root, "r1", parallel=3, around=around("x"))
+    with fast_folder() as undisturbed:
+        conduct(fan(Finish({})), undisturbed, "r1", parallel=3, around=around())
+        resumed(root, calls)
+        assert history(root / "r1") == history(undisturbed / "r1")
 
 
 @pytest.fixture(scope="module")
