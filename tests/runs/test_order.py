@@ -244,10 +244,13 @@ def reference(zygote):
 def test_parallel_work_out_of_turn_killed_anywhere_ends_with_the_same_snapshot_and_order(
     zygote, reference, point
 ):
-    """Two drafts return before the first: every visit of the point, the same bytes and the same order."""
-    visit = 0
+    """Two drafts return before the first: the same bytes and the same order.
+
+    Every visit of the points of a receipt, and every third of the others: with one worker at a time all of
+    them are visited elsewhere.
+    """
+    visit, stride = 1, 1 if point.startswith("receipt") else 3
     while True:
-        visit += 1
         with fast_folder() as root:
             status = zygote.run(root, crash=f"{point}:{visit}", parallel=3, out_of_turn=True)
             if status == 0:
@@ -256,4 +259,5 @@ def test_parallel_work_out_of_turn_killed_anywhere_ends_with_the_same_snapshot_a
             assert zygote.run(root, parallel=3, out_of_turn=True) == 0
             assert (root / "r1" / "snapshot.json").read_bytes() == reference[0]
             assert history(root / "r1") == reference[1]
+        visit += stride
     assert visit > 1, "the point was never reached, so this test proved nothing"
