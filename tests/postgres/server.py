@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 SECONDS_MAX = 60
@@ -51,6 +51,7 @@ class Server:
     port: int
     user: str
     fsync: bool
+    settings: dict[str, str] = field(default_factory=dict)
 
     @property
     def dsn(self) -> str:
@@ -69,7 +70,7 @@ class Server:
 
     def start(self) -> None:
         """Start the postmaster and wait until it answers."""
-        flags = {**SETTINGS, "port": str(self.port), "unix_socket_directories": self.folder}
+        flags = {**SETTINGS, **self.settings, "port": str(self.port), "unix_socket_directories": self.folder}
         flags["fsync"] = "on" if self.fsync else "off"
         words = " ".join(f"-c {name}={value}" for name, value in flags.items())
         log = str(Path(self.folder, "log"))
@@ -114,15 +115,15 @@ def find_binaries() -> Path:
     )
 
 
-def make_server(*, fsync: bool) -> Server:
-    """Create a cluster and start it."""
+def make_server(*, fsync: bool, settings: dict[str, str] | None = None) -> Server:
+    """Create a cluster and start it, with other settings than usual where they are named."""
     binaries = find_binaries()
     user = _unprivileged()
     folder = tempfile.mkdtemp(prefix="tallystick-pg-")
     if os.geteuid() == 0:
         entry = pwd.getpwnam(user)
         os.chown(folder, entry.pw_uid, entry.pw_gid)
-    server = Server(folder, str(binaries), free_port(), user, fsync)
+    server = Server(folder, str(binaries), free_port(), user, fsync, settings or {})
     try:
         words = [
             "-D",

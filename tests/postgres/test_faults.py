@@ -16,6 +16,7 @@ from tallystick.store.api import Event, Existing, Fence, RecordStep, RenewLeases
 from tallystick.store.postgres import connection as connections
 from tallystick.store.postgres.connection import AnsweringConnection
 from tallystick.store.postgres.store import PostgresStore
+from tallystick.store.postgres.wire import Wire
 from tallystick.testing.conformance.drafts import (
     check_chain,
     claim,
@@ -36,7 +37,10 @@ CLOCK = SystemClock()
 
 
 class Killer:
-    """Kills the backend of whoever sends the statement whose turn it is, before it is sent."""
+    """Kills the backend of whoever sends the statement whose turn it is, before it is run.
+
+    Of statements that travel together those before it are run: the one that kills travels with them.
+    """
 
     def __init__(self, subject: PostgresSubject, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left = 0
@@ -52,6 +56,17 @@ class Killer:
             return original(connection, *arguments, **options)
 
         monkeypatch.setattr(AnsweringConnection, "execute", execute)
+        original_on_wire = Wire.execute
+
+        def execute_on_wire(wire: Wire, *arguments: object) -> object:
+            if wire._gathering:
+                self.left -= 1
+                if self.left == 0:
+                    self.fired += 1
+                    original_on_wire(wire, b"SELECT pg_terminate_backend(pg_backend_pid())")
+            return original_on_wire(wire, *arguments)
+
+        monkeypatch.setattr(Wire, "execute", execute_on_wire)
 
 
 def kill(subject: PostgresSubject, pid: int) -> None:

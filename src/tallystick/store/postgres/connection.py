@@ -47,10 +47,23 @@ class ServerFacts(NamedTuple):
     search_path: str
 
 
+class Answered(Protocol):
+    """What a statement brought."""
+
+    @property
+    def rowcount(self) -> int:
+        """Return how many rows it wrote or found."""
+        ...
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Return its rows."""
+        ...
+
+
 class Talk(Protocol):
     """What our statements need of a connection."""
 
-    def execute(self, query: bytes, params: Sequence[object] = ()) -> psycopg.Cursor[Any]:
+    def execute(self, query: bytes, params: Sequence[object] = ()) -> Answered:
         """Send one statement."""
         ...
 

@@ -46,6 +46,7 @@ from tallystick.store.postgres.listener import Listener
 from tallystick.store.postgres.migrations import migrate
 from tallystick.store.postgres.reads import Reader
 from tallystick.store.postgres.transaction import PostgresTransaction
+from tallystick.store.postgres.wire import Wire
 from tallystick.store.postgres.writer import Batch
 from tallystick.store.postgres.writing import Times
 
@@ -68,7 +69,7 @@ class PostgresStore:
         self._pid = os.getpid()
         self._closed = False
         self._writing = threading.Lock()
-        self._writer: AnsweringConnection | None = None
+        self._wire: Wire | None = None
         connection = connect(self._address, plain=True)
         try:
             migrate(connection, self._address, create=create)
@@ -225,7 +226,7 @@ class PostgresStore:
         self._lending.close()
         self._reader.close()
         with self._writing:
-            discard(self._writer)
+            discard(None if self._wire is None else self._wire.connection)
 
     def _apply(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         jobs = _authored(batch)
@@ -237,11 +238,12 @@ class PostgresStore:
     def _flush(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Write and commit; `Lost` when nothing of it became durable and it can be begun again."""
         try:
-            connection = self._open_writer()
+            wire = self._open_wire()
         except StoreError as error:
             raise Lost(error) from error
         crash.point(BEGUN)
-        writing = Batch(connection, self._address, self.times())
+        connection = wire.connection
+        writing = Batch(wire, self._address, self.times())
         try:
             outcomes = writing.write(batch)
         except BaseException as error:
@@ -265,11 +267,12 @@ class PostgresStore:
             self._listener.note()
         return outcomes
 
-    def _open_writer(self) -> AnsweringConnection:
-        if self._writer is None or self._writer.closed:
-            self._writer = connect(self._address)
-            self._listener.own_pids = {self._writer.info.backend_pid}
-        return self._writer
+    def _open_wire(self) -> Wire:
+        if self._wire is None or self._wire.connection.closed:
+            connection = connect(self._address)
+            self._listener.own_pids = {connection.info.backend_pid}
+            self._wire = Wire(connection, prepares=not self._address.pooled)
+        return self._wire
 
     def _loss(self, connection: AnsweringConnection, error: psycopg.Error) -> BaseException:
         """Return what an error means when nothing became durable: begin again, or give up."""

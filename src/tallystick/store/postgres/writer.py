@@ -13,8 +13,6 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
-import psycopg
-
 from tallystick import crash
 from tallystick.core.chain import Chain
 from tallystick.errors import BadInput, StaleLease, TallyError
@@ -45,7 +43,7 @@ from tallystick.store.grouping import grouped, part_of
 from tallystick.store.groups import spawn
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.claims import Claims
-from tallystick.store.postgres.connection import REFUSALS, Talk, begin, refusal, row_moved
+from tallystick.store.postgres.connection import REFUSALS, Answered, Talk, begin, refusal, row_moved
 from tallystick.store.postgres.count_downs import send_count_downs
 from tallystick.store.postgres.crash_points import AROUND
 from tallystick.store.postgres.endings import end_alone, hold_ending, lock_expired
@@ -116,7 +114,7 @@ class Batch(PostgresWriting):
         """Send what can travel together, and write what must be alone in its place between."""
         answers: list[tuple[list[int], Answer]] = []
         begun = False
-        number: psycopg.Cursor[Any] | None = None
+        number: Answered | None = None
         for together, run in groupby(stages, key=lambda stage: stage[0] is not None):
             with self.connection.pipeline():
                 if not begun:
@@ -320,13 +318,13 @@ class Batch(PostgresWriting):
         cursor = self.ask(statement, rows, self.times.epoch, self.times.lease, self.times.wall)
 
         def answer() -> list[Outcome]:
-            ((live, ended, complete),) = cursor.fetchall()
-            if len(live) != len(ended):
+            ((live, sound, ended),) = cursor.fetchall()
+            if len(sound) != len(ended):
                 raise row_moved()
-            if len(ended) != len(complete):
-                (short, *_more) = set(ended) - set(complete)
+            if len(live) != len(sound):
+                (short, *_more) = set(live) - set(sound)
                 raise Refused(stale(requests[chosen[short - 1]].fence))
-            written = {chosen[place - 1] + 1 for place in complete}
+            written = {chosen[place - 1] + 1 for place in ended}
             links = [
                 (request.fact.chain, link_of(events[index]) if index in events else None)
                 for index, request in enumerate(requests)

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-import psycopg
 
 from tallystick.core.chain import Chain
 from tallystick.errors import StaleLease
 from tallystick.store.api import CountDown, EndAttempt, Event, Fact, Fence, Outcome
 from tallystick.store.places import Places
-from tallystick.store.postgres.connection import Talk
+from tallystick.store.postgres.connection import Answered, Talk
 from tallystick.store.postgres.count_downs import send_count_downs
 from tallystick.store.postgres.rows import storable
 from tallystick.store.postgres.statements import sql
@@ -43,7 +42,7 @@ class PostgresWriting:
         self._places = Places()
         self._wall: int | None = None
 
-    def ask(self, name: str, rows: Sequence[object], *parameters: object) -> psycopg.Cursor[Any]:
+    def ask(self, name: str, rows: Sequence[object], *parameters: object) -> Answered:
         """Send a list to a statement."""
         return self.connection.execute(sql(name), (_encode(rows).decode(), *parameters))
 
