@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from psycopg import Connection
 
 from tallystick import Tally
 from tallystick.clock import VirtualClock
@@ -49,3 +50,25 @@ def timed(url, clock):
 @pytest.fixture
 def hand(timed, clock):
     return Hand(timed, clock)
+
+
+@pytest.fixture
+def statements(timed, url, monkeypatch):
+    """The name of every statement that is run for the store of `timed`, as it is run."""
+    names: list[str] = []
+    if url.startswith("sqlite"):
+        timed.runtime().store._writer.set_profile(lambda text, _ns: names.append(_name_of(text)))
+        return names
+    execute = Connection.execute
+
+    def noted(connection, query, *arguments, **options):
+        names.append(_name_of(query if isinstance(query, str) else query.decode()))
+        return execute(connection, query, *arguments, **options)
+
+    monkeypatch.setattr(Connection, "execute", noted)
+    return names
+
+
+def _name_of(statement: str) -> str:
+    """Return the name that stands in the header of a statement of ours, else the statement itself."""
+    return statement.removeprefix("-- ").partition(":")[0] if statement.startswith("-- ") else statement

@@ -30,10 +30,15 @@ SPAWN_CHILDREN_MAX = 500
 class Child(Generic[R_co]):
     """A child that is prepared and starts when it is gathered."""
 
-    def __init__(self, submission: Submission, codec: Callable[[], Codec]) -> None:
-        """Remember what to start; nothing is written before `gather` does."""
-        self.submission = submission
+    def __init__(self, prepare: Callable[[], Submission], codec: Callable[[], Codec]) -> None:
+        """Remember what to start; nothing is encoded or written before `gather` does, nor on replay."""
+        self._prepare = prepare
         self.codec = codec
+
+    @property
+    def submission(self) -> Submission:
+        """Encode the call, as it becomes a job."""
+        return self._prepare()
 
     def result(self) -> R_co:
         """Start this child alone and wait for its result, in a sync workflow."""
@@ -88,7 +93,7 @@ def join(
             some = [child.submission for child in children[start : start + SPAWN_CHILDREN_MAX]]
             if (yield Write(segment.spawning(group, some, start, shape))):
                 break  # all of them are there: an earlier segment has spawned them
-        context.runtime.poke()
+            context.runtime.poke()
         if children:
             answer = yield Write(segment.awaiting(Wait("group", *group[1:], None)))
             context.heed(answer)
