@@ -51,9 +51,10 @@ def grouped(
     for index, bundle in enumerate(batch):
         last = bundle[-1]
         kind = type(last)
-        if kind not in ORDER or getattr(last, "alone", False):
-            alone.append(index)
-        elif children_alone and getattr(last, "parent", None) is not None:
+        by_itself = getattr(last, "alone", False) or (
+            children_alone and getattr(last, "parent", None) is not None
+        )
+        if by_itself or kind not in ORDER:
             alone.append(index)
         elif len(bundle) == 1:
             plain.setdefault(kind, []).append(index)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tallystick.clock import Clock
 from tallystick.core.limits import CLAIM_BATCH_JOBS_MAX
-from tallystick.engine.committer import Blocked, Called, Committer, Waiter
+from tallystick.engine.committer import Blocked, Called, Committer, Request
 from tallystick.engine.segment import Segment
 from tallystick.errors import StaleLease
 from tallystick.ids import Ids

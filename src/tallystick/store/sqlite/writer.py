@@ -46,36 +46,13 @@ from tallystick.store.groups import spawn
 from tallystick.store.places import Places
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
 from tallystick.store.sqlite.claims import claim_jobs, newest, outdated
+from tallystick.store.sqlite.crash_points import AROUND
 from tallystick.store.sqlite.endings import count_children
 from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.refusals import fence_is_gone, refusal
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.submits import submit_jobs
 from tallystick.store.waits import await_message, close_waits, deliver
-
-AROUND = {
-    kind: (
-        crash.declare(f"sqlite.{kind}.before", f"a batch is open and is about to write its {what}"),
-        crash.declare(f"sqlite.{kind}.after", f"a batch has written its {what} and has not committed"),
-    )
-    for kind, what in {
-        "renew": "renewed leases",
-        "step": "steps",
-        "event": "failed tries",
-        "end_attempt": "released attempts",
-        "end_job": "finished jobs",
-        "submit": "submitted jobs",
-        "claim": "claims",
-        "count_down": "closed obligations",
-        "tx": "user transactions",
-        "await": "waits",
-        "deliver": "messages",
-        "spawn": "children",
-        "cycle": "turns",
-        "cancel": "cancellations",
-        "stale_report": "refused reports",
-    }.items()
-}
 
 
 class Batch:
