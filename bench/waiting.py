@@ -46,7 +46,7 @@ FULL = Plan(
     sleepers=10_000,
     sleeper_rounds=3,
 )
-QUICK = Plan(fans=(Fan(100, 3, 3), Fan(1_000, 3, 1)), round_trips=10, sleepers=1_000, sleeper_rounds=1)
+QUICK = Plan(fans=(Fan(100, 3, 2), Fan(1_000, 3, 1)), round_trips=5, sleepers=1_000, sleeper_rounds=1)
 
 
 def main(*, quick: bool = False) -> list[Row]:
@@ -117,7 +117,7 @@ def sleepers(side: Side, plan: Plan, folder: Path) -> Row:
 
 
 def fans(sides: dict[str, Side], plan: Plan, folder: Path) -> list[Row]:
-    """Ask all sides for the same fan-outs in turns; a size that the peer is not asked for takes its last speed."""
+    """Ask all sides for the same fan-outs in turns; at a size it is not asked for, a peer has its last speed."""
     rows: list[Row] = []
     last: dict[str, list[float]] = {}
     for fan in plan.fans:
@@ -155,10 +155,8 @@ def report(fan: Fan, number: int, name: str, speed: float, measured: Measured) -
     rows = measured.answer.get("rows_of_parent", ROWS_OF_A_PARENT)
     if rows != ROWS_OF_A_PARENT:
         raise AssertionError(f"a parent of {fan.children} children has {rows} rows")
-    print(
-        f"  round {number + 1}  fan of {fan.children:>7,} {name:22} {speed:>8,.0f} children/s {note(measured)}",
-        flush=True,
-    )
+    what = f"fan of {fan.children:>7,} {name:22} {speed:>8,.0f} children/s"
+    print(f"  round {number + 1}  {what} {note(measured)}", flush=True)
 
 
 def note(measured: Measured) -> str:

@@ -2,10 +2,10 @@
 
     python -m bench.waiting_ours '{"case": "fan", "children": 100, "in_flight": 64, "folder": "."}'
 
-`fan`: a workflow gathers children, which the worker of this process runs, and adds up their results; the clock
-runs from the submission of the parent to its result. `signal`: a job waits for a signal; as many round trips as
-each line of standard input says, from the sending to the awaited result. `sleepers`: many jobs sleep until the
-same instant; the clock runs from there to the durable end of the last. Everything is at its default.
+`fan`: a workflow gathers children, which the worker of this process runs, and adds up their results; the
+clock runs from the submission of the parent to its result. `signal`: a job waits for a signal; as many round
+trips as each line of standard input says, from the sending to the awaited result. `sleepers`: many jobs sleep
+until the same instant; the clock runs from there to the durable end of the last. Everything is at its default.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def sleeper(until: float) -> None:
 
 
 def measure_fan(order: dict[str, Any]) -> dict[str, Any]:
-    """Run a parent with its children and count the rows that it has, besides the one message a child leaves."""
+    """Run a parent and its children, and count the rows of the parent, without the messages of its children."""
     children = order["children"]
     with app.worker(concurrency=order["in_flight"]):
         assert fan.submit(5).result(timeout=60) == 10

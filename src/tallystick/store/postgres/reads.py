@@ -72,9 +72,9 @@ class Reader:
         """Return those of these jobs that have ended."""
         return [JobRow(*row) for row in self.rows("finished", [list(job_ids)])]
 
-    def children(self, job_id: str, group: str) -> list[ChildRow]:
-        """Return the children of a group in their order."""
-        return [ChildRow(*row) for row in self.rows("children", [job_id, group])]
+    def children(self, job_id: str, group: str, after: str, limit: int) -> list[ChildRow]:
+        """Return a page of the children of a group in their order."""
+        return [ChildRow(*row) for row in self.rows("children", [job_id, group, after, limit])]
 
     def orphans(self, limit: int) -> list[str]:
         """Return children that go on although their parent has ended."""

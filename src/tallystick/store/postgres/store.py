@@ -177,10 +177,10 @@ class PostgresStore:
         self._check_usable()
         return self._reader.finished(job_ids)
 
-    def children(self, job_id: str, group: str) -> list[ChildRow]:
-        """Return the children of a group in their order."""
+    def children(self, job_id: str, group: str, *, after: str, limit: int) -> list[ChildRow]:
+        """Return a page of the children of a group in their order."""
         self._check_usable()
-        return self._reader.children(job_id, group)
+        return self._reader.children(job_id, group, after, limit)
 
     def orphans(self, limit: int) -> list[str]:
         """Return children that go on although their parent has ended."""

@@ -238,9 +238,9 @@ class SqliteStore:
         wanted = msgspec.json.encode(list(states)).decode()
         return [JobRow(*row) for row in self._read(sql("jobs"), (tenant_id, wanted, handler, after, limit))]
 
-    def children(self, job_id: str, group: str) -> list[ChildRow]:
-        """Return the children of a group in their order."""
-        return [ChildRow(*row) for row in self._read(sql("children"), (job_id, group))]
+    def children(self, job_id: str, group: str, *, after: str, limit: int) -> list[ChildRow]:
+        """Return a page of the children of a group in their order."""
+        return [ChildRow(*row) for row in self._read(sql("children"), (job_id, group, after, limit))]
 
     def orphans(self, limit: int) -> list[str]:
         """Return children that go on although their parent has ended."""
