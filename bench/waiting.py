@@ -117,7 +117,7 @@ def sleepers(side: Side, plan: Plan, folder: Path) -> Row:
 
 
 def fans(sides: dict[str, Side], plan: Plan, folder: Path) -> list[Row]:
-    """Ask all sides for the same fan-outs in turns; at a size it is not asked for, a peer has its last speed."""
+    """Ask all sides for the same fan-outs in turns; where it is not asked, a peer has its last speed."""
     rows: list[Row] = []
     last: dict[str, list[float]] = {}
     for fan in plan.fans:

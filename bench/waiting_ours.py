@@ -5,7 +5,7 @@
 `fan`: a workflow gathers children, which the worker of this process runs, and adds up their results; the
 clock runs from the submission of the parent to its result. `signal`: a job waits for a signal; as many round
 trips as each line of standard input says, from the sending to the awaited result. `sleepers`: many jobs sleep
-until the same instant; the clock runs from there to the durable end of the last. Everything is at its default.
+until one instant; the clock runs from there to the durable end of the last. Everything is at its default.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def sleeper(until: float) -> None:
 
 
 def measure_fan(order: dict[str, Any]) -> dict[str, Any]:
-    """Run a parent and its children, and count the rows of the parent, without the messages of its children."""
+    """Run a parent and its children, and count the rows of the parent without its children's messages."""
     children = order["children"]
     with app.worker(concurrency=order["in_flight"]):
         assert fan.submit(5).result(timeout=60) == 10
