@@ -10,7 +10,7 @@ from datetime import timedelta
 from tallystick.app.results import Ended, Results
 from tallystick.clock import Clock
 from tallystick.core.limits import TX_MS_MAX
-from tallystick.engine.committer import Blocked, Committer, LoopLane, settle
+from tallystick.engine.committer import Committer, LoopLane, settle
 from tallystick.engine.submission import Submission, check_same_content, claimed_at_birth, submit_job
 from tallystick.errors import BadInput, Misuse, NotFound
 from tallystick.ids import Ids
@@ -139,7 +139,7 @@ class Runtime:
 
     def deliver(self, message: Deliver) -> Delivered:
         """Store a message and wake its job; an idle worker of this process claims it in the same flush."""
-        waiter = Blocked((message,))
+        waiter = self.committer.blocked((message,))
         worker = self.worker
         if worker is None or not worker.idle:
             claiming = False
