@@ -147,7 +147,7 @@ class SqliteStore:
         self._check_file()
         connection = connect(self.path, create=False, synchronous=self._synchronous)
         connection.execute("PRAGMA query_only = ON")
-        loan = SqliteTransaction(connection, _refuse_to_write, borrower=threading.get_ident())
+        loan = SqliteTransaction(connection, _refuse_to_write, borrower=threading.get_ident(), reading=True)
         try:
             yield loan
         except apsw.ReadOnlyError as error:
