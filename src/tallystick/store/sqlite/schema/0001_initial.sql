@@ -443,5 +443,7 @@ BEGIN
          semaphore = semaphore - 1,
          failed = failed + NEW.failed,
          rev = rev + 1
-   WHERE job_id = NEW.job_id AND dimension = NEW.dimension AND name = NEW.name AND occurrence = NEW.occurrence;
+   WHERE job_id = NEW.job_id AND dimension = NEW.dimension AND name = NEW.name AND occurrence = NEW.occurrence
+     AND kind = 'group' AND state = 'IN_PROGRESS';
+  SELECT RAISE(ABORT, 'MARKER: this group is not open') WHERE changes() <> 1;
 END;
