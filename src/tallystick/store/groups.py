@@ -31,12 +31,13 @@ def spawn(batch: Writing, request: Spawn) -> bool:
         batch.many("open_more", [(*request.fence[:2], 1)], [request.fence])
     else:
         # Bundles are written in order and each whole, so the children that are there are the first ones.
-        first, last = request.children[0][0].job_id, group.child_id(job_id, request.total - 1)
-        known = _known(batch, [first, last])
+        children = [job.job_id for job, _fact in request.children]
+        last = group.child_id(job_id, request.total - 1)
+        known = _known(batch, [*children[:1], last])
         if last in known:
             return True
-        if first in known:
-            known = _known(batch, [job.job_id for job, _fact in request.children])
+        if known:
+            known = _known(batch, children)
     born = [(job, batch.placed(fact)) for job, fact in request.children if job.job_id not in known]
     place = (job_id, str(group))
     rows = [(*job[:12], event.n, event.event_hash, *place) for job, event in born]
