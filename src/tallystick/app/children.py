@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
 
 from tallystick.app.calls import Call, Write
@@ -12,7 +12,7 @@ from tallystick.app.values import Codec
 from tallystick.app.waits import NO_BODY, workflow_context
 from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.core.lifecycles import JOB, JobState
-from tallystick.core.limits import GROUP_CHILDREN_MAX
+from tallystick.core.limits import GROUP_CHILDREN_MAX, PAGE_ROWS_MAX
 from tallystick.engine.failure import Failure, name_step
 from tallystick.engine.segment import GroupShape
 from tallystick.engine.submission import Submission
@@ -30,10 +30,15 @@ SPAWN_CHILDREN_MAX = 500
 class Child(Generic[R_co]):
     """A child that is prepared and starts when it is gathered."""
 
-    def __init__(self, submission: Submission, codec: Callable[[], Codec]) -> None:
-        """Remember what to start; nothing is written before `gather` does."""
-        self.submission = submission
+    def __init__(self, prepare: Callable[[], Submission], codec: Callable[[], Codec]) -> None:
+        """Remember what to start; nothing is encoded or written before `gather` does, nor on replay."""
+        self._prepare = prepare
         self.codec = codec
+
+    @property
+    def submission(self) -> Submission:
+        """Encode the call, as it becomes a job."""
+        return self._prepare()
 
     def result(self) -> R_co:
         """Start this child alone and wait for its result, in a sync workflow."""
@@ -88,7 +93,7 @@ def join(
             some = [child.submission for child in children[start : start + SPAWN_CHILDREN_MAX]]
             if (yield Write(segment.spawning(group, some, start, shape))):
                 break  # all of them are there: an earlier segment has spawned them
-        context.runtime.poke()
+            context.runtime.poke()
         if children:
             answer = yield Write(segment.awaiting(Wait("group", *group[1:], None)))
             context.heed(answer)
@@ -105,7 +110,7 @@ def join(
 def _cancel_siblings(context: WorkflowContext, group: Group) -> Call:
     """Ask the children to end that go on after the first failure; asking twice changes nothing."""
     now = context.runtime.clock.wall_ms()
-    rows = context.runtime.store.children(context.segment.job_id, str(group))
+    rows = _rows(context, group)
     going_on = [CancelJob(row.job_id, now, CANCEL_GRACE_MS) for row in rows if row.state not in JOB.final]
     for start in range(0, len(going_on), SPAWN_CHILDREN_MAX):
         yield Write(tuple(going_on[start : start + SPAWN_CHILDREN_MAX]))
@@ -123,18 +128,25 @@ def _shape(children: Sequence[Child[Any]], enough: int | None, *, fail_fast: boo
 def _results(
     context: WorkflowContext, children: Sequence[Child[Any]], group: Group, *, all_of_them: bool
 ) -> tuple[Any, ...]:
-    rows = context.runtime.store.children(context.segment.job_id, str(group)) if children else []
-    errors = tuple(_error(row) for row in rows if row.state in (JobState.FAILED_FINAL, JobState.CANCELLED))
+    errors, results = [], []
+    for child, row in zip(children, _rows(context, group), strict=True):
+        if row.state == JobState.SUCCEEDED:
+            results.append(child.codec().decode(row.result or "null", f"the result of {row.job_id}"))
+        elif row.state in (JobState.FAILED_FINAL, JobState.CANCELLED):
+            errors.append(_error(row))
     if errors and all_of_them:
-        failed = ChildrenFailed(errors, len(children))
+        failed = ChildrenFailed(tuple(errors), len(children))
         name_step(failed, group.name, group.occurrence)
         raise failed
-    done = [
-        (child, row) for child, row in zip(children, rows, strict=True) if row.state == JobState.SUCCEEDED
-    ]
-    return tuple(
-        child.codec().decode(row.result or "null", f"the result of {row.job_id}") for child, row in done
-    )
+    return tuple(results)
+
+
+def _rows(context: WorkflowContext, group: Group) -> Iterator[ChildRow]:
+    """Read how the children of a group stand, page by page, in their order."""
+    store, job_id, after = context.runtime.store, context.segment.job_id, ""
+    while page := store.children(job_id, group, after=after, limit=PAGE_ROWS_MAX):
+        yield from page
+        after = page[-1].job_id
 
 
 def _error(row: ChildRow) -> TallyError:

@@ -138,13 +138,20 @@ class Runtime:
             self.results.announce(job_id, Ended(row))
 
     def deliver(self, message: Deliver) -> Delivered:
-        """Store a message and wake its job."""
-        if message.kind == "signal" and self.store.job(message.job_id) is None:
-            raise NotFound(f"there is no job {message.job_id}", job_id=message.job_id)
-        outcome = self.committer.call((message,))
+        """Store a message and wake its job; an idle worker of this process claims it in the same flush."""
+        waiter = self.committer.blocked((message,))
+        worker = self.worker
+        if worker is None or not worker.idle:
+            claiming = False
+            self.committer.put([waiter])
+        else:
+            claiming = worker.poke([waiter])
+        outcome = waiter.wait()
         assert isinstance(outcome, Delivered)
-        if outcome is Delivered.WOKE:
+        if outcome is Delivered.WOKE and not claiming:
             self.poke()
+        if outcome is Delivered.DROPPED and self.store.job(message.job_id) is None:
+            raise NotFound(f"there is no job {message.job_id}", job_id=message.job_id)
         return outcome
 
     def prepare(self, submission: Submission) -> SubmitJob:

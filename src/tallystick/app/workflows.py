@@ -98,7 +98,7 @@ class _Submittable(Generic[P, R_co]):
 
     def child(self, *args: P.args, **kwargs: P.kwargs) -> Child[R_co]:
         """Prepare this call as a child of the workflow that makes it; `gather` starts it."""
-        return Child(self._submission(args, kwargs), lambda: self._spec.signature.result)
+        return Child(lambda: self._submission(args, kwargs), lambda: self._spec.signature.result)
 
     async def submit_aio(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
         """Make a job of this call without blocking the event loop."""

@@ -225,8 +225,7 @@ class Segment:
         now = self._clock.wall_ms()
         children = []
         for index, submission in enumerate(submissions, start):
-            child_id = f"{self.job_id}.{group.dimension}.{group.occurrence}.{index:08d}"
-            primitive = submit_job(submission, child_id, now)
+            primitive = submit_job(submission, group.child_id(self.job_id, index), now)
             children.append((primitive.job, primitive.facts[0]))
         return (
             *self._noted(),

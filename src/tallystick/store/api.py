@@ -147,8 +147,8 @@ class Store(Protocol):
         """Return how many jobs stand in each state; for people, not for the hot path."""
         ...
 
-    def children(self, job_id: str, group: str) -> list[ChildRow]:
-        """Return the children of a group in their order."""
+    def children(self, job_id: str, group: Group, *, after: str, limit: int) -> list[ChildRow]:
+        """Return a page of the children of a group in their order; `after` is the last of the page before."""
         ...
 
     def orphans(self, limit: int) -> list[str]:

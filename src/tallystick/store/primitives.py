@@ -161,8 +161,8 @@ class EndJob(NamedTuple):
 
     @property
     def alone(self) -> bool:
-        """Tell whether this ending touches more than its own job's row, and is written by itself."""
-        return self.waited or self.parent is not None
+        """Tell whether this ending closes more than its own start, and is written by itself."""
+        return self.waited
 
 
 class Await(NamedTuple):

@@ -103,6 +103,21 @@ class Group(NamedTuple):
     def __str__(self) -> str:
         return f"{self.dimension}:{self.name}#{self.occurrence}"
 
+    @classmethod
+    def parse(cls, text: str) -> Group:
+        """Read what `str` has written.
+
+        >>> Group.parse(str(Group(0, "gather", 2)))
+        Group(dimension=0, name='gather', occurrence=2)
+        """
+        dimension, _, rest = text.partition(":")
+        name, _, occurrence = rest.rpartition("#")
+        return cls(int(dimension), name, int(occurrence))
+
+    def child_id(self, parent: str, index: int) -> str:
+        """Return the identifier of a child, which follows from its place."""
+        return f"{parent}.{self.dimension}.{self.occurrence}.{index:08d}"
+
 
 class StoredError(NamedTuple):
     """An error as the columns of a job keep it: all of it as text, its stable code, and its message."""

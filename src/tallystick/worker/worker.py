@@ -7,12 +7,12 @@ says that there may be work. Nothing here decides what is right: that is in the 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tallystick.clock import Clock
 from tallystick.core.limits import CLAIM_BATCH_JOBS_MAX
-from tallystick.engine.committer import Blocked, Called, Committer
+from tallystick.engine.committer import Blocked, Called, Committer, Request
 from tallystick.engine.segment import Segment
 from tallystick.errors import StaleLease
 from tallystick.ids import Ids
@@ -77,19 +77,25 @@ class Worker:
             self._tasks.start()
         self.poke()
 
-    def poke(self) -> None:
-        """There may be work: let idle slots look for it."""
+    def poke(self, first: Sequence[Request] = ()) -> bool:
+        """There may be work, or will be after `first`: let idle slots look for it, in one flush with that.
+
+        Return whether a claim is on its way; without one, `first` was handed over all the same.
+        """
         with self._lock:
             self._more = True
             # The claim that is out may have looked before there was what this poke is about.
             self._poked_meanwhile = self._claiming
-            if self._stopping or self._claiming or not self._free:
-                return
-            self._claiming = True
-            limit = min(self._free, CLAIM_BATCH_JOBS_MAX)
+            limit = 0 if self._stopping or self._claiming else min(self._free, CLAIM_BATCH_JOBS_MAX)
+            self._claiming = self._claiming or bool(limit)
             self._free -= limit
+        if not limit:
+            if first:
+                self.committer.put(first)
+            return False
         request = self.claim(limit)
-        self.committer.put([Called((request,), lambda outcome: self._claimed(request, outcome))])
+        self.committer.put([*first, Called((request,), lambda outcome: self._claimed(request, outcome))])
+        return True
 
     def claim(self, limit: int) -> ClaimJobs:
         """Return a request for jobs; equal requests of one flush are answered by one search."""

@@ -9,8 +9,7 @@ from typing import Any
 import psycopg
 
 from tallystick.core.chain import Chain
-from tallystick.store.api import ChildRow, ExpiredAttempt, Fence, JobRow
-from tallystick.store.groups import group_of
+from tallystick.store.api import ChildRow, ExpiredAttempt, Fence, Group, JobRow
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.connection import (
     AnsweringConnection,
@@ -81,9 +80,9 @@ class Reader:
         """Return those of these jobs that have ended."""
         return [JobRow(*row) for row in self.rows("finished", [list(job_ids)])]
 
-    def children(self, job_id: str, group: str) -> list[ChildRow]:
-        """Return the children of a group in their order."""
-        return [ChildRow(*row) for row in self.rows("children", [job_id, *group_of(group)])]
+    def children(self, job_id: str, group: Group, after: str, limit: int) -> list[ChildRow]:
+        """Return a page of the children of a group in their order."""
+        return [ChildRow(*row) for row in self.rows("children", [job_id, *group, after, limit])]
 
     def orphans(self, limit: int) -> list[str]:
         """Return children that go on although their parent has ended."""

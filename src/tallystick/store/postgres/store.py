@@ -22,6 +22,7 @@ from tallystick.store.api import (
     Event,
     ExpiredAttempt,
     Fence,
+    Group,
     JobRow,
     Outcome,
     RecordEvent,
@@ -188,10 +189,10 @@ class PostgresStore:
         self._check_usable()
         return self._reader.finished(job_ids)
 
-    def children(self, job_id: str, group: str) -> list[ChildRow]:
-        """Return the children of a group in their order."""
+    def children(self, job_id: str, group: Group, *, after: str, limit: int) -> list[ChildRow]:
+        """Return a page of the children of a group in their order."""
         self._check_usable()
-        return self._reader.children(job_id, group)
+        return self._reader.children(job_id, group, after, limit)
 
     def orphans(self, limit: int) -> list[str]:
         """Return children that go on although their parent has ended."""

@@ -93,7 +93,7 @@ class Batch(PostgresWriting):
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Write every bundle and return its outcome; nothing is durable before `commit`."""
-        alone, groups = grouped(batch)
+        alone, groups = grouped(batch, children_alone=True)
         alone.sort(key=lambda index: first_held(batch[index]))
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
         stages = stages_of(alone, groups)

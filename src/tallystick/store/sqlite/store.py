@@ -15,8 +15,7 @@ import msgspec
 from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.errors import Misuse, StoreGone, StoreMisused
-from tallystick.store.api import Bundle, ChildRow, Event, ExpiredAttempt, Fence, JobRow, Outcome, RunTx
-from tallystick.store.groups import group_of
+from tallystick.store.api import Bundle, ChildRow, Event, ExpiredAttempt, Fence, Group, JobRow, Outcome, RunTx
 from tallystick.store.sqlite.claims import newest
 from tallystick.store.sqlite.connection import connect, disconnect, migrate, translated
 from tallystick.store.sqlite.inspection import SqliteInspection
@@ -148,7 +147,7 @@ class SqliteStore:
         self._check_file()
         connection = connect(self.path, create=False, synchronous=self._synchronous)
         connection.execute("PRAGMA query_only = ON")
-        loan = SqliteTransaction(connection, _refuse_to_write, borrower=threading.get_ident())
+        loan = SqliteTransaction(connection, _refuse_to_write, borrower=threading.get_ident(), reading=True)
         try:
             yield loan
         except apsw.ReadOnlyError as error:
@@ -239,9 +238,9 @@ class SqliteStore:
         wanted = msgspec.json.encode(list(states)).decode()
         return [JobRow(*row) for row in self._read(sql("jobs"), (tenant_id, wanted, handler, after, limit))]
 
-    def children(self, job_id: str, group: str) -> list[ChildRow]:
-        """Return the children of a group in their order."""
-        return [ChildRow(*row) for row in self._read(sql("children"), (job_id, *group_of(group)))]
+    def children(self, job_id: str, group: Group, *, after: str, limit: int) -> list[ChildRow]:
+        """Return a page of the children of a group in their order."""
+        return [ChildRow(*row) for row in self._read(sql("children"), (job_id, *group, after, limit))]
 
     def orphans(self, limit: int) -> list[str]:
         """Return children that go on although their parent has ended."""

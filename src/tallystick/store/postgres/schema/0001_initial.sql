@@ -120,7 +120,7 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_to_claim ON jobs (queue, priority, ready_at, job_id)
   WHERE ready_at IS NOT NULL AND hold IS NULL;
 CREATE INDEX jobs_by_deadline ON jobs (deadline_at) WHERE deadline_at IS NOT NULL AND completed_at IS NULL;
-CREATE INDEX jobs_of_parent ON jobs (parent_job_id, parent_step) WHERE parent_job_id IS NOT NULL;
+CREATE INDEX jobs_of_parent ON jobs (parent_job_id, parent_step, job_id) WHERE parent_job_id IS NOT NULL;
 CREATE INDEX jobs_open_children ON jobs (parent_job_id) WHERE parent_job_id IS NOT NULL AND completed_at IS NULL;
 CREATE INDEX jobs_to_cancel ON jobs (cancel_at) WHERE state = 'CANCELLING';
 CREATE INDEX jobs_dead ON jobs (tenant_id, job_id) WHERE state = 'FAILED_FINAL' AND retried_as IS NULL;

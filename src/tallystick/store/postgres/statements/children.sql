@@ -10,4 +10,6 @@ SELECT j.job_id, CASE WHEN m.guid IS NULL THEN 'IN_PROGRESS' ELSE j.state END, j
    AND j.parent_step = coalesce(
          (SELECT origin_dimension FROM steps WHERE job_id = $1 AND dimension = $2::bigint AND name = $3 AND occurrence = $4::bigint),
          $2::bigint)::text || ':' || $3 || '#' || $4::bigint::text
+   AND j.job_id > $5
  ORDER BY j.job_id
+ LIMIT $6::bigint

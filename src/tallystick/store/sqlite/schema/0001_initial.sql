@@ -8,6 +8,7 @@
 --   events       what became true, hash-chained per job; only ever appended
 --   outbox       directives on their way to remote workers
 --   closings     not a table: the one statement that moves a semaphore and marks its message
+--   child_ends   not a table: the one statement by which a child that has ended is counted in its group
 --   stale_reports  reports that came too late: refused, counted, kept for people
 --
 -- Instants are milliseconds since 1970, except a lease's end: that is on the clock `lease_epoch` names.
@@ -427,4 +428,27 @@ BEGIN
   SELECT RAISE(ABORT, 'MARKER: step 2 of this message is done, or its step 1 is not') WHERE changes() <> 1;
   UPDATE jobs SET semaphore = semaphore + NEW.delta, rev = rev + 1 WHERE job_id = NEW.job_id AND completed_at IS NULL;
   SELECT RAISE(ABORT, 'MARKER: this job has ended') WHERE changes() <> 1;
+END;
+
+-- A child that has ended, as one statement: an INSERT here enters the group, keeps the outcome as a message with all its
+-- digits, and moves the semaphore, all or nothing. The INSERT's own SELECT computes `entry` and `hit` from the group as
+-- it was, so of many children in one transaction each sees what the one before it left. Two endings of one child, or
+-- more endings than children, are refused.
+
+CREATE VIEW child_ends (guid, job_id, dimension, name, occurrence, state, failed, at, entry, hit, mode) AS
+SELECT '', '', 0, '', 0, '', 0, 0, 0, 0, '' WHERE 0;
+
+CREATE TRIGGER child_ends_in_a_group INSTEAD OF INSERT ON child_ends
+BEGIN
+  INSERT INTO messages (guid, job_id, dimension, name, occurrence, kind, payload, created_at, acked_at, ledger)
+  VALUES (NEW.guid, NEW.job_id, NEW.dimension, NEW.name, NEW.occurrence, 'child', NEW.state, NEW.at, NEW.at,
+          NEW.entry + 11000000000 + 100100000000 * NEW.hit);
+  UPDATE steps
+     SET ledger = ledger + 1 + 10000000000 * (ledger / 10000000000 % 10 = 0) + 1000000000 * (ledger / 1000000000 % 10 = 0),
+         semaphore = semaphore - 1,
+         failed = failed + NEW.failed,
+         rev = rev + 1
+   WHERE job_id = NEW.job_id AND dimension = NEW.dimension AND name = NEW.name AND occurrence = NEW.occurrence
+     AND kind = 'group' AND state = 'IN_PROGRESS';
+  SELECT RAISE(ABORT, 'MARKER: this group is not open') WHERE changes() <> 1;
 END;

@@ -9,4 +9,6 @@ SELECT j.job_id, CASE WHEN m.guid IS NULL THEN 'IN_PROGRESS' ELSE j.state END, j
    AND j.parent_step = coalesce(
          (SELECT origin_dimension FROM steps WHERE job_id = ?1 AND dimension = ?2 AND name = ?3 AND occurrence = ?4), ?2)
        || ':' || ?3 || '#' || ?4
+   AND j.job_id > ?5
  ORDER BY j.job_id
+ LIMIT ?6
