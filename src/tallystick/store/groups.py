@@ -28,7 +28,7 @@ def spawn(batch: Writing, request: Spawn) -> bool:
         return True
     for job, fact in request.children:
         event = batch.placed(fact)
-        place = (event.n, event.event_hash, job_id, str(group))
+        place = (event.n, event.event_hash, job_id, str(group), job.tags, int(job.job_id in request.detached))
         if batch.changed("insert_child", (*job[:12], *place)):
             batch.many("insert_event", [event], [request.fence])
     return False

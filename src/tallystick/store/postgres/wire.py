@@ -21,7 +21,7 @@ from psycopg.adapt import PyFormat, Transformer
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 
-from tallystick.store.postgres.connection import AnsweringConnection, Answered
+from tallystick.store.postgres.connection import Answered, AnsweringConnection
 
 # A text and the types of its parameters, for which it is prepared.
 Statement = tuple[bytes, tuple[int, ...]]
