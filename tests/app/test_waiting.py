@@ -201,7 +201,7 @@ def test_a_thousand_waiting_jobs_wake_together(app):
 
     jobs = flow.submit_many([(n,) for n in range(1_000)])
     with app.worker(concurrency=64):
-        deadline = 400
+        deadline = 2_400
         while app.runtime().worker.running or app.runtime().store.next_due(["default"]) is not None:
             deadline -= 1
             assert deadline

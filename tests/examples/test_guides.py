@@ -27,6 +27,7 @@ PAGES = [
         "children",
         "loops-and-cancelling",
         "pausing-forking-retrying",
+        "changing-a-workflow-in-flight",
     )
 ]
 BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

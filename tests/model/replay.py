@@ -73,7 +73,6 @@ class Replay:
     def __init__(self, subject: Any, shape: Shape, name: str) -> None:
         self.subject, self.shape, self.name = subject, shape, name
         self.store, self.clock = subject.store, subject.clock
-        self.begun, self.sent = self.clock.wall_ms(), 0
         self.segments: dict[int, Segment] = {}
         self.places: dict[int, int] = {}
         self.looks: dict[int, Any] = {}
@@ -243,12 +242,7 @@ class Replay:
     def _deliver(self, label: Any, before: Any) -> str:
         m = label[1]
         name = self.shape.messages[m].answers
-        at = self.clock.wall_ms()
-        if self.shape.skew:
-            # The clock of each sender is behind that of the one before.
-            self.sent += 1
-            at = self.begun - self.sent
-        sent = Deliver(self._guid(m), self.name, "signal", name, '"x"', at)
+        sent = Deliver(self._guid(m), self.name, "signal", name, '"x"')
         outcome = self._do(sent).name
         final = self.store.job(self.name).state in (
             JobState.SUCCEEDED,

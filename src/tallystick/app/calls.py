@@ -133,7 +133,7 @@ def _tried(context: WorkflowContext, spec: StepSpec, occurrence: int, error: Exc
     if verdict.delay_ms > HELD_BACKOFF_MS_MAX:
         ready_at = context.runtime.clock.wall_ms() + verdict.delay_ms
         bundle = segment.released(AbortReason.SUSPENDED, charged=False, ready_at=ready_at, failure=failure)
-        raise context.unwind(f"{spec.name} is tried again later", bundle)
+        raise context.suspended(f"{spec.name} is tried again", bundle)
     yield Pause(verdict.delay_ms)
 
 

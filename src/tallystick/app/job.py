@@ -8,17 +8,19 @@ from collections.abc import Callable, Generator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import msgspec
+
 from tallystick.app.context import INSIDE_TX, WorkflowContext, current
 from tallystick.app.control import DEFAULT_WHY, Wish, forking, pausing, resuming, retrying
 from tallystick.app.results import Ended
-from tallystick.app.values import Codec, encode
+from tallystick.app.sending import deliver_all, deliver_all_async, signals
+from tallystick.app.values import Codec
 from tallystick.core.durations import duration_ms
 from tallystick.core.holds import Held, Resumed
 from tallystick.core.lifecycles import JobState
-from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_key, check_name, check_size
 from tallystick.engine.failure import Failure
 from tallystick.errors import JobCancelled, JobFailed, Misuse, NotFound, TallyError
-from tallystick.store.api import CancelJob, Deliver, Delivered
+from tallystick.store.api import CancelJob, Delivered
 
 if TYPE_CHECKING:
     from tallystick.app.runtime import Runtime
@@ -93,13 +95,20 @@ class Job(Generic[R_co]):
     ) -> Delivered:
         """Send a signal; durable when this returns. With an `id` a repeated sending is the same signal."""
         runtime = self._runtime()
-        guid = runtime.ids.new() if id is None else f"{self.id}:{check_key('signal id', id)}"
-        payload = encode(value, f"the signal {name}")
-        check_size("signal", len(payload), PAYLOAD_BYTES_MAX)
-        message = Deliver(
-            guid, self.id, "signal", check_name("signal", name), payload, runtime.clock.wall_ms()
-        )
-        return runtime.deliver(message)
+        (outcome,) = deliver_all(runtime, signals(runtime, [self.id], name, value, id))
+        return outcome
+
+    async def send_aio(
+        self,
+        name: str,
+        value: object = None,
+        *,
+        id: str | None = None,  # noqa: A002 (the word that users know)
+    ) -> Delivered:
+        """Send a signal without blocking the event loop."""
+        runtime = self._runtime()
+        (outcome,) = await deliver_all_async(runtime, signals(runtime, [self.id], name, value, id))
+        return outcome
 
     def cancel(self, *, grace: str | float | timedelta = "30s") -> JobState:
         """Ask the job to end, and return the state it is in now.
@@ -163,6 +172,12 @@ class Job(Generic[R_co]):
     def state(self) -> JobState:
         """Return where the job stands now."""
         return JobState(self.row().state)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Return the tags it was submitted with."""
+        tags = self.row().tags
+        return () if tags is None else tuple(msgspec.json.decode(tags))
 
     def row(self) -> JobRow:
         """Return everything that is stored about the job itself."""

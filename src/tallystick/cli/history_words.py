@@ -110,7 +110,8 @@ def _reclaimed(data: dict[str, Any]) -> str:
 
 
 def _suspended(data: dict[str, Any]) -> str:
-    return f"waits for {str(data.get('for')).removesuffix('#1')}, without a worker"
+    awaited = [name.removesuffix("#1") for name in str(data.get("for")).split(", ")]
+    return f"waits for {', '.join(awaited)}, without a worker"
 
 
 def _turned(data: dict[str, Any]) -> str:

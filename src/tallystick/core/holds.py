@@ -16,6 +16,7 @@ class Hold(StrEnum):
     IN_DOUBT = "IN_DOUBT"
     MISMATCH = "MISMATCH"
     RESTORED = "RESTORED"
+    SUSPEND_SWALLOWED = "SUSPEND_SWALLOWED"
 
 
 class Held(StrEnum):
@@ -25,6 +26,7 @@ class Held(StrEnum):
     ASKED = "held; it runs now and stops at its next call"
     ALREADY = "it was held before, and stays so"
     ENDED = "the job has ended, or is being cancelled"
+    MOVED = "the job has gone on since, and stays as it is"
 
 
 class Resumed(StrEnum):

@@ -134,9 +134,20 @@ class Store(Protocol):
         ...
 
     def jobs(
-        self, *, tenant_id: str, states: Sequence[str], handler: str | None, after: str | None, limit: int
+        self,
+        *,
+        tenant_id: str,
+        states: Sequence[str],
+        handler: str | None,
+        after: str | None,
+        limit: int,
+        tag: str | None = None,
     ) -> list[JobRow]:
         """Return a page of jobs, newest first; `after` is the last job_id of the page before."""
+        ...
+
+    def has_signal(self, job_id: str, names: Sequence[str]) -> bool:
+        """Tell whether a signal of one of these names is in the job's inbox; a hint, not a promise."""
         ...
 
     def history(self, job_id: str) -> list[Event]:

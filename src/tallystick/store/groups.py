@@ -40,7 +40,10 @@ def spawn(batch: Writing, request: Spawn) -> bool:
             known = _known(batch, children)
     born = [(job, batch.placed(fact)) for job, fact in request.children if job.job_id not in known]
     place = (job_id, str(group))
-    rows = [(*job[:12], event.n, event.event_hash, *place) for job, event in born]
+    rows = [
+        (*job[:12], event.n, event.event_hash, *place, job.tags, int(job.job_id in request.detached))
+        for job, event in born
+    ]
     fences = [request.fence] * len(born)
     batch.many("insert_child", rows, fences)
     batch.many("insert_event", [event for _job, event in born], fences)

@@ -18,6 +18,8 @@ from tallystick.store.writing import Writing
 def hold_job(batch: Writing, request: HoldJob) -> Held:
     """Set the flag, and write the fact unless a live attempt will."""
     state, attempt, dimension, hold, live = _holdable(batch, request.job_id)
+    if request.since is not None and (attempt != request.since or live):
+        return Held.MOVED
     verdict = decide_hold(
         final=JobState(state) in JOB.final,
         cancelling=state == JobState.CANCELLING,

@@ -136,11 +136,12 @@ class Existing(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What answered a wait; `payload` is None for a timer."""
+    """What answered a wait, and which of those that were asked for; `payload` is None for a timer."""
 
     guid: str
     payload: str | None
     timed_out: bool
+    place: int = 0
 
 
 class Delivered(StrEnum):
@@ -150,6 +151,7 @@ class Delivered(StrEnum):
     KEPT = "stored; a live attempt or a later wait takes it"
     KNOWN = "it was delivered before"
     DROPPED = "the job has ended"
+    ABSENT = "there is no such job"
 
 
 class Record(NamedTuple):

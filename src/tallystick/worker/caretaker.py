@@ -110,6 +110,7 @@ class Caretaker:
         changed, self._pulse = pulse != self._pulse, pulse
         if changed and worker.running:
             self._notice_requests()
+            worker.arrivals.stir()
         if worker.claim_failed:
             worker.claim_failed = False
             self._pause = RETRY_SECONDS

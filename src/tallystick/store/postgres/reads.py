@@ -62,10 +62,16 @@ class Reader:
         return JobRow(*rows[0]) if rows else None
 
     def jobs(
-        self, tenant_id: str, states: Sequence[str], handler: str | None, after: str | None, limit: int
+        self,
+        tenant_id: str,
+        states: Sequence[str],
+        handler: str | None,
+        after: str | None,
+        limit: int,
+        tag: str | None,
     ) -> list[JobRow]:
         """Return a page of jobs, newest first."""
-        wanted = [tenant_id, list(states), handler, after, str(limit)]
+        wanted = [tenant_id, list(states), handler, after, str(limit), tag]
         return [JobRow(*row) for row in self.rows("jobs", wanted)]
 
     def interrupted(self, job_ids: Sequence[str]) -> list[tuple[str, bool, str | None]]:
@@ -75,6 +81,11 @@ class Reader:
     def dead(self, tenant_id: str, handler: str | None, after: str | None, limit: int) -> list[JobRow]:
         """Return a page of jobs that have failed and were not retried, newest first."""
         return [JobRow(*row) for row in self.rows("dead", [tenant_id, handler, after, str(limit)])]
+
+    def has_signal(self, job_id: str, names: Sequence[str]) -> bool:
+        """Tell whether a signal of one of these names is in the job's inbox."""
+        ((found,),) = self.rows("has_signal", [job_id, list(names)])
+        return bool(found)
 
     def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
         """Return those of these jobs that have ended."""

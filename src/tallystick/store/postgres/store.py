@@ -168,11 +168,23 @@ class PostgresStore:
         return self._reader.job(job_id)
 
     def jobs(
-        self, *, tenant_id: str, states: Sequence[str], handler: str | None, after: str | None, limit: int
+        self,
+        *,
+        tenant_id: str,
+        states: Sequence[str],
+        handler: str | None,
+        after: str | None,
+        limit: int,
+        tag: str | None = None,
     ) -> list[JobRow]:
         """Return a page of jobs, newest first."""
         self._check_usable()
-        return self._reader.jobs(tenant_id, states, handler, after, limit)
+        return self._reader.jobs(tenant_id, states, handler, after, limit, tag)
+
+    def has_signal(self, job_id: str, names: Sequence[str]) -> bool:
+        """Tell whether a signal of one of these names is in the job's inbox."""
+        self._check_usable()
+        return self._reader.has_signal(job_id, names)
 
     def interrupted(self, job_ids: Sequence[str]) -> list[tuple[str, bool, str | None]]:
         """Return those of these jobs that are asked to end or held."""

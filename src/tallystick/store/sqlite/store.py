@@ -232,11 +232,24 @@ class SqliteStore:
         return JobRow(*rows[0]) if rows else None
 
     def jobs(
-        self, *, tenant_id: str, states: Sequence[str], handler: str | None, after: str | None, limit: int
+        self,
+        *,
+        tenant_id: str,
+        states: Sequence[str],
+        handler: str | None,
+        after: str | None,
+        limit: int,
+        tag: str | None = None,
     ) -> list[JobRow]:
         """Return a page of jobs, newest first."""
         wanted = msgspec.json.encode(list(states)).decode()
-        return [JobRow(*row) for row in self._read(sql("jobs"), (tenant_id, wanted, handler, after, limit))]
+        rows = self._read(sql("jobs"), (tenant_id, wanted, handler, after, limit, tag))
+        return [JobRow(*row) for row in rows]
+
+    def has_signal(self, job_id: str, names: Sequence[str]) -> bool:
+        """Tell whether a signal of one of these names is in the job's inbox."""
+        wanted = msgspec.json.encode(list(names)).decode()
+        return bool(self._read_one(sql("has_signal"), (job_id, wanted)))
 
     def children(self, job_id: str, group: Group, *, after: str, limit: int) -> list[ChildRow]:
         """Return a page of the children of a group in their order."""

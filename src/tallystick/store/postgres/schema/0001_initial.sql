@@ -50,7 +50,7 @@ CREATE TABLE jobs (
   state              TEXT COLLATE "C" NOT NULL,
   attempt            BIGINT NOT NULL DEFAULT 0 CHECK (attempt >= 0),
   ready_at           BIGINT,
-  hold               TEXT CHECK (hold = 'PAUSED' OR hold = 'IN_DOUBT' OR hold = 'MISMATCH' OR hold = 'RESTORED'),
+  hold               TEXT CHECK (hold = 'PAUSED' OR hold = 'IN_DOUBT' OR hold = 'MISMATCH' OR hold = 'RESTORED' OR hold = 'SUSPEND_SWALLOWED'),
   queue              TEXT COLLATE "C" NOT NULL DEFAULT 'default',
   priority           BIGINT NOT NULL DEFAULT 5 CHECK (priority BETWEEN 0 AND 9),
   semaphore          BIGINT NOT NULL DEFAULT 1 CHECK (semaphore >= 0),
@@ -95,6 +95,7 @@ CREATE TABLE jobs (
   tags               TEXT,
   parent_job_id      TEXT COLLATE "C",
   parent_step        TEXT,
+  detached           BIGINT NOT NULL DEFAULT 0 CHECK (detached IN (0, 1)),
   retry_of           TEXT,
   retried_as         TEXT,
   pruned_at          BIGINT,
@@ -121,9 +122,27 @@ CREATE INDEX jobs_to_claim ON jobs (queue, priority, ready_at, job_id)
   WHERE ready_at IS NOT NULL AND hold IS NULL;
 CREATE INDEX jobs_by_deadline ON jobs (deadline_at) WHERE deadline_at IS NOT NULL AND completed_at IS NULL;
 CREATE INDEX jobs_of_parent ON jobs (parent_job_id, parent_step, job_id) WHERE parent_job_id IS NOT NULL;
-CREATE INDEX jobs_open_children ON jobs (parent_job_id) WHERE parent_job_id IS NOT NULL AND completed_at IS NULL;
+CREATE INDEX jobs_open_children ON jobs (parent_job_id)
+  WHERE parent_job_id IS NOT NULL AND completed_at IS NULL AND detached = 0;
 CREATE INDEX jobs_to_cancel ON jobs (cancel_at) WHERE state = 'CANCELLING';
 CREATE INDEX jobs_dead ON jobs (tenant_id, job_id) WHERE state = 'FAILED_FINAL' AND retried_as IS NULL;
+
+-- The tags of a job again, to find it by. They follow from `jobs.tags` and go with the job.
+CREATE TABLE job_tags (
+  tag    TEXT COLLATE "C" NOT NULL,
+  job_id TEXT COLLATE "C" NOT NULL REFERENCES jobs ON DELETE CASCADE,
+  PRIMARY KEY (tag, job_id)
+);
+
+CREATE INDEX job_tags_of_job ON job_tags (job_id);
+
+CREATE FUNCTION note_tags() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+  INSERT INTO job_tags (tag, job_id) SELECT DISTINCT tag, NEW.job_id FROM jsonb_array_elements_text(NEW.tags::jsonb) AS tag;
+  RETURN NULL;
+END $$;
+
+CREATE TRIGGER jobs_tagged AFTER INSERT ON jobs FOR EACH ROW WHEN (NEW.tags IS NOT NULL) EXECUTE FUNCTION note_tags();
 
 CREATE TABLE attempts (
   job_id           TEXT COLLATE "C" NOT NULL,
@@ -246,6 +265,7 @@ CREATE TABLE messages (
   ledger       BIGINT NOT NULL DEFAULT 0,
   redeliveries BIGINT NOT NULL DEFAULT 0,
   created_at   BIGINT NOT NULL,
+  arrived      BIGINT NOT NULL DEFAULT 0,
   acked_at     BIGINT,
   -- rule: digits GUID ledger
   CHECK (ledger BETWEEN 0 AND 999999999999999
@@ -258,7 +278,7 @@ CREATE TABLE messages (
   CHECK (redeliveries >= 0)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 
-CREATE INDEX messages_inbox ON messages (job_id, created_at) WHERE acked_at IS NULL;
+CREATE INDEX messages_inbox ON messages (job_id, arrived) WHERE acked_at IS NULL;
 CREATE INDEX messages_due ON messages (due_at) WHERE acked_at IS NULL AND due_at IS NOT NULL;
 
 CREATE TABLE events (

@@ -29,7 +29,7 @@ CREATE TABLE jobs (
   state              TEXT NOT NULL,
   attempt            INTEGER NOT NULL DEFAULT 0 CHECK (attempt >= 0),
   ready_at           INTEGER,
-  hold               TEXT CHECK (hold = 'PAUSED' OR hold = 'IN_DOUBT' OR hold = 'MISMATCH' OR hold = 'RESTORED'),
+  hold               TEXT CHECK (hold = 'PAUSED' OR hold = 'IN_DOUBT' OR hold = 'MISMATCH' OR hold = 'RESTORED' OR hold = 'SUSPEND_SWALLOWED'),
   queue              TEXT NOT NULL DEFAULT 'default',
   priority           INTEGER NOT NULL DEFAULT 5 CHECK (priority BETWEEN 0 AND 9),
   semaphore          INTEGER NOT NULL DEFAULT 1 CHECK (semaphore >= 0),
@@ -74,6 +74,7 @@ CREATE TABLE jobs (
   tags               TEXT,
   parent_job_id      TEXT,
   parent_step        TEXT,
+  detached           INTEGER NOT NULL DEFAULT 0 CHECK (detached IN (0, 1)),
   retry_of           TEXT,
   retried_as         TEXT,
   pruned_at          INTEGER,
@@ -99,9 +100,23 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_to_claim ON jobs (queue, priority, ready_at) WHERE ready_at IS NOT NULL AND hold IS NULL;
 CREATE INDEX jobs_by_deadline ON jobs (deadline_at) WHERE deadline_at IS NOT NULL AND completed_at IS NULL;
 CREATE INDEX jobs_of_parent ON jobs (parent_job_id, parent_step) WHERE parent_job_id IS NOT NULL;
-CREATE INDEX jobs_open_children ON jobs (parent_job_id) WHERE parent_job_id IS NOT NULL AND completed_at IS NULL;
+CREATE INDEX jobs_open_children ON jobs (parent_job_id)
+  WHERE parent_job_id IS NOT NULL AND completed_at IS NULL AND detached = 0;
 CREATE INDEX jobs_to_cancel ON jobs (cancel_at) WHERE state = 'CANCELLING';
 CREATE INDEX jobs_dead ON jobs (tenant_id, job_id) WHERE state = 'FAILED_FINAL' AND retried_as IS NULL;
+
+-- The tags of a job again, to find it by. They follow from `jobs.tags` and go with the job.
+CREATE TABLE job_tags (
+  tag    TEXT NOT NULL,
+  job_id TEXT NOT NULL,
+  PRIMARY KEY (tag, job_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER jobs_tagged AFTER INSERT ON jobs WHEN NEW.tags IS NOT NULL
+BEGIN INSERT OR IGNORE INTO job_tags (tag, job_id) SELECT tag.value, NEW.job_id FROM json_each(NEW.tags) AS tag; END;
+
+CREATE TRIGGER jobs_untagged AFTER DELETE ON jobs WHEN OLD.tags IS NOT NULL
+BEGIN DELETE FROM job_tags WHERE job_id = OLD.job_id AND tag IN (SELECT tag.value FROM json_each(OLD.tags) AS tag); END;
 
 CREATE TABLE attempts (
   job_id           TEXT NOT NULL,
@@ -216,6 +231,7 @@ CREATE TABLE messages (
   ledger       INTEGER NOT NULL DEFAULT 0,
   redeliveries INTEGER NOT NULL DEFAULT 0,
   created_at   INTEGER NOT NULL,
+  arrived      INTEGER NOT NULL DEFAULT 0,
   acked_at     INTEGER,
   -- rule: digits GUID ledger
   CHECK (ledger BETWEEN 0 AND 999999999999999
@@ -228,7 +244,7 @@ CREATE TABLE messages (
   CHECK (redeliveries >= 0)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX messages_inbox ON messages (job_id, created_at) WHERE acked_at IS NULL;
+CREATE INDEX messages_inbox ON messages (job_id, arrived) WHERE acked_at IS NULL;
 CREATE INDEX messages_due ON messages (due_at) WHERE acked_at IS NULL AND due_at IS NOT NULL;
 
 CREATE TABLE events (
