@@ -39,7 +39,6 @@ HOT = {
     "holdable": ("j",),
     "hold_job": ("j", 1, "PAUSED", "w", 1, b"h", 1),
     "resume_job": ("j", 1, "PAUSED", 1, b"h", 1),
-    "children": ("j", 0, "gather", 1),
     "dead": ("t", None, None, 10),
     "copy_steps": ("k", "j", 0, "[]", 1),
     "move_reservation": ("j", "k"),

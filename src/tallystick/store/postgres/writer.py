@@ -51,7 +51,7 @@ from tallystick.store.postgres.rows import columns, job_row, link_of, storable
 from tallystick.store.postgres.stages import Stage, first_held, stages_of
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.writing import PostgresWriting, Times
-from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
+from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, share_fate, stale
 from tallystick.store.waits import await_message, deliver
 from tallystick.store.writing import Writing
 
@@ -113,6 +113,7 @@ class Batch(PostgresWriting):
     ) -> None:
         """Send what can travel together, and write what must be alone in its place between."""
         answers: list[tuple[list[int], Answer]] = []
+        answered: set[int] = set()
         begun = False
         number: Answered | None = None
         for together, run in groupby(stages, key=lambda stage: stage[0] is not None):
@@ -127,9 +128,9 @@ class Batch(PostgresWriting):
                 number = self.connection.execute(sql("own_xid"))
             for indexes, answer in answers:
                 for index, value in zip(indexes, answer(), strict=True):
-                    before = outcomes[index]
-                    if isinstance(before, BaseException) and not isinstance(value, BaseException):
-                        raise Refused(before)  # a step and its ending share one fate
+                    if index in answered:
+                        share_fate(outcomes[index], value)
+                    answered.add(index)
                     outcomes[index] = value
             answers.clear()
             if not together:

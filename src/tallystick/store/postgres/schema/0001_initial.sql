@@ -242,6 +242,8 @@ CREATE TABLE steps (
 CREATE FUNCTION step_id(steps) RETURNS TEXT LANGUAGE sql IMMUTABLE AS $$ SELECT $1.name || '#' || $1.occurrence $$;
 
 CREATE UNIQUE INDEX steps_one_in_progress ON steps (job_id) WHERE kind = 'protocol' AND state = 'IN_PROGRESS';
+-- Whose records the forks of a job have: what retention must ask before it removes one.
+CREATE INDEX steps_copied ON steps (origin_job_id) WHERE origin_job_id IS NOT NULL;
 
 -- Attempts that are charged to the budget: those since the job last recorded anything, or came to a wait or a turn.
 CREATE VIEW futile_attempts (job_id, attempt, reason) AS
