@@ -113,6 +113,7 @@ class Batch(PostgresWriting):
     ) -> None:
         """Send what can travel together, and write what must be alone in its place between."""
         answers: list[tuple[list[int], Answer]] = []
+        answered: set[int] = set()
         begun = False
         number: Answered | None = None
         for together, run in groupby(stages, key=lambda stage: stage[0] is not None):
@@ -127,10 +128,10 @@ class Batch(PostgresWriting):
                 number = self.connection.execute(sql("own_xid"))
             for indexes, answer in answers:
                 for index, value in zip(indexes, answer(), strict=True):
-                    before = outcomes[index]
-                    if isinstance(before, BaseException) and not isinstance(value, BaseException):
-                        raise Refused(before)  # a step and its ending share one fate
+                    if index in answered:
+                        _check_one_fate(outcomes[index], value)
                     outcomes[index] = value
+                answered.update(indexes)
             answers.clear()
             if not together:
                 for _kind, indexes in run:
@@ -384,3 +385,10 @@ class Batch(PostgresWriting):
         answer = send_count_downs(self.ask, requests)
         crash.point(AROUND["count_down"][1])
         return answer
+
+
+def _check_one_fate(first: Outcome, second: Outcome) -> None:
+    """Refuse a step and its ending when only one of them was accepted: each is then written as one bundle."""
+    refused = [outcome for outcome in (first, second) if isinstance(outcome, BaseException)]
+    if len(refused) == 1:
+        raise Refused(refused[0])
