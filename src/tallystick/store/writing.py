@@ -54,6 +54,10 @@ class Writing(Protocol):
         """Write rows and insist that each changed exactly one; a guard that fails is a stale report."""
         ...
 
+    def bear(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Insert jobs; one that is there already fails. What follows from a job's row is not counted."""
+        ...
+
     def placed(self, fact: Fact) -> Event:
         """Give a fact its place in the chain."""
         ...

@@ -130,8 +130,8 @@ class Batch(PostgresWriting):
                 for index, value in zip(indexes, answer(), strict=True):
                     if index in answered:
                         share_fate(outcomes[index], value)
-                    answered.add(index)
                     outcomes[index] = value
+                answered.update(indexes)
             answers.clear()
             if not together:
                 for _kind, indexes in run:
@@ -385,3 +385,4 @@ class Batch(PostgresWriting):
         answer = send_count_downs(self.ask, requests)
         crash.point(AROUND["count_down"][1])
         return answer
+
