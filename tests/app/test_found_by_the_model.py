@@ -6,6 +6,7 @@ import pytest
 
 from tallystick import JobCancelled
 from tallystick.app.children import gather
+from tallystick.app.sending import deliver_one
 from tallystick.app.waits import again, sleep, wait
 from tallystick.engine.segment import GroupShape
 from tallystick.engine.sweep import reclaim
@@ -108,7 +109,7 @@ def test_the_message_that_drives_a_segment_is_the_one_it_takes_even_if_an_older_
     hand.work()
     clock.advance(HOUR_MS)
     segment = hand.claim()
-    timed.runtime().deliver(Deliver("late", job.id, "signal", "go", '"yes"'))
+    deliver_one(timed.runtime(), Deliver("late", job.id, "signal", "go", '"yes"'))
     assert hand.run(segment) == "died"
     assert job.row().semaphore == 1
     hand.expire()

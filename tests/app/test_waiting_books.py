@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from tallystick import Retry, again, aio, gather, sleep, uuid, wait
+from tallystick.app.sending import deliver_one
 from tallystick.engine.books import audit
 from tallystick.errors import ChildrenFailed
 from tallystick.store.api import Deliver, Delivered
@@ -243,7 +244,7 @@ def test_a_signal_sent_before_the_timeout_and_durable_after_it_does_not_overtake
     clock.advance(60_000)
     segment = hand.claim()
     late = Deliver(f"{job.id}:late", job.id, "signal", "go", '"late"')
-    assert timed.runtime().deliver(late) is Delivered.KEPT
+    assert deliver_one(timed.runtime(), late) is Delivered.KEPT
     assert hand.run(segment) == "died"
     hand.expire()
     assert hand.work() == "EndJob"

@@ -99,7 +99,7 @@ class Guards:
         store = subject.store
         held = held_job(store, subject.clock)
         done(store, awaiting(subject, held))
-        done(store, signal(subject, held.fence.job_id))
+        done(store, signal(held.fence.job_id))
         (woken,) = claimed(store, claim())
         subject.by_hand.execute("UPDATE messages SET acked_at = 1")
         before = books(subject)

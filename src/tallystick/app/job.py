@@ -13,7 +13,7 @@ import msgspec
 from tallystick.app.context import INSIDE_TX, WorkflowContext, current
 from tallystick.app.control import DEFAULT_WHY, Wish, forking, pausing, resuming, retrying
 from tallystick.app.results import Ended
-from tallystick.app.sending import deliver_all, deliver_all_async, signals
+from tallystick.app.sending import deliver_all_async, deliver_one, signals
 from tallystick.app.values import Codec
 from tallystick.core.durations import duration_ms
 from tallystick.core.holds import Held, Resumed
@@ -95,8 +95,8 @@ class Job(Generic[R_co]):
     ) -> Delivered:
         """Send a signal; durable when this returns. With an `id` a repeated sending is the same signal."""
         runtime = self._runtime()
-        (outcome,) = deliver_all(runtime, signals(runtime, [self.id], name, value, id))
-        return outcome
+        (signal,) = signals(runtime, [self.id], name, value, id)
+        return deliver_one(runtime, signal)
 
     async def send_aio(
         self,

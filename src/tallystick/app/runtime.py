@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 from tallystick.app.results import Ended, Results
-from tallystick.app.sending import deliver_one
 from tallystick.clock import Clock
 from tallystick.core.limits import TX_MS_MAX
 from tallystick.engine.committer import Committer, LoopLane, settle
@@ -16,8 +15,6 @@ from tallystick.engine.submission import Submission, check_same_content, claimed
 from tallystick.errors import BadInput, Misuse
 from tallystick.ids import Ids
 from tallystick.store.api import (
-    Deliver,
-    Delivered,
     EndJob,
     Existing,
     Fence,
@@ -147,10 +144,6 @@ class Runtime:
         row = self.store.job(job_id)
         if row is not None and row.completed_at is not None:
             self.results.announce(job_id, Ended(row))
-
-    def deliver(self, message: Deliver) -> Delivered:
-        """Store a message and wake its job; an idle worker of this process claims it in the same flush."""
-        return deliver_one(self, message)
 
     def prepare(self, submission: Submission) -> SubmitJob:
         """Return the primitive for a submission, claimed at birth if a slot here is free for it."""

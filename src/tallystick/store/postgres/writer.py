@@ -385,4 +385,3 @@ class Batch(PostgresWriting):
         answer = send_count_downs(self.ask, requests)
         crash.point(AROUND["count_down"][1])
         return answer
-
