@@ -124,10 +124,10 @@ def test_two_signals_of_one_name_that_arrive_against_their_order_are_both_taken(
 
     job = flow.submit()
     hand.work()
-    deliver = timed.runtime().deliver
-    assert deliver(Deliver("b", job.id, "signal", "n", "1")) is Delivered.WOKE
+    runtime = timed.runtime()
+    assert deliver_one(runtime, Deliver("b", job.id, "signal", "n", "1")) is Delivered.WOKE
     segment = hand.claim()
-    deliver(Deliver("a", job.id, "signal", "n", "2"))
+    deliver_one(runtime, Deliver("a", job.id, "signal", "n", "2"))
     assert hand.run(segment) == "EndJob"
     assert job.result(5) == [1, 2]
     assert job.row().semaphore == 0

@@ -59,3 +59,19 @@ def test_tags_are_few_and_visible(timed):
     with pytest.raises(BadName):
         flow.opts(tags=["two words"]).submit()
     assert flow.opts(tags=["twice", "twice"]).submit().tags == ("twice",)
+
+
+def test_a_fork_has_the_tags_of_its_original(timed, hand):
+    @timed.step
+    def work() -> int:
+        return 1
+
+    @timed.workflow
+    def flow() -> int:
+        return work()
+
+    job = flow.opts(tags=["a", "b"]).submit()
+    hand.work()
+    fork = job.fork(at="work")
+    assert fork.tags == ("a", "b")
+    assert [found.id for found in timed.jobs(tag="b")] == [fork.id, job.id]

@@ -15,6 +15,7 @@ from tallystick.core.lifecycles import JobState
 from tallystick.errors import BadInput, InvariantBroken, NoSuchStep, NotFailed, NotFound
 from tallystick.store.api import Event, Fact, Fence
 from tallystick.store.controls import Forked, ForkJob
+from tallystick.store.refusals import Refused, stale
 from tallystick.store.writing import Writing
 
 
@@ -119,7 +120,9 @@ def _insert(
         n, event_hash = int(str(copies[-1][2])), bytes.fromhex(str(copies[-1][4]))
     retry = int(request.retry)
     row = (request.job_id, request.new_id, batch.wall, n, event_hash, request.version, retry)
-    batch.bear("insert_fork", [row])
+    # Where a job has tags the database writes more rows than this one.
+    if not batch.changed("insert_fork", row):
+        raise Refused(stale(fence))
     batch.many("insert_event", events, [fence] * len(events))
     listed = msgspec.json.encode(copies).decode()
     places = (request.new_id, request.job_id, dimension, listed, batch.wall)
