@@ -132,7 +132,7 @@ def measure_sleepers(order: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     order = json.loads(sys.argv[1])
-    app.bind(f"sqlite:///{Path(order['folder']) / 'ours.db'}")
+    app.bind(order.get("url") or f"sqlite:///{Path(order['folder']) / 'ours.db'}")
     cases = {"fan": measure_fan, "signal": measure_signals, "sleepers": measure_sleepers}
     answer = cases[order["case"]](order)
     app.close()
