@@ -108,6 +108,7 @@ def test_a_look_for_orphans_costs_the_same_however_many_children_an_open_parent_
     columns = {"handler": "pay", "payload": "{}", "created_at": 1, "updated_at": 1}
     subject.plant("jobs", job_id="p", state="IN_PROGRESS", **columns)
     costs = []
+    subject.store.orphans(10)
     for start, end in ((0, 10), (10, 1_000)):
         for number in range(start, end):
             home = {"parent_job_id": "p", "parent_step": "0:gather#1"}
