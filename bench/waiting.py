@@ -7,16 +7,19 @@ import sys
 import tempfile
 from collections import defaultdict
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.environment import DBOS, python_of
 from bench.kernel import BY_HAND, IN_FLIGHT, OURS, SHIPPED, Row, compared, percentile, spread
 from bench.side import Measured, Side, measure, taking_turns
 from bench.sync_rate import sync_rate
+from tests.postgres.server import NoServer, make_server
 
 GOALS_OF_A_FAN = {SHIPPED: 50, BY_HAND: 35}
 GOAL_OF_SLEEPERS_PER_SECOND = 2_000
+# A server of its own on the same two cores is given fewer.
+POSTGRES_SHARE = 10
 # A parent has its job, two attempts, one group, one word that it is closed, and five events.
 ROWS_OF_A_PARENT = 10
 
@@ -58,6 +61,7 @@ def main(*, quick: bool = False) -> list[Row]:
         return [
             *signals(sides, plan, folder),
             sleepers(sides[OURS], plan, folder),
+            *sleepers_on_postgres(sides[OURS], plan, folder),
             *fans(sides, plan, folder),
         ]
 
@@ -100,20 +104,36 @@ def signals(sides: dict[str, Side], plan: Plan, folder: Path) -> list[Row]:
     return rows
 
 
-def sleepers(side: Side, plan: Plan, folder: Path) -> Row:
+def sleepers(side: Side, plan: Plan, folder: Path, *, store: str = "SQLite", url: str = "") -> Row:
     """Let many jobs wake at one instant and tell how fast they came to their ends from there."""
     speeds, syncs = [], []
     for _ in range(plan.sleeper_rounds):
-        measured = measure(side, folder, case="sleepers", jobs=plan.sleepers)
+        measured = measure(side, folder, case="sleepers", jobs=plan.sleepers, url=url)
         speeds.append(plan.sleepers / measured.answer["seconds"])
         syncs += measured.sync_rates
-        print(
-            f"  {plan.sleepers:,} sleepers: {measured.answer['seconds']:.2f} s {note(measured)}", flush=True
-        )
-    row = compared(f"{plan.sleepers:,} sleepers wake", statistics.median(speeds), None, None, "jobs/s")
-    goal = GOAL_OF_SLEEPERS_PER_SECOND
-    row |= {"goal": f">= {goal:,}", "met": row["ours"] >= goal, "seconds": plan.sleepers / row["ours"]}
+        what = f"{plan.sleepers:,} sleepers on {store}: {measured.answer['seconds']:.2f} s"
+        print(f"  {what} {note(measured)}", flush=True)
+    name = f"{plan.sleepers:,} sleepers wake, {store}"
+    row = compared(name, statistics.median(speeds), None, None, "jobs/s")
+    row["seconds"] = plan.sleepers / row["ours"]
+    if not url:
+        goal = GOAL_OF_SLEEPERS_PER_SECOND
+        row |= {"goal": f">= {goal:,}", "met": row["ours"] >= goal}
     return row | spread(speeds, [], syncs)
+
+
+def sleepers_on_postgres(side: Side, plan: Plan, folder: Path) -> list[Row]:
+    """Do the same on a server of our own that syncs, if this machine has the programs of one."""
+    try:
+        server = make_server(fsync=True)
+    except NoServer as error:
+        print(f"  no sleepers on PostgreSQL: {error}", flush=True)
+        return []
+    try:
+        once = replace(plan, sleepers=plan.sleepers // POSTGRES_SHARE, sleeper_rounds=1)
+        return [sleepers(side, once, folder, store="PostgreSQL", url=server.url())]
+    finally:
+        server.remove()
 
 
 def fans(sides: dict[str, Side], plan: Plan, folder: Path) -> list[Row]:

@@ -118,7 +118,7 @@ def measure_sleepers(order: dict[str, Any]) -> dict[str, Any]:
         runtime.on_end = ended
         for start in range(0, order["jobs"], SUBMITTED_AT_ONCE):
             sleeper.submit_many([(until,)] * min(SUBMITTED_AT_ONCE, order["jobs"] - start))
-        while runtime.worker.running or runtime.store.next_due(["default"]) < until * 1000 - 1000:
+        while left and (runtime.worker.running or not all_asleep(until)):
             time.sleep(0.01)
         early = order["jobs"] - left
         flushes = runtime.committer.flushes
@@ -130,9 +130,15 @@ def measure_sleepers(order: dict[str, Any]) -> dict[str, Any]:
         }
 
 
+def all_asleep(until: float) -> bool:
+    """Tell whether nothing is due before the instant at which all are to wake."""
+    due = app.runtime().store.next_due(["default"])
+    return due is not None and due >= (until - 1) * 1000
+
+
 def main() -> None:
     order = json.loads(sys.argv[1])
-    app.bind(f"sqlite:///{Path(order['folder']) / 'ours.db'}")
+    app.bind(order.get("url") or f"sqlite:///{Path(order['folder']) / 'ours.db'}")
     cases = {"fan": measure_fan, "signal": measure_signals, "sleepers": measure_sleepers}
     answer = cases[order["case"]](order)
     app.close()

@@ -27,6 +27,7 @@ HOT = {
     "count_down_job": ("j", "g", -1, 0),
     "finished": ('["j"]',),
     "children": ("j", 0, "gather", 1, "", 100),
+    "orphans": (10,),
     "children_known": ('["j"]',),
     "count_child": ("child:c", "j", 0, "gather", 1, "SUCCEEDED", 0, 1),
     "job": ("j",),
@@ -54,6 +55,7 @@ GIVEN = (
     "SCAN lease",
     "SCAN wanted",
     "SCAN level",
+    "SCAN parents",
     "SCAN CONSTANT ROW",
     "SCAN 2 CONSTANT ROWS",
 )
@@ -99,3 +101,27 @@ def test_a_claim_costs_the_same_at_both_ends_of_a_backlog(subject: SqliteSubject
         costs.append(ticks)
     assert max(costs[-5:]) <= 1.25 * min(costs[:5])
     done(subject.store, claim(1))
+
+
+def test_a_look_for_orphans_costs_the_same_however_many_children_an_open_parent_has(subject: SqliteSubject):
+    """Counted in the steps of SQLite's own machine."""
+    columns = {"handler": "pay", "payload": "{}", "created_at": 1, "updated_at": 1}
+    subject.plant("jobs", job_id="p", state="IN_PROGRESS", **columns)
+    costs = []
+    subject.store.orphans(10)
+    for start, end in ((0, 10), (10, 1_000)):
+        for number in range(start, end):
+            home = {"parent_job_id": "p", "parent_step": "0:gather#1"}
+            subject.plant("jobs", job_id=f"c{number}", state="QUEUED", **columns, **home)
+        ticks = 0
+
+        def tick() -> bool:
+            nonlocal ticks
+            ticks += 1
+            return False
+
+        subject.store._reader.set_progress_handler(tick, 1)
+        assert subject.store.orphans(10) == []
+        subject.store._reader.set_progress_handler(None)
+        costs.append(ticks)
+    assert costs[1] == costs[0]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar, overload
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
 
 from tallystick.app.calls import Call, Write
 from tallystick.app.context import WorkflowContext
@@ -28,18 +28,37 @@ C = TypeVar("C")
 SPAWN_CHILDREN_MAX = 500
 
 
-class Child(Generic[R_co]):
-    """A child that is prepared and starts when it is gathered."""
+class Callee(Protocol):
+    """A workflow as its children see it."""
 
-    def __init__(self, prepare: Callable[[], Submission], codec: Callable[[], Codec]) -> None:
+    def submission(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Submission:
+        """Encode a call, as it becomes a job."""
+        ...
+
+    def result_codec(self) -> Codec:
+        """Return how its result is read."""
+        ...
+
+
+class Child(Generic[R_co]):
+    """A child that is prepared and starts when it is gathered; one of perhaps a hundred thousand."""
+
+    __slots__ = ("_args", "_callee", "_kwargs")
+
+    def __init__(self, callee: Callee, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Remember what to start; nothing is encoded or written before `gather` does, nor on replay."""
-        self._prepare = prepare
-        self.codec = codec
+        self._callee = callee
+        self._args = args
+        self._kwargs = kwargs
 
     @property
     def submission(self) -> Submission:
         """Encode the call, as it becomes a job."""
-        return self._prepare()
+        return self._callee.submission(self._args, self._kwargs)
+
+    def codec(self) -> Codec:
+        """Return how its result is read."""
+        return self._callee.result_codec()
 
     def result(self) -> R_co:
         """Start this child alone and wait for its result, in a sync workflow."""

@@ -14,6 +14,7 @@ from tallystick.app.detached import submitted
 from tallystick.app.driving import drive, drive_async
 from tallystick.app.job import Job
 from tallystick.app.signature import Signature
+from tallystick.app.values import Codec
 from tallystick.app.writes import NO_BODY
 from tallystick.core.derive import AbortReason
 from tallystick.core.durations import duration_ms
@@ -95,15 +96,15 @@ class _Submittable(Generic[P, R_co]):
         context = current.get()
         if isinstance(context, WorkflowContext):
             self._check_detached(context, "submit", is_async=False)
-            job_id, created = drive(context, NO_BODY, submitted(context, self._submission(args, kwargs)))
+            job_id, created = drive(context, NO_BODY, submitted(context, self.submission(args, kwargs)))
             return self._job(job_id, created=created)
         runtime = self._app.runtime()
-        job_id, created = runtime.submit(self._submission(args, kwargs), self._options.within)
+        job_id, created = runtime.submit(self.submission(args, kwargs), self._options.within)
         return self._job(job_id, created=created)
 
     def child(self, *args: P.args, **kwargs: P.kwargs) -> Child[R_co]:
         """Prepare this call as a child of the workflow that makes it; `gather` starts it."""
-        return Child(lambda: self._submission(args, kwargs), lambda: self._spec.signature.result)
+        return Child(self, args, kwargs)
 
     async def submit_aio(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
         """Make a job of this call without blocking the event loop."""
@@ -112,11 +113,11 @@ class _Submittable(Generic[P, R_co]):
             raise Misuse(f"inside a step or transaction submit with {self.name}.opts(within=db)")
         if context is not None:
             self._check_detached(context, "submit_aio", is_async=True)
-            call = submitted(context, self._submission(args, kwargs))
+            call = submitted(context, self.submission(args, kwargs))
             job_id, created = await drive_async(context, NO_BODY, call)
             return self._job(job_id, created=created)
         runtime = self._app.runtime()
-        primitive = runtime.prepare(self._submission(args, kwargs))
+        primitive = runtime.prepare(self.submission(args, kwargs))
         try:
             outcome = await runtime.lane().call((primitive,))
         except BaseException:
@@ -141,7 +142,7 @@ class _Submittable(Generic[P, R_co]):
 
         If one is refused the others stand, and the first refusal is raised.
         """
-        answers = self._app.runtime().submit_many([self._submission(args, {}) for args in calls])
+        answers = self._app.runtime().submit_many([self.submission(args, {}) for args in calls])
         jobs = []
         for answer in answers:
             if isinstance(answer, BaseException):
@@ -183,7 +184,12 @@ class _Submittable(Generic[P, R_co]):
         )
         return type(self)(self._app, self._spec, options)
 
-    def _submission(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Submission:
+    def result_codec(self) -> Codec:
+        """Return how its result is read."""
+        return self._spec.signature.result
+
+    def submission(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Submission:
+        """Encode a call, as it becomes a job."""
         options = self._options
         return Submission(
             handler=self.name,
@@ -201,7 +207,7 @@ class _Submittable(Generic[P, R_co]):
         )
 
     def _job(self, job_id: str, *, created: bool) -> Job[R_co]:
-        return Job(self._app.runtime, job_id, lambda: self._spec.signature.result, created=created)
+        return Job(self._app.runtime, job_id, self.result_codec, created=created)
 
     def _is_child(self, *, from_async: bool) -> bool:
         """Tell whether this call is made by a workflow, whose child it then is."""
