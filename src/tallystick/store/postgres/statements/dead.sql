@@ -4,8 +4,8 @@ SELECT job_id, state, handler, version, queue, priority, tenant_id, attempt, rea
        start_ledger, created_at, updated_at, completed_at, deadline_at, payload, options, result, error, error_code,
        error_message, idempotency_key, idempotency_hash, tags, retry_of, retried_as
   FROM jobs
- WHERE tenant_id = $1 AND state = 'FAILED_FINAL' AND retried_as IS NULL
+ WHERE tenant_id = $1 AND dead IS NOT NULL
    AND ($2::text IS NULL OR handler = $2)
-   AND ($3::text IS NULL OR job_id < $3)
- ORDER BY job_id DESC
+   AND ($3::text IS NULL OR dead < $3)
+ ORDER BY dead DESC
  LIMIT $4::bigint
