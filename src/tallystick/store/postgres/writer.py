@@ -83,6 +83,7 @@ class Batch(PostgresWriting):
         self._stale: list[tuple[object, ...]] = []
         self._claims = Claims(self)
         self._by_itself = False
+        self._notified = False
         self._writers: dict[type, Callable[[list[Any]], Answer]] = {
             RenewLeases: self._renew,
             RecordStep: self.steps,
@@ -128,6 +129,7 @@ class Batch(PostgresWriting):
                 for kind, indexes in run if together else ():
                     assert kind is not None
                     answers.append((indexes, self._send(kind, [batch[index] for index in indexes])))
+                self._notify()
                 number = self.connection.execute(sql("own_xid"))
             for indexes, answer in answers:
                 for index, value in zip(indexes, answer(), strict=True):
@@ -205,15 +207,21 @@ class Batch(PostgresWriting):
         """Make it durable, and wake whoever may find work in it."""
         with self.connection.pipeline():
             self._keep_reports()
-            if self.wakes:
-                self.connection.execute(sql("notify"), (self._address.channel,))
+            self._notify()
             self.connection.execute(b"COMMIT")
+
+    def _notify(self) -> None:
+        """Wake whoever listens when this is durable, once, if there may be work for him."""
+        if self.wakes and not self._notified:
+            self._notified = True
+            self.connection.execute(sql("notify"), (self._address.channel,))
 
     def rewind(self) -> None:
         """Give back every place in a chain: nothing of this was written."""
         self._places.rewind()
         self._stale = []
         self.wakes = False
+        self._notified = False
 
     def _singly(self, requests: list[Any]) -> Answer:
         """Write primitives that read before they write, one after the other."""
