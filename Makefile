@@ -1,11 +1,12 @@
 # Every target prepares .venv by itself; `make help` lists them.
 PYTHON ?= python3
 SECONDS ?= 60
+SOAK_SECONDS ?= 600
 PY := .venv/bin/python
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench bench-quick crash docs verify lock clean
+.PHONY: help setup demo test check bench bench-quick soak crash docs verify lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +32,9 @@ bench: setup ## benchmarks against peers and against the limits
 
 bench-quick: setup ## the same, small enough for every day
 	@$(PY) -m bench --quick
+
+soak: setup ## jobs of 1-10 KB on PostgreSQL for SOAK_SECONDS=600: do the rates hold?
+	@$(PY) -m bench.soak --seconds $(SOAK_SECONDS)
 
 crash: setup ## kill workers at every crash point for SECONDS=60
 	@$(PY) -m tallystick.testing.crash_sweep --seconds $(SECONDS)

@@ -2,8 +2,8 @@
 
     python -m bench --only postgres [--quick]
 
-Every measurement has a database of its own on the same server, which syncs as PostgreSQL is shipped. Rounds go
-through all members of a case, there and back; a figure is the median of the rounds.
+Every measurement has a database of its own on the same server, which syncs as PostgreSQL is shipped.
+Rounds go through all members of a case, there and back; a figure is the median of the rounds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """One kind of work: how much of it each member does in a full round, and what is promised against whom."""
+    """One kind of work: how much of it each member does in a full round, and what is promised."""
 
     name: str
     order: dict[str, Any]
@@ -50,7 +50,14 @@ class Case:
 STEPS = {OURS: 1_920, LIMIT: 3_840, "DBOS": 128, "Absurd": 320}
 QUEUED = {OURS: 20_000, LIMIT: 20_000, "PgQueuer": 40_000, "Oban": 5_000, "Procrastinate": 1_000}
 QUEUED |= {"Absurd": 1_600, "DBOS": 320}
-SINGLE = {OURS: 16_000, "PgQueuer": 4_000, "Absurd": 4_000, "Oban": 4_000, "Procrastinate": 2_000, "DBOS": 640}
+SINGLE = {
+    OURS: 16_000,
+    "PgQueuer": 4_000,
+    "Absurd": 4_000,
+    "Oban": 4_000,
+    "Procrastinate": 2_000,
+    "DBOS": 640,
+}
 LISTED = {OURS: 30_000, LIMIT: 30_000, "PgQueuer": 50_000, "Oban": 5_000, "Procrastinate": 20_000}
 LISTED |= {"Absurd": 4_000, "DBOS": 640}
 
@@ -260,7 +267,9 @@ def two_against_one(figures: Figures) -> Row:
     one_process = figures.speeds["queue of 1-step jobs", OURS]
     two = figures.speeds["the same, 2 processes", OURS]
     ratio = statistics.median(b / a for a, b in zip(one_process, two, strict=True))
-    row = row_of("queue, 2 processes", statistics.median(two), "1 process", statistics.median(one_process), "jobs/s")
+    row = row_of(
+        "queue, 2 processes", statistics.median(two), "1 process", statistics.median(one_process), "jobs/s"
+    )
     return row | {"ratio": ratio, "goal": ">= 0.95x", "met": ratio >= 0.95}
 
 

@@ -37,7 +37,7 @@ async def wait_for_end() -> None:
 
 
 async def one_by_one(order: Order, enqueue: Callable[[int], Awaitable[object]]) -> Answer:
-    """Let so many callers enqueue one job at a time, each with a number of its own; the first is not counted."""
+    """Let callers, who are numbered, enqueue one job at a time; the first of each is not counted."""
     callers, each = order["callers"], order["jobs"] // order["callers"]
 
     async def caller(number: int, times: int) -> None:

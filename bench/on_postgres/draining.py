@@ -1,4 +1,4 @@
-"""How fast worker processes empty a queue that was filled before they started; the clock is outside of them."""
+"""How fast worker processes empty a queue that was filled before; the clock is outside of them."""
 
 from __future__ import annotations
 
@@ -37,9 +37,7 @@ def drain(server: Server, member: Member, folder: Path, *, jobs: int, steps: int
                 say_go(worker)
             wait_until_empty(dsn, member)
             seconds = time.perf_counter() - begun
-        return Measured(
-            {"seconds": seconds, "jobs": filled.answer["jobs"]}, (before, sync_rate(folder))
-        )
+        return Measured({"seconds": seconds, "jobs": filled.answer["jobs"]}, (before, sync_rate(folder)))
 
 
 def start(member: Member, order: dict[str, object]) -> subprocess.Popen[str]:

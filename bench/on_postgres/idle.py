@@ -66,8 +66,8 @@ def watch(connection: psycopg.Connection, name: str, seconds: float, *, exact: b
 def counted(connection: psycopg.Connection, name: str, *, exact: bool) -> int:
     if exact:
         question = (
-            "SELECT coalesce(sum(s.calls), 0) FROM pg_stat_statements AS s JOIN pg_database AS d ON d.oid = s.dbid"
-            " WHERE d.datname = %s"
+            "SELECT coalesce(sum(s.calls), 0) FROM pg_stat_statements AS s"
+            "  JOIN pg_database AS d ON d.oid = s.dbid WHERE d.datname = %s"
         )
     else:
         question = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = %s"

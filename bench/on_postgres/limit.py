@@ -1,11 +1,12 @@
 """The limit on PostgreSQL: the rows of the budget in plain set-based statements; prints one line of JSON.
 
-    python -m bench.on_postgres.limit '{"case": "async", "steps": 10, "jobs": 640, "in_flight": 64, "dsn": "..."}'
+    python -m bench.on_postgres.limit '{"case": "bulk", "jobs": 10000, "size": 1000, "dsn": "..."}'
 
-It writes what the speed budget allows a job (submit 2 rows, claim 3, step 1, return 3) into the project's own schema, so
-that every CHECK, index and trigger is paid for, and hashes every fact. A batch is one transaction and one round trip.
-There is no fence, no lock, no search for work, no user's function, no waiting caller: whatever an engine costs comes on
-top. `queue` leaves the submissions out of the time, `bulk` measures nothing else.
+It writes what the speed budget allows a job (submit 2 rows, claim 3, step 1, return 3) into the
+project's own schema, so that every CHECK, index and trigger is paid for, and hashes every fact. A batch
+is one transaction and one round trip. There is no fence, no lock, no search for work, no user's
+function, no waiting caller: whatever an engine costs comes on top. `queue` leaves the submissions out of
+the time, `bulk` measures nothing else.
 """
 
 from __future__ import annotations
@@ -27,43 +28,58 @@ CLAIMED = '{"job":"QUEUED>DISPATCHING>IN_PROGRESS","attempt":"LEASED>IN_PROGRESS
 RETURNED = '{"job":"IN_PROGRESS>SUCCEEDED","attempt":"IN_PROGRESS>COMMITTED>DONE"}'
 
 INSERT_JOBS = b"""
-INSERT INTO jobs (job_id, state, ready_at, head_n, head_hash, updated_at, handler, created_at, payload, options,
-                  request_type)
-SELECT r ->> 0, 'QUEUED', (r ->> 1)::bigint, 1, decode(r ->> 2, 'hex'), (r ->> 1)::bigint, 'ten', (r ->> 1)::bigint,
-       '{"steps":10}', '{"attempts_max":3}', 'ten'
+INSERT INTO jobs (job_id, state, ready_at, head_n, head_hash, updated_at, handler, created_at, payload,
+                  options, request_type)
+SELECT r ->> 0, 'QUEUED', (r ->> 1)::bigint, 1, decode(r ->> 2, 'hex'), (r ->> 1)::bigint, 'ten',
+       (r ->> 1)::bigint, '{"steps":10}', '{"attempts_max":3}', 'ten'
   FROM jsonb_array_elements($1::jsonb) AS r"""
 INSERT_EVENTS = b"""
 INSERT INTO events
-SELECT r ->> 0, (r ->> 1)::bigint, r ->> 2, (r ->> 3)::bigint, (r ->> 4)::bigint, r ->> 5, decode(r ->> 6, 'hex'),
-       decode(r ->> 7, 'hex')
+SELECT r ->> 0, (r ->> 1)::bigint, r ->> 2, (r ->> 3)::bigint, (r ->> 4)::bigint, r ->> 5,
+       decode(r ->> 6, 'hex'), decode(r ->> 7, 'hex')
   FROM jsonb_array_elements($1::jsonb) AS r"""
 TAKE_JOBS = b"""
 UPDATE jobs
    SET state = 'IN_PROGRESS', attempt = 1, attempts_total = 1, ready_at = NULL, start_ledger = 1, head_n = 2,
        head_hash = decode(r ->> 2, 'hex'), updated_at = (r ->> 1)::bigint, rev = rev + 1
-  FROM jsonb_array_elements($1::jsonb) AS r
- WHERE job_id = r ->> 0"""
+  FROM (SELECT r, j.job_at
+          FROM jsonb_array_elements($1::jsonb) AS r
+         CROSS JOIN LATERAL (SELECT j.ctid AS job_at FROM jobs AS j WHERE j.job_id = r ->> 0 OFFSET 0) AS j
+       ) AS seen
+ WHERE jobs.ctid = seen.job_at"""
 INSERT_ATTEMPTS = b"""
-INSERT INTO attempts (job_id, attempt, status, lease_id, lease_epoch, lease_expires_at, lease_owner, started_at)
+INSERT INTO attempts (job_id, attempt, status, lease_id, lease_epoch, lease_expires_at, lease_owner,
+                      started_at)
 SELECT r ->> 0, 1, 'IN_PROGRESS', 'lease', 'postgres', (r ->> 1)::bigint + 30000, 'owner', (r ->> 1)::bigint
   FROM jsonb_array_elements($1::jsonb) AS r"""
 INSERT_STEPS = b"""
-INSERT INTO steps (job_id, name, occurrence, kind, state, ledger, n, attempt, created_at, completed_at, result, prev_hash,
-                   event_hash)
-SELECT r ->> 0, 'step', (r ->> 1)::bigint, 'step', 'SUCCEEDED', 1111000000001, (r ->> 2)::bigint, 1, (r ->> 3)::bigint,
-       (r ->> 3)::bigint, r ->> 4, decode(r ->> 5, 'hex'), decode(r ->> 6, 'hex')
+INSERT INTO steps (job_id, name, occurrence, kind, state, ledger, n, attempt, created_at, completed_at,
+                   result, prev_hash, event_hash)
+SELECT r ->> 0, 'step', (r ->> 1)::bigint, 'step', 'SUCCEEDED', 1111000000001, (r ->> 2)::bigint, 1,
+       (r ->> 3)::bigint, (r ->> 3)::bigint, r ->> 4, decode(r ->> 5, 'hex'), decode(r ->> 6, 'hex')
   FROM jsonb_array_elements($1::jsonb) AS r"""
 END_ATTEMPTS = b"""
-UPDATE attempts SET status = 'DONE', finished_at = (r ->> 1)::bigint
-  FROM jsonb_array_elements($1::jsonb) AS r
- WHERE job_id = r ->> 0 AND unit = '' AND attempt = 1"""
+UPDATE attempts
+   SET status = 'DONE', finished_at = seen.at
+  FROM (SELECT (r ->> 1)::bigint AS at, a.attempt_at
+          FROM jsonb_array_elements($1::jsonb) AS r
+         CROSS JOIN LATERAL (
+               SELECT a.ctid AS attempt_at
+                 FROM attempts AS a
+                WHERE a.job_id = r ->> 0 AND a.unit = '' AND a.attempt = 1
+               OFFSET 0) AS a) AS seen
+ WHERE attempts.ctid = seen.attempt_at"""
 END_JOBS = b"""
 UPDATE jobs
-   SET state = 'SUCCEEDED', result = '10', semaphore = 0, start_ledger = 111100000001, start_acked_at = (r ->> 1)::bigint,
-       completed_at = (r ->> 1)::bigint, updated_at = (r ->> 1)::bigint, head_n = (r ->> 3)::bigint,
+   SET state = 'SUCCEEDED', result = '10', semaphore = 0, start_ledger = 111100000001,
+       start_acked_at = (r ->> 1)::bigint, completed_at = (r ->> 1)::bigint,
+       updated_at = (r ->> 1)::bigint, head_n = (r ->> 3)::bigint,
        head_hash = decode(r ->> 2, 'hex'), rev = rev + 1
-  FROM jsonb_array_elements($1::jsonb) AS r
- WHERE job_id = r ->> 0"""
+  FROM (SELECT r, j.job_at
+          FROM jsonb_array_elements($1::jsonb) AS r
+         CROSS JOIN LATERAL (SELECT j.ctid AS job_at FROM jobs AS j WHERE j.job_id = r ->> 0 OFFSET 0) AS j
+       ) AS seen
+ WHERE jobs.ctid = seen.job_at"""
 
 Write = tuple[bytes, list[tuple[object, ...]]]
 _encode = msgspec.json.Encoder().encode

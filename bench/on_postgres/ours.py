@@ -1,11 +1,12 @@
 """One measurement of Tallystick on PostgreSQL, in a process of its own; prints JSON lines.
 
-    python -m bench.on_postgres.ours '{"case": "async", "steps": 10, "jobs": 640, "in_flight": 64, "dsn": "..."}'
+    python -m bench.on_postgres.ours '{"case": "bulk", "jobs": 10000, "size": 1000, "dsn": "..."}'
 
 `async` and `sync`: jobs are submitted, run by the worker of this process in `in_flight` slots, and their
-results awaited. `one-async` and `one-threads`: so many callers submit one job at a time, each waiting until it is
-durable. `bulk`: submissions in lists. `fill`: the same for a queue that others will work on. `work`: a worker that
-starts when it is told to. Everything is at its default: leases, fences, events, hash chain, all constraints.
+results awaited. `one-async` and `one-threads`: so many callers submit one job at a time, each waiting
+until it is durable. `bulk`: submissions in lists. `fill`: the same for a queue that others will work on.
+`work`: a worker that starts when it is told to. Everything is at its default: leases, fences, events,
+hash chain, all constraints.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Absurd on PostgreSQL, run by the Python of its own environment; prints JSON lines.
 
-A client has one connection, so it is given several: as many as there are callers, and eight workers in a process. A step
-and a completion are one function call and one transaction each; the result is kept.
+A client has one connection, so it is given several: as many as there are callers, and eight workers in a
+process. A step and a completion are one function call and one transaction each; the result is kept.
 """
 
 from __future__ import annotations

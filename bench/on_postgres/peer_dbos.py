@@ -1,7 +1,8 @@
 """DBOS on PostgreSQL, run by the Python of its own environment; prints JSON lines.
 
-It keeps one row a step and one a workflow, each in a transaction of its own. Nothing of it is switched off; its pool has
-a connection for every job in flight, and its queue is looked at as often as it allows to be told.
+It keeps one row a step and one a workflow, each in a transaction of its own. Nothing of it is switched
+off; its pool has a connection for every job in flight, and its queue is looked at as often as it allows
+to be told.
 """
 
 from __future__ import annotations
@@ -113,9 +114,7 @@ def bulk(order: dict) -> dict:
     queue()
 
     async def enqueue(size: int) -> None:
-        await asyncio.gather(
-            *(DBOS.enqueue_workflow_async(QUEUE, async_workflow, 1) for _ in range(size))
-        )
+        await asyncio.gather(*(DBOS.enqueue_workflow_async(QUEUE, async_workflow, 1) for _ in range(size)))
 
     return asyncio.run(in_lists({**order, "size": min(order["size"], 64)}, enqueue))
 

@@ -1,6 +1,7 @@
 """Oban for Python on PostgreSQL, run by a Python of its own, 3.12 or newer; prints JSON lines.
 
-Jobs are fetched in batches and acknowledged one by one or in batches as they come; a row is kept for each and no result.
+Jobs are fetched in batches and acknowledged one by one or in batches as they come; a row is kept for
+each and no result.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ async def one(order: dict) -> dict:
 
 async def bulk(order: dict) -> dict:
     oban = Oban(pool=await opened(order, connections=2))
-    return await in_lists(order, lambda size: oban.enqueue_many(*(One.new({"steps": 1}) for _ in range(size))))
+    return await in_lists(
+        order, lambda size: oban.enqueue_many(*(One.new({"steps": 1}) for _ in range(size)))
+    )
 
 
 async def fill(order: dict) -> dict:

@@ -1,7 +1,8 @@
 """PgQueuer on PostgreSQL, run by the Python of its own environment; prints JSON lines.
 
-Its fastest way: asyncpg, uvloop, dequeues and completions in batches. It deletes a job that is done, writes a line to
-its log, and keeps no result. Completions are buffered for up to 100 ms, so a crash repeats what was done meanwhile.
+Its fastest way: asyncpg, uvloop, dequeues and completions in batches. It deletes a job that is done,
+writes a line to its log, and keeps no result. Completions are buffered for up to 100 ms, so a crash
+repeats what was done meanwhile.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ async def installed(dsn: str) -> None:
 
 async def one(order: dict) -> dict:
     await installed(order["dsn"])
-    async with asyncpg.create_pool(order["dsn"], min_size=order["callers"], max_size=order["callers"]) as pool:
+    async with asyncpg.create_pool(
+        order["dsn"], min_size=order["callers"], max_size=order["callers"]
+    ) as pool:
         queries = Queries(AsyncpgPoolDriver(pool))
         return await one_by_one(order, lambda _caller: queries.enqueue("job", PAYLOAD))
 

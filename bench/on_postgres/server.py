@@ -1,9 +1,9 @@
-"""The one server of a benchmark run, started as the tests start theirs, and a fresh database for each measurement."""
+"""The one server of a benchmark run, started as the tests start theirs; a fresh database each time."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import psycopg
 
 from tests.postgres.server import Server, find_binaries, make_server
 
-# What a careful administrator of a small machine would set; everything that concerns durability is as shipped.
+# What a careful administrator of a small machine would set; durability is as shipped.
 SETTINGS = {
     "shared_buffers": "512MB",
     "max_wal_size": "4GB",
@@ -23,9 +23,9 @@ _numbers = itertools.count(1)
 
 
 @contextmanager
-def running() -> Iterator[Server]:
+def running(changed: Mapping[str, str] | None = None) -> Iterator[Server]:
     """Start a server that syncs, and remove it in the end."""
-    settings = dict(SETTINGS)
+    settings = {**SETTINGS, **(changed or {})}
     if counts_statements(find_binaries()):
         settings["shared_preload_libraries"] = "pg_stat_statements"
     server = make_server(fsync=True, settings=settings)

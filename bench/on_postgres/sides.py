@@ -15,7 +15,7 @@ OURS, LIMIT = "ours", "limit"
 
 @dataclass(frozen=True)
 class Member:
-    """A side, a question that has a row while a job of it is open, and how many of them a worker takes at once.
+    """A side, a question that has a row while a job is open, and how many jobs a worker takes at once.
 
     The question begins at the newest job, which is done last, so that asking costs next to nothing.
     """
@@ -38,7 +38,13 @@ class Peer:
 
 
 PEERS = (
-    Peer("DBOS", (DBOS,), "peer_dbos", "SELECT 1 FROM dbos.workflow_status WHERE status <> 'SUCCESS' LIMIT 1", 64),
+    Peer(
+        "DBOS",
+        (DBOS,),
+        "peer_dbos",
+        "SELECT 1 FROM dbos.workflow_status WHERE status <> 'SUCCESS' LIMIT 1",
+        64,
+    ),
     Peer(
         "PgQueuer",
         ("pgqueuer[asyncpg]==1.6.0", "uvloop"),

@@ -67,7 +67,7 @@ def cut(server: Server) -> Iterator[Cut]:
 def test_a_lost_commit_of_a_flush_is_neither_lost_nor_doubled(cut: Cut) -> None:
     """A third never reaches the server, a third is answered into the void, a third is cut in between."""
     store = cut.store
-    held = held_job(store, CLOCK)
+    held = held_job(store, CLOCK, lease_ms=600_000)
     for number in range(FLUSHES):
         cut.proxy.plan = FAULTS[number % 3]
         wish = submission(CLOCK, key=f"key-{number}")

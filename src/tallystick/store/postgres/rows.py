@@ -14,6 +14,11 @@ def columns(event: Event) -> tuple[object, ...]:
     return n, kind, at, attempt, payload, prev_hash.hex(), event_hash.hex()
 
 
+def step_columns(link: Link) -> tuple[object, ...]:
+    """Return the columns of a step's place in the chain."""
+    return link.n, link.prev_hash.hex(), link.event_hash.hex()
+
+
 def link_of(event: Event) -> Link:
     """Return the place that an event has taken."""
     return Link(event.n, event.prev_hash, event.event_hash)

@@ -1,8 +1,8 @@
 """The committer's connection: statements that travel together are one write to the socket and one wait.
 
-psycopg's own pipeline looks at the socket after every statement, which costs more than the statement when a flush is
-small. Here they are queued, sent with one sync at the end, and read until its answer has come. What a
-statement needs prepared is prepared on the way, once for each connection.
+psycopg's own pipeline looks at the socket after every statement, which costs more than the statement
+when a flush is small. Here they are queued, sent with one sync at the end, and read until its answer has
+come. What a statement needs prepared is prepared on the way, once for each connection.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Wire:
 
     @contextmanager
     def pipeline(self) -> Iterator[None]:
-        """Gather statements and let them travel together when this ends; if it is left by an error, none does."""
+        """Gather statements, which travel together when this ends; none does if it is left by an error."""
         self._gathering = True
         try:
             yield

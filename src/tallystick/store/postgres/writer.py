@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from tallystick import crash
-from tallystick.core.chain import Chain
+from tallystick.core.chain import Chain, Link
 from tallystick.errors import BadInput, StaleLease, TallyError
 from tallystick.store.api import (
     Await,
@@ -26,7 +26,6 @@ from tallystick.store.api import (
     Deliver,
     EndAttempt,
     EndJob,
-    Event,
     Existing,
     Fence,
     Outcome,
@@ -43,11 +42,16 @@ from tallystick.store.grouping import grouped, part_of
 from tallystick.store.groups import spawn
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.claims import Claims
-from tallystick.store.postgres.connection import REFUSALS, Answered, Talk, begin, refusal, row_moved
+from tallystick.store.postgres.connection import REFUSALS, Answered, Talk, begin, refusal
 from tallystick.store.postgres.count_downs import send_count_downs
 from tallystick.store.postgres.crash_points import AROUND
-from tallystick.store.postgres.endings import end_alone, hold_ending, lock_expired
-from tallystick.store.postgres.rows import columns, job_row, link_of, storable
+from tallystick.store.postgres.endings import end_alone, hold_ending
+from tallystick.store.postgres.endings_together import (
+    send_endings_of_attempts,
+    send_endings_of_jobs,
+    steps_with_endings,
+)
+from tallystick.store.postgres.rows import columns, job_row, link_of, step_columns
 from tallystick.store.postgres.stages import Stage, first_held, stages_of
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.writing import PostgresWriting, Times
@@ -79,6 +83,7 @@ class Batch(PostgresWriting):
         self._stale: list[tuple[object, ...]] = []
         self._claims = Claims(self)
         self._by_itself = False
+        self._notified = False
         self._writers: dict[type, Callable[[list[Any]], Answer]] = {
             RenewLeases: self._renew,
             RecordStep: self.steps,
@@ -96,7 +101,7 @@ class Batch(PostgresWriting):
         alone, groups = grouped(batch, children_alone=True)
         alone.sort(key=lambda index: first_held(batch[index]))
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
-        stages = stages_of(alone, groups)
+        stages = stages_of(batch, alone, groups)
         try:
             self._write_stages(batch, stages, outcomes)
         except (Refused, *REFUSALS, *UNSTORABLE):
@@ -123,8 +128,8 @@ class Batch(PostgresWriting):
                     begun = True
                 for kind, indexes in run if together else ():
                     assert kind is not None
-                    parts = [part_of(batch[index], kind) for index in indexes]
-                    answers.append((indexes, self._writers[kind](parts)))
+                    answers.append((indexes, self._send(kind, [batch[index] for index in indexes])))
+                self._notify()
                 number = self.connection.execute(sql("own_xid"))
             for indexes, answer in answers:
                 for index, value in zip(indexes, answer(), strict=True):
@@ -140,6 +145,13 @@ class Batch(PostgresWriting):
                 number = self.connection.execute(sql("own_xid"))
         assert number is not None
         ((self.xid,),) = number.fetchall()
+
+    def _send(self, kind: type[Primitive], bundles: list[Bundle]) -> Answer:
+        """Send all requests of a kind as one list."""
+        parts: list[Any] = [part_of(bundle, kind) for bundle in bundles]
+        if kind is EndJob:
+            return self._end_jobs(parts, steps_with_endings(bundles))
+        return self._writers[kind](parts)
 
     def alone(self, bundle: Bundle) -> Outcome | BaseException:
         """Write one bundle under a savepoint of its own; the outcome is that of its last primitive."""
@@ -195,15 +207,21 @@ class Batch(PostgresWriting):
         """Make it durable, and wake whoever may find work in it."""
         with self.connection.pipeline():
             self._keep_reports()
-            if self.wakes:
-                self.connection.execute(sql("notify"), (self._address.channel,))
+            self._notify()
             self.connection.execute(b"COMMIT")
+
+    def _notify(self) -> None:
+        """Wake whoever listens when this is durable, once, if there may be work for him."""
+        if self.wakes and not self._notified:
+            self._notified = True
+            self.connection.execute(sql("notify"), (self._address.channel,))
 
     def rewind(self) -> None:
         """Give back every place in a chain: nothing of this was written."""
         self._places.rewind()
         self._stale = []
         self.wakes = False
+        self._notified = False
 
     def _singly(self, requests: list[Any]) -> Answer:
         """Write primitives that read before they write, one after the other."""
@@ -218,18 +236,17 @@ class Batch(PostgresWriting):
         if fence is not None:
             self._stale.append((*fence, type(primitive).__name__))
 
-    def _accepted(
-        self, requests: Sequence[Any], links: Sequence[tuple[Chain, Any]], written: set[int]
+    def accepted(
+        self, requests: Sequence[Any], places: Sequence[Sequence[tuple[Chain, Link]]], written: set[int]
     ) -> list[Outcome]:
         """Return the outcomes of fenced requests and give back the places of the stale ones, last first."""
         outcomes: list[Outcome] = [None] * len(requests)
-        for place in range(len(requests), 0, -1):
-            if place in written:
+        for number in range(len(requests), 0, -1):
+            if number in written:
                 continue
-            chain, link = links[place - 1]
-            if link is not None:
+            for chain, link in reversed(places[number - 1]):
                 chain.rewind(link)
-            outcomes[place - 1] = stale(requests[place - 1].fence)
+            outcomes[number - 1] = stale(requests[number - 1].fence)
         for request, outcome in zip(requests, outcomes, strict=True):
             if outcome is not None:
                 self._report(request)
@@ -238,14 +255,14 @@ class Batch(PostgresWriting):
     def steps(self, steps: list[RecordStep]) -> Answer:
         """Send steps and return how to read which of them were accepted."""
         crash.point(AROUND["step"][0])
-        links = [(step.chain, self._places.step(step)) for step in steps]
+        places = [[(step.chain, self._places.step(step))] for step in steps]
         rows = [
-            (*step.fence, *step[2:], link.n, link.prev_hash.hex(), link.event_hash.hex())
-            for step, (_chain, link) in zip(steps, links, strict=True)
+            (*step.fence, *step[2:], *step_columns(link))
+            for step, ((_chain, link),) in zip(steps, places, strict=True)
         ]
         cursor = self.ask("insert_steps", rows, self.times.epoch, self.times.lease)
         crash.point(AROUND["step"][1])
-        return lambda: self._accepted(steps, links, {place for (place,) in cursor.fetchall()})
+        return lambda: self.accepted(steps, places, {place for (place,) in cursor.fetchall()})
 
     def _events(self, requests: list[RecordEvent]) -> Answer:
         crash.point(AROUND["event"][0])
@@ -253,26 +270,19 @@ class Batch(PostgresWriting):
         rows = [(*request.fence, *columns(event)) for request, event in zip(requests, events, strict=True)]
         cursor = self.ask("insert_fenced_events", rows, self.times.epoch, self.times.lease)
         crash.point(AROUND["event"][1])
-        links = [
-            (request.fact.chain, link_of(event)) for request, event in zip(requests, events, strict=True)
+        places = [
+            [(request.fact.chain, link_of(event))] for request, event in zip(requests, events, strict=True)
         ]
-        return lambda: self._accepted(requests, links, {place for (place,) in cursor.fetchall()})
+        return lambda: self.accepted(requests, places, {place for (place,) in cursor.fetchall()})
 
     def _end_attempts(self, requests: list[EndAttempt]) -> Answer:
         crash.point(AROUND["end_attempt"][0])
-
-        def row(r: EndAttempt, event: Event) -> tuple[object, ...]:
-            # How long from now, because only the store's clock counts.
-            delay_ms = None if r.ready_at is None else r.ready_at - r.fact.at
-            held = (delay_ms, r.hold, storable(r.hold_reason))
-            return (*r.fence, r.reason, int(r.charged), not r.expired, *held, *columns(event))
-
-        answer = self._end("end_attempts", requests, row)
+        answer = send_endings_of_attempts(self, requests)
         self.wakes = self.wakes or any(request.ready_at is not None for request in requests)
         crash.point(AROUND["end_attempt"][1])
         return answer
 
-    def _end_jobs(self, asked: list[EndJob]) -> Answer:
+    def _end_jobs(self, asked: list[EndJob], steps: Sequence[RecordStep | None] = ()) -> Answer:
         """Close jobs; one that was asked to end is refused here when it wants to end otherwise.
 
         Then it is written alone, where it is seen first what it was asked.
@@ -282,14 +292,8 @@ class Batch(PostgresWriting):
             outcomes = self.end_jobs(asked)
             crash.point(AROUND["end_job"][1])
             return lambda: outcomes
-        requests = asked
-
-        def row(r: EndJob, event: Event) -> tuple[object, ...]:
-            ending = (r.attempt_status, r.state, r.result, r.error, r.error_code, storable(r.error_message))
-            return (*r.fence, r.reason, int(r.charged), not r.expired, *ending, *columns(event))
-
-        answer = self._end("end_jobs", requests, row)
-        self.ask("drop_unread", [request.fence[:2] for request in requests], self.times.wall)
+        answer = send_endings_of_jobs(self, asked, steps)
+        self.ask("drop_unread", [request.fence[:2] for request in asked], self.times.wall)
         crash.point(AROUND["end_job"][1])
         return answer
 
@@ -302,37 +306,6 @@ class Batch(PostgresWriting):
             end_alone(self, request)
             outcomes.append(None if request is wanted else request)
         return outcomes
-
-    def _end(
-        self, statement: str, requests: Sequence[Any], row: Callable[[Any, Event], tuple[object, ...]]
-    ) -> Answer:
-        """End attempts and what ends with them; of two requests for one job the first counts."""
-        mine = lock_expired(self, requests)
-        seen: set[str] = set()
-        chosen: list[int] = []
-        for index, request in enumerate(requests):
-            if index in mine and request.fence.job_id not in seen:
-                seen.add(request.fence.job_id)
-                chosen.append(index)
-        events = {index: self._places.fact(requests[index].fact) for index in chosen}
-        rows = [row(requests[index], events[index]) for index in chosen]
-        cursor = self.ask(statement, rows, self.times.epoch, self.times.lease, self.times.wall)
-
-        def answer() -> list[Outcome]:
-            ((live, sound, ended),) = cursor.fetchall()
-            if len(sound) != len(ended):
-                raise row_moved()
-            if len(live) != len(sound):
-                (short, *_more) = set(live) - set(sound)
-                raise Refused(stale(requests[chosen[short - 1]].fence))
-            written = {chosen[place - 1] + 1 for place in ended}
-            links = [
-                (request.fact.chain, link_of(events[index]) if index in events else None)
-                for index, request in enumerate(requests)
-            ]
-            return self._accepted(requests, links, written)
-
-        return answer
 
     def _submits(self, requests: list[SubmitJob]) -> Answer:
         crash.point(AROUND["submit"][0])

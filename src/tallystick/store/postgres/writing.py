@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tallystick.core.chain import Chain
+from tallystick.core.chain import Chain, Link
 from tallystick.errors import StaleLease
-from tallystick.store.api import CountDown, EndAttempt, Event, Fact, Fence, Outcome
+from tallystick.store.api import CountDown, EndAttempt, Event, Fact, Fence, Outcome, RecordStep
 from tallystick.store.places import Places
 from tallystick.store.postgres.connection import Answered, Talk
 from tallystick.store.postgres.count_downs import send_count_downs
@@ -86,6 +86,10 @@ class PostgresWriting:
     def placed(self, fact: Fact) -> Event:
         """Give a fact its place in the chain."""
         return self._places.fact(fact)
+
+    def placed_step(self, step: RecordStep) -> Link:
+        """Give a step, whose row is its own event, its place in the chain."""
+        return self._places.step(step)
 
     def newest(self, job_id: str, dimension: int) -> Chain:  # noqa: ARG002 (a chain goes through all dimensions)
         """Return the end of a job's chain."""

@@ -1,10 +1,12 @@
 -- drop_unread: messages that nobody waited for are acknowledged without effect, of those listed jobs that have ended in
 -- the listed attempt.
--- Runs after `end_jobs`, in a statement of its own, so that it sees what was delivered before the job's row was had.
+-- Mostly there is none, which is seen first. Runs after `end_jobs`, in a statement of its own, so that it sees what was delivered before the job's row was had.
 -- $1 the list, $2 wall time if it is not this server's.
 WITH unread AS MATERIALIZED (
   SELECT m.message_at
     FROM jsonb_array_elements($1::jsonb) AS r
+   CROSS JOIN LATERAL (
+         SELECT 1 FROM messages AS m WHERE m.job_id = r ->> 0 AND m.acked_at IS NULL LIMIT 1) AS likely
    CROSS JOIN LATERAL (
          SELECT j.job_id
            FROM jobs AS j

@@ -1,6 +1,6 @@
 -- end_jobs: attempts end, by their holders while the lease is live (`live`) or by a sweep once it is not, and with each
 -- its job: steps 2 and 3 of the start message, where the semaphore falls, the closer digit is written if it reached
--- zero, and the result with it; a fact each.
+-- zero, and the result with it, and the last step where it came along; a fact each.
 -- Returns the places whose fence held, those of them whose job can end so, and those that ended: if the last two differ,
 -- somebody changed a row after it was seen, and the caller begins again. No row is locked before it is changed: a row
 -- is changed where it was seen (`ctid`) or not at all. Job rows go before attempt rows, job by job.
@@ -10,7 +10,7 @@ WITH request AS (
          (r ->> 4)::bigint AS charged, (r ->> 5)::boolean AS live, r ->> 6 AS status, r ->> 7 AS state,
          r ->> 8 AS result, r ->> 9 AS error, r ->> 10 AS error_code, r ->> 11 AS error_message,
          (r ->> 12)::bigint AS n, r ->> 13 AS type, (r ->> 14)::bigint AS at, (r ->> 15)::bigint AS of_attempt,
-         r ->> 16 AS payload, decode(r ->> 17, 'hex') AS prev_hash, decode(r ->> 18, 'hex') AS event_hash
+         r ->> 16 AS payload, decode(r ->> 17, 'hex') AS prev_hash, decode(r ->> 18, 'hex') AS event_hash, r -> 19 AS step
     FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS listed (r, place)
 ), clock AS MATERIALIZED (
   SELECT store_ms($3::bigint) AS now, store_ms($4::bigint) AS wall
@@ -43,17 +43,28 @@ WITH request AS (
     FROM found
    WHERE jobs.ctid = found.job_at AND found.sound
   RETURNING found.place, found.attempt_at, found.status, found.reason, found.charged, found.wall, found.job_id, found.n,
-            found.type, found.at, found.of_attempt, found.payload, found.prev_hash, found.event_hash
+            found.type, found.at, found.of_attempt, found.payload, found.prev_hash, found.event_hash, found.step
 ), ended AS (
   UPDATE attempts
      SET status = closed.status, reason = closed.reason, charged = closed.charged, finished_at = closed.wall
     FROM closed
    WHERE attempts.ctid = closed.attempt_at
   RETURNING closed.place, closed.job_id, closed.n, closed.type, closed.at, closed.of_attempt, closed.payload,
-            closed.prev_hash, closed.event_hash
+            closed.prev_hash, closed.event_hash, closed.step
 ), written AS (
   INSERT INTO events (job_id, n, type, at, attempt, payload, prev_hash, event_hash)
   SELECT job_id, n, type, at, of_attempt, payload, prev_hash, event_hash FROM ended
+), stepped AS (
+  INSERT INTO steps (
+    job_id, attempt, dimension, name, occurrence, kind, state, ledger, result, error, notes, created_at, completed_at, n,
+    prev_hash, event_hash
+  )
+  SELECT job_id, of_attempt, (step ->> 0)::bigint, step ->> 1, (step ->> 2)::bigint, step ->> 3, step ->> 4,
+         (step ->> 5)::bigint, step ->> 6, step ->> 7, step ->> 8, (step ->> 9)::bigint, (step ->> 9)::bigint,
+         (step ->> 10)::bigint, decode(step ->> 11, 'hex'), decode(step ->> 12, 'hex')
+    FROM ended
+   WHERE step <> 'null'
 )
-SELECT (SELECT coalesce(array_agg(place), '{}') FROM found), (SELECT coalesce(array_agg(place) FILTER (WHERE sound), '{}') FROM found),
+SELECT (SELECT coalesce(array_agg(place), '{}') FROM found),
+       (SELECT coalesce(array_agg(place) FILTER (WHERE sound), '{}') FROM found),
        (SELECT coalesce(array_agg(place), '{}') FROM ended)

@@ -4,10 +4,9 @@ SELECT EXISTS (SELECT 1
                  FROM attempts AS a
                 WHERE a.status IN ('LEASED', 'IN_PROGRESS') AND a.unit = ''
                   AND (a.lease_epoch <> $1 OR a.lease_expires_at <= store_ms($2::bigint)))
-    OR EXISTS (SELECT 1 FROM jobs WHERE state = 'CANCELLING')
+    OR EXISTS (SELECT 1 FROM jobs WHERE asked_at IS NOT NULL)
     OR EXISTS (SELECT 1
                  FROM jobs AS child
                 CROSS JOIN LATERAL (
                       SELECT completed_at FROM jobs WHERE jobs.job_id = child.parent_job_id OFFSET 0) AS parent
-                WHERE child.parent_job_id IS NOT NULL AND child.completed_at IS NULL AND child.detached = 0
-                  AND parent.completed_at IS NOT NULL)
+                WHERE child.open_parent IS NOT NULL AND parent.completed_at IS NOT NULL)

@@ -1,0 +1,91 @@
+"""Endings written as one list in one statement: of attempts, and of jobs with their last steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tallystick.core.chain import Chain, Link
+from tallystick.store.api import EndAttempt, EndJob, Outcome, RecordStep
+from tallystick.store.postgres.connection import row_moved
+from tallystick.store.postgres.endings import lock_expired
+from tallystick.store.postgres.rows import columns, link_of, step_columns, storable
+from tallystick.store.refusals import Refused, stale
+
+if TYPE_CHECKING:
+    from tallystick.store.postgres.writer import Batch
+
+Places = list[tuple[Chain, Link]]
+
+
+def send_endings_of_attempts(writing: Batch, requests: Sequence[EndAttempt]) -> Callable[[], list[Outcome]]:
+    """Send the ends of attempts and return how to read what came of each."""
+
+    def row(index: int, places: Places) -> tuple[object, ...]:
+        request = requests[index]
+        event = writing.placed(request.fact)
+        places.append((request.fact.chain, link_of(event)))
+        # How long from now, because only the store's clock counts.
+        delay_ms = None if request.ready_at is None else request.ready_at - request.fact.at
+        held = (delay_ms, request.hold, storable(request.hold_reason))
+        about = (request.reason, int(request.charged), not request.expired)
+        return (*request.fence, *about, *held, *columns(event))
+
+    return _send(writing, "end_attempts", requests, row)
+
+
+def send_endings_of_jobs(
+    writing: Batch, requests: Sequence[EndJob], steps: Sequence[RecordStep | None]
+) -> Callable[[], list[Outcome]]:
+    """Send the ends of jobs, some with their last step, which stands or falls with them under one fence."""
+
+    def row(index: int, places: Places) -> tuple[object, ...]:
+        request, step = requests[index], steps[index]
+        last = None
+        if step is not None:
+            link = writing.placed_step(step)
+            places.append((step.chain, link))
+            last = (*step[2:], *step_columns(link))
+        event = writing.placed(request.fact)
+        places.append((request.fact.chain, link_of(event)))
+        about = (request.reason, int(request.charged), not request.expired, request.attempt_status)
+        ending = (request.state, request.result, request.error, request.error_code)
+        return (*request.fence, *about, *ending, storable(request.error_message), *columns(event), last)
+
+    return _send(writing, "end_jobs", requests, row)
+
+
+def _send(
+    writing: Batch,
+    statement: str,
+    requests: Sequence[EndAttempt | EndJob],
+    row: Callable[[int, Places], tuple[object, ...]],
+) -> Callable[[], list[Outcome]]:
+    """End attempts and what ends with them; of two requests for one job the first counts."""
+    mine = lock_expired(writing, requests)
+    seen: set[str] = set()
+    chosen: list[int] = []
+    for index, request in enumerate(requests):
+        if index in mine and request.fence.job_id not in seen:
+            seen.add(request.fence.job_id)
+            chosen.append(index)
+    places: list[Places] = [[] for _ in requests]
+    rows = [row(index, places[index]) for index in chosen]
+    times = writing.times
+    cursor = writing.ask(statement, rows, times.epoch, times.lease, times.wall)
+
+    def answer() -> list[Outcome]:
+        ((live, sound, ended),) = cursor.fetchall()
+        if len(sound) != len(ended):
+            raise row_moved()
+        if len(live) != len(sound):
+            (short, *_more) = set(live) - set(sound)
+            raise Refused(stale(requests[chosen[short - 1]].fence))
+        return writing.accepted(requests, places, {chosen[place - 1] + 1 for place in ended})
+
+    return answer
+
+
+def steps_with_endings(bundles: Sequence[Sequence[Any]]) -> list[RecordStep | None]:
+    """Return the step of each bundle that ends with its job, or None."""
+    return [bundle[0] if len(bundle) > 1 else None for bundle in bundles]
