@@ -73,14 +73,17 @@ class Noting:
             return known
 
         def asked(*arguments):
-            self._used.append(arguments[0] if name in ("rows", "changed") else name)
+            self._used.append(arguments[0] if name in ("rows", "changed", "run") else name)
             return known(*arguments)
 
         return asked
 
 
 def _count_child(used, writing, *arguments) -> None:
-    groups_count_child(Noting(used, writing), *arguments)
+    """Note one whole run: a store may begin a verb again once it has more of its answers."""
+    noted = []
+    groups_count_child(Noting(noted, writing), *arguments)
+    used[:] = noted
 
 
 def test_a_child_that_ends_costs_the_same_statements_in_a_small_group_as_in_a_large_one(

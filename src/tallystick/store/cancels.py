@@ -29,13 +29,13 @@ def cancel_job(batch: Writing, request: CancelJob) -> JobState:
         return JobState(state)
     if verdict is Cancellation.ASK:
         asked = (request.job_id, request.at + request.grace_ms, request.at)
-        batch.changed("request_cancel", asked)
+        batch.run("request_cancel", asked)
         return JobState.CANCELLING
     if runs:
-        batch.changed("abort_attempt", (request.job_id, batch.wall))
+        batch.run("abort_attempt", (request.job_id, batch.wall))
     else:
         attempt += 1
-        batch.changed("insert_cancelled_attempt", (request.job_id, attempt, batch.wall))
+        batch.run("insert_cancelled_attempt", (request.job_id, attempt, batch.wall))
     _end(batch, request, state, attempt, dimension, made=not runs, parent=(parent, step) if parent else None)
     return JobState.CANCELLED
 
@@ -102,7 +102,7 @@ def cycle(batch: Writing, request: Cycle) -> EndJob | None:
     still_open = drop_open(batch, job_id, request.driver, signals=False)
     guid = f"again:{job_id}:{request.dimension + 1}"
     row = (guid, job_id, request.dimension + 1, "again", 1, "resume", None, None, batch.wall)
-    batch.changed("insert_message", row)
+    batch.run("insert_message", row)
     settle_driver(batch, fence, request.driver, opened=1 - still_open, finished=True)
     batch.end_attempts(
         [EndAttempt(fence, AbortReason.SUSPENDED, False, batch.wall, None, None, request.fact)]

@@ -25,11 +25,13 @@ def spawn(batch: Writing, request: Spawn) -> bool:
         batch.many("open_more", [(*request.fence[:2], 1)], [request.fence])
     elif _spawned(batch, request) == request.total:
         return True
-    for job, fact in request.children:
-        event = batch.placed(fact)
-        place = (event.n, event.event_hash, job_id, str(group))
-        if batch.changed("insert_child", (*job[:12], *place)):
-            batch.many("insert_event", [event], [request.fence])
+    events = [batch.placed(fact) for _job, fact in request.children]
+    rows = [
+        (*job[:12], event.n, event.event_hash, job_id, str(group))
+        for (job, _fact), event in zip(request.children, events, strict=True)
+    ]
+    born = [event for event, count in zip(events, batch.each("insert_child", rows), strict=True) if count]
+    batch.many("insert_event", born, [request.fence] * len(born))
     return False
 
 
@@ -51,10 +53,10 @@ def count_child(batch: Writing, job_id: str, home: tuple[str, str], state: str) 
         return  # the group was closed without this child: enough had ended, or its parent has
     entry, threshold, mode = entered[0]
     guid = f"child:{job_id}"
-    batch.changed("insert_child_message", (guid, *place, state, batch.wall, entry))
+    batch.run("insert_child_message", (guid, *place, state, batch.wall, entry))
     hit = batch.count_down(CountDown(*place, guid, -1, threshold))
-    batch.changed("close_child", (guid, parent, batch.wall))
+    batch.run("close_child", (guid, parent, batch.wall))
     if hit or (failed and mode == FAIL_FAST):
         word = (f"join:{parent}:{step}", parent, *place[1:], "resume", None, None, batch.wall)
-        batch.changed("insert_message", word)
-        batch.changed("wake", (parent, batch.wall, name, "group"))
+        batch.run("insert_message", word)
+        batch.run("wake", (parent, batch.wall, name, "group"))

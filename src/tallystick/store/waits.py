@@ -30,8 +30,8 @@ def enter_driver(batch: Writing, job_id: str, dimension: int) -> str:
     if not found:
         return ""
     guid: str = found[0][0]
-    batch.changed("enter_wait", (job_id, guid, dimension))
-    batch.changed("enter_message", (guid, job_id))
+    batch.run("enter_wait", (job_id, guid, dimension))
+    batch.run("enter_message", (guid, job_id))
     return guid
 
 
@@ -93,12 +93,12 @@ def close_waits(batch: Writing, request: EndJob) -> None:
     still_open = drop_open(batch, job_id, request.driver)
     if request.driver == "start":
         # Its own step 2 follows in `end_job`, which expects the start to be the last obligation.
-        batch.changed("open_more", (*request.fence[:2], -still_open))
+        batch.run("open_more", (*request.fence[:2], -still_open))
         return
-    batch.changed("mark_work", (request.driver, job_id))
+    batch.run("mark_work", (request.driver, job_id))
     delta = close_delta(starts=False, consumed=consumed, still_open=still_open)
     _count_down(batch, job_id, request.driver, delta)
-    batch.changed("mark_tasks", (request.driver, job_id, batch.wall))
+    batch.run("mark_tasks", (request.driver, job_id, batch.wall))
 
 
 def drop_open(batch: Writing, job_id: str, driver: str, *, signals: bool = True) -> int:
@@ -107,8 +107,8 @@ def drop_open(batch: Writing, job_id: str, driver: str, *, signals: bool = True)
     Signals that nobody took stay when only a turn of the job is over.
     """
     ((still_open,),) = batch.rows("open_activities", (job_id,))
-    batch.changed("drop_activities", (job_id, batch.wall))
-    batch.changed("drop_messages", (job_id, driver, batch.wall, int(signals)))
+    batch.run("drop_activities", (job_id, batch.wall))
+    batch.run("drop_messages", (job_id, driver, batch.wall, int(signals)))
     return int(still_open)
 
 
@@ -127,9 +127,9 @@ def settle_driver(batch: Writing, fence: Fence, driver: str, *, opened: int, fin
     if delta is None:
         batch.many("open_more", [(*fence[:2], opened)], [fence])
         return
-    batch.changed("mark_work", (driver, job_id))
+    batch.run("mark_work", (driver, job_id))
     _count_down(batch, job_id, driver, delta)
-    batch.changed("acknowledge", (driver, job_id, batch.wall))
+    batch.run("acknowledge", (driver, job_id, batch.wall))
 
 
 def _consumed(batch: Writing, job_id: str, guid: str) -> bool:
@@ -143,7 +143,7 @@ def _set_timer(batch: Writing, request: Await) -> None:
     place = (request.dimension, wait.name, wait.occurrence)
     assert wait.due_at is not None
     due_at = batch.moment(wait.due_at, request.fact.at)
-    batch.changed("insert_message", (guid, job_id, *place, "timer", None, due_at, batch.wall))
+    batch.run("insert_message", (guid, job_id, *place, "timer", None, due_at, batch.wall))
 
 
 def _take(batch: Writing, request: Await, answer: Answer, ledger: int, *, opened: bool) -> None:
@@ -160,11 +160,11 @@ def _take(batch: Writing, request: Await, answer: Answer, ledger: int, *, opened
         batch.many("answer_wait", [(*place, *ending)], [request.fence])
     else:
         batch.many("insert_answered_wait", [(*place, *ending, wait.kind)], [request.fence])
-    batch.changed("mark_work", (answer.guid, job_id))
-    batch.changed("acknowledge_losers", (*place, answer.guid, batch.wall))
+    batch.run("mark_work", (answer.guid, job_id))
+    batch.run("acknowledge_losers", (*place, answer.guid, batch.wall))
     if answer.guid != request.driver:
         _count_down(batch, job_id, answer.guid, -1 if opened else 0)
-        batch.changed("acknowledge", (answer.guid, job_id, batch.wall))
+        batch.run("acknowledge", (answer.guid, job_id, batch.wall))
 
 
 def _suspend(batch: Writing, request: Await, *, opened: bool) -> None:
@@ -179,7 +179,7 @@ def _suspend(batch: Writing, request: Await, *, opened: bool) -> None:
             fence.attempt,
             batch.wall,
         )
-        batch.changed("insert_wait", row)
+        batch.run("insert_wait", row)
     settle_driver(batch, fence, request.driver, opened=0 if opened else 1)
     place = (fence.job_id, request.dimension, wait.name, wait.occurrence)
     ((due_at,),) = batch.rows("timer_due", place)

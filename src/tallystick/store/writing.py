@@ -2,6 +2,9 @@
 
 Waiting, waking, spawning, turning and cancelling are the same on every SQL store: a few small statements
 each, one after the other, with the job's row in hand. Only the statements differ, and how a row is held.
+
+A verb is a function of its request and of what its statements answer, and of nothing else: it reads no clock
+but `wall` and draws no identifiers. So a store may run it again with the answers that it has already.
 """
 
 from __future__ import annotations
@@ -38,8 +41,16 @@ class Writing(Protocol):
         """Run a statement and return how many rows it changed."""
         ...
 
+    def each(self, name: str, rows: Sequence[Sequence[object]]) -> list[int]:
+        """Run a statement for every row of parameters and return how many rows each time changed."""
+        ...
+
+    def run(self, name: str, parameters: Sequence[object]) -> None:
+        """Run a statement whose guard may well find nothing to change; nothing depends on it here."""
+        ...
+
     def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:
-        """Write rows and insist that each changed exactly one; a guard that fails is a stale report."""
+        """Write rows and insist that each changes exactly one, or the bundle is refused as a stale report."""
         ...
 
     def placed(self, fact: Fact) -> Event:

@@ -47,10 +47,28 @@ class ServerFacts(NamedTuple):
     search_path: str
 
 
+class Answered(Protocol):
+    """What our statements need of a cursor."""
+
+    @property
+    def rowcount(self) -> int:
+        """Return how many rows were changed."""
+        ...
+
+    @property
+    def description(self) -> object:
+        """Return something true when there are rows to fetch."""
+        ...
+
+    def fetchall(self) -> list[Any]:
+        """Return the rows."""
+        ...
+
+
 class Talk(Protocol):
     """What our statements need of a connection."""
 
-    def execute(self, query: bytes, params: Sequence[object] = ()) -> psycopg.Cursor[Any]:
+    def execute(self, query: bytes, params: Sequence[object] = ()) -> Answered:
         """Send one statement."""
         ...
 

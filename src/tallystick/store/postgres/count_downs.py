@@ -7,15 +7,12 @@ is left alone by that statement and takes them in turn, so that each fails alone
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import psycopg
 
 from tallystick.errors import SemaphoreUnderflow, StaleLease
 from tallystick.store.api import CountDown, Outcome
-from tallystick.store.postgres.connection import row_moved
+from tallystick.store.postgres.connection import Answered, row_moved
 
-Ask = Callable[..., psycopg.Cursor[Any]]
+Ask = Callable[..., Answered]
 
 
 def send_count_downs(ask: Ask, requests: Sequence[CountDown]) -> Callable[[], list[Outcome]]:

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-import psycopg
 
 from tallystick.core.chain import Chain
 from tallystick.errors import StaleLease
 from tallystick.store.api import CountDown, EndAttempt, Event, Fact, Fence, Outcome
 from tallystick.store.places import Places
-from tallystick.store.postgres.connection import Talk
+from tallystick.store.postgres.connection import Answered, Talk
 from tallystick.store.postgres.count_downs import send_count_downs
 from tallystick.store.postgres.rows import storable
 from tallystick.store.postgres.statements import sql
@@ -40,20 +39,30 @@ class PostgresWriting:
         self.connection = connection
         self.times = times
         self.wakes = False
+        self.held: frozenset[str] = frozenset()
         self._places = Places()
         self._wall: int | None = None
+        self._expected: list[tuple[Answered, Fence]] = []
 
-    def ask(self, name: str, rows: Sequence[object], *parameters: object) -> psycopg.Cursor[Any]:
+    def ask(self, name: str, rows: Sequence[object], *parameters: object) -> Answered:
         """Send a list to a statement."""
         return self.connection.execute(sql(name), (_encode(rows).decode(), *parameters))
 
     @property
     def wall(self) -> int:
         """Return the time by the store's clock, read once in this transaction."""
-        if self._wall is None:
-            ((self._wall,),) = self.rows("now", (self.times.wall,))
+        self.take_wall(self.ask_wall())
         assert self._wall is not None
         return self._wall
+
+    def ask_wall(self) -> Answered | None:
+        """Ask for the time, unless it is known."""
+        return self.connection.execute(sql("now"), (self.times.wall,)) if self._wall is None else None
+
+    def take_wall(self, asked: Answered | None) -> None:
+        """Keep the time that was asked for."""
+        if asked is not None:
+            ((self._wall,),) = asked.fetchall()
 
     def moment(self, at: int, told_at: int) -> int:
         """Return an instant on the store's clock that somebody named at `told_at` by his own."""
@@ -61,7 +70,8 @@ class PostgresWriting:
 
     def lock(self, job_id: str) -> None:
         """Hold a job's row until this transaction ends."""
-        self.rows("lock_job", (job_id,))
+        if job_id not in self.held:
+            self.connection.execute(sql("lock_job"), (job_id,))
 
     def rows(self, name: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows."""
@@ -73,10 +83,28 @@ class PostgresWriting:
         self.wakes = self.wakes or (name in WAKING and count > 0)
         return count
 
+    def each(self, name: str, rows: Sequence[Sequence[object]]) -> list[int]:
+        """Run a statement for every row and return how many rows each time changed."""
+        cursors = [self.connection.execute(sql(name), row) for row in rows]
+        counts = [cursor.rowcount for cursor in cursors]
+        self.wakes = self.wakes or (name in WAKING and any(counts))
+        return counts
+
+    def run(self, name: str, parameters: Sequence[object]) -> None:
+        """Run a statement, whatever it finds to change."""
+        self.connection.execute(sql(name), parameters)
+        self.wakes = self.wakes or name in WAKING
+
     def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:
-        """Write rows and insist that each changed exactly one; a guard that fails is a stale report."""
+        """Write rows and insist that each changes exactly one; `settle` looks before all is accepted."""
         for row, fence in zip(rows, fences, strict=True):
-            if self.changed(name, row) != 1:
+            self._expected.append((self.connection.execute(sql(name), row), fence))
+
+    def settle(self) -> None:
+        """Refuse the bundle if a guard that had to hold did not: then it is a stale report."""
+        expected, self._expected = self._expected, []
+        for cursor, fence in expected:
+            if cursor.rowcount != 1:
                 raise Refused(stale(fence))
 
     def placed(self, fact: Fact) -> Event:

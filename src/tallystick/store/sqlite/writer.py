@@ -188,6 +188,14 @@ class Batch:
         self.cursor.execute(sql(name), parameters)
         return self.connection.total_changes() - before
 
+    def each(self, name: str, rows: Sequence[Sequence[object]]) -> list[int]:
+        """Run a statement for every row and return how many rows each time changed."""
+        return [self.changed(name, row) for row in rows]
+
+    def run(self, name: str, parameters: Sequence[object]) -> None:
+        """Run a statement, whatever it finds to change."""
+        self.cursor.execute(sql(name), parameters)
+
     def newest(self, job_id: str, dimension: int) -> Chain:
         """Return the end of a job's chain."""
         return newest(self.cursor, job_id, dimension)[1]
@@ -343,17 +351,8 @@ class Batch:
 
     def ending(self, request: EndAttempt | EndJob, status: str) -> tuple[object, ...]:
         """Return the row that ends an attempt, by its holder or by a sweep."""
-        live = 0 if request.expired else 1
-        return (
-            *request.fence,
-            status,
-            request.reason,
-            int(request.charged),
-            self.epoch,
-            self.boot,
-            live,
-            self.wall,
-        )
+        clock = (self.epoch, self.boot, int(not request.expired), self.wall)
+        return (*request.fence, status, request.reason, int(request.charged), *clock)
 
     def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:
         """Write rows and insist that each changed exactly one; a guard that fails is a stale report."""
