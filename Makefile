@@ -1,6 +1,7 @@
 # Every target prepares .venv by itself; `make help` lists them.
 PYTHON ?= python3
 SECONDS ?= 60
+STORE ?= both
 PY := .venv/bin/python
 export PYTHON
 
@@ -32,8 +33,8 @@ bench: setup ## benchmarks against peers and against the limits
 bench-quick: setup ## the same, small enough for every day
 	@$(PY) -m bench --quick
 
-crash: setup ## kill workers at every crash point for SECONDS=60
-	@$(PY) -m tallystick.testing.crash_sweep --seconds $(SECONDS)
+crash: setup ## kill workers at every crash point for SECONDS=60, on STORE=sqlite, postgres or both
+	@$(PY) -m tallystick.testing.crash_sweep --seconds $(SECONDS) --store $(STORE)
 
 docs: setup ## write the pages that are generated from code
 	@$(PY) scripts/docs.py

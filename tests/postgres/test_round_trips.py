@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 import pytest
 
+from tallystick.clock import SystemClock
 from tallystick.core.chain import Chain
 from tallystick.errors import StaleLease
 from tallystick.store.api import (
@@ -191,3 +193,29 @@ def test_a_child_that_ends_and_its_parent_that_waits_in_one_flush_do_not_miss_ea
             assert again.fence.job_id == parent.fence.job_id
         else:
             assert isinstance(joined, Answer)
+
+
+def test_a_claim_finds_the_timer_that_made_its_job_due_though_its_flush_began_before(
+    subject: PostgresSubject,
+) -> None:
+    """Found by the crash sweep: the flush had read the time, waited for a row, and claimed after the timer."""
+    clock = SystemClock()
+    store = subject.open(clock)
+    sleeper, other = held_job(store, clock), held_job(store, clock)
+    due_at = clock.wall_ms() + 300
+    fact = Fact(sleeper.chain, "suspend", clock.wall_ms(), 1, "{}")
+    nap = Await(sleeper.fence, "start", 0, Wait("sleep", "nap", 1, due_at), fact)
+    done(store, nap)
+    outcomes: list[object] = []
+    with subject.by_hand.transaction():
+        subject.by_hand.execute("SELECT 1 FROM attempts WHERE job_id = %s FOR UPDATE", [other.fence.job_id])
+        wait = Await(other.fence, "start", 0, Wait("wait", "go", 1, None), fact._replace(chain=other.chain))
+        flush = threading.Thread(target=lambda: outcomes.extend(store.apply([(wait,), (claim(),)])))
+        flush.start()
+        while clock.wall_ms() <= due_at + 50:
+            threading.Event().wait(0.01)
+    flush.join(30)
+    assert outcomes[0] is None
+    (again,) = outcomes[1]
+    assert again.driver == f"{sleeper.fence.job_id}:0:nap#1:timer"
+    store.close()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-LEASE_MS: Final = 300
+# A store that is far away gets longer leases, and is asked less often.
+LEASE_MS: Final = {"sqlite": 300, "postgres": 1_000}
+LOOK_SECONDS: Final = {"sqlite": 0.01, "postgres": 0.05}
 QUEUES: Final = ("default", "bulk", "poison")
 
 UNFINISHED_STATES: Final = ("QUEUED", "IN_PROGRESS", "CANCELLING")
