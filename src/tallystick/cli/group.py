@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "history": "tell what happened to a job, fact by fact",
     "send": "send a signal to a job",
     "cancel": "ask a job to end",
+    "prune": "remove the books of jobs that ended long ago",
     "doctor": "examine a store and check its books",
     "ledger": "draw fifteen digits with their meaning and say what happens next",
     "machines": "show the lifecycles that every row follows",

@@ -23,5 +23,6 @@ AROUND = {
         "spawn": "children",
         "cycle": "turns",
         "cancel": "cancellations",
+        "prune": "removed books",
     }.items()
 }

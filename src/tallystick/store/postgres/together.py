@@ -21,17 +21,15 @@ if TYPE_CHECKING:
 
 
 def write_together(
-    writing: Batch, batch: Sequence[Bundle], indexes: Sequence[int]
-) -> dict[int, Outcome | BaseException]:
-    """Write these bundles of a batch and return their outcomes."""
+    writing: Batch, batch: Sequence[Bundle], indexes: Sequence[int], outcomes: list[Outcome | BaseException]
+) -> None:
+    """Write these bundles of a batch and fill in their outcomes."""
     steady = [index for index in indexes if not draws_ids(batch[index])]
-    outcomes: dict[int, Outcome | BaseException] = {}
     for members in rounds_of(batch, steady, _parents(writing, batch, steady)):
-        outcomes.update(_halving(writing, batch, members))
-    for index in indexes:
-        if index not in outcomes:
-            outcomes[index] = writing.alone(batch[index])
-    return outcomes
+        for index, outcome in _halving(writing, batch, members).items():
+            outcomes[index] = outcome
+    for index in set(indexes) - set(steady):
+        outcomes[index] = writing.alone(batch[index])
 
 
 def _parents(writing: Batch, batch: Sequence[Bundle], indexes: Sequence[int]) -> dict[str, str]:

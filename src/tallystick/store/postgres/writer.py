@@ -31,6 +31,7 @@ from tallystick.store.api import (
     Fence,
     Outcome,
     Primitive,
+    PruneJobs,
     RecordEvent,
     RecordStep,
     RenewLeases,
@@ -52,6 +53,7 @@ from tallystick.store.postgres.stages import Stage, first_held, stages_of
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.together import write_together
 from tallystick.store.postgres.writing import PostgresWriting, Times
+from tallystick.store.pruning import prune
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
 from tallystick.store.waits import await_message, deliver
 from tallystick.store.writing import Writing
@@ -63,6 +65,7 @@ SINGLY: dict[type[Primitive], tuple[str, Callable[[Writing, Any], Outcome]]] = {
     Cycle: ("cycle", cycle),
     CancelJob: ("cancel", cancel_job),
     Deliver: ("deliver", deliver),
+    PruneJobs: ("prune", prune),
 }
 
 Answer = Callable[[], list[Outcome]]
@@ -132,8 +135,7 @@ class Batch(PostgresWriting):
             answers.clear()
             if not together:
                 for _kind, indexes in run:
-                    for index, outcome in write_together(self, batch, indexes).items():
-                        outcomes[index] = outcome
+                    write_together(self, batch, indexes, outcomes)
                 number = self.connection.execute(sql("own_xid"))
         assert number is not None
         ((self.xid,),) = number.fetchall()

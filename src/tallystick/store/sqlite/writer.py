@@ -33,6 +33,7 @@ from tallystick.store.api import (
     Fence,
     Outcome,
     Primitive,
+    PruneJobs,
     RecordEvent,
     RecordStep,
     RenewLeases,
@@ -44,6 +45,7 @@ from tallystick.store.cancels import as_asked, cancel_job, cycle
 from tallystick.store.grouping import grouped, merged_claims
 from tallystick.store.groups import count_child, spawn
 from tallystick.store.places import Places
+from tallystick.store.pruning import prune
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
 from tallystick.store.sqlite.claims import claim_jobs, newest, outdated
 from tallystick.store.sqlite.loans import Loans, TransactionLost
@@ -72,6 +74,7 @@ AROUND = {
         "spawn": "children",
         "cycle": "turns",
         "cancel": "cancellations",
+        "prune": "removed books",
         "stale_report": "refused reports",
     }.items()
 }
@@ -384,6 +387,7 @@ _SINGLY: dict[type, tuple[str, Callable[[Batch, Any], Outcome]]] = {
     Cycle: ("cycle", cycle),
     CancelJob: ("cancel", cancel_job),
     Deliver: ("deliver", deliver),
+    PruneJobs: ("prune", prune),
 }
 
 

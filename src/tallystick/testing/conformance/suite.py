@@ -7,7 +7,7 @@ import sys
 import pytest
 
 # Whoever reads a failure wants to see the values; pytest must know before it imports the tests.
-_TESTS = ("claims", "countdown", "drafts", "loans", "machine", "primitives", "reservations")
+_TESTS = ("claims", "countdown", "drafts", "loans", "machine", "primitives", "reservations", "retention")
 _NAMES = [f"tallystick.testing.conformance.{name}" for name in _TESTS]
 pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modules))
 
@@ -16,6 +16,7 @@ from tallystick.testing.conformance.countdown import CountDowns, CountDownsUnder
 from tallystick.testing.conformance.loans import LentTransactions, UsersTransactions  # noqa: E402 (registered first)
 from tallystick.testing.conformance.primitives import BatchesAndBundles, WhatBecomesDurable, WhatIsRefused  # noqa: E402 (registered first)
 from tallystick.testing.conformance.reservations import Reservations  # noqa: E402 (registered first)
+from tallystick.testing.conformance.retention import Retention  # noqa: E402 (registered first)
 
 
 class StoreConformance(
@@ -30,5 +31,6 @@ class StoreConformance(
     CountDownsUnderKills,
     UsersTransactions,
     LentTransactions,
+    Retention,
 ):
     """Every promise of `store/api.py`."""

@@ -51,6 +51,9 @@ ENDINGS: Final[dict[str, tuple[str, str | None, tuple[str, ...]]]] = {
     "stubborn": ("CANCELLED", None, ()),
     "hasty": ("SUCCEEDED", None, ("hurry",)),
 }
+# A workflow that nobody runs: it is cancelled and removed; nothing of it may be left, nor a part of it go.
+FLEETING: Final = "fleeting"
+FLEETING_JOBS: Final = 5
 # A workflow that may just as well have been cancelled, whatever it had done by then.
 OR_CANCELLED: Final = ("hasty",)
 POISON_BUDGET: Final = 2

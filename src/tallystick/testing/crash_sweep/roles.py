@@ -120,9 +120,19 @@ def close_group(place: Place, line: Line, duty: Duty) -> int:
             # Marked before the crash: it must not count twice.
             if isinstance(outcome, BaseException) and not isinstance(outcome, StaleLease):
                 raise outcome
+    _come_and_go()
     app.close()
     _tell(line, visits)
     return 0
+
+
+def _come_and_go() -> None:
+    """Submit jobs under keys, cancel them, and remove them a few at a time, until none is left."""
+    for number in range(facts.FLEETING_JOBS):
+        label = f"{facts.FLEETING}-{number}"
+        workload.fleeting.opts(idempotency_key=label).submit(label).cancel()
+    while workload.app.prune(older_than=0, limit=2):
+        continue
 
 
 def _submit_one(kind: str, label: str) -> str:

@@ -305,7 +305,8 @@ class Trial:
         )
         found = books.read(self._place)
         # On a server leases are on its own clock, like everything else.
-        offset = 0 if self._place.server else clock.wall_ms() - clock.boot_ms()
+        # Whoever is put aside between two looks at two clocks sees too small a difference.
+        offset = 0 if self._place.server else max(clock.wall_ms() - clock.boot_ms() for _ in range(9))
         self.verdict.findings += oracle.judge(
             self._place, found, finished=finished, wall_minus_boot_ms=offset
         )

@@ -210,6 +210,12 @@ def sluggish(label: str) -> str:
     return label
 
 
+@app.workflow
+def fleeting(label: str) -> str:
+    """Be cancelled before anybody runs it, and removed."""
+    return label
+
+
 @app.workflow(queue="poison", attempts=facts.POISON_BUDGET)
 def poison(label: str) -> str:
     """Take the whole worker down, every time."""

@@ -99,6 +99,7 @@ CREATE INDEX jobs_to_claim ON jobs (queue, priority, ready_at) WHERE ready_at IS
 CREATE INDEX jobs_by_deadline ON jobs (deadline_at) WHERE deadline_at IS NOT NULL AND completed_at IS NULL;
 CREATE INDEX jobs_of_parent ON jobs (parent_job_id, parent_step) WHERE parent_job_id IS NOT NULL;
 CREATE INDEX jobs_open_children ON jobs (parent_job_id) WHERE parent_job_id IS NOT NULL AND completed_at IS NULL;
+CREATE INDEX jobs_to_prune ON jobs (completed_at) WHERE completed_at IS NOT NULL;
 CREATE INDEX jobs_to_cancel ON jobs (cancel_at) WHERE state = 'CANCELLING';
 
 CREATE TABLE attempts (
@@ -213,6 +214,7 @@ CREATE TABLE messages (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX messages_inbox ON messages (job_id, created_at) WHERE acked_at IS NULL;
+CREATE INDEX messages_of_job ON messages (job_id);
 CREATE INDEX messages_due ON messages (due_at) WHERE acked_at IS NULL AND due_at IS NOT NULL;
 
 CREATE TABLE events (
@@ -255,6 +257,7 @@ CREATE TABLE outbox (
   CHECK ((state = 'SENT') = (sent_at IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX outbox_of_job ON outbox (job_id);
 CREATE INDEX outbox_to_publish ON outbox (next_try_at) WHERE state = 'PENDING';
 
 CREATE TABLE stale_reports (
