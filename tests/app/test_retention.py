@@ -1,4 +1,4 @@
-"""Retention from a user's chair: finished jobs go in batches, their keys are free, and workers do not notice."""
+"""Retention from a user's chair: finished jobs go in batches, keys are free, workers do not notice."""
 
 from __future__ import annotations
 

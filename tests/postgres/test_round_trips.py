@@ -23,11 +23,13 @@ from tallystick.store.api import (
     Fact,
     Group,
     NewJob,
+    RecordStep,
     Spawn,
+    Transaction,
     Wait,
 )
 from tallystick.store.postgres.connection import AnsweringConnection
-from tallystick.testing.conformance.drafts import check_chain, claim, claimed, done, finish, held_job
+from tallystick.testing.conformance.drafts import check_chain, claim, claimed, done, finish, held_job, step
 from tests.postgres.subject import PostgresSubject
 
 
@@ -157,6 +159,38 @@ def test_one_refused_bundle_is_found_by_halves_and_spoils_nobody(
         check_chain(subject.store.history(job.fence.job_id))
 
 
+def test_a_transaction_of_one_statement_is_three_round_trips(subject: PostgresSubject, trips: Trips) -> None:
+    """The first takes hold of the fence, the last records and commits."""
+    held = held_job(subject.store, subject.clock)
+
+    def body(db: Transaction, name: str) -> RecordStep:
+        subject.put_effect(db, name)
+        return step(held, subject.clock, name)
+
+    subject.store.run_tx(held.fence, lambda db: body(db, "first"), 10_000, 30_000)
+    before = trips.count
+    subject.store.run_tx(held.fence, lambda db: body(db, "second"), 10_000, 30_000)
+    # The user's own statement goes through a cursor of his, which is not counted here.
+    assert trips.count - before == 2
+    assert subject.effects() == ["first", "second"]
+
+
+def test_a_transaction_whose_fence_is_gone_at_its_end_leaves_nothing(subject: PostgresSubject) -> None:
+    """Its COMMIT travels behind a question; the question fails, and COMMIT is never reached."""
+    held = held_job(subject.store, subject.clock, lease_ms=1_000)
+
+    def body(db: Transaction) -> RecordStep:
+        subject.put_effect(db, "never")
+        subject.clock.advance(1_000)
+        return step(held, subject.clock)
+
+    with pytest.raises(StaleLease):
+        subject.store.run_tx(held.fence, body, 10_000, 1_000)
+    assert subject.effects() == []
+    assert subject.rows("steps") == []
+    assert [row["report"] for row in subject.rows("stale_reports")] == ["RecordStep"]
+
+
 def test_many_signals_for_one_job_are_one_round(subject: PostgresSubject, trips: Trips) -> None:
     held = held_job(subject.store, subject.clock)
     done(subject.store, *waiting(held, subject))
@@ -198,7 +232,7 @@ def test_a_child_that_ends_and_its_parent_that_waits_in_one_flush_do_not_miss_ea
 def test_a_claim_finds_the_timer_that_made_its_job_due_though_its_flush_began_before(
     subject: PostgresSubject,
 ) -> None:
-    """Found by the crash sweep: the flush had read the time, waited for a row, and claimed after the timer."""
+    """Found by the crash sweep: a flush had read the time, waited for a row, and claimed after the timer."""
     clock = SystemClock()
     store = subject.open(clock)
     sleeper, other = held_job(store, clock), held_job(store, clock)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tallystick.errors import StaleLease
 from tallystick.store.api import Bundle, EndAttempt, EndJob, Outcome
 from tallystick.store.postgres.connection import Talk
-from tallystick.store.postgres.refusing import REFUSING, why_refused
+from tallystick.store.postgres.refusing import REFUSING
 from tallystick.store.postgres.rounds import cancelled_jobs, draws_ids, in_rounds, rounds_of
 from tallystick.store.postgres.statements import sql
 
@@ -44,19 +43,13 @@ def _halving(
 ) -> dict[int, Outcome | BaseException]:
     try:
         return dict(zip(members, _written(writing, [batch[index] for index in members]), strict=True))
-    except REFUSING as error:
+    except REFUSING:
         writing.connection.execute(b"ROLLBACK TO rounds")
         if len(members) == 1:
-            return {members[0]: _refused(writing, error)}
+            # Alone every guard is looked at before the next statement is sent: that says what was wrong.
+            return {members[0]: writing.alone(batch[members[0]])}
     middle = len(members) // 2
     return _halving(writing, batch, members[:middle]) | _halving(writing, batch, members[middle:])
-
-
-def _refused(writing: Batch, error: Exception) -> BaseException:
-    outcome = why_refused(error)
-    if isinstance(outcome, StaleLease):
-        writing.report(writing.at)
-    return outcome
 
 
 def _written(writing: Batch, bundles: Sequence[Bundle]) -> list[Outcome]:
@@ -71,7 +64,6 @@ def _written(writing: Batch, bundles: Sequence[Bundle]) -> list[Outcome]:
                 outcome = part.sole(bundle)
             except BaseException:
                 part.rewind()
-                writing.at = part.at
                 raise
             finished.append(part)
             return outcome

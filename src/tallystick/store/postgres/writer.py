@@ -176,7 +176,7 @@ class Batch(PostgresWriting):
     def part(self, talk: Talk, held: frozenset[str]) -> Batch:
         """Return a writer in this transaction for one bundle, which speaks through `talk`."""
         part = Batch(talk, self._address, self.times)
-        part.held = held
+        part.held, part.in_rounds = held, True
         part._wall = self._wall
         part._by_itself = True
         return part

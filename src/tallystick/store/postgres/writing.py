@@ -40,6 +40,7 @@ class PostgresWriting:
         self.times = times
         self.wakes = False
         self.held: frozenset[str] = frozenset()
+        self.in_rounds = False
         self._places = Places()
         self._wall: int | None = None
         self._expected: list[tuple[Answered, Fence]] = []
@@ -101,9 +102,11 @@ class PostgresWriting:
         self.wakes = self.wakes or name in WAKING
 
     def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:
-        """Write rows and insist that each changes exactly one; `settle` looks before all is accepted."""
+        """Write rows and insist that each changes exactly one; in rounds that is seen when all is sent."""
         for row, fence in zip(rows, fences, strict=True):
             self._expected.append((self.connection.execute(sql(name), row), fence))
+            if not self.in_rounds:
+                self.settle()
 
     def settle(self) -> None:
         """Refuse the bundle if a guard that had to hold did not: then it is a stale report."""
