@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tallystick.testing.postgres_server import Server, make_server, shared_server
+from tallystick.testing.postgres_server import Server, make_server, make_standby, shared_server
 
-__all__ = ["Server", "make_server", "shared_server"]
+__all__ = ["Server", "make_server", "make_standby", "shared_server"]

@@ -88,6 +88,15 @@ class Server:
         self.stop("immediate")
         self.start()
 
+    def promote(self) -> None:
+        """Make a standby the primary, on a timeline of its own."""
+        self._run("pg_ctl", "-D", str(self.data), "-w", "promote")
+
+    def copy_to(self, data: Path) -> None:
+        """Write a standby of this server into a folder; it follows from where the copy ends."""
+        where = ("-h", "127.0.0.1", "-p", str(self.port), "-U", "tally")
+        self._run("pg_basebackup", "-D", str(data), *where, "-X", "stream", "-c", "fast", "-R", "--no-sync")
+
     def remove(self) -> None:
         """Stop, and leave nothing behind."""
         with contextlib.suppress(NoServer):
@@ -120,10 +129,7 @@ def make_server(*, fsync: bool) -> Server:
     """Create a cluster and start it."""
     binaries = find_binaries()
     user = _unprivileged()
-    folder = tempfile.mkdtemp(prefix="tallystick-pg-")
-    if os.geteuid() == 0:
-        entry = pwd.getpwnam(user)
-        os.chown(folder, entry.pw_uid, entry.pw_gid)
+    folder = _own_folder(user)
     server = Server(folder, str(binaries), free_port(), user, fsync)
     try:
         words = [
@@ -145,6 +151,20 @@ def make_server(*, fsync: bool) -> Server:
         raise
     _guard(server)
     return server
+
+
+def make_standby(primary: Server) -> Server:
+    """Copy a running server and start the copy, which follows it."""
+    folder = _own_folder(primary.user)
+    standby = Server(folder, primary.binaries, free_port(), primary.user, primary.fsync)
+    try:
+        primary.copy_to(standby.data)
+        standby.start()
+    except BaseException:
+        standby.remove()
+        raise
+    _guard(standby)
+    return standby
 
 
 def shared_server(folder: Path) -> Server:
@@ -188,6 +208,14 @@ def run_as(user: str, command: Sequence[str], folder: str) -> str:
     if done.returncode != 0:
         raise NoServer(f"{Path(command[0]).name} failed as user {user}: {text}")
     return text
+
+
+def _own_folder(user: str) -> str:
+    folder = tempfile.mkdtemp(prefix="tallystick-pg-")
+    if os.geteuid() == 0:
+        entry = pwd.getpwnam(user)
+        os.chown(folder, entry.pw_uid, entry.pw_gid)
+    return folder
 
 
 def _unprivileged() -> str:
