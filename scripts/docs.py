@@ -283,11 +283,10 @@ An error brings its exit code with it. With `--json` it is one line on stderr: a
 
 def exit_codes_page() -> str:
     """Return the page about exit codes: what each means, and which errors end with it."""
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    kinds = [getattr(errors, name) for name in errors.__all__]
     rows = sorted(
         (kind.exit_code, f"`{kind.code}`", f"`{kind.__name__}`", (kind.__doc__ or "").splitlines()[0])
         for kind in kinds
-        if issubclass(kind, errors.TallyError)
     )
     missing = {row[0] for row in rows} - set(EXIT_MEANINGS)
     if missing:

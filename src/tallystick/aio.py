@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, overload
 
-from tallystick.app.calls import drive_async
 from tallystick.app.children import Child, join
 from tallystick.app.draws import now, random, uuid
+from tallystick.app.driving import drive_async
 from tallystick.app.retrying import Duration
 from tallystick.app.values import Codec
 from tallystick.app.waits import NO_BODY, again, answer, workflow_context

@@ -73,18 +73,18 @@ class SystemIds:
         drawn = [first]
         if count == 1:
             return drawn
-        candidate = self._last
-        high, prefix = candidate >> 62, first[:19]
         # One random step for all of them: they need to be unique and ascending, not unguessable.
         step = 1 + int.from_bytes(os.urandom(4))
-        for _ in range(count - 1):
-            candidate += step
-            if candidate >> 62 != high:
-                high = candidate >> 62
-                prefix = _high_text(high)
-            low = f"{candidate & _LOW | _VARIANT:016x}"
-            drawn.append(f"{prefix}{low[:4]}-{low[4:]}")
-        self._last = candidate
+        candidate, last = self._last + step, self._last + step * (count - 1)
+        while candidate <= last:
+            # Up to the next multiple of 2**48 only the last twelve digits differ.
+            stop = min(last, candidate | _NODE) + 1
+            upper = candidate >> 48
+            prefix = f"{_high_text(upper >> 14)}{upper & 0x3FFF | 0x8000:04x}-"
+            numbers = range(candidate & _NODE, (candidate & _NODE) + stop - candidate, step)
+            drawn += [f"{prefix}{number:012x}" for number in numbers]
+            candidate += step * len(numbers)
+        self._last = last
         return drawn
 
     def token(self) -> str:
@@ -134,6 +134,7 @@ def _high_text(high: int) -> str:
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TAIL = (1 << 74) - 1
 _LOW = (1 << 62) - 1
+_NODE = (1 << 48) - 1
 _VARIANT = 2 << 62
 
 __all__ = ["UUID", "CountingIds", "Ids", "SystemIds"]

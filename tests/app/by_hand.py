@@ -9,12 +9,21 @@ import asyncio
 import itertools
 
 from tallystick.clock import VirtualClock
+from tallystick.engine.committer import Blocked, Handed
 from tallystick.engine.segment import Segment
 from tallystick.engine.sweep import sweep
 from tallystick.store.api import ClaimJobs
 
 LEASE_MS = 10_000
 _leases = itertools.count(1)
+
+
+async def _on_a_loop(workflow, segment: Segment):
+    try:
+        return await workflow.run_async(segment)
+    finally:
+        if isinstance(segment.handed, Handed):
+            await segment.handed.settled()
 
 
 class Death(BaseException):
@@ -50,10 +59,14 @@ class Hand:
         """Run a claimed segment to its end and say what became of it."""
         workflow = self.app.workflows[segment.claimed.handler, segment.claimed.version]
         try:
-            bundle = asyncio.run(workflow.run_async(segment)) if workflow.is_async else workflow.run(segment)
+            bundle = (
+                asyncio.run(_on_a_loop(workflow, segment)) if workflow.is_async else workflow.run(segment)
+            )
         except Death:
             return "died"
-        if bundle is None:
+        finally:
+            refusal = segment.handed.answer() if isinstance(segment.handed, Blocked) else None
+        if bundle is None or refusal is not None:
             return "lost"
         self.runtime.committer.call(bundle)
         return type(bundle[-1]).__name__

@@ -73,7 +73,7 @@ class Noting:
             return known
 
         def asked(*arguments):
-            self._used.append(arguments[0] if name in ("rows", "changed", "run") else name)
+            self._used.append(arguments[0] if name in ("rows", "changed", "run", "expect") else name)
             return known(*arguments)
 
         return asked

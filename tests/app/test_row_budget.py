@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tallystick import Retry, StepFailed
-from tests.app.by_hand import Hand
+from tallystick.engine.segment import Segment
+from tallystick.store.api import EndJob, SubmitJob
+from tests.app.by_hand import Death, Hand
 
 # SQLite says how many rows a connection has changed; on PostgreSQL the same bundles write the same rows.
 pytestmark = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
@@ -87,13 +89,78 @@ def test_a_claim_of_nothing_writes_nothing(timed, clock):
     assert meter.read() == (1, 0)
 
 
-def test_a_job_claimed_where_it_was_submitted_is_one_bundle_of_four_rows(app):
+def test_a_job_claimed_where_it_was_submitted_is_two_bundles_and_seven_rows(app, monkeypatch):
+    """Submitted and claimed is one bundle of four rows, returned another of three."""
+
     @app.workflow
     def flow() -> None: ...
 
     with app.worker():
         flow.submit().result(10)
+        store, seen = app.runtime().store, []
+        apply = store.apply
+        monkeypatch.setattr(store, "apply", lambda batch: seen.extend(batch) or apply(batch))
         meter = Meter(app)
-        flow.submit().result(10)
+        job = flow.submit()
+        job.result(10)
         _bundles, rows = meter.read()  # the worker may look for work meanwhile, which writes nothing
     assert rows == 4 + 3
+    mine = [[type(primitive) for primitive in bundle] for bundle in seen if names(bundle, job.id)]
+    assert mine == [[SubmitJob], [EndJob]]
+
+
+def names(bundle, job_id: str) -> bool:
+    """Tell whether a bundle is about this job."""
+    return job_id in {
+        primitive.job.job_id if isinstance(primitive, SubmitJob) else primitive.fence.job_id
+        for primitive in bundle
+        if isinstance(primitive, SubmitJob) or hasattr(primitive, "fence")
+    }
+
+
+def test_a_second_attempt_that_finds_nothing_open_ends_like_a_first(timed, clock):
+    """Only what a job may have open makes its end look for it; that it was tried before does not."""
+
+    @timed.workflow
+    def flow() -> None: ...
+
+    hand = Hand(timed, clock)
+    flow.submit()
+    assert hand.claim() is not None
+    hand.expire()
+    meter = Meter(timed)
+    again = hand.claim()
+    assert (again.fence.attempt, again.waited) == (2, False)
+    assert meter.read() == (1, 3)
+    hand.run(again)
+    assert meter.read() == (1, 3)
+
+
+def test_a_second_attempt_drops_what_the_first_left_open(timed, clock, monkeypatch):
+    """The first started a child and died; the second does not ask for it and ends all the same."""
+    first = iter([True, False])
+
+    def dies(_segment, _wait) -> None:
+        raise Death
+
+    monkeypatch.setattr(Segment, "awaiting", dies)
+
+    @timed.workflow
+    def child() -> None: ...
+
+    @timed.workflow
+    def parent() -> str:
+        if next(first):
+            child()
+        return "alone"
+
+    hand = Hand(timed, clock)
+    job = parent.submit()
+    assert hand.work() == "died"
+    hand.expire()
+    segment = next(found for found in hand.claim_many(9) if found.job_id == job.id)
+    assert (segment.claimed.driver, segment.claimed.semaphore, segment.waited) == ("start", 2, True)
+    assert hand.run(segment) == "EndJob"
+    assert job.result(5) == "alone"
+    row = timed.runtime().store.job(job.id)
+    assert (row.semaphore, row.state) == (0, "SUCCEEDED")

@@ -6,7 +6,9 @@ import os
 
 from tallystick.log.files import Files
 
-CALLS = ("open", "read", "write", "fsync", "truncate", "rename", "unlink", "mkdir", "list", "close")
+CALLS = (
+    "open", "read", "write", "fsync", "sync_data", "truncate", "rename", "unlink", "mkdir", "list", "close",
+)  # fmt: skip
 
 
 class FaultyFiles(Files):
@@ -55,6 +57,10 @@ class FaultyFiles(Files):
     def fsync(self, descriptor):
         self._count("fsync")
         super().fsync(descriptor)
+
+    def sync_data(self, descriptor):
+        self._count("sync_data")
+        super().sync_data(descriptor)
 
     def truncate(self, descriptor, length):
         self._count("truncate")

@@ -11,12 +11,14 @@ import pytest
 import rfc8785
 from hypothesis import given, strategies
 
+from tallystick import crash
 from tallystick.clock import VirtualClock
 from tallystick.errors import BadInput, LogCorrupt, StorageFailed
 from tallystick.ids import CountingIds, SystemIds
 from tallystick.log.event import Draft, event_hash, payload_bytes
 from tallystick.log.files import Files
 from tallystick.log.folder import Folder
+from tallystick.log.lines import PIECE_CHARACTERS
 from tallystick.log.reader import LogReader, Tail
 from tallystick.log.writer import LogWriter, repair
 from tests.log.faults import FaultyFiles
@@ -264,7 +266,7 @@ def test_a_write_that_fails_leaves_nothing_and_the_next_one_succeeds(tmp_path, n
 
 def test_after_a_failed_sync_the_descriptor_is_never_used_again(tmp_path):
     """D06. The page cache may lie after an error of the device: reopen, cut back, compare."""
-    files = FaultyFiles("fsync", 3, errno.EIO)
+    files = FaultyFiles("sync_data", 2, errno.EIO)
     with Folder.open(tmp_path, files=files) as folder:
         writer = writer_of(folder)
         writer.append([note("one")])
@@ -295,6 +297,104 @@ def test_a_log_that_cannot_be_cut_back_takes_nothing_more_until_it_is_opened_aga
         repair(folder, NAME, tail)
         writer_of(folder, tail, CountingIds("later")).append([note("two")])
         assert read(folder)[0] == ["one", "two"]
+
+
+def long_batch(count: int = 3000) -> list[Draft]:
+    """Return drafts whose lines fill several pieces; kinds, spans, sizes and alphabets change on the way."""
+    return [
+        Draft(
+            ("NOTED", "SEEN")[number // 7 % 2],
+            Note(f"{number} {'aäж𝄞'[number % 4]}" + "x" * (number % 50), number),
+            f"{number // 100:016x}",
+            "c" * 16 if number % 3 else "",
+        )
+        for number in range(count)
+    ]
+
+
+def test_a_batch_of_several_pieces_is_the_same_log_as_its_events_one_by_one(tmp_path):
+    drafts, logs = long_batch(), []
+    for name, batches in (("once", [drafts]), ("single", [[draft] for draft in drafts])):
+        with Folder.open(tmp_path / name, create=True) as folder:
+            writer = writer_of(folder)
+            event_ids = [drawn for batch in batches for drawn in writer.append(batch).event_ids]
+            writer.close()
+            assert len(read(folder)[0]) == len(set(event_ids)) == len(drafts)
+            logs.append(folder.read(NAME))
+    assert logs[0] == logs[1]
+    assert len(logs[0]) > 4 * PIECE_CHARACTERS
+
+
+def test_a_long_batch_is_synced_once(tmp_path):
+    files = FaultyFiles()
+    with Folder.open(tmp_path, files=files) as folder:
+        writer_of(folder).append(long_batch())
+    assert files.counts["sync_data"] == 1
+    assert files.counts["write"] > 4
+
+
+@pytest.mark.parametrize("refused", [Draft("lower", Note("x"), "b" * 16), note("\ud800")])
+def test_a_long_batch_with_one_bad_event_at_its_end_writes_nothing(folder, refused):
+    with pytest.raises(BadInput):
+        writer_of(folder).append([*long_batch(), refused])
+    assert folder.read(NAME) == b""
+
+
+@pytest.mark.parametrize("nth", [2, 4, 6])
+def test_a_long_batch_that_fails_in_its_middle_leaves_nothing(tmp_path, nth):
+    files = FaultyFiles("write", nth, errno.ENOSPC, short=True)
+    with Folder.open(tmp_path, files=files) as folder:
+        writer = writer_of(folder)
+        writer.append([note("one")])
+        with pytest.raises(StorageFailed):
+            writer.append(long_batch())
+        writer.append([note("two")])
+        assert files.fired == 1
+        assert read(folder)[0] == ["one", "two"]
+
+
+def test_a_process_killed_in_the_middle_of_a_batch_leaves_whole_events_and_the_log_goes_on(tmp_path):
+    """D01. Nothing of the batch was acknowledged; what of it is there is proven, and the chain goes on."""
+    drafts = long_batch()
+    for visit in (1, 3):
+        with Folder.open(tmp_path / str(visit), create=True) as folder:
+            child = os.fork()
+            if child == 0:
+                try:
+                    writer = writer_of(folder)
+                    writer.append([note("one")])
+                    crash.arm(f"log.append.part:{visit}")
+                    writer.append(drafts)
+                finally:
+                    os._exit(1)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -9
+            texts, tail = read(folder)
+            assert 1 < len(texts) < len(drafts)
+            repair(folder, NAME, tail)
+            writer_of(folder, tail, CountingIds("later")).append([note("after")])
+            assert read(folder)[0] == [*texts, "after"]
+
+
+def test_after_an_append_that_was_interrupted_nothing_is_glued_to_its_half(tmp_path):
+    """An interrupt from the keyboard may come between any two pieces."""
+
+    class Interrupted(Files):
+        left = 3
+
+        def write(self, descriptor, data):
+            self.left -= 1
+            if not self.left:
+                raise KeyboardInterrupt
+            return super().write(descriptor, data)
+
+    with Folder.open(tmp_path, files=Interrupted()) as folder:
+        writer = writer_of(folder)
+        with pytest.raises(KeyboardInterrupt):
+            writer.append(long_batch())
+        with pytest.raises(StorageFailed, match="interrupted"):
+            writer.append([note("more")])
+        writer.close()
+        assert len(read(folder)[0]) > 100
 
 
 @pytest.mark.parametrize("kind", ["", "lower", "A" * 65, "A-B", 'A"', "Ä"])

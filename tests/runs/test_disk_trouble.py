@@ -43,7 +43,8 @@ def resumed_to_the_same_end(root, reference):
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO], ids=errno.errorcode.get)
 @pytest.mark.parametrize(
-    "call", ["open", "write", "fsync", "rename", "mkdir", "read", "truncate", "unlink", "close"]
+    "call",
+    ["open", "write", "fsync", "sync_data", "rename", "mkdir", "read", "truncate", "unlink", "close"],
 )
 def test_a_call_that_fails_once_stops_the_run_and_a_resume_ends_the_same(reference, call, number):
     """D06. Each call of each kind in turn; the run stops with a clear error and is never called FAILED."""
@@ -56,7 +57,7 @@ def test_a_call_that_fails_once_stops_the_run_and_a_resume_ends_the_same(referen
             resumed_to_the_same_end(root, reference)
 
 
-@pytest.mark.parametrize("call", ["write", "fsync", "rename"])
+@pytest.mark.parametrize("call", ["write", "fsync", "sync_data", "rename"])
 def test_a_disk_that_stays_full_stops_the_run_and_space_lets_it_go_on(reference, call):
     for nth in range(1, reference[2][call] + 1, 3):
         files = FaultyFiles(call, nth, errno.ENOSPC, short=True, lasting=True)

@@ -58,6 +58,12 @@ class ShadowFiles(Files):
         else:
             self.synced[inode] = self.live[inode]
 
+    def sync_data(self, descriptor):
+        self.before_each()
+        super().sync_data(descriptor)
+        inode = os.fstat(descriptor).st_ino
+        self.synced[inode] = self.live[inode]
+
     def rename(self, old, new, *, directory, to=None):
         self.before_each()
         super().rename(old, new, directory=directory, to=to)

@@ -16,6 +16,7 @@ from tallystick.ids import CountingIds
 from tallystick.log.folder import Folder
 from tallystick.log.reader import LogReader
 from tallystick.runs.conduct import Surroundings
+from tallystick.runs.events import RETRACED
 
 HERE = Path(__file__).parent
 
@@ -50,29 +51,15 @@ def proven_events(run: Path) -> int:
 
 
 def history(run: Path) -> list[tuple[str, str]]:
-    """Return the story of a run: no ids, times and RESUME records, and no way walked twice.
+    """Return the story of a run: its events without ids, times and RESUME records.
 
-    After a rewind the run takes the moves again that the rewind took back; the first time is the one that
-    counts.
+    The moves that a rewind has taken back and that are taken again belong to the records of a resume.
     """
     story: list[tuple[str, str]] = []
-    path: list[str] = []
-    again: list[str] = []
     for event in events(run):
         kind, payload = event["type"], event["payload"]
-        if kind == "RESUME_REWIND":
-            entries = [index for index, state in enumerate(path) if state == payload["to_state"]]
-            keep = entries[payload["visit"] - 1] + 1
-            again = path[keep:] + again
-            del path[keep:]
-        if kind.startswith("RESUME_"):
+        if kind.startswith("RESUME_") or (kind == "RUN_STATE_CHANGED" and payload.get("reason") == RETRACED):
             continue
-        if kind == "RUN_CREATED":
-            path.append(payload["graph"]["start"])
-        if kind == "RUN_STATE_CHANGED":
-            path.append(payload["to_state"])
-            if again and again.pop(0) == payload["to_state"]:
-                continue
         known = {key: value for key, value in payload.items() if key not in {"span_id", "trace_id"}}
         story.append((kind, json.dumps(known, sort_keys=True)))
     return story

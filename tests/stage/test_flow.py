@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tallystick.core.lifecycles import SlotState
 from tallystick.core.retry import RetryPolicy
-from tallystick.stage.errors import StageFault
+from tallystick.errors import StageFault
 from tallystick.stage.flow import Flow, Ticket
 from tallystick.stage.outcome import CANCEL, FAIL, SKIP, SUCCESS, Result
 from tallystick.stage.policy import SlotPolicy

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tallystick.errors import JournalBusy, JournalCorrupt, JournalError, JournalMismatch
 from tallystick.stage import Stage, audit, read_journal
-from tallystick.stage.errors import JournalBusy, JournalCorrupt, JournalError, JournalMismatch
 from tallystick.stage.journal import Journal, read_standing
 from tallystick.stage.journal_format import GENESIS, MAGIC, Batched, Line, Opened, lines, seal
 from tallystick.stage.outcome import FAIL, SUCCESS
@@ -198,7 +198,7 @@ def test_a_full_disk_ends_the_stage_with_a_journal_that_can_be_resumed(tmp_path:
     script = f"""
 import resource, signal, sys
 from tallystick.stage import Stage
-from tallystick.stage.errors import JournalError
+from tallystick.errors import JournalError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 def value(item): return "x" * 100
 resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, 5_000))

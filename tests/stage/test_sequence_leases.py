@@ -8,8 +8,7 @@ import pytest
 
 from tallystick.core.lifecycles import SlotState
 from tallystick.core.retry import RetryPolicy
-from tallystick.errors import BadInput
-from tallystick.stage.errors import SequenceFatal
+from tallystick.errors import BadInput, SequenceFatal
 from tallystick.stage.events import EventKind, Reclaimed, SlotEvent
 from tallystick.stage.policy import SlotPolicy, StuckOffer
 from tallystick.stage.sequence import Sequence

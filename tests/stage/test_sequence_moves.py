@@ -9,8 +9,7 @@ import pytest
 from tallystick.clock import VirtualClock
 from tallystick.core.lifecycles import SLOT, SlotState
 from tallystick.core.retry import GiveUp, GiveUpReason, RetryAfter, RetryPolicy
-from tallystick.errors import BadInput
-from tallystick.stage.errors import SequenceFatal
+from tallystick.errors import BadInput, SequenceFatal
 from tallystick.stage.events import EventKind, SlotEvent
 from tallystick.stage.policy import SlotPolicy
 from tallystick.stage.sequence import Sequence

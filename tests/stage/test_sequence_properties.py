@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from tallystick.clock import VirtualClock
 from tallystick.core.lifecycles import SlotState
 from tallystick.core.retry import RetryPolicy
-from tallystick.errors import BadInput
-from tallystick.stage.errors import SequenceFatal
+from tallystick.errors import BadInput, SequenceFatal
 from tallystick.stage.events import EventKind, SlotEvent
 from tallystick.stage.policy import SlotPolicy, StuckOffer
 from tallystick.stage.sequence import Sequence

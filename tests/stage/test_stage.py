@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from tallystick.core.retry import RetryPolicy
-from tallystick.errors import BadInput
+from tallystick.errors import BadInput, CancelItem, JournalError, JournalMismatch, SkipItem, StageFault
 from tallystick.stage import CommitBatch, Stage, Summary, WindowLimits, audit, read_journal, tick
-from tallystick.stage.errors import CancelItem, JournalError, JournalMismatch, SkipItem, StageFault
 from tallystick.stage.intake import Intake
 from tallystick.stage.journal import Journal
 from tallystick.stage.outcome import CANCEL, FAIL, SKIP, SUCCESS

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from tallystick.core.retry import RetryPolicy
-from tallystick.errors import BadInput, WrongColour
+from tallystick.errors import BadInput, SkipItem, WrongColour
 from tallystick.stage import CommitBatch, Stage, Summary, WindowLimits, read_journal
-from tallystick.stage.errors import SkipItem
 from tallystick.stage.outcome import FAIL, SKIP, SUCCESS
 from tests.stage.stage_books import Committed, no_lease_is_left
 

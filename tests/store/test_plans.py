@@ -10,7 +10,7 @@ from tests.store.sqlite_subject import SqliteSubject
 
 NOBODY = ("j", 1, "l")
 HOT = {
-    "claimable": ("default", 5, 1, '["pay "]', 10),
+    "claimable": ("default", 5, 1, '["pay "]'),
     "levels": ("default",),
     "next_due": ("default", 5),
     "claim_job": ("j", 0, 1, b"h", 1),

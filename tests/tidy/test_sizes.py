@@ -20,8 +20,7 @@ def test_no_file_is_longer_than_its_limit(folder: str, limit: int):
     lengths = {
         short(path): len(path.read_text("utf-8").splitlines())
         for path in project_files()
-        # The tree of errors is one file on purpose: whoever meets one finds all of them.
-        if path.is_relative_to(ROOT / folder) and path.suffix == ".py" and path != SRC / "errors.py"
+        if path.is_relative_to(ROOT / folder) and path.suffix == ".py"
     }
     assert not {name: length for name, length in lengths.items() if length > limit}
 

@@ -1,27 +1,24 @@
 """One call of a step, written once for both colours.
 
-A call is a generator that says what it needs next (run the body, write a bundle, pause) and is driven by a
-thread or by a task. What was recorded is returned without running anything; what was not is run, recorded,
-and only then returned.
+A call is a generator that says what it needs next (run the body, write a bundle, pause); `driving` meets
+these needs. What was recorded is returned without running anything; what was not is run, recorded, and only
+then returned.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
-import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from tallystick.app.context import INSIDE_STEP, INSIDE_TX, Unwind, WorkflowContext, current
+from tallystick.app.context import WorkflowContext
 from tallystick.core.derive import AbortReason
 from tallystick.core.limits import HELD_BACKOFF_MS_MAX, RESULT_BYTES_MAX, check_size
 from tallystick.core.retry import GiveUp, RetryPolicy, classify, decide_failure
 from tallystick.engine.failure import Failure, names_of
-from tallystick.errors import InvariantBroken, StaleLease, StepFailed, StepTimeout, StoreError
+from tallystick.errors import InvariantBroken, StepFailed
 from tallystick.store.api import Bundle, Record, RecordStep, Transaction
 
 if TYPE_CHECKING:
@@ -55,6 +52,12 @@ class Write(NamedTuple):
     bundle: Bundle
 
 
+class Hand(NamedTuple):
+    """Hand a bundle over and go on: nothing new begins before it is durable."""
+
+    bundle: Bundle
+
+
 class InTransaction(NamedTuple):
     """Run the user's function in a transaction that also records the step it returns."""
 
@@ -67,7 +70,7 @@ class Pause(NamedTuple):
     ms: int
 
 
-Need: TypeAlias = Body | Write | InTransaction | Pause
+Need: TypeAlias = Body | Write | Hand | InTransaction | Pause
 Call: TypeAlias = Generator[Need, Any, Any]
 
 
@@ -94,7 +97,9 @@ def call_step(
         except Exception as error:  # noqa: BLE001 (whatever the user's function raises is what the step failed with)
             yield from _tried(context, spec, occurrence, error)
             continue
-        yield Write((segment.step_succeeded(spec.kind, spec.name, occurrence, text),))
+        row = (segment.step_succeeded(spec.kind, spec.name, occurrence, text),)
+        # Where calls run side by side, what one returns may be long on its way to the next call.
+        yield Hand(row) if len(context.in_flight) == 1 else Write(row)
         return value
 
 
@@ -152,7 +157,7 @@ def _out_of_order(context: WorkflowContext) -> bool:
     Concurrent tasks of an async workflow may overtake each other, so there this is judged when the workflow
     ends.
     """
-    if not context.segment.unused:
+    if not context.segment.behind:
         return False
     return not context.is_async or not context.in_flight
 
@@ -175,140 +180,3 @@ def _declared_fields(error: Exception) -> dict[str, object] | None:
         return dict(msgspec.to_builtins(fields))
     except TypeError:
         return None
-
-
-def drive(context: WorkflowContext, spec: StepSpec, call: Call) -> Any:  # noqa: ANN401 (as annotated by the user)
-    """Drive a call in this thread."""
-    try:
-        need = next(call)
-        while True:
-            try:
-                value = _meet(context, spec, need)
-            except BaseException as error:  # noqa: BLE001 (the call decides what every error means)
-                need = call.throw(error)
-            else:
-                need = call.send(value)
-    except StopIteration as end:
-        return end.value
-
-
-def _meet(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa: ANN401 (as the need says)
-    match need:
-        case Body():
-            return _run_body(spec, need.args, need.kwargs)
-        case Write():
-            outcome = _written(context, lambda: context.runtime.committer.call(need.bundle))
-            context.segment.written(need.bundle)
-            return outcome
-        case InTransaction():
-            return _written(context, lambda: transact(context, need.body))
-        case Pause():
-            context.runtime.pause(need.ms)
-    return None
-
-
-async def drive_async(context: WorkflowContext, spec: StepSpec, call: Call) -> Any:  # noqa: ANN401 (as annotated)
-    """Drive a call in this task; bodies and writes are met here, each layer of `await` costs every step."""
-    try:
-        need = next(call)
-        while True:
-            try:
-                if type(need) is Write:
-                    value = await context.lane().call(need.bundle)
-                    context.segment.written(need.bundle)
-                elif type(need) is Body and spec.is_async and spec.timeout_ms is None:
-                    value = await _run_coroutine(spec, need)
-                else:
-                    value = await _meet_async(context, spec, need)
-            except (StaleLease, StoreError) as error:
-                need = call.throw(context.refused(error) if type(need) is Write else error)
-            except BaseException as error:  # noqa: BLE001 (the call decides what every error means)
-                need = call.throw(error)
-            else:
-                need = call.send(value)
-    except StopIteration as end:
-        return end.value
-
-
-async def _meet_async(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa: ANN401 (as the need says)
-    match need:
-        case Body():
-            return await _run_guarded(spec, need)
-        case Pause():
-            return await asyncio.sleep(need.ms / 1000)
-        case _:
-            return await asyncio.to_thread(_meet, context, spec, need)
-
-
-def transact(context: WorkflowContext, body: Callable[[Transaction], RecordStep]) -> object:
-    """Run the body in a transaction that also records its step, and return the step once durable."""
-    token = current.set(INSIDE_TX)
-    try:
-        return context.runtime.run_tx(context.segment.fence, body)
-    finally:
-        current.reset(token)
-
-
-def _written(context: WorkflowContext, write: Callable[[], object]) -> object:
-    try:
-        return write()
-    except (StaleLease, StoreError) as error:
-        raise context.refused(error) from error
-
-
-def _run_body(spec: StepSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 (as annotated)
-    if spec.timeout_ms is not None:
-        return _run_in_time(spec, args, kwargs)
-    token = current.set(INSIDE_STEP)
-    try:
-        return spec.function(*args, **kwargs)
-    finally:
-        current.reset(token)
-
-
-def _run_in_time(spec: StepSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 (as annotated)
-    """Run a function in a thread of its own and stop waiting when its time is up.
-
-    Python cannot end a thread: the function may go on, and what it returns then is dropped.
-    """
-    answer: list[tuple[bool, Any]] = []
-    inside = contextvars.copy_context()
-    inside.run(current.set, INSIDE_STEP)
-
-    def run() -> None:
-        try:
-            answer.append((True, inside.run(spec.function, *args, **kwargs)))
-        except BaseException as error:  # noqa: BLE001 (raised again in the waiting thread)
-            answer.append((False, error))
-
-    thread = threading.Thread(target=run, name=f"tally-step-{spec.name}", daemon=True)
-    thread.start()
-    thread.join((spec.timeout_ms or 0) / 1000)
-    if not answer:
-        raise StepTimeout(f"{spec.name} took longer than {spec.timeout_ms} ms", step=spec.name)
-    succeeded, value = answer[0]
-    if not succeeded:
-        raise value
-    return value
-
-
-async def _run_coroutine(spec: StepSpec, body: Body) -> Any:  # noqa: ANN401 (as annotated)
-    token = current.set(INSIDE_STEP)
-    try:
-        return await spec.function(*body.args, **body.kwargs)
-    finally:
-        current.reset(token)
-
-
-async def _run_guarded(spec: StepSpec, body: Body) -> Any:  # noqa: ANN401 (as annotated)
-    """Run a function that must not block the loop, or must not take longer than it may."""
-    if not spec.is_async:
-        return await asyncio.to_thread(_run_body, spec, body.args, body.kwargs)
-    try:
-        async with asyncio.timeout((spec.timeout_ms or 0) / 1000):
-            return await _run_coroutine(spec, body)
-    except TimeoutError as error:
-        raise StepTimeout(f"{spec.name} took longer than {spec.timeout_ms} ms", step=spec.name) from error
-
-
-__all__ = ["StepSpec", "Unwind", "call_step", "drive", "drive_async"]

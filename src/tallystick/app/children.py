@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Generic, TypeVar, overload
 
-from tallystick.app.calls import Call, Write, drive, drive_async
+from tallystick.app.calls import Call, Write
 from tallystick.app.context import WorkflowContext
+from tallystick.app.driving import drive, drive_async
 from tallystick.app.values import Codec
 from tallystick.app.waits import NO_BODY, workflow_context
 from tallystick.core.lease import CANCEL_GRACE_MS
@@ -81,7 +82,7 @@ def join(
     record = segment.recall(group.name, group.occurrence)
     if record is None:
         context.check_cancelled()
-        if segment.unused and not context.is_async:
+        if segment.behind and not context.is_async:
             raise context.mismatch(group.name, group.occurrence)
         for start in range(0, len(children), SPAWN_CHILDREN_MAX):
             some = [child.submission for child in children[start : start + SPAWN_CHILDREN_MAX]]

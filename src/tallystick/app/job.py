@@ -60,6 +60,10 @@ class Job(Generic[R_co]):
     def result(self, timeout: str | float | timedelta | None = None) -> R_co:
         """Wait for the end and return the result, or raise `JobFailed`, `JobCancelled` or `TimeoutError`."""
         self._refuse_inside()
+        results = self._runtime().results
+        ended = results.recent(self.id)
+        if ended is not None:
+            return self._settle(ended)
         done = threading.Event()
         answer: list[Ended | TallyError] = []
 
@@ -67,7 +71,6 @@ class Job(Generic[R_co]):
             answer.append(ended)
             done.set()
 
-        results = self._runtime().results
         results.listen(self.id, listener)
         if not done.wait(None if timeout is None else duration_ms(timeout) / 1000):
             results.forget(self.id, listener)

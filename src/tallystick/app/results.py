@@ -6,6 +6,7 @@ One thread looks, only while somebody waits, and asks about all awaited jobs in 
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 
 from tallystick.core.limits import PAGE_ROWS_MAX
@@ -14,6 +15,10 @@ from tallystick.store.api import EndJob, JobRow, Store
 
 LOOK_SECONDS_MIN = 0.005
 LOOK_SECONDS_MAX = 0.100
+
+# How many of the jobs that ended here last are remembered, for whoever asks a moment later; short ones only.
+_RECENT_JOBS_MAX = 4_096
+_RECENT_RESULT_CHARS_MAX = 1_024
 
 
 class Ended:
@@ -29,6 +34,11 @@ class Ended:
         self.error_code = row.error_code
         self.error_message = row.error_message
 
+    @property
+    def is_short(self) -> bool:
+        """Tell whether it takes little room."""
+        return len(self.result or "") + len(self.error or "") <= _RECENT_RESULT_CHARS_MAX
+
 
 Listener = Callable[[Ended | TallyError], None]
 
@@ -41,19 +51,29 @@ class Results:
         self._store = store
         self._runs_here = runs_here
         self._listeners: dict[str, list[Listener]] = {}
+        self._recent: OrderedDict[str, Ended] = OrderedDict()
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._closed = False
         self._thread: threading.Thread | None = None
 
+    def recent(self, job_id: str) -> Ended | None:
+        """Return how a job ended, if that was here and not long ago; what has ended stays as it is."""
+        return self._recent.get(job_id)
+
     def listen(self, job_id: str, listener: Listener) -> None:
         """Call the listener once when the job has ended, from any thread."""
         with self._lock:
-            self._listeners.setdefault(job_id, []).append(listener)
-            if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._run, name="tally-results", daemon=True)
-                self._thread.start()
-        self._wake.set()
+            ended = self._recent.get(job_id)
+            if ended is None:
+                self._listeners.setdefault(job_id, []).append(listener)
+                if self._thread is None and not self._closed:
+                    self._thread = threading.Thread(target=self._run, name="tally-results", daemon=True)
+                    self._thread.start()
+        if ended is not None:
+            listener(ended)
+        elif not self._runs_here(job_id):
+            self._wake.set()
 
     def forget(self, job_id: str, listener: Listener) -> None:
         """Stop waiting."""
@@ -68,6 +88,10 @@ class Results:
         """Tell everybody who waits for this job."""
         with self._lock:
             listeners = self._listeners.pop(job_id, ())
+            if isinstance(ended, Ended) and ended.is_short:
+                self._recent[job_id] = ended
+                if len(self._recent) > _RECENT_JOBS_MAX:
+                    self._recent.popitem(last=False)
         for listener in listeners:
             listener(ended)
 

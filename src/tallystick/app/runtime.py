@@ -108,7 +108,8 @@ class Runtime:
 
     def submit_many(self, submissions: list[Submission]) -> list[tuple[str, bool] | BaseException]:
         """Make many submissions jobs, sharing flushes; each has its own outcome."""
-        primitives = [submit_job(one, self.ids.new(), self.clock.wall_ms()) for one in submissions]
+        ids, now = self.ids.many(len(submissions)) if submissions else [], self.clock.wall_ms()
+        primitives = [submit_job(one, job_id, now) for one, job_id in zip(submissions, ids, strict=True)]
         outcomes = self.committer.call_all([(primitive,) for primitive in primitives])
         answers: list[tuple[str, bool] | BaseException] = []
         for primitive, outcome in zip(primitives, outcomes, strict=True):

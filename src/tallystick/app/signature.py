@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import types
 import typing
 from collections.abc import Callable
 from functools import cached_property
@@ -13,6 +14,8 @@ import msgspec
 from tallystick.app.values import Codec, encode
 from tallystick.errors import BadValue
 
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_PLACED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -26,6 +29,8 @@ class Signature:
         whole = inspect.signature(function)
         parameters = list(whole.parameters.values())[injected:]
         self._signature = whole.replace(parameters=parameters)
+        rest = [one.name for one in parameters if one.kind is inspect.Parameter.VAR_POSITIONAL]
+        self._rest = rest[0] if rest else ""
 
     @cached_property
     def result(self) -> Codec:
@@ -34,32 +39,63 @@ class Signature:
 
     def encode(self, args: tuple[object, ...], kwargs: dict[str, object]) -> str:
         """Bind a call by name and return it as JSON; defaults are not filled in."""
+        return encode(self._bound(args, kwargs), f"the arguments of {self._name}")
+
+    def _bound(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
+        required, names = self._by_place
+        if not kwargs and required <= len(args) <= len(names):
+            return dict(zip(names, args, strict=False))
         try:
-            bound = self._signature.bind(*args, **kwargs)
+            return self._signature.bind(*args, **kwargs).arguments
         except TypeError as error:
             raise BadValue(f"{self._name}{self._signature} cannot be called like this: {error}") from None
-        return encode(bound.arguments, f"the arguments of {self._name}")
 
     def decode(self, payload: str) -> tuple[list[Any], dict[str, Any]]:
         """Return the positional and keyword arguments of a kept call."""
-        data = msgspec.json.decode(payload)
-        unknown = set(data) - set(self._signature.parameters)
-        if unknown:
-            raise BadValue(f"{self._name}{self._signature} has no parameter {', '.join(sorted(unknown))}")
-        bound = self._signature.bind_partial()
-        for name, parameter in self._signature.parameters.items():
-            if name in data:
-                bound.arguments[name] = self._given(parameter, data[name])
-        missing = [
-            name
+        data = _FIELDS.decode(payload)
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        # What stands before *args must be given by place too, where there are any.
+        by_place = _PLACED if self._rest in data else _PLACED[:1]
+        for name, parameter, decoded in self._plan:
+            kept = data.pop(name, None)
+            if kept is None:
+                if parameter.default is parameter.empty and parameter.kind not in _VARIADIC:
+                    raise BadValue(f"{self._name}{self._signature} needs {name}, which the job does not have")
+            elif parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                args += decoded(kept)
+            elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                kwargs |= decoded(kept)
+            elif parameter.kind in by_place:
+                args.append(decoded(kept))
+            else:
+                kwargs[name] = decoded(kept)
+        if data:
+            raise BadValue(f"{self._name}{self._signature} has no parameter {', '.join(sorted(data))}")
+        return args, kwargs
+
+    @cached_property
+    def _by_place(self) -> tuple[int, list[str]]:
+        """Return how many arguments a call by place needs, and the names of those that it can give."""
+        names: list[str] = []
+        required = 0
+        for parameter in self._signature.parameters.values():
+            if parameter.kind in _VARIADIC:
+                return 1, []
+            if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+                names.append(parameter.name)
+                required += parameter.default is parameter.empty
+            elif parameter.default is parameter.empty:
+                return 1, []
+        return required, names
+
+    @cached_property
+    def _plan(self) -> list[tuple[str, inspect.Parameter, Callable[[Any], Any]]]:
+        """Return every parameter with how its kept value becomes an argument."""
+        return [
+            (name, parameter, self._decoder(parameter))
             for name, parameter in self._signature.parameters.items()
-            if name not in data and parameter.default is parameter.empty and parameter.kind not in _VARIADIC
         ]
-        if missing:
-            raise BadValue(
-                f"{self._name}{self._signature} needs {', '.join(missing)}, which the job does not have"
-            )
-        return list(bound.args), dict(bound.kwargs)
 
     @cached_property
     def _hints(self) -> dict[str, Any]:
@@ -69,14 +105,12 @@ class Signature:
             # Names that exist only for type checkers: keep plain data as it is.
             return {}
 
-    def _given(self, parameter: inspect.Parameter, value: Any) -> Any:  # noqa: ANN401 (as annotated)
+    def _decoder(self, parameter: inspect.Parameter) -> Callable[[Any], Any]:
         annotation = self._hints.get(parameter.name, Any)
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            annotation = types.GenericAlias(list, (annotation,))
+        elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            annotation = types.GenericAlias(dict, (str, annotation))
         codec = Codec(annotation)
         what = f"the argument {parameter.name} of {self._name}"
-        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-            return tuple(codec.decode(msgspec.json.encode(one).decode(), what) for one in value)
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            return {key: codec.decode(msgspec.json.encode(one).decode(), what) for key, one in value.items()}
-        if type(value) is annotation and annotation in (int, str, bool):
-            return value
-        return codec.decode(msgspec.json.encode(value).decode(), what)
+        return lambda kept: codec.decode(kept, what)

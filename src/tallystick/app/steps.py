@@ -7,8 +7,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar
 
-from tallystick.app.calls import StepSpec, call_step, drive, drive_async
+from tallystick.app.calls import StepSpec, call_step
 from tallystick.app.context import INSIDE_STEP, Inside, WorkflowContext, current
+from tallystick.app.driving import drive, drive_async
 from tallystick.app.retrying import Retry
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name

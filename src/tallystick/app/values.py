@@ -67,7 +67,7 @@ class Codec:
         text = encode(value, what)
         return text, self.decode(text, what)
 
-    def decode(self, text: str, what: str) -> Any:  # noqa: ANN401 (the annotation says what it is)
+    def decode(self, text: str | msgspec.Raw, what: str) -> Any:  # noqa: ANN401 (the annotation says what it is)
         """Return the value behind a text."""
         try:
             return self._decoder.decode(text)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn, TypeVar, overload
 
-from tallystick.app.calls import Call, StepSpec, Write, drive
+from tallystick.app.calls import Call, StepSpec, Write
 from tallystick.app.context import Again, WorkflowContext, current
+from tallystick.app.driving import drive
 from tallystick.app.retrying import ONCE, Duration
 from tallystick.app.values import Codec
 from tallystick.core.durations import duration_ms
@@ -44,7 +45,7 @@ def answer(context: WorkflowContext, kind: Any, name: str, codec: Codec, limit: 
     record = segment.recall(name, occurrence)
     if record is None:
         context.check_cancelled()
-        if segment.unused and not context.is_async:
+        if segment.behind and not context.is_async:
             raise context.mismatch(name, occurrence)
         due_at = None if limit is None else context.runtime.clock.wall_ms() + duration_ms(limit)
         answer = yield Write(segment.awaiting(Wait(kind, name, occurrence, due_at)))

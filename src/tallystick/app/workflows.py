@@ -193,7 +193,7 @@ class _Submittable(Generic[P, R_co]):
         """Return the ending of a function that returned."""
         if context.unwinding is not None:
             return context.unwinding.bundle
-        if context.segment.unused:
+        if context.segment.behind:
             return context.mismatch("", 0).bundle
         text, _value = self._spec.signature.result.round_trip(value, f"what {self.name} returned")
         check_size(f"result of {self.name}", len(text), RESULT_BYTES_MAX)

@@ -9,6 +9,7 @@ import msgspec
 
 from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, TRACEBACK_BYTES_MAX, clip_text
 from tallystick.core.retry import error_names
+from tallystick.store.values import StoredError
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +42,10 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         """Return the error as it is stored."""
         return msgspec.json.encode(self).decode()
+
+    def stored(self) -> StoredError:
+        """Return the error as the columns of a job keep it."""
+        return StoredError(self.text(), self.code, self.message)
 
     def summary(self) -> dict[str, object]:
         """Return the short form for an event: no trace, no fields."""

@@ -14,8 +14,9 @@ import msgspec
 
 from tallystick.clock import Clock
 from tallystick.core.derive import AbortReason
-from tallystick.core.lifecycles import AttemptState, JobState, StepState
+from tallystick.core.lifecycles import JobState, StepState
 from tallystick.core.promises import PROMISES
+from tallystick.engine.committer import Request
 from tallystick.engine.failure import Failure
 from tallystick.engine.submission import Submission, submit_job
 from tallystick.store.api import (
@@ -62,6 +63,7 @@ class Segment:
         "cancelled",
         "claimed",
         "fence",
+        "handed",
         "job_id",
         "lost",
         "waited",
@@ -73,16 +75,25 @@ class Segment:
         self.fence = claimed.fence
         self.job_id = claimed.fence.job_id
         self.lost = False
+        # The last step, handed over and not known to be durable: nothing new begins before it is.
+        self.handed: Request | None = None
         self.cancelled = claimed.cancelling
-        # An earlier attempt may have opened something, or been sent something, before it was lost.
-        self.waited = claimed.driver != "start" or claimed.fence.attempt > 1
+        self.waited = claimed.waited
         self._clock = clock
-        self._records = {(record.name, record.occurrence): record for record in claimed.records}
-        self._unused = dict(self._records)
         self._counts: dict[str, int] = {}
         self._notes: dict[str, object] = {}
-        self._recorded_notes = _notes_of(claimed)
+        self._records: dict[tuple[str, int], Record] = {}
+        self._unused: dict[tuple[str, int], Record] = {}
+        self._recorded_notes: dict[str, object] = {}
         self._tries: dict[tuple[str, int], int] = {}
+        if claimed.records or claimed.tries:
+            self._take_over(claimed)
+
+    def _take_over(self, claimed: ClaimedJob) -> None:
+        """Read what earlier segments of this job recorded."""
+        self._records = {(record.name, record.occurrence): record for record in claimed.records}
+        self._unused = dict(self._records)
+        self._recorded_notes = _notes_of(claimed)
         for event in claimed.tries:
             if event.type != "try":
                 continue
@@ -95,9 +106,9 @@ class Segment:
         return self.claimed.records
 
     @property
-    def unused(self) -> list[Record]:
-        """Return the recorded steps that this segment has not asked for."""
-        return list(self._unused.values())
+    def behind(self) -> bool:
+        """Tell whether there are recorded steps that this segment has not asked for."""
+        return bool(self._unused)
 
     def number(self, name: str) -> int:
         """Return which occurrence of a step this call is: the first, the second, ..."""
@@ -152,23 +163,7 @@ class Segment:
         event = self._fact(
             "return", {"job": "IN_PROGRESS>SUCCEEDED", "attempt": "IN_PROGRESS>COMMITTED>DONE"}
         )
-        return (
-            EndJob(
-                self.fence,
-                JobState.SUCCEEDED,
-                AttemptState.DONE,
-                None,
-                False,
-                result,
-                None,
-                None,
-                None,
-                event,
-                driver=self.claimed.driver,
-                waited=self.waited,
-                parent=self.claimed.parent,
-            ),
-        )
+        return (self._end(JobState.SUCCEEDED, event, result=result),)
 
     def failed(self, failure: Failure, reason: AbortReason = AbortReason.FATAL) -> Bundle:
         """Return the bundle that ends the job badly; it closes like any other."""
@@ -176,23 +171,7 @@ class Segment:
             "fail",
             {"job": "IN_PROGRESS>FAILED_FINAL", "attempt": "IN_PROGRESS>ABORTED", "error": failure.summary()},
         )
-        return (
-            EndJob(
-                self.fence,
-                JobState.FAILED_FINAL,
-                AttemptState.ABORTED,
-                reason,
-                True,
-                None,
-                failure.text(),
-                failure.code,
-                failure.message,
-                event,
-                driver=self.claimed.driver,
-                waited=self.waited,
-                parent=self.claimed.parent,
-            ),
-        )
+        return (self._end(JobState.FAILED_FINAL, event, reason=reason, failure=failure),)
 
     def turned(self, payload: str) -> Bundle:
         """Return the bundle that begins the same job again in a new dimension, with these arguments."""
@@ -205,23 +184,7 @@ class Segment:
         event = self._fact(
             "cancel", {"job": "IN_PROGRESS>CANCELLING>CANCELLED", "attempt": "IN_PROGRESS>ABORTED"}
         )
-        return (
-            EndJob(
-                self.fence,
-                JobState.CANCELLED,
-                AttemptState.ABORTED,
-                AbortReason.CANCELLED,
-                False,
-                None,
-                None,
-                None,
-                None,
-                event,
-                driver=self.claimed.driver,
-                waited=self.waited,
-                parent=self.claimed.parent,
-            ),
-        )
+        return (self._end(JobState.CANCELLED, event, reason=AbortReason.CANCELLED),)
 
     def released(
         self, reason: AbortReason, *, charged: bool, ready_at: int | None, failure: Failure | None = None
@@ -281,6 +244,27 @@ class Segment:
         kept = _notes_in(bundle)
         if kept:
             self._notes = {key: value for key, value in self._notes.items() if key not in kept}
+
+    def _end(
+        self,
+        state: JobState,
+        fact: Fact,
+        *,
+        result: str | None = None,
+        reason: AbortReason | None = None,
+        failure: Failure | None = None,
+    ) -> EndJob:
+        return EndJob.of(
+            self.fence,
+            state,
+            fact,
+            driver=self.claimed.driver,
+            waited=self.waited,
+            parent=self.claimed.parent,
+            result=result,
+            reason=reason,
+            error=failure.stored() if failure else None,
+        )
 
     def _step(
         self, kind: str, name: str, occurrence: int, state: StepState, result: str | None, error: str | None

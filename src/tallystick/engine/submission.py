@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -30,8 +29,7 @@ _SUBMITTED: Final = '{"job":"QUEUED"}'
 _BORN_CLAIMED: Final = '{"job":"QUEUED>DISPATCHING>IN_PROGRESS","attempt":"LEASED>IN_PROGRESS"}'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submission:
+class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What somebody wants done, checked, before it is a job."""
 
     handler: str
@@ -45,7 +43,7 @@ class Submission:
     attempts_max: int = 3
     idempotency_key: str | None = None
     by_content: bool = False
-    tags: tuple[str, ...] = field(default=())
+    tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_size("payload", len(self.payload.encode()), PAYLOAD_BYTES_MAX)

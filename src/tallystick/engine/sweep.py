@@ -12,7 +12,7 @@ from tallystick.clock import Clock
 from tallystick.core.decisions import Reclaim, decide_reclaim
 from tallystick.core.derive import AbortReason
 from tallystick.core.lease import CANCEL_GRACE_MS
-from tallystick.core.lifecycles import AttemptState, JobState
+from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import SWEEP_ROWS_MAX
 from tallystick.engine.committer import Committer
 from tallystick.engine.failure import Failure
@@ -106,19 +106,14 @@ def _ended(
     expired: ExpiredAttempt, state: JobState, reason: AbortReason, fact: Fact, failure: Failure | None
 ) -> EndJob:
     """Return the end of a job by a sweep, guarded: the lease is still this one and has run out."""
-    return EndJob(
+    return EndJob.of(
         expired.fence,
         state,
-        AttemptState.ABORTED,
-        reason,
-        failure is not None,
-        None,
-        failure.text() if failure else None,
-        failure.code if failure else None,
-        failure.message if failure else None,
         fact,
-        expired=True,
         driver=expired.driver,
         waited=True,
         parent=expired.parent,
+        reason=reason,
+        error=failure.stored() if failure else None,
+        expired=True,
     )

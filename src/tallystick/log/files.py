@@ -35,6 +35,10 @@ class Files:
         """Return when the file, or the entries of the folder, are on the disk."""
         os.fsync(descriptor)
 
+    def sync_data(self, descriptor: int) -> None:
+        """Return when the content of a file and its length are on the disk; its times may follow later."""
+        os.fdatasync(descriptor)
+
     def truncate(self, descriptor: int, length: int) -> None:
         """Cut a file to `length` bytes."""
         os.ftruncate(descriptor, length)

@@ -218,7 +218,7 @@ def release(files: Files, descriptor: int) -> None:
         raise StorageFailed.of("close", "a file", error) from error
 
 
-def chunks(files: Files, descriptor: int, *, size: int = 1 << 18, offset: int = 0) -> Iterator[bytes]:
+def chunks(files: Files, descriptor: int, *, size: int = 1 << 16, offset: int = 0) -> Iterator[bytes]:
     """Yield a file in pieces of bounded size."""
     while piece := files.read(descriptor, size, offset):
         offset += len(piece)

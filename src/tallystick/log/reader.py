@@ -65,8 +65,8 @@ class LogReader:
                     raise self._corrupt(
                         "the hash chain is broken: prev_hash is not the hash of the event before"
                     )
-            content = f"{event_id}{event.ts}{event.type}".encode() + bytes(event.payload) + prev_hash.encode()
-            if sha256(content).hexdigest() != own_hash:
+            parts = f"{event_id}{event.ts}{event.type}".encode(), event.payload, prev_hash.encode()
+            if sha256(b"".join(parts)).hexdigest() != own_hash:
                 raise self._corrupt("the content of the event does not match its event_hash")
             head = tail.last_hash = own_hash
             if event_id > last_id:

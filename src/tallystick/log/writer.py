@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from tallystick import crash
 from tallystick.clock import Clock
-from tallystick.errors import BadInput, LogCorrupt, StorageFailed
+from tallystick.errors import LogCorrupt, StorageFailed
 from tallystick.ids import Ids
-from tallystick.log.event import PAYLOAD_BYTES_MAX, TYPE, Draft, payload_bytes, utc_text
+from tallystick.log.event import Draft, utc_text
 from tallystick.log.folder import Folder, release, write_all
+from tallystick.log.lines import LineMaker, payload_texts
 from tallystick.log.reader import Tail
 
 BEFORE: Final = crash.declare("log.append.before", "the event exists only in memory")
+PART: Final = crash.declare("log.append.part", "the first pieces of a long batch are written, not synced")
 WRITTEN: Final = crash.declare("log.append.written", "the event is written, not synced")
 SYNCED: Final = crash.declare("log.append.synced", "the event is on the disk, nobody knows yet")
 
@@ -41,16 +43,14 @@ class LogWriter:
         """Go on after `tail`, which a reader has proven; the file is made if it is not there."""
         self._folder = folder
         self._name = name
-        self._run_id = run_id
-        self._trace_id = trace_id
         self._clock = clock
         self._ids = ids
+        self._maker = LineMaker(run_id, trace_id)
         self._last_hash = tail.last_hash
         self._last_id = tail.last_id
         self._length = tail.length
         self._last_line = b""
         self._broken = ""
-        self._frame: _Frame | None = None
         self._descriptor = folder.open_file(name, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         folder.sync()
         if folder.files.size(self._descriptor) != tail.length:
@@ -65,7 +65,7 @@ class LogWriter:
             release(self._folder.files, descriptor)
 
     def append(self, drafts: Sequence[Draft]) -> Appended:
-        """Add events to the log, all with one write and one sync, and return what the log added to them."""
+        """Add events to the log, all with one sync, and return what the log added to them."""
         if self._broken:
             raise StorageFailed(
                 f"{self._name} cannot be written: {self._broken}; resume the run", call="append"
@@ -73,46 +73,34 @@ class LogWriter:
         ts = utc_text(self._clock.wall_ms())
         if not drafts:
             return Appended(ts, ())
+        payloads = payload_texts(drafts)
         event_ids = self._ids.many(len(drafts), after=self._last_id)
-        data, last_hash = self._encode(drafts, event_ids, ts)
+        self._write(self._maker.pieces(drafts, payloads, event_ids, ts, self._last_hash))
+        self._last_hash = self._maker.last_hash
+        self._last_id = event_ids[-1]
+        return Appended(ts, tuple(event_ids))
+
+    def _write(self, pieces: Iterator[bytes]) -> None:
+        """Put all pieces behind the acknowledged end and sync once, or leave that end where it is."""
+        files, length, data = self._folder.files, self._length, b""
         crash.point(BEFORE)
-        files = self._folder.files
+        # Whatever ends this early, an interrupt from the keyboard too: nothing may be glued to half a batch.
+        self._broken = "an append was interrupted"
         try:
-            write_all(files, self._descriptor, data)
+            for data in pieces:
+                if length > self._length:
+                    crash.point(PART)
+                write_all(files, self._descriptor, data)
+                length += len(data)
             crash.point(WRITTEN)
-            files.fsync(self._descriptor)
+            files.sync_data(self._descriptor)
         except OSError as error:
             self._cut_back(error)
             raise StorageFailed.of("append", f"{self._folder.name}/{self._name}", error) from error
         crash.point(SYNCED)
-        self._length += len(data)
+        self._length = length
         self._last_line = data[data.rfind(b"\n", 0, -1) + 1 :]
-        self._last_hash = last_hash
-        self._last_id = event_ids[-1]
-        return Appended(ts, tuple(event_ids))
-
-    def _encode(self, drafts: Sequence[Draft], event_ids: Sequence[str], ts: str) -> tuple[bytes, str]:
-        """Return the lines of the drafts as one piece, and the hash at the new end of the chain."""
-        sha256, ts_bytes = hashlib.sha256, ts.encode()
-        prev_hash = self._last_hash.encode()
-        lines: list[bytes] = []
-        frame = self._frame
-        for draft, event_id in zip(drafts, event_ids, strict=True):
-            if frame is None or not frame.fits(draft):
-                frame = self._frame = _Frame(draft, self._run_id, self._trace_id)
-            payload = payload_bytes(draft.payload)
-            if len(payload) > PAYLOAD_BYTES_MAX:
-                size = f"{len(payload)} bytes, and {PAYLOAD_BYTES_MAX} are allowed"
-                raise BadInput(f"the payload of a {draft.type} event has {size}; write an artifact instead")
-            id_bytes = event_id.encode()
-            content = b"%b%b%b%b%b" % (id_bytes, ts_bytes, frame.kind, payload, prev_hash)
-            event_hash = sha256(content).hexdigest().encode()
-            lines.append(
-                b'{"event_hash":"%b","event_id":"%b%b%b,"prev_hash":"%b%b%b%b'
-                % (event_hash, id_bytes, frame.middle, payload, prev_hash, frame.place, ts_bytes, frame.end)
-            )
-            prev_hash = event_hash
-        return b"".join(lines), prev_hash.decode()
+        self._broken = ""
 
     def _cut_back(self, cause: OSError) -> None:
         """Take back what may have reached the file, through a fresh descriptor, or refuse to go on."""
@@ -131,35 +119,6 @@ class LogWriter:
             return
         if end == self._last_line:
             self._broken = ""
-
-
-class _Frame:
-    """The parts of a line that one event shares with the next of its kind; a batch makes few of these."""
-
-    __slots__ = ("_draft", "end", "kind", "middle", "place")
-
-    def __init__(self, draft: Draft, run_id: str, trace_id: str) -> None:
-        kind, parent = draft.type, draft.parent_span_id
-        if not TYPE.fullmatch(kind):
-            raise BadInput(
-                f"{kind[:80]!r} cannot be the type of an event: use capital letters and underscores"
-            )
-        optional = f'"parent_span_id":"{parent}",' if parent else ""
-        span_id = draft.span_id
-        self._draft = draft
-        self.kind = kind.encode()
-        self.middle = f'",{optional}"payload":'.encode()
-        self.place = f'","run_id":"{run_id}","span_id":"{span_id}","trace_id":"{trace_id}","ts":"'.encode()
-        self.end = f'","type":"{kind}"}}\n'.encode()
-
-    def fits(self, draft: Draft) -> bool:
-        """Return whether the line of another draft has the same frame."""
-        mine = self._draft
-        return (
-            draft.type == mine.type
-            and draft.span_id == mine.span_id
-            and draft.parent_span_id == mine.parent_span_id
-        )
 
 
 def repair(folder: Folder, name: str, tail: Tail) -> str:

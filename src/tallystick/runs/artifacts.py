@@ -8,6 +8,7 @@ artifact never shows content that the log does not know, unless somebody else wr
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from tallystick import crash
@@ -62,7 +63,7 @@ class Shelf:
         crash.point(BEFORE_NAMING)
         staged = self._stage_folder()
         source = _staged_name(name, digest)
-        if staged.exists(source):
+        if self.is_staged(name, digest):
             with self._folder.parent_of(name, create=True) as (parent, last):
                 try:
                     parent.files.rename(source, last, directory=staged.descriptor, to=parent.descriptor)
@@ -72,14 +73,43 @@ class Shelf:
             staged.sync()
         crash.point(NAMED)
 
-    def settle(self, index: dict[str, Artifact]) -> None:
-        """Finish what a crash left half done: name what the log knows, remove what it does not."""
+    def settle(
+        self,
+        index: Mapping[str, Artifact],
+        *,
+        keep: Collection[tuple[str, str]] = (),
+        beside: Collection[str] = (),
+    ) -> None:
+        """Finish what a crash left half done: name what the log knows, remove what it does not.
+
+        `keep` are the names and hashes of staged content that will be recorded yet, `beside` other files.
+        """
         staged = self._stage_folder()
         for name, artifact in sorted(index.items()):
-            if staged.exists(_staged_name(name, artifact.sha256)):
+            if self.is_staged(name, artifact.sha256):
                 self.publish(name, artifact.sha256)
+        kept = {_staged_name(name, digest) for name, digest in keep} | set(beside)
         for leftover in staged.files.list(staged.descriptor):
-            staged.discard(leftover)
+            if leftover not in kept:
+                staged.discard(leftover)
+
+    def is_staged(self, name: str, digest: str) -> bool:
+        """Return whether this content waits for its name."""
+        return self._stage_folder().exists(_staged_name(name, digest))
+
+    def put_beside(self, name: str, data: bytes) -> None:
+        """Make a file durable beside the staged content."""
+        self._stage_folder().replace(name, data)
+
+    def drop_beside(self, name: str) -> None:
+        """Remove a file beside the staged content; if a crash brings it back, it is removed again."""
+        self._stage_folder().discard(name)
+
+    def beside(self, prefix: str) -> list[tuple[str, bytes]]:
+        """Return the files beside the staged content whose names begin like this."""
+        staged = self._stage_folder()
+        names = staged.files.list(staged.descriptor)
+        return [(name, staged.read(name)) for name in names if name.startswith(prefix)]
 
     def digest(self, name: str) -> str:
         """Return the SHA-256 of what stands under a name now, or an empty text when nothing does."""

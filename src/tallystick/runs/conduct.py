@@ -42,6 +42,7 @@ from tallystick.runs.fold import RunView
 from tallystick.runs.journal import LOG, SNAPSHOT, Fact, Journal, Listener
 from tallystick.runs.orchestrator import CANCEL_REQUEST, Orchestrator
 from tallystick.runs.pipeline import CANCELLED, FAILED, Pipeline
+from tallystick.runs.receipts import Receipt, Receipts
 from tallystick.runs.snapshot import Snapshot, snapshot_bytes
 from tallystick.runs.tracing import start_span
 
@@ -93,8 +94,8 @@ def conduct(
         shelf = Shelf(journal.folder, create=True)
         try:
             orchestrator = Orchestrator(journal, pipeline, shelf, around.ids, parallel)
-            _prepare(journal, pipeline, shelf, inputs or {}, redo or Redo())
-            cause = orchestrator.drive()
+            kept = _prepare(journal, pipeline, shelf, inputs or {}, redo or Redo())
+            cause = orchestrator.drive(kept)
         finally:
             shelf.close()
         if view.state == FAILED:
@@ -222,11 +223,15 @@ def _record_takeover(journal: Journal, *, got_newline: bool) -> None:
 
 def _prepare(
     journal: Journal, pipeline: Pipeline, shelf: Shelf, inputs: Mapping[str, bytes], redo: Redo
-) -> None:
-    """Bring a new run to its start, or an old one to the point from which it goes on."""
+) -> dict[str, Receipt]:
+    """Bring a new run to its start, or an old one to the point from which it goes on.
+
+    Returns the receipts of work that has only to be recorded; who wants work done again gets none.
+    """
     view = journal.view
+    kept: dict[str, Receipt] = {}
     if view.created:
-        shelf.settle(view.artifacts)
+        kept = Receipts(shelf).settle(view, believe=not (redo.items or redo.from_state))
         _mark_stale(journal, shelf)
         _mark_redo(journal, redo)
         _add_inputs(journal, pipeline, shelf, inputs, [])
@@ -234,6 +239,7 @@ def _prepare(
     else:
         created = RunCreated(pipeline.name, pipeline.graph, journal.span.trace_id, journal.span.span_id)
         _add_inputs(journal, pipeline, shelf, inputs, [(EventType.RUN_CREATED, created)])
+    return kept
 
 
 def _add_inputs(

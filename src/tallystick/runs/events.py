@@ -97,8 +97,12 @@ class RunCreated(Payload, frozen=True):
     previous_log: str = ""
 
 
+# The reason of a move that a rewind had taken back and that is now taken again.
+RETRACED: Final = "resume"
+
+
 class StateMove(Payload, frozen=True):
-    """The run went, or was asked to go, from one state to another."""
+    """The run went, or was asked to go, from one state to another; a way walked again has reason `resume`."""
 
     from_state: str
     to_state: str

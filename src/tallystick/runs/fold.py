@@ -67,6 +67,7 @@ class RunView:
     graph: GraphRecord = field(default_factory=lambda: GraphRecord("", [], []))
     state: str = ""
     path: list[str] = field(default_factory=list)
+    retrace: list[str] = field(default_factory=list)
     spans: set[str] = field(default_factory=set)
     sections: dict[str, SectionState] = field(default_factory=dict)
     artifacts: dict[str, Artifact] = field(default_factory=dict)
@@ -163,6 +164,7 @@ def _state_changed(view: RunView, payload: StateMove, _ts: str) -> None:
         raise ImpossibleEvent(f"the graph has no move {payload.from_state} → {payload.to_state}")
     view.state = payload.to_state
     view.path.append(view.state)
+    view.retrace = view.retrace[1:] if view.retrace[:1] == [view.state] else []
 
 
 def _refused(view: RunView, payload: StateMove, _ts: str) -> None:
@@ -178,7 +180,9 @@ def _rewound(view: RunView, payload: Rewind, _ts: str) -> None:
     entries = [index for index, state in enumerate(view.path) if state == payload.to_state]
     if not 0 < payload.visit <= len(entries) or view.ended:
         raise ImpossibleEvent(f"the run cannot be rewound to visit {payload.visit} of {payload.to_state}")
-    del view.path[entries[payload.visit - 1] + 1 :]
+    keep = entries[payload.visit - 1] + 1
+    view.retrace = view.path[keep:] + view.retrace
+    del view.path[keep:]
     view.state = payload.to_state
 
 
@@ -240,7 +244,8 @@ def _item_failed(view: RunView, payload: ItemFailed, ts: str) -> None:
     item = view.item(payload.work_item_id, WorkStatus.RUNNING)
     item.status, item.error, item.finished_at = WorkStatus.FAILED, payload.error, ts
     duty = view.duties[payload.work_item_id]
-    view.failures[duty] = view.failures.get(duty, 0) + 1
+    # Taken out and put in again: the order is that of the latest failures.
+    view.failures[duty] = view.failures.pop(duty, 0) + 1
 
 
 def _item_skipped(view: RunView, payload: ItemReason, ts: str) -> None:

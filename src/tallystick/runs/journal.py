@@ -18,7 +18,7 @@ from tallystick.errors import StateTransitionError
 from tallystick.log.event import Draft
 from tallystick.log.folder import Folder
 from tallystick.log.writer import LogWriter
-from tallystick.runs.events import EventType, Payload, StateMove
+from tallystick.runs.events import RETRACED, EventType, Payload, StateMove
 from tallystick.runs.fold import RunView
 from tallystick.runs.snapshot import snapshot_bytes
 from tallystick.runs.tracing import Span
@@ -109,9 +109,12 @@ class Journal:
     def move(self, target: str, reason: str = "", before: Sequence[Fact] = ()) -> None:
         """Take a legal step in the graph; an illegal one is recorded, logged and raised, and changes nothing.
 
-        `before` are facts that belong to the step and go into the log right in front of it.
+        `before` are facts that belong to the step and go into the log right in front of it. A step that a
+        rewind has taken back says so, so that a reader can tell the way from the way walked again.
         """
         view = self.view
+        if not reason and view.retrace[:1] == [target]:
+            reason = RETRACED
         payload = StateMove(view.state, clip_text(target, 128), reason)
         if not view.can_move(target):
             self.record([(EventType.INVALID_STATE_TRANSITION, payload)])

@@ -6,9 +6,9 @@ decided from the journal's view, so a process that takes over decides the same.
 
 from __future__ import annotations
 
-from collections import deque
+import contextlib
+from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
 from typing import Final
 
 from opentelemetry import context as otel_context
@@ -24,15 +24,16 @@ from tallystick.runs.events import (
     ItemFailed,
     ItemFinished,
     ItemQueued,
-    ItemReason,
     ItemResumed,
     ItemStarted,
 )
 from tallystick.runs.fold import Duty, RunView
 from tallystick.runs.journal import Fact, Journal
 from tallystick.runs.pipeline import CANCELLED, FAILED, Node, Pipeline
+from tallystick.runs.receipts import Receipt, Receipts
 from tallystick.runs.snapshot import Artifact, WorkStatus
-from tallystick.runs.tracing import Span, start_span
+from tallystick.runs.tracing import ended_span, start_span
+from tallystick.runs.visit import Running, Visit
 from tallystick.runs.work import Work
 
 CANCEL_REQUEST: Final = "cancel.requested"
@@ -41,36 +42,16 @@ _RESUMABLE: Final = (StorageFailed, ArtifactChanged)
 
 
 class WorkFailed(Exception):
-    """A worker raised and has no tries left."""
+    """A worker raised and has no tries left; its exception is the cause, if it was raised in this process."""
+
+    def __init__(self, record: ErrorRecord | None) -> None:
+        """Keep the exception as the log has it."""
+        super().__init__(record)
+        self.record = record
 
 
 class Cancelled(Exception):
     """Somebody asked to cancel the run."""
-
-
-@dataclass(slots=True)
-class Running:
-    """A work item that a thread is at."""
-
-    node: Node
-    duty: Duty
-    work: Work
-    span: Span
-
-
-@dataclass(slots=True)
-class Visit:
-    """The work of one visit of a state: which nodes may begin, and what is still to do."""
-
-    state: str
-    number: int
-    waiting: list[tuple[Node, tuple[Node, ...]]]
-    open_duties: dict[str, set[Duty]] = field(default_factory=dict)
-    ready: deque[tuple[Node, Duty]] = field(default_factory=deque)
-
-    def is_finished(self, node: Node) -> bool:
-        """Return whether all work of a node is done."""
-        return self.open_duties.get(node.worker) == set()
 
 
 class Orchestrator:
@@ -85,17 +66,21 @@ class Orchestrator:
         self._shelf = shelf
         self._ids = ids
         self._parallel = parallel
+        self._receipts = Receipts(shelf)
+        self._kept: dict[str, Receipt] = {}
         self._running: dict[Future[object], Running] = {}
 
     @property
     def _view(self) -> RunView:
         return self._journal.view
 
-    def drive(self) -> BaseException | None:
+    def drive(self, kept: Mapping[str, Receipt] | None = None) -> BaseException | None:
         """Go on until a final state; return the error that failed the run, if one did.
 
-        Trouble with the disk is not the run's failure: it is raised, and the run can be resumed.
+        Work that has a receipt is not called again. Trouble with the disk is not the run's failure: it is
+        raised, and the run can be resumed.
         """
+        self._kept = dict(kept or {})
         cause: BaseException | None = None
         try:
             with ThreadPoolExecutor(self._parallel, thread_name_prefix="tally-run") as pool:
@@ -109,11 +94,9 @@ class Orchestrator:
             raise
         except Exception as error:  # noqa: BLE001 (whatever a worker or the orchestrator raised fails the run, on record)
             cause = error.__cause__ if isinstance(error, WorkFailed) else error
-            self._end(
-                FAILED,
-                outcomes.error_record(cause or error).message,
-                [outcomes.failure_issue(cause or error)],
-            )
+            known = error.record if isinstance(error, WorkFailed) else None
+            record = known or outcomes.error_record(error)
+            self._end(FAILED, record.message, [outcomes.failure_issue(record)])
         return cause
 
     def end_cancelled(self) -> None:
@@ -129,35 +112,74 @@ class Orchestrator:
             raise Cancelled
 
     def _work_through(self, pool: ThreadPoolExecutor) -> None:
-        """Do all work of the current state, in parallel where one node does not read what another makes."""
+        """Do all work of the current state, in parallel where one node does not read what another makes.
+
+        What was begun first is recorded first, one item at a time, and only then more work begins. So the
+        order of the log follows from the plan and from `parallel`, never from who was faster.
+        """
         state = self._view.state
         visit = Visit(state, self._view.visits(state), self._pipeline.order(state))
-        trouble: Exception | None = None
-        while trouble is None or self._running:
-            if trouble is None:
-                trouble = self._advance(visit, pool)
-            if not self._running:
+        trouble = self._failure_on_record(visit)
+        while True:
+            failure = self._advance(visit, pool)
+            working = bool(self._running)
+            if working:
+                oldest = self._wait_for_oldest()
+                settled = self._settle(visit, oldest, self._running.pop(oldest))
+                failure = failure or settled or (Cancelled() if self.is_cancelled() else None)
+            if trouble is None and failure is not None:
+                trouble = failure
+                visit.close()
+            if not working:
                 break
-            finished, _ = wait(self._running, return_when=FIRST_COMPLETED)
-            # Of several that finished together the one that began first is recorded first.
-            for future in [one for one in self._running if one in finished]:
-                failure = self._settle(visit, future, self._running.pop(future))
-                trouble = trouble or failure
-            if trouble is None and self.is_cancelled():
-                trouble = Cancelled()
         if trouble is not None:
             raise trouble
+
+    def _failure_on_record(self, visit: Visit) -> Exception | None:
+        """Return the failure that an earlier process recorded and did not live to act on.
+
+        What it had begun is taken up and brought to its end, as it would have done; nothing else begins.
+        """
+        spent = visit.spent(self._view)
+        if spent is None:
+            return None
+        visit.take_up_begun(self._view)
+        return WorkFailed(spent.error)
+
+    def _wait_for_oldest(self) -> Future[object]:
+        """Return the work that was begun first when it has ended; who ends before it gets a receipt."""
+        oldest = next(iter(self._running))
+        while not oldest.done():
+            unnoticed = [one for one, running in self._running.items() if not running.kept]
+            wait(unnoticed, return_when=FIRST_COMPLETED)
+            for future in unnoticed:
+                if future is not oldest and future.done():
+                    self._keep(future, self._running[future])
+        return oldest
+
+    def _keep(self, future: Future[object], running: Running) -> None:
+        """Make the end of work durable whose turn to be recorded has not come; a failure can wait."""
+        running.kept = True
+        error = future.exception()
+        if isinstance(error, _RESUMABLE) or (error is not None and not isinstance(error, Exception)):
+            raise error
+        if error is None and running.receipt is None:
+            work, span = running.work, running.span
+            # What the turn itself will refuse is a failure and can wait as well.
+            with contextlib.suppress(BadInput):
+                outcome = outcomes.word(work, future.result())
+                self._receipts.keep(work, span.span_id, span.parent_span_id, outcome)
 
     def _advance(self, visit: Visit, pool: ThreadPoolExecutor) -> Exception | None:
         """Open the nodes whose inputs are complete and hand work to idle threads; return what went wrong."""
         try:
-            opened = True
-            while opened:
-                opened = False
-                for entry in [entry for entry in visit.waiting if all(map(visit.is_finished, entry[1]))]:
+            taken_up = False
+            while free := [entry for entry in visit.waiting if all(map(visit.is_finished, entry[1]))]:
+                for entry in free:
                     visit.waiting.remove(entry)
-                    self._open(visit, entry[0])
-                    opened = True
+                    taken_up |= self._open(visit, entry[0])
+            if taken_up:
+                visit.sort(self._view)
             while visit.ready and len(self._running) < self._parallel:
                 node, duty = visit.ready.popleft()
                 running = self._begin(node, duty)
@@ -168,8 +190,8 @@ class Orchestrator:
             return error
         return None
 
-    def _open(self, visit: Visit, node: Node) -> None:
-        """Queue the work of a node that is not done yet."""
+    def _open(self, visit: Visit, node: Node) -> bool:
+        """Queue the work of a node that is not done yet; return whether an earlier process queued some."""
         view = self._view
         duties = [Duty(node.worker, scope, visit.state, visit.number) for scope in self._scopes(node)]
         todo = [duty for duty in duties if duty not in view.done]
@@ -178,6 +200,7 @@ class Orchestrator:
         fresh = [duty for duty in todo if self._needs_attempt(duty)]
         if fresh:
             self._journal.record([self._queued(duty) for duty in fresh])
+        return len(fresh) < len(todo)
 
     def _needs_attempt(self, duty: Duty) -> bool:
         item_id = self._view.attempts.get(duty)
@@ -220,6 +243,11 @@ class Orchestrator:
         view = self._view
         item = view.items[view.attempts[duty]]
         inputs = self._inputs(node, duty.scope_key)
+        work = self._work(node, item.work_item_id, duty.scope_key, item.attempt, inputs)
+        receipt = self._kept.pop(item.work_item_id, None)
+        if receipt is not None and self._receipts.accept(receipt, work):
+            span = ended_span(view.trace_id, receipt.span_id, receipt.parent_span_id)
+            return Running(node, duty, work, span, receipt)
         span = start_span(
             self._ids, f"{node.worker} {duty.scope_key}".rstrip(), parent=self._journal.span,
             attributes={"tallystick.run_id": view.run_id, "tallystick.work_item_id": item.work_item_id},
@@ -230,12 +258,7 @@ class Orchestrator:
         else:
             started = ItemStarted(item.work_item_id, span.span_id, list(inputs))
             self._journal.record([(EventType.WORK_ITEM_STARTED, started)], span)
-        return Running(
-            node,
-            duty,
-            self._work(node, item.work_item_id, duty.scope_key, item.attempt, inputs),
-            span,
-        )
+        return Running(node, duty, work, span)
 
     def _work(
         self, node: Node, item_id: str, scope_key: str, attempt: int, inputs: dict[str, Artifact]
@@ -261,8 +284,7 @@ class Orchestrator:
             raise error
         try:
             if error is None:
-                outcome = outcomes.word(running.work, future.result())
-                self._finish(running, outcome)
+                self._finish(running, outcomes.word(running.work, future.result()))
                 visit.open_duties[running.node.worker].discard(running.duty)
                 running.span.end()
                 return None
@@ -294,6 +316,8 @@ class Orchestrator:
         self._journal.record(facts, running.span)
         for one in made:
             self._shelf.publish(one.name, one.sha256)
+        if running.kept or running.receipt is not None:
+            self._receipts.drop(work.work_item_id)
 
     def _differs(self, name: str, digest: str) -> bool:
         known = self._view.artifacts.get(name)
@@ -312,10 +336,10 @@ class Orchestrator:
         if view.failures.get(duty, 0) + 1 < running.node.tries:
             self._journal.record(facts, running.span)
             self._journal.record([self._queued(duty)])
-            visit.ready.append((running.node, duty))
+            visit.queue_again(running.node, duty)
             return None
         self._journal.record(facts, running.span)
-        failure = WorkFailed(running.work.work_item_id)
+        failure = WorkFailed(failed.error)
         failure.__cause__ = error
         return failure
 
@@ -332,26 +356,14 @@ class Orchestrator:
 
     def _end(self, target: str, reason: str, issues: list[Issue]) -> None:
         """Enter a final state, leaving no work item open behind."""
-        facts: list[Fact] = []
-        for item in sorted(self._view.items.values(), key=lambda item: item.work_item_id):
-            if item.status is WorkStatus.QUEUED:
-                facts.append(
-                    (EventType.WORK_ITEM_SKIPPED, ItemReason(item.work_item_id, f"the run is {target}"))
-                )
-            elif item.status is WorkStatus.RUNNING:
-                left = ErrorRecord(
-                    "Interrupted", f"the run became {target} before this work was taken up again"
-                )
-                facts.append((EventType.WORK_ITEM_FAILED, ItemFailed(item.work_item_id, left)))
-        facts += [
-            (EventType.ISSUE_OPENED, issue) for issue in issues if issue.issue_id not in self._view.issues
-        ]
-        self._journal.move(target, reason, facts)
+        self._journal.move(target, reason, outcomes.last_facts(self._view, target, issues))
         self._journal.folder.discard(CANCEL_REQUEST)
 
 
 def _call(running: Running) -> object:
     """Call the worker inside its span, so that spans of its own are children."""
+    if running.receipt is not None:
+        return running.receipt.outcome
     token = otel_context.attach(running.span.as_parent())
     try:
         return running.node.function(running.work)

@@ -13,6 +13,8 @@ from tallystick.runs.events import (
     GraphRecord,
     Issue,
     IssueMove,
+    ItemFailed,
+    ItemReason,
     SectionMove,
     SectionState,
     Severity,
@@ -20,6 +22,7 @@ from tallystick.runs.events import (
 from tallystick.runs.fold import RunView
 from tallystick.runs.journal import Fact
 from tallystick.runs.pipeline import ENDS
+from tallystick.runs.snapshot import WorkStatus
 from tallystick.runs.work import SectionWish, Work, make_issue
 
 
@@ -87,12 +90,25 @@ def notes(view: RunView, work: Work) -> list[Fact]:
     return facts
 
 
+def last_facts(view: RunView, target: str, issues: list[Issue]) -> list[Fact]:
+    """Return what goes on record in front of a final state, so that no work item stays open behind it."""
+    facts: list[Fact] = []
+    for item in sorted(view.items.values(), key=lambda item: item.work_item_id):
+        if item.status is WorkStatus.QUEUED:
+            skipped = ItemReason(item.work_item_id, f"the run is {target}")
+            facts.append((EventType.WORK_ITEM_SKIPPED, skipped))
+        elif item.status is WorkStatus.RUNNING:
+            left = ErrorRecord("Interrupted", f"the run became {target} before this work was taken up again")
+            facts.append((EventType.WORK_ITEM_FAILED, ItemFailed(item.work_item_id, left)))
+    facts += [(EventType.ISSUE_OPENED, issue) for issue in issues if issue.issue_id not in view.issues]
+    return facts
+
+
 def error_record(error: BaseException) -> ErrorRecord:
     """Return an exception as data."""
     return ErrorRecord(type(error).__name__, clip_text(str(error) or type(error).__name__))
 
 
-def failure_issue(error: BaseException) -> Issue:
+def failure_issue(record: ErrorRecord) -> Issue:
     """Return the blocker that stands for whatever failed the run."""
-    record = error_record(error)
     return make_issue("run", Severity.BLOCKER, f"{record.type}: {record.message}", error_code="RUN_FAILED")

@@ -69,6 +69,11 @@ def start_span(
     return Span(own_trace, _hex(ids, 16), parent_id, recorded)
 
 
+def ended_span(trace_id: str, span_id: str, parent_span_id: str) -> Span:
+    """Return a span that another process has opened and nobody records any more."""
+    return Span(trace_id, span_id, parent_span_id, trace.INVALID_SPAN)
+
+
 def _hex(ids: Ids, digits: int) -> str:
     """Return hexadecimal text that is as unguessable as the source, and foreseeable where tests need it."""
     return hashlib.sha256(ids.token().encode()).hexdigest()[:digits]

@@ -141,6 +141,10 @@ class Work:
         """Say that an issue is settled."""
         self.notes.append(IssueMove(issue_id, IssueStatus.RESOLVED))
 
+    def input_digests(self) -> dict[str, str]:
+        """Return the hash of every input, by name."""
+        return {name: artifact.sha256 for name, artifact in self._index.items()}
+
     def missing_outputs(self) -> tuple[str, ...]:
         """Return the declared outputs that were not made; a name with `*` promises nothing."""
         return tuple(name for name in self._outputs if "*" not in name and name not in self.made)

@@ -14,9 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tallystick.errors import CancelItem as CancelItem
+    from tallystick.errors import SkipItem as SkipItem
     from tallystick.stage.diagnostics import Diagnostics as Diagnostics
-    from tallystick.stage.errors import CancelItem as CancelItem
-    from tallystick.stage.errors import SkipItem as SkipItem
     from tallystick.stage.events import EventKind as EventKind
     from tallystick.stage.events import Reclaimed as Reclaimed
     from tallystick.stage.events import SlotEvent as SlotEvent
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Audit": "tallystick.stage.journal_audit",
     "Batch": "tallystick.stage.sequence_batch",
-    "CancelItem": "tallystick.stage.errors",
+    "CancelItem": "tallystick.errors",
     "CommitBatch": "tallystick.stage.outcome",
     "Diagnostics": "tallystick.stage.diagnostics",
     "EventKind": "tallystick.stage.events",
@@ -47,7 +47,7 @@ _HOMES = {
     "Outcome": "tallystick.stage.outcome",
     "Reclaimed": "tallystick.stage.events",
     "Sequence": "tallystick.stage.sequence",
-    "SkipItem": "tallystick.stage.errors",
+    "SkipItem": "tallystick.errors",
     "SlotEvent": "tallystick.stage.events",
     "SlotPolicy": "tallystick.stage.policy",
     "Stage": "tallystick.stage.stage",

@@ -12,9 +12,9 @@ import inspect
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import Any
 
+from tallystick.errors import SequenceFatal
 from tallystick.stage.commit_lane import CommitLane
 from tallystick.stage.compute import attempt_async
-from tallystick.stage.errors import SequenceFatal
 from tallystick.stage.flow import Finished, Flow, Ticket
 from tallystick.stage.heartbeat import beats_with
 from tallystick.stage.intake import Intake

@@ -14,8 +14,7 @@ import msgspec
 
 from tallystick.core.limits import RESULT_BYTES_MAX, check_size, clip_text
 from tallystick.core.retry import error_names
-from tallystick.errors import BadInput
-from tallystick.stage.errors import CancelItem, SkipItem
+from tallystick.errors import BadInput, CancelItem, SkipItem
 from tallystick.stage.outcome import CANCEL, FAIL, SKIP, SUCCESS, Failure, Result
 
 NOTHING: Final = b"null"

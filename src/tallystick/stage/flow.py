@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 
 from tallystick.core.lifecycles import SlotState
 from tallystick.core.retry import RetryAfter
-from tallystick.errors import TallyError
+from tallystick.errors import StageFault, TallyError
 from tallystick.stage.diagnostics import Diagnostics, WindowOccupancy
-from tallystick.stage.errors import StageFault
 from tallystick.stage.outcome import CANCEL, FAIL, SKIP, SUCCESS, Failure, Outcome, Result
 from tallystick.stage.policy import SlotPolicy
 from tallystick.stage.windows import Window

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tallystick.core.lifecycles import SlotState
+from tallystick.errors import JournalMismatch
 from tallystick.stage.compute import digest_of, encode, key_of
-from tallystick.stage.errors import JournalMismatch
 from tallystick.stage.journal import Journal
 from tallystick.stage.journal_format import Row
 from tallystick.stage.outcome import SUCCESS, CommitBatch, Failure, Outcome

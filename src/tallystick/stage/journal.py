@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from tallystick import crash
-from tallystick.stage.errors import JournalBusy, JournalCorrupt, JournalError, JournalMismatch
+from tallystick.errors import JournalBusy, JournalCorrupt, JournalError, JournalMismatch
 from tallystick.stage.journal_format import (
     GENESIS,
     MAGIC,

@@ -14,7 +14,7 @@ from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from tallystick.stage.errors import JournalCorrupt
+from tallystick.errors import JournalCorrupt
 
 MAGIC: Final = b"tallystick stage journal 1\n"
 GENESIS: Final = bytes(8)

@@ -15,8 +15,7 @@ from typing import Final
 
 from tallystick.clock import Clock, SystemClock
 from tallystick.core.lifecycles import SLOT, SlotState
-from tallystick.errors import BadInput
-from tallystick.stage.errors import SequenceFatal
+from tallystick.errors import BadInput, SequenceFatal
 from tallystick.stage.events import SlotEvent
 from tallystick.stage.expiry import ExpiryIndex
 from tallystick.stage.policy import SlotPolicy

@@ -12,10 +12,9 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from tallystick.errors import WrongColour
+from tallystick.errors import SequenceFatal, WrongColour
 from tallystick.stage.commit_lane import CommitLane
 from tallystick.stage.compute import attempt, raised
-from tallystick.stage.errors import SequenceFatal
 from tallystick.stage.flow import Finished, Flow, Ticket
 from tallystick.stage.heartbeat import beats_with
 from tallystick.stage.intake import Intake

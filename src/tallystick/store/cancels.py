@@ -6,12 +6,12 @@ import msgspec
 
 from tallystick.core.decisions import Cancellation, decide_cancel, decide_end
 from tallystick.core.derive import AbortReason
-from tallystick.core.lifecycles import JOB, AttemptState, JobState
+from tallystick.core.lifecycles import JOB, JobState
 from tallystick.errors import LedgerCeiling, NotFound
 from tallystick.store.api import CancelJob, Cycle, EndAttempt, EndJob, Fact, Fence
 from tallystick.store.groups import count_child
 from tallystick.store.waits import drop_open, settle_driver
-from tallystick.store.writing import Writing
+from tallystick.store.writing import Writing, insist
 
 # The path of a job that ends by itself after it was asked to; before that the request is no fact.
 _CANCELLED = '{"job":"IN_PROGRESS>CANCELLING>CANCELLED","attempt":"IN_PROGRESS>ABORTED"}'
@@ -23,19 +23,21 @@ def cancel_job(batch: Writing, request: CancelJob) -> JobState:
     found = batch.rows("cancellable", (request.job_id,))
     if not found:
         raise NotFound(f"there is no job {request.job_id}", job_id=request.job_id)
-    state, attempt, dimension, _semaphore, _acked, parent, step, runs = found[0]
-    verdict = decide_cancel(final=JobState(state) in JOB.final, live=bool(runs), forced=request.force)
+    state, attempt, dimension, parent, step, lease = found[0]
+    runs = lease is not None
+    verdict = decide_cancel(final=JobState(state) in JOB.final, live=runs, forced=request.force)
     if verdict is Cancellation.NOTHING:
         return JobState(state)
     if verdict is Cancellation.ASK:
-        asked = (request.job_id, request.at + request.grace_ms, request.at)
-        batch.run("request_cancel", asked)
+        asked = (request.job_id, attempt, request.at + request.grace_ms, request.at)
+        if state != JobState.CANCELLING:
+            insist(batch, "request_cancel", asked)
         return JobState.CANCELLING
     if runs:
-        batch.run("abort_attempt", (request.job_id, batch.wall))
+        insist(batch, "abort_attempt", (request.job_id, attempt, lease, batch.wall))
     else:
         attempt += 1
-        batch.run("insert_cancelled_attempt", (request.job_id, attempt, batch.wall))
+        insist(batch, "insert_cancelled_attempt", (request.job_id, attempt, batch.wall))
     _end(batch, request, state, attempt, dimension, made=not runs, parent=(parent, step) if parent else None)
     return JobState.CANCELLED
 
@@ -58,9 +60,9 @@ def _end(
     ending = "LEASED>ABORTED" if made else "IN_PROGRESS>ABORTED"
     payload = msgspec.json.encode({"job": path, "attempt": ending, "forced": request.force}).decode()
     event = batch.placed(Fact(chain, "cancel", batch.wall, attempt, payload))
-    drop_open(batch, request.job_id, "")
-    fence = Fence(request.job_id, attempt, "cancel")
     old = attempt - 1 if made else attempt
+    drop_open(batch, request.job_id, old, "")
+    fence = Fence(request.job_id, attempt, "cancel")
     row = (request.job_id, old, batch.wall, event.n, event.event_hash, attempt)
     batch.many("cancel_job", [row], [fence])
     batch.many("insert_event", [event], [fence])
@@ -71,6 +73,8 @@ def _end(
 def as_asked(batch: Writing, requests: list[EndJob]) -> list[EndJob]:
     """Return endings as cancellations where the job was asked to end, whatever its function made of it."""
     asked = {job_id for (job_id,) in batch.rows("asked_to_end", ())}
+    if not asked:
+        return requests
     return [_decided(request, cancelling=request.fence.job_id in asked) for request in requests]
 
 
@@ -96,13 +100,13 @@ def cycle(batch: Writing, request: Cycle) -> EndJob | None:
     fence, job_id = request.fence, request.fence.job_id
     (found,) = batch.rows("cancellable", (job_id,))
     if found[0] == JobState.CANCELLING:
-        return _end_instead(batch, request, parent=(found[5], found[6]) if found[5] else None)
+        return _end_instead(batch, request, parent=(found[3], found[4]) if found[3] else None)
     if not batch.changed("cycle_job", (*fence[:2], request.payload)):
         raise LedgerCeiling(f"job {job_id} has turned as often as its ledger can count", job_id=job_id)
-    still_open = drop_open(batch, job_id, request.driver, signals=False)
+    still_open = drop_open(batch, job_id, fence.attempt, request.driver, signals=False)
     guid = f"again:{job_id}:{request.dimension + 1}"
     row = (guid, job_id, request.dimension + 1, "again", 1, "resume", None, None, batch.wall)
-    batch.run("insert_message", row)
+    insist(batch, "insert_message", row)
     settle_driver(batch, fence, request.driver, opened=1 - still_open, finished=True)
     batch.end_attempts(
         [EndAttempt(fence, AbortReason.SUSPENDED, False, batch.wall, None, None, request.fact)]
@@ -113,20 +117,14 @@ def cycle(batch: Writing, request: Cycle) -> EndJob | None:
 def _end_instead(batch: Writing, request: Cycle, parent: tuple[str, str] | None) -> EndJob:
     """End a job that would turn and was asked to end."""
     fact = request.fact
-    end = EndJob(
+    end = EndJob.of(
         request.fence,
         JobState.CANCELLED,
-        AttemptState.ABORTED,
-        AbortReason.CANCELLED,
-        False,
-        None,
-        None,
-        None,
-        None,
         Fact(fact.chain, "cancel", fact.at, fact.attempt, _CANCELLED),
         driver=request.driver,
         waited=True,
         parent=parent,
+        reason=AbortReason.CANCELLED,
     )
     batch.end_jobs([end])
     return end

@@ -34,15 +34,36 @@ ORDER: Final[tuple[type[Primitive], ...]] = (
 )
 
 
+# Bundles of these two travel with the others: the one is written before the other anyway.
+_PAIRS: Final = frozenset({(RecordStep, EndJob), (RecordStep, EndAttempt)})
+
+
 def grouped(batch: Sequence[Bundle]) -> tuple[list[int], list[tuple[type[Primitive], list[int]]]]:
-    """Return the indexes of bundles to write alone, and of the others by kind in the order of writing."""
+    """Return the indexes of bundles to write alone, and of the others by kind in the order of writing.
+
+    A step and the ending it came with stand under both kinds.
+    """
     plain: dict[type[Primitive], list[int]] = {}
     alone: list[int] = []
     for index, bundle in enumerate(batch):
-        kind = type(bundle[0])
-        by_itself = len(bundle) > 1 or kind not in ORDER or getattr(bundle[0], "alone", False)
-        (alone if by_itself else plain.setdefault(kind, [])).append(index)
+        last = bundle[-1]
+        kind = type(last)
+        if kind not in ORDER or getattr(last, "alone", False):
+            alone.append(index)
+        elif len(bundle) == 1:
+            plain.setdefault(kind, []).append(index)
+        elif tuple(map(type, bundle)) in _PAIRS:
+            plain.setdefault(RecordStep, []).append(index)
+            plain.setdefault(kind, []).append(index)
+        else:
+            alone.append(index)
     return alone, [(kind, plain[kind]) for kind in ORDER if kind in plain]
+
+
+def part_of(bundle: Bundle, kind: type[Primitive]) -> Primitive:
+    """Return the part of a bundle that is written with others of this kind."""
+    first = bundle[0]
+    return first if type(first) is kind else bundle[-1]
 
 
 def merged_claims(requests: Sequence[ClaimJobs]) -> list[tuple[ClaimJobs, list[int]]]:

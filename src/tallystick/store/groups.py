@@ -8,8 +8,9 @@ child.
 from __future__ import annotations
 
 from tallystick.core.lifecycles import JobState
+from tallystick.errors import InvariantBroken
 from tallystick.store.api import CountDown, Spawn
-from tallystick.store.writing import Writing
+from tallystick.store.writing import Writing, insist
 
 FAIL_FAST = "fail_fast"
 
@@ -53,9 +54,13 @@ def count_child(batch: Writing, job_id: str, home: tuple[str, str], state: str) 
         return  # the group was closed without this child: enough had ended, or its parent has
     entry, threshold, mode = entered[0]
     guid = f"child:{job_id}"
-    batch.run("insert_child_message", (guid, *place, state, batch.wall, entry))
+    insist(batch, "insert_child_message", (guid, *place, state, batch.wall, entry))
     hit = batch.count_down(CountDown(*place, guid, -1, threshold))
-    batch.run("close_child", (guid, parent, batch.wall))
+    if hit is None:
+        raise InvariantBroken(
+            f"group {step} of job {parent} closed while child {job_id} ended", job_id=parent
+        )
+    insist(batch, "close_child", (guid, parent, batch.wall))
     if hit or (failed and mode == FAIL_FAST):
         word = (f"join:{parent}:{step}", parent, *place[1:], "resume", None, None, batch.wall)
         batch.run("insert_message", word)

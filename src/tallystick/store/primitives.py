@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from tallystick.core.chain import Chain
+from tallystick.core.lifecycles import AttemptState, JobState
 from tallystick.store.turn import Turn
 from tallystick.store.values import (
     Fact,
@@ -19,6 +20,7 @@ from tallystick.store.values import (
     NewJob,
     NewLease,
     Reservation,
+    StoredError,
     Wait,
 )
 
@@ -117,6 +119,44 @@ class EndJob(NamedTuple):
     driver: str = "start"
     waited: bool = False
     parent: tuple[str, str] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        fence: Fence,
+        state: JobState,
+        fact: Fact,
+        *,
+        driver: str = "start",
+        waited: bool = False,
+        parent: tuple[str, str] | None = None,
+        result: str | None = None,
+        reason: str | None = None,
+        error: StoredError | None = None,
+        expired: bool = False,
+    ) -> EndJob:
+        """Return the end of a job: the attempt is DONE if the job succeeded, else ABORTED for a reason.
+
+        An error is what is charged to the budget; who was asked to end is not.
+        """
+        status = AttemptState.DONE if state is JobState.SUCCEEDED else AttemptState.ABORTED
+        text, code, message = error or (None, None, None)
+        return cls(
+            fence=fence,
+            state=state,
+            attempt_status=status,
+            reason=reason,
+            charged=error is not None,
+            result=result,
+            error=text,
+            error_code=code,
+            error_message=message,
+            fact=fact,
+            expired=expired,
+            driver=driver,
+            waited=waited,
+            parent=parent,
+        )
 
     @property
     def alone(self) -> bool:

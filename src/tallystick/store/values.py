@@ -104,6 +104,14 @@ class Group(NamedTuple):
         return f"{self.dimension}:{self.name}#{self.occurrence}"
 
 
+class StoredError(NamedTuple):
+    """An error as the columns of a job keep it: all of it as text, its stable code, and its message."""
+
+    text: str
+    code: str
+    message: str
+
+
 class Existing(NamedTuple):
     """The submission met an earlier one under the same reservation."""
 
@@ -161,6 +169,12 @@ class ClaimedJob(NamedTuple):
     driver: str = "start"
     parent: tuple[str, str] | None = None
     cancelling: bool = False
+    semaphore: int = 1
+
+    @property
+    def waited(self) -> bool:
+        """Tell whether the job may have more open than its start, so that its end has to look."""
+        return self.driver != "start" or self.semaphore > 1
 
 
 class ExpiredAttempt(NamedTuple):

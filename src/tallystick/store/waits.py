@@ -18,7 +18,7 @@ from tallystick.store.api import (
     Fact,
     Fence,
 )
-from tallystick.store.writing import Writing
+from tallystick.store.writing import Writing, insist
 
 ANSWERED = 1_111_000_000_001
 TASKS_DONE = 100_000_000
@@ -31,7 +31,7 @@ def enter_driver(batch: Writing, job_id: str, dimension: int) -> str:
         return ""
     guid: str = found[0][0]
     batch.run("enter_wait", (job_id, guid, dimension))
-    batch.run("enter_message", (guid, job_id))
+    insist(batch, "enter_message", (guid, job_id))
     return guid
 
 
@@ -89,27 +89,28 @@ def deliver(batch: Writing, request: Deliver) -> Delivered:
 def close_waits(batch: Writing, request: EndJob) -> None:
     """Close a job that has waited: drop what is open, and let the driving message be the closer."""
     job_id = request.fence.job_id
-    consumed = _consumed(batch, job_id, request.driver)
-    still_open = drop_open(batch, job_id, request.driver)
+    still_open = drop_open(batch, job_id, request.fence.attempt, request.driver)
     if request.driver == "start":
         # Its own step 2 follows in `end_job`, which expects the start to be the last obligation.
-        batch.run("open_more", (*request.fence[:2], -still_open))
+        batch.many("open_more", [(*request.fence[:2], -still_open)], [request.fence])
         return
-    batch.run("mark_work", (request.driver, job_id))
+    marked, consumed = _consumed(batch, job_id, request.driver)
+    if not marked:
+        insist(batch, "mark_work", (request.driver, job_id))
     delta = close_delta(starts=False, consumed=consumed, still_open=still_open)
     _count_down(batch, job_id, request.driver, delta)
-    batch.run("mark_tasks", (request.driver, job_id, batch.wall))
+    insist(batch, "mark_tasks", (request.driver, job_id, batch.wall))
 
 
-def drop_open(batch: Writing, job_id: str, driver: str, *, signals: bool = True) -> int:
+def drop_open(batch: Writing, job_id: str, attempt: int, driver: str, *, signals: bool = True) -> int:
     """Drop every open activity and every message but the driver; return how many activities were open.
 
-    Signals that nobody took stay when only a turn of the job is over.
+    Signals that nobody took stay when only a turn of the job is over. How many messages there were does not
+    matter: each that is not the driver stands for an activity that was counted, or for nothing.
     """
-    ((still_open,),) = batch.rows("open_activities", (job_id,))
-    batch.run("drop_activities", (job_id, batch.wall))
-    batch.run("drop_messages", (job_id, driver, batch.wall, int(signals)))
-    return int(still_open)
+    still_open = batch.changed("drop_activities", (job_id, attempt, batch.wall))
+    batch.run("drop_messages", (job_id, attempt, driver, batch.wall, int(signals)))
+    return still_open
 
 
 def settle_driver(batch: Writing, fence: Fence, driver: str, *, opened: int, finished: bool = False) -> None:
@@ -119,7 +120,7 @@ def settle_driver(batch: Writing, fence: Fence, driver: str, *, opened: int, fin
     """
     job_id = fence.job_id
     starts = driver == "start"
-    consumed = not starts and _consumed(batch, job_id, driver)
+    marked, consumed = (False, False) if starts else _consumed(batch, job_id, driver)
     delta = settle_delta(starts=starts, consumed=consumed, opened=opened, finished=finished and driver != "")
     if starts:
         batch.many("close_start", [(*fence[:2], delta, batch.wall)], [fence])
@@ -127,23 +128,29 @@ def settle_driver(batch: Writing, fence: Fence, driver: str, *, opened: int, fin
     if delta is None:
         batch.many("open_more", [(*fence[:2], opened)], [fence])
         return
-    batch.run("mark_work", (driver, job_id))
+    if not marked:
+        insist(batch, "mark_work", (driver, job_id))
     _count_down(batch, job_id, driver, delta)
-    batch.run("acknowledge", (driver, job_id, batch.wall))
+    insist(batch, "acknowledge", (driver, job_id, batch.wall))
 
 
-def _consumed(batch: Writing, job_id: str, guid: str) -> bool:
+def _consumed(batch: Writing, job_id: str, guid: str) -> tuple[bool, bool]:
+    """Return whether the work of a message is marked as durable, and whether the message is taken."""
     found = batch.rows("consumed", (guid, job_id))
-    return bool(found and found[0][0])
+    return (bool(found[0][0]), bool(found[0][1])) if found else (False, False)
+
+
+def _timer(request: Await) -> str:
+    wait = request.wait
+    return f"{request.fence.job_id}:{request.dimension}:{wait.name}#{wait.occurrence}:timer"
 
 
 def _set_timer(batch: Writing, request: Await) -> None:
     wait, job_id = request.wait, request.fence.job_id
-    guid = f"{job_id}:{request.dimension}:{wait.name}#{wait.occurrence}:timer"
     place = (request.dimension, wait.name, wait.occurrence)
     assert wait.due_at is not None
     due_at = batch.moment(wait.due_at, request.fact.at)
-    batch.run("insert_message", (guid, job_id, *place, "timer", None, due_at, batch.wall))
+    insist(batch, "insert_message", (_timer(request), job_id, *place, "timer", None, due_at, batch.wall))
 
 
 def _take(batch: Writing, request: Await, answer: Answer, ledger: int, *, opened: bool) -> None:
@@ -160,11 +167,12 @@ def _take(batch: Writing, request: Await, answer: Answer, ledger: int, *, opened
         batch.many("answer_wait", [(*place, *ending)], [request.fence])
     else:
         batch.many("insert_answered_wait", [(*place, *ending, wait.kind)], [request.fence])
-    batch.run("mark_work", (answer.guid, job_id))
-    batch.run("acknowledge_losers", (*place, answer.guid, batch.wall))
+    insist(batch, "mark_work", (answer.guid, job_id))
+    if not answer.timed_out:
+        batch.run("acknowledge_loser", (_timer(request), job_id, batch.wall))
     if answer.guid != request.driver:
         _count_down(batch, job_id, answer.guid, -1 if opened else 0)
-        batch.run("acknowledge", (answer.guid, job_id, batch.wall))
+        insist(batch, "acknowledge", (answer.guid, job_id, batch.wall))
 
 
 def _suspend(batch: Writing, request: Await, *, opened: bool) -> None:
@@ -179,7 +187,7 @@ def _suspend(batch: Writing, request: Await, *, opened: bool) -> None:
             fence.attempt,
             batch.wall,
         )
-        batch.run("insert_wait", row)
+        insist(batch, "insert_wait", row)
     settle_driver(batch, fence, request.driver, opened=0 if opened else 1)
     place = (fence.job_id, request.dimension, wait.name, wait.occurrence)
     ((due_at,),) = batch.rows("timer_due", place)

@@ -13,8 +13,17 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from tallystick.core.chain import Chain
+from tallystick.errors import InvariantBroken, TallyError
 from tallystick.store.primitives import CountDown, EndAttempt, EndJob
 from tallystick.store.values import Event, Fact, Fence
+
+
+def insist(batch: Writing, name: str, parameters: Sequence[object]) -> None:
+    """Run a statement and refuse the bundle unless it changed exactly one row, as the books say it must.
+
+    Whoever calls this holds the job's row and has looked at the fence: what was there a moment ago is there.
+    """
+    batch.expect(name, parameters, InvariantBroken(f"{name} did not change exactly one row", statement=name))
 
 
 class Writing(Protocol):
@@ -47,6 +56,13 @@ class Writing(Protocol):
 
     def run(self, name: str, parameters: Sequence[object]) -> None:
         """Run a statement whose guard may well find nothing to change; nothing depends on it here."""
+        ...
+
+    def expect(self, name: str, parameters: Sequence[object], otherwise: TallyError) -> None:
+        """Run a statement and refuse the bundle with this error unless exactly one row changes.
+
+        A store may look at that later, but always before the bundle is accepted.
+        """
         ...
 
     def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:

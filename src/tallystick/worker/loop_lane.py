@@ -6,7 +6,8 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING
 
-from tallystick.engine.committer import Called, LoopLane
+from tallystick.engine.committer import Handed, LoopLane
+from tallystick.errors import TallyError
 from tallystick.worker.handler import run_on_loop
 
 if TYPE_CHECKING:
@@ -70,25 +71,46 @@ class AsyncSlots:
 
     async def _run(self, segment: Segment) -> None:
         bundle = await run_on_loop(self._worker.handler_of(segment), segment)
-        self._finish(segment, bundle)
+        handed, segment.handed = segment.handed, None
+        if not isinstance(handed, Handed):
+            self._finish(segment, bundle)
+        elif bundle is not None and self._worker.committer.extend(handed, bundle):
+            # The last step and the ending share a flush.
+            handed.arrive = lambda outcome: self._worker.ended(segment, bundle, outcome)
+            self._go_on()
+        else:
+            try:
+                await handed.settled()
+            except TallyError as error:
+                self._worker.ended(segment, None, error)
+                self._go_on_alone()
+            else:
+                self._finish(segment, bundle)
 
     def _finish(self, segment: Segment, bundle: Bundle | None) -> None:
         """Hand over the ending, and with it one claim for all slots that end in this tick."""
         assert self._lane is not None
         if bundle is None:
             self._worker.ended(segment, None, None)
+            self._go_on_alone()
         else:
-            self._lane.put(bundle, Called(lambda outcome: self._worker.ended(segment, bundle, outcome)))
-        if not self._worker.wants_more():
+            self._lane.put(bundle, lambda outcome: self._worker.ended(segment, bundle, outcome))
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Let this slot ask for its next job in the flush that is about to leave."""
+        assert self._lane is not None
+        if self._worker.wants_more():
+            self._wanted += 1
+            self._lane.before_hand_over(self._claim)
+        else:
             self._worker.free()
-            return
-        if bundle is None:
-            # Nothing is handed over with which a claim could travel.
-            self._worker.free()
+
+    def _go_on_alone(self) -> None:
+        """Free a slot when nothing is handed over with which a claim could travel."""
+        self._worker.free()
+        if self._worker.wants_more():
             self._worker.poke()
-            return
-        self._wanted += 1
-        self._lane.before_hand_over(self._claim)
 
     def _claim(self) -> None:
         assert self._lane is not None
@@ -99,4 +121,4 @@ class AsyncSlots:
         def claimed(outcome: Outcome | BaseException) -> None:
             worker.launch(worker.answered(request, outcome))
 
-        self._lane.put((request,), Called(claimed))
+        self._lane.put((request,), claimed)

@@ -14,7 +14,7 @@ from tallystick.clock import Clock
 from tallystick.core.limits import CLAIM_BATCH_JOBS_MAX
 from tallystick.engine.committer import Blocked, Called, Committer
 from tallystick.engine.segment import Segment
-from tallystick.errors import StaleLease, TallyError
+from tallystick.errors import StaleLease
 from tallystick.ids import Ids
 from tallystick.store.api import Bundle, ClaimedJob, ClaimJobs, EndJob, NewLease, Outcome, Store
 from tallystick.worker.handler import Handler
@@ -89,7 +89,7 @@ class Worker:
             limit = min(self._free, CLAIM_BATCH_JOBS_MAX)
             self._free -= limit
         request = self.claim(limit)
-        self.committer.put([((request,), Called(lambda outcome: self._claimed(request, outcome)))])
+        self.committer.put([Called((request,), lambda outcome: self._claimed(request, outcome))])
 
     def claim(self, limit: int) -> ClaimJobs:
         """Return a request for jobs; equal requests of one flush are answered by one search."""
@@ -199,18 +199,26 @@ class Worker:
 
     def finish(self, segment: Segment, bundle: Bundle | None) -> Segment | None:
         """End a segment of a thread and return the next one for the same thread, in one flush."""
-        end, claim = Blocked(), Blocked()
+        handed, segment.handed = segment.handed, None
+        refusal: Outcome | BaseException = None
+        end: Blocked | None = None
+        if isinstance(handed, Blocked):
+            # The last step and the ending share a flush, unless the step is on its way already.
+            if bundle is not None and self.committer.extend(handed, bundle):
+                end = handed
+            elif isinstance(refusal := handed.answer(), BaseException):
+                bundle = None
         request = self.claim(1) if self.wants_more() else None
-        items = [] if bundle is None else [(bundle, end)]
-        if request is not None:
-            items.append(((request,), claim))
-        if items:
-            self.committer.put(items)
-        self.ended(segment, bundle, _outcome_of(end) if bundle is not None else None)
+        asked = [] if bundle is None or end is not None else [end := self.committer.blocked(bundle)]
+        claim = None if request is None else self.committer.blocked((request,))
+        self.committer.put(asked if claim is None else [*asked, claim])
+        # The claim was handed over last: once it is answered, so is the ending. One wake-up for both.
+        found = None if claim is None else claim.answer()
+        self.ended(segment, bundle, refusal if end is None else end.answer())
         if request is None:
             self.free()
             return None
-        claimed = self.answered(request, _outcome_of(claim))
+        claimed = self.answered(request, found)
         if not claimed:
             return None
         following = Segment(claimed[0], self.clock)
@@ -257,10 +265,3 @@ class Worker:
     def _next_lease(self) -> str:
         self._leases += 1
         return f"{self.owner[:12]}-{self._leases}"
-
-
-def _outcome_of(waiter: Blocked) -> Outcome | BaseException:
-    try:
-        return waiter.wait()
-    except TallyError as error:
-        return error

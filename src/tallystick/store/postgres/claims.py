@@ -13,6 +13,7 @@ from tallystick.store.postgres.connection import Talk
 from tallystick.store.postgres.rounds import in_rounds
 from tallystick.store.postgres.statements import sql
 from tallystick.store.waits import enter_driver
+from tallystick.store.writing import insist
 
 if TYPE_CHECKING:
     from tallystick.store.postgres.writer import Batch
@@ -67,12 +68,13 @@ class Claims:
         past = self._replay(again) if again else {}
         drivers = self._drivers(rows)
         claimed = []
-        for job_id, attempt, lease_id, *about, n, head, suspect, starts, parent, step, cancelling in rows:
+        for job_id, attempt, lease_id, *about, n, head, suspect, starts, parent, step, asked, owed in rows:
             before = past.get(job_id, _Past())
             fence, chain = Fence(job_id, attempt, lease_id), Chain(job_id, n, head)
             driver = "start" if starts else drivers[job_id]
             home = None if parent is None else (parent, step)
-            claimed.append(ClaimedJob(fence, *about, chain, *before, suspect, driver, home, cancelling))  # type: ignore[call-arg]  # columns in order
+            now = (suspect, driver, home, asked, owed)
+            claimed.append(ClaimedJob(fence, *about, chain, *before, *now))  # type: ignore[call-arg]  # columns in order
         return claimed
 
     def _drivers(self, rows: Sequence[tuple[Any, ...]]) -> dict[str, str]:
@@ -88,7 +90,8 @@ class Claims:
             def run(talk: Talk) -> str:
                 part = now.part(talk, frozenset())
                 driver = enter_driver(part, fence.job_id, dimension)
-                part.run("set_driver", (*fence[:2], driver))
+                insist(part, "set_driver", (*fence[:2], driver))
+                part.settle()
                 return driver
 
             return run
@@ -107,5 +110,5 @@ class Claims:
             tries[row[0]].append(Event(*row))
         return {
             job_id: _Past(tuple(records[job_id]), tuple(tries[job_id]), charged)
-            for job_id, charged, _suspect in ask("charged_since_progress", jobs).fetchall()
+            for job_id, charged in ask("charged_since_progress", jobs).fetchall()
         }

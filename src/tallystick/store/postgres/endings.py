@@ -32,7 +32,7 @@ def end_alone(writing: Batch, request: EndJob) -> None:
     if request.waited:
         close_waits(writing, request)
     else:
-        writing.changed("drop_messages", (fence.job_id, "", writing.wall, 1))
+        writing.changed("drop_messages", (*fence[:2], "", writing.wall, 1))
     if request.parent is not None:
         count_child(writing, fence.job_id, request.parent, request.state)
     about = (request.state, request.result, request.error, request.error_code)

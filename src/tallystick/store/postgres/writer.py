@@ -17,13 +17,9 @@ from tallystick import crash
 from tallystick.core.chain import Chain
 from tallystick.errors import StaleLease
 from tallystick.store.api import (
-    Await,
     Bundle,
-    CancelJob,
     ClaimJobs,
     CountDown,
-    Cycle,
-    Deliver,
     EndAttempt,
     EndJob,
     Event,
@@ -31,16 +27,13 @@ from tallystick.store.api import (
     Fence,
     Outcome,
     Primitive,
-    PruneJobs,
     RecordEvent,
     RecordStep,
     RenewLeases,
-    Spawn,
     SubmitJob,
 )
-from tallystick.store.cancels import as_asked, cancel_job, cycle
-from tallystick.store.grouping import grouped
-from tallystick.store.groups import spawn
+from tallystick.store.cancels import as_asked
+from tallystick.store.grouping import grouped, part_of
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.claims import Claims
 from tallystick.store.postgres.connection import REFUSALS, Answered, Talk, begin, row_moved
@@ -53,20 +46,8 @@ from tallystick.store.postgres.stages import Stage, first_held, stages_of
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.together import write_together
 from tallystick.store.postgres.writing import PostgresWriting, Times
-from tallystick.store.pruning import prune
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
-from tallystick.store.waits import await_message, deliver
-from tallystick.store.writing import Writing
-
-# What reads before it writes: the name of its crash points, and how it is written.
-SINGLY: dict[type[Primitive], tuple[str, Callable[[Writing, Any], Outcome]]] = {
-    Await: ("await", await_message),
-    Spawn: ("spawn", spawn),
-    Cycle: ("cycle", cycle),
-    CancelJob: ("cancel", cancel_job),
-    Deliver: ("deliver", deliver),
-    PruneJobs: ("prune", prune),
-}
+from tallystick.store.verbs import VERBS
 
 Answer = Callable[[], list[Outcome]]
 
@@ -92,7 +73,7 @@ class Batch(PostgresWriting):
             SubmitJob: self._submits,
             ClaimJobs: self._claim,
             CountDown: self._count_downs,
-            **dict.fromkeys(SINGLY, self._singly),
+            **dict.fromkeys(VERBS, self._singly),
         }
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
@@ -107,9 +88,8 @@ class Batch(PostgresWriting):
             self.connection.execute(b"ROLLBACK")
             self.rewind()
             begin(self.connection, self._address)
-            for _kind, indexes in stages:
-                for index in indexes:
-                    outcomes[index] = self.alone(batch[index])
+            for index in dict.fromkeys(index for _kind, indexes in stages for index in indexes):
+                outcomes[index] = self.alone(batch[index])
             ((self.xid,),) = self.connection.execute(sql("own_xid")).fetchall()
         return outcomes
 
@@ -127,10 +107,14 @@ class Batch(PostgresWriting):
                     begun = True
                 for kind, indexes in run if together else ():
                     assert kind is not None
-                    answers.append((indexes, self._writers[kind]([batch[index][0] for index in indexes])))
+                    parts = [part_of(batch[index], kind) for index in indexes]
+                    answers.append((indexes, self._writers[kind](parts)))
                 number = self.connection.execute(sql("own_xid"))
             for indexes, answer in answers:
                 for index, value in zip(indexes, answer(), strict=True):
+                    before = outcomes[index]
+                    if isinstance(before, BaseException) and not isinstance(value, BaseException):
+                        raise Refused(before)  # a step and its ending share one fate
                     outcomes[index] = value
             answers.clear()
             if not together:
@@ -219,7 +203,7 @@ class Batch(PostgresWriting):
 
     def _singly(self, requests: list[Any]) -> Answer:
         """Write primitives that read before they write, one after the other."""
-        kind, write = SINGLY[type(requests[0])]
+        kind, write = VERBS[type(requests[0])]
         crash.point(AROUND[kind][0])
         outcomes = [write(self, request) for request in requests]
         crash.point(AROUND[kind][1])
@@ -302,7 +286,7 @@ class Batch(PostgresWriting):
             return (*r.fence, r.reason, int(r.charged), not r.expired, *ending, *columns(event))
 
         answer = self._end("end_jobs", requests, row)
-        self.ask("drop_unread", [request.fence.job_id for request in requests], self.times.wall)
+        self.ask("drop_unread", [request.fence[:2] for request in requests], self.times.wall)
         crash.point(AROUND["end_job"][1])
         return answer
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tallystick.core.chain import Chain
-from tallystick.errors import StaleLease
+from tallystick.errors import StaleLease, TallyError
 from tallystick.store.api import CountDown, EndAttempt, Event, Fact, Fence, Outcome
 from tallystick.store.places import Places
 from tallystick.store.postgres.connection import Answered, Talk
@@ -43,7 +43,7 @@ class PostgresWriting:
         self.in_rounds = False
         self._places = Places()
         self._wall: int | None = None
-        self._expected: list[tuple[Answered, Fence]] = []
+        self._expected: list[tuple[Answered, TallyError]] = []
 
     def ask(self, name: str, rows: Sequence[object], *parameters: object) -> Answered:
         """Send a list to a statement."""
@@ -104,16 +104,21 @@ class PostgresWriting:
     def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:
         """Write rows and insist that each changes exactly one; in rounds that is seen when all is sent."""
         for row, fence in zip(rows, fences, strict=True):
-            self._expected.append((self.connection.execute(sql(name), row), fence))
-            if not self.in_rounds:
-                self.settle()
+            self.expect(name, row, stale(fence))
+
+    def expect(self, name: str, parameters: Sequence[object], otherwise: TallyError) -> None:
+        """Run a statement and refuse the bundle unless it changes one row; in rounds that is seen later."""
+        self._expected.append((self.connection.execute(sql(name), parameters), otherwise))
+        self.wakes = self.wakes or name in WAKING
+        if not self.in_rounds:
+            self.settle()
 
     def settle(self) -> None:
-        """Refuse the bundle if a guard that had to hold did not: then it is a stale report."""
+        """Refuse the bundle if a guard that had to hold did not."""
         expected, self._expected = self._expected, []
-        for cursor, fence in expected:
+        for cursor, otherwise in expected:
             if cursor.rowcount != 1:
-                raise Refused(stale(fence))
+                raise Refused(otherwise)
 
     def placed(self, fact: Fact) -> Event:
         """Give a fact its place in the chain."""

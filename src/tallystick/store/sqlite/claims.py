@@ -30,13 +30,13 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
     suspects_left = int(request.suspects)
     for row in _candidates(batch, request, known):
         job_id, attempt, handler, version, payload, options, dimension, deadline_at, created_at, *rest = row
-        n, link, acked, *parent, cancelling = rest
+        n, link, acked, *parent, cancelling, semaphore, suspect = rest
         chain = Chain(job_id, n, link)
-        past = _replay(batch.cursor, chain, dimension) if attempt else _FRESH
-        if past.suspect:
+        if suspect:
             suspects_left -= 1
             if suspects_left < 0:
                 continue
+        past = _replay(batch.cursor, chain, dimension) if attempt else _FRESH
         driver = "start" if acked is None else enter_driver(batch, job_id, dimension)
         event = batch.placed(Fact(chain, "claim", batch.wall, attempt + 1, _AGAIN if attempt else _FIRST))
         fence = Fence(job_id, attempt + 1, request.lease_ids())
@@ -53,12 +53,15 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
                 past.records,
                 past.tries,
                 past.charged,
-                past.suspect,
+                bool(suspect),
                 driver,
                 _parent(parent),
                 bool(cancelling),
+                semaphore,
             )
         )
+        if len(claimed) == request.limit:
+            break
     if claimed:
         fences = [job.fence for job in claimed]
         batch.many("claim_job", jobs, fences)
@@ -73,24 +76,25 @@ def _parent(columns: list[str | None]) -> tuple[str, str] | None:
 
 
 def _candidates(batch: Batch, request: ClaimJobs, known: str) -> Iterable[tuple]:  # type: ignore[type-arg]  # rows of any shape
-    left = request.limit
-    for queue in request.queues:
-        for (priority,) in list(batch.cursor.execute(sql("levels"), (queue,))):
-            found = list(batch.cursor.execute(sql("claimable"), (queue, priority, batch.wall, known, left)))
-            yield from found
-            left -= len(found)
-            if left <= 0:
-                return
+    """Give one due job after the other for as long as the claim asks; which of them it takes, it knows."""
+    if request.limit < 1:
+        return
+    cursor = batch.connection.cursor()
+    try:
+        for queue in request.queues:
+            for (priority,) in list(batch.cursor.execute(sql("levels"), (queue,))):
+                yield from cursor.execute(sql("claimable"), (queue, priority, batch.wall, known))
+    finally:
+        cursor.close(True)
 
 
 class _Past(NamedTuple):
     records: tuple[Record, ...]
     tries: tuple[Event, ...]
     charged: int
-    suspect: bool
 
 
-_FRESH: Final = _Past((), (), 0, suspect=False)
+_FRESH: Final = _Past((), (), 0)
 
 
 def _replay(cursor: apsw.Cursor, chain: Chain, dimension: int) -> _Past:
@@ -99,9 +103,9 @@ def _replay(cursor: apsw.Cursor, chain: Chain, dimension: int) -> _Past:
     facts = [Event(*row) for row in cursor.execute(sql("tries"), (chain.job_id,))]
     heads = [*((row[4], row[8]) for row in rows), *((fact.n, fact.event_hash) for fact in facts)]
     chain.n, chain.head = max([(chain.n, chain.head), *heads], key=lambda head: head[0])
-    ((charged, suspect),) = cursor.execute(sql("charged_since_progress"), (chain.job_id,))
+    ((charged,),) = cursor.execute(sql("charged_since_progress"), (chain.job_id,))
     tries = tuple(fact for fact in facts if fact.type in ("try", "note"))
-    return _Past(tuple(Record(*row[:8]) for row in rows), tries, charged, bool(suspect))
+    return _Past(tuple(Record(*row[:8]) for row in rows), tries, charged)
 
 
 def newest(cursor: apsw.Cursor, job_id: str, dimension: int) -> tuple[int, Chain]:

@@ -8,8 +8,12 @@ from importlib.resources import files
 
 @cache
 def sql(name: str) -> str:
-    """Return the statement of that name."""
-    return files(__package__).joinpath("statements", f"{name}.sql").read_text(encoding="utf-8")
+    """Return the statement of that name, without its promise.
+
+    The library looks a statement up by its whole text for every row that it writes.
+    """
+    text = files(__package__).joinpath("statements", f"{name}.sql").read_text(encoding="utf-8")
+    return " ".join(line.strip() for line in text.splitlines() if not line.lstrip().startswith("--"))
 
 
 def migrations() -> list[tuple[int, str, str]]:

@@ -16,15 +16,11 @@ import msgspec
 from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.core.chain import Chain
-from tallystick.errors import StaleLease
+from tallystick.errors import StaleLease, TallyError
 from tallystick.store.api import (
-    Await,
     Bundle,
-    CancelJob,
     ClaimJobs,
     CountDown,
-    Cycle,
-    Deliver,
     EndAttempt,
     EndJob,
     Event,
@@ -33,26 +29,24 @@ from tallystick.store.api import (
     Fence,
     Outcome,
     Primitive,
-    PruneJobs,
     RecordEvent,
     RecordStep,
     RenewLeases,
     RunTx,
-    Spawn,
     SubmitJob,
 )
-from tallystick.store.cancels import as_asked, cancel_job, cycle
-from tallystick.store.grouping import grouped, merged_claims
-from tallystick.store.groups import count_child, spawn
+from tallystick.store.cancels import as_asked
+from tallystick.store.grouping import grouped, merged_claims, part_of
+from tallystick.store.groups import count_child
 from tallystick.store.places import Places
-from tallystick.store.pruning import prune
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
 from tallystick.store.sqlite.claims import claim_jobs, newest, outdated
 from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.refusals import fence_is_gone, refusal
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.submits import submit_jobs
-from tallystick.store.waits import await_message, close_waits, deliver
+from tallystick.store.verbs import VERBS
+from tallystick.store.waits import close_waits
 
 AROUND = {
     kind: (
@@ -102,7 +96,7 @@ class Batch:
             ClaimJobs: self._claims,
             CountDown: self._count_downs,
             RunTx: self._run_tx,
-            **dict.fromkeys(_SINGLY, self._singly),
+            **dict.fromkeys(VERBS, self._singly),
         }
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
@@ -134,7 +128,7 @@ class Batch:
             self.connection.execute("SAVEPOINT grouped")
         try:
             for kind, indexes in groups:
-                values = self._writers[kind]([batch[index][0] for index in indexes])
+                values = self._writers[kind]([part_of(batch[index], kind) for index in indexes])
                 for index, value in zip(indexes, values, strict=True):
                     outcomes[index] = value
         except (Refused, apsw.ConstraintError, *UNSTORABLE):
@@ -142,9 +136,8 @@ class Batch:
                 "ROLLBACK TO grouped" if undo == "SAVEPOINT" else "ROLLBACK; BEGIN IMMEDIATE"
             )
             self.rewind(start)
-            for _kind, indexes in groups:
-                for index in indexes:
-                    outcomes[index] = self.alone(batch[index])
+            for index in dict.fromkeys(index for _kind, indexes in groups for index in indexes):
+                outcomes[index] = self.alone(batch[index])
         if undo == "SAVEPOINT":
             self.connection.execute("RELEASE grouped")
 
@@ -198,6 +191,11 @@ class Batch:
     def run(self, name: str, parameters: Sequence[object]) -> None:
         """Run a statement, whatever it finds to change."""
         self.cursor.execute(sql(name), parameters)
+
+    def expect(self, name: str, parameters: Sequence[object], otherwise: TallyError) -> None:
+        """Run a statement and refuse the bundle unless it changes one row."""
+        if self.changed(name, parameters) != 1:
+            raise Refused(otherwise)
 
     def newest(self, job_id: str, dimension: int) -> Chain:
         """Return the end of a job's chain."""
@@ -269,9 +267,10 @@ class Batch:
                 count_child(self, r.fence.job_id, r.parent, r.state)
             ending = (r.state, r.result, r.error, r.error_code, r.error_message)
             jobs.append((*r.fence[:2], *ending, event.n, event.event_hash, self.wall))
-        # A signal that nobody waited for ends with its job.
-        unread = [(r.fence.job_id, "", self.wall, True) for r in requests if not r.waited]
-        self.cursor.executemany(sql("drop_messages"), unread)
+        # A signal that nobody waited for ends with its job; mostly there is none, of anybody's.
+        if self.rows("any_unread", ()):
+            unread = [(*r.fence[:2], "", self.wall, True) for r in requests if not r.waited]
+            self.cursor.executemany(sql("drop_messages"), unread)
         waited = requests[0].driver != "start"
         self.many("end_waited_job" if waited else "end_job", jobs, fences)
         self.many("insert_event", events, fences)
@@ -326,7 +325,7 @@ class Batch:
 
     def _singly(self, requests: list[Any]) -> list[Outcome]:
         """Write primitives that read before they write, one after the other."""
-        kind, write = _SINGLY[type(requests[0])]
+        kind, write = VERBS[type(requests[0])]
         crash.point(AROUND[kind][0])
         outcomes = [write(self, request) for request in requests]
         crash.point(AROUND[kind][1])
@@ -378,17 +377,6 @@ class Batch:
         self.cursor.execute(sql("insert_stale_report"), (self.wall, *fence, type(primitive).__name__))
         self.cursor.execute(sql("trim_stale_reports"), (STALE_REPORTS_MAX,))
         crash.point(AROUND["stale_report"][1])
-
-
-# What reads before it writes: the name of its crash points, and how it is written.
-_SINGLY: dict[type, tuple[str, Callable[[Batch, Any], Outcome]]] = {
-    Await: ("await", await_message),
-    Spawn: ("spawn", spawn),
-    Cycle: ("cycle", cycle),
-    CancelJob: ("cancel", cancel_job),
-    Deliver: ("deliver", deliver),
-    PruneJobs: ("prune", prune),
-}
 
 
 def _call_off(bundle: Bundle) -> None:

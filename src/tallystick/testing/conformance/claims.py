@@ -183,6 +183,19 @@ class Clocks:
         assert len(claimed(store, claim(3))) == 1
         assert len(claimed(store, claim(3))) == 1
 
+    def test_a_queue_headed_by_suspects_still_fills_a_claim(self, subject: Subject) -> None:
+        store, clock = subject.store, subject.clock
+        for _ in range(5):
+            held_job(store, clock, lease_ms=100)
+        clock.advance(100)
+        assert store.apply([(reclaim(gone, clock),) for gone in store.expired(10)]) == [None] * 5
+        clock.advance(1)
+        for priority in (5, 5, 5, 5, 9, 9):
+            done(store, submission(clock, priority=priority))
+        assert [job.suspect for job in claimed(store, claim(2)._replace(suspects=False))] == [False] * 2
+        assert [job.suspect for job in claimed(store, claim(4))] == [True, False, False, False]
+        assert [job.suspect for job in claimed(store, claim(9))] == [True, False]
+
     def test_expired_attempts_come_oldest_first_and_up_to_the_limit(self, subject: Subject) -> None:
         store, clock = subject.store, subject.clock
         jobs = [held_job(store, clock, lease_ms=lease_ms) for lease_ms in (300, 100, 200)]

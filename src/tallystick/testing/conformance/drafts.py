@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tallystick.clock import Clock
 from tallystick.core.chain import GENESIS, Chain, event_hash
+from tallystick.core.lifecycles import JobState
 from tallystick.ids import SystemIds
 from tallystick.store.api import (
     Bundle,
@@ -26,6 +27,7 @@ from tallystick.store.api import (
     Store,
     SubmitJob,
 )
+from tallystick.store.values import StoredError
 
 INLINE = 1_111_000_000_001
 """The digits of an inline step: entered once, both legs complete."""
@@ -110,15 +112,14 @@ def release(held: ClaimedJob, clock: Clock, *, delay_ms: int = 0, hold: str | No
 def finish(held: ClaimedJob, clock: Clock, *, result: str = '"ok"') -> EndJob:
     """Return the end of a job that went well."""
     fact = Fact(held.chain, "return", clock.wall_ms(), held.fence.attempt, "{}")
-    return EndJob(held.fence, "SUCCEEDED", "DONE", None, False, result, None, None, None, fact)
+    return EndJob.of(held.fence, JobState.SUCCEEDED, fact, result=result)
 
 
 def fail(held: ClaimedJob, clock: Clock) -> EndJob:
     """Return the end of a job that went badly."""
     fact = Fact(held.chain, "fail", clock.wall_ms(), held.fence.attempt, "{}")
-    return EndJob(
-        held.fence, "FAILED_FINAL", "ABORTED", "FATAL", True, None, '{"type":"E"}', "E_CODE", "no", fact
-    )
+    error = StoredError('{"type":"E"}', "E_CODE", "no")
+    return EndJob.of(held.fence, JobState.FAILED_FINAL, fact, reason="FATAL", error=error)
 
 
 def reclaim(expired: ExpiredAttempt, clock: Clock) -> EndAttempt:

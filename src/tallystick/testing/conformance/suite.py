@@ -7,7 +7,17 @@ import sys
 import pytest
 
 # Whoever reads a failure wants to see the values; pytest must know before it imports the tests.
-_TESTS = ("claims", "countdown", "drafts", "loans", "machine", "primitives", "reservations", "retention")
+_TESTS = (
+    "claims",
+    "countdown",
+    "drafts",
+    "loans",
+    "machine",
+    "primitives",
+    "reservations",
+    "retention",
+    "waiting",
+)
 _NAMES = [f"tallystick.testing.conformance.{name}" for name in _TESTS]
 pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modules))
 
@@ -17,6 +27,7 @@ from tallystick.testing.conformance.loans import LentTransactions, UsersTransact
 from tallystick.testing.conformance.primitives import BatchesAndBundles, WhatBecomesDurable, WhatIsRefused  # noqa: E402 (registered first)
 from tallystick.testing.conformance.reservations import Reservations  # noqa: E402 (registered first)
 from tallystick.testing.conformance.retention import Retention  # noqa: E402 (registered first)
+from tallystick.testing.conformance.waiting import LateReports, WhoActs  # noqa: E402 (registered first)
 
 
 class StoreConformance(
@@ -29,6 +40,8 @@ class StoreConformance(
     Reads,
     CountDowns,
     CountDownsUnderKills,
+    WhoActs,
+    LateReports,
     UsersTransactions,
     LentTransactions,
     Retention,

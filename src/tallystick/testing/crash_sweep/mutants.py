@@ -6,10 +6,10 @@ import re
 import threading
 from collections.abc import Callable
 
-from tallystick.app import calls
+from tallystick.app import driving
 from tallystick.app.context import INSIDE_TX, WorkflowContext, current
 from tallystick.app.job import Job
-from tallystick.engine.committer import Blocked, Committer
+from tallystick.engine.committer import Committer
 from tallystick.store.api import Bundle, Delivered, Outcome, RecordStep, SubmitJob, Transaction
 from tallystick.store.sqlite import writer
 from tallystick.store.sqlite.statements import sql
@@ -48,7 +48,7 @@ def effect_on_its_own() -> None:
         context.runtime.committer.call((step,))
         return step
 
-    put(calls, "transact", transact)
+    put(driving, "transact", transact)
 
 
 def steps_without_fence() -> None:
@@ -103,7 +103,7 @@ def acknowledge_at_once() -> None:
     def hasty(committer: Committer, bundle: Bundle) -> Outcome:
         if not isinstance(bundle[0], SubmitJob):
             return call(committer, bundle)
-        threading.Timer(_HASTE_SECONDS, lambda: committer.put([(bundle, Blocked())])).start()
+        threading.Timer(_HASTE_SECONDS, lambda: committer.begin(bundle)).start()
         return None
 
     put(Committer, "call", hasty)

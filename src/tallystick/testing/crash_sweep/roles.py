@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tallystick import crash
-from tallystick.app import calls
+from tallystick.app import driving
 from tallystick.app.context import WorkflowContext
 from tallystick.clock import SystemClock
 from tallystick.errors import StaleLease
@@ -175,7 +175,7 @@ def _prepare(place: Place, line: Line, duty: Duty) -> Counter[str]:
     workload.scene.hold = _holding(line, duty.hold)
     mutants.put(sqlite_store, "CHECKPOINT_PAGES", _CHECKPOINT_PAGES)
     mutants.apply(duty.mutant, place.store)
-    mutants.put(calls, "transact", _held_before(calls.transact))
+    mutants.put(driving, "transact", _held_before(driving.transact))
     crash.arm(duty.arm)
     visits: Counter[str] = Counter()
     if duty.count:

@@ -228,6 +228,16 @@ CREATE FUNCTION step_id(steps) RETURNS TEXT LANGUAGE sql IMMUTABLE AS $$ SELECT 
 
 CREATE UNIQUE INDEX steps_one_in_progress ON steps (job_id) WHERE kind = 'protocol' AND state = 'IN_PROGRESS';
 
+-- Attempts that are charged to the budget: those since the job last recorded anything, or came to a wait or a turn.
+CREATE VIEW futile_attempts (job_id, attempt, reason) AS
+SELECT a.job_id, a.attempt, a.reason
+  FROM attempts AS a
+ WHERE a.unit = '' AND a.charged = 1
+   AND a.attempt >= coalesce((SELECT max(s.attempt) FROM steps AS s WHERE s.job_id = a.job_id), 0)
+   AND a.attempt > coalesce((SELECT max(w.attempt)
+                               FROM attempts AS w
+                              WHERE w.job_id = a.job_id AND w.unit = '' AND w.reason = 'SUSPENDED'), 0);
+
 CREATE TABLE messages (
   guid         TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   job_id       TEXT COLLATE "C" NOT NULL,

@@ -2,10 +2,10 @@
 -- lease, its start message is entered the first time and redelivered from then on, and a fact is appended.
 -- Returns what a worker needs. Nobody waits: what another claim holds is skipped. Each queue and priority is one stretch
 -- of the index `jobs_to_claim`, read in its order until there is enough, so the cost does not grow with the backlog. A
--- job that cannot be claimed (being cancelled, or with a live attempt) does not stop the others.
+-- job that cannot be claimed (with a live attempt, or a suspect too many) does not stop the others.
 -- $1 queues, $2 handlers with versions, $3 how many, $4 a lease for each, $5 owner, $6 how long a lease lasts,
--- $7 the clock the leases are on, $8 and $9 lease and wall time if they are not this server's, $10 how many suspects: jobs
--- whose worker was lost since they last made progress.
+-- $7 the clock the leases are on, $8 and $9 lease and wall time if they are not this server's, $10 whether to take a suspect: a
+-- job whose worker was lost since it last made progress, and then only the first of them.
 WITH clock AS MATERIALIZED (
   SELECT store_ms($8::bigint) AS now, store_ms($9::bigint) AS wall
 ), level AS MATERIALIZED (
@@ -13,23 +13,34 @@ WITH clock AS MATERIALIZED (
     FROM unnest($1::text[]) WITH ORDINALITY AS asked (queue, place)
    CROSS JOIN generate_series(0, 9) AS priority
    ORDER BY asked.place, priority
+), first_suspect AS (
+  -- Asked only when the search has met a suspect, and so found at once.
+  SELECT due.job_id
+    FROM clock
+   CROSS JOIN level
+   CROSS JOIN LATERAL (
+         SELECT s.job_id
+           FROM jobs AS s
+          WHERE s.queue = level.queue AND s.priority = level.priority AND s.ready_at <= clock.wall
+            AND s.ready_at IS NOT NULL AND s.hold IS NULL AND s.state IN ('QUEUED', 'IN_PROGRESS', 'CANCELLING')
+            AND s.handler || ' ' || s.version = ANY ($2::text[]) AND s.attempt > 0
+            AND (SELECT count(*)
+                   FROM attempts AS live
+                  WHERE live.job_id = s.job_id AND live.unit = '' AND live.status IN ('LEASED', 'IN_PROGRESS')) = 0
+            AND (SELECT count(*) FROM futile_attempts AS f WHERE f.job_id = s.job_id AND f.reason = 'EXPIRED') > 0
+          ORDER BY s.ready_at, s.job_id
+          LIMIT 1) AS due
+   LIMIT 1
 ), found AS MATERIALIZED (
-  SELECT due.*, clock.now, clock.wall, row_number() OVER () AS rank
+  SELECT due.*, clock.now, clock.wall, row_number() OVER () AS place
     FROM clock
    CROSS JOIN level
    CROSS JOIN LATERAL (
          SELECT j.ctid AS job_at, j.job_id, j.attempt, j.handler, j.version, j.payload, j.options, j.dimension,
                 j.deadline_at, j.created_at, j.head_n, j.head_hash, j.start_acked_at, j.parent_job_id, j.parent_step,
-                j.state = 'CANCELLING' AS cancelling,
-                j.attempt > 0 AND EXISTS (
-                  SELECT 1
-                    FROM attempts AS a
-                   WHERE a.job_id = j.job_id AND a.unit = '' AND a.charged = 1 AND a.reason = 'EXPIRED'
-                     AND a.attempt >= coalesce((SELECT max(s.attempt) FROM steps AS s WHERE s.job_id = j.job_id), 0)
-                     AND a.attempt > coalesce((SELECT max(w.attempt)
-                                                 FROM attempts AS w
-                                                WHERE w.job_id = j.job_id AND w.unit = '' AND w.reason = 'SUSPENDED'), 0)
-                ) AS suspect
+                j.state = 'CANCELLING' AS cancelling, j.semaphore,
+                j.attempt > 0 AND (SELECT count(*) FROM futile_attempts AS f
+                                    WHERE f.job_id = j.job_id AND f.reason = 'EXPIRED') > 0 AS suspect
            FROM jobs AS j
           WHERE j.queue = level.queue AND j.priority = level.priority AND j.ready_at <= clock.wall
             AND j.ready_at IS NOT NULL AND j.hold IS NULL AND j.state IN ('QUEUED', 'IN_PROGRESS', 'CANCELLING')
@@ -37,18 +48,18 @@ WITH clock AS MATERIALIZED (
             AND (SELECT count(*)
                    FROM attempts AS live
                   WHERE live.job_id = j.job_id AND live.unit = '' AND live.status IN ('LEASED', 'IN_PROGRESS')) = 0
+            AND (j.attempt = 0
+              OR (SELECT count(*) FROM futile_attempts AS f WHERE f.job_id = j.job_id AND f.reason = 'EXPIRED') = 0
+              OR ($10::bigint > 0 AND j.job_id = (SELECT first_suspect.job_id FROM first_suspect)))
           ORDER BY j.ready_at, j.job_id
           LIMIT $3::bigint
             FOR NO KEY UPDATE SKIP LOCKED) AS due
    LIMIT $3::bigint
-), chosen AS (
-  SELECT found.*, row_number() OVER (PARTITION BY suspect ORDER BY rank) AS nth FROM found
 ), numbered AS MATERIALIZED (
-  SELECT chosen.*, row_number() OVER (ORDER BY rank) AS place,
+  SELECT found.*,
          CASE WHEN attempt > 0 THEN '{"job":"IN_PROGRESS","attempt":"LEASED>IN_PROGRESS"}'
               ELSE '{"job":"QUEUED>DISPATCHING>IN_PROGRESS","attempt":"LEASED>IN_PROGRESS"}' END AS fact
-    FROM chosen
-   WHERE NOT suspect OR nth <= $10::bigint
+    FROM found
 ), linked AS MATERIALIZED (
   SELECT numbered.*, ($4::text[])[place] AS lease_id,
          fact_hash(head_hash, job_id, head_n + 1, 'claim', wall, attempt + 1, fact) AS event_hash
@@ -75,6 +86,6 @@ WITH clock AS MATERIALIZED (
 )
 SELECT job_id, attempt + 1, lease_id, handler, version, payload, options, dimension, deadline_at, created_at, head_n + 1,
        event_hash, suspect, start_acked_at IS NULL, parent_job_id, parent_step,
-       cancelling
+       cancelling, semaphore
   FROM taken
  ORDER BY place

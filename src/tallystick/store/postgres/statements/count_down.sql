@@ -16,7 +16,7 @@ WITH request AS (
    CROSS JOIN LATERAL (
          SELECT m.ctid AS message_at, m.ledger
            FROM messages AS m
-          WHERE m.guid = request.guid AND m.job_id = request.job_id
+          WHERE m.guid = request.guid AND m.job_id = request.job_id AND m.acked_at IS NULL
             FOR NO KEY UPDATE) AS m
 ), able AS MATERIALIZED (
   SELECT * FROM known WHERE ledger / 10000000000 % 10 = 1 AND ledger / 1000000000 % 10 = 0
@@ -35,7 +35,7 @@ WITH request AS (
          SELECT s.ctid AS semaphore_at, s.semaphore AS before
            FROM steps AS s
           WHERE s.job_id = able.job_id AND s.dimension = able.dimension AND s.name = able.name
-            AND s.occurrence = able.occurrence AND s.kind = 'group' AND s.completed_at IS NULL
+            AND s.occurrence = able.occurrence AND s.kind = 'group' AND s.state = 'IN_PROGRESS'
             FOR NO KEY UPDATE) AS s
 ), summed AS (
   SELECT both_kinds.*,

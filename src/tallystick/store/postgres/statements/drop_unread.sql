@@ -1,11 +1,15 @@
--- drop_unread: messages that nobody waited for are acknowledged without effect, of those listed jobs that have ended.
+-- drop_unread: messages that nobody waited for are acknowledged without effect, of those listed jobs that have ended in
+-- the listed attempt.
 -- Runs after `end_jobs`, in a statement of its own, so that it sees what was delivered before the job's row was had.
 -- $1 the list, $2 wall time if it is not this server's.
 WITH unread AS MATERIALIZED (
   SELECT m.message_at
-    FROM jsonb_array_elements_text($1::jsonb) AS ended (job_id)
+    FROM jsonb_array_elements($1::jsonb) AS r
    CROSS JOIN LATERAL (
-         SELECT 1 FROM jobs AS j WHERE j.job_id = ended.job_id AND j.completed_at IS NOT NULL OFFSET 0) AS j
+         SELECT j.job_id
+           FROM jobs AS j
+          WHERE j.job_id = r ->> 0 AND j.attempt = (r ->> 1)::bigint AND j.completed_at IS NOT NULL
+         OFFSET 0) AS ended
    CROSS JOIN LATERAL (
          SELECT m.ctid AS message_at
            FROM messages AS m

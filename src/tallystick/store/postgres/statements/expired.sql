@@ -5,13 +5,7 @@ WITH clock AS MATERIALIZED (
 )
 SELECT a.job_id, a.attempt, a.lease_id, a.status, j.state = 'CANCELLING', a.guid, j.created_at, j.parent_job_id,
        j.parent_step, j.options,
-       (SELECT count(*)
-          FROM attempts AS past
-         WHERE past.job_id = a.job_id AND past.unit = '' AND past.charged = 1
-           AND past.attempt >= coalesce((SELECT max(s.attempt) FROM steps AS s WHERE s.job_id = a.job_id), 0)
-           AND past.attempt > coalesce((SELECT max(w.attempt)
-                                          FROM attempts AS w
-                                         WHERE w.job_id = a.job_id AND w.unit = '' AND w.reason = 'SUSPENDED'), 0)),
+       (SELECT count(*) FROM futile_attempts AS f WHERE f.job_id = a.job_id),
        newest.n, newest.event_hash
   FROM clock
  CROSS JOIN attempts AS a

@@ -189,6 +189,16 @@ CREATE TABLE steps (
 
 CREATE UNIQUE INDEX steps_one_in_progress ON steps (job_id) WHERE kind = 'protocol' AND state = 'IN_PROGRESS';
 
+-- Attempts that are charged to the budget: those since the job last recorded anything, or came to a wait or a turn.
+CREATE VIEW futile_attempts (job_id, attempt, reason) AS
+SELECT a.job_id, a.attempt, a.reason
+  FROM attempts AS a
+ WHERE a.unit = '' AND a.charged = 1
+   AND a.attempt >= coalesce((SELECT max(s.attempt) FROM steps AS s WHERE s.job_id = a.job_id), 0)
+   AND a.attempt > coalesce((SELECT max(w.attempt)
+                               FROM attempts AS w
+                              WHERE w.job_id = a.job_id AND w.unit = '' AND w.reason = 'SUSPENDED'), 0);
+
 CREATE TABLE messages (
   guid         TEXT NOT NULL PRIMARY KEY,
   job_id       TEXT NOT NULL,
@@ -394,22 +404,25 @@ CREATE TRIGGER closings_of_a_group INSTEAD OF INSERT ON closings WHEN NEW.name <
 BEGIN
   UPDATE messages
      SET ledger = ledger + 1000000000 + 100000000000 * NEW.hit
-   WHERE guid = NEW.guid AND job_id = NEW.job_id
+   WHERE guid = NEW.guid AND job_id = NEW.job_id AND acked_at IS NULL
      AND ledger / 10000000000 % 10 = 1 AND ledger / 1000000000 % 10 = 0;
   SELECT RAISE(ABORT, 'MARKER: step 2 of this message is done, or its step 1 is not') WHERE changes() <> 1;
   UPDATE steps
      SET semaphore = semaphore + NEW.delta,
          ledger = ledger + 1000000000 * (ledger / 1000000000 % 10 = 0),
          rev = rev + 1
-   WHERE job_id = NEW.job_id AND dimension = NEW.dimension AND name = NEW.name AND occurrence = NEW.occurrence;
+   WHERE job_id = NEW.job_id AND dimension = NEW.dimension AND name = NEW.name AND occurrence = NEW.occurrence
+     AND kind = 'group' AND state = 'IN_PROGRESS';
+  SELECT RAISE(ABORT, 'MARKER: this group is not open') WHERE changes() <> 1;
 END;
 
 CREATE TRIGGER closings_of_a_job INSTEAD OF INSERT ON closings WHEN NEW.name = ''
 BEGIN
   UPDATE messages
      SET ledger = ledger + 1000000000 + 100000000000 * NEW.hit
-   WHERE guid = NEW.guid AND job_id = NEW.job_id
+   WHERE guid = NEW.guid AND job_id = NEW.job_id AND acked_at IS NULL
      AND ledger / 10000000000 % 10 = 1 AND ledger / 1000000000 % 10 = 0;
   SELECT RAISE(ABORT, 'MARKER: step 2 of this message is done, or its step 1 is not') WHERE changes() <> 1;
-  UPDATE jobs SET semaphore = semaphore + NEW.delta, rev = rev + 1 WHERE job_id = NEW.job_id;
+  UPDATE jobs SET semaphore = semaphore + NEW.delta, rev = rev + 1 WHERE job_id = NEW.job_id AND completed_at IS NULL;
+  SELECT RAISE(ABORT, 'MARKER: this job has ended') WHERE changes() <> 1;
 END;

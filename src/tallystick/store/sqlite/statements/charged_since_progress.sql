@@ -1,7 +1,2 @@
--- charged_since_progress: how many charged attempts a job has had since it last recorded anything or came to a wait or a
--- turn, and whether a worker was lost over any of them.
-SELECT count(*), coalesce(max(reason = 'EXPIRED'), 0)
-  FROM attempts
- WHERE job_id = ?1 AND unit = '' AND charged = 1
-   AND attempt >= coalesce((SELECT max(attempt) FROM steps WHERE steps.job_id = ?1), 0)
-   AND attempt > coalesce((SELECT max(attempt) FROM attempts WHERE job_id = ?1 AND unit = '' AND reason = 'SUSPENDED'), 0)
+-- charged_since_progress: how many charged attempts a job has had since it last made progress.
+SELECT count(*) FROM futile_attempts WHERE job_id = ?1

@@ -3,5 +3,5 @@
 INSERT INTO closings (job_id, dimension, name, occurrence, guid, delta, threshold, hit)
 SELECT job_id, dimension, name, occurrence, ?5, ?6, ?7, semaphore + ?6 = ?7 AND ?6 <> 0
   FROM steps
- WHERE job_id = ?1 AND dimension = ?2 AND name = ?3 AND occurrence = ?4 AND kind = 'group' AND completed_at IS NULL
+ WHERE job_id = ?1 AND dimension = ?2 AND name = ?3 AND occurrence = ?4 AND kind = 'group' AND state = 'IN_PROGRESS'
 RETURNING hit

@@ -1,21 +1,10 @@
-"""What Sequences, stages and their journals raise: one branch of the tree in `tallystick.errors`.
-
-TallyError
-├── SequenceFatal             a slot was asked for an illegal move; the Sequence is latched
-├── StageFault                an invariant of a stage is broken; the diagnostics say where it stood
-├── JournalError              the journal of a stage cannot be used
-│   ├── JournalCorrupt        it says what no stage can have written
-│   ├── JournalBusy           another stage has it open
-│   └── JournalMismatch       the items or the stage are not those of the journal
-├── SkipItem                  raised by your function: there is nothing to do for this item
-└── CancelItem                raised by your function: this item is not wanted any more
-"""
+"""What Sequences, stages and their journals raise, and what a function of a stage may raise itself."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from tallystick.errors import TallyError
+from tallystick.errors.root import TallyError
 
 
 class SequenceFatal(TallyError):

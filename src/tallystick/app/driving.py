@@ -1,0 +1,178 @@
+"""Who meets the needs of a call: a thread or a task.
+
+Both give a call the same answers and throw the same errors into it; only how they wait differs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tallystick.app.calls import Body, Call, Hand, InTransaction, Need, Pause, StepSpec, Write
+from tallystick.app.context import INSIDE_STEP, INSIDE_TX, WorkflowContext, current
+from tallystick.engine.committer import Blocked, Handed
+from tallystick.errors import StaleLease, StepTimeout, StoreError, TallyError
+from tallystick.store.api import RecordStep, Transaction
+
+
+def drive(context: WorkflowContext, spec: StepSpec, call: Call) -> Any:  # noqa: ANN401 (as annotated by the user)
+    """Drive a call in this thread."""
+    try:
+        need = next(call)
+        while True:
+            try:
+                value = _meet(context, spec, need)
+            except BaseException as error:  # noqa: BLE001 (the call decides what every error means)
+                need = call.throw(error)
+            else:
+                need = call.send(value)
+    except StopIteration as end:
+        return end.value
+
+
+def _meet(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa: ANN401 (as the need says)
+    segment = context.segment
+    handed = segment.handed
+    if isinstance(handed, Blocked):
+        _written(context, handed.wait)
+        segment.handed = None
+    match need:
+        case Hand():
+            segment.handed = context.runtime.committer.begin(need.bundle)
+            segment.written(need.bundle)
+        case Body():
+            return _run_body(spec, need.args, need.kwargs)
+        case Write():
+            outcome = _written(context, lambda: context.runtime.committer.call(need.bundle))
+            context.segment.written(need.bundle)
+            return outcome
+        case InTransaction():
+            return _written(context, lambda: transact(context, need.body))
+        case Pause():
+            context.runtime.pause(need.ms)
+    return None
+
+
+async def drive_async(context: WorkflowContext, spec: StepSpec, call: Call) -> Any:  # noqa: ANN401 (as annotated)
+    """Drive a call in this task; bodies and writes are met here, each layer of `await` costs every step."""
+    try:
+        need = next(call)
+        segment = context.segment
+        while True:
+            try:
+                handed = segment.handed
+                if isinstance(handed, Handed):
+                    await _settle(context, handed)
+                if type(need) is Hand:
+                    segment.handed = context.lane().begin(need.bundle)
+                    segment.written(need.bundle)
+                    value = None
+                elif type(need) is Write:
+                    value = await context.lane().call(need.bundle)
+                    segment.written(need.bundle)
+                elif type(need) is Body and spec.is_async and spec.timeout_ms is None:
+                    value = await _run_coroutine(spec, need)
+                else:
+                    value = await _meet_async(context, spec, need)
+            except (StaleLease, StoreError) as error:
+                need = call.throw(context.refused(error) if type(need) is Write else error)
+            except BaseException as error:  # noqa: BLE001 (the call decides what every error means)
+                need = call.throw(error)
+            else:
+                need = call.send(value)
+    except StopIteration as end:
+        return end.value
+
+
+async def _settle(context: WorkflowContext, handed: Handed) -> None:
+    """Wait until the step before is durable: nothing new begins earlier."""
+    try:
+        await handed.settled()
+    except TallyError as error:
+        raise context.refused(error) from error
+    if context.segment.handed is handed:
+        context.segment.handed = None
+
+
+async def _meet_async(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa: ANN401 (as the need says)
+    match need:
+        case Body():
+            return await _run_guarded(spec, need)
+        case Pause():
+            return await asyncio.sleep(need.ms / 1000)
+        case _:
+            return await asyncio.to_thread(_meet, context, spec, need)
+
+
+def transact(context: WorkflowContext, body: Callable[[Transaction], RecordStep]) -> object:
+    """Run the body in a transaction that also records its step, and return the step once durable."""
+    token = current.set(INSIDE_TX)
+    try:
+        return context.runtime.run_tx(context.segment.fence, body)
+    finally:
+        current.reset(token)
+
+
+def _written(context: WorkflowContext, write: Callable[[], object]) -> object:
+    try:
+        return write()
+    except (StaleLease, StoreError) as error:
+        raise context.refused(error) from error
+
+
+def _run_body(spec: StepSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 (as annotated)
+    if spec.timeout_ms is not None:
+        return _run_in_time(spec, args, kwargs)
+    token = current.set(INSIDE_STEP)
+    try:
+        return spec.function(*args, **kwargs)
+    finally:
+        current.reset(token)
+
+
+def _run_in_time(spec: StepSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 (as annotated)
+    """Run a function in a thread of its own and stop waiting when its time is up.
+
+    Python cannot end a thread: the function may go on, and what it returns then is dropped.
+    """
+    answer: list[tuple[bool, Any]] = []
+    inside = contextvars.copy_context()
+    inside.run(current.set, INSIDE_STEP)
+
+    def run() -> None:
+        try:
+            answer.append((True, inside.run(spec.function, *args, **kwargs)))
+        except BaseException as error:  # noqa: BLE001 (raised again in the waiting thread)
+            answer.append((False, error))
+
+    thread = threading.Thread(target=run, name=f"tally-step-{spec.name}", daemon=True)
+    thread.start()
+    thread.join((spec.timeout_ms or 0) / 1000)
+    if not answer:
+        raise StepTimeout(f"{spec.name} took longer than {spec.timeout_ms} ms", step=spec.name)
+    succeeded, value = answer[0]
+    if not succeeded:
+        raise value
+    return value
+
+
+async def _run_coroutine(spec: StepSpec, body: Body) -> Any:  # noqa: ANN401 (as annotated)
+    token = current.set(INSIDE_STEP)
+    try:
+        return await spec.function(*body.args, **body.kwargs)
+    finally:
+        current.reset(token)
+
+
+async def _run_guarded(spec: StepSpec, body: Body) -> Any:  # noqa: ANN401 (as annotated)
+    """Run a function that must not block the loop, or must not take longer than it may."""
+    if not spec.is_async:
+        return await asyncio.to_thread(_run_body, spec, body.args, body.kwargs)
+    try:
+        async with asyncio.timeout((spec.timeout_ms or 0) / 1000):
+            return await _run_coroutine(spec, body)
+    except TimeoutError as error:
+        raise StepTimeout(f"{spec.name} took longer than {spec.timeout_ms} ms", step=spec.name) from error

@@ -1,0 +1,74 @@
+"""Waking many threads of one interpreter: one after the other, not all at once.
+
+Only one of them can run at a time. If all are woken together they queue for the interpreter's lock, and each
+is put to sleep and woken twice. So a few are woken, and whoever is about to wait wakes the next. Where a
+woken thread stays away, because its function waits for something else, that would keep the others waiting for
+nothing: then all of them are woken, and for a while nobody is made to wait for anybody.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+# While one of them is being woken, another one should be running.
+_WOKEN_AT_ONCE: Final = 2
+# After threads had to be rescued, this many flushes wake everybody at once.
+_WARY_FLUSHES: Final = 256
+
+
+class Sleeper(Protocol):
+    """Somebody who waits, or will, and can be woken."""
+
+    asleep: bool
+
+    def wake(self) -> None:
+        """Let it run."""
+        ...
+
+
+class Relay:
+    """The threads that may run and have not been woken yet."""
+
+    def __init__(self) -> None:
+        """Begin with nobody."""
+        self._waiting: deque[Sleeper] = deque()
+        self._wary = 0
+
+    def __bool__(self) -> bool:
+        """Tell whether anybody is left."""
+        return bool(self._waiting)
+
+    def start(self, sleepers: Sequence[Sleeper]) -> None:
+        """Wake the first, who will wake the others."""
+        for sleeper in sleepers:
+            # Who is not asleep yet will find the door open, and has nobody to pass it on to.
+            if sleeper.asleep:
+                self._waiting.append(sleeper)
+            else:
+                sleeper.wake()
+        if self._wary:
+            self._wary -= 1
+            self.wake_all()
+        else:
+            for _ in range(_WOKEN_AT_ONCE):
+                self.pass_on()
+
+    def pass_on(self) -> None:
+        """Wake the next one; called by a thread that is about to wait."""
+        try:
+            sleeper = self._waiting.popleft()
+        except IndexError:
+            return
+        sleeper.wake()
+
+    def rescue(self) -> None:
+        """Wake everybody: a thread that was to wake the next stays away."""
+        self._wary = _WARY_FLUSHES
+        self.wake_all()
+
+    def wake_all(self) -> None:
+        """Wake whoever is left."""
+        while self._waiting:
+            self.pass_on()

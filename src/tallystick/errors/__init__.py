@@ -1,0 +1,261 @@
+"""Every error a user can meet: one tree, stable codes, fields instead of prose.
+
+TallyError                    root.py
+├── ExtraMissing              a part of the package needs an extra that is not installed
+├── InvariantBroken           the books do not balance; never the user's mistake
+│                             rules.py
+├── StateTransitionError      a move that the lifecycle does not list
+├── LedgerError
+│   ├── LedgerCorrupt         digits that no history can have written
+│   └── LedgerCeiling         a counter is full; the next entry must escalate
+├── SemaphoreUnderflow        more obligations closed than were open
+│                             values.py
+├── BadInput                  a value that cannot be accepted as it is
+│   ├── NotCanonical          a value that has no canonical JSON form
+│   ├── BadJson               bytes that are not strict JSON
+│   ├── PayloadTooLarge       more bytes than the named limit allows
+│   ├── BadName               an identifier or key that breaks the naming rule
+│   ├── BadDuration           a duration that cannot be read or is out of range
+│   └── BadValue              a value that cannot be kept, or does not fit its annotation
+│                             handlers.py
+├── NoRetry                   raised by a handler: trying again cannot help
+│   └── Fatal                 the same, under the name users write
+├── Misuse                    the API called where it cannot keep its promise
+│   ├── OutsideWorkflow       a call that is only durable inside a workflow
+│   ├── WrongColour           sync called from async, or the other way round
+│   ├── ParallelCalls         two calls of one step at once, without names
+│   └── DuplicateHandler      two functions under one name
+├── AppBroken                 the user's module raised while it was imported
+├── TxTooLong                 a transaction's body took more than its time
+│                             jobs.py
+├── StepFailed                a step failed for good; the same on replay
+├── StepTimeout               a step took longer than it may
+├── DeadlineExceeded          the job took longer than it may
+├── JobFailed                 the job ended badly
+├── JobCancelled              the job was cancelled
+├── JobEnded                  nothing can be said to a job that has ended
+├── ChildrenFailed            children of a workflow ended badly
+├── NotFound                  no such job
+│   ├── AppNotFound           no such module, or nothing of that name in it
+│   └── UnknownWorkflow       no workflow of that name
+├── StaleLease                a report by somebody who no longer holds the lease
+├── IdempotencyConflict       one key, two contents
+│                             stores.py
+├── StoreError                nothing of this call became durable
+│   ├── StoreMissing          no database there, and this command does not create one
+│   ├── StoreReadOnly         no right to write
+│   ├── StoreFull             no space
+│   ├── StoreBusy             locked by a program that does not take turns
+│   ├── StoreCorrupt          not an intact database of ours
+│   ├── StoreGone             the file was moved or replaced under our feet
+│   ├── StoreTooNew           written by a newer Tallystick
+│   ├── StoreMisused          used after close, after a fork or by a foreign thread
+│   ├── OutcomeUnknown        lost before the answer: durable or not, look before you repeat
+│   ├── TwoLibraries          the same file through a second SQLite library
+│   └── VulnerableSqlite      a SQLite that loses data
+│                             runs.py
+├── FolderError
+│   ├── StorageFailed         the file system refused; nothing was acknowledged
+│   ├── FolderUnsafe          a link or a strange file where a plain one belongs
+│   └── LogCorrupt            an event log that no writer can have left behind
+├── RunError
+│   ├── PipelineUnsound       a pipeline declaration that cannot work
+│   ├── RunBusy               another process holds the run
+│   ├── RunNotFound           no such run, or none that was ever recorded
+│   ├── RunEnded              the run has reached a final state
+│   ├── ArtifactChanged       somebody else wrote an artifact while the run was on
+│   ├── RunFailed             a worker or the orchestrator failed; the trail is complete
+│   └── SnapshotInvalid       neither log nor snapshot can be trusted; the run has been failed
+│                             stages.py
+├── SequenceFatal             a slot was asked for an illegal move; the Sequence is latched
+├── StageFault                an invariant of a stage is broken; the diagnostics say where it stood
+├── JournalError              the journal of a stage cannot be used
+│   ├── JournalCorrupt        it says what no stage can have written
+│   ├── JournalBusy           another stage has it open
+│   └── JournalMismatch       the items or the stage are not those of the journal
+├── SkipItem                  raised by your function: there is nothing to do for this item
+└── CancelItem                raised by your function: this item is not wanted any more
+
+A class carries its stable `code`, the exit code of the command line and the HTTP status, so that
+no surface needs a mapping table. The first line of a class docstring is its default message.
+The files are rooms for readers: whoever uses an error imports it from here.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tallystick.errors.handlers import (
+        AppBroken,
+        DuplicateHandler,
+        Fatal,
+        Misuse,
+        NoRetry,
+        OutsideWorkflow,
+        ParallelCalls,
+        TxTooLong,
+        WrongColour,
+    )
+    from tallystick.errors.jobs import (
+        AppNotFound,
+        ChildrenFailed,
+        DeadlineExceeded,
+        IdempotencyConflict,
+        JobCancelled,
+        JobEnded,
+        JobFailed,
+        NotFound,
+        StaleLease,
+        StepFailed,
+        StepTimeout,
+        UnknownWorkflow,
+    )
+    from tallystick.errors.root import (
+        ExtraMissing,
+        InvariantBroken,
+        TallyError,
+    )
+    from tallystick.errors.rules import (
+        LedgerCeiling,
+        LedgerCorrupt,
+        LedgerError,
+        SemaphoreUnderflow,
+        StateTransitionError,
+    )
+    from tallystick.errors.runs import (
+        ArtifactChanged,
+        FolderError,
+        FolderUnsafe,
+        LogCorrupt,
+        PipelineUnsound,
+        RunBusy,
+        RunEnded,
+        RunError,
+        RunFailed,
+        RunNotFound,
+        SnapshotInvalid,
+        StorageFailed,
+    )
+    from tallystick.errors.stages import (
+        CancelItem,
+        JournalBusy,
+        JournalCorrupt,
+        JournalError,
+        JournalMismatch,
+        SequenceFatal,
+        SkipItem,
+        StageFault,
+    )
+    from tallystick.errors.stores import (
+        OutcomeUnknown,
+        StoreBusy,
+        StoreCorrupt,
+        StoreError,
+        StoreFull,
+        StoreGone,
+        StoreMissing,
+        StoreMisused,
+        StoreReadOnly,
+        StoreTooNew,
+        TwoLibraries,
+        VulnerableSqlite,
+    )
+    from tallystick.errors.values import (
+        BadDuration,
+        BadInput,
+        BadJson,
+        BadName,
+        BadValue,
+        NotCanonical,
+        PayloadTooLarge,
+    )
+
+__all__ = [
+    "AppBroken",
+    "AppNotFound",
+    "ArtifactChanged",
+    "BadDuration",
+    "BadInput",
+    "BadJson",
+    "BadName",
+    "BadValue",
+    "CancelItem",
+    "ChildrenFailed",
+    "DeadlineExceeded",
+    "DuplicateHandler",
+    "ExtraMissing",
+    "Fatal",
+    "FolderError",
+    "FolderUnsafe",
+    "IdempotencyConflict",
+    "InvariantBroken",
+    "JobCancelled",
+    "JobEnded",
+    "JobFailed",
+    "JournalBusy",
+    "JournalCorrupt",
+    "JournalError",
+    "JournalMismatch",
+    "LedgerCeiling",
+    "LedgerCorrupt",
+    "LedgerError",
+    "LogCorrupt",
+    "Misuse",
+    "NoRetry",
+    "NotCanonical",
+    "NotFound",
+    "OutcomeUnknown",
+    "OutsideWorkflow",
+    "ParallelCalls",
+    "PayloadTooLarge",
+    "PipelineUnsound",
+    "RunBusy",
+    "RunEnded",
+    "RunError",
+    "RunFailed",
+    "RunNotFound",
+    "SemaphoreUnderflow",
+    "SequenceFatal",
+    "SkipItem",
+    "SnapshotInvalid",
+    "StageFault",
+    "StaleLease",
+    "StateTransitionError",
+    "StepFailed",
+    "StepTimeout",
+    "StorageFailed",
+    "StoreBusy",
+    "StoreCorrupt",
+    "StoreError",
+    "StoreFull",
+    "StoreGone",
+    "StoreMissing",
+    "StoreMisused",
+    "StoreReadOnly",
+    "StoreTooNew",
+    "TallyError",
+    "TwoLibraries",
+    "TxTooLong",
+    "UnknownWorkflow",
+    "VulnerableSqlite",
+    "WrongColour",
+]
+
+_FILES = ("root", "rules", "values", "handlers", "jobs", "stores", "runs", "stages")
+
+
+def __getattr__(name: str) -> object:
+    """Load the file of an error when it is first asked for: a small command starts with the few it needs."""
+    if name in __all__:
+        for file in _FILES:
+            found = vars(import_module(f"{__name__}.{file}")).get(name)
+            if found is not None:
+                globals()[name] = found
+                return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

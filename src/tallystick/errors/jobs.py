@@ -1,0 +1,115 @@
+"""How jobs, their steps and their children end badly, and what is refused on their behalf."""
+
+from __future__ import annotations
+
+from tallystick.errors.root import TallyError
+
+
+class StepFailed(TallyError):
+    """A step failed for good."""
+
+    code = "STEP_FAILED"
+
+    def __init__(self, step: str, kind: str, message: str, code: str, tries: int) -> None:
+        """Say which step failed, with what and after how many tries; `type` is that of the error."""
+        self.step = step
+        self.type = kind
+        self.error_code = code
+        self.tries = tries
+        count = "1 try" if tries == 1 else f"{tries} tries"
+        super().__init__(
+            f"{step} failed after {count}: {kind}: {message}",
+            step=step,
+            type=kind,
+            error_code=code,
+            tries=tries,
+        )
+
+
+class StepTimeout(TallyError):
+    """The step took longer than it may."""
+
+    code = "STEP_TIMEOUT"
+
+
+class DeadlineExceeded(TallyError):
+    """The job's deadline has passed."""
+
+    code = "DEADLINE_EXCEEDED"
+
+
+class JobFailed(TallyError):
+    """The job ended badly."""
+
+    code = "JOB_FAILED"
+
+    def __init__(self, message: str, *, job_id: str, error_code: str | None, type: str, trace: str) -> None:  # noqa: A002 (as in StepFailed)
+        """Say which job failed and with what; `trace` is the stored traceback."""
+        self.job_id = job_id
+        self.error_code = error_code
+        self.type = type
+        self.trace = trace
+        super().__init__(message, job_id=job_id, error_code=error_code, type=type, trace=trace)
+
+
+class JobCancelled(TallyError):
+    """The job was cancelled."""
+
+    code = "JOB_CANCELLED"
+
+
+class JobEnded(TallyError):
+    """The job has ended, and what was meant for it changed nothing."""
+
+    code = "JOB_ENDED"
+    exit_code = 4
+    http_status = 409
+
+
+class ChildrenFailed(TallyError):
+    """Children ended badly."""
+
+    code = "CHILDREN_FAILED"
+
+    def __init__(self, errors: tuple[TallyError, ...], total: int) -> None:
+        """Carry every child's error, and say how many of how many failed."""
+        self.errors = errors
+        first = errors[0].message if errors else ""
+        super().__init__(
+            f"{len(errors)} of {total} children failed; the first: {first}", failed=len(errors), total=total
+        )
+
+
+class NotFound(TallyError):
+    """There is no such job."""
+
+    code = "NOT_FOUND"
+    exit_code = 3
+    http_status = 404
+
+
+class AppNotFound(NotFound):
+    """There is no such module, or nothing of that name in it."""
+
+    code = "APP_NOT_FOUND"
+
+
+class UnknownWorkflow(NotFound):
+    """There is no workflow of that name."""
+
+    code = "UNKNOWN_WORKFLOW"
+
+
+class StaleLease(TallyError):
+    """The lease is no longer held; the report changed nothing."""
+
+    code = "STALE_LEASE"
+    http_status = 409
+
+
+class IdempotencyConflict(TallyError):
+    """This key was used with other content."""
+
+    code = "IDEMPOTENCY_CONFLICT"
+    exit_code = 4
+    http_status = 409

@@ -1,0 +1,150 @@
+"""Waiting, turning and cancelling: which message acts, and that a report which comes too late says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import pytest
+
+from tallystick.core.decisions import first_to_act
+from tallystick.core.lifecycles import JobState
+from tallystick.errors import StaleLease
+from tallystick.store.api import (
+    Answer,
+    Await,
+    CancelJob,
+    ClaimedJob,
+    Cycle,
+    Deliver,
+    EndJob,
+    Fact,
+    Group,
+    Primitive,
+    Spawn,
+    Wait,
+)
+from tallystick.testing.conformance.drafts import FRESH, claim, claimed, done, held_job, outcome_of
+from tallystick.testing.conformance.subject import Subject
+
+OPEN = 1_100_000_000_000
+"""The digits of a wait that is open: leg 1 entered once and complete."""
+
+BOOKS = ("jobs", "attempts", "steps", "messages", "events")
+GO = Wait("wait", "go", 1, None)
+
+
+def books(subject: Subject) -> list[list[dict[str, object]]]:
+    """Return everything that a job's books say."""
+    return [subject.rows(table) for table in BOOKS]
+
+
+def awaiting(subject: Subject, held: ClaimedJob, wait: Wait = GO) -> Await:
+    """Return the wait of a segment."""
+    fact = Fact(held.chain, "suspend", subject.clock.wall_ms(), held.fence.attempt, "{}")
+    return Await(held.fence, held.driver, held.dimension, wait, fact)
+
+
+def signal(subject: Subject, job_id: str, guid: str = "m-1") -> Deliver:
+    """Return a signal that answers the wait."""
+    return Deliver(guid, job_id, "signal", "go", "1", subject.clock.wall_ms())
+
+
+def ending(subject: Subject, held: ClaimedJob) -> EndJob:
+    """Return the end of a job that has waited."""
+    fact = Fact(held.chain, "return", subject.clock.wall_ms(), held.fence.attempt, "{}")
+    return EndJob.of(held.fence, JobState.SUCCEEDED, fact, driver=held.driver, waited=True, result="1")
+
+
+def turning(subject: Subject, held: ClaimedJob) -> Cycle:
+    """Return the turn of a job."""
+    fact = Fact(held.chain, "again", subject.clock.wall_ms(), held.fence.attempt, "{}")
+    return Cycle(held.fence, held.driver, held.dimension, "[]", fact)
+
+
+def spawning(subject: Subject, held: ClaimedJob) -> Spawn:
+    """Return the opening of a group without children."""
+    return Spawn(held.fence, Group(0, "gather", 1), 1, 0, False, (), subject.clock.wall_ms())
+
+
+class Inbox:
+    """A suspended job with messages that could wake it, planted by hand."""
+
+    def __init__(self, subject: Subject, begun: tuple[bool, ...]) -> None:
+        """Plant them oldest first; one that has begun drove a segment before, which was lost."""
+        self.job_id = FRESH.new()
+        now = subject.clock.wall_ms()
+        about = {"handler": "pay", "payload": "{}", "created_at": now, "updated_at": now, "ready_at": now}
+        started = {"start_ledger": 11_000_000_001, "start_acked_at": now, "attempt": 1}
+        subject.plant("jobs", job_id=self.job_id, state="IN_PROGRESS", **about, **started)
+        lease = {"lease_id": "x", "lease_epoch": "e", "lease_expires_at": 1, "lease_owner": "w"}
+        ended = {"status": "ABORTED", "reason": "SUSPENDED"}
+        subject.plant("attempts", job_id=self.job_id, attempt=1, **ended, **lease)
+        wait = {"kind": "wait", "state": "IN_PROGRESS", "ledger": OPEN, "created_at": now}
+        subject.plant("steps", job_id=self.job_id, name="go", occurrence=1, **wait)
+        self.guids = [f"{self.job_id}:{number}" for number in range(len(begun))]
+        for number, (guid, entered) in enumerate(zip(self.guids, begun, strict=True)):
+            row = {"name": "go", "kind": "signal", "payload": "1", "created_at": now + number}
+            subject.plant("messages", guid=guid, job_id=self.job_id, ledger=int(entered), **row)
+
+
+class WhoActs:
+    """The claim and the wait choose the message that the rule chooses."""
+
+    @pytest.mark.parametrize("count", range(1, 5))
+    def test_a_claim_and_its_wait_take_the_message_that_the_rule_names(
+        self, subject: Subject, count: int
+    ) -> None:
+        """Every inbox of up to four messages, begun or not: the stores' order of rows is the rule's."""
+        store = subject.store
+        for begun in product([False, True], repeat=count):
+            inbox = Inbox(subject, begun)
+            first = first_to_act(begun)
+            assert first is not None
+            (held,) = claimed(store, claim())
+            assert (held.fence.job_id, held.driver) == (inbox.job_id, inbox.guids[first])
+            answer = done(store, awaiting(subject, held))
+            assert isinstance(answer, Answer)
+            assert answer.guid == held.driver
+
+
+class LateReports:
+    """Who no longer holds a job changes nothing in its books, and is told."""
+
+    @pytest.mark.parametrize("report", [awaiting, ending, turning, spawning])
+    def test_a_report_from_before_a_suspension_changes_nothing(
+        self, subject: Subject, report: Callable[[Subject, ClaimedJob], Primitive]
+    ) -> None:
+        store = subject.store
+        held = held_job(store, subject.clock)
+        assert done(store, awaiting(subject, held)) is None
+        before = books(subject)
+        assert isinstance(outcome_of(store, report(subject, held)), StaleLease)
+        assert books(subject) == before
+
+    def test_a_second_request_to_end_changes_nothing(self, subject: Subject) -> None:
+        store, now = subject.store, subject.clock.wall_ms()
+        held = held_job(store, subject.clock)
+        ask = CancelJob(held.fence.job_id, now, 1_000)
+        assert done(store, ask) == JobState.CANCELLING
+        before = books(subject)
+        assert done(store, ask._replace(grace_ms=9_000)) == JobState.CANCELLING
+        assert books(subject) == before
+
+    def test_a_second_cancellation_by_force_changes_nothing(self, subject: Subject) -> None:
+        store, now = subject.store, subject.clock.wall_ms()
+        held = held_job(store, subject.clock)
+        force = CancelJob(held.fence.job_id, now, 0, force=True)
+        assert done(store, force) == JobState.CANCELLED
+        before = books(subject)
+        assert done(store, force) == JobState.CANCELLED
+        assert isinstance(outcome_of(store, ending(subject, held)), StaleLease)
+        assert books(subject) == before
+
+    def test_a_message_for_an_ended_job_changes_nothing(self, subject: Subject) -> None:
+        store = subject.store
+        held = held_job(store, subject.clock)
+        done(store, ending(subject, held))
+        before = books(subject)
+        done(store, signal(subject, held.fence.job_id))
+        assert books(subject) == before
