@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench import table
 
-MODULES = ("kernel", "runs", "stage")
+MODULES = ("kernel", "postgres", "waiting", "runs", "stage")
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -41,4 +41,6 @@ def main(folder: str, journal: str) -> int:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     sys.exit(main(sys.argv[1], sys.argv[2]))

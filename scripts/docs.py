@@ -257,7 +257,7 @@ def run_events_page() -> str:
     points = [
         (f"`{name}`", moment)
         for name, moment in crash.points().items()
-        if name.partition(".")[0] in {"artifact", "folder", "journal", "log", "recovery"}
+        if name.partition(".")[0] in {"artifact", "folder", "journal", "log", "receipt", "recovery"}
     ]
     return RUN_EVENTS.format(
         events=render.markdown_table(("type", "payload", "meaning"), rows),

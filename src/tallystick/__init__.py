@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tallystick.app.context import Cancelled
     from tallystick.app.draws import now, random, uuid
     from tallystick.app.job import Event, Job
+    from tallystick.app.patches import patched
     from tallystick.app.retrying import Retry
     from tallystick.app.steps import Tx
     from tallystick.app.tally import Tally
@@ -49,6 +50,7 @@ _HOMES = {
     "again": "app.waits",
     "gather": "app.children",
     "now": "app.draws",
+    "patched": "app.patches",
     "random": "app.draws",
     "sleep": "app.waits",
     "thread_map": "app.threads",
@@ -74,6 +76,7 @@ __all__ = [
     "again",
     "gather",
     "now",
+    "patched",
     "random",
     "sleep",
     "thread_map",

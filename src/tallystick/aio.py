@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, overload
 
-from tallystick.app.children import Child, join
+from tallystick.app.children import Child, join_async
 from tallystick.app.draws import now, random, uuid
-from tallystick.app.driving import drive_async
+from tallystick.app.patches import patched
 from tallystick.app.retrying import Duration
 from tallystick.app.values import Codec
-from tallystick.app.waits import NO_BODY, again, answer, workflow_context
+from tallystick.app.waits import again, as_wait, ask_async, in_turn, recall, value_of, workflow_context
 from tallystick.core.limits import check_name
+from tallystick.store.api import Record
 
 T = TypeVar("T")
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
 
-__all__ = ["again", "gather", "now", "random", "sleep", "uuid", "wait"]
+__all__ = ["again", "gather", "now", "patched", "random", "sleep", "uuid", "wait"]
 
 
 @overload
@@ -32,14 +33,22 @@ async def wait(
 ) -> Any:
     """Wait for a signal of this name and return its value, or None when the time is up."""
     context = workflow_context("wait", is_async=True)
-    call = answer(context, "wait", check_name("signal", name), Codec(type), timeout)
-    return await drive_async(context, NO_BODY, call)
+    recalled = recall(context, "wait", check_name("signal", name))
+    if isinstance(recalled, Record):
+        result = (await in_turn(context, recalled)).result
+    else:
+        result = await ask_async(context, as_wait(recalled, timeout))
+    return value_of(result, Codec(type), name, timed=timeout is not None)
 
 
 async def sleep(duration: Duration) -> None:
     """Sleep, through restarts, without a task and without a lease."""
     context = workflow_context("sleep", is_async=True)
-    await drive_async(context, NO_BODY, answer(context, "sleep", "sleep", Codec(Any), duration))
+    recalled = recall(context, "sleep", "sleep")
+    if isinstance(recalled, Record):
+        await in_turn(context, recalled)
+    else:
+        await ask_async(context, as_wait(recalled, duration))
 
 
 @overload
@@ -55,7 +64,4 @@ async def gather(
 ) -> tuple[Any, ...]:
     """Start children together and wait for them: all, or `enough` of them, or until the first fails."""
     context = workflow_context("gather", is_async=True)
-    results: tuple[Any, ...] = await drive_async(
-        context, NO_BODY, join(context, children, enough, fail_fast=fail_fast)
-    )
-    return results
+    return await join_async(context, children, enough, fail_fast=fail_fast)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from psycopg import Connection
 
 from tallystick import Tally
 from tallystick.clock import VirtualClock
+from tallystick.store.postgres import statements as postgres_statements
+from tallystick.store.sqlite import statements as sqlite_statements
 from tests.app.by_hand import Hand
 from tests.postgres.subject import fresh_schema
 
@@ -49,3 +54,23 @@ def timed(url, clock):
 @pytest.fixture
 def hand(timed, clock):
     return Hand(timed, clock)
+
+
+@pytest.fixture
+def statements(timed, url, monkeypatch):
+    """The name of every statement that is run for the store of `timed`, as it is run; else its text."""
+    seen: list[str] = []
+    kind = sqlite_statements if url.startswith("sqlite") else postgres_statements
+    files = Path(kind.__file__).with_name("statements").glob("*.sql")
+    names = {kind.sql(file.stem): file.stem for file in files}
+    if kind is sqlite_statements:
+        timed.runtime().store._writer.set_profile(lambda text, _ns: seen.append(names.get(text, text)))
+        return seen
+    execute = Connection.execute
+
+    def noted(connection, query, *arguments, **options):
+        seen.append(names.get(query, str(query)))
+        return execute(connection, query, *arguments, **options)
+
+    monkeypatch.setattr(Connection, "execute", noted)
+    return seen

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections import Counter
 
 import pytest
 
 from tallystick import JobFailed, aio, gather
 from tallystick.errors import ChildrenFailed
-from tallystick.store.groups import count_child as groups_count_child
-from tallystick.store.postgres import endings
-from tallystick.store.sqlite import writer
 
 
 def run_all(hand):
@@ -61,56 +58,31 @@ def test_children_are_joined_in_their_order_in_one_wake_up(timed, hand, square):
     assert semaphores == [(0,)]
 
 
-class Noting:
-    """A transaction that notes what is asked of it."""
-
-    def __init__(self, used, writing) -> None:
-        self._used, self._writing = used, writing
-
-    def __getattr__(self, name):
-        known = getattr(self._writing, name)
-        if not callable(known):
-            return known
-
-        def asked(*arguments):
-            self._used.append(arguments[0] if name in ("rows", "changed", "run", "expect") else name)
-            return known(*arguments)
-
-        return asked
-
-
-def _count_child(used, writing, *arguments) -> None:
-    """Note one whole run: a store may begin a verb again once it has more of its answers."""
-    noted = []
-    groups_count_child(Noting(noted, writing), *arguments)
-    used[:] = noted
-
-
 def test_a_child_that_ends_costs_the_same_statements_in_a_small_group_as_in_a_large_one(
-    timed, hand, square, monkeypatch
+    timed, hand, square, statements
 ):
     """The closer leaves one message and wakes the parent; nobody looks at the other children."""
-    used = []
-    for module in (writer, endings):
-        noting = partial(_count_child, used)
-        monkeypatch.setattr(module, "count_child", noting)
 
     @timed.workflow
     def total(n: int) -> int:
         return sum(gather(*(square.child(k) for k in range(n))))
 
-    costs = {}
-    for n in (2, 60):
+    ends, closers = [], []
+    for n in (10, 1_000):
         total.submit(n)
         hand.work()
-        costs[n] = []
-        for _ in range(n):
-            used.clear()
-            assert hand.work() == "EndJob"
-            costs[n].append(tuple(used))
+        costs = []
+        for segment in [segment for _ in range(0, n, 100) for segment in hand.claim_many(100)]:
+            statements.clear()
+            assert hand.run(segment) == "EndJob"
+            costs.append(Counter(name for name in statements if not name.startswith("PRAGMA")))
         assert hand.work() == "EndJob"
-    one = ("lock", "enter_group", "insert_child_message", "count_down", "close_child")
-    assert costs == {n: [one] * (n - 1) + [(*one, "insert_message", "wake")] for n in (2, 60)}
+        ends += costs[:-1]
+        closers.append(costs[-1])
+    assert all(cost == ends[0] for cost in ends)
+    assert ends[0]["count_child"] == 1
+    waking = Counter(["insert_message", "wake"])
+    assert [cost - ends[0] - Counter(["notify"]) for cost in closers] == [waking, waking]
 
 
 def test_every_error_of_every_child_is_raised(timed, hand, square):

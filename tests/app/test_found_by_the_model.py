@@ -106,10 +106,9 @@ def test_the_message_that_drives_a_segment_is_the_one_it_takes_even_if_an_older_
 
     job = flow.submit()
     hand.work()
-    before = clock.wall_ms() + HOUR_MS - 1
     clock.advance(HOUR_MS)
     segment = hand.claim()
-    timed.runtime().deliver(Deliver("late", job.id, "signal", "go", '"yes"', before))
+    timed.runtime().deliver(Deliver("late", job.id, "signal", "go", '"yes"'))
     assert hand.run(segment) == "died"
     assert job.row().semaphore == 1
     hand.expire()
@@ -124,11 +123,10 @@ def test_two_signals_of_one_name_that_arrive_against_their_order_are_both_taken(
 
     job = flow.submit()
     hand.work()
-    at = clock.wall_ms()
     deliver = timed.runtime().deliver
-    assert deliver(Deliver("b", job.id, "signal", "n", "1", at)) is Delivered.WOKE
+    assert deliver(Deliver("b", job.id, "signal", "n", "1")) is Delivered.WOKE
     segment = hand.claim()
-    deliver(Deliver("a", job.id, "signal", "n", "2", at))
+    deliver(Deliver("a", job.id, "signal", "n", "2"))
     assert hand.run(segment) == "EndJob"
     assert job.result(5) == [1, 2]
     assert job.row().semaphore == 0

@@ -363,6 +363,16 @@ def test_a_tally_used_before_a_fork_is_refused_in_the_child(app):
     assert os.waitstatus_to_exitcode(status) == 7
 
 
+def test_a_connection_for_reading_takes_any_number_of_statements_and_sees_what_is_written_meanwhile(app):
+    @app.workflow
+    def flow() -> None: ...
+
+    with app.connect() as db:
+        assert db.execute("select count(*) from jobs") == [(0,)]
+        flow.submit()
+        assert db.execute("select count(*) from jobs") == [(1,)]
+
+
 def test_a_connection_reads_and_a_transaction_writes(app):
     with app.transaction() as db:
         db.execute("create table orders (n integer)")

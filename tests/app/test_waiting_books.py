@@ -240,10 +240,9 @@ def test_a_signal_sent_before_the_timeout_and_durable_after_it_does_not_overtake
 
     job = flow.submit()
     hand.work()
-    sent_at = clock.wall_ms()
     clock.advance(60_000)
     segment = hand.claim()
-    late = Deliver(f"{job.id}:late", job.id, "signal", "go", '"late"', sent_at)
+    late = Deliver(f"{job.id}:late", job.id, "signal", "go", '"late"')
     assert timed.runtime().deliver(late) is Delivered.KEPT
     assert hand.run(segment) == "died"
     hand.expire()

@@ -26,6 +26,8 @@ PAGES = [
         "waiting",
         "children",
         "loops-and-cancelling",
+        "pausing-forking-retrying",
+        "changing-a-workflow-in-flight",
     )
 ]
 BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -29,6 +29,9 @@ SMALL: dict[str, Shape | messages.Shape] = {
     "group, fail fast": gathering(2, fail_fast=True, child_fails=True, crashes=0, zombies=0),
     "cancel": Shape((WAIT_A, RETURN), (A,), cancels=1),
     "cancel a chain": Shape((TX, RETURN), cancels=1),
+    "pause": Shape((WAIT_A, RETURN), (A,), pauses=1, zombies=0),
+    "pause a chain": Shape((TX, RETURN), pauses=2, zombies=0),
+    "pause and cancel": Shape((WAIT_A, RETURN), (A,), pauses=1, cancels=1, crashes=0, zombies=0),
     "turns": Shape((WAIT_A, ("again",), WAIT_A, RETURN), (A, A, Message("again", 1)), zombies=0, workers=1),
     "group behind a wait": Shape(
         (SPAWN, WAIT_A, JOIN, RETURN), (Message("join", 2), A), children=1, crashes=1, zombies=0
@@ -77,6 +80,10 @@ LARGE: dict[str, tuple[int, Shape | messages.Shape]] = {
             zombies=1,
             cancels=1,
         ),
+    ),
+    "pauses and a timer": (
+        100_000,
+        Shape((WAIT_A, TX, RETURN), (A, Message("timer", 0)), crashes=1, zombies=1, cancels=1, pauses=2),
     ),
     "closing in two bundles": (
         75_000,

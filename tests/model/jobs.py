@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.model import promises
-from tests.model.outside import Outside
+from tests.model.holding import Holding
 from tests.model.rules import ROW_END, Rules
 from tests.model.search import Violation
 from tests.model.world import (
@@ -50,7 +50,7 @@ class Stale(Exception):
     """The bundle was refused and changed nothing."""
 
 
-class Jobs(Outside):
+class Jobs(Holding):
     """All moves of a small world."""
 
     def __init__(self, shape: Shape, rules: Rules, flaws: frozenset[str] = frozenset()) -> None:
@@ -70,7 +70,8 @@ class Jobs(Outside):
     def initial(self) -> State:
         shape = self.shape
         children = (Job(ready=0),) * shape.children
-        env = (shape.crashes, shape.zombies, shape.cancels, *(shape.deliveries for _ in self.signals))
+        deliveries = (shape.deliveries for _ in self.signals)
+        env = (shape.crashes, shape.zombies, shape.cancels, *deliveries, shape.pauses)
         messages = ((ABSENT, 0),) * len(shape.messages)
         return ((Job(), *children), Group(), messages, (), (IDLE,) * shape.workers, env)
 
@@ -78,7 +79,7 @@ class Jobs(Outside):
         return state[0][0].state >= SUCCEEDED
 
     def helpful(self, label: tuple[Any, ...]) -> bool:
-        return label[0] not in {"crash", "cancel", "fail"}
+        return label[0] not in {"crash", "cancel", "fail", "pause"}
 
     def ledgers(self, state: State) -> tuple[int, ...]:
         return (*(job.start for job in state[0]), state[1].ledger, *(ledger for _, ledger in state[2]))
@@ -95,6 +96,8 @@ class Jobs(Outside):
             if worker != IDLE and state[5][0]:
                 found.append((("crash", w), self._without(state, w, crash=1)))
         self._outside_moves(state, found)
+        if self.shape.pauses:
+            self._hold_moves(state, found)
         return found
 
     def check(self, state: State) -> None:
@@ -115,6 +118,8 @@ class Jobs(Outside):
 
     def _claimable(self, job: Job, messages: tuple[Any, ...]) -> bool:
         if job.state >= SUCCEEDED:
+            return False
+        if job.hold and "a held job is not claimed" not in self.flaws:
             return False
         if "a claim asks whether a job is free" in self.flaws:
             return job.attempt < 3
@@ -163,6 +168,8 @@ class Jobs(Outside):
         found.append(self._written(state, w, worker, "write"))
         if job.state == CANCELLING and job.attempt == attempt and job.live:
             found.append(self._written(state, w, worker, "stop"))
+        if self.shape.pauses and j == 0 and self._stops(job):
+            found.append(self._written(state, w, worker, "rest"))
         if j and self.shape.child_fails:
             found.append(self._written(state, w, worker, "fail"))
 
@@ -207,6 +214,8 @@ class Jobs(Outside):
         op = self._op(j, place)
         if verb == "stop":
             self._end(draft, j, CANCELLED)
+        elif verb == "rest":
+            self._rest(draft, j)
         elif verb == "fail":
             self._end(draft, j, FAILED, "FATAL")
         elif op[0] == "tx":
@@ -259,6 +268,8 @@ class Jobs(Outside):
     def _claim(self, state: State, w: int, j: int) -> State:
         draft, rules = Draft(state), self.rules
         job = draft.jobs[j]
+        if job.hold:
+            raise Violation(f"job {j} is held, and somebody claims it")
         driver, start, wait = START, job.start, job.wait
         if not job.acked:
             _verdict, _root, start = rules.leg2(rules.complete, start)
@@ -321,6 +332,10 @@ class Jobs(Outside):
     def _await(self, draft: Draft, w: int, worker: tuple[Any, ...]) -> str:
         _, j, attempt, place, _phase = worker[:5]
         job, group = draft.jobs[j], self._op(j, place)[0] == "join"
+        if job.hold:
+            self._rest(draft, j)
+            draft.workers[w] = IDLE
+            return "held"
         timer = self.timers.get(place)
         opened = group or job.wait > 0
         if timer is not None and not opened:
@@ -377,7 +392,8 @@ class Jobs(Outside):
         self._settle(draft, j, opened=0 if opened else 1)
         timer = self.timers.get(place)
         timed = timer is not None and draft.messages[timer][0] in (SET, INBOX)
-        draft.jobs[j] = draft.jobs[j]._replace(live=0, ready=2 if timed else 0, driver=NOBODY)
+        ready = 2 if timed else 0
+        draft.jobs[j] = draft.jobs[j]._replace(live=0, ready=ready, driver=NOBODY, hold=self._kept(job))
 
     def _settle(self, draft: Draft, j: int, *, opened: int, finished: bool = False) -> None:
         """Do step 2 of the message that drove the segment, if it has answered something."""
@@ -459,6 +475,8 @@ class Jobs(Outside):
             done=job.done + (status == "DONE"),
             ended=ended,
             driver=NOBODY,
+            hold=0,
+            wish=0,
         )
         if j:
             self._count_child(draft, state != "SUCCEEDED")
@@ -510,7 +528,9 @@ class Jobs(Outside):
             draft.jobs[j] = job._replace(driver=driver)
             self._end(draft, j, CANCELLED)
         elif verdict == "RETRY":
-            draft.jobs[j] = job._replace(live=0, ready=1, charged=job.charged + 1, driver=NOBODY)
+            draft.jobs[j] = job._replace(
+                live=0, ready=1, charged=job.charged + 1, driver=NOBODY, hold=self._kept(job)
+            )
         elif verdict == "FINISH":
             draft.jobs[j] = job._replace(driver=driver)
             self._end(draft, j, SUCCEEDED)

@@ -32,6 +32,7 @@ GUARDED = {
     "lease": ("is_live", "fence"),
     "derive": ("charged_since_progress", "job_view"),
     "digits": ("first_seen", "_set", "mark_children"),
+    "holds": ("decide_hold", "decide_resume", "stops_here"),
 }
 
 # The guards of a bundle, by the name under which the models know them.
@@ -52,6 +53,8 @@ OF_BUNDLES = {
     "budget counts before": "the budget is checked after the attempt that spends it",
     "ask when in doubt": "an intent without a result is called again without asking",
     "a closed job takes nothing": "a message that comes after the end does its work",
+    "a held job is not claimed": "a claim takes a job that is held",
+    "the end of an attempt keeps the hold": "the end of an attempt takes away a hold that it did not know of",
     "closer digit in the bundle": "the closer digit is not written with the semaphore",
     "completion by the closer": "completion tasks are driven by the semaphore and not by the closer digit",
 }

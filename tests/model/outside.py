@@ -60,7 +60,7 @@ class Outside:
             draft = Draft(state)
             draft.env[2] -= 1
             if verdict == "ASK":
-                draft.jobs[0] = job._replace(state=CANCELLING)
+                draft.jobs[0] = job._replace(state=CANCELLING, hold=0, wish=0)
             else:
                 self._cancelled(draft, 0)
             found.append((("cancel", 0, verdict), draft.freeze()))
@@ -91,6 +91,8 @@ class Outside:
             acked=1,
             wait=0,
             ended="CANCELLED",
+            hold=0,
+            wish=0,
         )
         if j:
             self._count_child(draft, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.model.holding import check_hold
 from tests.model.search import Violation
 from tests.model.world import (
     CANCELLED,
@@ -45,6 +46,7 @@ def _check_job(model: Any, j: int, job: Job, group: Group, messages: Any, order:
     if job.calls > 1 or (job.intent == 2 and not job.calls):
         raise Violation(f"the effect of job {j} was called {job.calls} times and its intent is {job.intent}")
     _check_view(model, j, job, waits)
+    check_hold(j, job)
     if job.state >= SUCCEEDED:
         _check_end(model, j, job, mine, (closers, finished))
         return

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from tallystick.core.holds import Hold, Resumed
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.failure import Failure
 from tallystick.engine.segment import GroupShape, Segment
@@ -24,7 +25,9 @@ from tallystick.store.api import (
     Deliver,
     EndJob,
     Group,
+    HoldJob,
     RenewLeases,
+    ResumeJob,
     Wait,
 )
 from tests.model.jobs import Jobs
@@ -39,7 +42,7 @@ GROUP_STATES = {"IN_PROGRESS": OPEN, "SUCCEEDED": 2, "CANCELLED": 3}
 
 
 # Trouble is chosen less often, so that most traces get somewhere.
-TROUBLE = {"crash", "cancel", "expire", "grace"}
+TROUBLE = {"crash", "cancel", "expire", "grace", "pause"}
 
 
 class Differs(AssertionError):
@@ -70,7 +73,6 @@ class Replay:
     def __init__(self, subject: Any, shape: Shape, name: str) -> None:
         self.subject, self.shape, self.name = subject, shape, name
         self.store, self.clock = subject.store, subject.clock
-        self.begun, self.sent = self.clock.wall_ms(), 0
         self.segments: dict[int, Segment] = {}
         self.places: dict[int, int] = {}
         self.looks: dict[int, Any] = {}
@@ -106,9 +108,11 @@ class Replay:
             if due and label[2] == "WAKE":
                 return "KEPT"  # it is stored, and the job was due already
             return "ended" if ended else DELIVERED[label[2]]
-        if verb in ("write", "stop", "fail", "reclaim"):
+        if verb in ("write", "stop", "rest", "fail", "reclaim"):
             answer = label[3]
-            return answer if answer in ("stale", "suspended") or answer.startswith("took") else "done"
+            return answer if answer in ("stale", "suspended", "held") or answer.startswith("took") else "done"
+        if verb == "pause":
+            return label[2]
         if verb == "cancel":
             return {"ASK": "CANCELLING", "END": "CANCELLED"}[label[2]]
         return "done"
@@ -153,6 +157,9 @@ class Replay:
         outcome = self._do(*self._bundle(segment, j, place, op))
         if isinstance(outcome, StaleLease):
             return "stale"
+        if isinstance(outcome, Hold):
+            self._do(*segment.put_away())
+            return "held"
         if op[0] in ("wait", "join"):
             return "suspended" if outcome is None else f"took {self._number(outcome)}"
         return "done"
@@ -189,6 +196,16 @@ class Replay:
 
     def _stop(self, label: Any, before: Any) -> str:
         return self._last(label, self.segments[label[1]].cancelled_by_request())
+
+    def _rest(self, label: Any, before: Any) -> str:
+        return self._last(label, self.segments[label[1]].put_away())
+
+    def _pause(self, label: Any, before: Any) -> str:
+        return self._do(HoldJob(self.name, Hold.PAUSED, "a pause")).name
+
+    def _resume(self, label: Any, before: Any) -> str:
+        assert self._do(ResumeJob(self.name)) is Resumed.FREE
+        return "done"
 
     def _fail(self, label: Any, before: Any) -> str:
         failure = Failure(type="E", message="no", code="E")
@@ -228,12 +245,7 @@ class Replay:
     def _deliver(self, label: Any, before: Any) -> str:
         m = label[1]
         name = self.shape.messages[m].answers
-        at = self.clock.wall_ms()
-        if self.shape.skew:
-            # The clock of each sender is behind that of the one before.
-            self.sent += 1
-            at = self.begun - self.sent
-        sent = Deliver(self._guid(m), self.name, "signal", name, '"x"', at)
+        sent = Deliver(self._guid(m), self.name, "signal", name, '"x"')
         outcome = self._do(sent).name
         final = self.store.job(self.name).state in (
             JobState.SUCCEEDED,
@@ -281,13 +293,14 @@ class Replay:
 
     def _job_rows(self, read: Any, j: int) -> tuple[Any, ...]:
         found = read(
-            "select state, attempt, ready_at, semaphore, start_ledger, start_acked_at is not null"
+            "select state, attempt, ready_at, semaphore, start_ledger, start_acked_at is not null,"
+            " hold is not null"
             " from jobs where job_id = ?",
             self.job_id(j),
         )
         if not found:
-            return ("QUEUED", 0, 0, 0, 1, 0, False, 0, 0)
-        state, attempt, ready_at, semaphore, start, acked = found[0]
+            return ("QUEUED", 0, 0, 0, 1, 0, False, 0, 0, False)
+        state, attempt, ready_at, semaphore, start, acked, hold = found[0]
         ready = 0 if ready_at is None else 1 if ready_at <= self.clock.wall_ms() else 2
         live = read(
             "select lease_expires_at from attempts where job_id = ? and status = 'IN_PROGRESS'",
@@ -299,7 +312,8 @@ class Replay:
             " from steps where job_id = ?",
             self.job_id(j),
         )
-        return state, attempt, held, ready, semaphore, digits(start), bool(acked), records, waits
+        books = (digits(start), bool(acked), records, waits, bool(hold))
+        return state, attempt, held, ready, semaphore, *books
 
     def _group_row(self, read: Any) -> tuple[Any, ...]:
         found = read(
@@ -345,6 +359,7 @@ def abstraction(shape: Shape, state: Any) -> tuple[Any, ...]:
                 bool(job.acked),
                 recorded,
                 int(job.wait > 0),
+                bool(job.hold),
             )
         )
     said = []

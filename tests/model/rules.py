@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
-MODULES = ("digits", "decisions", "lease", "derive")
+MODULES = ("digits", "decisions", "lease", "derive", "holds")
 ROW_END = 1
 
 
@@ -137,6 +137,14 @@ class Rules:
                 decide.decide_end(state=state, attempt=attempt, cancelling=cancelling)
             )
         )
+        holds = core.holds
+        self.hold = cache(
+            lambda final, cancelling, held, live: (
+                holds.decide_hold(final=final, cancelling=cancelling, held=held, live=live).name
+            )
+        )
+        self.resume = cache(lambda final, held: holds.decide_resume(final=final, held=held).name)
+        self.stops = cache(lambda held, cancelling: holds.stops_here(held=held, cancelling=cancelling))
         self.view = cache(self._view)
 
     def _view(

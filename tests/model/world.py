@@ -38,6 +38,8 @@ class Job(NamedTuple):
     committed: int = 0
     intent: int = 0
     calls: int = 0
+    hold: int = 0
+    wish: int = 0
 
 
 class Group(NamedTuple):
@@ -71,6 +73,7 @@ class Shape(NamedTuple):
     crashes: int = 1
     zombies: int = 1
     cancels: int = 0
+    pauses: int = 0
     deliveries: int = 1
     budget: int = 2
     skew: bool = False

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from tallystick.testing.postgres_server import Server, make_server, make_standby, shared_server
+from tallystick.testing.postgres_server import (
+    NoServer,
+    Server,
+    find_binaries,
+    make_server,
+    make_standby,
+    shared_server,
+)
 
-__all__ = ["Server", "make_server", "make_standby", "shared_server"]
+__all__ = ["NoServer", "Server", "find_binaries", "make_server", "make_standby", "shared_server"]

@@ -29,6 +29,7 @@ from tallystick.store.api import (
     Wait,
 )
 from tallystick.store.postgres.connection import AnsweringConnection
+from tallystick.store.postgres.wire import Wire
 from tallystick.testing.conformance.drafts import check_chain, claim, claimed, done, finish, held_job, step
 from tests.postgres.subject import PostgresSubject
 
@@ -55,6 +56,13 @@ class Trips:
             finally:
                 self._travelling -= 1
 
+        exchange = Wire.exchange
+
+        def exchanged(wire: Wire) -> None:
+            self.count += bool(wire._commands)
+            exchange(wire)
+
+        monkeypatch.setattr(Wire, "exchange", exchanged)
         monkeypatch.setattr(AnsweringConnection, "execute", counted)
         monkeypatch.setattr(AnsweringConnection, "pipeline", together)
 
@@ -72,11 +80,11 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> Trips:
 
 def waiting(held: ClaimedJob, subject: PostgresSubject, name: str = "go") -> Bundle:
     fact = Fact(held.chain, "suspend", subject.clock.wall_ms(), held.fence.attempt, "{}")
-    return (Await(held.fence, held.driver, held.dimension, Wait("wait", name, 1, None), fact),)
+    return (Await(held.fence, held.driver, held.dimension, (Wait("wait", name, 1, None),), fact),)
 
 
 def told(job_id: str, subject: PostgresSubject, name: str = "go") -> Bundle:
-    return (Deliver(f"{job_id}:{name}", job_id, "signal", name, '"yes"', subject.clock.wall_ms()),)
+    return (Deliver(f"{job_id}:{name}", job_id, "signal", name, '"yes"'),)
 
 
 def family(parent: ClaimedJob, subject: PostgresSubject, size: int) -> Bundle:
@@ -195,8 +203,7 @@ def test_many_signals_for_one_job_are_one_round(subject: PostgresSubject, trips:
     held = held_job(subject.store, subject.clock)
     done(subject.store, *waiting(held, subject))
     name = held.fence.job_id
-    now = subject.clock.wall_ms()
-    batch: list[Bundle] = [(Deliver(f"g{n}", name, "signal", "go", str(n), now + n),) for n in range(50)]
+    batch: list[Bundle] = [(Deliver(f"g{n}", name, "signal", "go", str(n)),) for n in range(50)]
     taken, outcomes = trips.of(subject, batch)
     assert outcomes == [Delivered.WOKE, *[Delivered.KEPT] * 49]
     assert taken <= 8
@@ -218,7 +225,7 @@ def test_a_child_that_ends_and_its_parent_that_waits_in_one_flush_do_not_miss_ea
         home = (parent.fence.job_id, "0:gather#1")
         end: EndJob = finish(child, clock)._replace(parent=home)
         fact = Fact(parent.chain, "suspend", clock.wall_ms(), parent.fence.attempt, "{}")
-        wait = Await(parent.fence, parent.driver, 0, Wait("group", "gather", 1, None), fact)
+        wait = Await(parent.fence, parent.driver, 0, (Wait("group", "gather", 1, None),), fact)
         batch: list[Bundle] = [(end,), (wait,)]
         outcomes = store.apply(batch if number % 2 else batch[::-1])
         joined = outcomes[1 if number % 2 else 0]
@@ -238,12 +245,14 @@ def test_a_claim_finds_the_timer_that_made_its_job_due_though_its_flush_began_be
     sleeper, other = held_job(store, clock), held_job(store, clock)
     due_at = clock.wall_ms() + 300
     fact = Fact(sleeper.chain, "suspend", clock.wall_ms(), 1, "{}")
-    nap = Await(sleeper.fence, "start", 0, Wait("sleep", "nap", 1, due_at), fact)
+    nap = Await(sleeper.fence, "start", 0, (Wait("sleep", "nap", 1, due_at),), fact)
     done(store, nap)
     outcomes: list[object] = []
     with subject.by_hand.transaction():
         subject.by_hand.execute("SELECT 1 FROM attempts WHERE job_id = %s FOR UPDATE", [other.fence.job_id])
-        wait = Await(other.fence, "start", 0, Wait("wait", "go", 1, None), fact._replace(chain=other.chain))
+        wait = Await(
+            other.fence, "start", 0, (Wait("wait", "go", 1, None),), fact._replace(chain=other.chain)
+        )
         flush = threading.Thread(target=lambda: outcomes.extend(store.apply([(wait,), (claim(),)])))
         flush.start()
         while clock.wall_ms() <= due_at + 50:

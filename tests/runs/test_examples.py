@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -55,18 +54,23 @@ def guide():
 def test_the_guide_is_true(guide, tmp_path):
     """Write the pipeline of the guide, kill it with -9 in the middle of the counts, resume it."""
     program = re.search(r"```python\n# report\.py\n(.*?)```", guide, re.DOTALL)[1]
-    (tmp_path / "report.py").write_text(program.replace("time.sleep(3)", "time.sleep(0.5)"))
+    # Instead of three seconds the counts take until their input is closed; they say that they have begun.
+    assert "time.sleep(3)" in program
+    waiting = "import sys; print('begun', file=sys.stderr, flush=True); sys.stdin.read()"
+    (tmp_path / "report.py").write_text(program.replace("time.sleep(3)", waiting))
     log = tmp_path / "runs" / "first" / "events.ndjson"
-    process = subprocess.Popen([sys.executable, "report.py"], cwd=tmp_path)
-    while not log.exists() or log.read_bytes().count(b'"WORK_ITEM_STARTED"') < 4:
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    with subprocess.Popen(
+        [sys.executable, "report.py"], cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        assert [process.stderr.readline() for _ in range(3)] == ["begun\n"] * 3
+        process.send_signal(signal.SIGKILL)
     tally = str(Path(sys.executable).with_name("tally"))
 
     def said(*command):
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            command, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
+        ).stdout
 
     assert said(tally, "run", "show", "first").count("running") == 4
     assert said(sys.executable, "report.py") == "DONE\n"

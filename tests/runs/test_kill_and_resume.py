@@ -8,12 +8,12 @@ from tallystick import crash
 from tallystick.runs import conduct  # noqa: F401 (declares the crash points)
 from tests.runs.worlds import Zygote, events, fast_folder, history
 
-# Points that an undisturbed run does not pass have tests of their own.
-ELSEWHERE = {"recovery.set_aside", "log.append.part"}
+# Points that an undisturbed run of one worker at a time does not pass have tests of their own.
+ELSEWHERE = {"recovery.set_aside", "log.append.part", "receipt.keep.before", "receipt.keep.done"}
 POINTS = [
     name
     for name in crash.points()
-    if name.partition(".")[0] in {"log", "folder", "journal", "artifact", "recovery"}
+    if name.partition(".")[0] in {"log", "folder", "journal", "artifact", "receipt", "recovery"}
     and name not in ELSEWHERE
 ]
 

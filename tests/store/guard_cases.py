@@ -28,7 +28,6 @@ GUARDS = {
     "acknowledge_loser": Guard(("timer", "j", 9), (("signal", "j", 9), ("timer", "over", 9))),
     "mark_work": Guard(("signal", "j"), (("worked", "j"), ("signal", "over"), ("late", "over"))),
     "mark_tasks": Guard(("closer", "j", 9), (("counted", "j", 9), ("closer", "over", 9))),
-    "close_child": Guard(("counted", "j", 9), (("worked", "j", 9), ("counted", "over", 9))),
     "abort_attempt": Guard(("j", 2, "l", 9), (("j", 1, "l", 9), ("j", 2, "m", 9), ("over", 1, "l", 9))),
     "request_cancel": Guard(("j", 2, 9, 9), (("j", 1, 9, 9), ("over", 1, 9, 9))),
 }

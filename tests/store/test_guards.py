@@ -64,3 +64,14 @@ def test_a_stray_closing_is_refused_by_the_database_itself(subject: SqliteSubjec
             "INSERT INTO closings VALUES (?, 0, ?, ?, ?, -1, 0, 0)", (job_id, name, occurrence, guid)
         )
     assert books(subject) == before
+
+
+@pytest.mark.parametrize("place", [("j", "go", 1), ("j", "no", 1), ("over", "go", 1)])
+def test_a_child_that_ends_in_no_open_group_is_refused_by_the_database_itself(subject: SqliteSubject, place):
+    plant(subject)
+    before = books(subject)
+    with pytest.raises(apsw.ConstraintError, match="MARKER"):
+        subject.by_hand.execute(
+            "INSERT INTO child_ends VALUES ('child:c', ?, 0, ?, ?, 'SUCCEEDED', 0, 1, 1, 0, NULL)", place
+        )
+    assert books(subject) == before

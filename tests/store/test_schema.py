@@ -33,13 +33,15 @@ SPECIFIED = {
 ADDED = {
     "jobs": "kind handler version queue priority ready_at hold hold_reason semaphore dimension parent_job_id "
     "parent_step cancel_at deadline_at rev input_ref output_ref schema_version canon_version payload options "
-    "result error start_ledger start_redeliveries start_acked_at head_n head_hash tags retry_of retried_as",
+    "result error start_ledger start_redeliveries start_acked_at head_n head_hash tags retry_of retried_as "
+    "detached",
     "attempts": "job_id unit attempt exec_id lease_id lease_owner lease_epoch lease_expires_at status reason "
     "charged guid started_at finished_at",
     "steps": "dimension name occurrence kind ledger result error notes n attempt prev_hash event_hash "
     "semaphore threshold failed rev",
     "messages": "guid job_id dimension name occurrence kind payload due_at ledger redeliveries created_at "
-    "acked_at",
+    "arrived acked_at",
+    "job_tags": "tag job_id",
     "events": "attempt prev_hash event_hash",
     "outbox": "tries next_try_at rev",
     "idempotency": "tenant_id scope value job_id content_hash canon_version created_at",
@@ -70,7 +72,7 @@ EVERY_KIND = [
     ),
     *(
         ("jobs", JOB | {"job_id": f"h-{hold}", "state": "QUEUED", "hold": hold})
-        for hold in ("PAUSED", "IN_DOUBT", "MISMATCH", "RESTORED")
+        for hold in ("PAUSED", "IN_DOUBT", "MISMATCH", "RESTORED", "SUSPEND_SWALLOWED")
     ),
     ("attempts", LEASE | {"job_id": "j", "attempt": 1, "status": "LEASED"}),
     ("attempts", LEASE | {"job_id": "j", "attempt": 1, "status": "COMMITTED", "unit": "charge#1"}),
@@ -135,7 +137,7 @@ def test_a_row_of_every_kind_can_be_inserted(database: apsw.Connection, table: s
 def test_every_column_of_every_table_takes_a_value_at_once(database: apsw.Connection):
     """A full row: what the protocol, groups and routing will need is there from the first schema."""
     for table, least in (
-        ("jobs", JOB | {"job_id": "j", "state": "QUEUED"}),
+        ("jobs", JOB | {"job_id": "j", "state": "QUEUED", "tags": '["x"]'}),
         ("attempts", LEASE | {"job_id": "j", "attempt": 1, "status": "LEASED"}),
         ("steps", STEP | {"name": "s", "kind": "protocol", "state": "PENDING"}),
         ("messages", MESSAGE | {"guid": "g", "kind": "result"}),

@@ -6,23 +6,27 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 from tallystick.store.sqlite.turnstile import Turnstile, holder
 
 BUSY = """
-import sys, time
+import sys
 from pathlib import Path
 from tallystick.store.sqlite.turnstile import Turnstile
-turnstile, turns = Turnstile(Path(sys.argv[1])), 0
+database, everybody, mine, wanted = Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
+turnstile, turns = Turnstile(database), database.with_name("turns")
 print("ready", flush=True)
 sys.stdin.readline()
-end = time.monotonic() + 1.0
-while time.monotonic() < end:
+over = False
+while not over:
     with turnstile:
-        turns += 1
-        time.sleep(0.001)
-print(turns)
+        taken = turns.read_text()
+        begun = max(taken.find(each) for each in everybody)
+        over = set(taken) == set(everybody) and len(taken) - begun >= wanted
+        if not over:
+            turns.write_text(taken + mine)
 """
 
 STANDS = """
@@ -35,9 +39,9 @@ sys.stdin.readline()
 """
 
 
-def start(program: str, database: Path) -> subprocess.Popen[str]:
+def start(program: str, database: Path, *arguments: object) -> subprocess.Popen[str]:
     process = subprocess.Popen(
-        [sys.executable, "-c", program, str(database)],
+        [sys.executable, "-c", program, str(database), *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -48,13 +52,19 @@ def start(program: str, database: Path) -> subprocess.Popen[str]:
 
 def test_four_busy_processes_get_similar_shares(tmp_path):
     """Whoever has just had a turn queues behind the others, although it is awake and they are not."""
-    processes = [start(BUSY, tmp_path / "shop.db") for _ in range(4)]
+    wanted, turns = 400, tmp_path / "turns"
+    turns.touch()
+    processes = [start(BUSY, tmp_path / "shop.db", "abcd", name, wanted) for name in "abcd"]
     for process in processes:
         process.stdin.write("go\n")
         process.stdin.flush()
-    turns = [int(process.communicate(timeout=60)[0]) for process in processes]
-    assert min(turns) > 0
-    assert max(turns) <= 3 * min(turns)
+    for process in processes:
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+    taken = turns.read_text()
+    shares = Counter(taken[max(taken.find(name) for name in "abcd") :])  # from when the last of them is there
+    assert min(shares.values()) > 0
+    assert max(shares.values()) <= 3 * min(shares.values())
 
 
 def test_a_killed_holder_blocks_nobody(tmp_path):

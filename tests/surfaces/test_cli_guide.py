@@ -15,7 +15,10 @@ from tests.surfaces.commands import Shop, Work
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "guides" / "command-line.md").read_text("utf-8")
-ENGINE = ("submit", "work", "list", "show", "history", "send", "cancel", "doctor")
+ENGINE = (
+    *("submit", "work", "list", "show", "history", "send", "cancel"),
+    *("pause", "resume", "fork", "dead", "retry", "doctor"),
+)
 
 
 @pytest.mark.parametrize("name", ENGINE)
@@ -52,4 +55,4 @@ def test_the_examples_of_the_guide_run(tmp_path):
         if words[0] == "submit":
             jobs.append(done.out.strip())
     assert jobs[1] == jobs[2]
-    assert len(set(jobs)) == 5
+    assert len(set(jobs)) == 6

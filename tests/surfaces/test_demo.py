@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import pty
 import re
+import select
 import shutil
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -154,21 +154,16 @@ def test_no_worker_outlives_the_demo(tmp_path):
     pids: list[int] = []
     while not pids:
         pids = [int(pid) for pid in re.findall(r"[A-C] = pid (\d+)", process.stdout.readline())]
+    watched = [os.pidfd_open(pid) for pid in pids]
     process.kill()
     process.communicate()
-    deadline = time.monotonic() + 30
-    while any(is_alive(pid) for pid in pids):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    assert len(pids) == 3
-
-
-def is_alive(pid: int) -> bool:
-    """Tell whether a process runs; one that has ended and waits to be noticed does not."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+        for descriptor in watched:  # readable when its process has ended
+            assert select.select([descriptor], [], [], 30)[0]
+    finally:
+        for descriptor in watched:
+            os.close(descriptor)
+    assert len(pids) == 3
 
 
 def test_it_wants_a_fresh_file(demo, folder):

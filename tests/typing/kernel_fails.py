@@ -102,6 +102,10 @@ sleep()  # E: call-arg | reportCallIssue
 gather(job)  # E: call-overload | reportArgumentType, reportCallIssue
 gather(checkout.child(1), enough="1")  # E: call-overload | reportArgumentType
 job.send(1, True)  # E: arg-type | reportArgumentType
+job.fork("charge")  # E: call-arg | reportCallIssue
+job.fork()  # E: call-arg | reportCallIssue
+wrong_fork: Job[int] = job.fork(at="charge")  # E: assignment | reportAssignmentType
+job.pause(1)  # E: arg-type | reportArgumentType
 job.finish()  # E: attr-defined | reportAttributeAccessIssue
 quote.submit(42)  # E: attr-defined | reportAttributeAccessIssue
 quote.opts(idempotency_key="o-42")  # E: call-arg | reportCallIssue

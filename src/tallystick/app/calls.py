@@ -17,7 +17,7 @@ from tallystick.app.context import WorkflowContext
 from tallystick.core.derive import AbortReason
 from tallystick.core.limits import HELD_BACKOFF_MS_MAX, RESULT_BYTES_MAX, check_size
 from tallystick.core.retry import GiveUp, RetryPolicy, classify, decide_failure
-from tallystick.engine.failure import Failure, names_of
+from tallystick.engine.failure import Failure, name_step, names_of
 from tallystick.errors import InvariantBroken, StepFailed
 from tallystick.store.api import Bundle, Record, RecordStep, Transaction
 
@@ -128,12 +128,12 @@ def _tried(context: WorkflowContext, spec: StepSpec, occurrence: int, error: Exc
     if isinstance(verdict, GiveUp):
         row = segment.step_failed(spec.kind, spec.name, occurrence, failure)
         yield Write((row,))
-        raise _error_of(spec, failure) from error
+        raise _error_of(spec, occurrence, failure) from error
     yield Write(segment.step_tried(spec.name, occurrence, failure, verdict.delay_ms))
     if verdict.delay_ms > HELD_BACKOFF_MS_MAX:
         ready_at = context.runtime.clock.wall_ms() + verdict.delay_ms
         bundle = segment.released(AbortReason.SUSPENDED, charged=False, ready_at=ready_at, failure=failure)
-        raise context.unwind(f"{spec.name} is tried again later", bundle)
+        raise context.suspended(f"{spec.name} is tried again", bundle)
     yield Pause(verdict.delay_ms)
 
 
@@ -142,7 +142,7 @@ def _replayed(spec: StepSpec, record: Record) -> Any:  # noqa: ANN401 (as annota
         return spec.codec().decode(record.result, f"the recorded result of {spec.name}")
     if record.error is None:
         raise InvariantBroken(f"{spec.name}#{record.occurrence} is recorded with neither result nor error")
-    raise _error_of(spec, Failure.parse(record.error))
+    raise _error_of(spec, record.occurrence, Failure.parse(record.error))
 
 
 def _kept(spec: StepSpec, value: object) -> tuple[str, Any]:
@@ -162,8 +162,15 @@ def _out_of_order(context: WorkflowContext) -> bool:
     return not context.is_async or not context.in_flight
 
 
-def _error_of(spec: StepSpec, failure: Failure) -> Exception:
-    """Return the error a failed step raises: a declared class rebuilt from its fields, or `StepFailed`."""
+def _error_of(spec: StepSpec, occurrence: int, failure: Failure) -> Exception:
+    """Return the error a failed step raises; a job that fails with it remembers the step."""
+    error = _rebuilt(spec, failure)
+    name_step(error, spec.name, occurrence)
+    return error
+
+
+def _rebuilt(spec: StepSpec, failure: Failure) -> Exception:
+    """Return a declared class rebuilt from its fields, or `StepFailed`."""
     for kind in spec.raises:
         if failure.type == kind.__qualname__ and failure.fields is not None:
             try:

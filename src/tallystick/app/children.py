@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from typing import Any, Generic, TypeVar, overload
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 from tallystick.app.calls import Call, Write
 from tallystick.app.context import WorkflowContext
 from tallystick.app.driving import drive, drive_async
 from tallystick.app.values import Codec
-from tallystick.app.waits import NO_BODY, workflow_context
+from tallystick.app.waits import Asked, ask, ask_async, in_turn, recall, workflow_context
+from tallystick.app.writes import NO_BODY
 from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.core.lifecycles import JOB, JobState
-from tallystick.core.limits import GROUP_CHILDREN_MAX
-from tallystick.engine.failure import Failure
+from tallystick.core.limits import GROUP_CHILDREN_MAX, PAGE_ROWS_MAX
+from tallystick.engine.failure import Failure, name_step
 from tallystick.engine.segment import GroupShape
 from tallystick.engine.submission import Submission
 from tallystick.errors import BadInput, ChildrenFailed, JobCancelled, JobFailed, TallyError
-from tallystick.store.api import CancelJob, ChildRow, Group, Wait
+from tallystick.store.api import CancelJob, ChildRow, Group, Record, Wait
 
 R_co = TypeVar("R_co", covariant=True)
 A = TypeVar("A")
@@ -30,10 +31,15 @@ SPAWN_CHILDREN_MAX = 500
 class Child(Generic[R_co]):
     """A child that is prepared and starts when it is gathered."""
 
-    def __init__(self, submission: Submission, codec: Callable[[], Codec]) -> None:
-        """Remember what to start; nothing is written before `gather` does."""
-        self.submission = submission
+    def __init__(self, prepare: Callable[[], Submission], codec: Callable[[], Codec]) -> None:
+        """Remember what to start; nothing is encoded or written before `gather` does, nor on replay."""
+        self._prepare = prepare
         self.codec = codec
+
+    @property
+    def submission(self) -> Submission:
+        """Encode the call, as it becomes a job."""
+        return self._prepare()
 
     def result(self) -> R_co:
         """Start this child alone and wait for its result, in a sync workflow."""
@@ -47,8 +53,7 @@ class Child(Generic[R_co]):
     async def joined(self) -> R_co:
         """Start this child alone and return its result."""
         context = workflow_context("await", is_async=True)
-        results = await drive_async(context, NO_BODY, join(context, (self,), None, fail_fast=False))
-        value: R_co = results[0]
+        value: R_co = (await join_async(context, (self,), None, fail_fast=False))[0]
         return value
 
 
@@ -67,46 +72,88 @@ def gather(*children: Child[Any], enough: int | None = None, fail_fast: bool = F
     every error.
     """
     context = workflow_context("gather", is_async=False)
-    results: tuple[Any, ...] = drive(context, NO_BODY, join(context, children, enough, fail_fast=fail_fast))
-    return results
+    return join(context, children, enough, fail_fast=fail_fast)
+
+
+class _Joining(NamedTuple):
+    """A group as this call of `gather` describes it."""
+
+    group: Group
+    shape: GroupShape
+    children: Sequence[Child[Any]]
+    asked: Asked | Record
+
+    @property
+    def wait(self) -> Wait:
+        return Wait("group", *self.group[1:], None)
 
 
 def join(
     context: WorkflowContext, children: Sequence[Child[Any]], enough: int | None, *, fail_fast: bool
-) -> Call:
+) -> tuple[Any, ...]:
     """Spawn in bounded bundles, wait for the closer, and read how every child ended."""
-    context.check()
-    segment = context.segment
-    shape = _shape(children, enough, fail_fast=fail_fast)
-    group = Group(segment.claimed.dimension, "gather", segment.number("gather"))
-    record = segment.recall(group.name, group.occurrence)
-    if record is None:
-        context.check_cancelled()
-        if segment.behind and not context.is_async:
-            raise context.mismatch(group.name, group.occurrence)
-        for start in range(0, len(children), SPAWN_CHILDREN_MAX):
-            some = [child.submission for child in children[start : start + SPAWN_CHILDREN_MAX]]
-            if (yield Write(segment.spawning(group, some, start, shape))):
-                break  # all of them are there: an earlier segment has spawned them
-        context.runtime.poke()
+    joining = _joining(context, children, enough, fail_fast=fail_fast)
+    if isinstance(joining.asked, Asked):
+        drive(context, NO_BODY, _spawn(context, joining))
         if children:
-            answer = yield Write(segment.awaiting(Wait("group", *group[1:], None)))
-            context.heed(answer)
-            if answer is None:
-                raise context.unwind(f"suspended until {shape.total} children have ended", None)
-        if fail_fast:
-            yield from _cancel_siblings(context, group)
-    elif record.kind != "group":
-        raise context.mismatch(group.name, group.occurrence)
-    context.calls.append((group.name, group.occurrence))
-    return _results(context, children, group, all_of_them=enough is None)
+            ask(context, joining.wait)
+        drive(context, NO_BODY, _cancel_siblings(context, joining))
+    return _results(context, joining, all_of_them=enough is None)
 
 
-def _cancel_siblings(context: WorkflowContext, group: Group) -> Call:
+async def join_async(
+    context: WorkflowContext, children: Sequence[Child[Any]], enough: int | None, *, fail_fast: bool
+) -> tuple[Any, ...]:
+    """Do the same in a task, beside which others may wait."""
+    joining = _joining(context, children, enough, fail_fast=fail_fast)
+    if isinstance(joining.asked, Asked):
+        # Nobody suspends the workflow while children are being spawned.
+        context.in_flight.add(str(joining.group))
+        try:
+            await drive_async(context, NO_BODY, _spawn(context, joining))
+        finally:
+            context.in_flight.discard(str(joining.group))
+            if context.parking is not None:
+                context.parking.stir()
+        if children:
+            await ask_async(context, joining.wait)
+        await drive_async(context, NO_BODY, _cancel_siblings(context, joining))
+    else:
+        await in_turn(context, joining.asked)
+    return _results(context, joining, all_of_them=enough is None)
+
+
+def _joining(
+    context: WorkflowContext, children: Sequence[Child[Any]], enough: int | None, *, fail_fast: bool
+) -> _Joining:
+    shape = _shape(children, enough, fail_fast=fail_fast)
+    asked = recall(context, "group", "gather")
+    group = Group(context.segment.claimed.dimension, "gather", asked.occurrence)
+    return _Joining(group, shape, children, asked)
+
+
+def _spawn(context: WorkflowContext, joining: _Joining) -> Call:
+    children = joining.children
+    for start in range(0, len(children), SPAWN_CHILDREN_MAX):
+        some = [child.submission for child in children[start : start + SPAWN_CHILDREN_MAX]]
+        if (yield Write(context.segment.spawning(joining.group, some, start, joining.shape))):
+            break  # all of them are there: an earlier segment has spawned them
+        context.runtime.poke()
+    if not children:
+        context.calls.append((joining.group.name, joining.group.occurrence))
+
+
+def _cancel_siblings(context: WorkflowContext, joining: _Joining) -> Call:
     """Ask the children to end that go on after the first failure; asking twice changes nothing."""
+    if not joining.shape.fail_fast or not joining.children:
+        return
     now = context.runtime.clock.wall_ms()
-    rows = context.runtime.store.children(context.segment.job_id, str(group))
-    going_on = [CancelJob(row.job_id, now, CANCEL_GRACE_MS) for row in rows if row.state not in JOB.final]
+    attached = [
+        row
+        for child, row in zip(joining.children, _rows(context, joining.group), strict=True)
+        if not child.submission.detached and row.state not in JOB.final
+    ]
+    going_on = [CancelJob(row.job_id, now, CANCEL_GRACE_MS) for row in attached]
     for start in range(0, len(going_on), SPAWN_CHILDREN_MAX):
         yield Write(tuple(going_on[start : start + SPAWN_CHILDREN_MAX]))
 
@@ -120,19 +167,27 @@ def _shape(children: Sequence[Child[Any]], enough: int | None, *, fail_fast: boo
     return GroupShape(total, total - (total if enough is None else enough), fail_fast)
 
 
-def _results(
-    context: WorkflowContext, children: Sequence[Child[Any]], group: Group, *, all_of_them: bool
-) -> tuple[Any, ...]:
-    rows = context.runtime.store.children(context.segment.job_id, str(group)) if children else []
-    errors = tuple(_error(row) for row in rows if row.state in (JobState.FAILED_FINAL, JobState.CANCELLED))
+def _results(context: WorkflowContext, joining: _Joining, *, all_of_them: bool) -> tuple[Any, ...]:
+    group, children = joining.group, joining.children
+    errors, results = [], []
+    for child, row in zip(children, _rows(context, group), strict=True):
+        if row.state == JobState.SUCCEEDED:
+            results.append(child.codec().decode(row.result or "null", f"the result of {row.job_id}"))
+        elif row.state in (JobState.FAILED_FINAL, JobState.CANCELLED):
+            errors.append(_error(row))
     if errors and all_of_them:
-        raise ChildrenFailed(errors, len(children))
-    done = [
-        (child, row) for child, row in zip(children, rows, strict=True) if row.state == JobState.SUCCEEDED
-    ]
-    return tuple(
-        child.codec().decode(row.result or "null", f"the result of {row.job_id}") for child, row in done
-    )
+        failed = ChildrenFailed(tuple(errors), len(children))
+        name_step(failed, group.name, group.occurrence)
+        raise failed
+    return tuple(results)
+
+
+def _rows(context: WorkflowContext, group: Group) -> Iterator[ChildRow]:
+    """Read how the children of a group stand, page by page, in their order."""
+    store, job_id, after = context.runtime.store, context.segment.job_id, ""
+    while page := store.children(job_id, group, after=after, limit=PAGE_ROWS_MAX):
+        yield from page
+        after = page[-1].job_id
 
 
 def _error(row: ChildRow) -> TallyError:

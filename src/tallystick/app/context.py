@@ -11,11 +11,13 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
 from tallystick.core.derive import AbortReason
+from tallystick.core.holds import Hold, stops_here
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.failure import Failure
 from tallystick.errors import DeadlineExceeded, TallyError
 
 if TYPE_CHECKING:
+    from tallystick.app.parking import Parking
     from tallystick.app.runtime import Runtime
     from tallystick.engine.committer import LoopLane
     from tallystick.engine.segment import Segment
@@ -29,10 +31,11 @@ class Unwind(BaseException):
     meets it again at the next call, and what the function returns then is not believed.
     """
 
-    def __init__(self, why: str, bundle: Bundle | None) -> None:
+    def __init__(self, why: str, bundle: Bundle | None, *, suspends: bool = False) -> None:
         """Carry the bundle that ends the segment, or None when nothing may be written any more."""
         super().__init__(why)
         self.bundle = bundle
+        self.suspends = suspends
 
 
 class Cancelled(BaseException):
@@ -61,6 +64,7 @@ class WorkflowContext:
         "cancel_raised",
         "in_flight",
         "is_async",
+        "parking",
         "runtime",
         "segment",
         "unwinding",
@@ -75,6 +79,7 @@ class WorkflowContext:
         self.cancel_raised = False
         self.in_flight: set[str] = set()
         self.unwinding: Unwind | None = None
+        self.parking: Parking | None = None
         self._lane: LoopLane | None = None
 
     def lane(self) -> LoopLane:
@@ -94,6 +99,8 @@ class WorkflowContext:
         if deadline_at is not None and self.runtime.clock.wall_ms() >= deadline_at:
             failure = Failure.of(DeadlineExceeded("the job's deadline has passed"))
             raise self.unwind("deadline", segment.failed(failure, AbortReason.DEADLINE))
+        if stops_here(held=segment.paused, cancelling=segment.cancelled):
+            raise self.unwind("the job is held", segment.put_away())
 
     def check_cancelled(self) -> None:
         """Raise `Cancelled`, once, if the job was asked to end; called before anything new is begun."""
@@ -102,7 +109,9 @@ class WorkflowContext:
             raise Cancelled(f"job {self.segment.job_id} is being cancelled")
 
     def heed(self, answer: object) -> None:
-        """Raise `Cancelled` if a wait was refused because the job was asked to end in the meantime."""
+        """Raise `Cancelled`, or stop, if a wait was refused because the job is to end or held by now."""
+        if isinstance(answer, Hold):
+            raise self.unwind("the job is held", self.segment.put_away())
         if answer == JobState.CANCELLING:
             self.segment.cancelled = True
             self.check_cancelled()
@@ -112,6 +121,29 @@ class WorkflowContext:
         if self.unwinding is None:
             self.unwinding = Unwind(why, bundle)
         return self.unwinding
+
+    def suspended(self, until: str, bundle: Bundle | None = None) -> Unwind:
+        """Return the exception that leaves a workflow which is put away, by this bundle if not yet."""
+        if self.unwinding is None:
+            self.unwinding = Unwind(f"suspended until {until}", bundle, suspends=True)
+        return self.unwinding
+
+    def swallowed(self) -> Bundle | None:
+        """Return the ending of a function that returned although it was to be left; it is not believed.
+
+        One that swallowed a suspension would never do what comes after the wait, so its job is held.
+        """
+        unwind = self.unwinding
+        assert unwind is not None
+        if not unwind.suspends:
+            return unwind.bundle
+        why = (
+            f"the workflow was {unwind}, and it caught that and returned: let BaseException pass at a wait "
+            "(no bare `except:`, no `return` in `finally`, await every wait), and resume the job; it stands "
+            "where it waited"
+        )
+        held = self.segment.held_waiting if unwind.bundle is None else self.segment.held
+        return held("SUSPEND_SWALLOWED", why)
 
     def refused(self, error: TallyError) -> Unwind:
         """Return the exception for a write that the store did not take: nothing more can be written."""

@@ -8,22 +8,27 @@ from collections.abc import Callable, Generator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import msgspec
+
 from tallystick.app.context import INSIDE_TX, WorkflowContext, current
+from tallystick.app.control import DEFAULT_WHY, Wish, forking, pausing, resuming, retrying
 from tallystick.app.results import Ended
-from tallystick.app.values import Codec, encode
+from tallystick.app.sending import deliver_all, deliver_all_async, signals
+from tallystick.app.values import Codec
 from tallystick.core.durations import duration_ms
+from tallystick.core.holds import Held, Resumed
 from tallystick.core.lifecycles import JobState
-from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_key, check_name, check_size
 from tallystick.engine.failure import Failure
 from tallystick.errors import JobCancelled, JobFailed, Misuse, NotFound, TallyError
-from tallystick.store.api import CancelJob, Deliver, Delivered
+from tallystick.store.api import CancelJob, Delivered
 
 if TYPE_CHECKING:
     from tallystick.app.runtime import Runtime
     from tallystick.store.api import Event as Fact
-    from tallystick.store.api import JobRow
+    from tallystick.store.api import Forked, JobRow
 
 R_co = TypeVar("R_co", covariant=True)
+T = TypeVar("T")
 
 
 class Event:
@@ -90,13 +95,20 @@ class Job(Generic[R_co]):
     ) -> Delivered:
         """Send a signal; durable when this returns. With an `id` a repeated sending is the same signal."""
         runtime = self._runtime()
-        guid = runtime.ids.new() if id is None else f"{self.id}:{check_key('signal id', id)}"
-        payload = encode(value, f"the signal {name}")
-        check_size("signal", len(payload), PAYLOAD_BYTES_MAX)
-        message = Deliver(
-            guid, self.id, "signal", check_name("signal", name), payload, runtime.clock.wall_ms()
-        )
-        return runtime.deliver(message)
+        (outcome,) = deliver_all(runtime, signals(runtime, [self.id], name, value, id))
+        return outcome
+
+    async def send_aio(
+        self,
+        name: str,
+        value: object = None,
+        *,
+        id: str | None = None,  # noqa: A002 (the word that users know)
+    ) -> Delivered:
+        """Send a signal without blocking the event loop."""
+        runtime = self._runtime()
+        (outcome,) = await deliver_all_async(runtime, signals(runtime, [self.id], name, value, id))
+        return outcome
 
     def cancel(self, *, grace: str | float | timedelta = "30s") -> JobState:
         """Ask the job to end, and return the state it is in now.
@@ -109,9 +121,63 @@ class Job(Generic[R_co]):
         runtime.notice_cancelled(self.id)
         return JobState(str(outcome))
 
+    def pause(self, why: str = DEFAULT_WHY) -> Held:
+        """Hold the job: nobody claims it until `resume`, and whoever runs it stops at its next call.
+
+        Signals, timers and ended children are kept for it meanwhile; its deadline goes on. A function that
+        makes no more calls comes to its end all the same.
+        """
+        return self._say(pausing(self.id, why))
+
+    async def pause_aio(self, why: str = DEFAULT_WHY) -> Held:
+        """Hold the job without blocking the event loop."""
+        return await self._say_aio(pausing(self.id, why))
+
+    def resume(self) -> Resumed:
+        """Let a held job go on: paused, or held because its workflow no longer did what it had recorded."""
+        return self._say(resuming(self.id))
+
+    async def resume_aio(self) -> Resumed:
+        """Let a held job go on without blocking the event loop."""
+        return await self._say_aio(resuming(self.id))
+
+    def fork(self, *, at: str, version: str | None = None) -> Job[R_co]:
+        """Begin a new job that keeps what this one recorded before the step `at` (`charge`, `charge#2`).
+
+        It has the arguments of this job's current turn, and the code of `version` if one is named. This job
+        stays as it is, whatever state it is in.
+        """
+        runtime = self._runtime()
+        return self._after(self._say(forking(self.id, runtime.ids.new(), at, version)))
+
+    async def fork_aio(self, *, at: str, version: str | None = None) -> Job[R_co]:
+        """Begin a new job from this one's records without blocking the event loop."""
+        runtime = self._runtime()
+        return self._after(await self._say_aio(forking(self.id, runtime.ids.new(), at, version)))
+
+    def retry(self) -> Job[R_co]:
+        """Begin a new job in the place of this one, which has failed: a fork at the step that it failed with.
+
+        Said again, it returns the same new job, and `created` is False. The idempotency key goes with it.
+        """
+        runtime = self._runtime()
+        return self._after(self._say(retrying(self.id, runtime.ids.new(), runtime.store.job(self.id))))
+
+    async def retry_aio(self) -> Job[R_co]:
+        """Begin a new job in the place of one that has failed, without blocking the event loop."""
+        runtime = self._runtime()
+        row = await asyncio.to_thread(runtime.store.job, self.id)
+        return self._after(await self._say_aio(retrying(self.id, runtime.ids.new(), row)))
+
     def state(self) -> JobState:
         """Return where the job stands now."""
         return JobState(self.row().state)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Return the tags it was submitted with."""
+        tags = self.row().tags
+        return () if tags is None else tuple(msgspec.json.decode(tags))
 
     def row(self) -> JobRow:
         """Return everything that is stored about the job itself."""
@@ -123,6 +189,17 @@ class Job(Generic[R_co]):
     def history(self) -> list[Event]:
         """Return everything that happened to the job, in order."""
         return [Event(fact) for fact in self._runtime().store.history(self.id)]
+
+    def _say(self, wish: Wish[T]) -> T:
+        runtime = self._runtime()
+        return wish.settle(runtime, runtime.committer.call(wish.bundle))
+
+    async def _say_aio(self, wish: Wish[T]) -> T:
+        runtime = self._runtime()
+        return wish.settle(runtime, await runtime.lane().call(wish.bundle))
+
+    def _after(self, forked: Forked) -> Job[R_co]:
+        return Job(self._runtime, forked.job_id, self._codec, created=forked.created)
 
     def _refuse_inside(self) -> None:
         """Refuse to wait where the wait could never end, or would not be the same on replay."""

@@ -104,6 +104,7 @@ class Results:
 
     def _run(self) -> None:
         pause = LOOK_SECONDS_MIN
+        begin = 0
         while not self._closed:
             elsewhere = [job_id for job_id in list(self._listeners) if not self._runs_here(job_id)]
             if not elsewhere:
@@ -111,7 +112,10 @@ class Results:
                 self._wake.clear()
                 pause = LOOK_SECONDS_MIN
                 continue
-            found = self._look(elsewhere[:PAGE_ROWS_MAX])
+            # A page a look, in turns: those who wait longest must not hide the others.
+            begin = begin if begin < len(elsewhere) else 0
+            found = self._look(elsewhere[begin : begin + PAGE_ROWS_MAX])
+            begin += PAGE_ROWS_MAX
             pause = LOOK_SECONDS_MIN if found else min(pause * 1.5, LOOK_SECONDS_MAX)
             self._wake.wait(pause)
             self._wake.clear()

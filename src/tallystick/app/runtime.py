@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 from tallystick.app.results import Ended, Results
+from tallystick.app.sending import deliver_one
 from tallystick.clock import Clock
 from tallystick.core.limits import TX_MS_MAX
 from tallystick.engine.committer import Committer, LoopLane, settle
 from tallystick.engine.submission import Submission, check_same_content, claimed_at_birth, submit_job
-from tallystick.errors import BadInput, Misuse, NotFound
+from tallystick.errors import BadInput, Misuse
 from tallystick.ids import Ids
 from tallystick.store.api import (
     Deliver,
@@ -31,6 +32,7 @@ from tallystick.store.api import (
 )
 from tallystick.store.opening import open_store
 from tallystick.store.turn import Turn
+from tallystick.worker.around import AROUND_NOTHING, Around
 from tallystick.worker.caretaker import Caretaker
 from tallystick.worker.handler import Handler
 from tallystick.worker.worker import Worker, WorkerOptions
@@ -54,18 +56,27 @@ class Runtime:
         self.tx_ms_max = TX_MS_MAX
         self._pausing = threading.Event()
 
-    def start_worker(self, handlers: Mapping[tuple[str, str], Handler], options: WorkerOptions) -> Worker:
-        """Start the worker of this process."""
+    def start_worker(
+        self,
+        handlers: Mapping[tuple[str, str], Handler],
+        options: WorkerOptions,
+        around: Around = AROUND_NOTHING,
+    ) -> Worker:
+        """Start the worker of this process, after what is to be called before it."""
         if self.worker is not None:
             raise Misuse("this Tally already has a worker in this process; stop it first")
         # A transaction's body must end well before the lease that protects it.
         longest = options.lease_ms if isinstance(self.store, ManyWriters) else TX_MS_MAX
         self.tx_ms_max = min(longest, options.lease_ms // 3)
         self.worker = Worker(
-            self.store, self.committer, self.clock, self.ids, handlers, options, self._on_end
+            self.store, self.committer, self.clock, self.ids, handlers, options, self._on_end, around
         )
         self._caretaker = Caretaker(self.worker)
-        self.worker.start()
+        try:
+            self.worker.start()
+        except BaseException:
+            self.worker = self._caretaker = None
+            raise
         self._caretaker.start()
         return self.worker
 
@@ -138,14 +149,8 @@ class Runtime:
             self.results.announce(job_id, Ended(row))
 
     def deliver(self, message: Deliver) -> Delivered:
-        """Store a message and wake its job."""
-        if message.kind == "signal" and self.store.job(message.job_id) is None:
-            raise NotFound(f"there is no job {message.job_id}", job_id=message.job_id)
-        outcome = self.committer.call((message,))
-        assert isinstance(outcome, Delivered)
-        if outcome is Delivered.WOKE:
-            self.poke()
-        return outcome
+        """Store a message and wake its job; an idle worker of this process claims it in the same flush."""
+        return deliver_one(self, message)
 
     def prepare(self, submission: Submission) -> SubmitJob:
         """Return the primitive for a submission, claimed at birth if a slot here is free for it."""

@@ -112,6 +112,8 @@ class _Callable:
             )
         finally:
             context.in_flight.discard(self._spec.name)
+            if context.parking is not None:
+                context.parking.stir()
 
 
 class Step(_Callable, Generic[P, R_co]):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, TypeVar, overload
+from typing import Any, Literal, NamedTuple, NoReturn, TypeVar, overload
 
-from tallystick.app.calls import Call, StepSpec, Write
 from tallystick.app.context import Again, WorkflowContext, current
-from tallystick.app.driving import drive
-from tallystick.app.retrying import ONCE, Duration
+from tallystick.app.lingering import linger
+from tallystick.app.parking import parking_of
+from tallystick.app.retrying import Duration
 from tallystick.app.values import Codec
+from tallystick.app.writes import write
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
 from tallystick.errors import OutsideWorkflow, WrongColour
-from tallystick.store.api import Wait
+from tallystick.store.api import Answer, Record, Wait
 
 T = TypeVar("T")
 
@@ -27,18 +28,30 @@ def wait(name: str, type: Any, *, timeout: Duration | None = None) -> Any:  # no
     The job holds no thread and no lease meanwhile. A signal that was sent before is taken at once.
     """
     context = workflow_context("wait", is_async=False)
-    call = answer(context, "wait", check_name("signal", name), Codec(type), timeout)
-    return drive(context, NO_BODY, call)
+    recalled = recall(context, "wait", check_name("signal", name))
+    result = recalled.result if isinstance(recalled, Record) else ask(context, as_wait(recalled, timeout))
+    return value_of(result, Codec(type), name, timed=timeout is not None)
 
 
 def sleep(duration: Duration) -> None:
     """Sleep, through restarts, without a thread and without a lease."""
     context = workflow_context("sleep", is_async=False)
-    drive(context, NO_BODY, answer(context, "sleep", "sleep", Codec(Any), duration))
+    recalled = recall(context, "sleep", "sleep")
+    if not isinstance(recalled, Record):
+        ask(context, as_wait(recalled, duration))
 
 
-def answer(context: WorkflowContext, kind: Any, name: str, codec: Codec, limit: Duration | None) -> Call:  # noqa: ANN401 (a literal kind)
-    """Return the recorded answer, or take it from the inbox, or unwind until it comes."""
+class Asked(NamedTuple):
+    """A wait that this workflow comes to for the first time."""
+
+    context: WorkflowContext
+    kind: Literal["wait", "sleep", "group"]
+    name: str
+    occurrence: int
+
+
+def recall(context: WorkflowContext, kind: Literal["wait", "sleep", "group"], name: str) -> Record | Asked:
+    """Return what was recorded for this wait, or what is to be asked for."""
     context.check()
     segment = context.segment
     occurrence = segment.number(name)
@@ -47,19 +60,51 @@ def answer(context: WorkflowContext, kind: Any, name: str, codec: Codec, limit: 
         context.check_cancelled()
         if segment.behind and not context.is_async:
             raise context.mismatch(name, occurrence)
-        due_at = None if limit is None else context.runtime.clock.wall_ms() + duration_ms(limit)
-        answer = yield Write(segment.awaiting(Wait(kind, name, occurrence, due_at)))
-        context.heed(answer)
-        if answer is None:
-            raise context.unwind(f"suspended until {name}#{occurrence} is answered", None)
-        result = answer.payload
-    elif record.kind != kind:
+        return Asked(context, kind, name, occurrence)
+    if record.kind != kind:
         raise context.mismatch(name, occurrence)
-    else:
-        result = record.result
     context.calls.append((name, occurrence))
+    return record
+
+
+def as_wait(asked: Asked, limit: Duration | None) -> Wait:
+    """Return the wait as the store knows it, with the instant at which its own timer answers it."""
+    now = asked.context.runtime.clock.wall_ms()
+    due_at = None if limit is None else now + duration_ms(limit)
+    return Wait(asked.kind, asked.name, asked.occurrence, due_at)
+
+
+def ask(context: WorkflowContext, wait: Wait) -> str | None:
+    """Take the answer to a wait in this thread, lingering a little for it, or unwind until it comes."""
+    linger(context, (wait,))
+    context.check()
+    context.check_cancelled()
+    outcome = write(context, context.segment.awaiting(wait, asked=context.cancel_raised))
+    context.heed(outcome)
+    if not isinstance(outcome, Answer):
+        raise context.suspended(f"{wait.name}#{wait.occurrence} is answered")
+    context.calls.append((wait.name, wait.occurrence))
+    return outcome.payload
+
+
+async def ask_async(context: WorkflowContext, wait: Wait) -> str | None:
+    """Take the answer to a wait in this task, or unwind; other tasks may wait beside it."""
+    answer = await parking_of(context).answer(wait)
+    context.calls.append((wait.name, wait.occurrence))
+    return answer.payload
+
+
+async def in_turn(context: WorkflowContext, record: Record) -> Record:
+    """Return a record when all that happened before it has been asked for, as it was the first time."""
+    if context.segment.skipped(record.n):
+        await parking_of(context).in_turn(record.n)
+    return record
+
+
+def value_of(result: str | None, codec: Codec, name: str, *, timed: bool) -> Any:  # noqa: ANN401 (as asked for)
+    """Return the value of a signal, or None for a wait whose time was up."""
     # The record of a timeout is null, so a null that was sent means the same here, on replay as now.
-    if limit is not None and result in (None, "null"):
+    if timed and result in (None, "null"):
         return None
     return codec.decode(result or "null", f"the signal {name}")
 
@@ -87,16 +132,3 @@ def workflow_context(verb: str, *, is_async: bool) -> WorkflowContext:
         home = "tallystick.aio" if context.is_async else "tallystick"
         raise WrongColour(f"this workflow is {'async' if context.is_async else 'sync'}: use {verb} of {home}")
     return context
-
-
-# A wait runs no function of the user's.
-NO_BODY = StepSpec(
-    name="wait",
-    kind="wait",
-    function=lambda: None,
-    is_async=False,
-    policy=ONCE.policy,
-    timeout_ms=None,
-    raises=(),
-    codec=lambda: Codec(Any),
-)

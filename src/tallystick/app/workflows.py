@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
 
 from tallystick.app.children import Child
 from tallystick.app.context import Again, Cancelled, Inside, Unwind, WorkflowContext, current
+from tallystick.app.detached import submitted
+from tallystick.app.driving import drive, drive_async
 from tallystick.app.job import Job
 from tallystick.app.signature import Signature
+from tallystick.app.writes import NO_BODY
 from tallystick.core.derive import AbortReason
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import LEG2_ENTRIES_MAX, RESULT_BYTES_MAX, check_size
@@ -54,6 +57,7 @@ class SubmitOptions:
     idempotent: bool = False
     within: object = None
     tags: tuple[str, ...] = ()
+    detached: bool = False
 
 
 class _Submittable(Generic[P, R_co]):
@@ -88,22 +92,29 @@ class _Submittable(Generic[P, R_co]):
         """
         if isinstance(current.get(), Inside) and self._options.within is None:
             raise Misuse(f"inside a step or transaction submit with {self.name}.opts(within=db)")
-        if isinstance(current.get(), WorkflowContext):
-            raise Misuse(
-                f"inside a workflow write {self.name}.child(...) and gather it: a submit would repeat"
-            )
+        context = current.get()
+        if isinstance(context, WorkflowContext):
+            self._check_detached(context, "submit", is_async=False)
+            job_id, created = drive(context, NO_BODY, submitted(context, self._submission(args, kwargs)))
+            return self._job(job_id, created=created)
         runtime = self._app.runtime()
         job_id, created = runtime.submit(self._submission(args, kwargs), self._options.within)
         return self._job(job_id, created=created)
 
     def child(self, *args: P.args, **kwargs: P.kwargs) -> Child[R_co]:
         """Prepare this call as a child of the workflow that makes it; `gather` starts it."""
-        return Child(self._submission(args, kwargs), lambda: self._spec.signature.result)
+        return Child(lambda: self._submission(args, kwargs), lambda: self._spec.signature.result)
 
     async def submit_aio(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
         """Make a job of this call without blocking the event loop."""
-        if current.get() is not None:
-            raise Misuse(f"submit {self.name} outside the workflow: here it would repeat")
+        context = current.get()
+        if isinstance(context, Inside):
+            raise Misuse(f"inside a step or transaction submit with {self.name}.opts(within=db)")
+        if context is not None:
+            self._check_detached(context, "submit_aio", is_async=True)
+            call = submitted(context, self._submission(args, kwargs))
+            job_id, created = await drive_async(context, NO_BODY, call)
+            return self._job(job_id, created=created)
         runtime = self._app.runtime()
         primitive = runtime.prepare(self._submission(args, kwargs))
         try:
@@ -113,6 +124,17 @@ class _Submittable(Generic[P, R_co]):
             raise
         job_id, created = runtime.settle(primitive, outcome)
         return self._job(job_id, created=created)
+
+    def _check_detached(self, context: WorkflowContext, verb: str, *, is_async: bool) -> None:
+        """Refuse a submission in a workflow that would repeat, or is of the wrong colour."""
+        if not self._options.detached:
+            raise Misuse(
+                f"inside a workflow write {self.name}.child(...) and gather it, or for a job that outlives "
+                f"this one {self.name}.opts(detached=True).{verb}(...)"
+            )
+        if context.is_async is not is_async:
+            other = "await ...submit_aio(...)" if context.is_async else "submit(...)"
+            raise WrongColour(f"this workflow is {'async' if context.is_async else 'sync'}: use {other}")
 
     def submit_many(self, calls: Iterable[tuple[Any, ...]]) -> list[Job[R_co]]:
         """Make a job of each tuple of arguments, sharing flushes; all are durable when this returns.
@@ -138,9 +160,11 @@ class _Submittable(Generic[P, R_co]):
         delay: Duration | None = None,
         deadline: Duration | None = None,
         tags: Iterable[str] | None = None,
+        detached: bool | None = None,
     ) -> Self:
         """Return this workflow with options for its submissions.
 
+        A `detached` child goes on when its parent has ended, and may be submitted inside a workflow.
         `within` is what `app.transaction()` or a tx step gives; on PostgreSQL also a psycopg connection, or
         an SQLAlchemy session or connection on one.
         """
@@ -154,7 +178,8 @@ class _Submittable(Generic[P, R_co]):
             priority=old.priority if priority is None else priority,
             delay_ms=old.delay_ms if delay is None else duration_ms(delay),
             deadline_ms=old.deadline_ms if deadline is None else duration_ms(deadline),
-            tags=old.tags if tags is None else tuple(tags),
+            tags=old.tags if tags is None else tuple(dict.fromkeys(tags)),
+            detached=old.detached if detached is None else detached,
         )
         return type(self)(self._app, self._spec, options)
 
@@ -172,6 +197,7 @@ class _Submittable(Generic[P, R_co]):
             idempotency_key=options.idempotency_key,
             by_content=options.idempotent,
             tags=options.tags,
+            detached=options.detached,
         )
 
     def _job(self, job_id: str, *, created: bool) -> Job[R_co]:
@@ -192,7 +218,7 @@ class _Submittable(Generic[P, R_co]):
     def _ending(self, context: WorkflowContext, value: object) -> Bundle | None:
         """Return the ending of a function that returned."""
         if context.unwinding is not None:
-            return context.unwinding.bundle
+            return context.swallowed()
         if context.segment.behind:
             return context.mismatch("", 0).bundle
         text, _value = self._spec.signature.result.round_trip(value, f"what {self.name} returned")
@@ -295,19 +321,42 @@ class AsyncWorkflow(_Submittable[P, R_co]):
         try:
             context.check()
             args, kwargs = self._spec.signature.decode(segment.claimed.payload)
-            return self._ending(context, await self._spec.function(*args, **kwargs))
-        except Unwind as unwind:
-            return unwind.bundle
-        except Cancelled:
-            return segment.cancelled_by_request()
-        except Again as again:
-            return self._turning(context, again)
+            value = await self._spec.function(*args, **kwargs)
+            await _settled(context)
+            return self._ending(context, value)
         except asyncio.CancelledError:
             # The worker is stopping: give the lease back, so that another one can go on at once.
             segment.lost = True
+            await _settled(context)
             return _given_back(context)
-        except Exception as error:  # noqa: BLE001 (whatever the user's function raises is what the job failed with)
+        except BaseException as error:  # noqa: BLE001 (what is neither ours nor an error of the user's goes on)
+            return self._ended_by(context, error)
+        finally:
+            if context.parking is not None:
+                context.parking.abandon()
+
+    def _ended_by(self, context: WorkflowContext, error: BaseException) -> Bundle | None:
+        """Return the ending of a function that was left by an exception, its own or one of ours.
+
+        A task group raises what its tasks raised as one; among it may be what is ours.
+        """
+        if context.unwinding is not None:
+            return context.unwinding.bundle
+        if isinstance(error, Again):
+            return self._turning(context, error)
+        if isinstance(error, Cancelled) or (
+            isinstance(error, BaseExceptionGroup) and error.subgroup(Cancelled) is not None
+        ):
+            return context.segment.cancelled_by_request()
+        if isinstance(error, Exception):
             return self._failing(context, error)
+        raise error
+
+
+async def _settled(context: WorkflowContext) -> None:
+    """Return when no suspension is on its way any more."""
+    if context.parking is not None:
+        await context.parking.settled()
 
 
 def _given_back(context: WorkflowContext) -> Bundle | None:

@@ -14,6 +14,7 @@ from tallystick.cli.output import FINDINGS, Ink, printable, show, show_data
 from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.wording import ago, count, instant, short, size
 from tallystick.clock import SystemClock
+from tallystick.core.holds import Hold
 from tallystick.core.limits import SWEEP_ROWS_MAX
 from tallystick.engine.books import Audit, audit
 from tallystick.store.api import Store
@@ -51,10 +52,11 @@ class Examination(NamedTuple):
                 else count(self.expired, "lease")
             )
             found.append(f"{many} ran out and nobody took the jobs over yet; start a worker")
-        for book in self.held[:_HELD_SHOWN]:
+        stuck = [book for book in self.held if book.hold != Hold.PAUSED]
+        for book in stuck[:_HELD_SHOWN]:
             why = short((book.hold_reason or "").split("\n")[0], 100)
             found.append(f"job {book.job_id} is held ({book.hold}): {why}")
-        if len(self.held) > _HELD_SHOWN:
+        if stuck and len(self.held) > _HELD_SHOWN:
             found.append("there are more held jobs")
         found += [f"job {job_id}: {check}: {message}" for job_id, check, message in self.books.findings]
         if self.books.findings_total > len(self.books.findings):
@@ -64,11 +66,16 @@ class Examination(NamedTuple):
     @property
     def warnings(self) -> list[str]:
         """Return what is worth knowing and hurts nobody yet."""
+        paused = [
+            f"job {book.job_id} is paused; tally resume lets it go on"
+            for book in self.held[:_HELD_SHOWN]
+            if book.hold == Hold.PAUSED
+        ]
         long_ones = [
             f"job {job_id} has {records:,} records; end it and start again, or split it into smaller jobs"
             for job_id, records in self.books.long_histories
         ]
-        return [*self.health.warnings, *long_ones]
+        return [*self.health.warnings, *paused, *long_ones]
 
 
 @click.command("doctor", epilog=_EXAMPLES)

@@ -82,7 +82,25 @@ def _released(data: dict[str, Any]) -> str:
 
 
 def _held(data: dict[str, Any]) -> str:
+    if data.get("hold") == "PAUSED":
+        return _put_away(data)
     return f"held for a person ({data.get('hold')}): {short(str(data.get('why')), _VALUE_CHARS)}"
+
+
+def _put_away(data: dict[str, Any]) -> str:
+    if "attempt" in data:
+        return "stopped at a call: the job is held"
+    return f"paused: {short(str(data.get('why')), _VALUE_CHARS)}"
+
+
+def _resumed(data: dict[str, Any]) -> str:
+    return f"resumed ({data.get('hold')})"
+
+
+def _forked(data: dict[str, Any]) -> str:
+    verb = "takes the place of" if data.get("retry") else "forked from"
+    at = str(data.get("at") or "its end").removesuffix("#1")
+    return f"{verb} {short(str(data.get('fork_of')))} at {at}, with {data.get('copied')} of its records"
 
 
 def _reclaimed(data: dict[str, Any]) -> str:
@@ -92,7 +110,8 @@ def _reclaimed(data: dict[str, Any]) -> str:
 
 
 def _suspended(data: dict[str, Any]) -> str:
-    return f"waits for {str(data.get('for')).removesuffix('#1')}, without a worker"
+    awaited = [name.removesuffix("#1") for name in str(data.get("for")).split(", ")]
+    return f"waits for {', '.join(awaited)}, without a worker"
 
 
 def _turned(data: dict[str, Any]) -> str:
@@ -133,6 +152,8 @@ _SENTENCES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "fail": _failed,
     "release": _released,
     "hold": _held,
+    "resume": _resumed,
+    "fork": _forked,
     "reclaim": _reclaimed,
     "suspend": _suspended,
     "again": _turned,

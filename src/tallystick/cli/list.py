@@ -21,6 +21,7 @@ Examples:
   tally list shop
   tally list --url sqlite:///shop.db --state FAILED_FINAL
   tally list shop --workflow checkout --limit 100 --json
+  tally list shop --tag customer-42
 """
 
 
@@ -34,6 +35,7 @@ Examples:
     help="Only jobs in this state; may be given more than once.",
 )
 @click.option("--workflow", metavar="NAME", help="Only jobs of this workflow.")
+@click.option("--tag", metavar="TAG", help="Only jobs that were submitted with this tag.")
 @click.option(
     "--limit", type=click.IntRange(1, PAGE_ROWS_MAX), default=20, show_default=True, help="How many."
 )
@@ -46,6 +48,7 @@ def command(
     app: str | None,
     states: tuple[str, ...],
     workflow: str | None,
+    tag: str | None,
     limit: int,
     after: str | None,
     tenant: str,
@@ -58,7 +61,9 @@ def command(
     """
     with looking(app, url) as store:
         # One more than asked for tells whether there is another page.
-        rows = store.jobs(tenant_id=tenant, states=states, handler=workflow, after=after, limit=limit + 1)
+        rows = store.jobs(
+            tenant_id=tenant, states=states, handler=workflow, after=after, limit=limit + 1, tag=tag
+        )
     page = rows[:limit]
     following = page[-1].job_id if len(rows) > limit else None
     if as_json:

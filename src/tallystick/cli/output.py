@@ -25,7 +25,7 @@ EXIT_MEANINGS: Final = {
     0: "done",
     1: "it failed; for `tally work`: something was left to its lease, or a process died",
     BAD_USAGE: "bad usage: an unknown command or option, or a missing argument",
-    3: "not found: no such job, module, attribute or workflow",
+    3: "not found: no such job, step, module, attribute or workflow",
     4: "an illegal value: it was understood and cannot be accepted",
     5: "the store: missing, full, locked, damaged or not ours; nothing of the command became durable",
     FINDINGS: "`tally doctor` found problems",

@@ -64,6 +64,8 @@ def as_data(row: JobRow, attempts: list[AttemptRow]) -> dict[str, object]:
         "start_ledger": GuidLedger(row.start_ledger).text,
         "idempotency_key": row.idempotency_key,
         "idempotency_hash": row.idempotency_hash,
+        "retry_of": row.retry_of,
+        "retried_as": row.retried_as,
         "tags": stored_value(row.tags),
         "attempts": [
             {
@@ -92,6 +94,8 @@ def drawn(row: JobRow, attempts: list[AttemptRow], now: int, ink: Ink) -> list[s
         ("workflow", name_of(row)),
         ("queue", f"{printable(row.queue)}, priority {row.priority}"),
         ("key", printable(row.idempotency_key or "")),
+        ("fork of", row.retry_of or ""),
+        ("retried as", row.retried_as or ""),
         ("submitted", f"{instant(row.created_at)}, {ago(row.created_at, now)}"),
         ("due", f"{ago(row.ready_at, now)}" if row.ready_at is not None and row.ready_at > now else ""),
         ("deadline", f"{instant(row.deadline_at)}" if row.deadline_at is not None else ""),

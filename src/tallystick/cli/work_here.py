@@ -127,6 +127,8 @@ class Watch:
         match bundle[-1] if bundle else None:
             case EndAttempt(hold=str(hold)):
                 self._say("held", segment.fence, f"is held ({hold}); see tally show")
+            case EndAttempt(reason=AbortReason.HELD):
+                self._say("held", segment.fence, "is paused; tally resume lets it go on")
             case EndAttempt(reason=AbortReason.ERROR):
                 self._say("again_later", segment.fence, "raised, and is tried again later")
             case EndAttempt(reason=AbortReason.RELEASED):

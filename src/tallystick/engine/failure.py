@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import traceback
-from typing import Self
+from typing import Final, Self
 
 import msgspec
 
 from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, TRACEBACK_BYTES_MAX, clip_text
 from tallystick.core.retry import error_names
 from tallystick.store.values import StoredError
+
+_STEP: Final = "tallystick_step"
+_LINKS_MAX: Final = 100
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,6 +24,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     tries: int = 1
     fields: dict[str, object] | None = None
     trace: str = ""
+    step: str = ""
 
     @classmethod
     def of(cls, error: BaseException, *, tries: int = 1, fields: dict[str, object] | None = None) -> Self:
@@ -32,6 +36,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
             tries=tries,
             fields=fields,
             trace=clip_text("".join(traceback.format_exception(error)), TRACEBACK_BYTES_MAX),
+            step=failed_step(error),
         )
 
     @classmethod
@@ -50,6 +55,23 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     def summary(self) -> dict[str, object]:
         """Return the short form for an event: no trace, no fields."""
         return {"type": self.type, "message": self.message, "code": self.code}
+
+
+def name_step(error: BaseException, name: str, occurrence: int) -> None:
+    """Let an error say which step of the workflow it came from."""
+    error.__dict__[_STEP] = f"{name}#{occurrence}"
+
+
+def failed_step(error: BaseException) -> str:
+    """Return the step that an error, or what it was raised over, came from; empty when it was none."""
+    link: BaseException | None = error
+    for _ in range(_LINKS_MAX):
+        if link is None:
+            break
+        if _STEP in link.__dict__:
+            return str(link.__dict__[_STEP])
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+    return ""
 
 
 def names_of(error: BaseException) -> tuple[str, ...]:

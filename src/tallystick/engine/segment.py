@@ -14,6 +14,7 @@ import msgspec
 
 from tallystick.clock import Clock
 from tallystick.core.derive import AbortReason
+from tallystick.core.holds import Hold
 from tallystick.core.lifecycles import JobState, StepState
 from tallystick.core.promises import PROMISES
 from tallystick.engine.committer import Request
@@ -28,6 +29,7 @@ from tallystick.store.api import (
     EndJob,
     Fact,
     Group,
+    HoldJob,
     Record,
     RecordEvent,
     RecordStep,
@@ -66,6 +68,8 @@ class Segment:
         "handed",
         "job_id",
         "lost",
+        "moved",
+        "paused",
         "waited",
     )
 
@@ -77,7 +81,10 @@ class Segment:
         self.lost = False
         # The last step, handed over and not known to be durable: nothing new begins before it is.
         self.handed: Request | None = None
+        # Whether this segment has written anything of its own, and so is beyond all earlier ones.
+        self.moved = False
         self.cancelled = claimed.cancelling
+        self.paused = False
         self.waited = claimed.waited
         self._clock = clock
         self._counts: dict[str, int] = {}
@@ -123,6 +130,20 @@ class Segment:
         self._unused.pop((name, occurrence), None)
         return self._records.get((name, occurrence))
 
+    def skipped(self, n: int) -> bool:
+        """Tell whether something that was recorded before place `n` has not been asked for yet."""
+        if not self._unused:
+            return False
+        return next(iter(self._unused.values())).n < n
+
+    def passed(self) -> bool:
+        """Tell whether an earlier segment went beyond this point: more is recorded, or waited for."""
+        if self._unused:
+            return True
+        woken = self.claimed.driver != "start" and not self.claimed.driver.startswith("again:")
+        pending = any(place not in self._records for place in self._tries)
+        return not self.moved and (woken or pending)
+
     def tries(self, name: str, occurrence: int) -> int:
         """Return how many tries of this call have failed so far, in this and in earlier segments."""
         return self._tries.get((name, occurrence), 0)
@@ -133,6 +154,10 @@ class Segment:
         if key in self._recorded_notes:
             return True, self._recorded_notes[key]
         return False, key
+
+    def kept(self, key: str) -> object:
+        """Return what was kept under a key in this segment or before, or None."""
+        return self._notes.get(key, self._recorded_notes.get(key))
 
     def keep(self, key: str, value: object) -> None:
         """Keep a drawn value; it becomes durable with the next bundle, before anything depends on it."""
@@ -204,7 +229,19 @@ class Segment:
     def held(self, hold: str, why: str) -> Bundle:
         """Return the bundle that stops the job until a person resumes it; not charged, nobody crashed."""
         event = self._fact("hold", {"attempt": "IN_PROGRESS>ABORTED", "hold": hold, "why": why})
-        return (EndAttempt(self.fence, AbortReason.HELD, False, None, hold, why, event),)
+        return (EndAttempt(self.fence, AbortReason.HELD, False, event.at, hold, why, event),)
+
+    def put_away(self) -> Bundle:
+        """Return the bundle that stops here because somebody holds the job; due as soon as it is resumed.
+
+        It sets no hold of its own: if the job was resumed meanwhile, it simply goes on.
+        """
+        event = self._fact("hold", {"attempt": "IN_PROGRESS>ABORTED", "hold": Hold.PAUSED.value})
+        return (EndAttempt(self.fence, AbortReason.HELD, False, event.at, None, None, event),)
+
+    def held_waiting(self, hold: str, why: str) -> Bundle:
+        """Return the bundle that stops a job which this segment has suspended already."""
+        return (HoldJob(self.job_id, Hold(hold), why, since=self.fence.attempt),)
 
     def spawning(
         self, group: Group, submissions: Sequence[Submission], start: int, shape: GroupShape
@@ -212,21 +249,25 @@ class Segment:
         """Return the bundle that opens a group, unless it is open, and inserts children from `start` on."""
         self.waited = True
         now = self._clock.wall_ms()
-        children = []
+        children, detached = [], []
         for index, submission in enumerate(submissions, start):
-            child_id = f"{self.job_id}.{group.dimension}.{group.occurrence}.{index:08d}"
-            primitive = submit_job(submission, child_id, now)
+            primitive = submit_job(submission, group.child_id(self.job_id, index), now)
             children.append((primitive.job, primitive.facts[0]))
-        return (
-            *self._noted(),
-            Spawn(self.fence, group, shape.total, shape.threshold, shape.fail_fast, tuple(children), now),
-        )
+            if submission.detached:
+                detached.append(primitive.job.job_id)
+        born = (tuple(children), now, frozenset(detached))
+        return (*self._noted(), Spawn(self.fence, group, *shape, *born))
 
-    def awaiting(self, wait: Wait) -> Bundle:
-        """Return the bundle that takes the answer to a wait, or suspends this segment until there is one."""
+    def awaiting(self, *waits: Wait, asked: bool | None = None) -> Bundle:
+        """Return the bundle that takes the answer to one of these, or suspends until there is one.
+
+        `asked` says that the function has been told of a cancellation, and waits all the same.
+        """
         self.waited = True
+        told = self.cancelled if asked is None else asked
         noted = self._noted()
-        payload = {"attempt": "IN_PROGRESS>ABORTED", "for": f"{wait.name}#{wait.occurrence}"}
+        awaited = ", ".join(f"{wait.name}#{wait.occurrence}" for wait in waits)
+        payload = {"attempt": "IN_PROGRESS>ABORTED", "for": awaited}
         fact = Fact(
             self.claimed.chain,
             "suspend",
@@ -236,11 +277,12 @@ class Segment:
         )
         return (
             *noted,
-            Await(self.fence, self.claimed.driver, self.claimed.dimension, wait, fact, self.cancelled),
+            Await(self.fence, self.claimed.driver, self.claimed.dimension, waits, fact, told),
         )
 
     def written(self, bundle: Bundle) -> None:
         """Note that a bundle is durable, and with it the values drawn before it."""
+        self.moved = True
         kept = _notes_in(bundle)
         if kept:
             self._notes = {key: value for key, value in self._notes.items() if key not in kept}

@@ -8,7 +8,7 @@ import msgspec
 
 from tallystick.core.canonical import CANON_VERSION, idempotency_hash
 from tallystick.core.chain import Chain
-from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_key, check_name, check_size
+from tallystick.core.limits import PAYLOAD_BYTES_MAX, TAGS_MAX, check_key, check_name, check_size
 from tallystick.errors import BadInput, IdempotencyConflict
 from tallystick.store.api import (
     ClaimedJob,
@@ -44,11 +44,16 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     idempotency_key: str | None = None
     by_content: bool = False
     tags: tuple[str, ...] = ()
+    detached: bool = False
 
     def __post_init__(self) -> None:
         check_size("payload", len(self.payload.encode()), PAYLOAD_BYTES_MAX)
         check_name("queue", self.queue)
         check_name("tenant", self.tenant_id)
+        if len(self.tags) > TAGS_MAX:
+            raise BadInput(f"a job has at most {TAGS_MAX} tags, not {len(self.tags)}")
+        for tag in self.tags:
+            check_key("tag", tag)
         if self.idempotency_key is not None:
             check_key("idempotency key", self.idempotency_key)
         if not PRIORITY_BEST <= self.priority <= PRIORITY_WORST:

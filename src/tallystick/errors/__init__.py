@@ -35,7 +35,9 @@ TallyError                    root.py
 ├── JobCancelled              the job was cancelled
 ├── JobEnded                  nothing can be said to a job that has ended
 ├── ChildrenFailed            children of a workflow ended badly
+├── NotFailed                 only a job that has failed can be retried
 ├── NotFound                  no such job
+│   ├── NoSuchStep            no such step in the records of a job
 │   ├── AppNotFound           no such module, or nothing of that name in it
 │   └── UnknownWorkflow       no workflow of that name
 ├── StaleLease                a report by somebody who no longer holds the lease
@@ -106,6 +108,8 @@ if TYPE_CHECKING:
         JobCancelled,
         JobEnded,
         JobFailed,
+        NoSuchStep,
+        NotFailed,
         NotFound,
         StaleLease,
         StepFailed,
@@ -204,7 +208,9 @@ __all__ = [
     "LogCorrupt",
     "Misuse",
     "NoRetry",
+    "NoSuchStep",
     "NotCanonical",
+    "NotFailed",
     "NotFound",
     "OutcomeUnknown",
     "OutsideWorkflow",

@@ -66,6 +66,14 @@ class JobEnded(TallyError):
     http_status = 409
 
 
+class NotFailed(TallyError):
+    """The job has not failed; it can be forked, not retried."""
+
+    code = "NOT_FAILED"
+    exit_code = 4
+    http_status = 409
+
+
 class ChildrenFailed(TallyError):
     """Children ended badly."""
 
@@ -86,6 +94,12 @@ class NotFound(TallyError):
     code = "NOT_FOUND"
     exit_code = 3
     http_status = 404
+
+
+class NoSuchStep(NotFound):
+    """There is no such step in the records of this job."""
+
+    code = "NO_SUCH_STEP"
 
 
 class AppNotFound(NotFound):

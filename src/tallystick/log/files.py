@@ -7,6 +7,8 @@ import os
 
 # Nothing here follows a symbolic link in the last part of a name, and no child process inherits a descriptor.
 _ALWAYS = os.O_NOFOLLOW | os.O_CLOEXEC
+# Some systems have only the stronger call.
+_sync_data = getattr(os, "fdatasync", os.fsync)
 
 
 class Files:
@@ -37,7 +39,7 @@ class Files:
 
     def sync_data(self, descriptor: int) -> None:
         """Return when the content of a file and its length are on the disk; its times may follow later."""
-        os.fdatasync(descriptor)
+        _sync_data(descriptor)
 
     def truncate(self, descriptor: int, length: int) -> None:
         """Cut a file to `length` bytes."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
+from tallystick.store.controls import Forked, ForkJob, HoldJob, ResumeJob
 from tallystick.store.inspection import Inspection
 from tallystick.store.primitives import (
     Await,
@@ -73,7 +74,10 @@ __all__ = [
     "ExpiredAttempt",
     "Fact",
     "Fence",
+    "ForkJob",
+    "Forked",
     "Group",
+    "HoldJob",
     "JobRow",
     "ManyWriters",
     "NewJob",
@@ -86,6 +90,7 @@ __all__ = [
     "RecordStep",
     "RenewLeases",
     "Reservation",
+    "ResumeJob",
     "RunTx",
     "Spawn",
     "Store",
@@ -131,9 +136,20 @@ class Store(Protocol):
         ...
 
     def jobs(
-        self, *, tenant_id: str, states: Sequence[str], handler: str | None, after: str | None, limit: int
+        self,
+        *,
+        tenant_id: str,
+        states: Sequence[str],
+        handler: str | None,
+        after: str | None,
+        limit: int,
+        tag: str | None = None,
     ) -> list[JobRow]:
         """Return a page of jobs, newest first; `after` is the last job_id of the page before."""
+        ...
+
+    def has_signal(self, job_id: str, names: Sequence[str]) -> bool:
+        """Tell whether a signal of one of these names is in the job's inbox; a hint, not a promise."""
         ...
 
     def history(self, job_id: str) -> list[Event]:
@@ -144,8 +160,8 @@ class Store(Protocol):
         """Return how many jobs stand in each state; for people, not for the hot path."""
         ...
 
-    def children(self, job_id: str, group: str) -> list[ChildRow]:
-        """Return the children of a group in their order."""
+    def children(self, job_id: str, group: Group, *, after: str, limit: int) -> list[ChildRow]:
+        """Return a page of the children of a group in their order; `after` is the last of the page before."""
         ...
 
     def orphans(self, limit: int) -> list[str]:
@@ -154,6 +170,14 @@ class Store(Protocol):
 
     def cancelling(self, limit: int) -> list[tuple[str, int]]:
         """Return jobs that are asked to end and have not, with the end of their grace, soonest first."""
+        ...
+
+    def interrupted(self, job_ids: Sequence[str]) -> list[tuple[str, bool, str | None]]:
+        """Return those of these jobs that are asked to end or held: which of both, and by what hold."""
+        ...
+
+    def dead(self, *, tenant_id: str, handler: str | None, after: str | None, limit: int) -> list[JobRow]:
+        """Return a page of jobs that have failed and were not retried, newest first; `after` as in `jobs`."""
         ...
 
     def finished(self, job_ids: Sequence[str]) -> list[JobRow]:

@@ -23,7 +23,7 @@ def cancel_job(batch: Writing, request: CancelJob) -> JobState:
     found = batch.rows("cancellable", (request.job_id,))
     if not found:
         raise NotFound(f"there is no job {request.job_id}", job_id=request.job_id)
-    state, attempt, dimension, parent, step, lease = found[0]
+    state, attempt, dimension, parent, step, lease, _hold = found[0]
     runs = lease is not None
     verdict = decide_cancel(final=JobState(state) in JOB.final, live=runs, forced=request.force)
     if verdict is Cancellation.NOTHING:

@@ -38,17 +38,23 @@ ORDER: Final[tuple[type[Primitive], ...]] = (
 _PAIRS: Final = frozenset({(RecordStep, EndJob), (RecordStep, EndAttempt)})
 
 
-def grouped(batch: Sequence[Bundle]) -> tuple[list[int], list[tuple[type[Primitive], list[int]]]]:
+def grouped(
+    batch: Sequence[Bundle], *, children_alone: bool = False
+) -> tuple[list[int], list[tuple[type[Primitive], list[int]]]]:
     """Return the indexes of bundles to write alone, and of the others by kind in the order of writing.
 
-    A step and the ending it came with stand under both kinds.
+    A step and the ending it came with stand under both kinds. The end of a child also touches the rows of its
+    parent, which not every store writes by kind.
     """
     plain: dict[type[Primitive], list[int]] = {}
     alone: list[int] = []
     for index, bundle in enumerate(batch):
         last = bundle[-1]
         kind = type(last)
-        if kind not in ORDER or getattr(last, "alone", False):
+        by_itself = getattr(last, "alone", False) or (
+            children_alone and getattr(last, "parent", None) is not None
+        )
+        if by_itself or kind not in ORDER:
             alone.append(index)
         elif len(bundle) == 1:
             plain.setdefault(kind, []).append(index)

@@ -1,16 +1,20 @@
 """Groups: one activity in the parent, one countdown a child, one closer.
 
 The closer's own bundle leaves one message for the parent, whose identifier follows from the group:
-whoever comes second leaves nothing, so the parent is woken once, in a constant number of statements a
-child.
+whoever comes second leaves nothing, so the parent is woken once. A child is counted by one statement,
+however many there are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
+
+import msgspec
+
 from tallystick.core.lifecycles import JobState
-from tallystick.errors import InvariantBroken
-from tallystick.store.api import CountDown, Spawn
-from tallystick.store.writing import Writing, insist
+from tallystick.store.api import Group, Spawn
+from tallystick.store.writing import Writing
 
 FAIL_FAST = "fail_fast"
 
@@ -22,46 +26,61 @@ def spawn(batch: Writing, request: Spawn) -> bool:
     job_id, group = request.fence.job_id, request.group
     mode = FAIL_FAST if request.fail_fast else None
     row = (job_id, *group, request.fence.attempt, request.at, request.total, request.threshold, mode)
+    known: set[str] = set()
     if batch.changed("insert_group", row):
         batch.many("open_more", [(*request.fence[:2], 1)], [request.fence])
-    elif _spawned(batch, request) == request.total:
-        return True
-    events = [batch.placed(fact) for _job, fact in request.children]
+    else:
+        # Bundles are written in order and each whole, so the children that are there are the first ones.
+        children = [job.job_id for job, _fact in request.children]
+        last = group.child_id(job_id, request.total - 1)
+        known = _known(batch, [*children[:1], last])
+        if last in known:
+            return True
+        if known:
+            known = _known(batch, children)
+    born = [(job, batch.placed(fact)) for job, fact in request.children if job.job_id not in known]
+    place = (job_id, str(group))
     rows = [
-        (*job[:12], event.n, event.event_hash, job_id, str(group))
-        for (job, _fact), event in zip(request.children, events, strict=True)
+        (*job[:12], event.n, event.event_hash, *place, job.tags, int(job.job_id in request.detached))
+        for job, event in born
     ]
-    born = [event for event, count in zip(events, batch.each("insert_child", rows), strict=True) if count]
-    batch.many("insert_event", born, [request.fence] * len(born))
+    fences = [request.fence] * len(born)
+    batch.many("insert_child", rows, fences)
+    batch.many("insert_event", [event for _job, event in born], fences)
     return False
 
 
-def _spawned(batch: Writing, request: Spawn) -> int:
-    ((count,),) = batch.rows("count_children", (request.fence.job_id, str(request.group)))
-    return int(count)
+def _known(batch: Writing, job_ids: Sequence[str]) -> set[str]:
+    listed = msgspec.json.encode(job_ids).decode()
+    return {job_id for (job_id,) in batch.rows("children_known", (listed,))}
 
 
 def count_child(batch: Writing, job_id: str, home: tuple[str, str], state: str) -> None:
     """Count a child that has ended, well or badly, and let the one that closes the group wake its parent."""
+    batch.lock(home[0])
+    for _guid, hit, mode in batch.rows("count_child", ending(f"child:{job_id}", home, state, batch.wall)):
+        if closes(hit, mode, state):
+            wake_parent(batch, home)
+
+
+def ending(guid: str, home: tuple[str, str], state: str, at: int) -> tuple[object, ...]:
+    """Return the row of `count_child` for a child that has ended."""
     parent, step = home
-    dimension, _, rest = step.partition(":")
-    name, _, occurrence = rest.rpartition("#")
-    place = (parent, int(dimension), name, int(occurrence))
-    batch.lock(parent)
-    failed = state != JobState.SUCCEEDED
-    entered = batch.rows("enter_group", (*place, int(failed)))
-    if not entered:
-        return  # the group was closed without this child: enough had ended, or its parent has
-    entry, threshold, mode = entered[0]
-    guid = f"child:{job_id}"
-    insist(batch, "insert_child_message", (guid, *place, state, batch.wall, entry))
-    hit = batch.count_down(CountDown(*place, guid, -1, threshold))
-    if hit is None:
-        raise InvariantBroken(
-            f"group {step} of job {parent} closed while child {job_id} ended", job_id=parent
-        )
-    insist(batch, "close_child", (guid, parent, batch.wall))
-    if hit or (failed and mode == FAIL_FAST):
-        word = (f"join:{parent}:{step}", parent, *place[1:], "resume", None, None, batch.wall)
-        batch.run("insert_message", word)
-        batch.run("wake", (parent, batch.wall, name, "group"))
+    return (guid, parent, *_group(step), state, int(state != JobState.SUCCEEDED), at)
+
+
+def closes(hit: object, mode: str | None, state: str) -> bool:
+    """Tell whether a counted child is the one that its parent waits for: the last, or the first to fail."""
+    return bool(hit) or (mode == FAIL_FAST and state != JobState.SUCCEEDED)
+
+
+def wake_parent(batch: Writing, home: tuple[str, str]) -> None:
+    """Leave the word that a group is closed, once, and make its parent due."""
+    parent, step = home
+    group = _group(step)
+    batch.run("insert_message", (f"join:{parent}:{step}", parent, *group, "resume", None, None, batch.wall))
+    batch.run("wake", (parent, batch.wall, group.name, "group"))
+
+
+# The children of one group all name the same place.
+_group = lru_cache(maxsize=256)(Group.parse)

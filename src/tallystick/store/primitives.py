@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checka
 
 from tallystick.core.chain import Chain
 from tallystick.core.lifecycles import AttemptState, JobState
+from tallystick.store.controls import ForkJob, HoldJob, ResumeJob
 from tallystick.store.turn import Turn
 from tallystick.store.values import (
     Fact,
@@ -160,38 +161,41 @@ class EndJob(NamedTuple):
 
     @property
     def alone(self) -> bool:
-        """Tell whether this ending touches more than its own job's row, and is written by itself."""
-        return self.waited or self.parent is not None
+        """Tell whether this ending closes more than its own start, and is written by itself."""
+        return self.waited
 
 
 class Await(NamedTuple):
-    """Take the answer to a wait, or end the segment until there is one; one bundle either way.
+    """Take the answer to one of the waits, or end the segment until there is one; one bundle either way.
 
-    If an unconsumed message answers the wait, the wait gets its result and the message its marks, and the
-    outcome is the `Answer`: the segment goes on. Otherwise the wait is opened with leg 1 complete, the
-    driving message is closed, the semaphore moves by what was opened less one, the attempt ends SUSPENDED
-    and not charged, and the outcome is None. Delivery locks the same job row, so no wake-up falls between
-    the look and the suspension. If the job was asked to end and the segment does not know (`asked`), no
-    wait is written and the outcome is `JobState.CANCELLING`.
+    All of them are opened with leg 1 complete, unless they are. If an unconsumed message answers one, that
+    wait gets its result and the message its marks, and the outcome is the `Answer`: the segment goes on.
+    Otherwise the driving message is closed, the semaphore moves by what was opened less one, the attempt ends
+    SUSPENDED and not charged, and the outcome is None. Delivery locks the same job row, so no wake-up falls
+    between the look and the suspension. If the job was asked to end and the segment does not know (`asked`),
+    no wait is written and the outcome is `JobState.CANCELLING`; if it is held, the outcome is that `Hold`.
     """
 
     fence: Fence
     driver: str
     dimension: int
-    wait: Wait
+    waits: tuple[Wait, ...]
     fact: Fact
     asked: bool = False
 
 
 class Deliver(NamedTuple):
-    """Store a message, once for each guid, and make its job due if it waits for it and nobody runs it."""
+    """Store a message, once for each guid, and make its job due if it waits for it and nobody runs it.
+
+    It stands behind everything that is in the job's inbox then: messages are taken in the order in which they
+    became durable, whatever the clocks of their senders say.
+    """
 
     guid: str
     job_id: str
     kind: Literal["signal", "timer", "child", "result", "resume"]
     name: str
     payload: str | None
-    at: int
 
 
 class Spawn(NamedTuple):
@@ -199,7 +203,8 @@ class Spawn(NamedTuple):
 
     Opening counts one obligation on the parent and `total` on the group. Children have identifiers that
     follow from their place, so a spawn that was cut short is simply made again. The
-    outcome is True when all were there already, so that nothing is left to spawn.
+    outcome is True when all were there already, so that nothing is left to spawn. Those in
+    `detached` (their identifiers) go on when their parent has ended.
     """
 
     fence: Fence
@@ -209,6 +214,7 @@ class Spawn(NamedTuple):
     fail_fast: bool
     children: tuple[tuple[NewJob, Fact], ...]
     at: int
+    detached: frozenset[str] = frozenset()
 
 
 class Cycle(NamedTuple):
@@ -327,6 +333,9 @@ Primitive: TypeAlias = (
     | Spawn
     | Cycle
     | CancelJob
+    | HoldJob
+    | ResumeJob
+    | ForkJob
     | Deliver
     | PruneJobs
     | RenewLeases

@@ -103,6 +103,21 @@ class Group(NamedTuple):
     def __str__(self) -> str:
         return f"{self.dimension}:{self.name}#{self.occurrence}"
 
+    @classmethod
+    def parse(cls, text: str) -> Group:
+        """Read what `str` has written.
+
+        >>> Group.parse(str(Group(0, "gather", 2)))
+        Group(dimension=0, name='gather', occurrence=2)
+        """
+        dimension, _, rest = text.partition(":")
+        name, _, occurrence = rest.rpartition("#")
+        return cls(int(dimension), name, int(occurrence))
+
+    def child_id(self, parent: str, index: int) -> str:
+        """Return the identifier of a child, which follows from its place."""
+        return f"{parent}.{self.dimension}.{self.occurrence}.{index:08d}"
+
 
 class StoredError(NamedTuple):
     """An error as the columns of a job keep it: all of it as text, its stable code, and its message."""
@@ -121,11 +136,12 @@ class Existing(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What answered a wait; `payload` is None for a timer."""
+    """What answered a wait, and which of those that were asked for; `payload` is None for a timer."""
 
     guid: str
     payload: str | None
     timed_out: bool
+    place: int = 0
 
 
 class Delivered(StrEnum):
@@ -135,6 +151,7 @@ class Delivered(StrEnum):
     KEPT = "stored; a live attempt or a later wait takes it"
     KNOWN = "it was delivered before"
     DROPPED = "the job has ended"
+    ABSENT = "there is no such job"
 
 
 class Record(NamedTuple):
@@ -220,6 +237,8 @@ class JobRow(NamedTuple):
     idempotency_key: str | None
     idempotency_hash: str | None
     tags: str | None
+    retry_of: str | None = None
+    retried_as: str | None = None
 
 
 class ChildRow(NamedTuple):

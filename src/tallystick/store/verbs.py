@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from tallystick.store.api import Await, CancelJob, Cycle, Deliver, Outcome, Primitive, PruneJobs, Spawn
 from tallystick.store.cancels import cancel_job, cycle
+from tallystick.store.control import CONTROL
 from tallystick.store.groups import spawn
 from tallystick.store.pruning import prune
 from tallystick.store.waits import await_message, deliver
@@ -19,4 +20,5 @@ VERBS: Final[dict[type[Primitive], tuple[str, Callable[[Writing, Any], Outcome]]
     CancelJob: ("cancel", cancel_job),
     Deliver: ("deliver", deliver),
     PruneJobs: ("prune", prune),
+    **CONTROL,
 }

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 from tallystick.core.chain import step_payload
 from tallystick.core.decisions import close_delta, decide_suspend, settle_delta
 from tallystick.core.derive import AbortReason
+from tallystick.core.holds import Hold
 from tallystick.core.lifecycles import JobState
 from tallystick.errors import InvariantBroken
 from tallystick.store.api import (
@@ -17,6 +20,7 @@ from tallystick.store.api import (
     EndJob,
     Fact,
     Fence,
+    Wait,
 )
 from tallystick.store.writing import Writing, insist
 
@@ -35,29 +39,68 @@ def enter_driver(batch: Writing, job_id: str, dimension: int) -> str:
     return guid
 
 
-def await_message(batch: Writing, request: Await) -> Answer | JobState | None:
-    """Answer the wait from the inbox, or suspend the segment, or tell it that the job was asked to end."""
+def await_message(batch: Writing, request: Await) -> Answer | JobState | Hold | None:
+    """Answer the wait from the inbox, or suspend the segment, or tell it that the job is to end or held."""
     batch.lock(request.fence.job_id)
     batch.check_fence(request.fence)
-    job_id, wait, dimension = request.fence.job_id, request.wait, request.dimension
-    (found,) = batch.rows("cancellable", (job_id,))
+    (found,) = batch.rows("cancellable", (request.fence.job_id,))
     if found[0] == JobState.CANCELLING and not request.asked:
         return JobState.CANCELLING
-    place = (job_id, dimension, wait.name, wait.occurrence)
-    rows = batch.rows("open_wait", place)
-    opened = bool(rows)
-    if wait.due_at is not None and not opened:
-        _set_timer(batch, request)
-    inbox = batch.rows("answer", (*place, wait.kind, batch.wall, request.driver))
-    decision = decide_suspend([wait.name], [wait.name for _ in inbox])
-    if decision.suspend:
-        _suspend(batch, request, opened=opened)
+    if found[6] is not None:
+        return Hold(found[6])
+    places = [(request.fence.job_id, request.dimension, w.name, w.occurrence) for w in request.waits]
+    ledgers = [_digits_of(batch, place) for place in places]
+    for wait, place, ledger in zip(request.waits, places, ledgers, strict=True):
+        if wait.due_at is not None and ledger is None:
+            _set_timer(batch, request, wait, place)
+    inbox = _inbox(batch, request, places)
+    decision = decide_suspend([_label(w) for w in request.waits], [_label(w) for w, _message in inbox])
+    if decision.answered is None:
+        _suspend(batch, request, places, ledgers)
         return None
-    guid, kind, payload, _ledger = inbox[0]
-    answer = Answer(guid, payload, timed_out=kind == "timer")
-    ledger = joined(rows[0][0]) if wait.kind == "group" else ANSWERED
-    _take(batch, request, answer, ledger, opened=opened)
+    at = decision.answered
+    guid, kind, payload = inbox[0][1][:3]
+    answer = Answer(guid, payload, kind == "timer", at)
+    # The others are opened all the same, with their timers running: what waits together begins together.
+    opened = _open(batch, request, places, ledgers, but=at)
+    if opened:
+        batch.many("open_more", [(*request.fence[:2], opened)], [request.fence])
+    _take(batch, request, answer, places[at], ledgers[at])
     return answer
+
+
+Place: TypeAlias = tuple[str, int, str, int]
+
+
+def _label(wait: Wait) -> str:
+    return f"{wait.name}#{wait.occurrence}"
+
+
+def _digits_of(batch: Writing, place: Place) -> int | None:
+    """Return the digits of a wait that is open, or None for one that is not yet."""
+    rows = batch.rows("open_wait", place)
+    return int(rows[0][0]) if rows else None
+
+
+def _inbox(batch: Writing, request: Await, places: list[Place]) -> list[tuple[Wait, tuple[Any, ...]]]:
+    """Return for each wait the message that would answer it, the driver first and then by arrival."""
+    found = []
+    for wait, place in zip(request.waits, places, strict=True):
+        rows = batch.rows("answer", (*place, wait.kind, batch.wall, request.driver))
+        found += [(wait, row) for row in rows]
+    return sorted(found, key=lambda each: (each[1][0] != request.driver, *each[1][3:]))
+
+
+def _open(
+    batch: Writing, request: Await, places: list[Place], ledgers: list[int | None], *, but: int | None = None
+) -> int:
+    """Open those waits that are not open yet, all but one that is answered; return how many that were."""
+    opened = 0
+    for index, (wait, place) in enumerate(zip(request.waits, places, strict=True)):
+        if ledgers[index] is None and index != but:
+            insist(batch, "insert_wait", (*place, wait.kind, request.fence.attempt, batch.wall))
+            opened += 1
+    return opened
 
 
 def joined(ledger: int) -> int:
@@ -77,11 +120,12 @@ def deliver(batch: Writing, request: Deliver) -> Delivered:
         request.kind,
         request.payload,
         None,
-        request.at,
+        batch.wall,
     )
     if not batch.changed("insert_message", row):
-        known = batch.rows("message", (request.guid,))
-        return Delivered.KNOWN if known else Delivered.DROPPED
+        if batch.rows("message", (request.guid,)):
+            return Delivered.KNOWN
+        return Delivered.DROPPED if batch.rows("cancellable", (request.job_id,)) else Delivered.ABSENT
     woke = batch.changed("wake", (request.job_id, batch.wall, request.name, "wait"))
     return Delivered.WOKE if woke else Delivered.KEPT
 
@@ -140,26 +184,25 @@ def _consumed(batch: Writing, job_id: str, guid: str) -> tuple[bool, bool]:
     return (bool(found[0][0]), bool(found[0][1])) if found else (False, False)
 
 
-def _timer(request: Await) -> str:
-    wait = request.wait
-    return f"{request.fence.job_id}:{request.dimension}:{wait.name}#{wait.occurrence}:timer"
+def _timer(place: Place) -> str:
+    job_id, dimension, name, occurrence = place
+    return f"{job_id}:{dimension}:{name}#{occurrence}:timer"
 
 
-def _set_timer(batch: Writing, request: Await) -> None:
-    wait, job_id = request.wait, request.fence.job_id
-    place = (request.dimension, wait.name, wait.occurrence)
+def _set_timer(batch: Writing, request: Await, wait: Wait, place: Place) -> None:
     assert wait.due_at is not None
     due_at = batch.moment(wait.due_at, request.fact.at)
-    insist(batch, "insert_message", (_timer(request), job_id, *place, "timer", None, due_at, batch.wall))
+    insist(batch, "insert_message", (_timer(place), *place, "timer", None, due_at, batch.wall))
 
 
-def _take(batch: Writing, request: Await, answer: Answer, ledger: int, *, opened: bool) -> None:
+def _take(batch: Writing, request: Await, answer: Answer, place: Place, digits: int | None) -> None:
     """Give the wait its result and the message its marks; a driver keeps its obligation to the end."""
-    job_id, wait, attempt = request.fence.job_id, request.wait, request.fence.attempt
+    job_id, wait, attempt = request.fence.job_id, request.waits[answer.place], request.fence.attempt
+    opened = digits is not None
+    ledger = joined(digits) if wait.kind == "group" and digits is not None else ANSWERED
     result = "null" if answer.payload is None else answer.payload
     payload = step_payload(wait.name, wait.occurrence, "SUCCEEDED", ledger, result, None, None)
     event = batch.placed(Fact(request.fact.chain, wait.kind, request.fact.at, attempt, payload))
-    place = (job_id, request.dimension, wait.name, wait.occurrence)
     ending = (result, None, attempt, event.at, event.n, event.prev_hash, event.event_hash)
     if wait.kind == "group":
         batch.many("join_group", [(*place, result, *ending[2:], ledger)], [request.fence])
@@ -169,28 +212,19 @@ def _take(batch: Writing, request: Await, answer: Answer, ledger: int, *, opened
         batch.many("insert_answered_wait", [(*place, *ending, wait.kind)], [request.fence])
     insist(batch, "mark_work", (answer.guid, job_id))
     if not answer.timed_out:
-        batch.run("acknowledge_loser", (_timer(request), job_id, batch.wall))
+        batch.run("acknowledge_loser", (_timer(place), job_id, batch.wall))
     if answer.guid != request.driver:
         _count_down(batch, job_id, answer.guid, -1 if opened else 0)
         insist(batch, "acknowledge", (answer.guid, job_id, batch.wall))
 
 
-def _suspend(batch: Writing, request: Await, *, opened: bool) -> None:
-    fence, wait = request.fence, request.wait
-    if not opened:
-        row = (
-            fence.job_id,
-            request.dimension,
-            wait.name,
-            wait.occurrence,
-            wait.kind,
-            fence.attempt,
-            batch.wall,
-        )
-        insist(batch, "insert_wait", row)
-    settle_driver(batch, fence, request.driver, opened=0 if opened else 1)
-    place = (fence.job_id, request.dimension, wait.name, wait.occurrence)
-    ((due_at,),) = batch.rows("timer_due", place)
+def _suspend(batch: Writing, request: Await, places: list[Place], ledgers: list[int | None]) -> None:
+    """Open what is not open yet, and end the attempt until a message or the first timer of these waits."""
+    fence = request.fence
+    opened = _open(batch, request, places, ledgers)
+    settle_driver(batch, fence, request.driver, opened=opened)
+    timers = [batch.rows("timer_due", place)[0][0] for place in places]
+    due_at = min((due for due in timers if due is not None), default=None)
     batch.end_attempts([EndAttempt(fence, AbortReason.SUSPENDED, False, due_at, None, None, request.fact)])
 
 

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,7 @@ class Server:
     port: int
     user: str
     fsync: bool
+    settings: dict[str, str] = field(default_factory=dict)
 
     @property
     def dsn(self) -> str:
@@ -71,7 +72,7 @@ class Server:
 
     def start(self) -> None:
         """Start the postmaster and wait until it answers."""
-        flags = {**SETTINGS, "port": str(self.port), "unix_socket_directories": self.folder}
+        flags = {**SETTINGS, **self.settings, "port": str(self.port), "unix_socket_directories": self.folder}
         flags["fsync"] = "on" if self.fsync else "off"
         words = " ".join(f"-c {name}={value}" for name, value in flags.items())
         log = str(Path(self.folder, "log"))
@@ -125,12 +126,12 @@ def find_binaries() -> Path:
     )
 
 
-def make_server(*, fsync: bool) -> Server:
-    """Create a cluster and start it."""
+def make_server(*, fsync: bool, settings: dict[str, str] | None = None) -> Server:
+    """Create a cluster and start it, with other settings than usual where they are named."""
     binaries = find_binaries()
     user = _unprivileged()
     folder = _own_folder(user)
-    server = Server(folder, str(binaries), free_port(), user, fsync)
+    server = Server(folder, str(binaries), free_port(), user, fsync, settings or {})
     try:
         words = [
             "-D",
@@ -156,7 +157,7 @@ def make_server(*, fsync: bool) -> Server:
 def make_standby(primary: Server) -> Server:
     """Copy a running server and start the copy, which follows it."""
     folder = _own_folder(primary.user)
-    standby = Server(folder, primary.binaries, free_port(), primary.user, primary.fsync)
+    standby = Server(folder, primary.binaries, free_port(), primary.user, primary.fsync, primary.settings)
     try:
         primary.copy_to(standby.data)
         standby.start()

@@ -11,7 +11,6 @@ import threading
 from typing import Final
 
 from tallystick.core.lease import HEARTBEATS_PER_LEASE
-from tallystick.core.limits import SWEEP_ROWS_MAX
 from tallystick.engine.sweep import cancel_orphans, end_overdue, sweep
 from tallystick.store.api import Fence, RenewLeases
 from tallystick.worker.worker import Worker
@@ -95,16 +94,23 @@ class Caretaker:
                 extra={"action": "lease.lost", "job_id": fence.job_id},
             )
 
-    def _notice_cancellations(self) -> None:
-        for job_id, _grace_ends in self._worker.store.cancelling(SWEEP_ROWS_MAX):
-            self._worker.notice_cancelled(job_id)
+    def _notice_requests(self) -> None:
+        worker = self._worker
+        running = list(worker.running)
+        asked = {job_id: (ends, hold) for job_id, ends, hold in worker.store.interrupted(running)}
+        for job_id in running:
+            ends, hold = asked.get(job_id, (False, None))
+            worker.notice_held(job_id, held=hold is not None)
+            if ends:
+                worker.notice_cancelled(job_id)
 
     def _look(self) -> None:
         worker = self._worker
         pulse = worker.store.pulse()
         changed, self._pulse = pulse != self._pulse, pulse
         if changed and worker.running:
-            self._notice_cancellations()
+            self._notice_requests()
+            worker.arrivals.stir()
         if worker.claim_failed:
             worker.claim_failed = False
             self._pause = RETRY_SECONDS

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 from tallystick.engine.committer import Handed, LoopLane
 from tallystick.errors import TallyError
@@ -41,6 +42,13 @@ class AsyncSlots:
             self.start()
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._start, segments)
+
+    def call(self, function: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Run a coroutine function on the loop and return when it has."""
+        if self._loop is None:
+            self.start()
+        assert self._loop is not None
+        asyncio.run_coroutine_threadsafe(function(), self._loop).result()
 
     def cancel(self) -> None:
         """Ask every running task to unwind."""

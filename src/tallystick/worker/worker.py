@@ -6,20 +6,27 @@ says that there may be work. Nothing here decides what is right: that is in the 
 
 from __future__ import annotations
 
+import inspect
+import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tallystick.clock import Clock
 from tallystick.core.limits import CLAIM_BATCH_JOBS_MAX
-from tallystick.engine.committer import Blocked, Called, Committer
+from tallystick.engine.committer import Blocked, Called, Committer, Request
 from tallystick.engine.segment import Segment
 from tallystick.errors import StaleLease
 from tallystick.ids import Ids
 from tallystick.store.api import Bundle, ClaimedJob, ClaimJobs, EndJob, NewLease, Outcome, Store
+from tallystick.worker.around import AROUND_NOTHING, Around
+from tallystick.worker.arrivals import Arrivals
 from tallystick.worker.handler import Handler
 from tallystick.worker.loop_lane import AsyncSlots
 from tallystick.worker.thread_lane import ThreadSlots
+
+_log = logging.getLogger("tallystick.worker")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +51,7 @@ class Worker:
         handlers: Mapping[tuple[str, str], Handler],
         options: WorkerOptions,
         on_end: Callable[[EndJob], None],
+        around: Around = AROUND_NOTHING,
     ) -> None:
         """Prepare the slots; nothing is claimed before `start`."""
         self.store = store
@@ -54,6 +62,7 @@ class Worker:
         # Random and per process: a restarted worker must never look like the one whose leases it finds.
         self.owner = ids.token()
         self._on_end = on_end
+        self._around = around
         self._lock = threading.Lock()
         self._leases = 0
         self._free = options.concurrency
@@ -68,28 +77,60 @@ class Worker:
         self._idle = threading.Condition(self._lock)
         self.running: dict[str, Segment] = {}
         self.stale_reports = 0
+        self.arrivals = Arrivals()
         self._threads = ThreadSlots(self, options.concurrency)
         self._tasks = AsyncSlots(self)
 
     def start(self) -> None:
-        """Begin to claim."""
+        """Begin to claim, when everything that is to be called before has returned; if it raises, do not."""
         if any(handler.is_async for handler in self.handlers.values()):
             self._tasks.start()
+        try:
+            for function in self._around.start:
+                self._call(function)
+        except BaseException:
+            self._tasks.stop()
+            raise
         self.poke()
 
-    def poke(self) -> None:
-        """There may be work: let idle slots look for it."""
+    def _call(self, function: Callable[[], Any]) -> None:
+        """Call a function of the program: in this thread, or on the loop of the worker."""
+        if inspect.iscoroutinefunction(function):
+            self._tasks.call(function)
+        else:
+            function()
+
+    def _call_last(self) -> None:
+        """Call what is to be called when the worker has stopped, the last declared first; all of it."""
+        for function in reversed(self._around.stop):
+            try:
+                self._call(function)
+            except Exception:  # noqa: BLE001 (logged with its trace; the others are to be called too)
+                _log.exception(
+                    "worker: %s failed",
+                    getattr(function, "__name__", function),
+                    extra={"action": "worker.stop_function_failed"},
+                )
+
+    def poke(self, first: Sequence[Request] = ()) -> bool:
+        """There may be work, or will be after `first`: let idle slots look for it, in one flush with that.
+
+        Return whether a claim is on its way; without one, `first` was handed over all the same.
+        """
         with self._lock:
             self._more = True
             # The claim that is out may have looked before there was what this poke is about.
             self._poked_meanwhile = self._claiming
-            if self._stopping or self._claiming or not self._free:
-                return
-            self._claiming = True
-            limit = min(self._free, CLAIM_BATCH_JOBS_MAX)
+            limit = 0 if self._stopping or self._claiming else min(self._free, CLAIM_BATCH_JOBS_MAX)
+            self._claiming = self._claiming or bool(limit)
             self._free -= limit
+        if not limit:
+            if first:
+                self.committer.put(first)
+            return False
         request = self.claim(limit)
-        self.committer.put([Called((request,), lambda outcome: self._claimed(request, outcome))])
+        self.committer.put([*first, Called((request,), lambda outcome: self._claimed(request, outcome))])
+        return True
 
     def claim(self, limit: int) -> ClaimJobs:
         """Return a request for jobs; equal requests of one flush are answered by one search."""
@@ -187,6 +228,13 @@ class Worker:
         segment = self.running.get(job_id)
         if segment is not None:
             segment.cancelled = True
+            self.arrivals.notify(job_id)
+
+    def notice_held(self, job_id: str, *, held: bool) -> None:
+        """Let a running segment stop at its next call because its job is held, or go on after all."""
+        segment = self.running.get(job_id)
+        if segment is not None:
+            segment.paused = held
 
     def wants_more(self) -> bool:
         """Tell whether a slot that becomes free should ask for another job at once."""
@@ -244,6 +292,7 @@ class Worker:
             self._tasks.cancel()
             done = self._wait_until_idle(grace)
         self._threads.stop()
+        self._call_last()
         self._tasks.stop()
         return done
 

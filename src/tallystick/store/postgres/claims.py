@@ -64,7 +64,8 @@ class Claims:
         )
 
     def _claimed(self, rows: Sequence[tuple[Any, ...]]) -> list[ClaimedJob]:
-        again = [(row[0], row[7]) for row in rows if row[1] > 1]
+        # A job that is new has two facts now, its submission and this claim; a fork has its copies too.
+        again = [(row[0], row[7]) for row in rows if row[1] > 1 or row[10] > 2]
         past = self._replay(again) if again else {}
         drivers = self._drivers(rows)
         claimed = []

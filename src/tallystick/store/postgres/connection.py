@@ -48,20 +48,15 @@ class ServerFacts(NamedTuple):
 
 
 class Answered(Protocol):
-    """What our statements need of a cursor."""
+    """What a statement brought."""
 
     @property
     def rowcount(self) -> int:
-        """Return how many rows were changed."""
+        """Return how many rows it wrote or found."""
         ...
 
-    @property
-    def description(self) -> object:
-        """Return something true when there are rows to fetch."""
-        ...
-
-    def fetchall(self) -> list[Any]:
-        """Return the rows."""
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Return its rows."""
         ...
 
 

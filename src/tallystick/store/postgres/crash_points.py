@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tallystick import crash
+from tallystick.store.control import CONTROL_WORDS
 
 AROUND = {
     kind: (
@@ -24,5 +25,6 @@ AROUND = {
         "cycle": "turns",
         "cancel": "cancellations",
         "prune": "removed books",
+        **CONTROL_WORDS,
     }.items()
 }

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 from tallystick.core.chain import Chain
-from tallystick.store.api import ChildRow, ExpiredAttempt, Fence, JobRow
+from tallystick.store.api import ChildRow, ExpiredAttempt, Fence, Group, JobRow
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.connection import (
     AnsweringConnection,
@@ -62,19 +62,38 @@ class Reader:
         return JobRow(*rows[0]) if rows else None
 
     def jobs(
-        self, tenant_id: str, states: Sequence[str], handler: str | None, after: str | None, limit: int
+        self,
+        tenant_id: str,
+        states: Sequence[str],
+        handler: str | None,
+        after: str | None,
+        limit: int,
+        tag: str | None,
     ) -> list[JobRow]:
         """Return a page of jobs, newest first."""
-        wanted = [tenant_id, list(states), handler, after, str(limit)]
+        wanted = [tenant_id, list(states), handler, after, str(limit), tag]
         return [JobRow(*row) for row in self.rows("jobs", wanted)]
+
+    def interrupted(self, job_ids: Sequence[str]) -> list[tuple[str, bool, str | None]]:
+        """Return those of these jobs that are asked to end or held."""
+        return [(job_id, ends, hold) for job_id, ends, hold in self.rows("interrupted", [list(job_ids)])]
+
+    def dead(self, tenant_id: str, handler: str | None, after: str | None, limit: int) -> list[JobRow]:
+        """Return a page of jobs that have failed and were not retried, newest first."""
+        return [JobRow(*row) for row in self.rows("dead", [tenant_id, handler, after, str(limit)])]
+
+    def has_signal(self, job_id: str, names: Sequence[str]) -> bool:
+        """Tell whether a signal of one of these names is in the job's inbox."""
+        ((found,),) = self.rows("has_signal", [job_id, list(names)])
+        return bool(found)
 
     def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
         """Return those of these jobs that have ended."""
         return [JobRow(*row) for row in self.rows("finished", [list(job_ids)])]
 
-    def children(self, job_id: str, group: str) -> list[ChildRow]:
-        """Return the children of a group in their order."""
-        return [ChildRow(*row) for row in self.rows("children", [job_id, group])]
+    def children(self, job_id: str, group: Group, after: str, limit: int) -> list[ChildRow]:
+        """Return a page of the children of a group in their order."""
+        return [ChildRow(*row) for row in self.rows("children", [job_id, *group, after, limit])]
 
     def orphans(self, limit: int) -> list[str]:
         """Return children that go on although their parent has ended."""

@@ -33,30 +33,24 @@ class Later:
         self.query = query
         self.params = params
         self.sent: Answered | None = None
+        self.answered = False
         self._rows: list[tuple[Any, ...]] | None = None
 
-    def receive(self) -> None:
-        """Keep the answer: a verb that runs again reads it again."""
-        assert self.sent is not None
-        self._rows = self.sent.fetchall() if self.sent.description else []
-
     def fetchall(self) -> list[tuple[Any, ...]]:
-        """Return the rows of the answer."""
+        """Return the rows of the answer; a verb that runs again reads them again."""
         if self._rows is None:
-            raise Unanswered
+            self._rows = self._answer().fetchall()
         return self._rows
 
     @property
     def rowcount(self) -> int:
         """Return how many rows were changed."""
-        if self._rows is None or self.sent is None:
-            raise Unanswered
-        return self.sent.rowcount
+        return self._answer().rowcount
 
-    @property
-    def description(self) -> object:
-        """Tell whether there are rows to fetch."""
-        return None if self.sent is None else self.sent.description
+    def _answer(self) -> Answered:
+        if self.sent is None or not self.answered:
+            raise Unanswered
+        return self.sent
 
 
 class Part(Generic[T]):
@@ -113,7 +107,7 @@ def in_rounds(talk: Talk, verbs: Iterable[Callable[[Talk], T]]) -> list[T]:
             for later in asked:
                 later.sent = talk.execute(later.query, later.params)
         for later in asked:
-            later.receive()
+            later.answered = True
 
 
 def draws_ids(bundle: Bundle) -> bool:

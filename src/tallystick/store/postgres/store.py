@@ -22,6 +22,7 @@ from tallystick.store.api import (
     Event,
     ExpiredAttempt,
     Fence,
+    Group,
     JobRow,
     Outcome,
     RecordEvent,
@@ -46,6 +47,7 @@ from tallystick.store.postgres.listener import Listener
 from tallystick.store.postgres.migrations import migrate
 from tallystick.store.postgres.reads import Reader
 from tallystick.store.postgres.transaction import PostgresTransaction
+from tallystick.store.postgres.wire import Wire
 from tallystick.store.postgres.writer import Batch
 from tallystick.store.postgres.writing import Times
 
@@ -68,7 +70,7 @@ class PostgresStore:
         self._pid = os.getpid()
         self._closed = False
         self._writing = threading.Lock()
-        self._writer: AnsweringConnection | None = None
+        self._wire: Wire | None = None
         connection = connect(self._address, plain=True)
         try:
             migrate(connection, self._address, create=create)
@@ -166,21 +168,43 @@ class PostgresStore:
         return self._reader.job(job_id)
 
     def jobs(
-        self, *, tenant_id: str, states: Sequence[str], handler: str | None, after: str | None, limit: int
+        self,
+        *,
+        tenant_id: str,
+        states: Sequence[str],
+        handler: str | None,
+        after: str | None,
+        limit: int,
+        tag: str | None = None,
     ) -> list[JobRow]:
         """Return a page of jobs, newest first."""
         self._check_usable()
-        return self._reader.jobs(tenant_id, states, handler, after, limit)
+        return self._reader.jobs(tenant_id, states, handler, after, limit, tag)
+
+    def has_signal(self, job_id: str, names: Sequence[str]) -> bool:
+        """Tell whether a signal of one of these names is in the job's inbox."""
+        self._check_usable()
+        return self._reader.has_signal(job_id, names)
+
+    def interrupted(self, job_ids: Sequence[str]) -> list[tuple[str, bool, str | None]]:
+        """Return those of these jobs that are asked to end or held."""
+        self._check_usable()
+        return self._reader.interrupted(job_ids)
+
+    def dead(self, *, tenant_id: str, handler: str | None, after: str | None, limit: int) -> list[JobRow]:
+        """Return a page of jobs that have failed and were not retried, newest first."""
+        self._check_usable()
+        return self._reader.dead(tenant_id, handler, after, limit)
 
     def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
         """Return those of these jobs that have ended."""
         self._check_usable()
         return self._reader.finished(job_ids)
 
-    def children(self, job_id: str, group: str) -> list[ChildRow]:
-        """Return the children of a group in their order."""
+    def children(self, job_id: str, group: Group, *, after: str, limit: int) -> list[ChildRow]:
+        """Return a page of the children of a group in their order."""
         self._check_usable()
-        return self._reader.children(job_id, group)
+        return self._reader.children(job_id, group, after, limit)
 
     def orphans(self, limit: int) -> list[str]:
         """Return children that go on although their parent has ended."""
@@ -215,7 +239,7 @@ class PostgresStore:
         self._lending.close()
         self._reader.close()
         with self._writing:
-            discard(self._writer)
+            discard(None if self._wire is None else self._wire.connection)
 
     def _apply(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         jobs = _authored(batch)
@@ -227,11 +251,12 @@ class PostgresStore:
     def _flush(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Write and commit; `Lost` when nothing of it became durable and it can be begun again."""
         try:
-            connection = self._open_writer()
+            wire = self._open_wire()
         except StoreError as error:
             raise Lost(error) from error
         crash.point(BEGUN)
-        writing = Batch(connection, self._address, self.times())
+        connection = wire.connection
+        writing = Batch(wire, self._address, self.times())
         try:
             outcomes = writing.write(batch)
         except BaseException as error:
@@ -255,11 +280,12 @@ class PostgresStore:
             self._listener.note()
         return outcomes
 
-    def _open_writer(self) -> AnsweringConnection:
-        if self._writer is None or self._writer.closed:
-            self._writer = connect(self._address)
-            self._listener.own_pids = {self._writer.info.backend_pid}
-        return self._writer
+    def _open_wire(self) -> Wire:
+        if self._wire is None or self._wire.connection.closed:
+            connection = connect(self._address)
+            self._listener.own_pids = {connection.info.backend_pid}
+            self._wire = Wire(connection, prepares=not self._address.pooled)
+        return self._wire
 
     def _loss(self, connection: AnsweringConnection, error: psycopg.Error) -> BaseException:
         """Return what an error means when nothing became durable: begin again, or give up."""

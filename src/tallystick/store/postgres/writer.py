@@ -78,7 +78,7 @@ class Batch(PostgresWriting):
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Write every bundle and return its outcome; nothing is durable before `commit`."""
-        alone, groups = grouped(batch)
+        alone, groups = grouped(batch, children_alone=True)
         alone.sort(key=lambda index: first_held(batch[index]))
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
         stages = stages_of(alone, groups)
@@ -99,6 +99,7 @@ class Batch(PostgresWriting):
         """Send what can travel together, and write what must be alone in its place between."""
         answers: list[tuple[list[int], Answer]] = []
         begun = False
+        written: set[int] = set()
         number: Answered | None = None
         for together, run in groupby(stages, key=lambda stage: stage[0] is not None):
             with self.connection.pipeline():
@@ -112,9 +113,12 @@ class Batch(PostgresWriting):
                 number = self.connection.execute(sql("own_xid"))
             for indexes, answer in answers:
                 for index, value in zip(indexes, answer(), strict=True):
-                    before = outcomes[index]
-                    if isinstance(before, BaseException) and not isinstance(value, BaseException):
-                        raise Refused(before)  # a step and its ending share one fate
+                    # A step and its ending share one fate.
+                    if index in written and isinstance(value, BaseException) != isinstance(
+                        outcomes[index], BaseException
+                    ):
+                        raise Refused(stale(batch[index][0].fence))  # type: ignore[union-attr]  # a pair of fenced ones
+                    written.add(index)
                     outcomes[index] = value
             answers.clear()
             if not together:
@@ -316,13 +320,13 @@ class Batch(PostgresWriting):
         cursor = self.ask(statement, rows, self.times.epoch, self.times.lease, self.times.wall)
 
         def answer() -> list[Outcome]:
-            ((live, ended, complete),) = cursor.fetchall()
-            if len(live) != len(ended):
+            ((live, sound, ended),) = cursor.fetchall()
+            if len(sound) != len(ended):
                 raise row_moved()
-            if len(ended) != len(complete):
-                (short, *_more) = set(ended) - set(complete)
+            if len(live) != len(sound):
+                (short, *_more) = set(live) - set(sound)
                 raise Refused(stale(requests[chosen[short - 1]].fence))
-            written = {chosen[place - 1] + 1 for place in complete}
+            written = {chosen[place - 1] + 1 for place in ended}
             links = [
                 (request.fact.chain, link_of(events[index]) if index in events else None)
                 for index, request in enumerate(requests)

@@ -18,7 +18,7 @@ from tallystick.store.postgres.statements import sql
 from tallystick.store.refusals import Refused, stale
 
 # Statements after which there may be work for somebody.
-WAKING = ("wake", "insert_child", "request_cancel")
+WAKING = ("wake", "insert_child", "request_cancel", "hold_job", "resume_job", "insert_fork")
 
 _encode = msgspec.json.Encoder().encode
 

@@ -36,7 +36,8 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
             suspects_left -= 1
             if suspects_left < 0:
                 continue
-        past = _replay(batch.cursor, chain, dimension) if attempt else _FRESH
+        # A job that is new has one fact; a fork has its copies.
+        past = _replay(batch.cursor, chain, dimension) if attempt or n > 1 else _FRESH
         driver = "start" if acked is None else enter_driver(batch, job_id, dimension)
         event = batch.placed(Fact(chain, "claim", batch.wall, attempt + 1, _AGAIN if attempt else _FIRST))
         fence = Fence(job_id, attempt + 1, request.lease_ids())

@@ -15,7 +15,7 @@ import msgspec
 from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.errors import Misuse, StoreGone, StoreMisused
-from tallystick.store.api import Bundle, ChildRow, Event, ExpiredAttempt, Fence, JobRow, Outcome, RunTx
+from tallystick.store.api import Bundle, ChildRow, Event, ExpiredAttempt, Fence, Group, JobRow, Outcome, RunTx
 from tallystick.store.sqlite.claims import newest
 from tallystick.store.sqlite.connection import connect, disconnect, migrate, translated
 from tallystick.store.sqlite.inspection import SqliteInspection
@@ -147,7 +147,7 @@ class SqliteStore:
         self._check_file()
         connection = connect(self.path, create=False, synchronous=self._synchronous)
         connection.execute("PRAGMA query_only = ON")
-        loan = SqliteTransaction(connection, _refuse_to_write, borrower=threading.get_ident())
+        loan = SqliteTransaction(connection, _refuse_to_write, borrower=threading.get_ident(), reading=True)
         try:
             yield loan
         except apsw.ReadOnlyError as error:
@@ -232,15 +232,28 @@ class SqliteStore:
         return JobRow(*rows[0]) if rows else None
 
     def jobs(
-        self, *, tenant_id: str, states: Sequence[str], handler: str | None, after: str | None, limit: int
+        self,
+        *,
+        tenant_id: str,
+        states: Sequence[str],
+        handler: str | None,
+        after: str | None,
+        limit: int,
+        tag: str | None = None,
     ) -> list[JobRow]:
         """Return a page of jobs, newest first."""
         wanted = msgspec.json.encode(list(states)).decode()
-        return [JobRow(*row) for row in self._read(sql("jobs"), (tenant_id, wanted, handler, after, limit))]
+        rows = self._read(sql("jobs"), (tenant_id, wanted, handler, after, limit, tag))
+        return [JobRow(*row) for row in rows]
 
-    def children(self, job_id: str, group: str) -> list[ChildRow]:
-        """Return the children of a group in their order."""
-        return [ChildRow(*row) for row in self._read(sql("children"), (job_id, group))]
+    def has_signal(self, job_id: str, names: Sequence[str]) -> bool:
+        """Tell whether a signal of one of these names is in the job's inbox."""
+        wanted = msgspec.json.encode(list(names)).decode()
+        return bool(self._read_one(sql("has_signal"), (job_id, wanted)))
+
+    def children(self, job_id: str, group: Group, *, after: str, limit: int) -> list[ChildRow]:
+        """Return a page of the children of a group in their order."""
+        return [ChildRow(*row) for row in self._read(sql("children"), (job_id, *group, after, limit))]
 
     def orphans(self, limit: int) -> list[str]:
         """Return children that go on although their parent has ended."""
@@ -249,6 +262,17 @@ class SqliteStore:
     def cancelling(self, limit: int) -> list[tuple[str, int]]:
         """Return jobs that are asked to end and have not, with the end of their grace, soonest first."""
         return [(job_id, cancel_at) for job_id, cancel_at in self._read(sql("cancelling"), (limit,))]
+
+    def interrupted(self, job_ids: Sequence[str]) -> list[tuple[str, bool, str | None]]:
+        """Return those of these jobs that are asked to end or held."""
+        wanted = msgspec.json.encode(list(job_ids)).decode()
+        return [
+            (job_id, bool(ends), hold) for job_id, ends, hold in self._read(sql("interrupted"), (wanted,))
+        ]
+
+    def dead(self, *, tenant_id: str, handler: str | None, after: str | None, limit: int) -> list[JobRow]:
+        """Return a page of jobs that have failed and were not retried, newest first."""
+        return [JobRow(*row) for row in self._read(sql("dead"), (tenant_id, handler, after, limit))]
 
     def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
         """Return those of these jobs that have ended."""

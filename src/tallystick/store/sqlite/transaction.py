@@ -38,9 +38,18 @@ class SqliteTransaction:
     """What `db` is inside a `tx` function and `app.transaction()`: your tables, our transaction."""
 
     def __init__(
-        self, connection: apsw.Connection, apply: Callable[[Bundle], Outcome], *, borrower: int | None = None
+        self,
+        connection: apsw.Connection,
+        apply: Callable[[Bundle], Outcome],
+        *,
+        borrower: int | None = None,
+        reading: bool = False,
     ) -> None:
-        """Lend the connection to a thread: the calling one, or the first that uses it."""
+        """Lend the connection to a thread: the calling one, or the first that uses it.
+
+        One that is only for reading has no transaction around its statements, and none to lose.
+        """
+        self._reading = reading
         self._connection = connection
         self._apply = apply
         self._borrower = borrower
@@ -86,8 +95,9 @@ class SqliteTransaction:
         with self._calling:
             connection = self._lent()
             answer, error = _answer(call, connection, self._apply)
-            self._said.append(_Said(call, answer))
-            if not connection.in_transaction:
+            if not self._reading:
+                self._said.append(_Said(call, answer))
+            if not self._reading and not connection.in_transaction:
                 # OR ROLLBACK, or an interrupted write. A statement that came now would be durable at once.
                 self._open, self.lost = False, True
             if error is not None:

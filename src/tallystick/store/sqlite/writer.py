@@ -37,41 +37,17 @@ from tallystick.store.api import (
 )
 from tallystick.store.cancels import as_asked
 from tallystick.store.grouping import grouped, merged_claims, part_of
-from tallystick.store.groups import count_child
 from tallystick.store.places import Places
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
 from tallystick.store.sqlite.claims import claim_jobs, newest, outdated
+from tallystick.store.sqlite.crash_points import AROUND
+from tallystick.store.sqlite.endings import count_children
 from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.refusals import fence_is_gone, refusal
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.submits import submit_jobs
 from tallystick.store.verbs import VERBS
 from tallystick.store.waits import close_waits
-
-AROUND = {
-    kind: (
-        crash.declare(f"sqlite.{kind}.before", f"a batch is open and is about to write its {what}"),
-        crash.declare(f"sqlite.{kind}.after", f"a batch has written its {what} and has not committed"),
-    )
-    for kind, what in {
-        "renew": "renewed leases",
-        "step": "steps",
-        "event": "failed tries",
-        "end_attempt": "released attempts",
-        "end_job": "finished jobs",
-        "submit": "submitted jobs",
-        "claim": "claims",
-        "count_down": "closed obligations",
-        "tx": "user transactions",
-        "await": "waits",
-        "deliver": "messages",
-        "spawn": "children",
-        "cycle": "turns",
-        "cancel": "cancellations",
-        "prune": "removed books",
-        "stale_report": "refused reports",
-    }.items()
-}
 
 
 class Batch:
@@ -104,42 +80,59 @@ class Batch:
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
         alone, groups = grouped(batch)
         renewals = groups.pop(0)[1] if groups and groups[0][0] is RenewLeases else []
-        first = (*renewals, *alone)
-        for index in first:
-            outcomes[index] = self.alone(batch[index])
-        self._write_grouped(batch, groups, outcomes, undo="SAVEPOINT" if first else "BEGIN")
+        first = [*renewals, *alone]
+        if any(type(primitive) is RunTx for index in alone for primitive in batch[index]):
+            # A user's function is not run twice, so what it did is kept apart from what may be refused.
+            for index in first:
+                outcomes[index] = self.alone(batch[index])
+            self._write_hopefully(batch, [], groups, outcomes, undo="SAVEPOINT")
+        else:
+            self._write_hopefully(batch, first, groups, outcomes, undo="BEGIN")
         return outcomes
 
-    def _write_grouped(
+    def _write_hopefully(
         self,
         batch: Sequence[Bundle],
+        first: list[int],
         groups: list[tuple[type[Primitive], list[int]]],
         outcomes: list[Outcome | BaseException],
         *,
         undo: str,
     ) -> None:
-        """Write bundles kind by kind; if one is refused, undo all of them and write each alone.
+        """Write bundles as if none were refused; if one is, undo all of them and write each alone.
 
         A savepoint makes SQLite copy every page it touches. Where nothing was written before, the whole
         transaction is begun again instead, with the lock between processes still held.
         """
         start = len(self._places)
         if undo == "SAVEPOINT":
-            self.connection.execute("SAVEPOINT grouped")
+            self.connection.execute("SAVEPOINT hopeful")
         try:
+            for index in first:
+                outcomes[index] = self._whole(batch[index])
             for kind, indexes in groups:
                 values = self._writers[kind]([part_of(batch[index], kind) for index in indexes])
                 for index, value in zip(indexes, values, strict=True):
                     outcomes[index] = value
-        except (Refused, apsw.ConstraintError, *UNSTORABLE):
+        except (Refused, TallyError, apsw.ConstraintError, *UNSTORABLE):
             self.connection.execute(
-                "ROLLBACK TO grouped" if undo == "SAVEPOINT" else "ROLLBACK; BEGIN IMMEDIATE"
+                "ROLLBACK TO hopeful" if undo == "SAVEPOINT" else "ROLLBACK; BEGIN IMMEDIATE"
             )
             self.rewind(start)
-            for index in dict.fromkeys(index for _kind, indexes in groups for index in indexes):
+            written = [*first, *(index for _kind, indexes in groups for index in indexes)]
+            for index in dict.fromkeys(written):
                 outcomes[index] = self.alone(batch[index])
         if undo == "SAVEPOINT":
-            self.connection.execute("RELEASE grouped")
+            self.connection.execute("RELEASE hopeful")
+
+    def _whole(self, bundle: Bundle) -> Outcome:
+        """Write the primitives of one bundle in their order; the outcome is that of the last one written."""
+        value: Outcome = None
+        for primitive in bundle:
+            (value,) = self._writers[type(primitive)]([primitive])
+            if isinstance(value, Existing):
+                break
+        return value
 
     def alone(self, bundle: Bundle) -> Outcome | BaseException:
         """Write one bundle under a savepoint of its own; the outcome is that of its last primitive."""
@@ -263,14 +256,13 @@ class Batch:
         for r, event in zip(requests, events, strict=True):
             if r.waited:
                 close_waits(self, r)
-            if r.parent is not None:
-                count_child(self, r.fence.job_id, r.parent, r.state)
             ending = (r.state, r.result, r.error, r.error_code, r.error_message)
             jobs.append((*r.fence[:2], *ending, event.n, event.event_hash, self.wall))
         # A signal that nobody waited for ends with its job; mostly there is none, of anybody's.
         if self.rows("any_unread", ()):
             unread = [(*r.fence[:2], "", self.wall, True) for r in requests if not r.waited]
             self.cursor.executemany(sql("drop_messages"), unread)
+        count_children(self, requests)
         waited = requests[0].driver != "start"
         self.many("end_waited_job" if waited else "end_job", jobs, fences)
         self.many("insert_event", events, fences)

@@ -32,7 +32,7 @@ def finished(subject: Subject) -> str:
     held = held_job(subject.store, subject.clock)
     job_id = held.fence.job_id
     done(subject.store, step(held, subject.clock))
-    done(subject.store, Deliver(f"{job_id}:s", job_id, "signal", "hello", "1", subject.clock.wall_ms()))
+    done(subject.store, Deliver(f"{job_id}:s", job_id, "signal", "hello", "1"))
     done(subject.store, finish(held, subject.clock))
     return job_id
 

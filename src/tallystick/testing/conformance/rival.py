@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tallystick.clock import SystemClock
-from tallystick.store.api import CountDown, Existing, Store
+from tallystick.store.api import CountDown, Existing, Forked, ForkJob, Store
 from tallystick.store.opening import open_store
-from tallystick.testing.conformance.drafts import claim, claimed, outcome_of, submission
+from tallystick.testing.conformance.drafts import FRESH, claim, claimed, outcome_of, submission
 
 CLOCK = SystemClock()
 
@@ -45,7 +45,22 @@ def close(store: Store, arguments: list[Any]) -> list[str]:
     ]
 
 
-ROLES: dict[str, Callable[[Store, Any], list[Any]]] = {"submit": submit, "take": take, "close": close}
+def retry(store: Store, job_ids: list[str]) -> list[str]:
+    """Retry jobs that have failed and return the jobs that took their places."""
+    answers = []
+    for job_id in job_ids:
+        outcome = outcome_of(store, ForkJob(job_id, FRESH.new(), None, retry=True))
+        assert isinstance(outcome, Forked)
+        answers.append(outcome.job_id)
+    return answers
+
+
+ROLES: dict[str, Callable[[Store, Any], list[Any]]] = {
+    "submit": submit,
+    "take": take,
+    "close": close,
+    "retry": retry,
+}
 
 
 def main() -> None:

@@ -42,12 +42,12 @@ def books(subject: Subject) -> list[list[dict[str, object]]]:
 def awaiting(subject: Subject, held: ClaimedJob, wait: Wait = GO) -> Await:
     """Return the wait of a segment."""
     fact = Fact(held.chain, "suspend", subject.clock.wall_ms(), held.fence.attempt, "{}")
-    return Await(held.fence, held.driver, held.dimension, wait, fact)
+    return Await(held.fence, held.driver, held.dimension, (wait,), fact)
 
 
-def signal(subject: Subject, job_id: str, guid: str = "m-1") -> Deliver:
+def signal(job_id: str, guid: str = "m-1") -> Deliver:
     """Return a signal that answers the wait."""
-    return Deliver(guid, job_id, "signal", "go", "1", subject.clock.wall_ms())
+    return Deliver(guid, job_id, "signal", "go", "1")
 
 
 def ending(subject: Subject, held: ClaimedJob) -> EndJob:
@@ -146,5 +146,5 @@ class LateReports:
         held = held_job(store, subject.clock)
         done(store, ending(subject, held))
         before = books(subject)
-        done(store, signal(subject, held.fence.job_id))
+        done(store, signal(held.fence.job_id))
         assert books(subject) == before

@@ -199,6 +199,10 @@ class Books:
             self.activities[activity[0]].append(ActivityBook(*activity))
         for message in () if empty else rows("messages"):
             self.messages[message[0]].append(MessageBook(*message))
+        self.forks: dict[str, tuple[str | None, str | None]] = {}
+        for job_id, retry_of, retried_as in () if empty else rows("forks"):
+            self.forks[job_id] = (retry_of, retried_as)
+        self.copies = [] if empty else rows("copies")
         self.stale = {} if empty else {(job, attempt): count for job, attempt, count in rows("stale_reports")}
         self.effects: dict[tuple[str, str], tuple[int, str]] = {}
         if not empty and rows("has_effects")[0][0]:

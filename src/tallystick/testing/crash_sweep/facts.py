@@ -50,6 +50,11 @@ ENDINGS: Final[dict[str, tuple[str, str | None, tuple[str, ...]]]] = {
     "patient": ("CANCELLED", None, ("be_patient",)),
     "stubborn": ("CANCELLED", None, ()),
     "hasty": ("SUCCEEDED", None, ("hurry",)),
+    "nap": ("SUCCEEDED", None, ("rest",)),
+    "brittle": ("FAILED_FINAL", "STEP_FAILED", ("brace",)),
+    "brittle again": ("SUCCEEDED", None, ("brace", "mend")),
+    "draft": ("SUCCEEDED", None, ("outline",)),
+    "draft again": ("SUCCEEDED", None, ("outline",)),
 }
 # A workflow that nobody runs: it is cancelled and removed; nothing of it may be left, nor a part of it go.
 FLEETING: Final = "fleeting"
@@ -85,6 +90,8 @@ SIGNALS: Final[dict[str, tuple[Signal, ...]]] = {
         Signal("3", "round", "three", "last turn"),
     ),
     "patient": (Signal("1", "unread", "u"),),
+    "nap": (Signal("1", "wake", "w", "napping"),),
+    "draft": (Signal("1", "word", "w"),),
 }
 # Which workflows are cancelled, and when; what a stubborn one does before it ends, if it ends by itself.
 CANCELLED: Final = {"patient": "waiting", "stubborn": "ticking", "hasty": "leaving"}
@@ -92,6 +99,17 @@ CLEAN_UP: Final = "clean_up"
 # How a sending is noted that is a cancellation, and one that came after the end of its job.
 CANCEL_ID: Final = "cancel"
 DROPPED: Final = "DROPPED"
+
+# How those sendings are noted that hold a job, let it go on, and begin a new one; and when.
+PAUSE_ID: Final = "pause"
+RESUME_ID: Final = "resume"
+RETRY_ID: Final = "retry"
+FORK_ID: Final = "fork"
+CONTROL_IDS: Final = (PAUSE_ID, RESUME_ID, RETRY_ID, FORK_ID)
+NAPPING: Final = "napping"
+MENDED: Final = "mended"
+# The workflow whose jobs are retried, under a key that goes with them.
+RETRIED: Final = "brittle"
 
 # What each of them returns when it is told all that; how many of the children of a group must have ended.
 RESULTS: Final = {"approval": "e l None s", "rounds": "one two three"}

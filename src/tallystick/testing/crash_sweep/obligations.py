@@ -30,7 +30,11 @@ def check(job: JobBook, books: Books) -> Iterator[str]:
     for message in messages:
         if message.kind != "child":
             yield from _message(job, message, activities)
-    yield from _signals(job, activities, messages)
+    copied = {
+        (name, occurrence) for job_id, name, occurrence, _origin in books.copies if job_id == job.job_id
+    }
+    own = [activity for activity in activities if (activity.name, activity.occurrence) not in copied]
+    yield from _signals(job, own, messages)
     if job.final:
         yield from (f"{activity} is open in a job that has ended" for activity in activities if activity.open)
         yield from (f"{m.guid} is not acknowledged and its job has ended" for m in messages if not m.acked_at)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import NamedTuple
 
-from tallystick.testing.crash_sweep import facts, obligations
+from tallystick.testing.crash_sweep import facts, forks, obligations
 from tallystick.testing.crash_sweep.books import AttemptBook, Books, EventBook, JobBook, StepBook
 from tallystick.testing.crash_sweep.place import Place
 
@@ -38,6 +38,9 @@ def judge(place: Place, books: Books, *, finished: bool, wall_minus_boot_ms: int
     found = [*_acknowledged(place, books), *_sent(place, books), *_effects(books), *_within(books)]
     found += [Finding(Wrong.BROKEN, f"integrity_check: {text}") for text in books.integrity if text != "ok"]
     found += [Finding(Wrong.BROKEN, text) for text in _groups(books, finished=finished)]
+    found += [Finding(Wrong.BROKEN, text) for text in forks.broken(books)]
+    found += [Finding(Wrong.DUPLICATED, text) for text in forks.twice(books)]
+    found += [Finding(Wrong.LOST, text) for text in forks.lost(place, books)]
     found += [Finding(Wrong.BROKEN, text) for text in _homeless(books)]
     calls = place.calls()
     for job in books.jobs:
@@ -66,7 +69,7 @@ def _sent(place: Place, books: Books) -> Iterator[Finding]:
     jobs = {job.job_id: job for job in books.jobs}
     for job_id, id_, outcome in place.sent():
         job = jobs.get(job_id)
-        if job is None or outcome == facts.DROPPED:
+        if job is None or outcome == facts.DROPPED or id_ in facts.CONTROL_IDS:
             continue
         if id_ == facts.CANCEL_ID:
             if outcome in _CANCELS and job.state not in _CANCELS:
@@ -101,12 +104,14 @@ def _effects(books: Books) -> Iterator[Finding]:
     for label, effect in books.effects.keys() - marked.keys():
         if effect != facts.BOOKED:
             yield Finding(Wrong.BROKEN, f"{label}: the effect {effect} is there without its marker")
-    labels = Counter(job.label for job in books.jobs)
+    # A fork is no submission, and has the label of the job that it began with.
+    labels = Counter(job.label for job in books.jobs if books.forks.get(job.job_id, (None,))[0] is None)
     for label, count in labels.items():
         if count > 1:
             yield Finding(Wrong.DUPLICATED, f"{label}: {count} jobs for one submission")
     for job in books.jobs:
-        if job.key is not None and books.reservations.get(job.key) != job.job_id:
+        replaced = books.forks.get(job.job_id, (None, None))[1] is not None
+        if job.key is not None and (books.reservations.get(job.key) == job.job_id) == replaced:
             yield Finding(Wrong.DUPLICATED, f"{job.label}: the key {job.key} belongs to another job")
 
 
@@ -261,7 +266,8 @@ def _ending(job: JobBook, books: Books) -> Iterator[Finding]:
         return
     if job.handler in facts.OR_CANCELLED and (job.state, job.error_code) == ("CANCELLED", None):
         return
-    state, code, effects = facts.ENDINGS[job.handler]
+    forked = books.forks.get(job.job_id, (None,))[0] is not None
+    state, code, effects = facts.ENDINGS[f"{job.handler} again" if forked else job.handler]
     if (job.state, job.error_code) != (state, code):
         yield Finding(Wrong.LOST, f"{job.label}: ended {job.state} {job.error_code}, not {state} {code}")
     for effect in effects:

@@ -16,12 +16,7 @@ from tallystick.clock import SystemClock
 from tallystick.errors import StaleLease
 from tallystick.store.api import CountDown, RecordStep, Transaction
 from tallystick.store.sqlite import store as sqlite_store
-from tallystick.testing.crash_sweep import (
-    facts,
-    mutants,
-    waiting_workload,  # noqa: F401 (importing it declares its workflows)
-    workload,
-)
+from tallystick.testing.crash_sweep import control_workload, facts, mutants, workload
 from tallystick.testing.crash_sweep.place import Place, Sent
 from tallystick.testing.crash_sweep.processes import Line
 from tallystick.testing.crash_sweep.statements import sql
@@ -57,7 +52,7 @@ def submit(place: Place, line: Line, duty: Duty, jobs: tuple[str, ...], turn: in
     for index, kind in enumerate(jobs):
         name = f"{index}-{kind}"
         if name not in done:
-            label = name if kind == KEYED_KIND else f"{name}.{turn}"
+            label = name if kind in (KEYED_KIND, facts.RETRIED) else f"{name}.{turn}"
             place.acknowledge(label, _submit_one(kind, label))
     _send_due(place)
     app.close()
@@ -72,7 +67,7 @@ def send(place: Place, line: Line, duty: Duty) -> int:
     until = clock.monotonic() + duty.seconds
     look = threading.Event()
     store = workload.app.runtime().store
-    while not set(store.counts()) <= set(facts.FINAL_STATES) and clock.monotonic() < until:
+    while not control_workload.settled(store) and clock.monotonic() < until:
         _send_due(place)
         look.wait(place.look_seconds)
     workload.app.close()
@@ -95,7 +90,7 @@ def work(place: Place, line: Line, duty: Duty) -> int:
             label = f"{kind}-{index}.{os.getpid()}"
             place.acknowledge(label, _submit_one(kind, label))
         store = app.runtime().store
-        while not (done := set(store.counts()) <= set(facts.FINAL_STATES)) and clock.monotonic() < until:
+        while not (done := control_workload.settled(store)) and clock.monotonic() < until:
             look.wait(place.look_seconds)
     app.close()
     _tell(line, visits)
@@ -138,6 +133,8 @@ def _come_and_go() -> None:
 def _submit_one(kind: str, label: str) -> str:
     if kind == KEYED_KIND:
         return workload.order.opts(idempotency_key=label).submit(label).id
+    if kind == facts.RETRIED:
+        return control_workload.brittle.opts(idempotency_key=label).submit(label).id
     if kind == BOOKED_KIND:
         with workload.app.transaction() as db:
             db.execute(sql("insert_effect", workload.scene.place.store), (label, facts.BOOKED, label))
@@ -166,6 +163,7 @@ def _send_due(place: Place) -> None:
             asked = place.marked(f"{facts.CANCELLED.get(handler)}-{label}")
             if asked and (job.id, facts.CANCEL_ID) not in done:
                 place.note_sent(Sent(job.id, facts.CANCEL_ID, job.cancel(grace=place.lease_ms / 1000).name))
+    control_workload.control_due(place)
 
 
 def _prepare(place: Place, line: Line, duty: Duty) -> Counter[str]:

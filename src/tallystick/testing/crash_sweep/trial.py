@@ -18,7 +18,10 @@ from tallystick.testing.crash_sweep.roles import BOOKED_KIND, KEYED_KIND, Duty
 
 USUAL: Final = ("order", KEYED_KIND, "crawl", "moody", "refused", "slow", BOOKED_KIND, "order", "crawl")
 
-WAITING: Final = ("approval", "family", "twins", "rounds", "patient", "stubborn", "hasty")
+WAITING: Final = (
+    *("approval", "family", "twins", "rounds", "patient", "stubborn", "hasty"),
+    *("nap", "brittle", "draft"),
+)
 
 # What the first worker submits while it works.
 _DIRECT: Final = {USUAL: ("order", "crawl"), WAITING: ("family", "rounds")}

@@ -16,7 +16,7 @@ from tallystick.testing.crash_sweep import facts
 from tallystick.testing.crash_sweep.workload import PATIENT, SOON, app, scene, write_effect
 
 _BLINK_SECONDS = 0.02
-_DOZE_SECONDS = 0.08
+_DOZE_SECONDS = 0.25
 _LONG_SECONDS = 120.0
 _TICK_SECONDS = 0.01
 

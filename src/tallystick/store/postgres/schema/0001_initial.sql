@@ -58,7 +58,7 @@ CREATE TABLE jobs (
   state              TEXT COLLATE "C" NOT NULL,
   attempt            BIGINT NOT NULL DEFAULT 0 CHECK (attempt >= 0),
   ready_at           BIGINT,
-  hold               TEXT CHECK (hold = 'PAUSED' OR hold = 'IN_DOUBT' OR hold = 'MISMATCH' OR hold = 'RESTORED'),
+  hold               TEXT CHECK (hold = 'PAUSED' OR hold = 'IN_DOUBT' OR hold = 'MISMATCH' OR hold = 'RESTORED' OR hold = 'SUSPEND_SWALLOWED'),
   queue              TEXT COLLATE "C" NOT NULL DEFAULT 'default',
   priority           BIGINT NOT NULL DEFAULT 5 CHECK (priority BETWEEN 0 AND 9),
   semaphore          BIGINT NOT NULL DEFAULT 1 CHECK (semaphore >= 0),
@@ -103,6 +103,7 @@ CREATE TABLE jobs (
   tags               TEXT,
   parent_job_id      TEXT COLLATE "C",
   parent_step        TEXT,
+  detached           BIGINT NOT NULL DEFAULT 0 CHECK (detached IN (0, 1)),
   retry_of           TEXT,
   retried_as         TEXT,
   pruned_at          BIGINT,
@@ -128,10 +129,29 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_to_claim ON jobs (queue, priority, ready_at, job_id)
   WHERE ready_at IS NOT NULL AND hold IS NULL;
 CREATE INDEX jobs_by_deadline ON jobs (deadline_at) WHERE deadline_at IS NOT NULL AND completed_at IS NULL;
-CREATE INDEX jobs_of_parent ON jobs (parent_job_id, parent_step) WHERE parent_job_id IS NOT NULL;
-CREATE INDEX jobs_open_children ON jobs (parent_job_id) WHERE parent_job_id IS NOT NULL AND completed_at IS NULL;
+CREATE INDEX jobs_of_parent ON jobs (parent_job_id, parent_step, job_id) WHERE parent_job_id IS NOT NULL;
+CREATE INDEX jobs_open_children ON jobs (parent_job_id)
+  WHERE parent_job_id IS NOT NULL AND completed_at IS NULL AND detached = 0;
 CREATE INDEX jobs_to_prune ON jobs (completed_at) WHERE completed_at IS NOT NULL;
 CREATE INDEX jobs_to_cancel ON jobs (cancel_at) WHERE state = 'CANCELLING';
+CREATE INDEX jobs_dead ON jobs (tenant_id, job_id) WHERE state = 'FAILED_FINAL' AND retried_as IS NULL;
+
+-- The tags of a job again, to find it by. They follow from `jobs.tags` and go with the job.
+CREATE TABLE job_tags (
+  tag    TEXT COLLATE "C" NOT NULL,
+  job_id TEXT COLLATE "C" NOT NULL REFERENCES jobs ON DELETE CASCADE,
+  PRIMARY KEY (tag, job_id)
+);
+
+CREATE INDEX job_tags_of_job ON job_tags (job_id);
+
+CREATE FUNCTION note_tags() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+  INSERT INTO job_tags (tag, job_id) SELECT DISTINCT tag, NEW.job_id FROM jsonb_array_elements_text(NEW.tags::jsonb) AS tag;
+  RETURN NULL;
+END $$;
+
+CREATE TRIGGER jobs_tagged AFTER INSERT ON jobs FOR EACH ROW WHEN (NEW.tags IS NOT NULL) EXECUTE FUNCTION note_tags();
 
 CREATE TABLE attempts (
   job_id           TEXT COLLATE "C" NOT NULL,
@@ -183,6 +203,8 @@ CREATE TABLE steps (
   notes              TEXT,
   prev_hash          BYTEA,
   event_hash         BYTEA,
+  origin_job_id      TEXT COLLATE "C",
+  origin_dimension   BIGINT,
   semaphore          BIGINT CHECK (semaphore >= 0),
   threshold          BIGINT,
   failed             BIGINT,
@@ -220,6 +242,8 @@ CREATE TABLE steps (
   -- end rule
   -- A row that is its own event is written once, already ended.
   CHECK (n IS NULL OR state IN ('SUCCEEDED', 'FAILED_FINAL')),
+  -- A copy in a fork knows the row that was written when it happened.
+  CHECK ((origin_job_id IS NULL) = (origin_dimension IS NULL)),
   PRIMARY KEY (job_id, dimension, name, occurrence)
 );
 
@@ -250,6 +274,7 @@ CREATE TABLE messages (
   ledger       BIGINT NOT NULL DEFAULT 0,
   redeliveries BIGINT NOT NULL DEFAULT 0,
   created_at   BIGINT NOT NULL,
+  arrived      BIGINT NOT NULL DEFAULT 0,
   acked_at     BIGINT,
   -- rule: digits GUID ledger
   CHECK (ledger BETWEEN 0 AND 999999999999999
@@ -262,7 +287,7 @@ CREATE TABLE messages (
   CHECK (redeliveries >= 0)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 
-CREATE INDEX messages_inbox ON messages (job_id, created_at) WHERE acked_at IS NULL;
+CREATE INDEX messages_inbox ON messages (job_id, arrived) WHERE acked_at IS NULL;
 CREATE INDEX messages_of_job ON messages (job_id);
 CREATE INDEX messages_due ON messages (due_at) WHERE acked_at IS NULL AND due_at IS NOT NULL;
 

@@ -1,10 +1,10 @@
 -- answer: the message that answers a wait and has not been taken: a signal of its name, its own timer when due, or the
--- word that its group is closed. The one that drives the segment goes first, else the oldest.
-SELECT guid, kind, payload, ledger
+-- word that its group is closed. The one that drives the segment goes first, else the one that came first.
+SELECT guid, kind, payload, coalesce(due_at, created_at), arrived
   FROM messages
  WHERE job_id = $1 AND acked_at IS NULL AND ledger / 10000000000 % 10 = 0
    AND ((kind = 'signal' AND name = $3 AND $5::text = 'wait')
      OR (kind = 'resume' AND dimension = $2 AND name = $3 AND occurrence = $4)
      OR (kind = 'timer' AND dimension = $2 AND name = $3 AND occurrence = $4 AND due_at <= $6))
- ORDER BY guid <> $7::text, coalesce(due_at, created_at), guid
+ ORDER BY guid <> $7::text, coalesce(due_at, created_at), arrived
  LIMIT 1

@@ -1,6 +1,6 @@
 -- cancel_job: a job that nobody runs ends at once, by the path cancel, settle; everything it had open is dropped with it.
 UPDATE jobs
-   SET state = 'CANCELLED', ready_at = NULL, attempt = $6, semaphore = 0,
+   SET state = 'CANCELLED', ready_at = NULL, hold = NULL, hold_reason = NULL, attempt = $6, semaphore = 0,
        start_ledger = start_ledger + CASE WHEN start_ledger = 0 THEN 1 ELSE 0 END
          + CASE WHEN start_acked_at IS NULL THEN 111100000000 ELSE 0 END,
        start_acked_at = coalesce(start_acked_at, $3::bigint),

@@ -1,5 +1,5 @@
 -- end_attempts: attempts end, by their holders while the lease is live (`live`) or by a sweep once it is not; each job
--- is due again after its delay, or held; a fact each.
+-- is due again after its delay, or held; a fact each. A hold that somebody set meanwhile stays.
 -- Returns the places whose fence held, those whose attempt ended, and those whose job went with it: they must be the
 -- same, otherwise the caller rolls back; a row that somebody changed before we had it is then seen afresh. Job rows are
 -- locked before attempt rows, job by job; the time is read once, after that. A due time is measured from now by the
@@ -37,7 +37,8 @@ WITH request AS (
   RETURNING judged.*
 ), released AS (
   UPDATE jobs
-     SET ready_at = ended.wall + ended.delay_ms, hold = ended.hold, hold_reason = ended.hold_reason,
+     SET ready_at = ended.wall + ended.delay_ms, hold = coalesce(ended.hold, jobs.hold),
+         hold_reason = coalesce(ended.hold_reason, jobs.hold_reason),
          head_n = ended.n, head_hash = ended.event_hash, updated_at = ended.wall, rev = rev + 1
     FROM ended
    WHERE jobs.ctid = ended.job_at AND jobs.attempt = ended.attempt

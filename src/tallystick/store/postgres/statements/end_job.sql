@@ -7,6 +7,8 @@ UPDATE jobs
        error = $5,
        error_code = $6,
        error_message = $7,
+       hold = NULL,
+       hold_reason = NULL,
        semaphore = semaphore - 1,
        start_ledger = start_ledger + 11000000000 + CASE WHEN semaphore - 1 = 0 THEN 100100000000 ELSE 0 END,
        start_acked_at = $10,

@@ -9,4 +9,5 @@ SELECT EXISTS (SELECT 1
                  FROM jobs AS child
                 CROSS JOIN LATERAL (
                       SELECT completed_at FROM jobs WHERE jobs.job_id = child.parent_job_id OFFSET 0) AS parent
-                WHERE child.parent_job_id IS NOT NULL AND child.completed_at IS NULL AND parent.completed_at IS NOT NULL)
+                WHERE child.parent_job_id IS NOT NULL AND child.completed_at IS NULL AND child.detached = 0
+                  AND parent.completed_at IS NOT NULL)

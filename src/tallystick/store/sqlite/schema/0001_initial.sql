@@ -8,6 +8,7 @@
 --   events       what became true, hash-chained per job; only ever appended
 --   outbox       directives on their way to remote workers
 --   closings     not a table: the one statement that moves a semaphore and marks its message
+--   child_ends   not a table: the one statement by which a child that has ended is counted in its group
 --   stale_reports  reports that came too late: refused, counted, kept for people
 --
 -- Instants are milliseconds since 1970, except a lease's end: that is on the clock `lease_epoch` names.
@@ -28,7 +29,7 @@ CREATE TABLE jobs (
   state              TEXT NOT NULL,
   attempt            INTEGER NOT NULL DEFAULT 0 CHECK (attempt >= 0),
   ready_at           INTEGER,
-  hold               TEXT CHECK (hold = 'PAUSED' OR hold = 'IN_DOUBT' OR hold = 'MISMATCH' OR hold = 'RESTORED'),
+  hold               TEXT CHECK (hold = 'PAUSED' OR hold = 'IN_DOUBT' OR hold = 'MISMATCH' OR hold = 'RESTORED' OR hold = 'SUSPEND_SWALLOWED'),
   queue              TEXT NOT NULL DEFAULT 'default',
   priority           INTEGER NOT NULL DEFAULT 5 CHECK (priority BETWEEN 0 AND 9),
   semaphore          INTEGER NOT NULL DEFAULT 1 CHECK (semaphore >= 0),
@@ -73,6 +74,7 @@ CREATE TABLE jobs (
   tags               TEXT,
   parent_job_id      TEXT,
   parent_step        TEXT,
+  detached           INTEGER NOT NULL DEFAULT 0 CHECK (detached IN (0, 1)),
   retry_of           TEXT,
   retried_as         TEXT,
   pruned_at          INTEGER,
@@ -98,9 +100,24 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_to_claim ON jobs (queue, priority, ready_at) WHERE ready_at IS NOT NULL AND hold IS NULL;
 CREATE INDEX jobs_by_deadline ON jobs (deadline_at) WHERE deadline_at IS NOT NULL AND completed_at IS NULL;
 CREATE INDEX jobs_of_parent ON jobs (parent_job_id, parent_step) WHERE parent_job_id IS NOT NULL;
-CREATE INDEX jobs_open_children ON jobs (parent_job_id) WHERE parent_job_id IS NOT NULL AND completed_at IS NULL;
+CREATE INDEX jobs_open_children ON jobs (parent_job_id)
+  WHERE parent_job_id IS NOT NULL AND completed_at IS NULL AND detached = 0;
 CREATE INDEX jobs_to_prune ON jobs (completed_at) WHERE completed_at IS NOT NULL;
 CREATE INDEX jobs_to_cancel ON jobs (cancel_at) WHERE state = 'CANCELLING';
+CREATE INDEX jobs_dead ON jobs (tenant_id, job_id) WHERE state = 'FAILED_FINAL' AND retried_as IS NULL;
+
+-- The tags of a job again, to find it by. They follow from `jobs.tags` and go with the job.
+CREATE TABLE job_tags (
+  tag    TEXT NOT NULL,
+  job_id TEXT NOT NULL,
+  PRIMARY KEY (tag, job_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER jobs_tagged AFTER INSERT ON jobs WHEN NEW.tags IS NOT NULL
+BEGIN INSERT OR IGNORE INTO job_tags (tag, job_id) SELECT tag.value, NEW.job_id FROM json_each(NEW.tags) AS tag; END;
+
+CREATE TRIGGER jobs_untagged AFTER DELETE ON jobs WHEN OLD.tags IS NOT NULL
+BEGIN DELETE FROM job_tags WHERE job_id = OLD.job_id AND tag IN (SELECT tag.value FROM json_each(OLD.tags) AS tag); END;
 
 CREATE TABLE attempts (
   job_id           TEXT NOT NULL,
@@ -146,6 +163,8 @@ CREATE TABLE steps (
   notes              TEXT,
   prev_hash          BLOB,
   event_hash         BLOB,
+  origin_job_id      TEXT,
+  origin_dimension   INTEGER,
   semaphore          INTEGER CHECK (semaphore >= 0),
   threshold          INTEGER,
   failed             INTEGER,
@@ -184,6 +203,8 @@ CREATE TABLE steps (
   -- end rule
   -- A row that is its own event is written once, already ended.
   CHECK (n IS NULL OR state IN ('SUCCEEDED', 'FAILED_FINAL')),
+  -- A copy in a fork knows the row that was written when it happened.
+  CHECK ((origin_job_id IS NULL) = (origin_dimension IS NULL)),
   PRIMARY KEY (job_id, dimension, name, occurrence)
 ) STRICT;
 
@@ -211,6 +232,7 @@ CREATE TABLE messages (
   ledger       INTEGER NOT NULL DEFAULT 0,
   redeliveries INTEGER NOT NULL DEFAULT 0,
   created_at   INTEGER NOT NULL,
+  arrived      INTEGER NOT NULL DEFAULT 0,
   acked_at     INTEGER,
   -- rule: digits GUID ledger
   CHECK (ledger BETWEEN 0 AND 999999999999999
@@ -223,7 +245,7 @@ CREATE TABLE messages (
   CHECK (redeliveries >= 0)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX messages_inbox ON messages (job_id, created_at) WHERE acked_at IS NULL;
+CREATE INDEX messages_inbox ON messages (job_id, arrived) WHERE acked_at IS NULL;
 CREATE INDEX messages_of_job ON messages (job_id);
 CREATE INDEX messages_due ON messages (due_at) WHERE acked_at IS NULL AND due_at IS NOT NULL;
 
@@ -425,4 +447,27 @@ BEGIN
   SELECT RAISE(ABORT, 'MARKER: step 2 of this message is done, or its step 1 is not') WHERE changes() <> 1;
   UPDATE jobs SET semaphore = semaphore + NEW.delta, rev = rev + 1 WHERE job_id = NEW.job_id AND completed_at IS NULL;
   SELECT RAISE(ABORT, 'MARKER: this job has ended') WHERE changes() <> 1;
+END;
+
+-- A child that has ended, as one statement: an INSERT here enters the group, keeps the outcome as a message with all its
+-- digits, and moves the semaphore, all or nothing. The INSERT's own SELECT computes `entry` and `hit` from the group as
+-- it was, so of many children in one transaction each sees what the one before it left. Two endings of one child, or
+-- more endings than children, are refused.
+
+CREATE VIEW child_ends (guid, job_id, dimension, name, occurrence, state, failed, at, entry, hit, mode) AS
+SELECT '', '', 0, '', 0, '', 0, 0, 0, 0, '' WHERE 0;
+
+CREATE TRIGGER child_ends_in_a_group INSTEAD OF INSERT ON child_ends
+BEGIN
+  INSERT INTO messages (guid, job_id, dimension, name, occurrence, kind, payload, created_at, acked_at, ledger)
+  VALUES (NEW.guid, NEW.job_id, NEW.dimension, NEW.name, NEW.occurrence, 'child', NEW.state, NEW.at, NEW.at,
+          NEW.entry + 11000000000 + 100100000000 * NEW.hit);
+  UPDATE steps
+     SET ledger = ledger + 1 + 10000000000 * (ledger / 10000000000 % 10 = 0) + 1000000000 * (ledger / 1000000000 % 10 = 0),
+         semaphore = semaphore - 1,
+         failed = failed + NEW.failed,
+         rev = rev + 1
+   WHERE job_id = NEW.job_id AND dimension = NEW.dimension AND name = NEW.name AND occurrence = NEW.occurrence
+     AND kind = 'group' AND state = 'IN_PROGRESS';
+  SELECT RAISE(ABORT, 'MARKER: this group is not open') WHERE changes() <> 1;
 END;

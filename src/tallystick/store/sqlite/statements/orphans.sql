@@ -1,7 +1,7 @@
--- orphans: children that go on although their parent has ended.
+-- orphans: children that go on although their parent has ended, and were not meant to.
 SELECT child.job_id
   FROM jobs AS child
   JOIN jobs AS parent ON parent.job_id = child.parent_job_id
- WHERE child.parent_job_id IS NOT NULL AND child.completed_at IS NULL AND child.state <> 'CANCELLING'
+ WHERE child.parent_job_id IS NOT NULL AND child.completed_at IS NULL AND child.detached = 0 AND child.state <> 'CANCELLING'
    AND parent.completed_at IS NOT NULL
  LIMIT ?1

@@ -1,0 +1,165 @@
+"""Waiting on SQLite against DBOS on SQLite: signals, sleepers, fan-out and fan-in; interleaved."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+from collections import defaultdict
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.environment import DBOS, python_of
+from bench.kernel import BY_HAND, IN_FLIGHT, OURS, SHIPPED, Row, compared, percentile, spread
+from bench.side import Measured, Side, measure, taking_turns
+from bench.sync_rate import sync_rate
+
+GOALS_OF_A_FAN = {SHIPPED: 50, BY_HAND: 35}
+GOAL_OF_SLEEPERS_PER_SECOND = 2_000
+# A parent has its job, two attempts, one group, one word that it is closed, and five events.
+ROWS_OF_A_PARENT = 10
+
+
+@dataclass(frozen=True)
+class Fan:
+    """A number of children, and how often each side is asked for them."""
+
+    children: int
+    our_rounds: int
+    peer_rounds: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much of everything a run does."""
+
+    fans: tuple[Fan, ...]
+    round_trips: int
+    sleepers: int
+    sleeper_rounds: int
+
+
+FULL = Plan(
+    fans=(Fan(100, 7, 7), Fan(1_000, 7, 3), Fan(10_000, 3, 1), Fan(100_000, 1, 0)),
+    round_trips=100,
+    sleepers=10_000,
+    sleeper_rounds=3,
+)
+QUICK = Plan(fans=(Fan(100, 3, 2), Fan(1_000, 3, 1)), round_trips=5, sleepers=1_000, sleeper_rounds=1)
+
+
+def main(*, quick: bool = False) -> list[Row]:
+    """Measure everything and return its rows."""
+    plan = QUICK if quick else FULL
+    sides = the_sides()
+    with tempfile.TemporaryDirectory(prefix="tallystick-bench-") as name:
+        folder = Path(name)
+        return [
+            *signals(sides, plan, folder),
+            sleepers(sides[OURS], plan, folder),
+            *fans(sides, plan, folder),
+        ]
+
+
+def the_sides() -> dict[str, Side]:
+    sides = {OURS: Side(OURS, (sys.executable, "-m", "bench.waiting_ours"), {"in_flight": IN_FLIGHT})}
+    python = python_of(DBOS)
+    if python is not None:
+        command = (str(python), str(Path(__file__).with_name("waiting_dbos.py")))
+        sides[SHIPPED] = Side(SHIPPED, command, {"wal": False})
+        sides[BY_HAND] = Side(BY_HAND, command, {"wal": True})
+    return sides
+
+
+def signals(sides: dict[str, Side], plan: Plan, folder: Path) -> list[Row]:
+    """One round trip after the other, in turns, on sides that are all up; one of them works at a time."""
+    taken: dict[str, list[float]] = defaultdict(list)
+    syncs: list[float] = []
+    with ExitStack() as stack:
+        running = {
+            name: stack.enter_context(taking_turns(side, folder, case="signal"))
+            for name, side in sides.items()
+        }
+        while len(taken[OURS]) < plan.round_trips:
+            syncs.append(sync_rate(folder, 0.05))
+            for name, side in running.items():
+                taken[name] += side.take(5)
+    rows = []
+    for label, share in (("p50", 50), ("p95", 95)):
+        ours = percentile(taken[OURS], share)
+        print(f"  signal round trip, {label}: {ours:.2f} ms", flush=True)
+        for name in [name for name in sides if name != OURS] or [None]:
+            peer = None if name is None else percentile(taken[name], share)
+            row = compared(f"signal round trip, {label}", ours, name, peer, "ms")
+            row |= {"better": "lower", "rounds": len(taken[OURS])}
+            row["syncs_per_second"] = [min(syncs), statistics.median(syncs), max(syncs)]
+            if peer is not None:
+                row |= {"goal": "< 1x", "met": ours < peer}
+            rows.append(row)
+    return rows
+
+
+def sleepers(side: Side, plan: Plan, folder: Path) -> Row:
+    """Let many jobs wake at one instant and tell how fast they came to their ends from there."""
+    speeds, syncs = [], []
+    for _ in range(plan.sleeper_rounds):
+        measured = measure(side, folder, case="sleepers", jobs=plan.sleepers)
+        speeds.append(plan.sleepers / measured.answer["seconds"])
+        syncs += measured.sync_rates
+        print(
+            f"  {plan.sleepers:,} sleepers: {measured.answer['seconds']:.2f} s {note(measured)}", flush=True
+        )
+    row = compared(f"{plan.sleepers:,} sleepers wake", statistics.median(speeds), None, None, "jobs/s")
+    goal = GOAL_OF_SLEEPERS_PER_SECOND
+    row |= {"goal": f">= {goal:,}", "met": row["ours"] >= goal, "seconds": plan.sleepers / row["ours"]}
+    return row | spread(speeds, [], syncs)
+
+
+def fans(sides: dict[str, Side], plan: Plan, folder: Path) -> list[Row]:
+    """Ask all sides for the same fan-outs in turns; where it is not asked, a peer has its last speed."""
+    rows: list[Row] = []
+    last: dict[str, list[float]] = {}
+    for fan in plan.fans:
+        speeds: dict[str, list[float]] = defaultdict(list)
+        syncs: list[float] = []
+        for number in range(fan.our_rounds):
+            for name, side in sides.items():
+                if name == OURS or number < fan.peer_rounds:
+                    measured = measure(side, folder, case="fan", children=fan.children)
+                    speeds[name].append(fan.children / measured.answer["seconds"])
+                    syncs += measured.sync_rates
+                    report(fan, number, name, speeds[name][-1], measured)
+        last |= {name: found for name, found in speeds.items() if name != OURS}
+        rows += [row_of(fan, speeds[OURS], name, last.get(name), syncs) for name in peers(sides)]
+    return rows
+
+
+def peers(sides: dict[str, Side]) -> list[str | None]:
+    return [name for name in sides if name != OURS] or [None]
+
+
+def row_of(
+    fan: Fan, ours: list[float], name: str | None, peer: list[float] | None, syncs: list[float]
+) -> Row:
+    its_speed = None if peer is None else statistics.median(peer)
+    row = compared(f"fan of {fan.children:,}", statistics.median(ours), name, its_speed, "children/s")
+    if name is not None and its_speed is not None:
+        goal = GOALS_OF_A_FAN[name]
+        row |= {"goal": f">= {goal:g}x", "met": row["ratio"] >= goal, "peer_asked": fan.peer_rounds > 0}
+    return row | spread(ours, peer or [], syncs)
+
+
+def report(fan: Fan, number: int, name: str, speed: float, measured: Measured) -> None:
+    """Say how it went, and insist that a parent of ours has as many rows with few children as with many."""
+    rows = measured.answer.get("rows_of_parent", ROWS_OF_A_PARENT)
+    if rows != ROWS_OF_A_PARENT:
+        raise AssertionError(f"a parent of {fan.children} children has {rows} rows")
+    what = f"fan of {fan.children:>7,} {name:22} {speed:>8,.0f} children/s"
+    print(f"  round {number + 1}  {what} {note(measured)}", flush=True)
+
+
+def note(measured: Measured) -> str:
+    before, after = measured.sync_rates
+    flushes = f", {measured.answer['flushes']} flushes" if "flushes" in measured.answer else ""
+    return f"syncs/s {before:,.0f} -> {after:,.0f}{flushes}"

@@ -1,0 +1,105 @@
+"""What can be said to a job from outside to hold it, let it go on, or begin again from its records.
+
+Every wish is one bundle and what its outcome means, so that both colours say it with the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+
+from tallystick.app.context import INSIDE_TX, WorkflowContext, current
+from tallystick.core.holds import Held, Hold, Resumed
+from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, clip_text
+from tallystick.engine.failure import Failure
+from tallystick.errors import InvariantBroken, Misuse, NotFound
+from tallystick.store.api import Bundle, Forked, ForkJob, HoldJob, JobRow, Outcome, ResumeJob
+
+if TYPE_CHECKING:
+    from tallystick.app.runtime import Runtime
+
+T = TypeVar("T")
+
+DEFAULT_WHY: Final = "paused by hand"
+
+
+class Wish(NamedTuple, Generic[T]):
+    """A bundle, and what to do and say when it is durable."""
+
+    bundle: Bundle
+    settle: Callable[[Runtime, Outcome], T]
+
+
+def pausing(job_id: str, why: str) -> Wish[Held]:
+    """Return the wish that nobody claims a job, and that whoever runs it stops at its next call."""
+    refuse_inside("pause", job_id)
+
+    def settle(runtime: Runtime, outcome: Outcome) -> Held:
+        if not isinstance(outcome, Held):
+            raise InvariantBroken(f"a pause was answered with {outcome!r}")
+        if outcome is Held.ASKED and runtime.worker is not None:
+            runtime.worker.notice_held(job_id, held=True)
+        return outcome
+
+    return Wish((HoldJob(job_id, Hold.PAUSED, clip_text(why, ERROR_TEXT_BYTES_MAX)),), settle)
+
+
+def resuming(job_id: str) -> Wish[Resumed]:
+    """Return the wish that a job goes on, whatever held it."""
+    refuse_inside("resume", job_id)
+
+    def settle(runtime: Runtime, outcome: Outcome) -> Resumed:
+        if not isinstance(outcome, Resumed):
+            raise InvariantBroken(f"a resumption was answered with {outcome!r}")
+        if outcome is Resumed.FREE:
+            if runtime.worker is not None:
+                runtime.worker.notice_held(job_id, held=False)
+            runtime.poke()
+        return outcome
+
+    return Wish((ResumeJob(job_id),), settle)
+
+
+def forking(job_id: str, new_id: str, at: str, version: str | None) -> Wish[Forked]:
+    """Return the wish for a new job that keeps what this one recorded before a step."""
+    refuse_inside("fork", job_id)
+    return Wish((ForkJob(job_id, new_id, step_named(at), version=version),), _forked)
+
+
+def retrying(job_id: str, new_id: str, row: JobRow | None) -> Wish[Forked]:
+    """Return the wish for a new job in the place of one that failed: a fork at the step it failed with."""
+    refuse_inside("retry", job_id)
+    if row is None:
+        raise NotFound(f"there is no job {job_id}", job_id=job_id)
+    step = Failure.parse(row.error).step if row.error else ""
+    return Wish((ForkJob(job_id, new_id, step_named(step) if step else None, retry=True),), _forked)
+
+
+def step_named(text: str) -> tuple[str, int]:
+    """Return the name and occurrence that a text like `charge` or `charge#2` means.
+
+    >>> step_named("charge"), step_named("charge#2")
+    (('charge', 1), ('charge', 2))
+    """
+    name, mark, occurrence = text.rpartition("#")
+    # Longer numbers than this are no occurrences of anything.
+    if mark and occurrence.isascii() and occurrence.isdecimal() and len(occurrence) <= 9:
+        return name, int(occurrence)
+    return text, 1
+
+
+def refuse_inside(verb: str, job_id: str) -> None:
+    """Refuse where it would be said again on replay, or would wait for the writer that its caller holds."""
+    context = current.get()
+    if isinstance(context, WorkflowContext):
+        raise Misuse(f"a workflow cannot {verb} job {job_id}: it would again on replay; do it in a step")
+    if context is INSIDE_TX:
+        raise Misuse(f"{verb} job {job_id} outside of this transaction, which holds the writer")
+
+
+def _forked(runtime: Runtime, outcome: Outcome) -> Forked:
+    if not isinstance(outcome, Forked):
+        raise InvariantBroken(f"a fork was answered with {outcome!r}")
+    if outcome.created:
+        runtime.poke()
+    return outcome

@@ -1,0 +1,51 @@
+"""Submitting inside a workflow: a job of its own, made once, that nobody waits for and nobody cancels."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from tallystick.app.calls import Call, Write
+from tallystick.app.context import WorkflowContext
+from tallystick.engine.submission import Submission, check_same_content, submit_job
+from tallystick.store.api import Existing, RecordStep
+
+_KIND: Final = "step"
+_SUFFIX: Final = ".submit"
+
+
+def submitted(context: WorkflowContext, submission: Submission) -> Call:
+    """Submit and record that, in one bundle, and return the job's id and whether this made it."""
+    context.check()
+    segment = context.segment
+    name = f"{submission.handler}{_SUFFIX}"
+    occurrence = segment.number(name)
+    record = segment.recall(name, occurrence)
+    if record is not None and record.kind == _KIND and record.result is not None:
+        context.calls.append((name, occurrence))
+        return _read(record.result)
+    context.check_cancelled()
+    if record is not None or (segment.behind and not context.is_async):
+        raise context.mismatch(name, occurrence)
+    runtime = context.runtime
+    primitive = submit_job(submission, runtime.ids.new(), runtime.clock.wall_ms())
+
+    def row(job_id: str, *, created: bool) -> RecordStep:
+        text = msgspec.json.encode([job_id, created]).decode()
+        return segment.step_succeeded(_KIND, name, occurrence, text)
+
+    outcome = yield Write((primitive, row(primitive.job.job_id, created=True)))
+    job_id, created = primitive.job.job_id, True
+    if isinstance(outcome, Existing):
+        check_same_content(primitive, outcome)
+        job_id, created = outcome.job_id, False
+        yield Write((row(job_id, created=False),))
+    context.calls.append((name, occurrence))
+    runtime.poke()
+    return job_id, created
+
+
+def _read(result: str) -> tuple[str, bool]:
+    job_id, created = msgspec.json.decode(result)
+    return str(job_id), bool(created)

@@ -1,0 +1,140 @@
+"""Everything that an async workflow waits for at once, suspended in one bundle when nothing else can go on.
+
+Tasks of a workflow park here. When all of them do, and no step runs beside them, the waits are asked for
+together: the first that is answered goes on, or the job is suspended until one is. What was recorded is
+released in the order in which it happened, so that a replay sees the same one come first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from tallystick.app.context import Cancelled, Unwind, WorkflowContext
+from tallystick.app.lingering import linger_async
+from tallystick.app.writes import write_async
+from tallystick.store.api import Answer, Outcome, Wait
+
+# How many rounds of the loop nothing may happen before a workflow counts as still: one is enough for a task
+# to begin, a few for tasks that wait for tasks.
+_STILL_ROUNDS: Final = 12
+
+
+class Parking:
+    """The waits of one segment."""
+
+    def __init__(self, context: WorkflowContext) -> None:
+        """Begin with none."""
+        self._context = context
+        self._loop = asyncio.get_running_loop()
+        self._waits: dict[asyncio.Future[Answer], Wait] = {}
+        self._replayed: dict[asyncio.Future[None], int] = {}
+        self._rounds = 0
+        self._deciding: asyncio.Task[None] | None = None
+
+    async def answer(self, wait: Wait) -> Answer:
+        """Return what answers this wait, or unwind."""
+        future: asyncio.Future[Answer] = self._loop.create_future()
+        self._waits[future] = wait
+        task = asyncio.current_task()
+        if task is not None:
+            task.add_done_callback(_heard)
+        self.stir()
+        try:
+            return await future
+        finally:
+            self._waits.pop(future, None)
+
+    async def in_turn(self, n: int) -> None:
+        """Return when everything that was recorded before place `n` has been asked for, or nobody asks."""
+        future: asyncio.Future[None] = self._loop.create_future()
+        self._replayed[future] = n
+        self.stir()
+        try:
+            await future
+        finally:
+            self._replayed.pop(future, None)
+
+    def stir(self) -> None:
+        """Something has happened: look again when nothing has for a while."""
+        if not self._waits and not self._replayed:
+            return
+        counting, self._rounds = self._rounds > 0, _STILL_ROUNDS
+        if not counting:
+            self._loop.call_soon(self._round)
+
+    async def settled(self) -> None:
+        """Return when no decision is on its way any more."""
+        if self._deciding is not None:
+            await asyncio.wait([self._deciding])
+
+    def abandon(self) -> None:
+        """Let go of every task that still waits: the function has ended without them."""
+        for waiting in list(self._waits):
+            waiting.cancel()
+        for replayed in list(self._replayed):
+            replayed.cancel()
+
+    def _round(self) -> None:
+        self._rounds -= 1
+        if self._rounds > 0:
+            self._loop.call_soon(self._round)
+            return
+        if self._context.in_flight or self._deciding is not None or not (self._waits or self._replayed):
+            return
+        if self._replayed:
+            first = min(self._replayed, key=lambda future: self._replayed[future])
+            if not first.done():
+                first.set_result(None)
+            self.stir()
+            return
+        self._deciding = self._loop.create_task(self._decide())
+
+    async def _decide(self) -> None:
+        """Ask for an answer to any of the waits, and pass on what becomes of it."""
+        context = self._context
+        try:
+            await linger_async(context, tuple(self._waits.values()))
+            futures = [future for future in self._waits if not future.done()]
+            if not futures or context.in_flight:
+                return
+            context.check()
+            context.check_cancelled()
+            waits = [self._waits[future] for future in futures]
+            bundle = context.segment.awaiting(*waits, asked=context.cancel_raised)
+            self._settle(futures, await write_async(context, bundle))
+        except (Unwind, Cancelled, Exception) as error:  # noqa: BLE001 (whoever waits must learn of it)
+            self._fail(error)
+        finally:
+            self._deciding = None
+            self.stir()
+
+    def _settle(self, futures: list[asyncio.Future[Answer]], outcome: Outcome) -> None:
+        context = self._context
+        if isinstance(outcome, Answer):
+            future = futures[outcome.place]
+            if not future.done():
+                future.set_result(outcome)
+        elif outcome is None:
+            names = ", ".join(f"{wait.name}#{wait.occurrence}" for wait in self._waits.values())
+            self._fail(context.suspended(f"{names} is answered"))
+        else:
+            context.heed(outcome)
+
+    def _fail(self, error: BaseException) -> None:
+        for future in list(self._waits):
+            if not future.done():
+                future.set_exception(error)
+
+
+def parking_of(context: WorkflowContext) -> Parking:
+    """Return where the tasks of this workflow wait."""
+    if context.parking is None:
+        context.parking = Parking(context)
+    return context.parking
+
+
+def _heard(task: asyncio.Task[Any]) -> None:
+    """Hear how a task ended that waited here: when all unwind together, the workflow asks only one why."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,41 @@
+"""One bundle written in the course of a call that runs no function of the user's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallystick.app.calls import Call, StepSpec, Write
+from tallystick.app.context import WorkflowContext
+from tallystick.app.driving import drive, drive_async
+from tallystick.app.retrying import ONCE
+from tallystick.app.values import Codec
+from tallystick.store.api import Bundle, Outcome
+
+
+def write(context: WorkflowContext, bundle: Bundle) -> Outcome:
+    """Make a bundle durable, behind everything that this workflow has handed over, and return its outcome."""
+    outcome: Outcome = drive(context, NO_BODY, _one(bundle))
+    return outcome
+
+
+async def write_async(context: WorkflowContext, bundle: Bundle) -> Outcome:
+    """Do the same in a task."""
+    outcome: Outcome = await drive_async(context, NO_BODY, _one(bundle))
+    return outcome
+
+
+def _one(bundle: Bundle) -> Call:
+    return (yield Write(bundle))
+
+
+# A call that only reads and writes rows of ours.
+NO_BODY = StepSpec(
+    name="wait",
+    kind="wait",
+    function=lambda: None,
+    is_async=False,
+    policy=ONCE.policy,
+    timeout_ms=None,
+    raises=(),
+    codec=lambda: Codec(Any),
+)

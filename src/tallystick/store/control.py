@@ -1,0 +1,21 @@
+"""The verbs of control, as every SQL store writes them: the names of their crash points, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tallystick.store.controls import ForkJob, HoldJob, ResumeJob
+from tallystick.store.forks import fork_job
+from tallystick.store.holds import hold_job, resume_job
+from tallystick.store.primitives import Outcome
+from tallystick.store.writing import Writing
+
+CONTROL: dict[type, tuple[str, Callable[[Writing, Any], Outcome]]] = {
+    HoldJob: ("hold", hold_job),
+    ResumeJob: ("resume", resume_job),
+    ForkJob: ("fork", fork_job),
+}
+
+# What each of them writes, in the words of a crash point.
+CONTROL_WORDS = {"hold": "holds", "resume": "resumptions", "fork": "forks"}

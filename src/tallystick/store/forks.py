@@ -1,0 +1,131 @@
+"""Forking: a new job that begins with copies of what another has recorded.
+
+The copies are facts of the new job's own chain. Each names the row that it was copied from, and the first
+fact names the hash of the last one, so the new chain hangs on the old one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from tallystick.core.chain import Chain, step_payload
+from tallystick.core.lifecycles import JobState
+from tallystick.errors import BadInput, InvariantBroken, NoSuchStep, NotFailed, NotFound
+from tallystick.store.api import Event, Fact, Fence
+from tallystick.store.controls import Forked, ForkJob
+from tallystick.store.writing import Writing
+
+
+class _Recorded(NamedTuple):
+    """A recorded step of the job that is forked."""
+
+    n: int
+    kind: str
+    name: str
+    occurrence: int
+    state: str
+    ledger: int
+    result: str | None
+    error: str | None
+    notes: str | None
+    event_hash: bytes
+
+
+def fork_job(batch: Writing, request: ForkJob) -> Forked:
+    """Insert the new job with its copies, or return the one that a retry made before."""
+    batch.lock(request.job_id)
+    found = batch.rows("forkable", (request.job_id,))
+    if not found:
+        raise NotFound(f"there is no job {request.job_id}", job_id=request.job_id)
+    kind, state, dimension, retried_as = found[0]
+    if kind != "workflow":
+        raise BadInput(f"job {request.job_id} is no workflow and cannot be forked", job_id=request.job_id)
+    if request.retry:
+        if retried_as is not None:
+            return Forked(retried_as, created=False, copied=0)
+        if state != JobState.FAILED_FINAL:
+            raise NotFailed(
+                f"job {request.job_id} is {state}; only a job that has failed can be retried, "
+                "any other can be forked",
+                job_id=request.job_id,
+                state=state,
+            )
+    kept = _kept(batch, request, dimension)
+    events, copies = _facts(batch, request, dimension, kept)
+    _insert(batch, request, dimension, events, copies)
+    return Forked(request.new_id, created=True, copied=len(kept))
+
+
+def _kept(batch: Writing, request: ForkJob, dimension: int) -> list[_Recorded]:
+    """Return the records before the point, in their order."""
+    records = [_Recorded(*row) for row in batch.rows("recorded", (request.job_id, dimension))]
+    if request.point is None:
+        return records
+    ends = [record.n for record in records if (record.name, record.occurrence) == request.point]
+    if not ends and not batch.rows("open_wait", (request.job_id, dimension, *request.point)):
+        name, occurrence = request.point
+        known = ", ".join(f"{record.name}#{record.occurrence}" for record in records[-10:]) or "nothing"
+        raise NoSuchStep(
+            f"job {request.job_id} has no step {name[:100]}#{occurrence}; its last records: {known}",
+            job_id=request.job_id,
+            step=f"{name}#{occurrence}",
+        )
+    return [record for record in records if not ends or record.n < ends[0]]
+
+
+def _facts(
+    batch: Writing, request: ForkJob, dimension: int, kept: list[_Recorded]
+) -> tuple[list[Event], list[tuple[object, ...]]]:
+    """Return the first facts of the new job, and the place in its chain of every copy."""
+    chain, now = Chain(request.new_id), batch.wall
+    last = kept[-1] if kept else None
+    about = {
+        "job": "QUEUED",
+        "fork_of": request.job_id,
+        "dimension": dimension,
+        "at": "#".join(map(str, request.point)) if request.point else None,
+        "retry": request.retry,
+        "copied": len(kept),
+        "origin_hash": last.event_hash.hex() if last else None,
+    }
+    events = [batch.placed(Fact(chain, "fork", now, 0, msgspec.json.encode(about).decode()))]
+    drawn: dict[str, object] = {}
+    for (payload,) in batch.rows("drawn", (request.job_id, last.n if last else 0)):
+        drawn.update(msgspec.json.decode(payload).get("notes", {}))
+    if drawn:
+        payload = msgspec.json.encode({"notes": drawn}).decode()
+        events.append(batch.placed(Fact(chain, "note", now, 0, payload)))
+    copies: list[tuple[object, ...]] = []
+    for one in kept:
+        payload = step_payload(*one[2:9])
+        link = batch.placed(Fact(chain, one.kind, now, 0, payload))
+        copies.append((one.name, one.occurrence, link.n, link.prev_hash.hex(), link.event_hash.hex()))
+    return events, copies
+
+
+def _insert(
+    batch: Writing,
+    request: ForkJob,
+    dimension: int,
+    events: list[Event],
+    copies: list[tuple[object, ...]],
+) -> None:
+    """Write the job, its facts and copies, and for a retry who took whose place."""
+    fence = Fence(request.new_id, 0, "fork")
+    n, event_hash = events[-1].n, events[-1].event_hash
+    if copies:
+        n, event_hash = int(str(copies[-1][2])), bytes.fromhex(str(copies[-1][4]))
+    retry = int(request.retry)
+    row = (request.job_id, request.new_id, batch.wall, n, event_hash, request.version, retry)
+    batch.many("insert_fork", [row], [fence])
+    batch.many("insert_event", events, [fence] * len(events))
+    listed = msgspec.json.encode(copies).decode()
+    places = (request.new_id, request.job_id, dimension, listed, batch.wall)
+    if batch.changed("copy_steps", places) != len(copies):
+        raise InvariantBroken(f"the records of job {request.job_id} could not be copied one by one")
+    if request.retry:
+        batch.many("mark_retried", [(request.job_id, request.new_id)], [fence])
+        # No row where the job was submitted without a key; else its reservation goes with it.
+        batch.run("move_reservation", (request.job_id, request.new_id))

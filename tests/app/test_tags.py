@@ -1,0 +1,61 @@
+"""Jobs are found by the tags they were submitted with."""
+
+from __future__ import annotations
+
+import pytest
+
+from tallystick import gather
+from tallystick.core.lifecycles import JobState
+from tallystick.errors import BadInput, BadName
+
+
+def test_jobs_are_listed_by_tag_newest_first_a_page_at_a_time(timed, hand):
+    @timed.workflow
+    def flow(n: int) -> int:
+        return n
+
+    @timed.workflow
+    def other() -> None: ...
+
+    jobs = [flow.opts(tags=["customer:42", f"n{n}"]).submit(n) for n in range(3)]
+    other.opts(tags=["customer:42"]).submit()
+    flow.submit(9)
+    assert jobs[0].tags == ("customer:42", "n0")
+    assert flow.submit(0).tags == ()
+    found = timed.jobs(tag="customer:42", workflow="flow")
+    assert [job.id for job in found] == [job.id for job in reversed(jobs)]
+    assert [job.id for job in timed.jobs(tag="n1")] == [jobs[1].id]
+    assert timed.jobs(tag="n") == []
+    first = timed.jobs(tag="customer:42", workflow="flow", limit=2)
+    assert [job.id for job in timed.jobs(tag="customer:42", workflow="flow", after=first[-1])] == [jobs[0].id]
+    hand.work()
+    assert [job.id for job in timed.jobs(tag="customer:42", states=[JobState.SUCCEEDED])] == [jobs[0].id]
+    assert len(timed.jobs(limit=2)) == 2
+
+
+def test_a_child_has_the_tags_of_its_own_options(timed, hand):
+    @timed.workflow
+    def leaf() -> int:
+        return 1
+
+    @timed.workflow
+    def parent() -> int:
+        return sum(gather(leaf.opts(tags=["leaf"]).child(), leaf.child()))
+
+    job = parent.submit()
+    while hand.work() != "idle":
+        pass
+    assert job.result(5) == 2
+    (found,) = timed.jobs(tag="leaf")
+    assert found.tags == ("leaf",)
+
+
+def test_tags_are_few_and_visible(timed):
+    @timed.workflow
+    def flow() -> None: ...
+
+    with pytest.raises(BadInput, match="at most 16 tags"):
+        flow.opts(tags=[str(n) for n in range(17)]).submit()
+    with pytest.raises(BadName):
+        flow.opts(tags=["two words"]).submit()
+    assert flow.opts(tags=["twice", "twice"]).submit().tags == ("twice",)

@@ -1,0 +1,105 @@
+"""Many children in two groups, workers killed at random: each child counts once, each group closes once."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from tallystick.clock import SystemClock
+from tallystick.engine.books import audit
+from tests.crash.family import app, parent
+from tests.postgres.subject import fresh_schema
+
+WORKERS = 2
+LEDGER_OF_A_CLOSED_GROUP = 1_111_100_000_000
+
+
+class Crew:
+    """Worker processes that are replaced when they die."""
+
+    def __init__(self, url: str) -> None:
+        self._command = [sys.executable, "-m", "tests.crash.family", url]
+        self._workers = [self._start() for _ in range(WORKERS)]
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(self._command)
+
+    def kill(self, chance: random.Random) -> None:
+        """Kill one as `kill -9` does, and start another."""
+        index = chance.randrange(WORKERS)
+        self._workers[index].kill()
+        self._workers[index].wait(30)
+        self._workers[index] = self._start()
+
+    def dismiss(self) -> None:
+        for worker in self._workers:
+            worker.kill()
+            worker.wait(30)
+
+
+@pytest.fixture
+def opened(url):
+    app.bind(url)
+    yield app
+    app.close()
+
+
+@pytest.fixture
+def url(request, tmp_path):
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/family.db"
+    return request.getfixturevalue("server").url(schema=fresh_schema())
+
+
+def ended(db) -> int:
+    """Return how many children have been counted, from the two rows that count them."""
+    return sum(
+        ledger % 100_000_000 for (ledger,) in db.execute("select ledger from steps where kind = 'group'")
+    )
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("url", "children", "kills"), [("sqlite", 5_000, 6), ("postgres", 300, 3)], indirect=["url"]
+)
+def test_children_under_random_kills_are_counted_once_and_wake_their_parent_once_a_group(
+    opened, url, children, kills
+):
+    """Nothing is lost, doubled or stuck: every child has one message, every group one closer and one word."""
+    job = parent.submit(children)
+    chance = random.Random(5)
+    crew = Crew(url)
+    try:
+        with opened.connect() as db:
+            for share in sorted(chance.uniform(0, 0.9) for _ in range(kills)):
+                while ended(db) < share * 2 * children:
+                    threading.Event().wait(0.01)
+                crew.kill(chance)
+        assert job.result(240) == [sum(range(children)), -sum(range(children))]
+    finally:
+        crew.dismiss()
+    with opened.connect() as db:
+        groups = db.execute("select ledger, semaphore, failed, state from steps where kind = 'group'")
+        told = db.execute(
+            "select occurrence, count(*), count(distinct ledger % 100000000), max(ledger % 100000000),"
+            " sum(ledger / 100000000000 % 10), sum(ledger / 1000000000 % 10)"
+            " from messages where kind = 'child' group by occurrence order by occurrence"
+        )
+        words = db.execute(
+            "select occurrence, count(*) from messages where kind = 'resume' group by occurrence"
+        )
+        states = db.execute("select state, semaphore, count(*) from jobs group by state, semaphore")
+        done = db.execute("select count(*) from attempts where status = 'DONE'")
+        killed = db.execute("select count(*) from attempts where reason = 'EXPIRED'")
+    assert groups == [(LEDGER_OF_A_CLOSED_GROUP + children, 0, 0, "SUCCEEDED")] * 2
+    assert told == [(group, children, children, children, 1, children) for group in (1, 2)]
+    assert sorted(words) == [(1, 1), (2, 1)]
+    assert states == [("SUCCEEDED", 0, 2 * children + 1)]
+    assert done == [(2 * children + 1,)]
+    assert killed[0][0] > 0, "the kills must have hit somebody at work"
+    assert [event.name for event in job.history()].count("group") == 2
+    assert not audit(opened.runtime().store, SystemClock()).findings
