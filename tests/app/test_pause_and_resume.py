@@ -104,6 +104,22 @@ def test_a_timer_that_fires_during_a_pause_is_answered_after_it(timed, hand, clo
     assert books_are_right(timed, clock, job)
 
 
+def test_a_deadline_goes_on_during_a_pause(timed, hand, clock):
+    @timed.workflow(deadline="1h")
+    def flow() -> None:
+        wait("go", bool)
+
+    job = flow.submit()
+    hand.work()
+    job.pause()
+    job.send("go", True)
+    clock.advance(3_600_000)
+    job.resume()
+    assert hand.work() == "EndJob"
+    assert (job.state(), job.row().error_code) == ("FAILED_FINAL", "DEADLINE_EXCEEDED")
+    assert books_are_right(timed, clock, job)
+
+
 def test_a_waiting_job_that_is_resumed_before_its_signal_goes_on_waiting(timed, hand, clock):
     @timed.workflow
     def flow() -> int:

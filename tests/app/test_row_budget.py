@@ -140,7 +140,7 @@ def test_a_second_attempt_drops_what_the_first_left_open(timed, clock, monkeypat
     """The first started a child and died; the second does not ask for it and ends all the same."""
     first = iter([True, False])
 
-    def dies(_segment, _wait) -> None:
+    def dies(_segment, *_waits, **_told) -> None:
         raise Death
 
     monkeypatch.setattr(Segment, "awaiting", dies)

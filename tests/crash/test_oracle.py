@@ -135,6 +135,7 @@ def test_the_oracle_loads_nothing_of_the_engine():
     )
     loaded = set(python("-c", script).stdout.split())
     ours = {
-        f"{HARNESS}.{name}" for name in ("books", "facts", "obligations", "oracle", "place", "statements")
+        f"{HARNESS}.{name}"
+        for name in ("books", "facts", "forks", "obligations", "oracle", "place", "statements")
     }
     assert loaded == {"tallystick", "tallystick.testing", HARNESS, *ours}

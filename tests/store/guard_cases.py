@@ -7,9 +7,18 @@ took, a timer that lost, a message whose work is durable, one that is counted, a
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
+import pytest
+
+from tallystick.errors import InvariantBroken
+from tallystick.store.refusals import Refused
+from tallystick.store.writing import Writing, insist
+from tallystick.testing.conformance.drafts import claim, claimed, done, held_job, outcome_of
 from tallystick.testing.conformance.subject import Subject
+from tallystick.testing.conformance.waiting import awaiting, books, ending, signal
 
 WORK, COUNTED, CLOSED = 10**10, 10**9, 10**11
 
@@ -59,3 +68,40 @@ def plant(subject: Subject) -> None:
     row = {"name": "go", "occurrence": 1, "kind": "timer", "created_at": 1}
     subject.plant("messages", guid="late", job_id="over", acked_at=2, **row)
     subject.plant("messages", guid="unread", job_id="over", **row)
+
+
+def end_over(subject: Subject) -> None:
+    """End the job that is over, after its rows were planted."""
+    subject.by_hand.execute(
+        """UPDATE jobs SET state = 'FAILED_FINAL', completed_at = 2, ready_at = NULL WHERE job_id = 'over'"""
+    )
+
+
+class Guards:
+    """What holds for the statements of every store; `writing` opens a transaction of it."""
+
+    writing: Callable[[Subject], AbstractContextManager[Writing]]
+
+    @pytest.mark.parametrize("name", GUARDS)
+    def test_a_statement_changes_its_one_row_and_a_stray_changes_none(self, subject: Subject, name: str):
+        plant(subject)
+        end_over(subject)
+        with self.writing(subject) as batch:
+            for stray in GUARDS[name].strays:
+                assert batch.changed(name, stray) == 0, stray
+                with pytest.raises(Refused) as refused:
+                    insist(batch, name, stray)
+                assert isinstance(refused.value.error, InvariantBroken)
+            insist(batch, name, GUARDS[name].right)
+
+    def test_books_that_do_not_say_what_they_must_refuse_the_whole_bundle(self, subject: Subject):
+        """The message that drives a segment is acknowledged behind its back: nothing can be built on that."""
+        store = subject.store
+        held = held_job(store, subject.clock)
+        done(store, awaiting(subject, held))
+        done(store, signal(subject, held.fence.job_id))
+        (woken,) = claimed(store, claim())
+        subject.by_hand.execute("UPDATE messages SET acked_at = 1")
+        before = books(subject)
+        assert isinstance(outcome_of(store, ending(subject, woken)), InvariantBroken)
+        assert books(subject) == before

@@ -35,13 +35,28 @@ HOT = {
     "book": ("j",),
     "books": ("j", 100),
     "attempts": ("j",),
+    "interrupted": ('["j"]',),
+    "holdable": ("j",),
+    "hold_job": ("j", 1, "PAUSED", "w", 1, b"h", 1),
+    "resume_job": ("j", 1, "PAUSED", 1, b"h", 1),
+    "dead": ("t", None, None, 10),
+    "copy_steps": ("k", "j", 0, "[]", 1),
+    "move_reservation": ("j", "k"),
     "insert_step": (*NOBODY, 0, "n", 1, "step", "SUCCEEDED", 1, None, None, None, 1, 3, b"", b"h", "e", 1),
     "insert_fenced_event": (*NOBODY, 3, "try", 1, 1, "{}", b"", b"h", "e", 1),
 }
 # Partial indexes that hold only what is live or waiting: to walk one of them is to look at nothing else.
 SMALL = ("attempts_one_live", "jobs_to_claim")
 # Lists that a statement was given or made itself.
-GIVEN = ("SCAN known", "SCAN lease", "SCAN wanted", "SCAN level", "SCAN CONSTANT ROW", "SCAN 2 CONSTANT ROWS")
+GIVEN = (
+    "SCAN known",
+    "SCAN copy",
+    "SCAN lease",
+    "SCAN wanted",
+    "SCAN level",
+    "SCAN CONSTANT ROW",
+    "SCAN 2 CONSTANT ROWS",
+)
 
 
 def plan(subject: SqliteSubject, name: str) -> list[str]:

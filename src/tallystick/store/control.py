@@ -16,6 +16,3 @@ CONTROL: dict[type, tuple[str, Callable[[Writing, Any], Outcome]]] = {
     ResumeJob: ("resume", resume_job),
     ForkJob: ("fork", fork_job),
 }
-
-# What each of them writes, in the words of a crash point.
-CONTROL_WORDS = {"hold": "holds", "resume": "resumptions", "fork": "forks"}

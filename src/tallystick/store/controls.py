@@ -12,8 +12,8 @@ class HoldJob(NamedTuple):
 
     With no live attempt the flag and a fact are durable together. With one only the flag is written: its
     holder is the author of the job's facts, learns of the flag, and stops with a fact of its own. A job that
-    is held, is being cancelled or has ended stays as it is. So does, with `since`, one that has gone on: it is
-    held only if that attempt was its last and has ended.
+    is held, is being cancelled or has ended stays as it is. So does, with `since`, one that has gone on: it
+    is held only if that attempt was its last and has ended.
     """
 
     job_id: str

@@ -119,7 +119,7 @@ def _insert(
         n, event_hash = int(str(copies[-1][2])), bytes.fromhex(str(copies[-1][4]))
     retry = int(request.retry)
     row = (request.job_id, request.new_id, batch.wall, n, event_hash, request.version, retry)
-    batch.many("insert_fork", [row], [fence])
+    batch.bear("insert_fork", [row])
     batch.many("insert_event", events, [fence] * len(events))
     listed = msgspec.json.encode(copies).decode()
     places = (request.new_id, request.job_id, dimension, listed, batch.wall)

@@ -45,7 +45,7 @@ def spawn(batch: Writing, request: Spawn) -> bool:
         for job, event in born
     ]
     fences = [request.fence] * len(born)
-    batch.many("insert_child", rows, fences)
+    batch.bear("insert_child", rows)
     batch.many("insert_event", [event for _job, event in born], fences)
     return False
 

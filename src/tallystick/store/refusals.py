@@ -29,3 +29,10 @@ def stale(fence: Fence) -> StaleLease:
         attempt=fence.attempt,
         lease_id=fence.lease_id,
     )
+
+
+def share_fate(first: object, second: object) -> None:
+    """Refuse a bundle of two parts of which one was accepted and the other not: both are to be undone."""
+    refusals = [part for part in (first, second) if isinstance(part, BaseException)]
+    if len(refusals) == 1:
+        raise Refused(refusals[0])

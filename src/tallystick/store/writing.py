@@ -50,10 +50,6 @@ class Writing(Protocol):
         """Run a statement and return how many rows it changed."""
         ...
 
-    def each(self, name: str, rows: Sequence[Sequence[object]]) -> list[int]:
-        """Run a statement for every row of parameters and return how many rows each time changed."""
-        ...
-
     def run(self, name: str, parameters: Sequence[object]) -> None:
         """Run a statement whose guard may well find nothing to change; nothing depends on it here."""
         ...
@@ -67,6 +63,10 @@ class Writing(Protocol):
 
     def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:
         """Write rows and insist that each changes exactly one, or the bundle is refused as a stale report."""
+        ...
+
+    def bear(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Insert jobs; one that is there already fails. What follows from a job's row is not counted."""
         ...
 
     def placed(self, fact: Fact) -> Event:

@@ -1,30 +1,14 @@
-"""The named places around every kind of write, at which a test may kill the process."""
+"""The places around every kind of write to the server."""
 
 from __future__ import annotations
 
-from tallystick import crash
-from tallystick.store.control import CONTROL_WORDS
+from typing import Final
 
-AROUND = {
-    kind: (
-        crash.declare(f"postgres.{kind}.before", f"a batch is about to send its {what}"),
-        crash.declare(f"postgres.{kind}.after", f"a batch has sent its {what} and has not committed"),
-    )
-    for kind, what in {
-        "renew": "renewed leases",
-        "step": "steps",
-        "event": "failed tries",
-        "end_attempt": "released attempts",
-        "end_job": "finished jobs",
-        "submit": "submitted jobs",
-        "claim": "claims",
-        "count_down": "closed obligations",
-        "await": "waits",
-        "deliver": "messages",
-        "spawn": "children",
-        "cycle": "turns",
-        "cancel": "cancellations",
-        "prune": "removed books",
-        **CONTROL_WORDS,
-    }.items()
-}
+from tallystick.store.crash_points import WRITES, around
+
+AROUND: Final = around(
+    "postgres",
+    WRITES,
+    "a batch is about to send its {what}",
+    "a batch has sent its {what} and has not committed",
+)

@@ -46,7 +46,7 @@ from tallystick.store.postgres.stages import Stage, first_held, stages_of
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.together import write_together
 from tallystick.store.postgres.writing import PostgresWriting, Times
-from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
+from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, share_fate, stale
 from tallystick.store.verbs import VERBS
 
 Answer = Callable[[], list[Outcome]]
@@ -98,8 +98,8 @@ class Batch(PostgresWriting):
     ) -> None:
         """Send what can travel together, and write what must be alone in its place between."""
         answers: list[tuple[list[int], Answer]] = []
+        answered: set[int] = set()
         begun = False
-        written: set[int] = set()
         number: Answered | None = None
         for together, run in groupby(stages, key=lambda stage: stage[0] is not None):
             with self.connection.pipeline():
@@ -113,13 +113,10 @@ class Batch(PostgresWriting):
                 number = self.connection.execute(sql("own_xid"))
             for indexes, answer in answers:
                 for index, value in zip(indexes, answer(), strict=True):
-                    # A step and its ending share one fate.
-                    if index in written and isinstance(value, BaseException) != isinstance(
-                        outcomes[index], BaseException
-                    ):
-                        raise Refused(stale(batch[index][0].fence))  # type: ignore[union-attr]  # a pair of fenced ones
-                    written.add(index)
+                    if index in answered:
+                        share_fate(outcomes[index], value)
                     outcomes[index] = value
+                answered.update(indexes)
             answers.clear()
             if not together:
                 for _kind, indexes in run:

@@ -89,13 +89,6 @@ class PostgresWriting:
         self.wakes = self.wakes or (name in WAKING and count > 0)
         return count
 
-    def each(self, name: str, rows: Sequence[Sequence[object]]) -> list[int]:
-        """Run a statement for every row and return how many rows each time changed."""
-        cursors = [self.connection.execute(sql(name), row) for row in rows]
-        counts = [cursor.rowcount for cursor in cursors]
-        self.wakes = self.wakes or (name in WAKING and any(counts))
-        return counts
-
     def run(self, name: str, parameters: Sequence[object]) -> None:
         """Run a statement, whatever it finds to change."""
         self.connection.execute(sql(name), parameters)
@@ -119,6 +112,11 @@ class PostgresWriting:
         for cursor, otherwise in expected:
             if cursor.rowcount != 1:
                 raise Refused(otherwise)
+
+    def bear(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Insert jobs; one that is there already fails."""
+        for row in rows:
+            self.run(name, row)
 
     def placed(self, fact: Fact) -> Event:
         """Give a fact its place in the chain."""

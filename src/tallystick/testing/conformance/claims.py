@@ -5,7 +5,8 @@ from __future__ import annotations
 from threading import Event
 
 from tallystick.clock import SystemClock
-from tallystick.store.api import ClaimedJob, Store
+from tallystick.store.api import ClaimedJob, JobRow, Store
+from tallystick.store.inspection import Book
 from tallystick.testing.conformance.drafts import (
     check_chain,
     claim,
@@ -25,6 +26,13 @@ from tallystick.testing.conformance.subject import Subject
 def ids(found: list[ClaimedJob]) -> list[str]:
     """Return the jobs of a claim, in order."""
     return [held.fence.job_id for held in found]
+
+
+def plant_due(subject: Subject, job_id: str, **columns: object) -> None:
+    """Insert a job by hand that is due before all others."""
+    now = subject.clock.wall_ms()
+    due = {"handler": "pay", "payload": "{}", "created_at": now, "updated_at": now, "ready_at": now - 9}
+    subject.plant("jobs", job_id=job_id, state="QUEUED", **due, **columns)
 
 
 def settled(store: Store) -> int:
@@ -79,16 +87,8 @@ class Claims:
         assert (job.hold, job.hold_reason, job.state) == ("MISMATCH", "for this test", "IN_PROGRESS")
 
     def test_a_due_job_with_a_hold_is_passed_over(self, subject: Subject) -> None:
-        now = subject.clock.wall_ms()
         done(subject.store, submission(subject.clock, "free"))
-        columns = {
-            "handler": "pay",
-            "payload": "{}",
-            "created_at": now,
-            "updated_at": now,
-            "ready_at": now - 9,
-        }
-        subject.plant("jobs", job_id="paused", state="QUEUED", hold="PAUSED", **columns)
+        plant_due(subject, "paused", hold="PAUSED")
         assert ids(claimed(subject.store, claim(9))) == ["free"]
         assert subject.store.next_due(("default",)) is None
 
@@ -110,15 +110,7 @@ class Claims:
     def test_a_job_that_nobody_may_claim_does_not_stop_the_others(self, subject: Subject) -> None:
         broken, other = held_job(subject.store, subject.clock), submission(subject.clock, "other")
         done(subject.store, other)
-        now = subject.clock.wall_ms()
-        columns = {
-            "handler": "pay",
-            "payload": "{}",
-            "created_at": now,
-            "updated_at": now,
-            "ready_at": now - 9,
-        }
-        subject.plant("jobs", job_id="odd", state="QUEUED", **columns)
+        plant_due(subject, "odd")
         lease = {"lease_id": "x", "lease_epoch": "e", "lease_expires_at": 1, "lease_owner": "w"}
         subject.plant("attempts", job_id="odd", attempt=1, status="IN_PROGRESS", **lease)
         assert "other" in ids(claimed(subject.store, claim(2)))
@@ -227,6 +219,13 @@ class Reads:
             settled(subject.store)
         finally:
             other.close()
+
+    def test_a_row_has_the_columns_that_a_program_reads_by_name(self, subject: Subject) -> None:
+        done(subject.store, submission(subject.clock))
+        (row,) = subject.rows("job_rows")
+        assert tuple(row) == JobRow._fields
+        (book,) = subject.rows("job_books")
+        assert tuple(book) == Book._fields
 
     def test_what_is_not_there_is_none_or_empty(self, subject: Subject) -> None:
         store = subject.store

@@ -97,8 +97,8 @@ class StoreMachine(RuleBasedStateMachine):
         first = sorted(
             (priority, at, job_id) for priority, at, job_id in waiting if at is not None and at <= now
         )
-        suspects = [job_id for _, _, job_id in first[:limit] if self.jobs[job_id].suspect]
-        expected = [job_id for _, _, job_id in first[:limit] if job_id not in suspects[1:]]
+        suspects = [job_id for _, _, job_id in first if self.jobs[job_id].suspect]
+        expected = [job_id for _, _, job_id in first if job_id not in suspects[1:]][:limit]
         found = claimed(self.store, claim(limit, lease_ms=lease_ms))
         taken = [self.jobs[held.fence.job_id] for held in found]
         assert [held.fence.job_id for held in found] == expected

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 # Whoever reads a failure wants to see the values; pytest must know before it imports the tests.
-_TESTS = "claims control countdown drafts families loans machine primitives reservations retention suspending waiting"
-_NAMES = [f"tallystick.testing.conformance.{name}" for name in _TESTS.split()]
+_TESTS = "claims control countdown drafts families loans machine primitives reservations retention suspending"
+_NAMES = [f"tallystick.testing.conformance.{name}" for name in (*_TESTS.split(), "waiting")]
 pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modules))
 
 from tallystick.testing.conformance.claims import Claims, Clocks, Reads  # noqa: E402 (registered first)

@@ -106,6 +106,11 @@ CONTROLS = (
         Wrong.DUPLICATED,
     ),
     Control(
+        "a retry that the job which failed does not know of",
+        Case(kind=Kind.WAITING, jobs=("brittle",), mutant="retries_unmarked", seconds=1.5),
+        Wrong.DUPLICATED,
+    ),
+    Control(
         "nobody reclaims the job of a dead worker",
         Case(
             arms=(Arm(Stage.WORK, "sqlite.step.before"),),

@@ -86,6 +86,11 @@ def signals_without_id() -> None:
     put(Job, "send", forgetful)
 
 
+def retries_unmarked() -> None:
+    """Make a new job in the place of one that failed, and do not tell that one."""
+    _say_instead(writer, "mark_retried", "SET retried_as = ?2", "SET retried_as = nullif(?2, ?2)")
+
+
 def nobody_reclaims() -> None:
     """Leave attempts whose lease has run out as they are."""
     put(caretaker, "sweep", lambda *_arguments: 0)
@@ -121,6 +126,7 @@ MUTANTS: dict[str, Callable[[], None]] = {
         suspend_without_looking,
         word_without_a_name,
         signals_without_id,
+        retries_unmarked,
     )
 }
 

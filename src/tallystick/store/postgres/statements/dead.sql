@@ -1,9 +1,6 @@
 -- dead: a page of jobs that have failed and that no other job took the place of, newest first, by the index that holds
--- only those. The columns are those of `job`.
-SELECT job_id, state, handler, version, queue, priority, tenant_id, attempt, ready_at, hold, hold_reason, semaphore,
-       start_ledger, created_at, updated_at, completed_at, deadline_at, payload, options, result, error, error_code,
-       error_message, idempotency_key, idempotency_hash, tags, retry_of, retried_as
-  FROM jobs
+-- only those.
+SELECT * FROM job_rows
  WHERE tenant_id = $1 AND state = 'FAILED_FINAL' AND retried_as IS NULL
    AND ($2::text IS NULL OR handler = $2)
    AND ($3::text IS NULL OR job_id < $3)

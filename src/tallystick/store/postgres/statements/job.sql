@@ -1,6 +1,3 @@
 -- job: one job, as people look at it.
-SELECT job_id, state, handler, version, queue, priority, tenant_id, attempt, ready_at, hold, hold_reason, semaphore,
-       start_ledger, created_at, updated_at, completed_at, deadline_at, payload, options, result, error, error_code,
-       error_message, idempotency_key, idempotency_hash, tags, retry_of, retried_as
-  FROM jobs
+SELECT * FROM job_rows
  WHERE job_id = $1

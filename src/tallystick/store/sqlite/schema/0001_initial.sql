@@ -209,6 +209,8 @@ CREATE TABLE steps (
 ) STRICT;
 
 CREATE UNIQUE INDEX steps_one_in_progress ON steps (job_id) WHERE kind = 'protocol' AND state = 'IN_PROGRESS';
+-- Whose records the forks of a job have: what retention must ask before it removes one.
+CREATE INDEX steps_copied ON steps (origin_job_id) WHERE origin_job_id IS NOT NULL;
 
 -- Attempts that are charged to the budget: those since the job last recorded anything, or came to a wait or a turn.
 CREATE VIEW futile_attempts (job_id, attempt, reason) AS
@@ -248,6 +250,27 @@ CREATE TABLE messages (
 CREATE INDEX messages_inbox ON messages (job_id, arrived) WHERE acked_at IS NULL;
 CREATE INDEX messages_of_job ON messages (job_id);
 CREATE INDEX messages_due ON messages (due_at) WHERE acked_at IS NULL AND due_at IS NOT NULL;
+
+-- A job as people and programs look at it, and what it claims about its own history. An open activity is the start
+-- message until its step 2 is marked, every step that has not ended, and the message that drives the job once it is taken.
+
+CREATE VIEW job_rows AS
+SELECT job_id, state, handler, version, queue, priority, tenant_id, attempt, ready_at, hold, hold_reason, semaphore,
+       start_ledger, created_at, updated_at, completed_at, deadline_at, payload, options, result, error, error_code,
+       error_message, idempotency_key, idempotency_hash, tags, retry_of, retried_as
+  FROM jobs;
+
+CREATE VIEW job_books AS
+SELECT job_id, state, attempt, hold, hold_reason, semaphore, start_ledger, head_n, head_hash, rev, options,
+       (start_ledger / 1000000000 % 10 = 0)
+       + (SELECT count(*)
+            FROM steps
+           WHERE steps.job_id = jobs.job_id AND steps.completed_at IS NULL AND steps.kind <> 'protocol')
+       + (SELECT count(*)
+            FROM messages
+           WHERE messages.job_id = jobs.job_id AND messages.acked_at IS NULL AND messages.kind <> 'child'
+             AND (messages.ledger / 10000000000 % 10 = 1 OR (messages.kind = 'resume' AND messages.name = 'again'))) AS open_activities
+  FROM jobs;
 
 CREATE TABLE events (
   job_id     TEXT NOT NULL,

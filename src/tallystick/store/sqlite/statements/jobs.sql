@@ -1,8 +1,5 @@
 -- jobs: a page of jobs, newest first; identifiers are in the order of submission, so the key is the cursor.
-SELECT job_id, state, handler, version, queue, priority, tenant_id, attempt, ready_at, hold, hold_reason, semaphore,
-       start_ledger, created_at, updated_at, completed_at, deadline_at, payload, options, result, error, error_code,
-       error_message, idempotency_key, idempotency_hash, tags, retry_of, retried_as
-  FROM jobs
+SELECT * FROM job_rows
  WHERE tenant_id = ?1
    AND (?2 = '[]' OR state IN (SELECT wanted.value FROM json_each(?2) AS wanted))
    AND (?3 IS NULL OR handler = ?3)

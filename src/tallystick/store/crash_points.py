@@ -1,0 +1,39 @@
+"""The named places around every kind of write, at which a test may kill the process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tallystick import crash
+
+WRITES: Final = {
+    "renew": "renewed leases",
+    "step": "steps",
+    "event": "failed tries",
+    "end_attempt": "released attempts",
+    "end_job": "finished jobs",
+    "submit": "submitted jobs",
+    "claim": "claims",
+    "count_down": "closed obligations",
+    "await": "waits",
+    "deliver": "messages",
+    "spawn": "children",
+    "cycle": "turns",
+    "cancel": "cancellations",
+    "prune": "removed books",
+    "hold": "holds",
+    "resume": "resumptions",
+    "fork": "forks",
+}
+
+
+def around(store: str, writes: Mapping[str, str], before: str, after: str) -> dict[str, tuple[str, str]]:
+    """Declare the points before and after each kind of write; the sentences say `{what}` is written."""
+    return {
+        kind: (
+            crash.declare(f"{store}.{kind}.before", before.format(what=what)),
+            crash.declare(f"{store}.{kind}.after", after.format(what=what)),
+        )
+        for kind, what in writes.items()
+    }
