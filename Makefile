@@ -2,6 +2,7 @@
 PYTHON ?= python3
 SECONDS ?= 60
 SOAK_SECONDS ?= 600
+STORE ?= both
 PY := .venv/bin/python
 export PYTHON
 
@@ -36,8 +37,8 @@ bench-quick: setup ## the same, small enough for every day
 soak: setup ## jobs of 1-10 KB on PostgreSQL for SOAK_SECONDS=600: do the rates hold?
 	@$(PY) -m bench.soak --seconds $(SOAK_SECONDS)
 
-crash: setup ## kill workers at every crash point for SECONDS=60
-	@$(PY) -m tallystick.testing.crash_sweep --seconds $(SECONDS)
+crash: setup ## kill workers at every crash point for SECONDS=60, on STORE=sqlite, postgres or both
+	@$(PY) -m tallystick.testing.crash_sweep --seconds $(SECONDS) --store $(STORE)
 
 docs: setup ## write the pages that are generated from code
 	@$(PY) scripts/docs.py

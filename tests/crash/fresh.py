@@ -10,14 +10,14 @@ from pathlib import Path
 HARNESS = "tallystick.testing.crash_sweep"
 
 
-def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def python(*arguments: str, seconds: float = 110, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run Python and return what it did; children that it leaves behind do not keep the pipes."""
     return subprocess.run(
         [sys.executable, *arguments],
         env=os.environ | environment,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=seconds,
         check=False,
     )
 

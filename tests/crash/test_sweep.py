@@ -7,8 +7,9 @@ import re
 import pytest
 
 from tallystick import crash
+from tallystick.store.postgres import store as _server_store  # noqa: F401 (importing it declares the points)
 from tallystick.store.sqlite import store as _store  # noqa: F401 (importing it declares the points)
-from tallystick.testing.crash_sweep.controls import CONTROLS
+from tallystick.testing.crash_sweep.controls import CONTROLS, controls_of
 from tallystick.testing.crash_sweep.oracle import Wrong
 from tallystick.testing.crash_sweep.plan import Plan
 from tallystick.testing.crash_sweep.sweep import Sweep
@@ -26,6 +27,21 @@ def test_a_worker_killed_at_any_point_loses_doubles_and_blocks_nothing():
     assert figures
     # Other tests in this process may have declared the points of runs and stages.
     declared = [name for name in crash.points() if name.startswith("sqlite.")]
+    assert int(figures[1]) == len(declared)
+    assert int(figures[2]) > len(declared)
+
+
+@pytest.mark.timeout(300)
+def test_a_worker_killed_at_any_point_of_the_server_store_loses_doubles_and_blocks_nothing():
+    """Every point of the PostgreSQL store once, pairs, zombies, and the controls; on a server of its own."""
+    answer = python("-m", HARNESS, "--store", "postgres", "--quick", "--seed", "make-test", seconds=280)
+    said = answer.stdout.splitlines()
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    controls = len(controls_of("postgres"))
+    assert f"controls={controls}/{controls} broken=0 missed=0" in said[-2]
+    figures = re.fullmatch(r"crash: points=(\d+) kills=(\d+) lost=0 duplicated=0 stuck=0", said[-1])
+    assert figures
+    declared = [name for name in crash.points() if name.startswith("postgres.")]
     assert int(figures[1]) == len(declared)
     assert int(figures[2]) > len(declared)
 

@@ -83,13 +83,16 @@ class Replay:
     def job_id(self, j: int) -> str:
         return self.name if j == 0 else f"{self.name}.0.1.{j - 1:08d}"
 
-    def play(self, steps: list[tuple[Any, Any]]) -> None:
+    def play(self, steps: list[tuple[Any, Any]], look_every: int = 1) -> None:
+        """Make every move and compare its outcome; compare the rows at every so many, and at the last."""
         before = None
         for n, (label, state) in enumerate(steps):
             self.clock.advance(1)
             said = self._move(label, before)
             expected = self._expected(label, state, before)
-            rows, books = self.rows(), abstraction(self.shape, state)
+            books = abstraction(self.shape, state)
+            looks = n % look_every == 0 or n + 1 == len(steps)
+            rows = self.rows() if looks else books
             if said != expected or rows != books:
                 raise Differs(
                     f"move {n + 1}, {spoken(label)}: the model says {expected}, the store {said}\n"
@@ -305,8 +308,8 @@ class Replay:
         )
         held = 0 if not live else 1 if live[0][0] > self.clock.boot_ms() else 2
         ((records, waits),) = read(
-            "select coalesce(sum(n is not null), 0),"
-            " coalesce(sum(completed_at is null and kind <> 'group'), 0) from steps where job_id = ?",
+            "select count(n), count(case when completed_at is null and kind <> 'group' then 1 end)"
+            " from steps where job_id = ?",
             self.job_id(j),
         )
         books = (digits(start), bool(acked), records, waits, bool(hold))

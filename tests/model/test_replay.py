@@ -7,20 +7,26 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import psycopg
 import pytest
 
 from tallystick.clock import VirtualClock
+from tallystick.store.postgres.store import PostgresStore
 from tallystick.store.sqlite.store import SqliteStore
 from tests.model.configurations import LARGE, SMALL, model_of
 from tests.model.replay import Differs, Replay, told, walk
 from tests.model.world import Shape
+from tests.postgres.server import Server
+from tests.postgres.subject import fresh_schema
 
 TRACES = 50
 """How many walks of each world; together more than a thousand."""
 
 
 class SqliteSubject:
-    """A store and a window into its rows. Another store needs the same three names, and SQL with `?`."""
+    """A store and a window into its rows. Another store needs the same names, and SQL with `?`."""
+
+    look_every = 1
 
     def __init__(self, path: Path) -> None:
         self.clock = VirtualClock()
@@ -35,9 +41,31 @@ class SqliteSubject:
         self.store.close()
 
 
-@pytest.fixture(params=["sqlite"])
-def subject(request, tmp_path) -> Iterator[SqliteSubject]:
-    made = {"sqlite": SqliteSubject}[request.param](tmp_path / "model.db")
+class PostgresSubject:
+    """The same on a server: one schema for all walks of a world. Looking is dear there, and done less."""
+
+    look_every = 6
+
+    def __init__(self, server: Server) -> None:
+        self.clock = VirtualClock()
+        schema = fresh_schema()
+        self.store = PostgresStore(server.url(schema=schema), self.clock)
+        self._window = psycopg.connect(server.dsn, autocommit=True, options=f"-c search_path={schema}")
+
+    def read(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
+        return self._window.execute(statement.replace("?", "%s"), parameters).fetchall()
+
+    def close(self) -> None:
+        self._window.close()
+        self.store.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def subject(request, tmp_path) -> Iterator[SqliteSubject | PostgresSubject]:
+    if request.param == "sqlite":
+        made: SqliteSubject | PostgresSubject = SqliteSubject(tmp_path / "model.db")
+    else:
+        made = PostgresSubject(request.getfixturevalue("server"))
     yield made
     made.close()
 
@@ -64,7 +92,7 @@ def test_a_walk_of_the_model_is_a_history_of_the_store(subject, name):
     for seed in range(TRACES):
         steps = walk(model, seed)
         try:
-            Replay(subject, WORLDS[name], f"walk-{seed}").play(steps)
+            Replay(subject, WORLDS[name], f"walk-{seed}").play(steps, subject.look_every)
         except Exception as error:
             raise Differs(f"world {name!r}, seed {seed}: {error}\n{told(steps)}") from error
 

@@ -31,6 +31,7 @@ from tests.postgres.subject import fresh_schema
 # Together with the claims and the stale reports below: five hundred.
 FLUSHES, TRANSACTIONS = 320, 165
 CLOCK = SystemClock()
+LONG_MS = 600_000
 FAULTS = [Plan.BEFORE, Plan.AFTER, Plan.AT_ONCE]
 
 
@@ -67,7 +68,7 @@ def cut(server: Server) -> Iterator[Cut]:
 def test_a_lost_commit_of_a_flush_is_neither_lost_nor_doubled(cut: Cut) -> None:
     """A third never reaches the server, a third is answered into the void, a third is cut in between."""
     store = cut.store
-    held = held_job(store, CLOCK, lease_ms=600_000)
+    held = held_job(store, CLOCK, lease_ms=LONG_MS)
     for number in range(FLUSHES):
         cut.proxy.plan = FAULTS[number % 3]
         wish = submission(CLOCK, key=f"key-{number}")
@@ -82,7 +83,7 @@ def test_a_lost_commit_of_a_flush_is_neither_lost_nor_doubled(cut: Cut) -> None:
 
 def test_a_lost_commit_of_a_users_transaction_is_one_effect(cut: Cut) -> None:
     store = cut.store
-    held = held_job(store, CLOCK)
+    held = held_job(store, CLOCK, lease_ms=LONG_MS)
     for number in range(TRANSACTIONS):
         cut.proxy.plan = FAULTS[number % 3]
 

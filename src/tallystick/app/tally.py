@@ -23,6 +23,7 @@ from tallystick.clock import Clock, SystemClock
 from tallystick.core.durations import duration_ms
 from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import PAGE_ROWS_MAX, check_name
+from tallystick.engine.retention import prune
 from tallystick.errors import BadInput, DuplicateHandler, Misuse
 from tallystick.ids import Ids, SystemIds
 from tallystick.store.api import Delivered, Transaction
@@ -206,6 +207,14 @@ class Tally:
                 yield transaction
             finally:
                 current.reset(token)
+
+    def prune(self, *, older_than: Duration, limit: int = 100_000) -> int:
+        """Remove the books of jobs that ended that long ago, in batches, and return how many jobs are gone.
+
+        A job goes with its key, which may then be used again. Nothing that is unfinished goes, and no child
+        before its parent may.
+        """
+        return prune(self.runtime(create=False).committer, duration_ms(older_than), limit)
 
     @contextmanager
     def worker(

@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "fork": "make a new job from what another has recorded before a step",
     "dead": "show jobs that have failed and were not retried",
     "retry": "make a new job in the place of one that has failed",
+    "prune": "remove the books of jobs that ended long ago",
     "doctor": "examine a store and check its books",
     "ledger": "draw fifteen digits with their meaning and say what happens next",
     "machines": "show the lifecycles that every row follows",

@@ -21,6 +21,7 @@ WRITES: Final = {
     "spawn": "children",
     "cycle": "turns",
     "cancel": "cancellations",
+    "prune": "removed books",
     "hold": "holds",
     "resume": "resumptions",
     "fork": "forks",

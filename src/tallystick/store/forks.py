@@ -131,4 +131,4 @@ def _insert(
     if request.retry:
         batch.many("mark_retried", [(request.job_id, request.new_id)], [fence])
         # No row where the job was submitted without a key; else its reservation goes with it.
-        batch.changed("move_reservation", (request.job_id, request.new_id))
+        batch.run("move_reservation", (request.job_id, request.new_id))

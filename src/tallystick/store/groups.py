@@ -78,10 +78,8 @@ def wake_parent(batch: Writing, home: tuple[str, str]) -> None:
     """Leave the word that a group is closed, once, and make its parent due."""
     parent, step = home
     group = _group(step)
-    batch.changed(
-        "insert_message", (f"join:{parent}:{step}", parent, *group, "resume", None, None, batch.wall)
-    )
-    batch.changed("wake", (parent, batch.wall, group.name, "group"))
+    batch.run("insert_message", (f"join:{parent}:{step}", parent, *group, "resume", None, None, batch.wall))
+    batch.run("wake", (parent, batch.wall, group.name, "group"))
 
 
 # The children of one group all name the same place.

@@ -33,6 +33,10 @@ class Places:
         self._taken.append((step.chain, link))
         return link
 
+    def adopt(self, others: Places) -> None:
+        """Count the places of a part among those of the whole."""
+        self._taken += others._taken
+
     def rewind(self, start: int = 0) -> None:
         """Give back every place taken since `start`: what was to stand there was rolled back."""
         while len(self._taken) > start:

@@ -245,6 +245,18 @@ class CancelJob(NamedTuple):
     force: bool = False
 
 
+class PruneJobs(NamedTuple):
+    """Remove the books of up to `limit` jobs that ended at least `older_ms` ago, oldest first; one bundle.
+
+    Each job goes whole, with its reservation, or stays whole. A job stays while it owes anything (an open
+    activity, a message, a directive, an attempt that is not done), while any child of it is there, and as
+    long as its parent stays. The outcome is how many jobs are gone.
+    """
+
+    older_ms: int
+    limit: int
+
+
 class RenewLeases(NamedTuple):
     """Move the end of all these leases, in one statement. An expired one is never revived.
 
@@ -325,6 +337,7 @@ Primitive: TypeAlias = (
     | ResumeJob
     | ForkJob
     | Deliver
+    | PruneJobs
     | RenewLeases
     | CountDown
     | RunTx

@@ -34,7 +34,7 @@ def enter_driver(batch: Writing, job_id: str, dimension: int) -> str:
     if not found:
         return ""
     guid: str = found[0][0]
-    batch.changed("enter_wait", (job_id, guid, dimension))
+    batch.run("enter_wait", (job_id, guid, dimension))
     insist(batch, "enter_message", (guid, job_id))
     return guid
 
@@ -153,7 +153,7 @@ def drop_open(batch: Writing, job_id: str, attempt: int, driver: str, *, signals
     matter: each that is not the driver stands for an activity that was counted, or for nothing.
     """
     still_open = batch.changed("drop_activities", (job_id, attempt, batch.wall))
-    batch.changed("drop_messages", (job_id, attempt, driver, batch.wall, int(signals)))
+    batch.run("drop_messages", (job_id, attempt, driver, batch.wall, int(signals)))
     return still_open
 
 
@@ -212,7 +212,7 @@ def _take(batch: Writing, request: Await, answer: Answer, place: Place, digits: 
         batch.many("insert_answered_wait", [(*place, *ending, wait.kind)], [request.fence])
     insist(batch, "mark_work", (answer.guid, job_id))
     if not answer.timed_out:
-        batch.changed("acknowledge_loser", (_timer(place), job_id, batch.wall))
+        batch.run("acknowledge_loser", (_timer(place), job_id, batch.wall))
     if answer.guid != request.driver:
         _count_down(batch, job_id, answer.guid, -1 if opened else 0)
         insist(batch, "acknowledge", (answer.guid, job_id, batch.wall))

@@ -2,6 +2,9 @@
 
 Waiting, waking, spawning, turning and cancelling are the same on every SQL store: a few small statements
 each, one after the other, with the job's row in hand. Only the statements differ, and how a row is held.
+
+A verb is a function of its request and of what its statements answer, and of nothing else: it reads no clock
+but `wall` and draws no identifiers. So a store may run it again with the answers that it has already.
 """
 
 from __future__ import annotations
@@ -10,9 +13,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from tallystick.core.chain import Chain
-from tallystick.errors import InvariantBroken
+from tallystick.errors import InvariantBroken, TallyError
 from tallystick.store.primitives import CountDown, EndAttempt, EndJob
-from tallystick.store.refusals import Refused
 from tallystick.store.values import Event, Fact, Fence
 
 
@@ -21,9 +23,7 @@ def insist(batch: Writing, name: str, parameters: Sequence[object]) -> None:
 
     Whoever calls this holds the job's row and has looked at the fence: what was there a moment ago is there.
     """
-    count = batch.changed(name, parameters)
-    if count != 1:
-        raise Refused(InvariantBroken(f"{name} changed {count} rows and not one", statement=name, rows=count))
+    batch.expect(name, parameters, InvariantBroken(f"{name} did not change exactly one row", statement=name))
 
 
 class Writing(Protocol):
@@ -50,8 +50,19 @@ class Writing(Protocol):
         """Run a statement and return how many rows it changed."""
         ...
 
+    def run(self, name: str, parameters: Sequence[object]) -> None:
+        """Run a statement whose guard may well find nothing to change; nothing depends on it here."""
+        ...
+
+    def expect(self, name: str, parameters: Sequence[object], otherwise: TallyError) -> None:
+        """Run a statement and refuse the bundle with this error unless exactly one row changes.
+
+        A store may look at that later, but always before the bundle is accepted.
+        """
+        ...
+
     def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:
-        """Write rows and insist that each changed exactly one; a guard that fails is a stale report."""
+        """Write rows and insist that each changes exactly one, or the bundle is refused as a stale report."""
         ...
 
     def bear(self, name: str, rows: Sequence[Sequence[Any]]) -> None:

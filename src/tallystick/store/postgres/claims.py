@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tallystick.core.chain import Chain
 from tallystick.store.api import ClaimedJob, ClaimJobs, Event, Fence, Outcome, Record
 from tallystick.store.grouping import merged_claims
+from tallystick.store.postgres.connection import Talk
+from tallystick.store.postgres.rounds import in_rounds
 from tallystick.store.postgres.statements import sql
 from tallystick.store.waits import enter_driver
 from tallystick.store.writing import insist
@@ -65,21 +67,38 @@ class Claims:
         # A job that is new has two facts now, its submission and this claim; a fork has its copies too.
         again = [(row[0], row[7]) for row in rows if row[1] > 1 or row[10] > 2]
         past = self._replay(again) if again else {}
+        drivers = self._drivers(rows)
         claimed = []
         for job_id, attempt, lease_id, *about, n, head, suspect, starts, parent, step, asked, owed in rows:
             before = past.get(job_id, _Past())
             fence, chain = Fence(job_id, attempt, lease_id), Chain(job_id, n, head)
-            driver = "start" if starts else self._driver(fence, about[4])
+            driver = "start" if starts else drivers[job_id]
             home = None if parent is None else (parent, step)
             now = (suspect, driver, home, asked, owed)
             claimed.append(ClaimedJob(fence, *about, chain, *before, *now))  # type: ignore[call-arg]  # columns in order
         return claimed
 
-    def _driver(self, fence: Fence, dimension: int) -> str:
-        """Enter the message because of which a suspended job was claimed; its attempt remembers it."""
-        driver = enter_driver(self._writing, fence.job_id, dimension)
-        insist(self._writing, "set_driver", (*fence[:2], driver))
-        return driver
+    def _drivers(self, rows: Sequence[tuple[Any, ...]]) -> dict[str, str]:
+        """Enter the messages because of which suspended jobs were claimed; their attempts remember them."""
+        suspended = [(Fence(*row[:3]), row[7]) for row in rows if not row[13]]
+        if not suspended:
+            return {}
+        # Not an instant read before the claim: what made a job due then must be due now.
+        now = self._writing.part(self._writing.connection, frozenset())
+        now.forget_wall()
+
+        def verb(fence: Fence, dimension: int) -> Callable[[Talk], str]:
+            def run(talk: Talk) -> str:
+                part = now.part(talk, frozenset())
+                driver = enter_driver(part, fence.job_id, dimension)
+                insist(part, "set_driver", (*fence[:2], driver))
+                part.settle()
+                return driver
+
+            return run
+
+        drivers = in_rounds(self._writing.connection, [verb(*one) for one in suspended])
+        return {fence.job_id: driver for (fence, _), driver in zip(suspended, drivers, strict=True)}
 
     def _replay(self, jobs: Sequence[tuple[str, int]]) -> dict[str, _Past]:
         """Return what was recorded before, for jobs that were claimed before."""

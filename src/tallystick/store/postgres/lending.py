@@ -34,6 +34,9 @@ from tallystick.store.refusals import stale
 
 TX_TRIES_MAX = 5
 
+# What `insist_on_step` says when the fence was gone.
+NOT_WRITTEN = "TSF01"
+
 BEFORE_TX = crash.declare("postgres.tx.before", "a user's transaction is about to begin")
 BEFORE_TX_COMMIT = crash.declare(
     "postgres.tx_commit.before", "a user's rows and its step are written, not durable"
@@ -152,9 +155,9 @@ class Lending:
             lent = _Lent(connection, self._address, self._times)
             loan = PostgresTransaction(connection, lent.apply)
             try:
-                self._hold_fence(connection, fence, ms_max)
+                xid = self._hold_fence(connection, fence, ms_max)
                 step = _run_body(loan, connection, body, ms_max)
-                self._commit(lent, self._record(lent, step, lease_ms))
+                self._record_and_commit(lent, step, lease_ms, xid)
             except BaseException as error:
                 lent.undo()
                 if isinstance(error, StaleLease):
@@ -174,8 +177,11 @@ class Lending:
         except psycopg.Error as error:
             raise self._loss(connection, error) from error
 
-    def _hold_fence(self, connection: AnsweringConnection, fence: Fence, ms_max: int) -> None:
-        """Begin, take hold of the attempt row, and leave the rest of the transaction to the user's names."""
+    def _hold_fence(self, connection: AnsweringConnection, fence: Fence, ms_max: int) -> str:
+        """Begin, take hold of the attempt row, and leave the rest of the transaction to the user's names.
+
+        Return the number of the transaction, by which its fate can be asked for.
+        """
         times = self._times()
         lease = (fence.job_id, str(fence.attempt), fence.lease_id, times.epoch, times.lease)
         try:
@@ -183,35 +189,47 @@ class Lending:
                 connection.execute(b"BEGIN")
                 connection.execute(sql("use_path"), (self._address.schema,))
                 held = connection.execute(sql("live_attempt"), lease)
+                number = connection.execute(sql("own_xid"))
+                connection.execute(sql("loan_settings"), (self._users_path(connection), str(ms_max)))
             found = held.fetchall()
-            # On its own: after a pipeline the server does not notice that a client keeps silent.
-            connection.execute(sql("loan_settings"), (self._users_path(connection), str(ms_max)))
+            ((xid,),) = number.fetchall()
         except psycopg.Error as error:
             raise self._loss(connection, error) from error
         if not found:
             raise stale(fence)
+        return str(xid)
 
-    def _record(self, lent: _Lent, step: RecordStep, lease_ms: int) -> str | None:
-        """Write the step under the fence, renew the lease if need be, and return the transaction's number."""
+    def _record_and_commit(self, lent: _Lent, step: RecordStep, lease_ms: int, xid: str) -> None:
+        """Write the step under the fence, renew the lease if need be, and commit: one trip to the server.
+
+        If the fence is gone the transaction fails before its COMMIT, so that nothing of the user's stays.
+        """
         connection, times = lent.connection, self._times()
         batch = lent.batch()
-        own = (step.fence.job_id, str(step.fence.attempt), step.fence.lease_id, times.lease, str(lease_ms))
+        fence = step.fence
+        own = (fence.job_id, str(fence.attempt), fence.lease_id, times.lease, str(lease_ms))
         try:
             with connection.pipeline():
                 connection.execute(sql("use_path"), (self._address.schema,))
-                answer = batch.steps([step])
+                batch.steps([step])
+                place = (fence.job_id, str(step.dimension), step.name, str(step.occurrence), step.chain.head)
+                connection.execute(sql("insist_on_step"), place)
                 if lease_ms:
                     connection.execute(sql("renew_own_lease"), own)
-                number = connection.execute(sql("own_xid"))
-            (outcome,) = answer()
-            ((xid,),) = number.fetchall()
-        except REFUSALS as error:
-            raise refusal(error) from error
+                crash.point(BEFORE_TX_COMMIT)
+                if lent.wakes:
+                    connection.execute(sql("notify"), (self._address.channel,))
+                connection.execute(b"COMMIT")
         except psycopg.Error as error:
-            raise self._loss(connection, error) from error
-        if isinstance(outcome, BaseException):
-            raise outcome
-        return None if xid is None else str(xid)
+            if error.sqlstate == NOT_WRITTEN:
+                raise stale(fence) from error
+            if isinstance(error, REFUSALS):
+                raise refusal(error) from error
+            if not is_lost(connection, error):
+                raise self._loss(connection, error) from error
+            if fate(self._address, xid, connection.facts.timeline) is Fate.ABORTED:
+                raise Lost(error) from error
+        self._committed(lent)
 
     def _commit(self, lent: _Lent, xid: str | None) -> None:
         connection = lent.connection
@@ -226,6 +244,9 @@ class Lending:
                 raise self._loss(connection, error) from error
             if fate(self._address, xid, connection.facts.timeline) is Fate.ABORTED:
                 raise Lost(error) from error
+        self._committed(lent)
+
+    def _committed(self, lent: _Lent) -> None:
         crash.point(AFTER_TX_COMMIT)
         if lent.wakes:
             self._note()

@@ -66,6 +66,8 @@ class Wire:
     def __init__(self, connection: AnsweringConnection, *, prepares: bool) -> None:
         """Take a connection; behind a pooler nothing that is prepared can be relied on."""
         self.connection = connection
+        # After a ROLLBACK psycopg deallocates everything if it has prepared anything, and ours with it.
+        connection.prepare_threshold = None
         self._prepares = prepares
         self._prepared: dict[Statement, bytes] = {}
         self._names = 0
@@ -99,6 +101,9 @@ class Wire:
             self.exchange()
         finally:
             self._gathering = False
+            for waiting in self._expected:
+                if not isinstance(waiting, Deferred):
+                    del self._prepared[waiting]  # it was to be prepared on the way, and did not leave
             self._commands.clear()
             self._expected.clear()
 

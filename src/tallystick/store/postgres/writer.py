@@ -15,15 +15,11 @@ from typing import Any
 
 from tallystick import crash
 from tallystick.core.chain import Chain, Link
-from tallystick.errors import BadInput, StaleLease, TallyError
+from tallystick.errors import StaleLease
 from tallystick.store.api import (
-    Await,
     Bundle,
-    CancelJob,
     ClaimJobs,
     CountDown,
-    Cycle,
-    Deliver,
     EndAttempt,
     EndJob,
     Existing,
@@ -33,16 +29,13 @@ from tallystick.store.api import (
     RecordEvent,
     RecordStep,
     RenewLeases,
-    Spawn,
     SubmitJob,
 )
-from tallystick.store.cancels import as_asked, cancel_job, cycle
-from tallystick.store.control import CONTROL
+from tallystick.store.cancels import as_asked
 from tallystick.store.grouping import grouped, part_of
-from tallystick.store.groups import spawn
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.claims import Claims
-from tallystick.store.postgres.connection import REFUSALS, Answered, Talk, begin, refusal
+from tallystick.store.postgres.connection import REFUSALS, Answered, Talk, begin
 from tallystick.store.postgres.count_downs import send_count_downs
 from tallystick.store.postgres.crash_points import AROUND
 from tallystick.store.postgres.endings import end_alone, hold_ending
@@ -51,23 +44,14 @@ from tallystick.store.postgres.endings_together import (
     send_endings_of_jobs,
     steps_with_endings,
 )
+from tallystick.store.postgres.refusing import REFUSING, why_refused
 from tallystick.store.postgres.rows import columns, job_row, link_of, step_columns
 from tallystick.store.postgres.stages import Stage, first_held, stages_of
 from tallystick.store.postgres.statements import sql
+from tallystick.store.postgres.together import write_together
 from tallystick.store.postgres.writing import PostgresWriting, Times
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, share_fate, stale
-from tallystick.store.waits import await_message, deliver
-from tallystick.store.writing import Writing
-
-# What reads before it writes: the name of its crash points, and how it is written.
-SINGLY: dict[type[Primitive], tuple[str, Callable[[Writing, Any], Outcome]]] = {
-    Await: ("await", await_message),
-    Spawn: ("spawn", spawn),
-    Cycle: ("cycle", cycle),
-    CancelJob: ("cancel", cancel_job),
-    Deliver: ("deliver", deliver),
-    **CONTROL,
-}
+from tallystick.store.verbs import VERBS
 
 Answer = Callable[[], list[Outcome]]
 
@@ -84,6 +68,7 @@ class Batch(PostgresWriting):
         self._claims = Claims(self)
         self._by_itself = False
         self._notified = False
+        self.at: Primitive | None = None
         self._writers: dict[type, Callable[[list[Any]], Answer]] = {
             RenewLeases: self._renew,
             RecordStep: self.steps,
@@ -93,7 +78,7 @@ class Batch(PostgresWriting):
             SubmitJob: self._submits,
             ClaimJobs: self._claim,
             CountDown: self._count_downs,
-            **dict.fromkeys(SINGLY, self._singly),
+            **dict.fromkeys(VERBS, self._singly),
         }
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
@@ -140,8 +125,7 @@ class Batch(PostgresWriting):
             answers.clear()
             if not together:
                 for _kind, indexes in run:
-                    for index in indexes:
-                        outcomes[index] = self.alone(batch[index])
+                    write_together(self, batch, indexes, outcomes)
                 number = self.connection.execute(sql("own_xid"))
         assert number is not None
         ((self.xid,),) = number.fetchall()
@@ -158,34 +142,47 @@ class Batch(PostgresWriting):
         start, reports, wakes = len(self._places), len(self._stale), self.wakes
         outer, self._by_itself = self._by_itself, True
         self.connection.execute(b"SAVEPOINT bundle")
-        value: Outcome | BaseException = None
-        primitive: Primitive | None = None
         try:
-            for primitive in bundle:
-                (value,) = self._writers[type(primitive)]([primitive])()
-                if isinstance(value, BaseException):
-                    raise Refused(value)
-                if isinstance(value, Existing):
-                    break
-        except Refused as refused:
-            value = refused.error
-        except TallyError as error:
-            value = error
-        except REFUSALS as error:
-            value = refusal(error)
-        except UNSTORABLE as error:
-            value = BadInput(f"a value cannot be stored: {error}")
-        finally:
-            self._by_itself = outer
-        if isinstance(value, BaseException):
+            value = self.sole(bundle)
+        except REFUSING as error:
+            value = why_refused(error)
             self.connection.execute(b"ROLLBACK TO bundle")
             self._places.rewind(start)
             self.wakes = wakes
             del self._stale[reports:]
-            if isinstance(value, StaleLease) and primitive is not None:
-                self._report(primitive)
+            if isinstance(value, StaleLease):
+                self.report(self.at)
+        finally:
+            self._by_itself = outer
         self.connection.execute(b"RELEASE bundle")
         return value
+
+    def sole(self, bundle: Bundle) -> Outcome:
+        """Write one bundle and return the outcome of its last primitive; raise what refuses it."""
+        value: Outcome = None
+        self._expected.clear()
+        for self.at in bundle:
+            (value,) = self._writers[type(self.at)]([self.at])()
+            if isinstance(value, BaseException):
+                raise Refused(value)
+            self.settle()
+            if isinstance(value, Existing):
+                break
+        return value
+
+    def part(self, talk: Talk, held: frozenset[str]) -> Batch:
+        """Return a writer in this transaction for one bundle, which speaks through `talk`."""
+        part = Batch(talk, self._address, self.times)
+        part.held, part.in_rounds = held, True
+        part._wall = self._wall
+        part._by_itself = True
+        return part
+
+    def adopt(self, part: Batch) -> None:
+        """Count what a part has written as written here."""
+        self._places.adopt(part._places)
+        self._stale += part._stale
+        self.wakes = self.wakes or part.wakes
 
     def between(self, bundle: Bundle) -> Outcome | BaseException:
         """Write a bundle in a user's transaction: with our names, and then his again."""
@@ -225,13 +222,14 @@ class Batch(PostgresWriting):
 
     def _singly(self, requests: list[Any]) -> Answer:
         """Write primitives that read before they write, one after the other."""
-        kind, write = SINGLY[type(requests[0])]
+        kind, write = VERBS[type(requests[0])]
         crash.point(AROUND[kind][0])
         outcomes = [write(self, request) for request in requests]
         crash.point(AROUND[kind][1])
         return lambda: outcomes
 
-    def _report(self, primitive: Primitive) -> None:
+    def report(self, primitive: Primitive | None) -> None:
+        """Keep a stale report for people."""
         fence = getattr(primitive, "fence", None)
         if fence is not None:
             self._stale.append((*fence, type(primitive).__name__))
@@ -249,7 +247,7 @@ class Batch(PostgresWriting):
             outcomes[number - 1] = stale(requests[number - 1].fence)
         for request, outcome in zip(requests, outcomes, strict=True):
             if outcome is not None:
-                self._report(request)
+                self.report(request)
         return outcomes
 
     def steps(self, steps: list[RecordStep]) -> Answer:

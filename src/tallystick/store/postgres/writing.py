@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tallystick.core.chain import Chain, Link
-from tallystick.errors import StaleLease
+from tallystick.errors import StaleLease, TallyError
 from tallystick.store.api import CountDown, EndAttempt, Event, Fact, Fence, Outcome, RecordStep
 from tallystick.store.places import Places
 from tallystick.store.postgres.connection import Answered, Talk
@@ -39,8 +39,11 @@ class PostgresWriting:
         self.connection = connection
         self.times = times
         self.wakes = False
+        self.held: frozenset[str] = frozenset()
+        self.in_rounds = False
         self._places = Places()
         self._wall: int | None = None
+        self._expected: list[tuple[Answered, TallyError]] = []
 
     def ask(self, name: str, rows: Sequence[object], *parameters: object) -> Answered:
         """Send a list to a statement."""
@@ -49,10 +52,23 @@ class PostgresWriting:
     @property
     def wall(self) -> int:
         """Return the time by the store's clock, read once in this transaction."""
-        if self._wall is None:
-            ((self._wall,),) = self.rows("now", (self.times.wall,))
+        self.take_wall(self.ask_wall())
         assert self._wall is not None
         return self._wall
+
+    def ask_wall(self) -> Answered | None:
+        """Ask for the time, unless it is known."""
+        return self.connection.execute(sql("now"), (self.times.wall,)) if self._wall is None else None
+
+    def forget_wall(self) -> None:
+        """Read the time again, at once."""
+        self._wall = None
+        self.take_wall(self.ask_wall())
+
+    def take_wall(self, asked: Answered | None) -> None:
+        """Keep the time that was asked for."""
+        if asked is not None:
+            ((self._wall,),) = asked.fetchall()
 
     def moment(self, at: int, told_at: int) -> int:
         """Return an instant on the store's clock that somebody named at `told_at` by his own."""
@@ -60,7 +76,8 @@ class PostgresWriting:
 
     def lock(self, job_id: str) -> None:
         """Hold a job's row until this transaction ends."""
-        self.rows("lock_job", (job_id,))
+        if job_id not in self.held:
+            self.connection.execute(sql("lock_job"), (job_id,))
 
     def rows(self, name: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows."""
@@ -72,16 +89,34 @@ class PostgresWriting:
         self.wakes = self.wakes or (name in WAKING and count > 0)
         return count
 
+    def run(self, name: str, parameters: Sequence[object]) -> None:
+        """Run a statement, whatever it finds to change."""
+        self.connection.execute(sql(name), parameters)
+        self.wakes = self.wakes or name in WAKING
+
     def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:
-        """Write rows and insist that each changed exactly one; a guard that fails is a stale report."""
+        """Write rows and insist that each changes exactly one; in rounds that is seen when all is sent."""
         for row, fence in zip(rows, fences, strict=True):
-            if self.changed(name, row) != 1:
-                raise Refused(stale(fence))
+            self.expect(name, row, stale(fence))
+
+    def expect(self, name: str, parameters: Sequence[object], otherwise: TallyError) -> None:
+        """Run a statement and refuse the bundle unless it changes one row; in rounds that is seen later."""
+        self._expected.append((self.connection.execute(sql(name), parameters), otherwise))
+        self.wakes = self.wakes or name in WAKING
+        if not self.in_rounds:
+            self.settle()
+
+    def settle(self) -> None:
+        """Refuse the bundle if a guard that had to hold did not."""
+        expected, self._expected = self._expected, []
+        for cursor, otherwise in expected:
+            if cursor.rowcount != 1:
+                raise Refused(otherwise)
 
     def bear(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
         """Insert jobs; one that is there already fails."""
         for row in rows:
-            self.changed(name, row)
+            self.run(name, row)
 
     def placed(self, fact: Fact) -> Event:
         """Give a fact its place in the chain."""

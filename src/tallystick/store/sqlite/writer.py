@@ -18,13 +18,9 @@ from tallystick.clock import Clock
 from tallystick.core.chain import Chain
 from tallystick.errors import StaleLease, TallyError
 from tallystick.store.api import (
-    Await,
     Bundle,
-    CancelJob,
     ClaimJobs,
     CountDown,
-    Cycle,
-    Deliver,
     EndAttempt,
     EndJob,
     Event,
@@ -37,13 +33,10 @@ from tallystick.store.api import (
     RecordStep,
     RenewLeases,
     RunTx,
-    Spawn,
     SubmitJob,
 )
-from tallystick.store.cancels import as_asked, cancel_job, cycle
-from tallystick.store.control import CONTROL
+from tallystick.store.cancels import as_asked
 from tallystick.store.grouping import grouped, merged_claims, part_of
-from tallystick.store.groups import spawn
 from tallystick.store.places import Places
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
 from tallystick.store.sqlite.claims import claim_jobs, newest, outdated
@@ -53,7 +46,8 @@ from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.refusals import fence_is_gone, refusal
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.submits import submit_jobs
-from tallystick.store.waits import await_message, close_waits, deliver
+from tallystick.store.verbs import VERBS
+from tallystick.store.waits import close_waits
 
 
 class Batch:
@@ -78,7 +72,7 @@ class Batch:
             ClaimJobs: self._claims,
             CountDown: self._count_downs,
             RunTx: self._run_tx,
-            **dict.fromkeys(_SINGLY, self._singly),
+            **dict.fromkeys(VERBS, self._singly),
         }
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
@@ -182,6 +176,15 @@ class Batch:
         before = self.connection.total_changes()
         self.cursor.execute(sql(name), parameters)
         return self.connection.total_changes() - before
+
+    def run(self, name: str, parameters: Sequence[object]) -> None:
+        """Run a statement, whatever it finds to change."""
+        self.cursor.execute(sql(name), parameters)
+
+    def expect(self, name: str, parameters: Sequence[object], otherwise: TallyError) -> None:
+        """Run a statement and refuse the bundle unless it changes one row."""
+        if self.changed(name, parameters) != 1:
+            raise Refused(otherwise)
 
     def newest(self, job_id: str, dimension: int) -> Chain:
         """Return the end of a job's chain."""
@@ -314,7 +317,7 @@ class Batch:
 
     def _singly(self, requests: list[Any]) -> list[Outcome]:
         """Write primitives that read before they write, one after the other."""
-        kind, write = _SINGLY[type(requests[0])]
+        kind, write = VERBS[type(requests[0])]
         crash.point(AROUND[kind][0])
         outcomes = [write(self, request) for request in requests]
         crash.point(AROUND[kind][1])
@@ -342,17 +345,8 @@ class Batch:
 
     def ending(self, request: EndAttempt | EndJob, status: str) -> tuple[object, ...]:
         """Return the row that ends an attempt, by its holder or by a sweep."""
-        live = 0 if request.expired else 1
-        return (
-            *request.fence,
-            status,
-            request.reason,
-            int(request.charged),
-            self.epoch,
-            self.boot,
-            live,
-            self.wall,
-        )
+        clock = (self.epoch, self.boot, int(not request.expired), self.wall)
+        return (*request.fence, status, request.reason, int(request.charged), *clock)
 
     def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:
         """Write rows and insist that each changed exactly one; a guard that fails is a stale report."""
@@ -375,17 +369,6 @@ class Batch:
         self.cursor.execute(sql("insert_stale_report"), (self.wall, *fence, type(primitive).__name__))
         self.cursor.execute(sql("trim_stale_reports"), (STALE_REPORTS_MAX,))
         crash.point(AROUND["stale_report"][1])
-
-
-# What reads before it writes: the name of its crash points, and how it is written.
-_SINGLY: dict[type, tuple[str, Callable[[Batch, Any], Outcome]]] = {
-    Await: ("await", await_message),
-    Spawn: ("spawn", spawn),
-    Cycle: ("cycle", cycle),
-    CancelJob: ("cancel", cancel_job),
-    Deliver: ("deliver", deliver),
-    **CONTROL,
-}
 
 
 def _call_off(bundle: Bundle) -> None:

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 # Whoever reads a failure wants to see the values; pytest must know before it imports the tests.
-_TESTS = "claims control countdown drafts families loans machine primitives reservations suspending waiting"
-_NAMES = [f"tallystick.testing.conformance.{name}" for name in _TESTS.split()]
+_TESTS = "claims control countdown drafts families loans machine primitives reservations retention suspending"
+_NAMES = [f"tallystick.testing.conformance.{name}" for name in (*_TESTS.split(), "waiting")]
 pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modules))
 
 from tallystick.testing.conformance.claims import Claims, Clocks, Reads  # noqa: E402 (registered first)
@@ -18,6 +18,7 @@ from tallystick.testing.conformance.families import Families  # noqa: E402 (regi
 from tallystick.testing.conformance.loans import LentTransactions, UsersTransactions  # noqa: E402 (registered first)
 from tallystick.testing.conformance.primitives import BatchesAndBundles, WhatBecomesDurable, WhatIsRefused  # noqa: E402 (registered first)
 from tallystick.testing.conformance.reservations import Reservations  # noqa: E402 (registered first)
+from tallystick.testing.conformance.retention import Retention  # noqa: E402 (registered first)
 from tallystick.testing.conformance.suspending import TagsAndOrphans, Waits  # noqa: E402 (registered first)
 from tallystick.testing.conformance.waiting import LateReports, WhoActs  # noqa: E402 (registered first)
 
@@ -39,6 +40,7 @@ class StoreConformance(
     Families,
     UsersTransactions,
     LentTransactions,
+    Retention,
     Waits,
     TagsAndOrphans,
 ):

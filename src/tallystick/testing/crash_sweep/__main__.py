@@ -15,15 +15,37 @@ def main() -> int:
         prog="crash_sweep", description="Kill workers everywhere; check the books."
     )
     parser.add_argument(
-        "--seconds", type=float, default=60.0, help="how long to go on (the fixed part always runs)"
+        "--seconds",
+        type=float,
+        default=60.0,
+        help="how long to go on (the fixed part always runs; of both stores: half each)",
     )
     parser.add_argument(
         "--seed", default=SystemIds().token()[:8], help="repeat the cases of an earlier sweep"
     )
+    parser.add_argument(
+        "--store", choices=("sqlite", "postgres", "both"), default="sqlite", help="where the books are kept"
+    )
     parser.add_argument("--quick", action="store_true", help="only the fixed part and a few pairs")
     options = parser.parse_args()
-    sweep = Sweep(options.seed, options.seconds, quick=options.quick, folder=new_folder())
-    return 0 if sweep.run() else 1
+    stores = ("sqlite", "postgres") if options.store == "both" else (options.store,)
+    seconds = options.seconds / len(stores)
+    well = [_sweep(store, options.seed, seconds, quick=options.quick) for store in stores]
+    return 0 if all(well) else 1
+
+
+def _sweep(store: str, seed: str, seconds: float, *, quick: bool) -> bool:
+    """Sweep one store; a server is started for it and gone afterwards."""
+    if store == "sqlite":
+        return Sweep(seed, seconds, quick=quick, folder=new_folder()).run()
+    from tallystick.store.postgres import store as _points  # noqa: F401, PLC0415 (it declares its points, and needs psycopg)
+    from tallystick.testing.postgres_server import make_server  # noqa: PLC0415 (for sweeps on a server)
+
+    server = make_server(fsync=False)
+    try:
+        return Sweep(seed, seconds, quick=quick, folder=new_folder(), server=server.dsn).run()
+    finally:
+        server.remove()
 
 
 if __name__ == "__main__":

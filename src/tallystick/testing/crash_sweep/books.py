@@ -1,7 +1,7 @@
 """The books as they are on disk: every row that the oracle looks at, read once, by plain SQL.
 
-They are read from a copy of the files, so that looking changes nothing: opening the original would already
-recover its log.
+Those of SQLite are read from a copy of the files, so that looking changes nothing: opening the original would
+already recover its log. Those on a server are read in one transaction that sees one moment.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections import defaultdict
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -177,10 +178,8 @@ class MessageBook(NamedTuple):
 class Books:
     """All tables, read once."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        def rows(name: str) -> list[tuple[Any, ...]]:
-            return list(connection.execute(sql(name)))
-
+    def __init__(self, rows: Callable[[str], list[tuple[Any, ...]]]) -> None:
+        """Read everything; `rows` runs the statement of a name."""
         self.integrity = [row[0] for row in rows("integrity")]
         empty = not rows("has_books")[0][0]
         self.jobs = [] if empty else [JobBook(*row) for row in rows("jobs")]
@@ -213,7 +212,11 @@ class Books:
 
 
 def read(place: Place) -> Books:
-    """Read the books from a copy of the files."""
+    """Read the books of a trial."""
+    if place.server:
+        from tallystick.testing.crash_sweep import postgres_books  # noqa: PLC0415 (it needs psycopg)
+
+        return postgres_books.read(place, Books)
     with tempfile.TemporaryDirectory(dir=place.folder) as folder:
         for suffix in ("", "-wal"):
             source = place.database.with_name(place.database.name + suffix)
@@ -221,4 +224,4 @@ def read(place: Place) -> Books:
                 shutil.copyfile(source, Path(folder, f"copy.db{suffix}"))
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         with closing(apsw.Connection(str(Path(folder, "copy.db")), flags=flags)) as connection:
-            return Books(connection)
+            return Books(lambda name: list(connection.execute(sql(name))))

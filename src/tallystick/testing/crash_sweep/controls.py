@@ -121,3 +121,25 @@ CONTROLS = (
         Wrong.STUCK,
     ),
 )
+
+
+# A sweep on a server passes rows by that somebody holds, and whoever holds them renews his lease in the same
+# transaction: there is no reclaim to be decided twice.
+_NOT_ON_POSTGRES = ("reclaim_as_it_was_read",)
+_ON_POSTGRES = {"sqlite.transaction.after": "postgres.tx_commit.after"}
+
+
+def controls_of(store: str) -> tuple[Control, ...]:
+    """Return the controls of a store."""
+    if store == "sqlite":
+        return CONTROLS
+    return tuple(
+        control._replace(case=replace(control.case, arms=tuple(map(_on_postgres, control.case.arms))))
+        for control in CONTROLS
+        if control.case.mutant not in _NOT_ON_POSTGRES
+    )
+
+
+def _on_postgres(arm: Arm) -> Arm:
+    point = _ON_POSTGRES.get(arm.point, arm.point.replace("sqlite.", "postgres."))
+    return arm._replace(point=point)

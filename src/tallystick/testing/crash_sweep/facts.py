@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-LEASE_MS: Final = 300
+# A store that is far away gets longer leases, and is asked less often.
+LEASE_MS: Final = {"sqlite": 300, "postgres": 1_000}
+LOOK_SECONDS: Final = {"sqlite": 0.01, "postgres": 0.05}
 QUEUES: Final = ("default", "bulk", "poison")
 
 UNFINISHED_STATES: Final = ("QUEUED", "IN_PROGRESS", "CANCELLING")
@@ -54,6 +56,9 @@ ENDINGS: Final[dict[str, tuple[str, str | None, tuple[str, ...]]]] = {
     "draft": ("SUCCEEDED", None, ("outline",)),
     "draft again": ("SUCCEEDED", None, ("outline",)),
 }
+# A workflow that nobody runs: it is cancelled and removed; nothing of it may be left, nor a part of it go.
+FLEETING: Final = "fleeting"
+FLEETING_JOBS: Final = 5
 # A workflow that may just as well have been cancelled, whatever it had done by then.
 OR_CANCELLED: Final = ("hasty",)
 POISON_BUDGET: Final = 2

@@ -18,9 +18,13 @@ from tallystick.worker import caretaker
 _HASTE_SECONDS = 0.05
 
 
-def apply(name: str) -> None:
+def apply(name: str, store: str = "sqlite") -> None:
     """Take a guard away from this process, for good; an empty name changes nothing."""
-    if name:
+    if name and store == "postgres":
+        from tallystick.testing.crash_sweep import postgres_mutants  # noqa: PLC0415 (it needs psycopg)
+
+        postgres_mutants.MUTANTS.get(name, MUTANTS[name])()
+    elif name:
         MUTANTS[name]()
 
 

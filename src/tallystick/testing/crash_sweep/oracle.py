@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from hashlib import sha256
 from typing import NamedTuple
@@ -41,6 +41,7 @@ def judge(place: Place, books: Books, *, finished: bool, wall_minus_boot_ms: int
     found += [Finding(Wrong.BROKEN, text) for text in forks.broken(books)]
     found += [Finding(Wrong.DUPLICATED, text) for text in forks.twice(books)]
     found += [Finding(Wrong.LOST, text) for text in forks.lost(place, books)]
+    found += [Finding(Wrong.BROKEN, text) for text in _homeless(books)]
     calls = place.calls()
     for job in books.jobs:
         found += [Finding(Wrong.BROKEN, f"{job.label}: {text}") for text in _chain(job, books)]
@@ -236,8 +237,27 @@ def _joined(job: JobBook, books: Books) -> str:
     return " ".join([failed["#1"], *done["#2"]])
 
 
+def _homeless(books: Books) -> Iterator[str]:
+    """Say where books are left of a job that is not there."""
+    known = {job.job_id for job in books.jobs} | {facts.GROUP}
+    tables: dict[str, Iterable[str]] = {
+        "events": books.events,
+        "steps": books.steps,
+        "activities": books.activities,
+        "attempts": books.attempts,
+        "messages": books.messages,
+        "reservations": books.reservations.values(),
+    }
+    for table, owners in tables.items():
+        for job_id in set(owners) - known:
+            yield f"{table} of {job_id} are there and the job is not"
+
+
 def _ending(job: JobBook, books: Books) -> Iterator[Finding]:
     """Find what is not done, or not as the facts say, when everything should be."""
+    if job.handler == facts.FLEETING:
+        yield Finding(Wrong.STUCK, f"{job.label}: it was to be removed, and is there")
+        return
     if not job.final:
         where = f"hold {job.hold}" if job.hold else f"ready_at {job.ready_at}"
         yield Finding(Wrong.STUCK, f"{job.label}: still {job.state}, attempt {job.attempt}, {where}")

@@ -6,10 +6,13 @@ can tell what was promised.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from tallystick.testing.crash_sweep import facts
 
 
 class Acknowledged(NamedTuple):
@@ -30,9 +33,14 @@ class Sent(NamedTuple):
 class Place:
     """Where one trial happens."""
 
-    def __init__(self, folder: Path) -> None:
-        """Name the files; nothing is created."""
+    def __init__(self, folder: Path, server: str = "") -> None:
+        """Name the files; nothing is created. With a PostgreSQL server the books are in a schema there."""
         self.folder: Final = folder
+        self.server: Final = server
+        self.store: Final = "postgres" if server else "sqlite"
+        self.schema: Final = f"trial_{folder.name}"
+        self.lease_ms: Final = facts.LEASE_MS[self.store]
+        self.look_seconds: Final = facts.LOOK_SECONDS[self.store]
         self.database: Final = folder / "tally.db"
         self.log: Final = folder / "log"
         self._acks: Final = folder / "acknowledged"
@@ -41,8 +49,23 @@ class Place:
 
     @property
     def url(self) -> str:
-        """Return the address of the database."""
-        return f"sqlite:///{self.database}"
+        """Return the address of the database for this process, which the server then knows by its name."""
+        if not self.server:
+            return f"sqlite:///{self.database}"
+        own = f"-c%20search_path%3D{self.schema}"
+        return f"{self.server}?schema={self.schema}&options={own}&application_name={self._name(os.getpid())}"
+
+    def is_quiet(self, pid: int) -> bool:
+        """Tell whether a process that is stopped now has stopped outside of transactions."""
+        if self.server:
+            from tallystick.testing.crash_sweep import postgres_books  # noqa: PLC0415 (it needs psycopg)
+
+            return postgres_books.is_quiet(self, self._name(pid))
+        locks = (self.database.with_name(f"{self.database.name}-{part}") for part in ("gate", "floor"))
+        return all(_is_free(lock) for lock in locks)
+
+    def _name(self, pid: int) -> str:
+        return f"{self.schema}-{pid}"
 
     def acknowledge(self, label: str, job_id: str) -> None:
         """Note that a submit returned; durable before this returns."""
@@ -89,6 +112,15 @@ def _append(path: Path, line: str, *, sync: bool) -> None:
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _is_free(lock: Path) -> bool:
+    with lock.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
 
 def _lines(path: Path) -> list[str]:

@@ -16,18 +16,27 @@ Visits = Mapping[str, Mapping[str, int]]
 _WORK_MS: Final = 200
 
 # A crash of this kind leaves work behind for the process that is to die while it recovers.
-_FIRST_DEATH: Final = Arm(Stage.WORK, "sqlite.tx.after", 2)
-_FIRST_WAITING_DEATH: Final = Arm(Stage.WORK_WAITING, "sqlite.await.after", 6)
+_FIRST_DEATH: Final = {
+    "sqlite": Arm(Stage.WORK, "sqlite.tx.after", 2),
+    "postgres": Arm(Stage.WORK, "postgres.tx_commit.before", 2),
+}
+_FIRST_WAITING_DEATH: Final = {
+    store: Arm(Stage.WORK_WAITING, f"{store}.await.after", 6) for store in ("sqlite", "postgres")
+}
 
-# Runs in which nobody dies, to learn which process visits which point how often.
-CALIBRATION: Final = (
-    Case(count=True),
-    Case(count=True, arms=(_FIRST_DEATH,)),
-    Case(count=True, kind=Kind.GROUP),
-    Case(count=True, kind=Kind.ZOMBIE, hold="quote", jobs=("order",)),
-    Case(count=True, kind=Kind.WAITING, jobs=WAITING),
-    Case(count=True, kind=Kind.WAITING, jobs=WAITING, arms=(_FIRST_WAITING_DEATH,)),
-)
+
+def calibration(store: str) -> tuple[Case, ...]:
+    """Return runs in which nobody dies, to learn which process visits which point how often."""
+    return (
+        Case(count=True),
+        Case(count=True, arms=(_FIRST_DEATH[store],)),
+        Case(count=True, kind=Kind.GROUP),
+        Case(count=True, kind=Kind.ZOMBIE, hold="quote", jobs=("order",)),
+        Case(count=True, kind=Kind.WAITING, jobs=WAITING),
+        Case(count=True, kind=Kind.WAITING, jobs=WAITING, arms=(_FIRST_WAITING_DEATH[store],)),
+    )
+
+
 # Transactions that share a flush for longer than their leases last, while another worker sweeps.
 LONG_FLUSH: Final = Case(jobs=("sluggish",) * 8, beside=True)
 # A worker that is asked to stop gives back what does not end in time, and may die while it does.
@@ -82,8 +91,9 @@ class Chance:
 class Plan:
     """Cases, once it is known who visits what."""
 
-    def __init__(self, visits: Visits, points: Sequence[str], seed: str) -> None:
-        """Plan for these points."""
+    def __init__(self, visits: Visits, points: Sequence[str], seed: str, store: str = "sqlite") -> None:
+        """Plan for these points of a store."""
+        self._store = store
         self._visits = visits
         self._points = points
         self._chance = Chance(seed)
@@ -144,7 +154,7 @@ class Plan:
                 yield chance.one_of((POISON, LONG_FLUSH, self._leaving()))
 
     def _anywhere(self) -> Case:
-        """Return a case that kills from outside, so also in the middle of what SQLite does."""
+        """Return a case that kills from outside, so also in the middle of what the store does."""
         if self._chance.below(2):
             stage = self._chance.one_of((Stage.SUBMIT_WAITING, Stage.WORK_WAITING, Stage.SEND))
             second = Arm(Stage.RECOVER_WAITING, ANYWHERE, self._chance.below(4 * _WORK_MS))
@@ -194,9 +204,9 @@ class Plan:
             case Stage.ZOMBIE:
                 return Case(kind=Kind.ZOMBIE, arms=(arm,), hold="quote", jobs=("order",))
             case Stage.RECOVER:
-                return Case(arms=(_FIRST_DEATH, arm))
+                return Case(arms=(_FIRST_DEATH[self._store], arm))
             case Stage.RECOVER_WAITING:
-                return _waiting(_FIRST_WAITING_DEATH, arm)
+                return _waiting(_FIRST_WAITING_DEATH[self._store], arm)
             case Stage.SUBMIT_WAITING | Stage.WORK_WAITING | Stage.SEND:
                 return _waiting(arm)
             case Stage.SUBMIT | Stage.WORK:

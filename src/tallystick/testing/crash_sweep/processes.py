@@ -6,7 +6,6 @@ death, and is told to go on by another.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 import signal
@@ -114,13 +113,13 @@ class Child:
             self._buried(status)
         return self.status is None
 
-    def stop_outside_transactions(self, database: Path) -> bool:
-        """Stop it (SIGSTOP) when it holds neither lock of the turnstile; tell whether it lived to be stopped.
+    def stop_outside_transactions(self, is_quiet: Callable[[int], bool]) -> bool:
+        """Stop it (SIGSTOP) when it has no transaction open; tell whether it lived to be stopped.
 
-        A process that is stopped inside a transaction stops everybody who writes, which is another story.
+        A process that is stopped inside a transaction stops everybody who needs its locks, which is another
+        story.
         """
-        locks = [database.with_name(f"{database.name}-{part}") for part in ("gate", "floor")]
-        while self.stop() and not all(_is_free(lock) for lock in locks):
+        while self.stop() and not is_quiet(self.pid):
             self.revive()
             threading.Event().wait(0.003)
         return self.status is None
@@ -149,12 +148,3 @@ def _live(body: Callable[[Line], int], line: Line, log: Path) -> None:
         os.write(2, traceback.format_exc().encode())
     finally:
         os._exit(status)
-
-
-def _is_free(lock: Path) -> bool:
-    with lock.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True

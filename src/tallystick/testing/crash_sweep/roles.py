@@ -26,8 +26,6 @@ KEYED_KIND = "keyed"
 
 # Small enough that a trial of a few jobs meets a checkpoint.
 _CHECKPOINT_PAGES = 20
-_LOOK_SECONDS = 0.01
-_GRACE_SECONDS = facts.LEASE_MS / 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +47,7 @@ def submit(place: Place, line: Line, duty: Duty, jobs: tuple[str, ...], turn: in
     visits = _prepare(place, line, duty)
     app = workload.app
     with app.transaction() as db:
-        db.execute(sql("create_effects"))
+        db.execute(sql("create_effects", workload.scene.place.store))
     done = {label.partition(".")[0] for label, _job_id in place.acknowledged()}
     for index, kind in enumerate(jobs):
         name = f"{index}-{kind}"
@@ -71,7 +69,7 @@ def send(place: Place, line: Line, duty: Duty) -> int:
     store = workload.app.runtime().store
     while not control_workload.settled(store) and clock.monotonic() < until:
         _send_due(place)
-        look.wait(_LOOK_SECONDS)
+        look.wait(place.look_seconds)
     workload.app.close()
     _tell(line, visits)
     return 0
@@ -87,13 +85,13 @@ def work(place: Place, line: Line, duty: Duty) -> int:
     clock = SystemClock()
     until = clock.monotonic() + duty.seconds
     look = threading.Event()
-    with app.worker(queues=duty.queues, concurrency=8, lease=facts.LEASE_MS / 1000, grace=duty.grace):
+    with app.worker(queues=duty.queues, concurrency=8, lease=place.lease_ms / 1000, grace=duty.grace):
         for index, kind in enumerate(duty.submits):
             label = f"{kind}-{index}.{os.getpid()}"
             place.acknowledge(label, _submit_one(kind, label))
         store = app.runtime().store
         while not (done := control_workload.settled(store)) and clock.monotonic() < until:
-            look.wait(_LOOK_SECONDS)
+            look.wait(place.look_seconds)
     app.close()
     _tell(line, visits)
     return 0 if done else facts.EXIT_UNFINISHED
@@ -105,9 +103,9 @@ def close_group(place: Place, line: Line, duty: Duty) -> int:
     app = workload.app
     guids = [f"{facts.GROUP}-{number}" for number in range(facts.GROUP_MESSAGES)]
     with app.transaction() as db:
-        db.execute(sql("open_group"), (facts.GROUP, len(guids)))
+        db.execute(sql("open_group", workload.scene.place.store), (facts.GROUP, len(guids)))
         for guid in guids:
-            db.execute(sql("open_message"), (facts.GROUP, guid))
+            db.execute(sql("open_message", workload.scene.place.store), (facts.GROUP, guid))
     committer = app.runtime().committer
     for first in range(0, len(guids), 3):
         requests = [
@@ -117,9 +115,19 @@ def close_group(place: Place, line: Line, duty: Duty) -> int:
             # Marked before the crash: it must not count twice.
             if isinstance(outcome, BaseException) and not isinstance(outcome, StaleLease):
                 raise outcome
+    _come_and_go()
     app.close()
     _tell(line, visits)
     return 0
+
+
+def _come_and_go() -> None:
+    """Submit jobs under keys, cancel them, and remove them a few at a time, until none is left."""
+    for number in range(facts.FLEETING_JOBS):
+        label = f"{facts.FLEETING}-{number}"
+        workload.fleeting.opts(idempotency_key=label).submit(label).cancel()
+    while workload.app.prune(older_than=0, limit=2):
+        continue
 
 
 def _submit_one(kind: str, label: str) -> str:
@@ -129,7 +137,7 @@ def _submit_one(kind: str, label: str) -> str:
         return control_workload.brittle.opts(idempotency_key=label).submit(label).id
     if kind == BOOKED_KIND:
         with workload.app.transaction() as db:
-            db.execute(sql("insert_effect"), (label, facts.BOOKED, label))
+            db.execute(sql("insert_effect", workload.scene.place.store), (label, facts.BOOKED, label))
             job = workload.receipt.opts(within=db).submit(label)
         return job.id
     return workload.app.workflows[kind, ""].submit(label).id
@@ -154,7 +162,7 @@ def _send_due(place: Place) -> None:
                     place.note_sent(Sent(job.id, signal.id, outcome.name))
             asked = place.marked(f"{facts.CANCELLED.get(handler)}-{label}")
             if asked and (job.id, facts.CANCEL_ID) not in done:
-                place.note_sent(Sent(job.id, facts.CANCEL_ID, job.cancel(grace=_GRACE_SECONDS).name))
+                place.note_sent(Sent(job.id, facts.CANCEL_ID, job.cancel(grace=place.lease_ms / 1000).name))
     control_workload.control_due(place)
 
 
@@ -164,7 +172,7 @@ def _prepare(place: Place, line: Line, duty: Duty) -> Counter[str]:
     workload.scene.place = place
     workload.scene.hold = _holding(line, duty.hold)
     mutants.put(sqlite_store, "CHECKPOINT_PAGES", _CHECKPOINT_PAGES)
-    mutants.apply(duty.mutant)
+    mutants.apply(duty.mutant, place.store)
     mutants.put(driving, "transact", _held_before(driving.transact))
     crash.arm(duty.arm)
     visits: Counter[str] = Counter()

@@ -14,15 +14,15 @@ from pathlib import Path
 
 from tallystick import crash
 from tallystick.clock import SystemClock
-from tallystick.testing.crash_sweep.controls import CONTROLS
+from tallystick.testing.crash_sweep.controls import controls_of
 from tallystick.testing.crash_sweep.oracle import Wrong
 from tallystick.testing.crash_sweep.place import Place
-from tallystick.testing.crash_sweep.plan import CALIBRATION, LEAVING, POISON, WAITING_ZOMBIES, ZOMBIES, Plan
+from tallystick.testing.crash_sweep.plan import LEAVING, POISON, WAITING_ZOMBIES, ZOMBIES, Plan, calibration
 from tallystick.testing.crash_sweep.processes import Child, Line
 from tallystick.testing.crash_sweep.trial import Case, Relief, Verdict, run
 
 # Most of a trial is waiting for a lease to run out, so more of them run than there are cores.
-_AT_ONCE = 3 * max(2, os.cpu_count() or 2)
+_AT_ONCE = {"sqlite": 3 * max(2, os.cpu_count() or 2), "postgres": 2 * max(2, os.cpu_count() or 2)}
 _TRIES_A_POINT = 4
 _TRIAL_SECONDS_MAX = 300.0
 _QUICK_PAIRS = 8
@@ -32,8 +32,10 @@ _LAST_SECONDS = 10.0
 class Sweep:
     """One run of the harness, and its figures."""
 
-    def __init__(self, seed: str, seconds: float, *, quick: bool, folder: Path) -> None:
-        """Prepare a sweep in a folder of its own."""
+    def __init__(self, seed: str, seconds: float, *, quick: bool, folder: Path, server: str = "") -> None:
+        """Prepare a sweep in a folder of its own, on files there, or in schemas of a server."""
+        self._server = server
+        self._store = "postgres" if server else "sqlite"
         self._seed = seed
         self._quick = quick
         self._clock = SystemClock()
@@ -47,16 +49,18 @@ class Sweep:
 
     def run(self) -> bool:
         """Run everything, say what happened, and tell whether all was well."""
-        self._say(f"crash: seed={self._seed} folder={self._folder}")
-        points = list(crash.points())
+        self._say(f"crash: seed={self._seed} store={self._store} folder={self._folder}")
+        points = [point for point in crash.points() if point.partition(".")[0] not in self._others()]
         visits: dict[str, dict[str, int]] = {}
-        for case, verdict in self._all(CALIBRATION):
+        for case, verdict in self._all(calibration(self._store)):
             self._take(case, verdict)
             visits.update(verdict.visits)
-        plan = Plan(visits, points, self._seed)
+        plan = Plan(visits, points, self._seed, self._store)
         pairs = plan.pairs(_QUICK_PAIRS) if self._quick else []
         some = 3 if self._quick else None
-        fixed = [*plan.each_point(points), *plan.each_waiting_point(), *pairs]
+        fixed = [*plan.each_point(points), *pairs]
+        if self._thorough:
+            fixed += plan.each_waiting_point()
         fixed += [*ZOMBIES[:some], *WAITING_ZOMBIES[:some], POISON, LEAVING]
         for case, verdict in self._all(fixed):
             self._take(case, verdict)
@@ -85,16 +89,27 @@ class Sweep:
 
     def _controls(self) -> None:
         """Run the cases without a guard, which must be caught, and the same with it, which must be clean."""
-        unguarded = {str(control.case): control for control in CONTROLS}
-        for case, verdict in self._all(control.case for control in CONTROLS):
+        controls = controls_of(self._store)
+        unguarded = {str(control.case): control for control in controls}
+        for case, verdict in self._all(control.case for control in controls):
             control = unguarded[str(case)]
             caught = control.caught(verdict)
             self._figures["controls"] += 1
             self._figures["caught"] += caught
             if not caught:
                 self._faults.append(f"control not caught: {control.name}: {verdict.findings[:3]}")
-        for case, verdict in self._all(control.guarded for control in CONTROLS):
-            self._take(case, verdict)
+        if self._thorough:
+            for case, verdict in self._all(control.guarded for control in controls):
+                self._take(case, verdict)
+
+    @property
+    def _thorough(self) -> bool:
+        """Tell whether the fixed part is run in full: a quick sweep of a server is kept small."""
+        return self._store == "sqlite" or not self._quick
+
+    def _others(self) -> set[str]:
+        """Return the stores that this sweep is not about; their points may have been declared too."""
+        return {"sqlite", "postgres"} - {self._store}
 
     def _missed(self, points: list[str]) -> list[str]:
         return [point for point in points if not self._hits[point]]
@@ -136,7 +151,7 @@ class Sweep:
         running: dict[Child, tuple[Case, Place]] = {}
         try:
             while True:
-                while len(running) < _AT_ONCE and (case := next(waiting, None)) is not None:
+                while len(running) < _AT_ONCE[self._store] and (case := next(waiting, None)) is not None:
                     running.update([self._start(case)])
                 if not running:
                     return
@@ -152,7 +167,7 @@ class Sweep:
                 child.end()
 
     def _start(self, case: Case) -> tuple[Child, tuple[Case, Place]]:
-        place = Place(self._folder / f"{next(self._numbers):05d}")
+        place = Place(self._folder / f"{next(self._numbers):05d}", self._server)
         place.folder.mkdir()
 
         def trial(line: Line) -> int:

@@ -28,8 +28,8 @@ app = Tally("sqlite:///crash-sweep.db")
 # Crashes are many here and never the fault of these jobs; only the poison has a small budget.
 PATIENT = 50
 SOON = Retry(PATIENT, first=0.005, longest=0.02)
-_LINGER_SECONDS = facts.LEASE_MS * 0.6 / 1000
-_DRAG_SECONDS = facts.LEASE_MS * 0.27 / 1000
+_LINGER_LEASES = 0.6
+_DRAG_LEASES = 0.27
 
 
 class Scene:
@@ -46,6 +46,10 @@ class Scene:
         self.place.called(label, step, token)
         return token
 
+    def pass_time(self, leases: float) -> None:
+        """Wait for so much of the time that a lease lasts."""
+        threading.Event().wait(self.place.lease_ms * leases / 1000)
+
     def reached(self, label: str, where: str) -> None:
         """Let those outside know that a workflow has come to a place."""
         self.place.first_time(f"{where}-{label}")
@@ -56,7 +60,7 @@ scene = Scene()
 
 def write_effect(db: Tx, label: str, effect: str, token: str) -> None:
     """Do the thing that must happen once."""
-    db.execute(sql("insert_effect"), (label, effect, token))
+    db.execute(sql("insert_effect", scene.place.store), (label, effect, token))
 
 
 @app.step
@@ -180,7 +184,7 @@ def refused(label: str) -> str:
 @app.step
 def linger(label: str) -> str:
     """Take long enough for a lease to be renewed."""
-    threading.Event().wait(_LINGER_SECONDS)
+    scene.pass_time(_LINGER_LEASES)
     return scene.token(label, "linger")
 
 
@@ -196,13 +200,19 @@ def slow(label: str) -> str:
 def drag(db: Tx, label: str) -> None:
     """Hold the writer nearly as long as a transaction may; several in one flush outlast their leases."""
     write_effect(db, label, "drag", label)
-    threading.Event().wait(_DRAG_SECONDS)
+    scene.pass_time(_DRAG_LEASES)
 
 
 @app.workflow(attempts=PATIENT)
 def sluggish(label: str) -> str:
     """Write slowly, together with others."""
     drag(label)
+    return label
+
+
+@app.workflow
+def fleeting(label: str) -> str:
+    """Be cancelled before anybody runs it, and removed."""
     return label
 
 

@@ -19,6 +19,14 @@ BEGIN
   RAISE EXCEPTION '%', TG_ARGV[0] USING ERRCODE = 'integrity_constraint_violation', TABLE = TG_TABLE_NAME;
 END $$;
 
+-- Insist: what follows in this transaction, its COMMIT too, is only for the case that this is so.
+CREATE FUNCTION insist(so BOOLEAN) RETURNS VOID LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT so THEN
+    RAISE EXCEPTION 'the fence is gone' USING ERRCODE = 'TSF01';
+  END IF;
+END $$;
+
 -- The time: that of this server, unless a test brings its own.
 CREATE FUNCTION store_ms(given BIGINT) RETURNS BIGINT LANGUAGE sql VOLATILE AS $$
   SELECT coalesce(given, floor(extract(EPOCH FROM clock_timestamp()) * 1000)::bigint)
@@ -288,6 +296,7 @@ CREATE TABLE messages (
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 
 CREATE INDEX messages_inbox ON messages (job_id, arrived) WHERE acked_at IS NULL;
+CREATE INDEX messages_of_job ON messages (job_id);
 CREATE INDEX messages_due ON messages (due_at) WHERE acked_at IS NULL AND due_at IS NOT NULL;
 
 -- A job as people and programs look at it, and what it claims about its own history. An open activity is the start
@@ -351,6 +360,7 @@ CREATE TABLE outbox (
   CHECK ((state = 'SENT') = (sent_at IS NOT NULL))
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 
+CREATE INDEX outbox_of_job ON outbox (job_id);
 CREATE INDEX outbox_to_publish ON outbox (next_try_at) WHERE state = 'PENDING';
 
 CREATE TABLE stale_reports (

@@ -102,6 +102,7 @@ CREATE INDEX jobs_by_deadline ON jobs (deadline_at) WHERE deadline_at IS NOT NUL
 CREATE INDEX jobs_of_parent ON jobs (parent_job_id, parent_step) WHERE parent_job_id IS NOT NULL;
 CREATE INDEX jobs_open_children ON jobs (parent_job_id)
   WHERE parent_job_id IS NOT NULL AND completed_at IS NULL AND detached = 0;
+CREATE INDEX jobs_to_prune ON jobs (completed_at) WHERE completed_at IS NOT NULL;
 CREATE INDEX jobs_to_cancel ON jobs (cancel_at) WHERE state = 'CANCELLING';
 CREATE INDEX jobs_dead ON jobs (tenant_id, job_id) WHERE state = 'FAILED_FINAL' AND retried_as IS NULL;
 
@@ -247,6 +248,7 @@ CREATE TABLE messages (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX messages_inbox ON messages (job_id, arrived) WHERE acked_at IS NULL;
+CREATE INDEX messages_of_job ON messages (job_id);
 CREATE INDEX messages_due ON messages (due_at) WHERE acked_at IS NULL AND due_at IS NOT NULL;
 
 -- A job as people and programs look at it, and what it claims about its own history. An open activity is the start
@@ -310,6 +312,7 @@ CREATE TABLE outbox (
   CHECK ((state = 'SENT') = (sent_at IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX outbox_of_job ON outbox (job_id);
 CREATE INDEX outbox_to_publish ON outbox (next_try_at) WHERE state = 'PENDING';
 
 CREATE TABLE stale_reports (

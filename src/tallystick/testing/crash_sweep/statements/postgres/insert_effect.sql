@@ -1,0 +1,2 @@
+-- insert_effect: one thing that must happen once.
+INSERT INTO effects (label, effect, token) VALUES (%s, %s, %s)

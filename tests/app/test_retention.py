@@ -1,0 +1,104 @@
+"""Retention from a user's chair: finished jobs go in batches, keys are free, workers do not notice."""
+
+from __future__ import annotations
+
+import pytest
+
+from tallystick import Tally, gather
+from tallystick.engine import retention
+from tallystick.engine.books import audit
+from tallystick.errors import BadInput, NotFound, StoreMissing
+
+DAY_MS = 86_400_000
+
+
+def test_what_ended_long_ago_goes_and_its_key_is_free(timed, hand, clock):
+    @timed.workflow
+    def flow(n: int) -> int:
+        return n
+
+    old = flow.opts(idempotency_key="k").submit(1)
+    hand.work()
+    clock.advance(DAY_MS)
+    young = flow.submit(2)
+    hand.work()
+    waiting = flow.submit(3)
+    assert timed.prune(older_than="1d") == 1
+    assert timed.prune(older_than="1d") == 0
+    with pytest.raises(NotFound):
+        old.state()
+    assert young.result() == 2
+    again = flow.opts(idempotency_key="k").submit(4)
+    assert again.created
+    assert again.id != old.id
+    assert waiting.state() == "QUEUED"
+
+
+def test_a_family_goes_from_the_youngest_up_in_one_call(app):
+    @app.workflow
+    def leaf(n: int) -> int:
+        return n
+
+    @app.workflow
+    def branch(n: int) -> int:
+        return sum(gather(*(leaf.child(k) for k in range(n))))
+
+    @app.workflow
+    def tree(n: int) -> int:
+        return sum(gather(*(branch.child(n) for _ in range(n))))
+
+    with app.worker():
+        job = tree.submit(3)
+        other = leaf.submit(7)
+        assert job.result(30) == 9
+        assert other.result(30) == 7
+    assert app.prune(older_than=0, limit=4) == 4
+    found = audit(app.runtime().store, app.runtime().clock)
+    assert found.findings == []
+    assert app.prune(older_than=0) == 1 + 3 + 9 + 1 - 4
+    assert app.runtime().store.counts() == {}
+
+
+def test_a_batch_is_small_whatever_the_limit(app, monkeypatch):
+    """Nobody who writes waits for more than one batch."""
+    monkeypatch.setattr(retention, "PRUNE_BATCH_JOBS_MAX", 7)
+
+    @app.workflow
+    def flow(n: int) -> int:
+        return n
+
+    for job in flow.submit_many([(n,) for n in range(30)]):
+        job.cancel()
+    asked = []
+    committer = app.runtime().committer
+    call = committer.call
+    monkeypatch.setattr(committer, "call", lambda bundle: asked.append(bundle[0].limit) or call(bundle))
+    assert app.prune(older_than=0, limit=20) == 20
+    assert asked == [7, 7, 6]
+    assert app.prune(older_than=0) == 10
+
+
+def test_a_limit_of_nothing_and_a_store_that_is_not_there_are_errors(app, url, tmp_path):
+    app.runtime()
+    with pytest.raises(BadInput, match="limit"):
+        app.prune(older_than="1d", limit=0)
+    with pytest.raises(BadInput):
+        app.prune(older_than="soon")
+    nowhere = Tally(f"sqlite:///{tmp_path}/nowhere.db")
+    with pytest.raises(StoreMissing):
+        nowhere.prune(older_than="1d")
+    assert not (tmp_path / "nowhere.db").exists()
+
+
+def test_workers_go_on_while_finished_jobs_are_removed(app):
+    @app.workflow
+    def flow(n: int) -> int:
+        return n
+
+    seen = 0
+    with app.worker():
+        for start in range(0, 60, 20):
+            jobs = flow.submit_many([(n,) for n in range(start, start + 20)])
+            assert [job.result(30) for job in jobs] == list(range(start, start + 20))
+            seen += app.prune(older_than=0)
+    assert seen + app.prune(older_than=0) == 60
