@@ -1,6 +1,7 @@
 -- mark_pruned: jobs that ended long enough ago and owe nothing are marked, oldest first; their books go in this transaction.
 -- Kept: a parent while any of its children is there, so children go first; a child until its parent may go; whatever has
--- a live or committed attempt, an open activity, an unacknowledged message or a directive that is not sent.
+-- a live or committed attempt, an open activity, an unacknowledged message or a directive that is not sent; and a job
+-- whose group an open fork has a copy of, with its children, because the fork reads them where they are.
 -- ?1 ended not later than this, ?2 at most so many, ?3 wall time. Returns who they are.
 UPDATE jobs
    SET pruned_at = ?3
@@ -18,6 +19,11 @@ SELECT j.job_id
    AND NOT EXISTS (SELECT 1 FROM steps AS s WHERE s.job_id = j.job_id AND s.completed_at IS NULL)
    AND NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.job_id = j.job_id AND m.acked_at IS NULL)
    AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.job_id = j.job_id AND o.state = 'PENDING')
+   AND NOT EXISTS (SELECT 1
+                     FROM steps AS copy
+                     JOIN jobs AS fork ON fork.job_id = copy.job_id
+                    WHERE copy.origin_job_id IN (j.job_id, j.parent_job_id) AND copy.kind = 'group'
+                      AND fork.completed_at IS NULL)
  ORDER BY j.completed_at
  LIMIT ?2)
 RETURNING job_id
