@@ -10,6 +10,7 @@ from psycopg import Connection
 from tallystick import Tally
 from tallystick.clock import VirtualClock
 from tallystick.store.postgres import statements as postgres_statements
+from tallystick.store.postgres.wire import Wire
 from tallystick.store.sqlite import statements as sqlite_statements
 from tests.app.by_hand import Hand
 from tests.postgres.subject import fresh_schema
@@ -72,5 +73,13 @@ def statements(timed, url, monkeypatch):
         seen.append(names.get(query, str(query)))
         return execute(connection, query, *arguments, **options)
 
+    travelling = Wire.execute
+
+    def gathered(wire, query, *arguments):
+        if wire._gathering:
+            seen.append(names.get(query, str(query)))
+        return travelling(wire, query, *arguments)
+
     monkeypatch.setattr(Connection, "execute", noted)
+    monkeypatch.setattr(Wire, "execute", gathered)
     return seen
