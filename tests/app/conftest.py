@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from psycopg import Connection
 
 from tallystick import Tally
 from tallystick.clock import VirtualClock
 from tallystick.store.postgres import statements as postgres_statements
+from tallystick.store.postgres.wire import Wire
 from tallystick.store.sqlite import statements as sqlite_statements
 from tests.app.by_hand import Hand
 from tests.postgres.subject import fresh_schema
@@ -66,11 +66,11 @@ def statements(timed, url, monkeypatch):
     if kind is sqlite_statements:
         timed.runtime().store._writer.set_profile(lambda text, _ns: seen.append(names.get(text, text)))
         return seen
-    execute = Connection.execute
+    execute = Wire.execute
 
-    def noted(connection, query, *arguments, **options):
+    def noted(wire, query, *arguments):
         seen.append(names.get(query, str(query)))
-        return execute(connection, query, *arguments, **options)
+        return execute(wire, query, *arguments)
 
-    monkeypatch.setattr(Connection, "execute", noted)
+    monkeypatch.setattr(Wire, "execute", noted)
     return seen
