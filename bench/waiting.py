@@ -14,7 +14,7 @@ from bench.environment import DBOS, python_of
 from bench.kernel import BY_HAND, IN_FLIGHT, OURS, SHIPPED, Row, compared, percentile, spread
 from bench.side import Measured, Side, measure, taking_turns
 from bench.sync_rate import sync_rate
-from tests.postgres.server import NoServer, make_server
+from tallystick.testing.postgres_server import NoServer, make_server
 
 GOALS_OF_A_FAN = {SHIPPED: 50, BY_HAND: 35}
 GOAL_OF_SLEEPERS_PER_SECOND = 2_000
