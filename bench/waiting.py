@@ -15,7 +15,7 @@ from bench.kernel import BY_HAND, IN_FLIGHT, OURS, SHIPPED, Row, compared, perce
 from bench.on_postgres.server import database, running
 from bench.side import Measured, Side, measure, taking_turns
 from bench.sync_rate import sync_rate
-from tests.postgres.server import NoServer
+from tallystick.testing.postgres_server import NoServer
 
 GOALS_OF_A_FAN = {SHIPPED: 50, BY_HAND: 35}
 GOAL_OF_SLEEPERS_PER_SECOND = 2_000
