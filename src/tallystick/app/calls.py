@@ -1,8 +1,8 @@
 """One call of a step, written once for both colours.
 
 A call is a generator that says what it needs next (run the body, write a bundle, pause); `driving` meets
-these needs. What was recorded is returned without running anything; what was not is run, recorded, and only
-then returned.
+these needs. What was recorded is returned without running anything; what was not is run and handed over to be
+recorded, and nothing new begins before that is durable.
 """
 
 from __future__ import annotations
