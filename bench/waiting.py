@@ -113,7 +113,8 @@ def sleepers(side: Side, plan: Plan, folder: Path, *, store: str = "SQLite", url
         speeds.append(plan.sleepers / measured.answer["seconds"])
         syncs += measured.sync_rates
         what = f"{plan.sleepers:,} sleepers on {store}: {measured.answer['seconds']:.2f} s"
-        print(f"  {what} {note(measured)}", flush=True)
+        late = " (not all were asleep by then: too busy a machine)" if measured.answer["late"] else ""
+        print(f"  {what} {note(measured)}{late}", flush=True)
     name = f"{plan.sleepers:,} sleepers wake, {store}"
     row = compared(name, statistics.median(speeds), None, None, "jobs/s")
     row["seconds"] = plan.sleepers / row["ours"]

@@ -57,7 +57,8 @@ class Parking:
 
     def stir(self) -> None:
         """Something has happened: look again when nothing has for a while."""
-        if not self._waits and not self._replayed:
+        # A wait that has its answer belongs to a task that goes on, and stirs again when it waits again.
+        if not self._replayed and all(future.done() for future in self._waits):
             return
         counting, self._rounds = self._rounds > 0, _STILL_ROUNDS
         if not counting:
