@@ -1,23 +1,20 @@
--- mark_pruned: jobs that ended long enough ago and owe nothing are marked, oldest first; their books go in this transaction.
--- Kept: a parent while any of its children is there, so children go first; a child until its parent may go; whatever has
--- a live or committed attempt, an open activity, an unacknowledged message or a directive that is not sent.
--- ?1 ended not later than this, ?2 at most so many, ?3 wall time. Returns who they are.
-UPDATE jobs
+-- mark_pruned: of the listed jobs those that ended long enough ago and owe nothing are marked; their books go in this
+-- transaction. Kept: a parent while any of its children is there, so children go first; a child until its parent may go;
+-- a job while a fork has copies of its records; whatever has a live or committed attempt, an open activity, an
+-- unacknowledged message or a directive that is not sent.
+-- ?1 the list, ?2 ended not later than this, ?3 wall time. Returns who they are.
+UPDATE jobs AS j
    SET pruned_at = ?3
- WHERE pruned_at IS NULL AND completed_at <= ?1 AND job_id IN (
-SELECT j.job_id
-  FROM jobs AS j
- WHERE j.completed_at IS NOT NULL AND j.completed_at <= ?1
+ WHERE j.job_id IN (SELECT value FROM json_each(?1)) AND j.pruned_at IS NULL AND j.completed_at <= ?2
    AND NOT EXISTS (SELECT 1 FROM jobs AS child WHERE child.parent_job_id = j.job_id)
    AND NOT EXISTS (SELECT 1
                      FROM jobs AS parent
-                    WHERE parent.job_id = j.parent_job_id AND (parent.completed_at IS NULL OR parent.completed_at > ?1))
+                    WHERE parent.job_id = j.parent_job_id AND (parent.completed_at IS NULL OR parent.completed_at > ?2))
+   AND NOT EXISTS (SELECT 1 FROM steps AS copy WHERE copy.origin_job_id = j.job_id)
    AND NOT EXISTS (SELECT 1
                      FROM attempts AS a
                     WHERE a.job_id = j.job_id AND a.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED'))
    AND NOT EXISTS (SELECT 1 FROM steps AS s WHERE s.job_id = j.job_id AND s.completed_at IS NULL)
    AND NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.job_id = j.job_id AND m.acked_at IS NULL)
    AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.job_id = j.job_id AND o.state = 'PENDING')
- ORDER BY j.completed_at
- LIMIT ?2)
 RETURNING job_id
