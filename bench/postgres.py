@@ -22,7 +22,7 @@ from bench.on_postgres.pgbench import transactions_per_second
 from bench.on_postgres.server import database, running
 from bench.on_postgres.sides import LIMIT, OURS, Member, the_members
 from bench.side import Measured, SideFailed, measure
-from tests.postgres.server import NoServer, Server
+from tallystick.testing.postgres_server import NoServer, Server
 
 IN_FLIGHT, CALLERS, LIST = 64, 16, 1_000
 TWO, PGBENCH = "two processes", "pgbench"

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from bench.environment import DBOS, python_of
 from bench.kernel import BY_HAND, IN_FLIGHT, OURS, SHIPPED, Row, compared, percentile, spread
+from bench.on_postgres.server import database, running
 from bench.side import Measured, Side, measure, taking_turns
 from bench.sync_rate import sync_rate
-from tests.postgres.server import NoServer, make_server
+from tallystick.testing.postgres_server import NoServer
 
 GOALS_OF_A_FAN = {SHIPPED: 50, BY_HAND: 35}
 GOAL_OF_SLEEPERS_PER_SECOND = 2_000
@@ -124,16 +125,13 @@ def sleepers(side: Side, plan: Plan, folder: Path, *, store: str = "SQLite", url
 
 def sleepers_on_postgres(side: Side, plan: Plan, folder: Path) -> list[Row]:
     """Do the same on a server of our own that syncs, if this machine has the programs of one."""
+    once = replace(plan, sleepers=plan.sleepers // POSTGRES_SHARE, sleeper_rounds=1)
     try:
-        server = make_server(fsync=True)
+        with running() as server, database(server) as address:
+            return [sleepers(side, once, folder, store="PostgreSQL", url=address)]
     except NoServer as error:
         print(f"  no sleepers on PostgreSQL: {error}", flush=True)
         return []
-    try:
-        once = replace(plan, sleepers=plan.sleepers // POSTGRES_SHARE, sleeper_rounds=1)
-        return [sleepers(side, once, folder, store="PostgreSQL", url=server.url())]
-    finally:
-        server.remove()
 
 
 def fans(sides: dict[str, Side], plan: Plan, folder: Path) -> list[Row]:

@@ -14,7 +14,7 @@ from bench.on_postgres.server import database
 from bench.on_postgres.sides import Member
 from bench.side import ROOT, Measured, SideFailed, measure
 from bench.sync_rate import sync_rate
-from tests.postgres.server import Server
+from tallystick.testing.postgres_server import Server
 
 LOOK_SECONDS = 0.02
 SECONDS_MAX = 600

@@ -10,7 +10,7 @@ import psycopg
 from bench.on_postgres.draining import say_go, start, stop, told
 from bench.on_postgres.server import counts_statements, database
 from bench.on_postgres.sides import Member
-from tests.postgres.server import Server
+from tallystick.testing.postgres_server import Server
 
 WORKERS = 10
 SETTLE_SECONDS = 3

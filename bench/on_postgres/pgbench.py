@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psycopg
 
-from tests.postgres.server import Server
+from tallystick.testing.postgres_server import Server
 
 SCRIPT = "INSERT INTO one_row (job_id, payload) VALUES (gen_random_uuid()::text, '{\"steps\":1}');\n"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 
-from tests.postgres.server import Server, find_binaries, make_server
+from tallystick.testing.postgres_server import Server, find_binaries, make_server
 
 # What a careful administrator of a small machine would set; durability is as shipped.
 SETTINGS = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from psycopg import Connection
 
 from tallystick import Tally
 from tallystick.clock import VirtualClock
@@ -67,19 +66,11 @@ def statements(timed, url, monkeypatch):
     if kind is sqlite_statements:
         timed.runtime().store._writer.set_profile(lambda text, _ns: seen.append(names.get(text, text)))
         return seen
-    execute = Connection.execute
+    execute = Wire.execute
 
-    def noted(connection, query, *arguments, **options):
+    def noted(wire, query, *arguments):
         seen.append(names.get(query, str(query)))
-        return execute(connection, query, *arguments, **options)
+        return execute(wire, query, *arguments)
 
-    travelling = Wire.execute
-
-    def gathered(wire, query, *arguments):
-        if wire._gathering:
-            seen.append(names.get(query, str(query)))
-        return travelling(wire, query, *arguments)
-
-    monkeypatch.setattr(Connection, "execute", noted)
-    monkeypatch.setattr(Wire, "execute", gathered)
+    monkeypatch.setattr(Wire, "execute", noted)
     return seen

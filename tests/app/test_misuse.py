@@ -381,3 +381,15 @@ def test_a_connection_reads_and_a_transaction_writes(app):
         assert db.execute("select n from orders") == [(7,)]
     with pytest.raises(Misuse, match="write in app"), app.connect() as db:
         db.execute("insert into orders values (8)")
+
+
+def test_a_connection_for_reading_may_be_asked_more_than_once(app):
+    @app.workflow
+    def flow() -> None: ...
+
+    with app.connect() as db:
+        assert db.execute("select count(*) from jobs") == [(0,)]
+        flow.submit()
+        assert db.execute("select count(*) from jobs") == [(1,)]
+    with pytest.raises(Misuse, match="is for reading"), app.connect() as db:
+        db.execute("delete from jobs")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tallystick import Tally, gather
+from tallystick import Tally, gather, wait
 from tallystick.engine import retention
 from tallystick.engine.books import audit
 from tallystick.errors import BadInput, NotFound, StoreMissing
@@ -76,6 +76,40 @@ def test_a_batch_is_small_whatever_the_limit(app, monkeypatch):
     assert app.prune(older_than=0, limit=20) == 20
     assert asked == [7, 7, 6]
     assert app.prune(older_than=0) == 10
+
+
+def test_children_stay_while_an_open_fork_reads_what_they_returned(timed, hand, clock):
+    @timed.workflow
+    def child(n: int) -> int:
+        return n
+
+    @timed.step
+    def add(numbers: list[int]) -> int:
+        return sum(numbers)
+
+    @timed.workflow
+    def parent() -> int:
+        numbers = gather(child.child(1), child.child(2))
+        wait("go", bool)
+        return add(list(numbers))
+
+    def drain() -> None:
+        while hand.work() != "idle":
+            continue
+
+    job = parent.submit()
+    job.send("go", True)
+    drain()
+    second = job.fork(at="add").fork(at="go")
+    drain()
+    clock.advance(DAY_MS)
+    # The fork in the middle has ended, and has copies only.
+    assert timed.prune(older_than="1d") == 1
+    second.send("go", True)
+    drain()
+    assert second.result(5) == 3
+    assert timed.prune(older_than="1d") == 3
+    assert audit(timed.runtime().store, clock).findings == []
 
 
 def test_a_limit_of_nothing_and_a_store_that_is_not_there_are_errors(app, url, tmp_path):

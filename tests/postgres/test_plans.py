@@ -16,7 +16,19 @@ FILL = """
 INSERT INTO jobs (job_id, state, handler, payload, created_at, updated_at, ready_at)
 SELECT 'job-' || lpad(n::text, 9, '0'), 'QUEUED', 'pay', '{}', 1, 1, n FROM generate_series(1, %s) AS n
 """
-CLAIM = (["default"], ["pay "], "16", [str(n) for n in range(16)], "w", "30000", "e", "10", "1000000000", "1")
+CLAIM = (
+    ["default"],
+    ["pay "],
+    "16",
+    [str(n) for n in range(16)],
+    "w",
+    "30000",
+    "e",
+    "10",
+    "1000000000",
+    "1",
+    "0",
+)
 STEP = '[["job-000000001",1,"l",0,"s",1,"step","SUCCEEDED",1111000000001,"1",null,null,1,3,"00","00"]]'
 
 

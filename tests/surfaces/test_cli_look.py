@@ -16,7 +16,8 @@ class Jobs:
         self.shop = Shop(folder)
         self.good = self.shop.submit("shop:checkout", "13")
         self.bad = self.shop.submit("shop:fails", f'"{NASTY}"')
-        self.late = self.shop.submit("shop:letter", "to=Ada", "--delay", "1h", "--key", "letter-1")
+        tags = ["--tag", "mail", "--tag", "customer:7"]
+        self.late = self.shop.submit("shop:letter", "to=Ada", "--delay", "1h", "--key", "letter-1", *tags)
         with Work(self.shop, "--verbose") as work:
             work.wait_for("failed", job_id=self.bad)
             work.wait_for("done", job_id=self.good)
@@ -59,6 +60,12 @@ class TestList:
     def test_it_can_be_narrowed(self, jobs, shop, options):
         found = shop.tally("list", "shop", "--json", *options).data["jobs"]
         assert [job["job_id"] for job in found] == [jobs.bad]
+
+    def test_it_finds_by_tag(self, jobs, shop):
+        found = shop.tally("list", "shop", "--json", "--tag", "customer:7").data["jobs"]
+        assert [job["job_id"] for job in found] == [jobs.late]
+        assert shop.tally("list", "shop", "--json", "--tag", "customer").data["jobs"] == []
+        assert shop.tally("show", jobs.late, "shop", "--json").data["tags"] == ["mail", "customer:7"]
 
     def test_pages_follow_each_other(self, jobs, shop):
         first = shop.tally("list", "--limit", "2", TALLY_URL="sqlite:///shop.db")

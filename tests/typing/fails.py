@@ -111,6 +111,9 @@ wait("approve", "bool")  # E: call-overload | reportArgumentType
 wait("approve", bool, "2d")  # E: call-overload | reportCallIssue
 sleep()  # E: call-arg | reportCallIssue
 job.send(1, True)  # E: arg-type | reportArgumentType
+app.send_many(job, "approve")  # E: arg-type | reportArgumentType
+app.jobs("customer:42")  # E: call-arg | reportCallIssue
+child_id: int = checkout.opts(detached=True).submit(1)  # E: assignment | reportAssignmentType
 job.fork("charge")  # E: call-arg | reportCallIssue
 job.finish()  # E: attr-defined | reportAttributeAccessIssue
 quote.submit(42)  # E: attr-defined | reportAttributeAccessIssue

@@ -102,6 +102,9 @@ sleep()  # E: call-arg | reportCallIssue
 gather(job)  # E: call-overload | reportArgumentType, reportCallIssue
 gather(checkout.child(1), enough="1")  # E: call-overload | reportArgumentType
 job.send(1, True)  # E: arg-type | reportArgumentType
+app.send_many(job, "approve")  # E: arg-type | reportArgumentType
+app.jobs("customer:42")  # E: call-arg | reportCallIssue
+child_id: int = checkout.opts(detached=True).submit(1)  # E: assignment | reportAssignmentType
 job.fork("charge")  # E: call-arg | reportCallIssue
 job.fork()  # E: call-arg | reportCallIssue
 wrong_fork: Job[int] = job.fork(at="charge")  # E: assignment | reportAssignmentType

@@ -23,6 +23,7 @@ from tallystick import (
     aio,
     gather,
     now,
+    patched,
     random,
     sleep,
     thread_map,
@@ -150,6 +151,8 @@ def parent(orders: list[int]) -> int:
     assert_type(wait("numbers", list[int]), list[int])
     assert_type(now(), datetime)
     assert_type(uuid(), UUID)
+    assert_type(patched("tax"), bool)
+    assert_type(checkout.opts(detached=True).submit(1), Job[str])
     assert_type(random(), float)
     assert_type(thread_map(quote, orders), list[int])
     try:
@@ -184,6 +187,10 @@ assert_type(job.id, str)
 assert_type(job.created, bool)
 job.send("approve", True)
 job.send("approve", True, id="click-1")
+assert_type(job.tags, tuple[str, ...])
+assert_type(app.jobs(tag="customer:42", limit=10), list[Job[Any]])
+told: str = app.send_many([job, job], "approve", True, id="x")[0].name
+assert_type(checkout.opts(tags=["a"], detached=True).submit(1), Job[str])
 job.cancel()
 job.cancel(grace=timedelta(minutes=1))
 job.pause()
@@ -194,6 +201,7 @@ assert_type(job.fork(at="charge#2", version="2"), Job[str])
 assert_type(job.retry(), Job[str])
 assert_type(app.dead(workflow="checkout"), list[Job[Any]])
 assert_type(job.history()[0].at, datetime)
+assert_type(job.why(), str)
 assert_type(checkout_async.submit(42), Job[bytes])
 assert_type(checkout_async.opts(idempotency_key="o-42", delay="1h", priority=5).submit(42).result(), bytes)
 assert_type(checkout.submit_many([(1,), (2,)]), list[Job[str]])
@@ -203,6 +211,9 @@ any_child: Child[object] = checkout.child(1)
 
 async def in_a_web_handler() -> bytes:
     assert_type(await job, str)
+    one: str = (await job.send_aio("approve", True)).name
+    many: str = (await app.send_many_aio([job], one, True))[0].name
+    job.send(many)
     assert_type(await checkout.submit_aio(1, gift=True), Job[str])
     assert_type(await job.fork_aio(at="charge"), Job[str])
     assert_type(await job.retry_aio(), Job[str])
@@ -214,6 +225,14 @@ async def in_a_web_handler() -> bytes:
 def in_a_transaction() -> Job[str]:
     with app.transaction() as db:
         return checkout.opts(within=db).submit(42)
+
+
+@app.on_worker_start
+def open_pool() -> None: ...
+
+
+@app.on_worker_stop
+async def close_pool() -> None: ...
 
 
 app.bind("sqlite:///other.db")

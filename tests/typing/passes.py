@@ -22,6 +22,7 @@ from tallystick import (
     aio,
     gather,
     now,
+    patched,
     random,
     sleep,
     thread_map,
@@ -178,6 +179,8 @@ def parent(orders: list[int]) -> int:
     assert_type(wait("numbers", list[int]), list[int])
     assert_type(now(), datetime)
     assert_type(uuid(), UUID)
+    assert_type(patched("tax"), bool)
+    assert_type(checkout.opts(detached=True).submit(1), Job[str])
     assert_type(random(), float)
     assert_type(thread_map(quote, orders), list[int])
     try:
@@ -199,6 +202,10 @@ assert_type(job.id, str)
 assert_type(job.created, bool)
 job.send("approve", True)
 job.send("approve", True, id="click-1")
+assert_type(job.tags, tuple[str, ...])
+assert_type(app.jobs(tag="customer:42", limit=10), list[Job[Any]])
+told: str = app.send_many([job, job], "approve", True, id="x")[0].name
+assert_type(checkout.opts(tags=["a"], detached=True).submit(1), Job[str])
 assert_type(job.why(), str)
 assert_type(job.history()[0].at, datetime)
 job.cancel()
@@ -217,6 +224,9 @@ anything: Job[object] = job
 
 async def in_a_web_handler() -> str:
     assert_type(await job, str)
+    one: str = (await job.send_aio("approve", True)).name
+    many: str = (await app.send_many_aio([job], one, True))[0].name
+    job.send(many)
     return await checkout_async.submit(42)
 
 
@@ -230,5 +240,15 @@ def report(summary: MapSummary) -> None:
 
 assert_type(app.map(price, [Order(1, 2)], then=report).submit(), Job[MapSummary])
 assert_type(app.map(quote, range(1_000_000), chunk=1000).submit().result().total, int)
+
+
+@app.on_worker_start
+def open_pool() -> None: ...
+
+
+@app.on_worker_stop
+async def close_pool() -> None: ...
+
+
 app.bind("sqlite:///other.db")
 app.work()

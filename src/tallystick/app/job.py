@@ -15,6 +15,7 @@ from tallystick.app.control import DEFAULT_WHY, Wish, forking, pausing, resuming
 from tallystick.app.results import Ended
 from tallystick.app.sending import deliver_all_async, deliver_one, signals
 from tallystick.app.values import Codec
+from tallystick.app.why import why
 from tallystick.core.durations import duration_ms
 from tallystick.core.holds import Held, Resumed
 from tallystick.core.lifecycles import JobState
@@ -185,6 +186,11 @@ class Job(Generic[R_co]):
         if row is None:
             raise NotFound(f"there is no job {self.id}", job_id=self.id)
         return row
+
+    def why(self) -> str:
+        """Say in one sentence what the job waits for, since when and until when, or how it ended."""
+        runtime = self._runtime()
+        return why(self.row(), runtime.store.history(self.id), runtime.clock.wall_ms())
 
     def history(self) -> list[Event]:
         """Return everything that happened to the job, in order."""

@@ -7,10 +7,11 @@ import os
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from tallystick.app.calls import StepSpec
 from tallystick.app.context import INSIDE_TX, current
+from tallystick.app.decorators import StepDecorator, TxDecorator, WorkflowDecorator
 from tallystick.app.job import Job
 from tallystick.app.retrying import ONCE, Duration, Retry
 from tallystick.app.runtime import Runtime
@@ -32,32 +33,6 @@ from tallystick.worker.worker import WorkerOptions
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class StepDecorator(Protocol):
-    """`@app.step(...)` with options."""
-
-    @overload
-    def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncStep[P, R]: ...  # type: ignore[overload-overlap]  # coroutines are the special case
-    @overload
-    def __call__(self, fn: Callable[P, R], /) -> Step[P, R]: ...
-
-
-class TxDecorator(Protocol):
-    """`@app.tx(...)` with options."""
-
-    def __call__(self, fn: Callable[Concatenate[Tx, P], R], /) -> TxStep[P, R]:
-        """Declare the function."""
-        ...
-
-
-class WorkflowDecorator(Protocol):
-    """`@app.workflow(...)` with options."""
-
-    @overload
-    def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncWorkflow[P, R]: ...  # type: ignore[overload-overlap]  # coroutines are the special case
-    @overload
-    def __call__(self, fn: Callable[P, R], /) -> Workflow[P, R]: ...
 
 
 class Tally:

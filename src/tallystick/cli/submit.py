@@ -43,6 +43,7 @@ Examples:
 @click.option("--priority", type=int, metavar="N", help="0 (first) to 9 (last); 5 unless told.")
 @click.option("--delay", metavar="DURATION", help="Start no earlier than after this time, e.g. 15m.")
 @click.option("--deadline", metavar="DURATION", help="Give up after this time.")
+@click.option("--tag", "tags", metavar="TAG", multiple=True, help="Tag it; may be given more than once.")
 @click.option("--wait", is_flag=True, help="Wait for the end and print the result.")
 @click.option("--timeout", metavar="DURATION", help="With --wait: wait no longer than this.")
 @url_option
@@ -72,6 +73,7 @@ def command(
         priority=options["priority"],
         delay=options["delay"],
         deadline=options["deadline"],
+        tags=options["tags"] or None,
     )
     _check(ready, args, kwargs, options["key"], options["priority"])
     if url:

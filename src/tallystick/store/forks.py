@@ -129,6 +129,11 @@ def _insert(
     if batch.changed("copy_steps", places) != len(copies):
         raise InvariantBroken(f"the records of job {request.job_id} could not be copied one by one")
     if request.retry:
-        batch.many("mark_retried", [(request.job_id, request.new_id)], [fence])
-        # No row where the job was submitted without a key; else its reservation goes with it.
-        batch.run("move_reservation", (request.job_id, request.new_id))
+        take_place(batch, request, fence)
+
+
+def take_place(batch: Writing, request: ForkJob, fence: Fence) -> None:
+    """Let the job that failed know which job took its place, and give that one its reservation."""
+    batch.many("mark_retried", [(request.job_id, request.new_id)], [fence])
+    # No row where the job was submitted without a key.
+    batch.run("move_reservation", (request.job_id, request.new_id))

@@ -249,8 +249,8 @@ class PruneJobs(NamedTuple):
     """Look at the next `limit` jobs behind `after` and remove those that ended at least `older_ms` ago.
 
     Each job goes whole, with its reservation, or stays whole; one bundle. A job stays while it owes anything
-    (an open activity, a message, a directive, an attempt that is not done), while any child of it or any fork
-    with copies of its records is there, and as long as its parent stays. The outcome is a `Pruned`.
+    (an open activity, a message, a directive, an attempt that is not done), while any child of it is there or
+    an open fork needs its group, and as long as its parent stays. The outcome is a `Pruned`.
     """
 
     older_ms: int

@@ -238,7 +238,7 @@ def _guard(server: Server) -> None:
             "TALLYSTICK_TEST_RUN", os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
         )
     )
-    guardian = subprocess.Popen(  # noqa: S603 (this module itself, with this interpreter)
+    guardian = subprocess.Popen(  # noqa: S603 (this very module, by this very interpreter)
         [sys.executable, "-m", "tallystick.testing.postgres_server", str(run), json.dumps(asdict(server))],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

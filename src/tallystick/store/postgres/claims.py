@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from tallystick.clock import Clock
 from tallystick.core.chain import Chain
 from tallystick.store.api import ClaimedJob, ClaimJobs, Event, Fence, Outcome, Record
 from tallystick.store.grouping import merged_claims
@@ -19,29 +20,64 @@ if TYPE_CHECKING:
     from tallystick.store.postgres.writer import Batch
 
 
+# A search looks at the whole queue at least this often.
+FLOOR_SECONDS: Final = 1.0
+# Whoever submits may be this much later with his COMMIT than others and is still found at once.
+FLOOR_MARGIN_MS: Final = 1_000
+_SUSPECT: Final = 12
+
+
 class _Past(NamedTuple):
     records: tuple[Record, ...] = ()
     tries: tuple[Event, ...] = ()
     charged: int = 0
 
 
+class Floors:
+    """Where in the queue a search may begin, after a search that found as many as it wanted.
+
+    What was claimed stays in the index until a vacuum, and every search would step over all of it. A job that
+    was committed late, or released with an old due time, may stand below: so a search that finds less than it
+    wants looks from the very beginning, and so does every search once a second.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        """Know nothing yet."""
+        self._clock = clock
+        self._known: dict[ClaimJobs, tuple[int, float]] = {}
+
+    def floor(self, request: ClaimJobs) -> int:
+        """Return the due time to begin at."""
+        floor, looked_at = self._known.get(request._replace(limit=0), (0, 0.0))
+        return floor if self._clock.monotonic() - looked_at < FLOOR_SECONDS else 0
+
+    def learn(self, request: ClaimJobs, floor: int, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Remember how far a search got; one that found too little knows nothing."""
+        key = request._replace(limit=0)
+        if not rows or len(rows) < request.limit:
+            self._known.pop(key, None)
+            return
+        looked_at = self._known[key][1] if floor and key in self._known else self._clock.monotonic()
+        self._known[key] = (max(0, min(row[-1] for row in rows) - FLOOR_MARGIN_MS), looked_at)
+
+
 class Claims:
     """The claims of one transaction."""
 
-    def __init__(self, writing: Batch) -> None:
+    def __init__(self, writing: Batch, floors: Floors) -> None:
         """Ask nothing yet."""
         self._writing = writing
+        self._floors = floors
 
     def send(self, requests: Sequence[ClaimJobs]) -> Callable[[], list[Outcome]]:
         """Send one search for each worker and return how to read what came of them."""
         merged = merged_claims(requests)
-        talk = self._writing.connection
-        cursors = [talk.execute(sql("claim_jobs"), self._parameters(whole)) for whole, _ in merged]
+        searches = [self._search(whole) for whole, _indexes in merged]
 
         def answer() -> list[Outcome]:
             shares: list[Outcome] = [None] * len(requests)
-            for cursor, (_whole, indexes) in zip(cursors, merged, strict=True):
-                claimed = self._claimed(cursor.fetchall())
+            for search, (_whole, indexes) in zip(searches, merged, strict=True):
+                claimed = self._claimed(search())
                 for index in indexes:
                     share = requests[index].limit
                     shares[index], claimed = claimed[:share], claimed[share:]
@@ -49,7 +85,24 @@ class Claims:
 
         return answer
 
-    def _parameters(self, request: ClaimJobs) -> tuple[object, ...]:
+    def _search(self, request: ClaimJobs) -> Callable[[], list[tuple[Any, ...]]]:
+        """Send a search and return how to read its rows; one that began late and fell short looks again."""
+        floor = self._floors.floor(request)
+        talk = self._writing.connection
+        cursor = talk.execute(sql("claim_jobs"), self._parameters(request, floor))
+
+        def answer() -> list[tuple[Any, ...]]:
+            rows = cursor.fetchall()
+            if floor and len(rows) < request.limit:
+                suspects = request.suspects and not any(row[_SUSPECT] for row in rows)
+                rest = request._replace(limit=request.limit - len(rows), suspects=suspects)
+                rows += talk.execute(sql("claim_jobs"), self._parameters(rest, 0)).fetchall()
+            self._floors.learn(request, floor, rows)
+            return rows
+
+        return answer
+
+    def _parameters(self, request: ClaimJobs, floor: int) -> tuple[object, ...]:
         leases = [request.lease_ids() for _ in range(request.limit)]
         handlers = [f"{name} {version}" for name, version in request.handlers]
         return (
@@ -61,6 +114,7 @@ class Claims:
             str(request.lease_ms),
             *self._writing.times,
             str(int(request.suspects)),
+            str(floor),
         )
 
     def _claimed(self, rows: Sequence[tuple[Any, ...]]) -> list[ClaimedJob]:
@@ -69,7 +123,7 @@ class Claims:
         past = self._replay(again) if again else {}
         drivers = self._drivers(rows)
         claimed = []
-        for job_id, attempt, lease_id, *about, n, head, suspect, starts, parent, step, asked, owed in rows:
+        for job_id, attempt, lease_id, *about, n, head, suspect, starts, parent, step, asked, owed, _ in rows:
             before = past.get(job_id, _Past())
             fence, chain = Fence(job_id, attempt, lease_id), Chain(job_id, n, head)
             driver = "start" if starts else drivers[job_id]

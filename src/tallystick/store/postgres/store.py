@@ -32,6 +32,7 @@ from tallystick.store.api import (
     Transaction,
 )
 from tallystick.store.postgres.address import parse_address
+from tallystick.store.postgres.claims import Floors
 from tallystick.store.postgres.connection import (
     TRANSIENT,
     AnsweringConnection,
@@ -71,6 +72,7 @@ class PostgresStore:
         self._closed = False
         self._writing = threading.Lock()
         self._wire: Wire | None = None
+        self._floors = Floors(clock)
         connection = connect(self._address, plain=True)
         try:
             migrate(connection, self._address, create=create)
@@ -256,7 +258,7 @@ class PostgresStore:
             raise Lost(error) from error
         crash.point(BEGUN)
         connection = wire.connection
-        writing = Batch(wire, self._address, self.times())
+        writing = Batch(wire, self._address, self.times(), self._floors)
         try:
             outcomes = writing.write(batch)
         except BaseException as error:

@@ -17,8 +17,8 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from tallystick.errors import BadInput, StoreMisused
 from tallystick.store.api import Bundle, Outcome
+from tallystick.store.borrowing import Borrowing, refuse_bounds
 
 # Remarks, blanks and semicolons may stand before the word that counts.
 _BOUNDS = re.compile(
@@ -51,8 +51,7 @@ class PostgresTransaction:
         """Lend the connection to a thread: the calling one, or the first that uses it."""
         self._connection = connection
         self._apply = apply
-        self._borrower = borrower
-        self._open = True
+        self._loan = Borrowing(borrower)
         self._calling = threading.Lock()
         self.error: psycopg.Error | None = None
         self.tainted = False
@@ -80,7 +79,7 @@ class PostgresTransaction:
 
     def take_back(self) -> None:
         """End the loan: cancel the statement that runs, wait for it to leave, refuse every later call."""
-        self._open = False
+        self._loan.open = False
         while not self._calling.acquire(timeout=_CANCEL_SECONDS):
             with suppress(psycopg.Error):
                 self._connection.cancel_safe(timeout=5)
@@ -98,23 +97,11 @@ class PostgresTransaction:
             finally:
                 if connection.closed or connection.info.transaction_status == TransactionStatus.IDLE:
                     # Whatever ended it, a statement that came now would be durable at once.
-                    self._open = False
+                    self._loan.open = False
 
     def _lent(self, sql: str) -> psycopg.Connection[Any]:
-        if not self._open:
-            raise StoreMisused(
-                "this transaction has ended; use it only inside the function or block it was given to"
-            )
-        self._borrower = self._borrower or threading.get_ident()
-        if threading.get_ident() != self._borrower:
-            raise StoreMisused(
-                "a transaction belongs to the thread it was given to; join other threads before it"
-            )
-        if bound := _BOUNDS.match(sql):
-            raise BadInput(
-                f"{bound[1].upper()} is not for a transaction on loan: it begins and ends with your function",
-                sql=sql,
-            )
+        self._loan.check()
+        refuse_bounds(_BOUNDS, sql)
         return self._connection
 
 

@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from tallystick import crash
+from tallystick.clock import SystemClock
 from tallystick.core.chain import Chain, Link
 from tallystick.errors import StaleLease
 from tallystick.store.api import (
@@ -34,7 +35,7 @@ from tallystick.store.api import (
 from tallystick.store.cancels import as_asked
 from tallystick.store.grouping import grouped, part_of
 from tallystick.store.postgres.address import Address
-from tallystick.store.postgres.claims import Claims
+from tallystick.store.postgres.claims import Claims, Floors
 from tallystick.store.postgres.connection import REFUSALS, Answered, Talk, begin
 from tallystick.store.postgres.count_downs import send_count_downs
 from tallystick.store.postgres.crash_points import AROUND
@@ -59,13 +60,15 @@ Answer = Callable[[], list[Outcome]]
 class Batch(PostgresWriting):
     """The open transaction of one flush: its connection, its clock, and how each primitive is written."""
 
-    def __init__(self, connection: Talk, address: Address, times: Times) -> None:
+    def __init__(
+        self, connection: Talk, address: Address, times: Times, floors: Floors | None = None
+    ) -> None:
         """Begin nothing yet."""
         super().__init__(connection, times)
         self.xid: str | None = None
         self._address = address
         self._stale: list[tuple[object, ...]] = []
-        self._claims = Claims(self)
+        self._claims = Claims(self, floors or Floors(SystemClock()))
         self._by_itself = False
         self._notified = False
         self.at: Primitive | None = None

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from tallystick.errors import BadInput, StoreMisused
 from tallystick.store.api import Bundle, Outcome
+from tallystick.store.borrowing import Borrowing, refuse_bounds
 
 # Remarks, blanks and semicolons may stand before the word that counts.
 _BOUNDS = re.compile(
@@ -52,8 +52,7 @@ class SqliteTransaction:
         self._reading = reading
         self._connection = connection
         self._apply = apply
-        self._borrower = borrower
-        self._open = True
+        self._loan = Borrowing(borrower)
         self._calling = threading.Lock()
         self._said: list[_Said] = []
         self.lost = False
@@ -79,7 +78,7 @@ class SqliteTransaction:
 
     def take_back(self) -> None:
         """End the loan: interrupt the statement that runs, wait for it to leave, refuse every later call."""
-        self._open = False
+        self._loan.open = False
         # A statement that is about to start would not notice one interrupt, so we go on until it has left.
         while True:
             self._connection.interrupt()
@@ -99,21 +98,13 @@ class SqliteTransaction:
                 self._said.append(_Said(call, answer))
             if not self._reading and not connection.in_transaction:
                 # OR ROLLBACK, or an interrupted write. A statement that came now would be durable at once.
-                self._open, self.lost = False, True
+                self._loan.open, self.lost = False, True
             if error is not None:
                 raise error
             return answer
 
     def _lent(self) -> apsw.Connection:
-        if not self._open:
-            raise StoreMisused(
-                "this transaction has ended; use it only inside the function or block it was given to"
-            )
-        self._borrower = self._borrower or threading.get_ident()
-        if threading.get_ident() != self._borrower:
-            raise StoreMisused(
-                "a transaction belongs to the thread it was given to; join other threads before it"
-            )
+        self._loan.check()
         return self._connection
 
 
@@ -136,11 +127,7 @@ def _guarded(connection: apsw.Connection) -> apsw.Cursor:
 
 
 def _check_statement(_cursor: apsw.Cursor, sql: str, _parameters: object) -> bool:
-    if bound := _BOUNDS.match(sql):
-        raise BadInput(
-            f"{bound[1].upper()} is not for a transaction on loan: it begins and ends with your function",
-            sql=sql,
-        )
+    refuse_bounds(_BOUNDS, sql)
     return True
 
 

@@ -10,6 +10,7 @@ from tallystick.app import driving
 from tallystick.app.context import INSIDE_TX, WorkflowContext, current
 from tallystick.app.job import Job
 from tallystick.engine.committer import Committer
+from tallystick.store import forks
 from tallystick.store.api import Bundle, Delivered, Outcome, RecordStep, SubmitJob, Transaction
 from tallystick.store.sqlite import writer
 from tallystick.store.sqlite.statements import sql
@@ -88,7 +89,7 @@ def signals_without_id() -> None:
 
 def retries_unmarked() -> None:
     """Make a new job in the place of one that failed, and do not tell that one."""
-    _say_instead(writer, "mark_retried", "SET retried_as = ?2", "SET retried_as = nullif(?2, ?2)")
+    put(forks, "take_place", lambda *_arguments: None)
 
 
 def nobody_reclaims() -> None:

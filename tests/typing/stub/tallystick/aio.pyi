@@ -6,6 +6,7 @@ from typing import TypeVar, overload
 from tallystick import Duration
 from tallystick import again as again
 from tallystick import now as now
+from tallystick import patched as patched
 from tallystick import random as random
 from tallystick import uuid as uuid
 

@@ -1,7 +1,8 @@
 -- claim_jobs: take the longest-waiting due jobs, best priority first, queue by queue; each gets an attempt with a
 -- lease, its start message is entered the first time and redelivered from then on, and a fact is appended.
 -- Returns what a worker needs. Nobody waits: what another claim holds is skipped. Each queue and priority is one stretch
--- of the index `jobs_to_claim`, read in its order until there is enough, so the cost does not grow with the backlog. A
+-- of the index `jobs_to_claim`, read in its order until there is enough, so the cost does not grow with the backlog.
+-- Entries of jobs that were claimed before stay there until a vacuum; $11 is an instant to begin at, behind them. A
 -- job that cannot be claimed (with a live attempt, or a suspect too many) does not stop the others.
 -- $1 queues, $2 handlers with versions, $3 how many, $4 a lease for each, $5 owner, $6 how long a lease lasts,
 -- $7 the clock the leases are on, $8 and $9 lease and wall time if they are not this server's, $10 whether to take a suspect: a
@@ -38,12 +39,12 @@ WITH clock AS MATERIALIZED (
    CROSS JOIN LATERAL (
          SELECT j.ctid AS job_at, j.job_id, j.attempt, j.handler, j.version, j.payload, j.options, j.dimension,
                 j.deadline_at, j.created_at, j.head_n, j.head_hash, j.start_acked_at, j.parent_job_id, j.parent_step,
-                j.state = 'CANCELLING' AS cancelling, j.semaphore,
+                j.state = 'CANCELLING' AS cancelling, j.semaphore, j.ready_at AS was_ready_at,
                 j.attempt > 0 AND (SELECT count(*) FROM futile_attempts AS f
                                     WHERE f.job_id = j.job_id AND f.reason = 'EXPIRED') > 0 AS suspect
            FROM jobs AS j
           WHERE j.queue = level.queue AND j.priority = level.priority AND j.ready_at <= clock.wall
-            AND j.ready_at IS NOT NULL AND j.hold IS NULL AND j.state IN ('QUEUED', 'IN_PROGRESS', 'CANCELLING')
+            AND j.ready_at >= $11::bigint AND j.ready_at IS NOT NULL AND j.hold IS NULL AND j.state IN ('QUEUED', 'IN_PROGRESS', 'CANCELLING')
             AND j.handler || ' ' || j.version = ANY ($2::text[])
             AND (SELECT count(*)
                    FROM attempts AS live
@@ -86,6 +87,6 @@ WITH clock AS MATERIALIZED (
 )
 SELECT job_id, attempt + 1, lease_id, handler, version, payload, options, dimension, deadline_at, created_at, head_n + 1,
        event_hash, suspect, start_acked_at IS NULL, parent_job_id, parent_step,
-       cancelling, semaphore
+       cancelling, semaphore, was_ready_at
   FROM taken
  ORDER BY place

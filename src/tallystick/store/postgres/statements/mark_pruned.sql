@@ -1,7 +1,7 @@
 -- mark_pruned: of the listed jobs those that ended long enough ago and owe nothing are marked; their books go in this
 -- transaction. Kept: a parent while any of its children is there, so children go first; a child until its parent may go;
--- a job while a fork has copies of its records; whatever has a live or committed attempt, an open activity, an
--- unacknowledged message or a directive that is not sent.
+-- whatever has a live or committed attempt, an open activity, an unacknowledged message or a directive that is not sent;
+-- and a job whose group an open fork has a copy of, with its children, because the fork reads them where they are.
 -- What anybody else holds now is passed by: nobody waits for retention.
 -- $1 the list, $2 ended not later than this, $3 wall time. Returns who they are.
 WITH old AS MATERIALIZED (
@@ -13,13 +13,17 @@ SELECT j.job_id
    AND NOT EXISTS (SELECT 1
                      FROM jobs AS parent
                     WHERE parent.job_id = j.parent_job_id AND (parent.completed_at IS NULL OR parent.completed_at > $2::bigint))
-   AND NOT EXISTS (SELECT 1 FROM steps AS copy WHERE copy.origin_job_id = j.job_id)
    AND NOT EXISTS (SELECT 1
                      FROM attempts AS a
                     WHERE a.job_id = j.job_id AND a.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED'))
    AND NOT EXISTS (SELECT 1 FROM steps AS s WHERE s.job_id = j.job_id AND s.completed_at IS NULL)
    AND NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.job_id = j.job_id AND m.acked_at IS NULL)
    AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.job_id = j.job_id AND o.state = 'PENDING')
+   AND NOT EXISTS (SELECT 1
+                     FROM steps AS copy
+                     JOIN jobs AS fork ON fork.job_id = copy.job_id
+                    WHERE copy.origin_job_id IN (j.job_id, j.parent_job_id) AND copy.kind = 'group'
+                      AND fork.completed_at IS NULL)
    FOR UPDATE OF j SKIP LOCKED
 )
 UPDATE jobs
