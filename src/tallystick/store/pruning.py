@@ -27,7 +27,8 @@ def prune(batch: Writing, request: PruneJobs) -> Pruned:
 
 def _removed(batch: Writing, ended: list[str], ended_by: int) -> int:
     """Mark those that may go, remove their books, and return how many they were."""
-    marked = batch.rows("mark_pruned", (_listed(ended), ended_by, batch.wall))
+    held = [job_id for (job_id,) in batch.rows("hold_ended", (_listed(ended),))]
+    marked = batch.rows("mark_pruned", (_listed(held), ended_by, batch.wall))
     if marked:
         listed = _listed([job_id for (job_id,) in marked])
         for books in _BOOKS:

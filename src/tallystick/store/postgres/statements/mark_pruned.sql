@@ -2,13 +2,11 @@
 -- transaction. Kept: a parent while any of its children is there, so children go first; a child until its parent may go;
 -- whatever has a live or committed attempt, an open activity, an unacknowledged message or a directive that is not sent;
 -- and a job whose group an open fork has a copy of, with its children, because the fork reads them where they are.
--- What anybody else holds now is passed by: nobody waits for retention.
+-- Runs after `hold_ended`, so that what it sees stays true.
 -- $1 the list, $2 ended not later than this, $3 wall time. Returns who they are.
-WITH old AS MATERIALIZED (
-SELECT j.job_id
-  FROM jsonb_array_elements_text($1::jsonb) AS listed (job_id)
-  JOIN jobs AS j ON j.job_id = listed.job_id
- WHERE j.pruned_at IS NULL AND j.completed_at <= $2::bigint
+UPDATE jobs AS j
+   SET pruned_at = $3::bigint
+ WHERE j.job_id IN (SELECT jsonb_array_elements_text($1::jsonb)) AND j.pruned_at IS NULL AND j.completed_at <= $2::bigint
    AND NOT EXISTS (SELECT 1 FROM jobs AS child WHERE child.parent_job_id = j.job_id)
    AND NOT EXISTS (SELECT 1
                      FROM jobs AS parent
@@ -24,10 +22,4 @@ SELECT j.job_id
                      JOIN jobs AS fork ON fork.job_id = copy.job_id
                     WHERE copy.origin_job_id IN (j.job_id, j.parent_job_id) AND copy.kind = 'group'
                       AND fork.completed_at IS NULL)
-   FOR UPDATE OF j SKIP LOCKED
-)
-UPDATE jobs
-   SET pruned_at = $3::bigint
-  FROM old
- WHERE jobs.job_id = old.job_id
-RETURNING jobs.job_id
+RETURNING job_id
