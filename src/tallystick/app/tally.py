@@ -184,11 +184,7 @@ class Tally:
                 current.reset(token)
 
     def prune(self, *, older_than: Duration, limit: int = 100_000) -> int:
-        """Remove the books of jobs that ended that long ago, in batches, and return how many jobs are gone.
-
-        A job goes with its key, which may then be used again. Nothing that is unfinished goes, and no child
-        before its parent may.
-        """
+        """Remove jobs that ended that long ago, whole and with their keys; return how many are gone."""
         return prune(self.runtime(create=False).committer, duration_ms(older_than), limit)
 
     @contextmanager

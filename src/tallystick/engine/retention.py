@@ -9,21 +9,27 @@ from __future__ import annotations
 from tallystick.core.limits import PRUNE_BATCH_JOBS_MAX
 from tallystick.engine.committer import Committer
 from tallystick.errors import BadInput
-from tallystick.store.api import PruneJobs
+from tallystick.store.api import Pruned, PruneJobs
 
 
 def prune(committer: Committer, older_ms: int, limit: int) -> int:
     """Remove up to `limit` jobs that ended at least `older_ms` ago, and return how many are gone.
 
-    It goes on until a batch finds nothing: children go first, and only then may their parents.
+    It begins again until it finds nothing: children go first, and only then may their parents.
     """
     if limit < 1:
         raise BadInput(f"a limit of {limit} removes nothing; give at least 1")
-    removed = 0
+    removed, after = 0, ""
+    found = False
     while removed < limit:
-        gone = committer.call((PruneJobs(older_ms, min(PRUNE_BATCH_JOBS_MAX, limit - removed)),))
-        assert isinstance(gone, int)
-        removed += gone
-        if not gone:
-            break
+        looked_at = min(PRUNE_BATCH_JOBS_MAX, limit - removed)
+        gone = committer.call((PruneJobs(older_ms, looked_at, after),))
+        assert isinstance(gone, Pruned)
+        removed += gone.jobs
+        found = found or gone.jobs > 0
+        if gone.after is None:
+            if not found:
+                break
+            found = False
+        after = gone.after or ""
     return removed

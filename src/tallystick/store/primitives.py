@@ -246,15 +246,16 @@ class CancelJob(NamedTuple):
 
 
 class PruneJobs(NamedTuple):
-    """Remove the books of up to `limit` jobs that ended at least `older_ms` ago, oldest first; one bundle.
+    """Look at the next `limit` jobs behind `after` and remove those that ended at least `older_ms` ago.
 
-    Each job goes whole, with its reservation, or stays whole. A job stays while it owes anything (an open
-    activity, a message, a directive, an attempt that is not done), while any child of it is there, and as
-    long as its parent stays. The outcome is how many jobs are gone.
+    Each job goes whole, with its reservation, or stays whole; one bundle. A job stays while it owes anything
+    (an open activity, a message, a directive, an attempt that is not done), while any child of it is there or
+    an open fork needs its group, and as long as its parent stays. The outcome is a `Pruned`.
     """
 
     older_ms: int
     limit: int
+    after: str = ""
 
 
 class RenewLeases(NamedTuple):

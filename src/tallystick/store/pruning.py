@@ -1,22 +1,40 @@
-"""Retention: the books of jobs that ended long ago go, so many in one bundle, each whole or not at all."""
+"""Retention: the books of jobs that ended long ago go, so many in one bundle, each whole or not at all.
+
+No index is kept for it: jobs are looked at in the order of their submission, a stretch at a time. What
+was made after the day in question cannot have ended before it, so the young ones are never looked at.
+"""
 
 from __future__ import annotations
 
 import msgspec
 
-from tallystick.store.api import PruneJobs
+from tallystick.store.api import Pruned, PruneJobs
 from tallystick.store.writing import Writing
 
 # What refers to a job goes before it. The databases refuse any other order, and every job that is not marked.
 _BOOKS = ("events", "steps", "messages", "attempts", "outbox", "idempotency", "jobs")
 
 
-def prune(batch: Writing, request: PruneJobs) -> int:
-    """Mark jobs that may go, remove their books, and return how many jobs that were."""
+def prune(batch: Writing, request: PruneJobs) -> Pruned:
+    """Look at a stretch of jobs, remove the books of those that may go, and say where to go on."""
     ended_by = batch.wall - request.older_ms
-    found = batch.rows("mark_pruned", (ended_by, request.limit, batch.wall))
-    if found:
-        listed = msgspec.json.encode([job_id for (job_id,) in found]).decode()
+    stretch = batch.rows("old_jobs", (request.after, str(request.limit)))
+    ended = [job_id for job_id, _made, at in stretch if at is not None and at <= ended_by]
+    removed = _removed(batch, ended, ended_by) if ended else 0
+    over = len(stretch) < request.limit or all(made > ended_by for _job_id, made, _at in stretch)
+    return Pruned(removed, None if over else stretch[-1][0])
+
+
+def _removed(batch: Writing, ended: list[str], ended_by: int) -> int:
+    """Mark those that may go, remove their books, and return how many they were."""
+    held = [job_id for (job_id,) in batch.rows("hold_ended", (_listed(ended),))]
+    marked = batch.rows("mark_pruned", (_listed(held), ended_by, batch.wall))
+    if marked:
+        listed = _listed([job_id for (job_id,) in marked])
         for books in _BOOKS:
             batch.run(f"prune_{books}", (listed,))
-    return len(found)
+    return len(marked)
+
+
+def _listed(job_ids: list[str]) -> str:
+    return msgspec.json.encode(job_ids).decode()

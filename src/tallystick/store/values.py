@@ -154,6 +154,13 @@ class Delivered(StrEnum):
     ABSENT = "there is no such job"
 
 
+class Pruned(NamedTuple):
+    """How many jobs are gone, and behind which one to go on; None when there is nothing old behind it."""
+
+    jobs: int
+    after: str | None
+
+
 class Record(NamedTuple):
     """One recorded step, as replay needs it."""
 

@@ -194,7 +194,7 @@ def run_as(user: str, command: Sequence[str], folder: str) -> str:
     )
     # The postmaster outlives pg_ctl and must not hold a pipe of ours open: what is said goes to a file.
     with Path(folder, "said").open("w+") as said:
-        done = subprocess.run(  # noqa: S603 (PostgreSQL's own programs)
+        done = subprocess.run(  # noqa: S603 (programs of PostgreSQL, found beside each other)
             command,
             stdin=subprocess.DEVNULL,
             stdout=said,

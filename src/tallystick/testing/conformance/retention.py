@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tallystick.core.chain import Chain
-from tallystick.store.api import ClaimedJob, Deliver, Fact, Group, NewJob, PruneJobs, Spawn
+from tallystick.store.api import ClaimedJob, Deliver, Fact, Group, NewJob, Pruned, PruneJobs, Spawn
 from tallystick.testing.conformance.drafts import (
     claim,
     claimed,
@@ -49,9 +49,11 @@ def with_child(subject: Subject) -> tuple[ClaimedJob, ClaimedJob]:
     return parent, child
 
 
-def prune(subject: Subject, *, older_ms: int = DAY_MS, limit: int = 100) -> object:
-    """Remove a batch and return how many jobs went."""
-    return done(subject.store, PruneJobs(older_ms, limit))
+def prune(subject: Subject, *, older_ms: int = DAY_MS, limit: int = 100) -> int:
+    """Look at a stretch of jobs and return how many went."""
+    gone = done(subject.store, PruneJobs(older_ms, limit))
+    assert isinstance(gone, Pruned)
+    return gone.jobs
 
 
 class Retention:
@@ -115,6 +117,17 @@ class Retention:
         assert kept(subject) == {parent.fence.job_id}
         assert prune(subject) == 1
         assert {book: len(subject.rows(book)) for book in BOOKS} == dict.fromkeys(BOOKS, 0)
+
+    def test_a_stretch_says_where_the_next_begins_and_the_young_are_not_looked_at(
+        self, subject: Subject
+    ) -> None:
+        running = [held_job(subject.store, subject.clock, lease_ms=9 * DAY_MS) for _ in range(4)]
+        names = sorted(held.fence.job_id for held in running)
+        subject.clock.advance(DAY_MS)
+        assert done(subject.store, PruneJobs(0, 2)) == Pruned(0, names[1])
+        assert done(subject.store, PruneJobs(0, 2, names[1])) == Pruned(0, names[3])
+        assert done(subject.store, PruneJobs(0, 2, names[3])) == Pruned(0, None)
+        assert done(subject.store, PruneJobs(2 * DAY_MS, 2)) == Pruned(0, None)
 
     @pytest.mark.parametrize("owed", ["steps", "messages", "attempts", "outbox"])
     def test_a_job_that_owes_anything_stays(self, subject: Subject, owed: str) -> None:

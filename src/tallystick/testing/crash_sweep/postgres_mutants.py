@@ -39,9 +39,20 @@ def word_without_a_name() -> None:
     _say_instead("insert_message", ("$1::text, job_id", f"{nameless}, job_id"))
 
 
+def retries_unmarked() -> None:
+    """Make a new job in the place of one that failed, and do not tell that one."""
+    _say_instead("mark_retried", ("SET retried_as = $2,", "SET retried_as = nullif($2::text, $2::text),"))
+
+
 MUTANTS: dict[str, Callable[[], None]] = {
     mutant.__name__: mutant
-    for mutant in (steps_without_fence, end_after_expiry, suspend_without_looking, word_without_a_name)
+    for mutant in (
+        steps_without_fence,
+        end_after_expiry,
+        suspend_without_looking,
+        word_without_a_name,
+        retries_unmarked,
+    )
 }
 
 

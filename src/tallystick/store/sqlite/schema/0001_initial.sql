@@ -102,7 +102,6 @@ CREATE INDEX jobs_by_deadline ON jobs (deadline_at) WHERE deadline_at IS NOT NUL
 CREATE INDEX jobs_of_parent ON jobs (parent_job_id, parent_step) WHERE parent_job_id IS NOT NULL;
 CREATE INDEX jobs_open_children ON jobs (parent_job_id)
   WHERE parent_job_id IS NOT NULL AND completed_at IS NULL AND detached = 0;
-CREATE INDEX jobs_to_prune ON jobs (completed_at) WHERE completed_at IS NOT NULL;
 CREATE INDEX jobs_to_cancel ON jobs (cancel_at) WHERE state = 'CANCELLING';
 CREATE INDEX jobs_dead ON jobs (tenant_id, job_id) WHERE state = 'FAILED_FINAL' AND retried_as IS NULL;
 

@@ -1,18 +1,15 @@
--- mark_pruned: jobs that ended long enough ago and owe nothing are marked, oldest first; their books go in this transaction.
--- Kept: a parent while any of its children is there, so children go first; a child until its parent may go; whatever has
--- a live or committed attempt, an open activity, an unacknowledged message or a directive that is not sent; and a job
--- whose group an open fork has a copy of, with its children, because the fork reads them where they are.
--- ?1 ended not later than this, ?2 at most so many, ?3 wall time. Returns who they are.
-UPDATE jobs
+-- mark_pruned: of the listed jobs those that ended long enough ago and owe nothing are marked; their books go in this
+-- transaction. Kept: a parent while any of its children is there, so children go first; a child until its parent may go;
+-- whatever has a live or committed attempt, an open activity, an unacknowledged message or a directive that is not sent;
+-- and a job whose group an open fork has a copy of, with its children, because the fork reads them where they are.
+-- ?1 the list, ?2 ended not later than this, ?3 wall time. Returns who they are.
+UPDATE jobs AS j
    SET pruned_at = ?3
- WHERE pruned_at IS NULL AND completed_at <= ?1 AND job_id IN (
-SELECT j.job_id
-  FROM jobs AS j
- WHERE j.completed_at IS NOT NULL AND j.completed_at <= ?1
+ WHERE j.job_id IN (SELECT value FROM json_each(?1)) AND j.pruned_at IS NULL AND j.completed_at <= ?2
    AND NOT EXISTS (SELECT 1 FROM jobs AS child WHERE child.parent_job_id = j.job_id)
    AND NOT EXISTS (SELECT 1
                      FROM jobs AS parent
-                    WHERE parent.job_id = j.parent_job_id AND (parent.completed_at IS NULL OR parent.completed_at > ?1))
+                    WHERE parent.job_id = j.parent_job_id AND (parent.completed_at IS NULL OR parent.completed_at > ?2))
    AND NOT EXISTS (SELECT 1
                      FROM attempts AS a
                     WHERE a.job_id = j.job_id AND a.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED'))
@@ -24,6 +21,4 @@ SELECT j.job_id
                      JOIN jobs AS fork ON fork.job_id = copy.job_id
                     WHERE copy.origin_job_id IN (j.job_id, j.parent_job_id) AND copy.kind = 'group'
                       AND fork.completed_at IS NULL)
- ORDER BY j.completed_at
- LIMIT ?2)
 RETURNING job_id
