@@ -14,6 +14,9 @@ from tallystick.store.sqlite import statements as sqlite_statements
 from tests.app.by_hand import Hand
 from tests.postgres.subject import fresh_schema
 
+# Programs that tests start in processes of their own.
+collect_ignore = ["programs"]
+
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request, tmp_path):

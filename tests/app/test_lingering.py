@@ -75,7 +75,8 @@ def test_a_job_whose_signal_does_not_come_is_put_away_although_its_worker_is_idl
         job = flow.submit()
         while names(job)[-1] != "suspend":
             time.sleep(0.01)
-        assert not app.runtime().worker.running
+        while app.runtime().worker.running:
+            time.sleep(0.01)
         job.send("go", 1)
         assert job.result(20) == 1
 

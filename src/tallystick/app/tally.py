@@ -5,29 +5,26 @@ from __future__ import annotations
 import inspect
 import os
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from tallystick.app.calls import StepSpec
 from tallystick.app.context import INSIDE_TX, current
 from tallystick.app.decorators import StepDecorator, TxDecorator, WorkflowDecorator
-from tallystick.app.job import Job
+from tallystick.app.jobs import Jobs
 from tallystick.app.retrying import ONCE, Duration, Retry
 from tallystick.app.runtime import Runtime
-from tallystick.app.sending import deliver_all, deliver_all_async, signals
 from tallystick.app.signature import Signature
 from tallystick.app.steps import AsyncStep, Step, Tx, TxStep
-from tallystick.app.values import Codec
 from tallystick.app.workflows import AsyncWorkflow, SubmitOptions, Workflow, WorkflowSpec
 from tallystick.clock import Clock, SystemClock
 from tallystick.core.durations import duration_ms
-from tallystick.core.lifecycles import JobState
-from tallystick.core.limits import PAGE_ROWS_MAX, check_name
+from tallystick.core.limits import check_name
 from tallystick.engine.retention import prune
 from tallystick.errors import BadInput, DuplicateHandler, Misuse
 from tallystick.ids import Ids, SystemIds
-from tallystick.store.api import Delivered, Transaction
+from tallystick.store.api import Transaction
 from tallystick.worker.around import Around
 from tallystick.worker.worker import WorkerOptions
 
@@ -35,7 +32,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Tally:
+class Tally(Jobs):
     """A set of steps and workflows on one store. Nothing is opened before it is used."""
 
     def __init__(
@@ -85,71 +82,6 @@ class Tally:
             runtime, self._runtime = self._runtime, None
         if runtime is not None:
             runtime.close()
-
-    def job(self, job_id: str) -> Job[Any]:
-        """Return a job by its id."""
-        return Job(self.runtime, job_id, lambda: Codec(Any), created=False)
-
-    def dead(
-        self, *, workflow: str | None = None, after: str | None = None, limit: int = PAGE_ROWS_MAX
-    ) -> list[Job[Any]]:
-        """Return the dead letters, newest first: jobs that have failed and were not retried.
-
-        `after` is the id of the last one of the page before.
-        """
-        rows = self.runtime().store.dead(tenant_id="default", handler=workflow, after=after, limit=limit)
-        return [self.job(row.job_id) for row in rows]
-
-    def jobs(
-        self,
-        *,
-        tag: str | None = None,
-        workflow: str | None = None,
-        states: Sequence[JobState] = (),
-        after: Job[Any] | None = None,
-        limit: int = 100,
-    ) -> list[Job[Any]]:
-        """Return a page of jobs, newest first: with this tag, of this workflow, in one of these states.
-
-        `after` is the last job of the page before.
-        """
-        rows = self.runtime().store.jobs(
-            tenant_id="default",
-            states=[state.value for state in states],
-            handler=workflow,
-            after=None if after is None else after.id,
-            limit=min(limit, PAGE_ROWS_MAX),
-            tag=tag,
-        )
-        return [self.job(row.job_id) for row in rows]
-
-    def send_many(
-        self,
-        jobs: Iterable[Job[Any]],
-        name: str,
-        value: object = None,
-        *,
-        id: str | None = None,  # noqa: A002 (the word that users know)
-    ) -> list[Delivered]:
-        """Send one signal to many jobs, sharing flushes; durable for all of them when this returns.
-
-        With an `id` a repeated sending is the same signal for each job. If a job does not exist the others
-        get theirs, and `NotFound` is raised.
-        """
-        runtime = self.runtime()
-        return deliver_all(runtime, signals(runtime, [job.id for job in jobs], name, value, id))
-
-    async def send_many_aio(
-        self,
-        jobs: Iterable[Job[Any]],
-        name: str,
-        value: object = None,
-        *,
-        id: str | None = None,  # noqa: A002 (the word that users know)
-    ) -> list[Delivered]:
-        """Send one signal to many jobs without blocking the event loop."""
-        runtime = self.runtime()
-        return await deliver_all_async(runtime, signals(runtime, [job.id for job in jobs], name, value, id))
 
     def on_worker_start(self, fn: Callable[[], R], /) -> Callable[[], R]:
         """Have this called in every worker process before it claims its first job, on its loop if async.

@@ -1,0 +1,87 @@
+"""The jobs of a store: one by its id, many by what they have in common, and one signal to all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tallystick.app.job import Job
+from tallystick.app.runtime import Runtime
+from tallystick.app.sending import deliver_all, deliver_all_async, signals
+from tallystick.app.values import Codec
+from tallystick.core.lifecycles import JobState
+from tallystick.core.limits import PAGE_ROWS_MAX
+from tallystick.store.api import Delivered
+
+
+class Jobs:
+    """What a Tally knows of jobs that others may have submitted."""
+
+    def runtime(self, *, create: bool = True) -> Runtime:
+        """Return the open store; a Tally opens it on first use."""
+        raise NotImplementedError
+
+    def job(self, job_id: str) -> Job[Any]:
+        """Return a job by its id."""
+        return Job(self.runtime, job_id, lambda: Codec(Any), created=False)
+
+    def dead(
+        self, *, workflow: str | None = None, after: str | None = None, limit: int = PAGE_ROWS_MAX
+    ) -> list[Job[Any]]:
+        """Return the dead letters, newest first: jobs that have failed and were not retried.
+
+        `after` is the id of the last one of the page before.
+        """
+        rows = self.runtime().store.dead(tenant_id="default", handler=workflow, after=after, limit=limit)
+        return [self.job(row.job_id) for row in rows]
+
+    def jobs(
+        self,
+        *,
+        tag: str | None = None,
+        workflow: str | None = None,
+        states: Sequence[JobState] = (),
+        after: Job[Any] | None = None,
+        limit: int = 100,
+    ) -> list[Job[Any]]:
+        """Return a page of jobs, newest first: with this tag, of this workflow, in one of these states.
+
+        `after` is the last job of the page before.
+        """
+        rows = self.runtime().store.jobs(
+            tenant_id="default",
+            states=[state.value for state in states],
+            handler=workflow,
+            after=None if after is None else after.id,
+            limit=min(limit, PAGE_ROWS_MAX),
+            tag=tag,
+        )
+        return [self.job(row.job_id) for row in rows]
+
+    def send_many(
+        self,
+        jobs: Iterable[Job[Any]],
+        name: str,
+        value: object = None,
+        *,
+        id: str | None = None,  # noqa: A002 (the word that users know)
+    ) -> list[Delivered]:
+        """Send one signal to many jobs, sharing flushes; durable for all of them when this returns.
+
+        With an `id` a repeated sending is the same signal for each job. If a job does not exist the others
+        get theirs, and `NotFound` is raised.
+        """
+        runtime = self.runtime()
+        return deliver_all(runtime, signals(runtime, [job.id for job in jobs], name, value, id))
+
+    async def send_many_aio(
+        self,
+        jobs: Iterable[Job[Any]],
+        name: str,
+        value: object = None,
+        *,
+        id: str | None = None,  # noqa: A002 (the word that users know)
+    ) -> list[Delivered]:
+        """Send one signal to many jobs without blocking the event loop."""
+        runtime = self.runtime()
+        return await deliver_all_async(runtime, signals(runtime, [job.id for job in jobs], name, value, id))
