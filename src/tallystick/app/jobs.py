@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,12 +15,12 @@ from tallystick.core.limits import PAGE_ROWS_MAX
 from tallystick.store.api import Delivered
 
 
-class Jobs:
+class Jobs(ABC):
     """What a Tally knows of jobs that others may have submitted."""
 
+    @abstractmethod
     def runtime(self, *, create: bool = True) -> Runtime:
         """Return the open store; a Tally opens it on first use."""
-        raise NotImplementedError
 
     def job(self, job_id: str) -> Job[Any]:
         """Return a job by its id."""
