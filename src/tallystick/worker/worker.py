@@ -307,8 +307,10 @@ class Worker:
         with self._lock:
             self._claiming = False
             poked, self._poked_meanwhile = self._poked_meanwhile, False
-        self.launch(self.answered(request, outcome))
-        if poked:
+        jobs = self.answered(request, outcome)
+        self.launch(jobs)
+        # A claim is bounded: one that got all it asked for may have left as much behind.
+        if poked or len(jobs) == request.limit:
             self.poke()
 
     def _next_lease(self) -> str:
