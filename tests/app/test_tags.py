@@ -75,3 +75,18 @@ def test_a_fork_has_the_tags_of_its_original(timed, hand):
     fork = job.fork(at="work")
     assert fork.tags == ("a", "b")
     assert [found.id for found in timed.jobs(tag="b")] == [fork.id, job.id]
+
+
+def test_pruned_jobs_take_their_tags_along(timed, hand, clock):
+    @timed.workflow
+    def flow() -> None: ...
+
+    flow.opts(tags=["a", "b"]).submit()
+    flow.opts(tags=["a"]).submit()
+    while hand.work() != "idle":
+        pass
+    clock.advance(10 * 86_400_000)
+    assert timed.prune(older_than="1d") == 2
+    assert timed.jobs(tag="a") == []
+    with timed.connect() as db:
+        assert db.execute("select count(*) from job_tags") == [(0,)]

@@ -208,7 +208,7 @@ def test_the_engines_own_check_of_the_books_agrees(place: Place):
         (
             Wrong.BROKEN,
             "with the closers [",
-            f"UPDATE messages SET ledger = 111100000001 WHERE job_id = {APPROVAL} AND name = 'late'",
+            f"UPDATE messages SET ledger = 111100000001 WHERE job_id = {APPROVAL} AND name = 'early'",
         ),
         (
             Wrong.BROKEN,
