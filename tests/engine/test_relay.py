@@ -19,12 +19,12 @@ def sleepers(woken: list[int], count: int) -> list[Sleeper]:
     return [Sleeper(woken, number) for number in range(count)]
 
 
-def test_two_are_woken_and_each_wakes_one_more():
+def test_one_is_woken_and_each_wakes_one_more():
     woken: list[int] = []
     relay = Relay()
     relay.start(sleepers(woken, 5))
-    assert woken == [0, 1]
-    for _ in range(3):
+    assert woken == [0]
+    for _ in range(4):
         relay.pass_on()
     assert woken == [0, 1, 2, 3, 4]
     assert not relay
@@ -37,7 +37,7 @@ def test_who_is_not_asleep_yet_does_not_break_the_chain():
     woken: list[int] = []
     relay = Relay()
     relay.start([Sleeper(woken, 0, asleep=False), *sleepers(woken, 3)[1:]])
-    assert woken == [0, 1, 2]
+    assert woken == [0, 1]
 
 
 def test_after_a_rescue_everybody_is_woken_at_once_for_a_while():

@@ -1,7 +1,7 @@
 """Waking many threads of one interpreter: one after the other, not all at once.
 
 Only one of them can run at a time. If all are woken together they queue for the interpreter's lock, and each
-is put to sleep and woken twice. So a few are woken, and whoever is about to wait wakes the next. Where a
+is put to sleep and woken twice. So one is woken, and whoever is about to wait wakes the next. Where a
 woken thread stays away, because its function waits for something else, that would keep the others waiting for
 nothing: then all of them are woken, and for a while nobody is made to wait for anybody.
 """
@@ -12,8 +12,6 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-# While one of them is being woken, another one should be running.
-_WOKEN_AT_ONCE: Final = 2
 # After threads had to be rescued, this many flushes wake everybody at once.
 _WARY_FLUSHES: Final = 256
 
@@ -52,8 +50,7 @@ class Relay:
             self._wary -= 1
             self.wake_all()
         else:
-            for _ in range(_WOKEN_AT_ONCE):
-                self.pass_on()
+            self.pass_on()
 
     def pass_on(self) -> None:
         """Wake the next one; called by a thread that is about to wait."""
