@@ -24,15 +24,12 @@ from typing import Any
 from tallystick.core.limits import FLUSH_BUNDLES_MAX
 from tallystick.engine.relay import Relay
 from tallystick.errors import StoreError, StoreMisused, TallyError
-from tallystick.store.api import Bundle, ManyWriters, Outcome, Store
+from tallystick.store.api import Bundle, Outcome, Store
 
 _log = logging.getLogger("tallystick.engine")
 
 # How long the committer waits for callers that it has just released and that are on their way back.
 _RETURNING_SECONDS = 0.001
-
-# Tasks are worth being halved from this number on.
-_HALVED_FROM = 32
 
 # Threads that wake each other come back at this pace at least, or something else keeps one of them.
 _RELAYED_AT_LEAST = 8
@@ -236,7 +233,6 @@ class Committer:
     def __init__(self, store: Store, *, after_flush: Callable[[], None] = lambda: None) -> None:
         """Start the thread; `after_flush` runs in it between two flushes."""
         self._store = store
-        self._elsewhere = isinstance(store, ManyWriters)
         self._after_flush = after_flush
         self._queue: deque[Request] = deque()
         self._lanes: dict[asyncio.AbstractEventLoop, LoopLane] = {}
@@ -262,7 +258,7 @@ class Committer:
                 raise StoreMisused("this Tally is closed")
             self._queue.extend(requests)
             self._away -= back
-            if self._away <= 0 or self._elsewhere:
+            if self._away <= 0:
                 self._changed.notify()
 
     def begin(self, bundle: Bundle) -> Blocked:
@@ -345,32 +341,17 @@ class Committer:
     def _gather(self) -> list[Request]:
         """Take what is queued; wait first for those who were just released, if they are on their way back."""
         with self._changed:
-            while not self._queue or self._waits_for_more():
+            while not self._queue or self._away > 0:
                 if self._closing:
                     break
                 if self._away <= 0:
                     self._changed.wait()
                 elif not self._await_returning():
                     self._away = 0
-            batch = [self._queue.popleft() for _ in range(self._share())]
+            batch = [self._queue.popleft() for _ in range(min(len(self._queue), FLUSH_BUNDLES_MAX))]
             for request in batch:
                 request.taken = True
             return batch
-
-    def _waits_for_more(self) -> bool:
-        """Tell whether the flush should wait for those who are on their way back.
-
-        Where another process does the writing it should not: while that writes for one half of the tasks,
-        this one can run the other half.
-        """
-        return self._away > 0 and (not self._elsewhere or bool(self._relay))
-
-    def _share(self) -> int:
-        """Return how much of the queue to take: half where all tasks are back, so that halves take turns."""
-        queued = len(self._queue)
-        if self._elsewhere and self._away <= 0 and queued >= _HALVED_FROM:
-            queued = (queued + 1) // 2 if isinstance(self._queue[0], Arriving) else queued
-        return min(queued, FLUSH_BUNDLES_MAX)
 
     def _await_returning(self) -> bool:
         """Wait a moment for those who were released; tell whether more may come."""
