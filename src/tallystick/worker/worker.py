@@ -222,6 +222,10 @@ class Worker:
             elif claim is not None:
                 self._more = False
             self._idle.notify_all()
+            unanswered = claim is None and self._more
+        if unanswered:
+            # Somebody said that there is work after this slot had decided not to ask for any.
+            self.poke()
 
     def notice_cancelled(self, job_id: str) -> None:
         """Let a running segment meet the cancellation of its job at its next call."""
