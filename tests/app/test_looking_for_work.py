@@ -18,7 +18,10 @@ def test_a_job_that_becomes_due_between_the_claim_and_the_look_is_asked_for_agai
         pokes.append(clock.wall_ms())
         clock.advance(5)
 
-    store = SimpleNamespace(pulse=lambda: 1, next_due=lambda queues: due_at)
+    def next_due(_queues, after: int) -> int | None:
+        return due_at if due_at > after else None
+
+    store = SimpleNamespace(pulse=lambda: 1, next_due=next_due)
     worker = SimpleNamespace(
         clock=clock,
         store=store,
@@ -40,7 +43,7 @@ def test_what_was_written_while_a_claim_was_on_its_way_is_looked_for_when_it_is_
     pokes = []
     worker = SimpleNamespace(
         clock=VirtualClock(),
-        store=SimpleNamespace(pulse=lambda: next(pulses), next_due=lambda queues: None),
+        store=SimpleNamespace(pulse=lambda: next(pulses), next_due=lambda queues, after: None),
         options=WorkerOptions(),
         idle=True,
         running={},

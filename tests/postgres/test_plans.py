@@ -84,7 +84,7 @@ def test_a_sweep_looks_only_at_what_runs(planner) -> None:
 
 def test_the_next_due_job_is_found_without_reading_the_others(subject: PostgresSubject, planner) -> None:
     subject.by_hand.execute(FILL, [2_000])
-    plan = explained(planner, "next_due", (["default"],), ", ANALYZE, TIMING OFF, SUMMARY OFF")
+    plan = explained(planner, "next_due", (["default"], 0, None), ", ANALYZE, TIMING OFF, SUMMARY OFF")
     assert "Seq Scan" not in plan
     assert "jobs_to_claim" in plan
     assert "rows=2000" not in plan

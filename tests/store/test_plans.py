@@ -12,7 +12,7 @@ NOBODY = ("j", 1, "l")
 HOT = {
     "claimable": ("default", 5, 1, '["pay "]'),
     "levels": ("default",),
-    "next_due": ("default", 5),
+    "next_due": ("default", 5, 0),
     "claim_job": ("j", 0, 1, b"h", 1),
     "expired": ("e", 1, 10),
     "end_attempt": (*NOBODY, "DONE", None, 0, "e", 1, 1, 1),

@@ -118,8 +118,11 @@ class Store(Protocol):
         """Return, cheaply, a number that is another one whenever anybody has written meanwhile."""
         ...
 
-    def next_due(self, queues: Sequence[str]) -> int | None:
-        """Return the wall-clock instant at which the next job becomes due, if any is waiting."""
+    def next_due(self, queues: Sequence[str], after: int = 0) -> int | None:
+        """Return the first instant after this one at which a job becomes due, if any is waiting.
+
+        What is due already and was left must not hide what becomes due later.
+        """
         ...
 
     def unattended(self) -> bool:

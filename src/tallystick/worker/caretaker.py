@@ -129,7 +129,6 @@ class Caretaker:
             worker.poke()
             # What was due before the claim and was not claimed is for workers with other handlers. What
             # became due meanwhile may have been too early for the claim, and must be asked for again.
-            due_at = worker.store.next_due(worker.options.queues)
-            self._next_due = due_at if due_at is not None and due_at > before else None
+            self._next_due = worker.store.next_due(worker.options.queues, before)
         else:
             self._pause = min(self._pause * 1.5, LOOK_SECONDS_MAX)

@@ -34,9 +34,9 @@ class Reader:
         self._lock = threading.Lock()
         self._connection: AnsweringConnection | None = None
 
-    def next_due(self, queues: Sequence[str]) -> int | None:
-        """Return when the next job of these queues becomes due."""
-        ((due,),) = self.rows("next_due", [list(queues)])
+    def next_due(self, queues: Sequence[str], after: int, times: Times) -> int | None:
+        """Return when the next job of these queues becomes due after this instant."""
+        ((due,),) = self.rows("next_due", [list(queues), after, times.wall])
         return None if due is None else int(due)
 
     def unattended(self, times: Times) -> bool:

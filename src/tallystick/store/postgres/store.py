@@ -149,10 +149,10 @@ class PostgresStore:
         self._check_usable()
         return self._listener.pulse()
 
-    def next_due(self, queues: Sequence[str]) -> int | None:
+    def next_due(self, queues: Sequence[str], after: int = 0) -> int | None:
         """Return when the next job of these queues becomes due."""
         self._check_usable()
-        return self._reader.next_due(queues)
+        return self._reader.next_due(queues, after, self.times())
 
     def unattended(self) -> bool:
         """Tell, with one statement, whether a sweep may find anything."""

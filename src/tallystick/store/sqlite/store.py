@@ -200,10 +200,10 @@ class SqliteStore:
         """Return a number that is another one whenever anybody, this process included, has written."""
         return int(self._read_one("PRAGMA data_version"))
 
-    def next_due(self, queues: Sequence[str]) -> int | None:
-        """Return when the next job of these queues becomes due."""
+    def next_due(self, queues: Sequence[str], after: int = 0) -> int | None:
+        """Return when the next job of these queues becomes due after this instant."""
         due = [
-            self._read_one(sql("next_due"), (queue, priority))
+            self._read_one(sql("next_due"), (queue, priority, after))
             for queue in queues
             for (priority,) in self._read(sql("levels"), (queue,))
         ]

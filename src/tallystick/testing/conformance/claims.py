@@ -70,6 +70,15 @@ class Claims:
         assert ids(claimed(subject.store, claim())) == ["later"]
         assert subject.store.next_due(("default", "other")) is None
 
+    def test_a_job_that_is_due_and_left_does_not_hide_when_the_next_one_is(self, subject: Subject) -> None:
+        now = subject.clock.wall_ms()
+        done(subject.store, submission(subject.clock, "left", ready_at=now))
+        done(subject.store, submission(subject.clock, "later", ready_at=now + 50))
+        assert subject.store.next_due(("default",)) == now
+        assert subject.store.next_due(("default",), now) == now + 50
+        subject.clock.advance(50)
+        assert subject.store.next_due(("default",), now + 50) is None
+
     def test_a_future_job_of_better_priority_stops_nobody(self, subject: Subject) -> None:
         done(
             subject.store,

@@ -1,4 +1,5 @@
--- next_due: when the next job of these queues becomes due, looked up once for each queue and priority.
+-- next_due: when the next job of these queues becomes due after an instant, looked up once for each queue and priority.
+-- $1 queues, $2 the instant by a clock that may be ahead of this server's, $3 wall time if it is not this server's.
 SELECT min(first.ready_at)
   FROM unnest($1::text[]) AS asked (queue)
  CROSS JOIN generate_series(0, 9) AS level (priority)
@@ -6,5 +7,6 @@ SELECT min(first.ready_at)
        SELECT j.ready_at
          FROM jobs AS j
         WHERE j.queue = asked.queue AND j.priority = level.priority AND j.ready_at IS NOT NULL AND j.hold IS NULL
+          AND j.ready_at > (SELECT least($2::bigint, store_ms($3::bigint)))
         ORDER BY j.ready_at
         LIMIT 1) AS first
