@@ -14,9 +14,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from tallystick.app.context import WorkflowContext, current
 from tallystick.app.retrying import Retry
 from tallystick.app.steps import Tx
 from tallystick.app.tally import Tally
+from tallystick.engine.committer import Blocked
 from tallystick.errors import Fatal, StepFailed
 from tallystick.ids import SystemIds
 from tallystick.testing.crash_sweep import facts
@@ -188,10 +190,19 @@ def linger(label: str) -> str:
     return scene.token(label, "linger")
 
 
+def _await_record() -> None:
+    """Wait until the step before is durable, as the next call would: only the end is left to be late."""
+    context = current.get()
+    assert isinstance(context, WorkflowContext)
+    if isinstance(context.segment.handed, Blocked):
+        context.segment.handed.wait()
+
+
 @app.workflow(attempts=PATIENT)
 def slow(label: str) -> str:
     """Outlive a heartbeat."""
     token = linger(label)
+    _await_record()
     scene.hold("finish")
     return token
 
