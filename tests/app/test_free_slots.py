@@ -6,7 +6,7 @@ import threading
 
 from tallystick import Tally
 from tallystick.store.primitives import EndJob
-from tests.app.test_stopping import wait_until
+from tests.patience import wait_until
 
 
 def test_a_poke_while_the_last_job_of_a_slot_is_being_ended_is_heard(app, url, monkeypatch):

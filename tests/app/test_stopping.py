@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from tallystick import Tally
+from tests.patience import wait_until
 
 
 @pytest.fixture
@@ -77,9 +78,3 @@ def test_a_worker_of_async_jobs_stops_as_soon_as_they_have_ended(app):
         stopper.join(30)
         assert not stopper.is_alive()
     assert job.state() == "SUCCEEDED"
-
-
-def wait_until(condition) -> None:
-    pause = threading.Event()
-    while not condition():
-        pause.wait(0.005)

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from importlib import util
 from pathlib import Path
@@ -15,17 +14,10 @@ from pathlib import Path
 import pytest
 
 from tallystick import JobCancelled
+from tests.patience import wait_until
 
 PROGRAM = Path(__file__).parent / "programs" / "shop.py"
 HOUR_MS = 3_600_000
-
-
-def wait_until(condition) -> None:
-    for _ in range(4_000):
-        if condition():
-            return
-        time.sleep(0.02)
-    raise AssertionError("it never came to that")
 
 
 class Shop:

@@ -44,7 +44,9 @@ def runs():
 def test_every_event_and_snapshot_is_valid(runs):
     of_event, of_snapshot = validator("event.schema.json"), validator("snapshot.schema.json")
     for run in runs:
-        for event in events(run):
+        written = list(events(run))
+        assert written
+        for event in written:
             of_event.validate(event)
         of_snapshot.validate(json.loads((run / "snapshot.json").read_bytes()))
 

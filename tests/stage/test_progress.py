@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+from contextlib import suppress
 
 from tallystick.clock import VirtualClock
 from tallystick.stage.progress import Meter, NoProgress, PlainProgress, plain_line, progress_on
@@ -69,13 +70,11 @@ def test_on_a_real_terminal_the_bar_of_rich_shows_the_count():
     )
     os.close(theirs)
     seen = b""
-    try:
+    # The other side of a terminal is closed with an error.
+    with suppress(OSError):
         while chunk := os.read(ours, 4096):
             seen += chunk
-    except OSError:
-        pass  # the other side of a terminal is closed with an error
-    finally:
-        os.close(ours)
+    os.close(ours)
     assert child.wait(30) == 0
     assert b"paint" in seen
     assert b"40/40" in seen

@@ -368,6 +368,9 @@ def test_a_final_job_may_learn_its_successor_and_be_pruned_with_its_books(databa
     database.execute("UPDATE jobs SET pruned_at = 1")
     database.execute("DELETE FROM events")
     database.execute("DELETE FROM jobs")
+    assert list(database.execute("SELECT (SELECT count(*) FROM jobs), (SELECT count(*) FROM events)")) == [
+        (0, 0)
+    ]
 
 
 def test_the_parts_of_the_schema_that_follow_from_the_rules_are_current():

@@ -125,8 +125,10 @@ def test_sqlite3_is_refused_however_the_file_is_spelled(subject: SqliteSubject, 
 
 
 def test_other_files_are_free_for_sqlite3(subject: SqliteSubject, tmp_path: Path):
-    sqlite3.connect(tmp_path / "own.db").close()
-    sqlite3.connect(":memory:").close()
+    for path in (tmp_path / "own.db", ":memory:"):
+        connection = sqlite3.connect(path)
+        assert connection.execute("SELECT 1").fetchall() == [(1,)]
+        connection.close()
 
 
 def test_a_closed_store_frees_the_file_for_sqlite3(tmp_path: Path):

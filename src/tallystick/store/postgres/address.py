@@ -18,7 +18,6 @@ from psycopg.conninfo import conninfo_to_dict
 from tallystick.core.durations import duration_ms
 from tallystick.errors import BadInput
 
-SCHEMES = ("postgresql", "postgres")
 SCHEMA_DEFAULT = "tallystick"
 ANSWER_DEFAULT = "30s"
 

@@ -62,8 +62,6 @@ AFTER_COMMIT = crash.declare("postgres.commit.after", "a batch is durable and no
 class PostgresStore:
     """Bundles in one schema of a PostgreSQL database."""
 
-    tx_shares_flush = False
-
     def __init__(self, url: str, clock: Clock, *, create: bool = True) -> None:
         """Open the database and bring its schema up to date."""
         self._address = parse_address(url)
