@@ -273,11 +273,11 @@ class Committer:
 
     def somebody_sleeps(self) -> None:
         """Note that a thread is about to wait: it wakes the next, and is not expected any more."""
-        self._relay.pass_on()
         with self._changed:
             self._away -= 1
             if self._away <= 0:
                 self._changed.notify()
+        self._relay.pass_on()
 
     def extend(self, request: Request, bundle: Bundle) -> bool:
         """Let a bundle share the fate of one that has not left yet; False when that is on its way."""
