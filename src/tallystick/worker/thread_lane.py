@@ -59,8 +59,8 @@ class ThreadSlots:
 def _never_push_ahead() -> None:
     """Let this thread, when it is woken, run when whoever woke it has gone to sleep, and not before.
 
-    The one who wakes it still holds the interpreter's lock: to run at once means to wait for that lock, and to be
-    woken a second time. Its share of the processor stays the same.
+    The one who wakes it still holds the interpreter's lock: to run at once means to wait for that lock,
+    and to be woken a second time. Its share of the processor stays the same.
     """
     if hasattr(os, "sched_setscheduler") and os.sched_getscheduler(0) == os.SCHED_OTHER:
         with suppress(OSError):  # not permitted here: it costs speed only
