@@ -9,7 +9,7 @@ import asyncio
 import itertools
 
 from tallystick.clock import VirtualClock
-from tallystick.engine.committer import Blocked, Handed
+from tallystick.engine.requests import Blocked, Handed
 from tallystick.engine.segment import Segment
 from tallystick.engine.sweep import sweep
 from tallystick.store.api import ClaimJobs

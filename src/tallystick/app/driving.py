@@ -13,7 +13,7 @@ from typing import Any
 
 from tallystick.app.calls import Body, Call, Hand, InTransaction, Need, Pause, StepSpec, Write
 from tallystick.app.context import INSIDE_STEP, INSIDE_TX, WorkflowContext, current
-from tallystick.engine.committer import Blocked, Handed
+from tallystick.engine.requests import Blocked, Handed
 from tallystick.errors import StaleLease, StepTimeout, StoreError, TallyError
 from tallystick.store.api import RecordStep, Transaction
 
@@ -64,33 +64,44 @@ async def drive_async(context: WorkflowContext, spec: StepSpec, call: Call) -> A
         while True:
             try:
                 handed = segment.handed
-                if isinstance(handed, Handed):
-                    await _settle(context, handed)
+                if type(handed) is Handed:
+                    if not handed.known:
+                        await handed.told()
+                    _settle(context, handed)
                 if type(need) is Hand:
                     segment.handed = context.lane().begin(need.bundle)
                     segment.written(need.bundle)
                     value = None
+                elif type(need) is Body and spec.is_async and spec.timeout_ms is None:
+                    token = current.set(INSIDE_STEP)
+                    try:
+                        value = await spec.function(*need.args, **need.kwargs)
+                    finally:
+                        current.reset(token)
                 elif type(need) is Write:
                     value = await context.lane().call(need.bundle)
                     segment.written(need.bundle)
-                elif type(need) is Body and spec.is_async and spec.timeout_ms is None:
-                    value = await _run_coroutine(spec, need)
                 else:
                     value = await _meet_async(context, spec, need)
-            except (StaleLease, StoreError) as error:
-                need = call.throw(context.refused(error) if type(need) is Write else error)
             except BaseException as error:  # noqa: BLE001 (the call decides what every error means)
-                need = call.throw(error)
+                need = call.throw(_as_met(context, need, error))
             else:
                 need = call.send(value)
     except StopIteration as end:
         return end.value
 
 
-async def _settle(context: WorkflowContext, handed: Handed) -> None:
-    """Wait until the step before is durable: nothing new begins earlier."""
+def _as_met(context: WorkflowContext, need: Need, error: BaseException) -> BaseException:
+    """Return what a call learns of an error: a write that was not taken ends the segment."""
+    if type(need) is Write and isinstance(error, StaleLease | StoreError):
+        return context.refused(error)
+    return error
+
+
+def _settle(context: WorkflowContext, handed: Handed) -> None:
+    """Go on only if the step before is durable: nothing new begins earlier."""
     try:
-        await handed.settled()
+        handed.settle()
     except TallyError as error:
         raise context.refused(error) from error
     if context.segment.handed is handed:
@@ -159,20 +170,16 @@ def _run_in_time(spec: StepSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     return value
 
 
-async def _run_coroutine(spec: StepSpec, body: Body) -> Any:  # noqa: ANN401 (as annotated)
-    token = current.set(INSIDE_STEP)
-    try:
-        return await spec.function(*body.args, **body.kwargs)
-    finally:
-        current.reset(token)
-
-
 async def _run_guarded(spec: StepSpec, body: Body) -> Any:  # noqa: ANN401 (as annotated)
     """Run a function that must not block the loop, or must not take longer than it may."""
     if not spec.is_async:
         return await asyncio.to_thread(_run_body, spec, body.args, body.kwargs)
     try:
         async with asyncio.timeout((spec.timeout_ms or 0) / 1000):
-            return await _run_coroutine(spec, body)
+            token = current.set(INSIDE_STEP)
+            try:
+                return await spec.function(*body.args, **body.kwargs)
+            finally:
+                current.reset(token)
     except TimeoutError as error:
         raise StepTimeout(f"{spec.name} took longer than {spec.timeout_ms} ms", step=spec.name) from error

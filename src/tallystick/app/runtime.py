@@ -10,7 +10,8 @@ from datetime import timedelta
 from tallystick.app.results import Ended, Results
 from tallystick.clock import Clock
 from tallystick.core.limits import TX_MS_MAX
-from tallystick.engine.committer import Committer, LoopLane, settle
+from tallystick.engine.committer import Committer, LoopLane
+from tallystick.engine.requests import settle
 from tallystick.engine.submission import Submission, check_same_content, claimed_at_birth, submit_job
 from tallystick.errors import BadInput, Misuse
 from tallystick.ids import Ids

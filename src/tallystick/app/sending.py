@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tallystick.app.values import encode
 from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_key, check_name, check_size
-from tallystick.engine.committer import settle
+from tallystick.engine.requests import settle
 from tallystick.errors import NotFound
 from tallystick.store.api import Deliver, Delivered, Outcome
 

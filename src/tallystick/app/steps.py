@@ -151,16 +151,12 @@ class AsyncStep(_Callable, Generic[P, R_co]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R_co]:
         """Await it: durably in an async workflow, plainly elsewhere."""
-        context = self._context(from_async=True)
+        context = current.get()
+        if not isinstance(context, WorkflowContext) or not context.is_async:
+            context = self._context(from_async=True)
         if context is None:
             return self._spec.function(*args, **kwargs)  # type: ignore[no-any-return]  # as declared
         return self._call_async(context, args, kwargs)
-
-    def _context(self, *, from_async: bool) -> WorkflowContext | None:
-        context = current.get()
-        if isinstance(context, WorkflowContext) and not context.is_async:
-            raise self._wrong_colour(context)
-        return super()._context(from_async=from_async)
 
 
 class TxStep(_Callable, Generic[P, R_co]):

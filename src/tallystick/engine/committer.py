@@ -14,7 +14,6 @@ import asyncio
 import logging
 import os
 import threading
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -23,6 +22,7 @@ from typing import Any
 
 from tallystick.core.limits import FLUSH_BUNDLES_MAX
 from tallystick.engine.relay import Relay
+from tallystick.engine.requests import Arriving, Blocked, Handed, Request, Together
 from tallystick.errors import StoreError, StoreMisused, TallyError
 from tallystick.store.api import Bundle, Outcome, Store
 
@@ -33,139 +33,6 @@ _RETURNING_SECONDS = 0.001
 
 # Threads that wake each other come back at this pace at least, or something else keeps one of them.
 _RELAYED_AT_LEAST = 8
-
-
-class Request(ABC):
-    """A bundle on its way, and somebody who wants to know what became of it."""
-
-    __slots__ = ("bundle", "taken")
-
-    def __init__(self, bundle: Bundle) -> None:
-        self.bundle = bundle
-        self.taken = False
-
-    @abstractmethod
-    def release(self, outcome: Outcome | BaseException) -> None:
-        """Take the outcome; called in the committer's thread, in the order of the batch."""
-
-
-class Blocked(Request):
-    """A thread that waits."""
-
-    __slots__ = ("_committer", "_lock", "asleep", "outcome")
-
-    def __init__(self, bundle: Bundle, committer: Committer) -> None:
-        """Begin to wait; `wait` blocks."""
-        super().__init__(bundle)
-        self._committer = committer
-        self._lock = threading.Lock()
-        self._lock.acquire()
-        self.asleep = False
-        self.outcome: Outcome | BaseException = None
-
-    def release(self, outcome: Outcome | BaseException) -> None:
-        """Keep the outcome; the thread is woken when its turn comes."""
-        self.outcome = outcome
-
-    def wake(self) -> None:
-        """Wake the thread."""
-        self._lock.release()
-
-    def wait(self) -> Outcome:
-        """Block until the outcome is known; raise it if it is a refusal."""
-        return settle(self.answer())
-
-    def answer(self) -> Outcome | BaseException:
-        """Block until the outcome is known and return it, a refusal too."""
-        if self._lock.locked():
-            self.asleep = True
-            self._committer.somebody_sleeps()
-        with self._lock:
-            return self.outcome
-
-
-class _Together:
-    """A thread that waits for many bundles and is woken once."""
-
-    def __init__(self, bundles: Sequence[Bundle]) -> None:
-        self._outcomes: list[Outcome | BaseException] = [None] * len(bundles)
-        self._missing = len(bundles)
-        self._lock = threading.Lock()
-        self._lock.acquire()
-        self.requests = [
-            Called(bundle, partial(self._arrived, index)) for index, bundle in enumerate(bundles)
-        ]
-
-    def answers(self) -> list[Outcome | BaseException]:
-        """Block until all outcomes are known and return them, refusals too."""
-        with self._lock:
-            return self._outcomes
-
-    def _arrived(self, index: int, outcome: Outcome | BaseException) -> None:
-        self._outcomes[index] = outcome
-        self._missing -= 1
-        if not self._missing:
-            self._lock.release()
-
-
-class Called(Request):
-    """A function that wants the outcome; it runs in the committer's thread and must not block."""
-
-    __slots__ = ("_function",)
-
-    def __init__(self, bundle: Bundle, function: Callable[[Outcome | BaseException], None]) -> None:
-        """Remember whom to call."""
-        super().__init__(bundle)
-        self._function = function
-
-    def release(self, outcome: Outcome | BaseException) -> None:
-        """Call it."""
-        self._function(outcome)
-
-
-class Arriving(Request):
-    """A function that wants the outcome in the thread of its event loop."""
-
-    __slots__ = ("_lane", "arrive")
-
-    def __init__(
-        self, bundle: Bundle, lane: LoopLane, arrive: Callable[[Outcome | BaseException], None]
-    ) -> None:
-        """Remember whom to call, and where."""
-        super().__init__(bundle)
-        self._lane = lane
-        self.arrive = arrive
-
-    def release(self, outcome: Outcome | BaseException) -> None:
-        """Join those whom one wake-up will tell."""
-        self._lane.released.append((self.arrive, outcome))
-
-
-class Handed(Arriving):
-    """A task that goes on, and will want to know later."""
-
-    __slots__ = ("_awaited", "_loop", "_outcomes")
-
-    def __init__(self, bundle: Bundle, lane: LoopLane, loop: asyncio.AbstractEventLoop) -> None:
-        """Keep the outcome until somebody asks."""
-        super().__init__(bundle, lane, self._keep)
-        self._loop = loop
-        self._awaited: list[asyncio.Future[Outcome]] = []
-        self._outcomes: list[Outcome | BaseException] = []
-
-    async def settled(self) -> Outcome:
-        """Wait until the outcome is known; raise it if it is a refusal."""
-        if self._outcomes:
-            return settle(self._outcomes[0])
-        # A future for each who asks: one task of a workflow may be cancelled while others wait.
-        future: asyncio.Future[Outcome] = self._loop.create_future()
-        self._awaited.append(future)
-        return await future
-
-    def _keep(self, outcome: Outcome | BaseException) -> None:
-        self._outcomes.append(outcome)
-        for future in self._awaited:
-            _resolve(future, outcome)
 
 
 class LoopLane:
@@ -196,9 +63,13 @@ class LoopLane:
 
     def begin(self, bundle: Bundle) -> Handed:
         """Hand a bundle over without waiting for it yet."""
-        handed = Handed(bundle, self, self._loop)
+        handed = Handed(bundle, self)
         self._add(handed)
         return handed
+
+    def future(self) -> asyncio.Future[Any]:
+        """Return a future of this loop."""
+        return self._loop.create_future()
 
     def _add(self, request: Request) -> None:
         """Add to the batch that leaves when the loop has run everything that is ready now."""
@@ -297,8 +168,8 @@ class Committer:
         """Make bundles durable in one flush where possible; refusals are returned, not raised."""
         if not bundles:
             return []
-        together = _Together(bundles)
-        self.put(together.requests)
+        together = Together(len(bundles))
+        self.put(together.requests(bundles))
         return together.answers()
 
     def lane(self, loop: asyncio.AbstractEventLoop) -> LoopLane:
@@ -362,13 +233,6 @@ class Committer:
             self._relay.rescue()
             return True
         return came > 0
-
-
-def settle(outcome: Outcome | BaseException) -> Outcome:
-    """Return an outcome, or raise it if it is a refusal."""
-    if isinstance(outcome, BaseException):
-        raise outcome
-    return outcome
 
 
 def _arrive(released: list[tuple[Callable[[Any], None], Any]]) -> None:

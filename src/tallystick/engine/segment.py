@@ -17,8 +17,8 @@ from tallystick.core.derive import AbortReason
 from tallystick.core.holds import Hold
 from tallystick.core.lifecycles import JobState, StepState
 from tallystick.core.promises import PROMISES
-from tallystick.engine.committer import Request
 from tallystick.engine.failure import Failure
+from tallystick.engine.requests import Request
 from tallystick.engine.submission import Submission, submit_job
 from tallystick.store.api import (
     Await,
@@ -283,8 +283,7 @@ class Segment:
     def written(self, bundle: Bundle) -> None:
         """Note that a bundle is durable, and with it the values drawn before it."""
         self.moved = True
-        kept = _notes_in(bundle)
-        if kept:
+        if self._notes and (kept := _notes_in(bundle)):
             self._notes = {key: value for key, value in self._notes.items() if key not in kept}
 
     def _end(

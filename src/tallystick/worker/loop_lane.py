@@ -7,7 +7,8 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from tallystick.engine.committer import Handed, LoopLane
+from tallystick.engine.committer import LoopLane
+from tallystick.engine.requests import Handed
 from tallystick.errors import TallyError
 from tallystick.worker.handler import run_on_loop
 
@@ -84,7 +85,7 @@ class AsyncSlots:
             self._finish(segment, bundle)
         elif bundle is not None and self._worker.committer.extend(handed, bundle):
             # The last step and the ending share a flush.
-            handed.arrive = lambda outcome: self._worker.ended(segment, bundle, outcome)
+            handed.tell(lambda outcome: self._worker.ended(segment, bundle, outcome))
             self._go_on()
         else:
             try:

@@ -15,7 +15,8 @@ from typing import Any
 
 from tallystick.clock import Clock
 from tallystick.core.limits import CLAIM_BATCH_JOBS_MAX
-from tallystick.engine.committer import Blocked, Called, Committer, Request
+from tallystick.engine.committer import Committer
+from tallystick.engine.requests import Blocked, Called, Request
 from tallystick.engine.segment import Segment
 from tallystick.errors import StaleLease
 from tallystick.ids import Ids

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 
 from tallystick import crash
 from tallystick.clock import SystemClock
@@ -68,21 +68,10 @@ class Batch(PostgresWriting):
         self.xid: str | None = None
         self._address = address
         self._stale: list[tuple[object, ...]] = []
-        self._claims = Claims(self, floors or Floors(SystemClock()))
+        self._floors = floors or Floors(SystemClock())
         self._by_itself = False
         self._notified = False
         self.at: Primitive | None = None
-        self._writers: dict[type, Callable[[list[Any]], Answer]] = {
-            RenewLeases: self._renew,
-            RecordStep: self.steps,
-            RecordEvent: self._events,
-            EndAttempt: self._end_attempts,
-            EndJob: self._end_jobs,
-            SubmitJob: self._submits,
-            ClaimJobs: self._claim,
-            CountDown: self._count_downs,
-            **dict.fromkeys(VERBS, self._singly),
-        }
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Write every bundle and return its outcome; nothing is durable before `commit`."""
@@ -138,7 +127,7 @@ class Batch(PostgresWriting):
         parts: list[Any] = [part_of(bundle, kind) for bundle in bundles]
         if kind is EndJob:
             return self._end_jobs(parts, steps_with_endings(bundles))
-        return self._writers[kind](parts)
+        return self._writers[kind](self, parts)
 
     def alone(self, bundle: Bundle) -> Outcome | BaseException:
         """Write one bundle under a savepoint of its own; the outcome is that of its last primitive."""
@@ -165,7 +154,7 @@ class Batch(PostgresWriting):
         value: Outcome = None
         self._expected.clear()
         for self.at in bundle:
-            (value,) = self._writers[type(self.at)]([self.at])()
+            (value,) = self._writers[type(self.at)](self, [self.at])()
             if isinstance(value, BaseException):
                 raise Refused(value)
             self.settle()
@@ -341,7 +330,7 @@ class Batch(PostgresWriting):
 
     def _claim(self, requests: list[ClaimJobs]) -> Answer:
         crash.point(AROUND["claim"][0])
-        answer = self._claims.send(requests)
+        answer = Claims(self, self._floors).send(requests)
         crash.point(AROUND["claim"][1])
         return answer
 
@@ -359,3 +348,16 @@ class Batch(PostgresWriting):
         answer = send_count_downs(self.ask, requests)
         crash.point(AROUND["count_down"][1])
         return answer
+
+    # A table of the class, not of each batch: a batch that points to itself would wait for the collector.
+    _writers: ClassVar[dict[type, Callable[[Batch, list[Any]], Answer]]] = {
+        RenewLeases: _renew,
+        RecordStep: steps,
+        RecordEvent: _events,
+        EndAttempt: _end_attempts,
+        EndJob: _end_jobs,
+        SubmitJob: _submits,
+        ClaimJobs: _claim,
+        CountDown: _count_downs,
+        **dict.fromkeys(VERBS, _singly),
+    }

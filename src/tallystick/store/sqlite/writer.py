@@ -8,7 +8,7 @@ bundle under savepoints, which finds the stale one and leaves the others alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import apsw
 import msgspec
@@ -62,18 +62,6 @@ class Batch:
         self.boot = clock.boot_ms()
         self.epoch = clock.epoch()
         self._places = Places()
-        self._writers: dict[type, Callable[[list[Any]], list[Outcome]]] = {
-            RenewLeases: self._renew,
-            RecordStep: self._steps,
-            RecordEvent: self._events,
-            EndAttempt: self.end_attempts,
-            EndJob: self.end_jobs,
-            SubmitJob: self._submits,
-            ClaimJobs: self._claims,
-            CountDown: self._count_downs,
-            RunTx: self._run_tx,
-            **dict.fromkeys(VERBS, self._singly),
-        }
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Write every bundle and return its outcome; nothing is durable before the caller commits."""
@@ -111,7 +99,7 @@ class Batch:
             for index in first:
                 outcomes[index] = self._whole(batch[index])
             for kind, indexes in groups:
-                values = self._writers[kind]([part_of(batch[index], kind) for index in indexes])
+                values = self._writers[kind](self, [part_of(batch[index], kind) for index in indexes])
                 for index, value in zip(indexes, values, strict=True):
                     outcomes[index] = value
         except (Refused, TallyError, apsw.ConstraintError, *UNSTORABLE):
@@ -129,7 +117,7 @@ class Batch:
         """Write the primitives of one bundle in their order; the outcome is that of the last one written."""
         value: Outcome = None
         for primitive in bundle:
-            (value,) = self._writers[type(primitive)]([primitive])
+            (value,) = self._writers[type(primitive)](self, [primitive])
             if isinstance(value, Existing):
                 break
         return value
@@ -142,7 +130,7 @@ class Batch:
         primitive: Primitive | None = None
         try:
             for primitive in bundle:
-                (value,) = self._writers[type(primitive)]([primitive])
+                (value,) = self._writers[type(primitive)](self, [primitive])
                 if isinstance(value, Existing):
                     break
         except BaseException as error:
@@ -369,6 +357,20 @@ class Batch:
         self.cursor.execute(sql("insert_stale_report"), (self.wall, *fence, type(primitive).__name__))
         self.cursor.execute(sql("trim_stale_reports"), (STALE_REPORTS_MAX,))
         crash.point(AROUND["stale_report"][1])
+
+    # A table of the class, not of each batch: a batch that points to itself would wait for the collector.
+    _writers: ClassVar[dict[type, Callable[[Batch, list[Any]], list[Outcome]]]] = {
+        RenewLeases: _renew,
+        RecordStep: _steps,
+        RecordEvent: _events,
+        EndAttempt: end_attempts,
+        EndJob: end_jobs,
+        SubmitJob: _submits,
+        ClaimJobs: _claims,
+        CountDown: _count_downs,
+        RunTx: _run_tx,
+        **dict.fromkeys(VERBS, _singly),
+    }
 
 
 def _call_off(bundle: Bundle) -> None:

@@ -18,7 +18,7 @@ from tallystick.app.context import WorkflowContext, current
 from tallystick.app.retrying import Retry
 from tallystick.app.steps import Tx
 from tallystick.app.tally import Tally
-from tallystick.engine.committer import Blocked
+from tallystick.engine.requests import Blocked
 from tallystick.errors import Fatal, StepFailed
 from tallystick.ids import SystemIds
 from tallystick.testing.crash_sweep import facts
