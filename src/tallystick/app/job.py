@@ -51,6 +51,8 @@ class Event:
 class Job(Generic[R_co]):
     """One submission of a workflow."""
 
+    __slots__ = ("_codec", "_runtime", "created", "id")
+
     def __init__(
         self, runtime: Callable[[], Runtime], job_id: str, codec: Callable[[], Codec], *, created: bool
     ) -> None:

@@ -71,6 +71,9 @@ class Tally(Jobs):
 
     def runtime(self, *, create: bool = True) -> Runtime:
         """Return the open store, opening it on first use."""
+        runtime = self._runtime
+        if runtime is not None:
+            return runtime
         with self._opening:
             if self._runtime is None:
                 self._runtime = Runtime(self._url, self._clock, self._ids, create=create)

@@ -142,12 +142,12 @@ class _Submittable(Generic[P, R_co]):
 
         If one is refused the others stand, and the first refusal is raised.
         """
-        answers = self._app.runtime().submit_many([self.submission(args, {}) for args in calls])
-        jobs = []
-        for answer in answers:
+        runtime, codec = self._app.runtime, self.result_codec
+        jobs: list[Job[R_co]] = []
+        for answer in runtime().submit_many([self.submission(args, {}) for args in calls]):
             if isinstance(answer, BaseException):
                 raise answer
-            jobs.append(self._job(answer[0], created=answer[1]))
+            jobs.append(Job(runtime, answer[0], codec, created=answer[1]))
         return jobs
 
     def opts(

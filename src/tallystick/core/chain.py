@@ -37,11 +37,10 @@ class Chain:
 
     def extend(self, kind: str, at: int, attempt: int, payload: str) -> Link:
         """Take the next place."""
-        link = Link(
-            self.n + 1, self.head, event_hash(self.head, self.job_id, self.n + 1, kind, at, attempt, payload)
-        )
-        self.n, self.head = link.n, link.event_hash
-        return link
+        n, before = self.n + 1, self.head
+        self.n = n
+        self.head = head = event_hash(before, self.job_id, n, kind, at, attempt, payload)
+        return Link(n, before, head)
 
     def rewind(self, link: Link) -> None:
         """Give a place back: what was to stand there was not written."""

@@ -42,6 +42,11 @@ INLINE_LEDGER: Final = int(next(p for p in PROMISES if p.name == "step").bundles
 
 _TO_TEXT: Final = msgspec.json.Encoder()
 
+_RETURNED: Final[dict[str, object]] = {
+    "job": "IN_PROGRESS>SUCCEEDED",
+    "attempt": "IN_PROGRESS>COMMITTED>DONE",
+}
+
 
 class GroupShape(NamedTuple):
     """How many children a group has, when it closes, and whether the first failure is enough."""
@@ -185,9 +190,7 @@ class Segment:
 
     def returned(self, result: str) -> Bundle:
         """Return the bundle that ends the job well."""
-        event = self._fact(
-            "return", {"job": "IN_PROGRESS>SUCCEEDED", "attempt": "IN_PROGRESS>COMMITTED>DONE"}
-        )
+        event = self._fact("return", _RETURNED)
         return (self._end(JobState.SUCCEEDED, event, result=result),)
 
     def failed(self, failure: Failure, reason: AbortReason = AbortReason.FATAL) -> Bundle:
@@ -333,9 +336,7 @@ class Segment:
         return (RecordEvent(self.fence, self._fact("note", {})),) if self._notes else ()
 
     def _fact(self, kind: str, payload: dict[str, object]) -> Fact:
-        if self._notes:
-            payload["notes"] = self._notes
-        text = _TO_TEXT.encode(payload).decode()
+        text = _TO_TEXT.encode({**payload, "notes": self._notes} if self._notes else payload).decode()
         return Fact(self.claimed.chain, kind, self._clock.wall_ms(), self.fence.attempt, text)
 
 

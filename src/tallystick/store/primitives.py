@@ -142,22 +142,9 @@ class EndJob(NamedTuple):
         """
         status = AttemptState.DONE if state is JobState.SUCCEEDED else AttemptState.ABORTED
         text, code, message = error or (None, None, None)
-        return cls(
-            fence=fence,
-            state=state,
-            attempt_status=status,
-            reason=reason,
-            charged=error is not None,
-            result=result,
-            error=text,
-            error_code=code,
-            error_message=message,
-            fact=fact,
-            expired=expired,
-            driver=driver,
-            waited=waited,
-            parent=parent,
-        )
+        charged = error is not None
+        ending = (result, text, code, message)
+        return cls(fence, state, status, reason, charged, *ending, fact, expired, driver, waited, parent)
 
     @property
     def alone(self) -> bool:

@@ -74,12 +74,17 @@ class AsyncSlots:
     def _start(self, segments: list[Segment]) -> None:
         assert self._loop is not None
         for segment in segments:
-            task = self._loop.create_task(self._run(segment))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.add(self._loop.create_task(self._run(segment)))
 
     async def _run(self, segment: Segment) -> None:
-        bundle = await run_on_loop(self._worker.handler_of(segment), segment)
+        try:
+            await self._end(segment, await run_on_loop(self._worker.handler_of(segment), segment))
+        finally:
+            task = asyncio.current_task()
+            assert task is not None
+            self._tasks.discard(task)
+
+    async def _end(self, segment: Segment, bundle: Bundle | None) -> None:
         handed, segment.handed = segment.handed, None
         if not isinstance(handed, Handed):
             self._finish(segment, bundle)
