@@ -63,6 +63,9 @@ def connect(path: Path, *, create: bool, synchronous: str = "FULL") -> apsw.Conn
         journal = _write_ahead(connection, path)
         connection.execute(f"PRAGMA synchronous = {'FULL' if synchronous == 'FULL' else 'NORMAL'}")
         connection.execute("PRAGMA foreign_keys = ON")
+        # Without this a statement that compares a column of a partial index with a parameter is prepared
+        # again for every row, because the value might let another plan be chosen.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection.execute("PRAGMA recursive_triggers = ON")
         # The working set of a busy store is a few thousand pages; reading them back from the log is slow.
         connection.execute("PRAGMA cache_size = -65536")
