@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+import apsw
 import pytest
 
 from tallystick.store.sqlite.statements import sql
@@ -62,7 +65,7 @@ GIVEN = (
 
 
 def plan(subject: SqliteSubject, name: str) -> list[str]:
-    rows = subject.by_hand.execute(f"EXPLAIN QUERY PLAN {sql(name)}", HOT[name])
+    rows = subject.store._writer.execute(f"EXPLAIN QUERY PLAN {sql(name)}", HOT[name])
     return [row[3] for row in rows]
 
 
@@ -70,6 +73,36 @@ def plan(subject: SqliteSubject, name: str) -> list[str]:
 def test_a_hot_statement_reads_no_whole_table(subject: SqliteSubject, name: str):
     scans = [line for line in plan(subject, name) if line.startswith("SCAN") and not line.startswith(GIVEN)]
     assert not [line for line in scans if not line.endswith(SMALL)]
+
+
+@pytest.mark.parametrize("name", HOT)
+def test_a_statement_is_prepared_once_whatever_it_is_asked_about(subject: SqliteSubject, name: str):
+    """SQLite prepares anew where the value of a parameter might admit a partial index, unless told not to."""
+    writer, asked = subject.store._writer, 0
+
+    def allowed(*_what: object) -> int:
+        """SQLite asks for leave whenever it prepares, and never while it runs."""
+        nonlocal asked
+        asked += 1
+        return apsw.SQLITE_OK
+
+    writer.authorizer = allowed
+    writer.execute("BEGIN")
+    counted = []
+    for number in range(3):
+        with suppress(apsw.ConstraintError):
+            list(writer.execute(sql(name), [other(value, number) for value in HOT[name]]))
+        counted.append(asked)
+    writer.authorizer = None
+    writer.execute("ROLLBACK")
+    assert 0 < counted[0] == counted[1] == counted[2]
+
+
+def other(value: object, number: int) -> object:
+    """Return a value of the same kind that no statement has seen yet."""
+    if isinstance(value, str) and value not in ("[]", "default"):
+        return value.replace("j", f"j{number}").replace("t", f"t{number}")
+    return value + number if isinstance(value, int) else value
 
 
 def test_a_claim_walks_the_index_of_what_is_due_in_its_order(subject: SqliteSubject):
