@@ -46,3 +46,35 @@ def test_a_poke_while_the_last_job_of_a_slot_is_being_ended_is_heard(app, url, m
         elsewhere.close()
         go_on.set()
         assert second.result(30) == "go on"
+
+
+def test_a_job_that_is_durable_after_the_last_look_is_found_without_anybody_else_looking(app, monkeypatch):
+    """It was submitted when no slot was free; the slot looked, found nothing, and rests."""
+    leave = threading.Event()
+
+    @app.workflow
+    def waits() -> str:
+        assert leave.wait(60)
+        return "left"
+
+    @app.workflow
+    def quick() -> str:
+        return "done"
+
+    runtime = app.runtime()
+    with app.worker(concurrency=1):
+        worker = runtime.worker
+        first = waits.submit()
+        wait_until(lambda: worker.running)
+        runtime._caretaker.stop()
+        call = runtime.committer.call
+
+        def late(bundle):
+            leave.set()
+            wait_until(lambda: worker.idle)
+            return call(bundle)
+
+        monkeypatch.setattr(runtime.committer, "call", late)
+        second = quick.submit()
+        assert first.result(30) == "left"
+        assert second.result(10) == "done"

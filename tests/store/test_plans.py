@@ -46,6 +46,8 @@ HOT = {
     "dead": ("t", None, None, 10),
     "copy_steps": ("k", "j", 0, "[]", 1),
     "move_reservation": ("j", "k"),
+    "forked_before": ("j", "fork:j:i"),
+    "reserve_fork": ("j", "k", "fork:j:i", "h", 1, 1),
     "insert_step": (*NOBODY, 0, "n", 1, "step", "SUCCEEDED", 1, None, None, None, 1, 3, b"", b"h", "e", 1),
     "insert_fenced_event": (*NOBODY, 3, "try", 1, 1, "{}", b"", b"h", "e", 1),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.surfaces.commands import Shop, Work, wait_until
@@ -101,7 +103,7 @@ def test_a_fork_goes_on_where_it_was_told_to(shop):
     job = failed(shop)
     done = shop.tally("fork", job, "--at", "charge", "shop", "--json")
     fork = done.data["job_id"]
-    assert done.data == {"job_id": fork, "fork_of": job, "at": "charge"}
+    assert done.data == {"job_id": fork, "fork_of": job, "at": "charge", "created": True}
     assert f"fork of     {job}" in shop.tally("show", fork, "shop").out
     assert f"forked from {job} at charge, with 1 of its records" in told(shop, fork)
     (shop.folder / "mended").touch()
@@ -112,6 +114,17 @@ def test_a_fork_goes_on_where_it_was_told_to(shop):
     plain = shop.tally("fork", job, "--at", "quote", "--url", "sqlite:///shop.db")
     assert (plain.code, len(plain.out.splitlines())) == (0, 1)
     assert shop.tally("doctor", "shop").code == 0
+
+
+def test_a_fork_with_an_id_is_made_once(shop):
+    job = failed(shop)
+    first = shop.tally("fork", job, "--at", "charge", "shop", "--id", "ticket-7")
+    again = shop.tally("fork", job, "--at", "charge", "shop", "--id", "ticket-7")
+    assert (again.out, again.err) == (first.out, "already forked\n")
+    other = shop.tally("fork", job, "--at", "quote", "shop", "--id", "ticket-7", "--json")
+    told_why = json.loads(other.err)["error"]
+    assert (other.code, told_why["code"]) == (4, "IDEMPOTENCY_CONFLICT")
+    assert first.out.strip() in told_why["message"]
 
 
 def test_dead_letters_are_listed_until_they_are_retried(shop):

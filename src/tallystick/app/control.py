@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 from tallystick.app.context import INSIDE_TX, WorkflowContext, current
 from tallystick.core.holds import Held, Hold, Resumed
-from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, clip_text
+from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, check_key, clip_text
 from tallystick.engine.failure import Failure
 from tallystick.errors import InvariantBroken, Misuse, NotFound
 from tallystick.store.api import Bundle, Forked, ForkJob, HoldJob, JobRow, Outcome, ResumeJob
@@ -60,10 +60,12 @@ def resuming(job_id: str) -> Wish[Resumed]:
     return Wish((ResumeJob(job_id),), settle)
 
 
-def forking(job_id: str, new_id: str, at: str, version: str | None) -> Wish[Forked]:
+def forking(job_id: str, new_id: str, at: str, version: str | None, fork_id: str | None) -> Wish[Forked]:
     """Return the wish for a new job that keeps what this one recorded before a step."""
     refuse_inside("fork", job_id)
-    return Wish((ForkJob(job_id, new_id, step_named(at), version=version),), _forked)
+    if fork_id is not None:
+        check_key("fork id", fork_id)
+    return Wish((ForkJob(job_id, new_id, step_named(at), version=version, id=fork_id),), _forked)
 
 
 def retrying(job_id: str, new_id: str, row: JobRow | None) -> Wish[Forked]:

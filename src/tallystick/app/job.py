@@ -144,19 +144,32 @@ class Job(Generic[R_co]):
         """Let a held job go on without blocking the event loop."""
         return await self._say_aio(resuming(self.id))
 
-    def fork(self, *, at: str, version: str | None = None) -> Job[R_co]:
+    def fork(
+        self,
+        *,
+        at: str,
+        version: str | None = None,
+        id: str | None = None,  # noqa: A002 (the word that users know)
+    ) -> Job[R_co]:
         """Begin a new job that keeps what this one recorded before the step `at` (`charge`, `charge#2`).
 
         It has the arguments of this job's current turn, and the code of `version` if one is named. This job
-        stays as it is, whatever state it is in.
+        stays as it is, whatever state it is in. With an `id` a repeated call returns the same new job, and
+        `created` is False; the same id for another step or version is an `IdempotencyConflict`.
         """
         runtime = self._runtime()
-        return self._after(self._say(forking(self.id, runtime.ids.new(), at, version)))
+        return self._after(self._say(forking(self.id, runtime.ids.new(), at, version, id)))
 
-    async def fork_aio(self, *, at: str, version: str | None = None) -> Job[R_co]:
+    async def fork_aio(
+        self,
+        *,
+        at: str,
+        version: str | None = None,
+        id: str | None = None,  # noqa: A002 (the word that users know)
+    ) -> Job[R_co]:
         """Begin a new job from this one's records without blocking the event loop."""
         runtime = self._runtime()
-        return self._after(await self._say_aio(forking(self.id, runtime.ids.new(), at, version)))
+        return self._after(await self._say_aio(forking(self.id, runtime.ids.new(), at, version, id)))
 
     def retry(self) -> Job[R_co]:
         """Begin a new job in the place of this one, which has failed: a fork at the step that it failed with.

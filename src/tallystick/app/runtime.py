@@ -92,7 +92,8 @@ class Runtime:
         """Make a submission a job; return its id and whether this call made it."""
         if within is not None:
             primitive = submit_job(submission, self.ids.new(), self.clock.wall_ms())
-            return self.settle(primitive, settle(self._joined(within).apply((primitive,))))
+            # Whoever runs it cannot see it before the caller's transaction is durable, and hears of it then.
+            return self.settle(primitive, settle(self._joined(within).apply((primitive,))), due=False)
         primitive = self.prepare(submission)
         try:
             outcome = self.committer.call((primitive,))
@@ -126,7 +127,7 @@ class Runtime:
                 answers.append(outcome)
                 continue
             try:
-                answers.append(self.settle(primitive, outcome))
+                answers.append(self.settle(primitive, outcome, due=False))
             except Exception as error:  # noqa: BLE001 (one refused submission is the outcome of that one alone)
                 answers.append(error)
         if self.worker is not None:
@@ -158,15 +159,26 @@ class Runtime:
         if primitive.lease is not None and self.worker is not None:
             self.worker.free()
 
-    def settle(self, primitive: SubmitJob, outcome: Outcome) -> tuple[str, bool]:
-        """Act on what became of a submission: run it here, find the earlier one, or refuse a conflict."""
+    def settle(self, primitive: SubmitJob, outcome: Outcome, *, due: bool = True) -> tuple[str, bool]:
+        """Act on what became of a submission: run it here, find the earlier one, or refuse a conflict.
+
+        `due` says that the job can be claimed now, so that the worker of this process is to look for it.
+        """
         if isinstance(outcome, Existing):
             self.give_up(primitive)
             check_same_content(primitive, outcome)
             return outcome.job_id, False
-        if primitive.lease is not None and self.worker is not None:
-            self.worker.launch([claimed_at_birth(primitive)])
+        if self.worker is not None:
+            self._begin(self.worker, primitive, due=due)
         return primitive.job.job_id, True
+
+    def _begin(self, worker: Worker, primitive: SubmitJob, *, due: bool) -> None:
+        """Run a job that was claimed at birth, or say that one is there for which no slot was free."""
+        job = primitive.job
+        if primitive.lease is not None:
+            worker.launch([claimed_at_birth(primitive)])
+        elif due and job.ready_at <= job.created_at and worker.serves((job.handler, job.version), job.queue):
+            worker.poke()
 
     def lane(self) -> LoopLane:
         """Return the committer's lane of the running event loop."""

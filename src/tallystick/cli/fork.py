@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from tallystick.cli.output import show, show_data
+from tallystick.cli.output import show, show_data, tell
 from tallystick.cli.place import acting, json_option, url_option
 
 _EXAMPLES = """\b
 Examples:
   tally fork 01a1e109-dad7-70e7-b72a-a7770e0c41df --at charge shop
-  tally fork 01a1e109-dad7-70e7-b72a-a7770e0c41df --at charge#2 shop --version 2
+  tally fork 01a1e109-dad7-70e7-b72a-a7770e0c41df --at charge#2 shop --version 2 --id ticket-7
   tally fork 01a1e109-dad7-70e7-b72a-a7770e0c41df --at approve --url sqlite:///shop.db --json
 """
 
@@ -25,10 +25,23 @@ Examples:
     help="The first step that is done again: its name, with #2 for its second call.",
 )
 @click.option("--version", metavar="VERSION", help="Go on with this version of the workflow.")
+@click.option(
+    "--id",
+    "fork_id",
+    metavar="ID",
+    help="Make this fork once: said again with the same id, the same new job is printed.",
+)
 @url_option
 @json_option
 def command(
-    *, job: str, app: str | None, at: str, version: str | None, url: str | None, as_json: bool
+    *,
+    job: str,
+    app: str | None,
+    at: str,
+    version: str | None,
+    fork_id: str | None,
+    url: str | None,
+    as_json: bool,
 ) -> None:
     """Make a new job that keeps what JOB recorded before a step, and print its id.
 
@@ -36,8 +49,10 @@ def command(
     recorded. The store is that of APP, of --url, or of the variable TALLY_URL.
     """
     with acting(app, url) as tally:
-        fork = tally.job(job).fork(at=at, version=version)
+        fork = tally.job(job).fork(at=at, version=version, id=fork_id)
     if as_json:
-        show_data({"job_id": fork.id, "fork_of": job, "at": at})
-    else:
-        show(fork.id)
+        show_data({"job_id": fork.id, "fork_of": job, "at": at, "created": fork.created})
+        return
+    if not fork.created:
+        tell("already forked")
+    show(fork.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tallystick.core.canonical import content_hash
 from tallystick.core.holds import Hold
 
 
@@ -38,8 +39,9 @@ class ForkJob(NamedTuple):
     before them are one bundle. `point` is a step's name and occurrence; None keeps every record. Nothing of
     the other job changes, except with `retry`: then it must have failed, learns which job took its place,
     and its reservation belongs to that job. A second retry writes nothing and is answered with the first.
-    The outcome is a `Forked`; an unknown point is refused with `NoSuchStep`, a retry of a job that has not
-    failed with `NotFailed`.
+    With an `id` so is a second fork of this job under it, if it asks for the same; if not, it is refused with
+    `IdempotencyConflict`. The outcome is a `Forked`; an unknown point is refused with `NoSuchStep`, a retry of
+    a job that has not failed with `NotFailed`.
     """
 
     job_id: str
@@ -47,6 +49,17 @@ class ForkJob(NamedTuple):
     point: tuple[str, int] | None
     retry: bool = False
     version: str | None = None
+    id: str | None = None
+
+    @property
+    def content_hash(self) -> str:
+        """Return what two forks under one id must have in common."""
+        return content_hash({"fork_of": self.job_id, "at": self.point, "version": self.version})
+
+    @property
+    def key(self) -> str | None:
+        """Return what is reserved for a fork with an id, apart from the forks of other jobs."""
+        return None if self.id is None else f"fork:{self.job_id}:{self.id}"
 
 
 class Forked(NamedTuple):

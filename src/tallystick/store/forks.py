@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from tallystick.core.canonical import CANON_VERSION
 from tallystick.core.chain import Chain, step_payload
 from tallystick.core.lifecycles import JobState
-from tallystick.errors import BadInput, InvariantBroken, NoSuchStep, NotFailed, NotFound
+from tallystick.errors import BadInput, IdempotencyConflict, InvariantBroken, NoSuchStep, NotFailed, NotFound
 from tallystick.store.api import Event, Fact, Fence
 from tallystick.store.controls import Forked, ForkJob
 from tallystick.store.refusals import Refused, stale
-from tallystick.store.writing import Writing
+from tallystick.store.writing import Writing, insist
 
 
 class _Recorded(NamedTuple):
@@ -40,7 +41,7 @@ def fork_job(batch: Writing, request: ForkJob) -> Forked:
     found = batch.rows("forkable", (request.job_id,))
     if not found:
         raise NotFound(f"there is no job {request.job_id}", job_id=request.job_id)
-    kind, state, dimension, retried_as = found[0]
+    kind, state, dimension, retried_as, reserved = found[0]
     if kind != "workflow":
         raise BadInput(f"job {request.job_id} is no workflow and cannot be forked", job_id=request.job_id)
     if request.retry:
@@ -53,9 +54,13 @@ def fork_job(batch: Writing, request: ForkJob) -> Forked:
                 job_id=request.job_id,
                 state=state,
             )
+    if request.key is not None and (before := _forked_before(batch, request, request.key)):
+        return before
     kept = _kept(batch, request, dimension)
     events, copies = _facts(batch, request, dimension, kept)
     _insert(batch, request, dimension, events, copies)
+    if request.retry:
+        take_place(batch, request, reserved=bool(reserved))
     return Forked(request.new_id, created=True, copied=len(kept))
 
 
@@ -118,8 +123,9 @@ def _insert(
     n, event_hash = events[-1].n, events[-1].event_hash
     if copies:
         n, event_hash = int(str(copies[-1][2])), bytes.fromhex(str(copies[-1][4]))
+    key = (request.key, request.content_hash, CANON_VERSION) if request.id is not None else (None,) * 3
     retry = int(request.retry)
-    row = (request.job_id, request.new_id, batch.wall, n, event_hash, request.version, retry)
+    row = (request.job_id, request.new_id, batch.wall, n, event_hash, request.version, retry, *key)
     # Where a job has tags the database writes more rows than this one.
     if not batch.changed("insert_fork", row):
         raise Refused(stale(fence))
@@ -128,12 +134,32 @@ def _insert(
     places = (request.new_id, request.job_id, dimension, listed, batch.wall)
     if batch.changed("copy_steps", places) != len(copies):
         raise InvariantBroken(f"the records of job {request.job_id} could not be copied one by one")
-    if request.retry:
-        take_place(batch, request, fence)
 
 
-def take_place(batch: Writing, request: ForkJob, fence: Fence) -> None:
-    """Let the job that failed know which job took its place, and give that one its reservation."""
-    batch.many("mark_retried", [(request.job_id, request.new_id)], [fence])
-    # No row where the job was submitted without a key.
-    batch.run("move_reservation", (request.job_id, request.new_id))
+def _forked_before(batch: Writing, request: ForkJob, key: str) -> Forked | None:
+    """Return the fork that was made under this id, or reserve the id for the one that is made now.
+
+    The row of the job that is forked is held, and ids of its forks are reserved by nobody else.
+    """
+    for job_id, before in batch.rows("forked_before", (request.job_id, key)):
+        if before == request.content_hash:
+            return Forked(job_id, created=False, copied=0)
+        raise IdempotencyConflict(
+            f"the id {request.id!r} was used for another fork of job {request.job_id}: job {job_id} "
+            f"({before[:12]}…, now {request.content_hash[:12]}…); use another id",
+            key=str(request.id),
+            job_id=job_id,
+            existing_hash=before,
+            submitted_hash=request.content_hash,
+        )
+    reserved = (request.job_id, request.new_id, key, request.content_hash, CANON_VERSION, batch.wall)
+    insist(batch, "reserve_fork", reserved)
+    return None
+
+
+def take_place(batch: Writing, request: ForkJob, *, reserved: bool) -> None:
+    """Let the job that failed know which job took its place, and give that one what was reserved for it."""
+    places = (request.job_id, request.new_id)
+    batch.many("mark_retried", [places], [Fence(request.new_id, 0, "fork")])
+    if reserved:
+        insist(batch, "move_reservation", places)

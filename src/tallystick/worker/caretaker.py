@@ -112,7 +112,6 @@ class Caretaker:
             self._notice_requests()
             worker.arrivals.stir()
         if worker.claim_failed:
-            worker.claim_failed = False
             self._pause = RETRY_SECONDS
             worker.poke()
             return

@@ -97,7 +97,7 @@ class AsyncSlots:
                 await handed.settled()
             except TallyError as error:
                 self._worker.ended(segment, None, error)
-                self._go_on_alone()
+                self._worker.free()
             else:
                 self._finish(segment, bundle)
 
@@ -106,7 +106,7 @@ class AsyncSlots:
         assert self._lane is not None
         if bundle is None:
             self._worker.ended(segment, None, None)
-            self._go_on_alone()
+            self._worker.free()
         else:
             self._lane.put(bundle, lambda outcome: self._worker.ended(segment, bundle, outcome))
             self._go_on()
@@ -120,19 +120,13 @@ class AsyncSlots:
         else:
             self._worker.free()
 
-    def _go_on_alone(self) -> None:
-        """Free a slot when nothing is handed over with which a claim could travel."""
-        self._worker.free()
-        if self._worker.wants_more():
-            self._worker.poke()
-
     def _claim(self) -> None:
         assert self._lane is not None
-        limit, self._wanted = self._wanted, 0
+        slots, self._wanted = self._wanted, 0
         worker = self._worker
-        request = worker.claim(limit)
+        look = worker.look_on(slots)
 
         def claimed(outcome: Outcome | BaseException) -> None:
-            worker.launch(worker.answered(request, outcome))
+            worker.launch(worker.answered(look, outcome))
 
-        self._lane.put((request,), claimed)
+        self._lane.put((worker.claim(look),), claimed)

@@ -1,7 +1,8 @@
 """A worker: a number of slots, each running one segment at a time.
 
 A slot that finishes a job asks for the next one in the same flush. An idle slot asks again when somebody
-says that there may be work. Nothing here decides what is right: that is in the fence of every bundle.
+says that there may be work; the `Lookout` keeps count of both. Nothing here decides what is right: that is in
+the fence of every bundle.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tallystick.clock import Clock
-from tallystick.core.limits import CLAIM_BATCH_JOBS_MAX
 from tallystick.engine.committer import Committer
 from tallystick.engine.requests import Blocked, Called, Request
 from tallystick.engine.segment import Segment
@@ -24,6 +24,7 @@ from tallystick.store.api import Bundle, ClaimedJob, ClaimJobs, EndJob, NewLease
 from tallystick.worker.around import AROUND_NOTHING, Around
 from tallystick.worker.arrivals import Arrivals
 from tallystick.worker.handler import Handler
+from tallystick.worker.lookout import Look, Lookout
 from tallystick.worker.loop_lane import AsyncSlots
 from tallystick.worker.thread_lane import ThreadSlots
 
@@ -66,15 +67,7 @@ class Worker:
         self._around = around
         self._lock = threading.Lock()
         self._leases = 0
-        self._free = options.concurrency
-        self._more = True
-        self._claiming = False
-        self._poked_meanwhile = False
-        self.claim_failed = False
-        # One suspect at a time: who holds this, a claim or a segment, may have one.
-        self._suspect_taken = False
-        self._suspect_skipped = False
-        self._stopping = False
+        self._lookout = Lookout(options.concurrency)
         self._idle = threading.Condition(self._lock)
         self.running: dict[str, Segment] = {}
         self.stale_reports = 0
@@ -119,62 +112,59 @@ class Worker:
         Return whether a claim is on its way; without one, `first` was handed over all the same.
         """
         with self._lock:
-            self._more = True
-            # The claim that is out may have looked before there was what this poke is about.
-            self._poked_meanwhile = self._claiming
-            limit = 0 if self._stopping or self._claiming else min(self._free, CLAIM_BATCH_JOBS_MAX)
-            self._claiming = self._claiming or bool(limit)
-            self._free -= limit
-        if not limit:
-            if first:
-                self.committer.put(first)
-            return False
-        request = self.claim(limit)
-        self.committer.put([*first, Called((request,), lambda outcome: self._claimed(request, outcome))])
-        return True
+            look = self._lookout.say()
+        if look is not None:
+            self._look(look, first)
+        elif first:
+            self.committer.put(first)
+        return look is not None
 
-    def claim(self, limit: int) -> ClaimJobs:
-        """Return a request for jobs; equal requests of one flush are answered by one search."""
-        options = self.options
+    def look_on(self, slots: int) -> Look:
+        """Begin a look for slots whose jobs have just ended; the claim may share their flush."""
         with self._lock:
-            suspects = not self._suspect_taken
-            self._suspect_taken = True
-            self._suspect_skipped |= not suspects
+            return self._lookout.go_on(slots)
+
+    def claim(self, look: Look) -> ClaimJobs:
+        """Return the request of a look; equal requests of one flush are answered by one search."""
+        options = self.options
         handlers = frozenset(self.handlers)
         return ClaimJobs(
-            self.owner, options.queues, handlers, limit, options.lease_ms, self._next_lease, suspects
+            self.owner,
+            options.queues,
+            handlers,
+            look.slots,
+            options.lease_ms,
+            self._next_lease,
+            look.suspects,
         )
 
-    def answered(self, request: ClaimJobs, outcome: Outcome | BaseException) -> list[ClaimedJob]:
-        """Return the jobs of an answered claim; slots it left empty are given back."""
+    def answered(self, look: Look, outcome: Outcome | BaseException) -> list[ClaimedJob]:
+        """Return the jobs that a look has found; slots it left empty are given back."""
         jobs: list[ClaimedJob] = outcome if isinstance(outcome, list) else []
-        if len(jobs) < request.limit:
-            self.free(request.limit - len(jobs), claim=outcome)
-        if request.suspects and not any(job.suspect for job in jobs):
-            self._release_suspect(look_again=False)
-        return jobs
-
-    def _release_suspect(self, *, look_again: bool) -> None:
-        """Let the next claim have a suspect, and make one if another may have been left behind."""
+        following = None
         with self._lock:
-            self._suspect_taken = False
-            skipped, self._suspect_skipped = self._suspect_skipped, False
-        if skipped or look_again:
-            self.poke()
+            if isinstance(outcome, BaseException):
+                self._lookout.unanswered(look)
+            else:
+                suspect = any(job.suspect for job in jobs)
+                following = self._lookout.answered(look, len(jobs), suspect=suspect)
+            self._idle.notify_all()
+        if following is not None:
+            self._look(following)
+        return jobs
 
     def reserve(self, handler: tuple[str, str], queue: str) -> NewLease | None:
         """Take a free slot for a job that is about to be submitted here, if there is one."""
+        if not self.serves(handler, queue):
+            return None
         with self._lock:
-            if (
-                self._stopping
-                or not self._free
-                or handler not in self.handlers
-                or queue not in self.options.queues
-            ):
-                self._more = True
+            if not self._lookout.take():
                 return None
-            self._free -= 1
         return NewLease(self._next_lease(), self.owner, self.options.lease_ms)
+
+    def serves(self, handler: tuple[str, str], queue: str) -> bool:
+        """Tell whether jobs of this kind can run here."""
+        return handler in self.handlers and queue in self.options.queues
 
     def launch(self, claimed: Iterable[ClaimedJob]) -> None:
         """Run claimed jobs, each in a slot that is already counted as taken."""
@@ -199,34 +189,27 @@ class Worker:
         if self.running.get(segment.job_id) is segment:
             del self.running[segment.job_id]
         if segment.claimed.suspect:
-            # The claim that brought it left all other suspects where they were.
-            self._release_suspect(look_again=True)
+            with self._lock:
+                look = self._lookout.suspect_ended()
+            if look is not None:
+                self._look(look)
         if isinstance(outcome, StaleLease):
             self.stale_reports += 1
         elif isinstance(outcome, EndJob):
             self._on_end(outcome)
         elif bundle is not None and outcome is None and isinstance(bundle[-1], EndJob):
             self._on_end(bundle[-1])
-        if self._stopping:
+        if self._lookout.stopping:
             with self._idle:
                 self._idle.notify_all()
 
-    def free(self, slots: int = 1, *, claim: Outcome | BaseException = None) -> None:
-        """Give slots back, with the outcome of the claim that left them empty, if there was one.
-
-        A claim that found less than it asked for says that nothing is left; one that failed says nothing.
-        """
+    def free(self) -> None:
+        """Give a slot back, and look after all if somebody spoke after it had decided not to ask."""
         with self._lock:
-            self._free += slots
-            if isinstance(claim, BaseException):
-                self.claim_failed = True
-            elif claim is not None:
-                self._more = False
+            look = self._lookout.give_back()
             self._idle.notify_all()
-            unanswered = claim is None and self._more
-        if unanswered:
-            # Somebody said that there is work after this slot had decided not to ask for any.
-            self.poke()
+        if look is not None:
+            self._look(look)
 
     def notice_cancelled(self, job_id: str) -> None:
         """Let a running segment meet the cancellation of its job at its next call."""
@@ -243,12 +226,17 @@ class Worker:
 
     def wants_more(self) -> bool:
         """Tell whether a slot that becomes free should ask for another job at once."""
-        return self._more and not self._stopping
+        return self._lookout.wanted and not self._lookout.stopping
 
     @property
     def idle(self) -> bool:
-        """Tell whether slots are free and the last claim found nothing for them."""
-        return bool(self._free) and not self._more
+        """Tell whether slots are free and the last look left nothing behind."""
+        return bool(self._lookout.free) and not self._lookout.wanted
+
+    @property
+    def claim_failed(self) -> bool:
+        """Tell whether the last look could not be made, and nobody has said since that there may be work."""
+        return self._lookout.failed
 
     def finish(self, segment: Segment, bundle: Bundle | None) -> Segment | None:
         """End a segment of a thread and return the next one for the same thread, in one flush."""
@@ -261,17 +249,17 @@ class Worker:
                 end = handed
             elif isinstance(refusal := handed.answer(), BaseException):
                 bundle = None
-        request = self.claim(1) if self.wants_more() else None
+        look = self.look_on(1) if self.wants_more() else None
         asked = [] if bundle is None or end is not None else [end := self.committer.blocked(bundle)]
-        claim = None if request is None else self.committer.blocked((request,))
+        claim = None if look is None else self.committer.blocked((self.claim(look),))
         self.committer.put(asked if claim is None else [*asked, claim])
         # The claim was handed over last: once it is answered, so is the ending. One wake-up for both.
         found = None if claim is None else claim.answer()
         self.ended(segment, bundle, refusal if end is None else end.answer())
-        if request is None:
+        if look is None:
             self.free()
             return None
-        claimed = self.answered(request, found)
+        claimed = self.answered(look, found)
         if not claimed:
             return None
         following = Segment(claimed[0], self.clock)
@@ -289,7 +277,7 @@ class Worker:
         """
         grace = self.options.grace_ms / 1000
         with self._lock:
-            self._stopping = True
+            self._lookout.stopping = True
         done = self._wait_until_idle(grace)
         if not done:
             for segment in list(self.running.values()):
@@ -305,18 +293,13 @@ class Worker:
         with self._idle:
             # A claim on its way counts too: what it brings must not be left to its lease.
             return self._idle.wait_for(
-                lambda: not self.running and self._free == self.options.concurrency, seconds
+                lambda: not self.running and self._lookout.free == self.options.concurrency, seconds
             )
 
-    def _claimed(self, request: ClaimJobs, outcome: Outcome | BaseException) -> None:
-        with self._lock:
-            self._claiming = False
-            poked, self._poked_meanwhile = self._poked_meanwhile, False
-        jobs = self.answered(request, outcome)
-        self.launch(jobs)
-        # A claim is bounded: one that got all it asked for may have left as much behind.
-        if poked or len(jobs) == request.limit:
-            self.poke()
+    def _look(self, look: Look, first: Sequence[Request] = ()) -> None:
+        """Hand over the claim of a look, behind `first`; what it finds is run."""
+        claim = (self.claim(look),)
+        self.committer.put([*first, Called(claim, lambda outcome: self.launch(self.answered(look, outcome)))])
 
     def _next_lease(self) -> str:
         self._leases += 1

@@ -8,7 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tallystick.core.holds import Held, Hold, Resumed
-from tallystick.errors import NoSuchStep, NotFailed, NotFound, StaleLease
+from tallystick.errors import (
+    IdempotencyConflict,
+    InvariantBroken,
+    NoSuchStep,
+    NotFailed,
+    NotFound,
+    StaleLease,
+)
 from tallystick.store.api import CancelJob, ClaimedJob, Existing, Fact, Forked, ForkJob, HoldJob, ResumeJob
 from tallystick.store.api import RecordEvent as Note
 from tallystick.testing.conformance.drafts import (
@@ -245,6 +252,52 @@ class Forks:
         again = outcome_of(subject.store, submission(subject.clock, key="k", content="c"))
         assert isinstance(again, Existing)
         assert again.job_id == "new"
+
+    def test_a_retry_whose_reservation_is_not_where_the_books_say_is_refused_whole(
+        self, subject: Subject
+    ) -> None:
+        """Otherwise who submits again under the key would get the job that failed, or a second one."""
+        done(subject.store, submission(subject.clock, "old", idempotency_key="k"))
+        (held,) = claimed(subject.store, claim())
+        done(subject.store, fail(held, subject.clock))
+        outcome = outcome_of(subject.store, ForkJob("old", "new", None, retry=True))
+        assert isinstance(outcome, InvariantBroken)
+        assert [row["retried_as"] for row in subject.rows("jobs")] == [None]
+
+    def test_a_fork_said_again_under_its_id_is_the_same_fork(self, subject: Subject) -> None:
+        job_id = recorded(subject, "a", "b").fence.job_id
+        asked = ForkJob(job_id, "new", ("b", 1), id="i")
+        assert done(subject.store, asked) == Forked("new", True, 1)
+        assert done(subject.store, asked._replace(new_id="newer")) == Forked("new", False, 0)
+        assert {row["job_id"] for row in subject.rows("jobs")} == {job_id, "new"}
+
+    def test_one_id_for_two_forks_is_refused_and_names_both(self, subject: Subject) -> None:
+        job_id = recorded(subject, "a", "b").fence.job_id
+        asked = ForkJob(job_id, "new", ("b", 1), id="i")
+        done(subject.store, asked)
+        for other in (asked._replace(point=("a", 1)), asked._replace(version="2")):
+            conflict = outcome_of(subject.store, other._replace(new_id="newer"))
+            assert isinstance(conflict, IdempotencyConflict)
+            hashes = (conflict.fields["existing_hash"], conflict.fields["submitted_hash"])
+            assert (conflict.fields["job_id"], *hashes) == ("new", asked.content_hash, other.content_hash)
+        assert len(subject.rows("jobs")) == 2
+
+    def test_an_id_belongs_to_the_job_that_is_forked_and_a_refused_fork_reserves_nothing(
+        self, subject: Subject
+    ) -> None:
+        first, second = (recorded(subject, "a").fence.job_id for _ in range(2))
+        assert isinstance(outcome_of(subject.store, ForkJob(first, "n", ("z", 1), id="i")), NoSuchStep)
+        assert done(subject.store, ForkJob(first, "one", ("a", 1), id="i")) == Forked("one", True, 0)
+        assert done(subject.store, ForkJob(second, "two", ("a", 1), id="i")) == Forked("two", True, 0)
+        assert done(subject.store, ForkJob(first, "three", ("a", 1))) == Forked("three", True, 0)
+        assert len(subject.rows("idempotency")) == 2
+
+    def test_forks_under_one_id_in_one_flush_are_one_job(self, subject: Subject) -> None:
+        job_id = recorded(subject, "a").fence.job_id
+        wishes = [ForkJob(job_id, f"new-{number}", None, id="i") for number in range(20)]
+        made = [outcome for outcome in subject.store.apply(bundles(*wishes)) if isinstance(outcome, Forked)]
+        assert len({outcome.job_id for outcome in made}) == 1
+        assert Counter(outcome.created for outcome in made) == {True: 1, False: 19}
 
     def test_only_a_job_that_has_failed_is_retried(self, subject: Subject) -> None:
         held = recorded(subject, "a")

@@ -1,5 +1,6 @@
 -- insert_fork: a job is born from another: its arguments and options, a deadline as far away as the other's was, no parent.
 -- For a retry ($7 = 1) it takes the key along; the other must have failed, and nobody may have taken its place.
+-- Any other fork has the key of its own id, if it has one.
 -- No row: it is not a job that can be forked so.
 INSERT INTO jobs (
   job_id, state, tenant_id, kind, handler, version, queue, priority, ready_at, deadline_at, created_at, updated_at,
@@ -8,7 +9,7 @@ INSERT INTO jobs (
 )
 SELECT $2, 'QUEUED', tenant_id, kind, handler, coalesce($6::text, version), queue, priority, $3::bigint, $3::bigint + deadline_at - created_at,
        $3::bigint, $3::bigint, payload, options, request_type, input_ref, output_ref, schema_version,
-       CASE WHEN $7::bigint = 1 THEN idempotency_key END, CASE WHEN $7::bigint = 1 THEN idempotency_hash END,
-       CASE WHEN $7::bigint = 1 THEN canon_version END, correlation_id, traceparent, tags, $4::bigint, $5, job_id
+       CASE WHEN $7::bigint = 1 THEN idempotency_key ELSE $8::text END, CASE WHEN $7::bigint = 1 THEN idempotency_hash ELSE $9::text END,
+       CASE WHEN $7::bigint = 1 THEN canon_version ELSE $10::bigint END, correlation_id, traceparent, tags, $4::bigint, $5, job_id
   FROM jobs
  WHERE job_id = $1 AND kind = 'workflow' AND ($7::bigint = 0 OR (state = 'FAILED_FINAL' AND retried_as IS NULL))

@@ -1,5 +1,5 @@
 -- move_reservation: who submits again under the key of a job that was retried gets the job that took its place.
--- No row changed: it has no key, or the key belongs to another job.
+-- No row changed: the job was submitted without a key, or its key belongs to another job, which cannot be.
 UPDATE idempotency
    SET job_id = ?2
  WHERE job_id = ?1
