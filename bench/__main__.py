@@ -23,7 +23,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m bench", description="Benchmarks against peers and limits."
     )
-    parser.add_argument("--quick", action="store_true", help="everything smaller and once, under three minutes")
+    parser.add_argument("--quick", action="store_true", help="everything once and smaller")
     parser.add_argument("--only", choices=MODULES, action="append", help="run only this one (repeatable)")
     parser.add_argument("--rounds", type=int, help="more rounds, for a calmer median (quick: mostly one)")
     options = parser.parse_args()
