@@ -221,7 +221,7 @@ class Performance:
         held = numbers(job.order for job in record.held)
         self._note(f"kill -9 {victim.pid}: worker {victim.letter} is dead", "red")
         self._note(
-            f"it held {len(record.held)} orders, each with a lease of {self._plan.lease}: {held}", "red"
+            f"it held {len(record.held)} orders, leased for {self._plan.lease}: {held}", "red"
         )
 
     def _tell_news(self, look: Look) -> None:
