@@ -1,4 +1,4 @@
-"""Waiting for a condition, with a look every few milliseconds and an end."""
+"""Waiting for a condition, with a look every few milliseconds and an end; no test sleeps otherwise."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from collections.abc import Callable
 
 _LOOK_SECONDS = 0.01
 PATIENCE_SECONDS = 60.0
+
+
+def let_time_pass(seconds: float) -> None:
+    """Wait for so long, where real time is the subject: a server's timeout, a rate, a slow call."""
+    threading.Event().wait(seconds)
 
 
 def wait_until(condition: Callable[[], object], what: str = "that") -> None:
