@@ -31,7 +31,7 @@ check: setup ## format, lint, types, layers and house rules; no other tests
 bench: setup ## benchmarks against peers and against the limits
 	@$(PY) -m bench
 
-bench-quick: setup ## the same, small enough for every day
+bench-quick: setup ## the same in small, under three minutes
 	@$(PY) -m bench --quick
 
 soak: setup ## jobs of 1-10 KB on PostgreSQL for SOAK_SECONDS=600: do the rates hold?

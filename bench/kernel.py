@@ -5,10 +5,9 @@ from __future__ import annotations
 import statistics
 import sys
 import tempfile
-import time
 from collections import defaultdict
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,22 +48,20 @@ class Plan:
     """How much of everything a run does."""
 
     rounds: int
-    seconds_for_rounds: float
     share: float
     alone_jobs: int
     queued: int
     memory_jobs: int
 
 
-FULL = Plan(
-    rounds=7, seconds_for_rounds=3_600, share=1, alone_jobs=300, queued=100_000, memory_jobs=1_000_000
-)
-QUICK = Plan(rounds=3, seconds_for_rounds=100, share=0.25, alone_jobs=60, queued=30_000, memory_jobs=50_000)
+FULL = Plan(rounds=7, share=1, alone_jobs=300, queued=100_000, memory_jobs=1_000_000)
+QUICK = Plan(rounds=1, share=0.25, alone_jobs=40, queued=20_000, memory_jobs=30_000)
 
 
-def main(*, quick: bool = False) -> list[Row]:
+def main(*, quick: bool, rounds: int | None = None) -> list[Row]:
     """Measure everything and return its rows."""
     plan = QUICK if quick else FULL
+    plan = replace(plan, rounds=rounds or plan.rounds)
     sides = the_sides()
     with tempfile.TemporaryDirectory(prefix="tallystick-bench-") as name:
         folder = Path(name)
@@ -76,35 +73,33 @@ def main(*, quick: bool = False) -> list[Row]:
         ]
 
 
-def the_sides() -> dict[str, Side]:
-    sides = {OURS: Side(OURS, (sys.executable, "-m", "bench.ours"))}
+def sides_on_sqlite(ours: str, dbos: str, **order: Any) -> dict[str, Side]:
+    """Return us, and DBOS twice where it can be had; each side is a module that measures itself."""
+    sides = {OURS: Side(OURS, (sys.executable, "-m", ours), order)}
     python = python_of(DBOS)
     if python is not None:
-        command = (str(python), str(Path(__file__).with_name("peer_dbos.py")))
+        command = (str(python), "-m", dbos)
         sides[SHIPPED] = Side(SHIPPED, command, {"wal": False})
         sides[BY_HAND] = Side(BY_HAND, command, {"wal": True})
-    sides[LIMIT] = Side(LIMIT, (sys.executable, "-m", "bench.limit"))
     return sides
+
+
+def the_sides() -> dict[str, Side]:
+    limit = Side(LIMIT, (sys.executable, "-m", "bench.limit"))
+    return {**sides_on_sqlite("bench.ours", "bench.peer_dbos"), LIMIT: limit}
 
 
 def throughput(sides: dict[str, Side], plan: Plan, folder: Path) -> list[Row]:
     """Go through all cases and sides round by round, so that a slow minute of the disk hits everybody."""
     speeds: dict[tuple[str, str], list[float]] = defaultdict(list)
     syncs: dict[str, list[float]] = defaultdict(list)
-    begun = time.monotonic()
-    taken = 0
     for number in range(plan.rounds):
-        if number and time.monotonic() - begun + taken > plan.seconds_for_rounds:
-            print(f"  only {number} of {plan.rounds} rounds fit into the time of this run")
-            break
-        round_begun = time.monotonic()
         for case in CASES:
             for name in order_of(sides, number):
                 measured = one(sides[name], case, plan, folder)
                 speeds[case.name, name].append(speed(case, measured))
                 syncs[case.name] += measured.sync_rates
                 report(number, case, name, speeds[case.name, name][-1], measured)
-        taken = time.monotonic() - round_begun
     return [row for case in CASES for row in rows_of(case, sides, speeds, syncs[case.name])]
 
 
@@ -134,14 +129,8 @@ def speed(case: Case, measured: Measured) -> float:
 
 
 def report(number: int, case: Case, name: str, result: float, measured: Measured) -> None:
-    before, after = measured.sync_rates
-    answer = measured.answer
-    batch = f", {answer['bundles'] / answer['flushes']:.0f} bundles a flush" if "flushes" in answer else ""
-    print(
-        f"  round {number + 1}  {case.name:14} {name:22} {result:>10,.0f} {case.unit:8}"
-        f" syncs/s {before:,.0f} -> {after:,.0f}{batch}",
-        flush=True,
-    )
+    what = f"round {number + 1}  {case.name:14} {name:22} {result:>10,.0f} {case.unit:8}"
+    print(f"  {what} {measured.note}", flush=True)
 
 
 def rows_of(
@@ -192,22 +181,31 @@ def spread(ours: list[float], peer: list[float], syncs: list[float]) -> Row:
     }
 
 
-def alone(sides: dict[str, Side], plan: Plan, folder: Path) -> list[Row]:
-    """One job after the other, in turns of five, on sides that are all up; one of them works at a time."""
+def in_turns(
+    sides: dict[str, Side], jobs: int, folder: Path, **order: Any
+) -> tuple[dict[str, list[float]], list[float]]:
+    """Return the milliseconds of jobs done one after the other, five a turn, and the rates of the disk.
+
+    All sides are up, and one of them works at a time.
+    """
     taken: dict[str, list[float]] = defaultdict(list)
     syncs: list[float] = []
-    names = [name for name in (OURS, SHIPPED, BY_HAND) if name in sides]
     with ExitStack() as stack:
         running = {
-            name: stack.enter_context(
-                taking_turns(sides[name], folder, case="alone", steps=10, jobs=0, in_flight=IN_FLIGHT)
-            )
-            for name in names
+            name: stack.enter_context(taking_turns(side, folder, **order)) for name, side in sides.items()
         }
-        while len(taken[OURS]) < plan.alone_jobs:
+        while len(taken[OURS]) < jobs:
             syncs.append(sync_rate(folder, 0.05))
             for name, side in running.items():
                 taken[name] += side.take(5)
+    return taken, syncs
+
+
+def alone(sides: dict[str, Side], plan: Plan, folder: Path) -> list[Row]:
+    """Submit one job at a time and wait for it."""
+    names = [name for name in (OURS, SHIPPED, BY_HAND) if name in sides]
+    order = {"case": "alone", "steps": 10, "jobs": 0, "in_flight": IN_FLIGHT}
+    taken, syncs = in_turns({name: sides[name] for name in names}, plan.alone_jobs, folder, **order)
     rows = []
     for label, share in (("p50", 50), ("p95", 95)):
         ours = percentile(taken[OURS], share)
@@ -261,7 +259,7 @@ def memory(side: Side, plan: Plan, folder: Path) -> Row:
     mib = slope(jobs, resident) * (jobs[-1] - jobs[0]) / 1024
     blocks_a_job = slope(jobs, blocks)
     name = f"memory over {plan.memory_jobs:,} jobs"
-    if plan is QUICK:
+    if plan.memory_jobs == QUICK.memory_jobs:
         row = compared(name, blocks_a_job, None, None, "blocks a job")
         row |= {"goal": "<= 0.1", "met": blocks_a_job <= 0.1}
     else:

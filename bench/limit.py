@@ -19,6 +19,7 @@ from pathlib import Path
 
 import apsw
 
+from bench.limit_jobs import seconds_from_submission, whole_groups
 from bench.memory_of import resident_kib
 
 SCHEMA = Path(__file__).parents[1] / "src" / "tallystick" / "store" / "sqlite" / "schema"
@@ -143,28 +144,13 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def measure(book: Book, steps: int, jobs: int, in_flight: int) -> float:
-    """Return the seconds that the rows of so many jobs take."""
-    begun = time.perf_counter()
-    done: list[str] = []
-    for _ in range(0, jobs, in_flight):
-        group = book.group(in_flight)
-        book.submit(group)
-        book.turn_over(done, group)
-        for occurrence in range(1, steps + 1):
-            book.step(group, occurrence)
-        done = group
-    book.turn_over(done, [])
-    return time.perf_counter() - begun
-
-
 def main() -> None:
     order = json.loads(sys.argv[1])
     book = Book(Path(order["folder"]))
-    measure(book, order["steps"], 2 * order["in_flight"], order["in_flight"])
+    seconds_from_submission(book, order, 2 * order["in_flight"])
     flushes = book.flushes
-    jobs = -(-order["jobs"] // order["in_flight"]) * order["in_flight"]
-    seconds = measure(book, order["steps"], jobs, order["in_flight"])
+    jobs = whole_groups(order["jobs"], order["in_flight"]) * order["in_flight"]
+    seconds = seconds_from_submission(book, order, jobs)
     print(
         json.dumps(
             {

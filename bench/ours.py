@@ -19,37 +19,11 @@ from pathlib import Path
 import apsw
 
 from bench.memory_of import resident_kib
-from tallystick import Tally
+from bench.our_workflows import app, async_workflow, sync_workflow
 from tallystick.store.api import ClaimJobs
 
 CLAIM_SIZE = 64
 MEMORY_SAMPLES = 50
-
-app = Tally()
-
-
-@app.step
-def sync_step(number: int) -> int:
-    return number
-
-
-@app.workflow
-def sync_workflow(steps: int) -> int:
-    for number in range(steps):
-        sync_step(number)
-    return steps
-
-
-@app.step
-async def async_step(number: int) -> int:
-    return number
-
-
-@app.workflow
-async def async_workflow(steps: int) -> int:
-    for number in range(steps):
-        await async_step(number)
-    return steps
 
 
 def run_jobs(case: str, steps: int, jobs: int) -> float:

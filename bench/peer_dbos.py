@@ -1,81 +1,24 @@
 """One measurement of DBOS on SQLite, run by the Python of its own environment; prints one line of JSON.
 
-    python peer_dbos.py '{"case": "sync", "steps": 1, "jobs": 96, "in_flight": 8, "wal": true, "folder": "."}'
+    python -m bench.peer_dbos '{"case": "sync", "steps": 1, "jobs": 9, "in_flight": 8, "wal": true, ...}'
 
-DBOS keeps one row a step and one a workflow, each in a transaction of its own. Nothing of it is switched off;
-logging is limited to errors. `wal` sets the journal of its database file by hand, which is a property of the
+Logging is limited to errors. `wal` sets the journal of its database file by hand, which is a property of the
 file and so holds for every connection. It never sets `synchronous`: what SQLite's default gives is reported.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sqlite3
 import sys
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 
 from dbos import DBOS, DBOSConfig
 
-WARM_UP_JOBS = 4
-
-
-@DBOS.step()
-def sync_step(number: int) -> int:
-    return number
-
-
-@DBOS.workflow()
-def sync_workflow(steps: int) -> int:
-    for number in range(steps):
-        sync_step(number)
-    return steps
-
-
-@DBOS.step()
-async def async_step(number: int) -> int:
-    return number
-
-
-@DBOS.workflow()
-async def async_workflow(steps: int) -> int:
-    for number in range(steps):
-        await async_step(number)
-    return steps
-
-
-def measure_sync(steps: int, jobs: int, in_flight: int) -> float:
-    """Return the seconds of `jobs` workflows: each thread starts one, waits for it, starts the next."""
-
-    def one(_number: int) -> None:
-        assert DBOS.start_workflow(sync_workflow, steps).get_result() == steps
-
-    with ThreadPoolExecutor(in_flight) as threads:
-        barrier = threading.Barrier(in_flight)
-        list(threads.map(lambda _: barrier.wait(), range(in_flight)))
-        list(threads.map(one, range(WARM_UP_JOBS)))
-        begun = time.perf_counter()
-        list(threads.map(one, range(jobs)))
-        return time.perf_counter() - begun
-
-
-async def measure_async(steps: int, jobs: int, in_flight: int) -> float:
-    """Return the seconds that `jobs` workflows take, gathered behind a semaphore."""
-    places = asyncio.Semaphore(in_flight)
-
-    async def one() -> None:
-        async with places:
-            assert await async_workflow(steps) == steps
-
-    await asyncio.gather(*(one() for _ in range(WARM_UP_JOBS)))
-    begun = time.perf_counter()
-    await asyncio.gather(*(one() for _ in range(jobs)))
-    return time.perf_counter() - begun
+from bench.dbos_workflows import async_seconds, sync_seconds, sync_workflow
 
 
 def measure_alone(steps: int, jobs: int) -> list[float]:
@@ -122,10 +65,10 @@ def settings(path: Path) -> dict[str, str]:
 
 def main() -> None:
     order = json.loads(sys.argv[1])
-    steps, jobs, in_flight = order["steps"], order["jobs"], order.get("in_flight", 1)
     path = launch(Path(order["folder"]), wal=order["wal"])
     answer: dict[str, object] = settings(path)
     if order["case"] == "alone":
+        steps = order["steps"]
         measure_alone(steps, 5)
         print(json.dumps({"ready": True}), flush=True)
         taken: list[float] = []
@@ -136,9 +79,9 @@ def main() -> None:
             print(json.dumps(one), flush=True)
         answer["milliseconds"] = taken
     elif order["case"] == "async":
-        answer["seconds"] = asyncio.run(measure_async(steps, jobs, in_flight))
+        answer["seconds"] = async_seconds(order)
     else:
-        answer["seconds"] = measure_sync(steps, jobs, in_flight)
+        answer["seconds"] = sync_seconds(order)
     print(json.dumps(answer), flush=True)
     # Its background threads poll with long sleeps; what was measured is durable, so nothing is left to do.
     os._exit(0)

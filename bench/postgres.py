@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-import time
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bench.kernel import Row, compared, spread
 from bench.on_postgres.draining import drain
 from bench.on_postgres.idle import WORKERS, idle_workers
 from bench.on_postgres.pgbench import transactions_per_second
@@ -26,8 +26,6 @@ from tallystick.testing.postgres_server import NoServer, Server
 
 IN_FLIGHT, CALLERS, LIST = 64, 16, 1_000
 PGBENCH = "pgbench"
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -119,16 +117,17 @@ CASES = (
 
 @dataclass(frozen=True)
 class Plan:
-    """How much of everything a run does."""
+    """How much of everything a run does; unless everybody takes part, only those whom a goal names do."""
 
     rounds: int
     share: float
+    everybody: bool
     idle_seconds: float
     pgbench_seconds: int
 
 
-FULL = Plan(rounds=7, share=1, idle_seconds=30, pgbench_seconds=5)
-QUICK = Plan(rounds=1, share=0.1, idle_seconds=5, pgbench_seconds=1)
+FULL = Plan(rounds=7, share=1, everybody=True, idle_seconds=30, pgbench_seconds=5)
+QUICK = Plan(rounds=1, share=0.1, everybody=False, idle_seconds=3, pgbench_seconds=1)
 
 
 class Figures:
@@ -143,9 +142,10 @@ class Figures:
         return statistics.median(speeds) if speeds else None
 
 
-def main(*, quick: bool = False) -> list[Row]:
+def main(*, quick: bool, rounds: int | None = None) -> list[Row]:
     """Measure everything and return its rows."""
     plan = QUICK if quick else FULL
+    plan = replace(plan, rounds=rounds or plan.rounds)
     members = the_members()
     try:
         with running() as server, tempfile.TemporaryDirectory(prefix="tallystick-bench-") as name:
@@ -165,7 +165,7 @@ def one_round(
     number: int, members: dict[str, Member], plan: Plan, server: Server, folder: Path, figures: Figures
 ) -> None:
     for case in CASES:
-        for name in order_of(case, members, number):
+        for name in order_of(case, members, plan, number):
             jobs = max(IN_FLIGHT, int(case.jobs[name] * plan.share))
             try:
                 measured = one(members[name], case, jobs, server, folder)
@@ -187,9 +187,12 @@ def one_round(
                 print(f"  round {number + 1}  {case.name:28} {PGBENCH:14} {rate:>10,.0f} tx/s", flush=True)
 
 
-def order_of(case: Case, members: dict[str, Member], number: int) -> list[str]:
+def order_of(case: Case, members: dict[str, Member], plan: Plan, number: int) -> list[str]:
     """Return who is measured after whom: we come first and last, and every second round goes backwards."""
     peers = [name for name in members if name in case.jobs and name != OURS]
+    if not plan.everybody:
+        wanted = {*case.goals, LIMIT} if case.goal_of_limit else {*case.goals}
+        return [OURS, *(name for name in peers if name in wanted)]
     return [OURS, *peers[:: -1 if number % 2 else 1], OURS]
 
 
@@ -204,14 +207,8 @@ def one(member: Member, case: Case, jobs: int, server: Server, folder: Path) -> 
 
 
 def report(number: int, case: Case, name: str, speed: float, measured: Measured) -> None:
-    before, after = measured.sync_rates
-    answer = measured.answer
-    batch = f", {answer['bundles'] / answer['flushes']:.0f} bundles a flush" if "flushes" in answer else ""
-    print(
-        f"  round {number + 1}  {case.name:28} {name:14} {speed:>10,.0f} {case.unit:8}"
-        f" syncs/s {before:,.0f} -> {after:,.0f}{batch}",
-        flush=True,
-    )
+    what = f"round {number + 1}  {case.name:28} {name:14} {speed:>10,.0f} {case.unit:8}"
+    print(f"  {what} {measured.note}", flush=True)
 
 
 def show_spread(figures: Figures) -> None:
@@ -236,7 +233,7 @@ def rows_of(case: Case, members: dict[str, Member], figures: Figures) -> list[Ro
         row = row_of(case.name, ours, name, peer, case.unit)
         if name in case.goals:
             row |= {"goal": f">= {case.goals[name]:g}x", "met": ours / peer >= case.goals[name]}
-        rows.append(row | spread(figures, case, name))
+        rows.append(row | spread_of(figures, case, name))
     limit = figures.median(case.name, LIMIT) or figures.median(case.name, PGBENCH)
     for row in rows:
         row |= {"limit": limit, "of_limit": None if limit is None else ours / limit}
@@ -248,28 +245,13 @@ def rows_of(case: Case, members: dict[str, Member], figures: Figures) -> list[Ro
 
 def row_of(name: str, ours: float, peer_name: str | None, peer: float | None, unit: str) -> Row:
     """Return a row without limit and goal."""
-    return {
-        "name": f"PostgreSQL: {name}",
-        "ours": ours,
-        "peer_name": peer_name,
-        "peer": peer,
-        "limit": None,
-        "unit": unit,
-        "ratio": None if peer is None else ours / peer,
-        "of_limit": None,
-    }
+    return compared(f"PostgreSQL: {name}", ours, peer_name, peer, unit)
 
 
-def spread(figures: Figures, case: Case, peer: str) -> Row:
-    ours = figures.speeds[case.name, OURS]
+def spread_of(figures: Figures, case: Case, peer: str) -> Row:
     theirs = figures.speeds[case.peers_do or case.name, peer]
-    syncs = figures.syncs[case.name]
-    return {
-        "ours_from_to": [min(ours), max(ours)],
-        "peer_from_to": [min(theirs), max(theirs)],
-        "rounds": len(theirs),
-        "syncs_per_second": [min(syncs), statistics.median(syncs), max(syncs)],
-    }
+    found = spread(figures.speeds[case.name, OURS], theirs, figures.syncs[case.name])
+    return found | {"rounds": len(theirs)}
 
 
 def two_against_one(figures: Figures) -> list[Row]:
@@ -296,9 +278,3 @@ def idle(server: Server, ours: Member, plan: Plan) -> list[Row]:
         rate | {"better": "lower", "goal": "< 5", "met": statements < 5},
         held | {"better": "lower", "goal": "0", "met": open_ones == 0},
     ]
-
-
-if __name__ == "__main__":
-    begun = time.monotonic()
-    main(quick=True)
-    print(f"{time.monotonic() - begun:.0f} s")

@@ -40,9 +40,9 @@ BATCH = 9_600
 RATE_GOAL = 300_000
 
 
-def main(quick: bool) -> list[dict]:  # noqa: FBT001 (every benchmark has this one door)
+def main(*, quick: bool, rounds: int | None = None) -> list[dict]:
     singles, replayed, long = (600, 60_000, 200_000) if quick else (3_000, 180_000, 1_000_000)
-    rounds = 5 if quick else 15
+    rounds = rounds or (5 if quick else 15)
     with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as folder:
         rows = []
         for measure, count in ((single_appends, singles), (batched_appends, BATCH), (replay, replayed)):
@@ -231,4 +231,4 @@ def show(rows: list[dict]) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
-    show(main(parser.parse_args().quick))
+    show(main(quick=parser.parse_args().quick))

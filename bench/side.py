@@ -37,6 +37,18 @@ class Measured:
     answer: dict[str, Any]
     sync_rates: tuple[float, float]
 
+    @property
+    def note(self) -> str:
+        """Return what the disk did meanwhile, and how well flushes were shared."""
+        before, after = self.sync_rates
+        said = self.answer
+        flushes = ""
+        if "bundles" in said:
+            flushes = f", {said['bundles'] / said['flushes']:.0f} bundles a flush"
+        elif "flushes" in said:
+            flushes = f", {said['flushes']} flushes"
+        return f"syncs/s {before:,.0f} -> {after:,.0f}{flushes}"
+
 
 def measure(side: Side, folder: Path, **order: Any) -> Measured:
     """Let a side measure itself on fresh files."""

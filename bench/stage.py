@@ -77,10 +77,10 @@ print(json.dumps(done / (time.perf_counter() - began)))
 """
 
 
-def main(quick: bool) -> list[dict]:  # noqa: FBT001 (every benchmark is called like this)
+def main(*, quick: bool, rounds: int | None = None) -> list[dict]:
     slots = 1_000_000 if quick else 10_000_000
     items = 20_000 if quick else 100_000
-    rounds = 3 if quick else 5
+    rounds = rounds or (3 if quick else 5)
     rows = [
         *transition_rows(slots, quick=quick),
         memory_row(slots),
@@ -352,4 +352,4 @@ def report(rows: list[dict]) -> None:
 
 
 if __name__ == "__main__":
-    report(main("--quick" in sys.argv))
+    report(main(quick="--quick" in sys.argv))

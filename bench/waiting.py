@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import statistics
-import sys
 import tempfile
 from collections import defaultdict
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bench.environment import DBOS, python_of
-from bench.kernel import BY_HAND, IN_FLIGHT, OURS, SHIPPED, Row, compared, percentile, spread
+from bench.kernel import (
+    BY_HAND,
+    IN_FLIGHT,
+    OURS,
+    SHIPPED,
+    Row,
+    compared,
+    in_turns,
+    percentile,
+    sides_on_sqlite,
+    spread,
+)
 from bench.on_postgres.server import database, running
-from bench.side import Measured, Side, measure, taking_turns
-from bench.sync_rate import sync_rate
+from bench.side import Measured, Side, measure
 from tallystick.testing.postgres_server import NoServer
 
 GOALS_OF_A_FAN = {SHIPPED: 50, BY_HAND: 35}
@@ -50,13 +57,18 @@ FULL = Plan(
     sleepers=10_000,
     sleeper_rounds=3,
 )
-QUICK = Plan(fans=(Fan(100, 3, 2), Fan(1_000, 3, 1)), round_trips=5, sleepers=1_000, sleeper_rounds=1)
+QUICK = Plan(fans=(Fan(100, 3, 1), Fan(500, 3, 1)), round_trips=5, sleepers=1_000, sleeper_rounds=1)
 
 
-def main(*, quick: bool = False) -> list[Row]:
+def main(*, quick: bool, rounds: int | None = None) -> list[Row]:
     """Measure everything and return its rows."""
     plan = QUICK if quick else FULL
-    sides = the_sides()
+    if rounds:
+        fans_of = tuple(
+            replace(fan, our_rounds=rounds, peer_rounds=min(fan.peer_rounds, rounds)) for fan in plan.fans
+        )
+        plan = replace(plan, fans=fans_of, sleeper_rounds=rounds)
+    sides = sides_on_sqlite("bench.waiting_ours", "bench.waiting_dbos", in_flight=IN_FLIGHT)
     with tempfile.TemporaryDirectory(prefix="tallystick-bench-") as name:
         folder = Path(name)
         return [
@@ -67,29 +79,9 @@ def main(*, quick: bool = False) -> list[Row]:
         ]
 
 
-def the_sides() -> dict[str, Side]:
-    sides = {OURS: Side(OURS, (sys.executable, "-m", "bench.waiting_ours"), {"in_flight": IN_FLIGHT})}
-    python = python_of(DBOS)
-    if python is not None:
-        command = (str(python), str(Path(__file__).with_name("waiting_dbos.py")))
-        sides[SHIPPED] = Side(SHIPPED, command, {"wal": False})
-        sides[BY_HAND] = Side(BY_HAND, command, {"wal": True})
-    return sides
-
-
 def signals(sides: dict[str, Side], plan: Plan, folder: Path) -> list[Row]:
-    """One round trip after the other, in turns, on sides that are all up; one of them works at a time."""
-    taken: dict[str, list[float]] = defaultdict(list)
-    syncs: list[float] = []
-    with ExitStack() as stack:
-        running = {
-            name: stack.enter_context(taking_turns(side, folder, case="signal"))
-            for name, side in sides.items()
-        }
-        while len(taken[OURS]) < plan.round_trips:
-            syncs.append(sync_rate(folder, 0.05))
-            for name, side in running.items():
-                taken[name] += side.take(5)
+    """Send a signal to a job that waits, and wait for its result; one after the other."""
+    taken, syncs = in_turns(sides, plan.round_trips, folder, case="signal")
     rows = []
     for label, share in (("p50", 50), ("p95", 95)):
         ours = percentile(taken[OURS], share)
@@ -114,7 +106,7 @@ def sleepers(side: Side, plan: Plan, folder: Path, *, store: str = "SQLite", url
         syncs += measured.sync_rates
         what = f"{plan.sleepers:,} sleepers on {store}: {measured.answer['seconds']:.2f} s"
         late = " (not all were asleep by then: too busy a machine)" if measured.answer["late"] else ""
-        print(f"  {what} {note(measured)}{late}", flush=True)
+        print(f"  {what} {measured.note}{late}", flush=True)
     name = f"{plan.sleepers:,} sleepers wake, {store}"
     row = compared(name, statistics.median(speeds), None, None, "jobs/s")
     row["seconds"] = plan.sleepers / row["ours"]
@@ -175,10 +167,4 @@ def report(fan: Fan, number: int, name: str, speed: float, measured: Measured) -
     if rows != ROWS_OF_A_PARENT:
         raise AssertionError(f"a parent of {fan.children} children has {rows} rows")
     what = f"fan of {fan.children:>7,} {name:22} {speed:>8,.0f} children/s"
-    print(f"  round {number + 1}  {what} {note(measured)}", flush=True)
-
-
-def note(measured: Measured) -> str:
-    before, after = measured.sync_rates
-    flushes = f", {measured.answer['flushes']} flushes" if "flushes" in measured.answer else ""
-    return f"syncs/s {before:,.0f} -> {after:,.0f}{flushes}"
+    print(f"  round {number + 1}  {what} {measured.note}", flush=True)

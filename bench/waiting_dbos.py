@@ -1,6 +1,6 @@
 """One measurement of waiting in DBOS on SQLite, run by the Python of its own environment; prints JSON lines.
 
-    python waiting_dbos.py '{"case": "fan", "children": 100, "wal": true, "folder": "."}'
+    python -m bench.waiting_dbos '{"case": "fan", "children": 100, "wal": true, "folder": "."}'
 
 `fan`: a workflow starts children in the background, the fastest way it has to run them side by side, and adds
 up their results. `signal`: a workflow waits for a message; as many round trips as each line of standard input
@@ -17,8 +17,7 @@ from pathlib import Path
 
 from dbos import DBOS
 
-sys.path.insert(0, str(Path(__file__).parent))
-from peer_dbos import launch, settings
+from bench.peer_dbos import launch, settings
 
 # How long a workflow that was started is given to reach its wait, before the clock runs.
 SETTLE_SECONDS = 0.3

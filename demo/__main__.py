@@ -81,7 +81,7 @@ def _perform(plan: Plan, *, forge: bool) -> bool:
 
 
 def _tell_takeover(plan: Plan, record: Record) -> None:
-    chapter("The takeover: what the dead worker held, and who went on with it (seconds after the kill)")
+    chapter("The takeover: what the dead worker held, who went on; seconds after the kill")
     for line in takeover_table(plan.database, record, ink):
         show(line)
     order, lines = walk(plan.database, record, ink)
@@ -105,7 +105,7 @@ def _show_books(entries: list[Entry]) -> bool:
     chapter("The books, counted again from the file")
     for entry in entries:
         mark = ink("wrong", "bold", "red") if entry.wrong else ink("ok", "bold", "green")
-        show(f"  {mark}{' ' * (5 if not entry.wrong else 2)}{entry.title:46} {ink(entry.found, 'dim')}")
+        show(f"  {mark}{' ' * (5 if not entry.wrong else 2)}{entry.title:42} {ink(entry.found, 'dim')}")
     wrong = list(faults(entries))
     if wrong:
         sys.stdout.flush()
@@ -127,11 +127,11 @@ def _show_times(plan: Plan, record: Record) -> bool:
     rows = [
         ("submitted", f"{plan.orders} orders in {record.submit_seconds * 1000:.0f} ms, each durable"),
         ("worked", f"{plan.orders} orders, {calls} durable calls in {record.work_seconds:.1f} s"),
-        ("", "most of it waiting for pretended services; make bench measures the speed"),
+        ("", "mostly waiting for pretended services; make bench measures"),
         ("kill to reclaim", f"{_span(back, record.kill_ms)}; the lease was {plan.lease}, the default is 30s"),
         (
             "kill to takeover",
-            f"{_span(taken, record.kill_ms)}; jobs that died together are taken up one by one",
+            f"{_span(taken, record.kill_ms)}; jobs that died together go one by one",
         ),
     ]
     for label, text in rows:

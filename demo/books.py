@@ -84,7 +84,7 @@ def _effects(connection: apsw.Connection, orders: int) -> Entry:
                 wrong.append(f"{table}: order {order} is there {counted[order]} times instead of {wanted}")
     return Entry(
         "every effect is there exactly once",
-        f"{rows} rows in {len(_EFFECTS)} tables without a unique key",
+        f"{rows} rows, no unique keys",
         tuple(wrong),
     )
 
@@ -122,7 +122,7 @@ def _digits(connection: apsw.Connection, orders: int) -> Entry:
         wrong.append(f"{len(steps)} calls are recorded instead of {orders * len(CALLS_A_JOB)}")
     return Entry(
         "all digits are set",
-        f"{len(steps)} calls, {len(starts)} start messages, 15 digits each",
+        f"{len(steps)} calls, {len(starts)} messages",
         tuple(wrong),
     )
 
@@ -143,7 +143,7 @@ def _chains(connection: apsw.Connection) -> Entry:
         if heads.get(job) != (n, head):
             wrong.append(f"job {job}: its row ends at fact {n}, its facts do not")
     return Entry(
-        "no fact was changed, removed or added", f"{facts} facts in {len(heads)} hash chains", tuple(wrong)
+        "no fact was changed, removed or added", f"{facts} facts, {len(heads)} hash chains", tuple(wrong)
     )
 
 
@@ -167,8 +167,8 @@ def _calls(connection: apsw.Connection, calls: Path, orders: int) -> Entry:
     if len(called) != results:
         wrong.append(f"{len(called)} different calls for {results} results")
     return Entry(
-        "each result was kept (a step: at least once)",
-        f"{results} results of {called.total()} calls; {again} again, after the kill",
+        "each result is kept (step: at least once)",
+        f"{results} of {called.total()} calls, {again} repeated",
         tuple(wrong),
     )
 

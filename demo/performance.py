@@ -220,9 +220,7 @@ class Performance:
         record.victim, record.held = victim, after.held_by(victim.owner)
         held = numbers(job.order for job in record.held)
         self._note(f"kill -9 {victim.pid}: worker {victim.letter} is dead", "red")
-        self._note(
-            f"it held {len(record.held)} orders, each with a lease of {self._plan.lease}: {held}", "red"
-        )
+        self._note(f"it held {len(record.held)} orders, leased for {self._plan.lease}: {held}", "red")
 
     def _tell_news(self, look: Look) -> None:
         orders = {job.job_id: job.order for job in look.jobs}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,12 +39,12 @@ _FACTS = """
      ORDER BY 1
 """
 _SAID = {
-    "submit": "the job and its one open obligation, in one transaction",
-    "claim": "a lease; the start message is counted before any work",
-    "again": "a new lease; what is recorded above is not done again",
-    "tx": "your row and this one, in one transaction",
-    "reclaim": "the lease had run out; the job is due again",
-    "return": "result, end of the attempt and closing digit, together",
+    "submit": "the job, with one obligation",
+    "claim": "a lease; the start is counted in",
+    "again": "what is above is not done again",
+    "tx": "your row and this one, together",
+    "reclaim": "the lease ran out; it is due again",
+    "return": "result, end and closing digit",
 }
 
 
@@ -51,7 +52,7 @@ def takeover_table(path: Path, record: Record, ink: Ink) -> list[str]:
     """Return a line for each job that the dead worker held; times count from the kill."""
     if record.victim is None:
         return []
-    head = "  order   already recorded         lease ran out   taken back  taken over     went on at"
+    head = f"  order   {'already recorded':27} lease up  taken back    taken over  then"
     lines = [ink(head, "dim")]
     for order, lease_boot_ms, back_ms, owner, again_ms, replayed in _rows(
         path, _ATTEMPTS, record.victim.owner
@@ -68,7 +69,7 @@ def takeover_table(path: Path, record: Record, ink: Ink) -> list[str]:
         )
         by = ink(f"by {record.letter_of(owner)}", "bold")
         lines.append(
-            f"  {order:5}   {recorded:23}  {lease:+11.2f} s  {back:+9.2f} s  {again:+6.2f} s {by}  "
+            f"  {order:5}   {recorded:27} {lease:+6.2f} s  {back:+8.2f} s  {again:+5.2f} s {by}  "
             f"{ink(goes_on, 'green')}"
         )
     return lines
@@ -85,13 +86,11 @@ def walk(path: Path, record: Record, ink: Ink) -> tuple[int, list[str]]:
         seconds = record.seconds_of(at)
         if not killed and kind == "reclaim":
             killed = True
-            dead = "kill -9        the dead write nothing, so no fact tells of it"
+            dead = "kill -9     the dead write nothing, so no fact tells of it"
             lines.append(ink(f"       {record.kill_at:5.2f} s  {dead}", "red"))
         what, said, digits = _told(kind, text, ledger, result)
         who = "-" if kind in {"submit", "reclaim"} else record.letter_of(owners[attempt])
-        lines.append(
-            f"  {n:3}  {seconds:5.2f} s  {what:10}  {who}  {ink(digits, 'cyan')}  {ink(said, 'dim')}"
-        )
+        lines.append(f"  {n:3}  {seconds:5.2f} s  {what:8} {who}  {ink(digits, 'cyan')}  {ink(said, 'dim')}")
     return chosen.order, lines
 
 
@@ -110,7 +109,8 @@ def closing_drawing(path: Path, order: int, ink: Ink) -> list[str]:
     """Return the drawing of the digits that the start message of an order ended with."""
     statement = "SELECT start_ledger FROM jobs WHERE payload ->> 'order' = ?1"
     ((ledger,),) = _rows(path, statement, order)
-    return [f"  {line}" for line in draw(GuidLedger(ledger), None, ink).splitlines()]
+    columns = shutil.get_terminal_size().columns - 2
+    return [f"  {line}" for line in draw(GuidLedger(ledger), None, ink, columns).splitlines()]
 
 
 def _rows(path: Path, statement: str, value: object) -> Iterator[tuple[Any, ...]]:

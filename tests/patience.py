@@ -1,19 +1,24 @@
-"""Waiting for a condition, with a look every few milliseconds and an end."""
+"""Waiting for a condition, with a look every few milliseconds and an end; no test sleeps otherwise."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 _LOOK_SECONDS = 0.01
-_LOOKS_MAX = 8_000
+PATIENCE_SECONDS = 60.0
 
 
-def wait_until(condition: Callable[[], object]) -> None:
-    """Return as soon as the condition holds; fail when it has not come to that for long."""
+def let_time_pass(seconds: float) -> None:
+    """Wait for so long, where real time is the subject: a server's timeout, a rate, a slow call."""
+    threading.Event().wait(seconds)
+
+
+def wait_until(condition: Callable[[], object], what: str = "that") -> None:
+    """Return as soon as the condition holds; fail when it has not come to `what` for long."""
     pause = threading.Event()
-    for _ in range(_LOOKS_MAX):
-        if condition():
-            return
+    until = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < until, f"it never came to {what}"
         pause.wait(_LOOK_SECONDS)
-    raise AssertionError("it never came to that")

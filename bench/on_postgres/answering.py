@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 
 Order = dict
 Answer = dict
@@ -25,6 +25,14 @@ def answer(cases: dict[str, Callable[[Order], Answer]]) -> None:
     os._exit(0)
 
 
+def answer_async(
+    cases: dict[str, Callable[[Order], Coroutine[object, object, Answer]]],
+    run: Callable[[Coroutine[object, object, Answer]], Answer] = asyncio.run,
+) -> None:
+    """Do the same on a loop."""
+    answer({name: lambda order, case=case: run(case(order)) for name, case in cases.items()})
+
+
 def wait_for_go() -> None:
     """Say that everything is open and warm, and wait for the line that starts the clock."""
     print(json.dumps({"ready": True}), flush=True)
@@ -34,6 +42,14 @@ def wait_for_go() -> None:
 async def wait_for_end() -> None:
     """Return when the input ends, which is how a worker is told to stop."""
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+
+
+async def until_the_end(*working: asyncio.Task) -> None:
+    """Return when the input ends; a worker that ends before raises what it ended with."""
+    ended = asyncio.create_task(wait_for_end())
+    done, _ = await asyncio.wait((*working, ended), return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        task.result()
 
 
 async def one_by_one(order: Order, enqueue: Callable[[int], Awaitable[object]]) -> Answer:

@@ -23,9 +23,9 @@ def idle_workers(server: Server, member: Member, *, seconds: float) -> dict[str,
         order = {"jobs": 0, "steps": 1, "in_flight": 64, "dsn": dsn, "case": "work"}
         workers = []
         try:
-            for _ in range(WORKERS):
-                workers.append(start(member, order))
-                told(workers[-1], member)
+            workers += [start(member, order) for _ in range(WORKERS)]
+            for worker in workers:
+                told(worker, member)
             for worker in workers:
                 say_go(worker)
             time.sleep(SETTLE_SECONDS)

@@ -17,6 +17,7 @@ from dataclasses import replace
 
 import msgspec
 
+from bench.limit_jobs import seconds_from_submission, seconds_of, whole_groups
 from bench.on_postgres.answering import answer
 from tallystick.store.postgres.address import parse_address
 from tallystick.store.postgres.connection import connect
@@ -151,49 +152,27 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def run(book: Book, order: dict, jobs: int) -> float:
-    """Return the seconds that the rows of so many jobs take, submissions included."""
-    begun = time.perf_counter()
-    done: list[str] = []
-    for _ in range(0, jobs, order["in_flight"]):
-        group = book.group(order["in_flight"])
-        book.submit(group)
-        book.turn_over(done, group)
-        for occurrence in range(1, order["steps"] + 1):
-            book.step(group, occurrence)
-        done = group
-    book.turn_over(done, [])
-    return time.perf_counter() - begun
-
-
 def throughput(order: dict) -> dict:
     book = Book(order["dsn"])
-    run(book, order, 2 * order["in_flight"])
-    jobs = -(-order["jobs"] // order["in_flight"]) * order["in_flight"]
-    return {"seconds": run(book, order, jobs), "jobs": jobs}
+    seconds_from_submission(book, order, 2 * order["in_flight"])
+    jobs = whole_groups(order["jobs"], order["in_flight"]) * order["in_flight"]
+    return {"seconds": seconds_from_submission(book, order, jobs), "jobs": jobs}
 
 
 def queue(order: dict) -> dict:
     book = Book(order["dsn"])
-    run(book, order, 2 * order["in_flight"])
-    groups = [book.group(order["in_flight"]) for _ in range(-(-order["jobs"] // order["in_flight"]))]
+    seconds_from_submission(book, order, 2 * order["in_flight"])
+    groups = [book.group(order["in_flight"]) for _ in range(whole_groups(order["jobs"], order["in_flight"]))]
     for group in groups:
         book.submit(group)
-    begun = time.perf_counter()
-    done: list[str] = []
-    for group in groups:
-        book.turn_over(done, group)
-        for occurrence in range(1, order["steps"] + 1):
-            book.step(group, occurrence)
-        done = group
-    book.turn_over(done, [])
-    return {"seconds": time.perf_counter() - begun, "jobs": len(groups) * order["in_flight"]}
+    seconds = seconds_of(book, groups, order["steps"])
+    return {"seconds": seconds, "jobs": len(groups) * order["in_flight"]}
 
 
 def bulk(order: dict) -> dict:
     book = Book(order["dsn"])
     book.submit(book.group(order["size"]))
-    lists = -(-order["jobs"] // order["size"])
+    lists = whole_groups(order["jobs"], order["size"])
     begun = time.perf_counter()
     for _ in range(lists):
         book.submit(book.group(order["size"]))

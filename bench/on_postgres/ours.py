@@ -17,34 +17,7 @@ import sys
 import threading
 import time
 
-from tallystick import Tally
-
-app = Tally()
-WORKFLOWS = {}
-
-
-@app.step
-def sync_step(number: int) -> int:
-    return number
-
-
-@app.workflow
-def sync_workflow(steps: int) -> int:
-    for number in range(steps):
-        sync_step(number)
-    return steps
-
-
-@app.step
-async def async_step(number: int) -> int:
-    return number
-
-
-@app.workflow
-async def async_workflow(steps: int) -> int:
-    for number in range(steps):
-        await async_step(number)
-    return steps
+from bench.our_workflows import app, async_workflow, sync_workflow
 
 
 def workflow_of(order: dict):

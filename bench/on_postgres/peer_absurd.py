@@ -12,7 +12,8 @@ import time
 import psycopg
 from absurd_sdk import AsyncAbsurd
 from absurdctl import BUNDLED_SCHEMA_SQL
-from answering import answer, in_lists, one_by_one, wait_for_end, wait_for_go
+
+from bench.on_postgres.answering import answer_async, in_lists, one_by_one, until_the_end, wait_for_go
 
 WORKERS = 8
 LIST = 50
@@ -89,10 +90,7 @@ async def work(order: dict) -> dict:
     await opened(order, 1)
     wait_for_go()
     running = await workers(order)
-    ended = asyncio.create_task(wait_for_end())
-    done, _ = await asyncio.wait((*running, ended), return_when=asyncio.FIRST_COMPLETED)
-    for task in done:
-        task.result()
+    await until_the_end(*running)
     return {}
 
 
@@ -117,12 +115,4 @@ async def throughput(order: dict) -> dict:
 
 
 if __name__ == "__main__":
-    answer(
-        {
-            "async": lambda order: asyncio.run(throughput(order)),
-            "one-async": lambda order: asyncio.run(one(order)),
-            "bulk": lambda order: asyncio.run(bulk(order)),
-            "fill": lambda order: asyncio.run(fill(order)),
-            "work": lambda order: asyncio.run(work(order)),
-        }
-    )
+    answer_async({"async": throughput, "one-async": one, "bulk": bulk, "fill": fill, "work": work})

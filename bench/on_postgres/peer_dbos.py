@@ -1,47 +1,20 @@
 """DBOS on PostgreSQL, run by the Python of its own environment; prints JSON lines.
 
-It keeps one row a step and one a workflow, each in a transaction of its own. Nothing of it is switched
-off; its pool has a connection for every job in flight, and its queue is looked at as often as it allows
-to be told.
+Its pool has 32 connections, and its queue is looked at twenty times a second.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 
-from answering import answer, in_lists, one_by_one, wait_for_go
 from dbos import DBOS, DBOSConfig
+
+from bench.dbos_workflows import async_seconds, async_workflow, sync_seconds
+from bench.on_postgres.answering import answer, in_lists, one_by_one, wait_for_go
 
 QUEUE = "default"
 POLL_SECONDS = 0.05
-
-
-@DBOS.step()
-def sync_step(number: int) -> int:
-    return number
-
-
-@DBOS.workflow()
-def sync_workflow(steps: int) -> int:
-    for number in range(steps):
-        sync_step(number)
-    return steps
-
-
-@DBOS.step()
-async def async_step(number: int) -> int:
-    return number
-
-
-@DBOS.workflow()
-async def async_workflow(steps: int) -> int:
-    for number in range(steps):
-        await async_step(number)
-    return steps
 
 
 def launch(order: dict) -> None:
@@ -60,40 +33,13 @@ def launch(order: dict) -> None:
 
 
 def sync_jobs(order: dict) -> dict:
-    """Each thread starts a workflow, waits for it, starts the next."""
     launch(order)
-    steps, in_flight = order["steps"], order["in_flight"]
-
-    def one(_number: int) -> None:
-        assert DBOS.start_workflow(sync_workflow, steps).get_result() == steps
-
-    with ThreadPoolExecutor(in_flight) as threads:
-        barrier = threading.Barrier(in_flight)
-        list(threads.map(lambda _: barrier.wait(), range(in_flight)))
-        list(threads.map(one, range(4)))
-        begun = time.perf_counter()
-        list(threads.map(one, range(order["jobs"])))
-        return {"seconds": time.perf_counter() - begun}
+    return {"seconds": sync_seconds(order)}
 
 
 def async_jobs(order: dict) -> dict:
-    """All workflows are gathered behind a semaphore."""
     launch(order)
-    steps = order["steps"]
-
-    async def measured() -> float:
-        places = asyncio.Semaphore(order["in_flight"])
-
-        async def one() -> None:
-            async with places:
-                assert await async_workflow(steps) == steps
-
-        await asyncio.gather(*(one() for _ in range(4)))
-        begun = time.perf_counter()
-        await asyncio.gather(*(one() for _ in range(order["jobs"])))
-        return time.perf_counter() - begun
-
-    return {"seconds": asyncio.run(measured())}
+    return {"seconds": async_seconds(order)}
 
 
 def queue() -> object:

@@ -7,10 +7,11 @@ each and no result.
 from __future__ import annotations
 
 import uvloop
-from answering import answer, in_lists, one_by_one, wait_for_end, wait_for_go
 from oban import Oban, worker
 from oban.schema import install
 from psycopg_pool import AsyncConnectionPool
+
+from bench.on_postgres.answering import answer_async, in_lists, one_by_one, wait_for_end, wait_for_go
 
 
 @worker(queue="default")
@@ -61,11 +62,4 @@ async def work(order: dict) -> dict:
 
 
 if __name__ == "__main__":
-    answer(
-        {
-            "one-async": lambda order: uvloop.run(one(order)),
-            "bulk": lambda order: uvloop.run(bulk(order)),
-            "fill": lambda order: uvloop.run(fill(order)),
-            "work": lambda order: uvloop.run(work(order)),
-        }
-    )
+    answer_async({"one-async": one, "bulk": bulk, "fill": fill, "work": work}, run=uvloop.run)

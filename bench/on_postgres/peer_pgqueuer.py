@@ -12,10 +12,11 @@ import logging
 
 import asyncpg
 import uvloop
-from answering import answer, in_lists, one_by_one, wait_for_end, wait_for_go
 from pgqueuer.db import AsyncpgDriver, AsyncpgPoolDriver
 from pgqueuer.qm import QueueManager
 from pgqueuer.queries import Queries
+
+from bench.on_postgres.answering import answer_async, in_lists, one_by_one, until_the_end, wait_for_go
 
 logging.disable(logging.WARNING)
 PAYLOAD = b'{"steps":1}'
@@ -71,19 +72,9 @@ async def work(order: dict) -> dict:
 
     wait_for_go()
     working = asyncio.create_task(manager.run(batch_size=order["in_flight"]))
-    ended = asyncio.create_task(wait_for_end())
-    await asyncio.wait((working, ended), return_when=asyncio.FIRST_COMPLETED)
-    if working.done():
-        working.result()
+    await until_the_end(working)
     return {}
 
 
 if __name__ == "__main__":
-    answer(
-        {
-            "one-async": lambda order: uvloop.run(one(order)),
-            "bulk": lambda order: uvloop.run(bulk(order)),
-            "fill": lambda order: uvloop.run(fill(order)),
-            "work": lambda order: uvloop.run(work(order)),
-        }
-    )
+    answer_async({"one-async": one, "bulk": bulk, "fill": fill, "work": work}, run=uvloop.run)

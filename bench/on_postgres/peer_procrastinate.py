@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from answering import answer, in_lists, one_by_one, wait_for_end, wait_for_go
 from procrastinate import App, PsycopgConnector
+
+from bench.on_postgres.answering import answer_async, in_lists, one_by_one, until_the_end, wait_for_go
 
 logging.disable(logging.WARNING)
 
@@ -50,19 +51,9 @@ async def work(order: dict) -> dict:
     working = asyncio.create_task(
         app.run_worker_async(concurrency=order["in_flight"], install_signal_handlers=False)
     )
-    ended = asyncio.create_task(wait_for_end())
-    await asyncio.wait((working, ended), return_when=asyncio.FIRST_COMPLETED)
-    if working.done():
-        working.result()
+    await until_the_end(working)
     return {}
 
 
 if __name__ == "__main__":
-    answer(
-        {
-            "one-async": lambda order: asyncio.run(one(order)),
-            "bulk": lambda order: asyncio.run(bulk(order)),
-            "fill": lambda order: asyncio.run(fill(order)),
-            "work": lambda order: asyncio.run(work(order)),
-        }
-    )
+    answer_async({"one-async": one, "bulk": bulk, "fill": fill, "work": work})

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from bench.environment import DBOS, python_of
 from bench.side import Side
 
-HERE = Path(__file__).parent
 OURS, LIMIT = "ours", "limit"
 
 
@@ -89,7 +87,7 @@ def the_members() -> dict[str, Member]:
     for peer in PEERS:
         python = python_of(*peer.requirements, at_least=peer.at_least)
         if python is not None:
-            side = Side(peer.name, (str(python), str(HERE / f"{peer.program}.py")))
+            side = Side(peer.name, (str(python), "-m", f"bench.on_postgres.{peer.program}"))
             members[peer.name] = Member(side, peer.open_jobs, peer.at_once)
     members[LIMIT] = Member(Side(LIMIT, (sys.executable, "-m", "bench.on_postgres.limit")))
     return members

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 
 from tallystick import Cancelled, JobCancelled, aio, sleep, wait
+from tests.patience import wait_until
 
 
 def names(job) -> list[str]:
@@ -57,8 +57,7 @@ def test_a_signal_that_comes_at_once_is_taken_without_unwinding(app, colour):
         for _ in range(20):
             begun.clear()
             job = {"sync": sync, "async": colourful}[colour].submit()
-            while not begun:
-                time.sleep(0.001)
+            wait_until(lambda: begun)
             job.send("go", 7)
             assert job.result(20) == 7
             if begun == [1]:
@@ -73,10 +72,8 @@ def test_a_job_whose_signal_does_not_come_is_put_away_although_its_worker_is_idl
 
     with app.worker():
         job = flow.submit()
-        while names(job)[-1] != "suspend":
-            time.sleep(0.01)
-        while app.runtime().worker.running:
-            time.sleep(0.01)
+        wait_until(lambda: names(job)[-1] == "suspend")
+        wait_until(lambda: not app.runtime().worker.running)
         job.send("go", 1)
         assert job.result(20) == 1
 
@@ -105,8 +102,7 @@ def test_a_cancellation_ends_the_lingering_and_not_the_grace(app, colour):
     with app.worker(lease="60s"):
         for _ in range(5):
             job = {"sync": sync, "async": colourful}[colour].submit()
-            while len(names(job)) < 2:
-                time.sleep(0.001)
+            wait_until(lambda job=job: len(names(job)) >= 2)
             job.cancel()
             with pytest.raises(JobCancelled):
                 job.result(20)

@@ -13,6 +13,7 @@ from tallystick.engine.books import audit
 from tallystick.errors import Misuse, NotFound
 from tallystick.testing.conformance.drafts import check_chain
 from tests.app.by_hand import Death
+from tests.patience import wait_until
 
 
 def names(job):
@@ -380,10 +381,7 @@ def test_a_worker_stops_a_running_job_that_another_process_pauses(app, url):
         assert began.wait(10)
         assert elsewhere.job(job.id).pause() is Held.ASKED
         go_on.set()
-        stopped = threading.Event()
-        while not stopped.wait(0.01):
-            if "hold" in names(job):
-                stopped.set()
+        wait_until(lambda: "hold" in names(job))
         assert len(done) < 10_000
         assert elsewhere.job(job.id).row().hold == "PAUSED"
         assert elsewhere.job(job.id).cancel() == "CANCELLED"

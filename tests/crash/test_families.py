@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-import threading
 
 import pytest
 
 from tallystick.clock import SystemClock
 from tallystick.engine.books import audit
 from tests.crash.family import app, parent
+from tests.patience import wait_until
 from tests.postgres.subject import fresh_schema
 
 WORKERS = 2
@@ -76,8 +76,7 @@ def test_children_under_random_kills_are_counted_once_and_wake_their_parent_once
     try:
         with opened.connect() as db:
             for share in sorted(chance.uniform(0, 0.9) for _ in range(kills)):
-                while ended(db) < share * 2 * children:
-                    threading.Event().wait(0.01)
+                wait_until(lambda share=share: ended(db) >= share * 2 * children)
                 crew.kill(chance)
         assert job.result(240) == [sum(range(children)), -sum(range(children))]
     finally:

@@ -18,6 +18,7 @@ PAGES = [
     FOLDER / f"{name}.md"
     for name in (
         "getting-started",
+        "submitting",
         "steps-and-transactions",
         "retries-and-errors",
         "workers-and-leases",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import psycopg
 import pytest
@@ -13,6 +13,7 @@ from tallystick.clock import SystemClock
 from tallystick.engine.books import audit
 from tallystick.errors import OutcomeUnknown, StoreError, StoreReadOnly
 from tallystick.store.postgres.store import PostgresStore
+from tests.patience import let_time_pass, wait_until
 from tests.postgres.server import Server, make_server, make_standby
 
 JOBS = 60
@@ -52,19 +53,11 @@ def answer(server: Server, query: str) -> object:
     return row[0]
 
 
-def until(happens: Callable[[], bool]) -> None:
-    for _ in range(1_500):
-        if happens():
-            return
-        threading.Event().wait(0.02)
-    pytest.fail("it did not happen in time")
-
-
 def synchronous(primary: Server) -> None:
     """Let the primary acknowledge nothing before its standby has it."""
     told(primary, "ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
     query = "SELECT coalesce(max(sync_state), '') FROM pg_stat_replication"
-    until(lambda: answer(primary, query) == "sync")
+    wait_until(lambda: answer(primary, query) == "sync")
 
 
 @pytest.mark.timeout(180)
@@ -100,7 +93,7 @@ def test_with_a_synchronous_standby_a_failover_under_load_loses_and_doubles_noth
             try:
                 return checkout.opts(idempotency_key=f"order-{n}").submit(n).id
             except (StoreError, OutcomeUnknown):
-                threading.Event().wait(0.05)
+                let_time_pass(0.05)
 
     acknowledged = [submit(n) for n in range(JOBS // 2)]
     with app.worker(concurrency=8, lease="2s"):
@@ -137,7 +130,7 @@ def test_an_asynchronous_standby_may_lose_what_was_acknowledged_and_its_books_ar
 
     kept = flow.opts(idempotency_key="kept").submit(1)
     position = answer(primary, "SELECT pg_current_wal_lsn()::text")
-    until(lambda: bool(answer(standby, f"SELECT pg_last_wal_replay_lsn() >= '{position}'::pg_lsn")))
+    wait_until(lambda: bool(answer(standby, f"SELECT pg_last_wal_replay_lsn() >= '{position}'::pg_lsn")))
     standby.stop("fast")
     lost = flow.opts(idempotency_key="lost").submit(2)
     primary.stop("immediate")

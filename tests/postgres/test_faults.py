@@ -29,6 +29,7 @@ from tallystick.testing.conformance.drafts import (
     step,
     submission,
 )
+from tests.patience import let_time_pass
 from tests.postgres.server import Server
 from tests.postgres.subject import PostgresSubject
 
@@ -239,7 +240,7 @@ def test_a_body_that_thinks_too_long_loses_its_connection_and_its_rows(subject: 
 
     def body(db: Transaction) -> RecordStep:
         subject.put_effect(db, "never")
-        threading.Event().wait(0.6)
+        let_time_pass(0.6)
         subject.put_effect(db, "never")
         raise AssertionError("the server should have hung up")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import psycopg
@@ -13,6 +12,7 @@ import pytest
 
 from tallystick import Tally
 from tallystick.testing.conformance.drafts import check_chain
+from tests.patience import wait_until
 from tests.postgres.server import Server
 from tests.postgres.subject import fresh_schema
 
@@ -21,6 +21,7 @@ WORKERS, KILLS, JOBS = 8, 10, 400
 SHOP = """
 import sys
 from tallystick import Tally, Tx
+from tests.patience import wait_until
 
 app = Tally(sys.argv[1])
 
@@ -86,8 +87,7 @@ def test_eight_workers_under_random_kills_do_everything_once(server: Server, tmp
     try:
         for kill in range(KILLS):
             share = JOBS * (kill + 1) // (KILLS + 2)
-            while store.counts().get("SUCCEEDED", 0) < share:
-                threading.Event().wait(0.02)
+            wait_until(lambda share=share: store.counts().get("SUCCEEDED", 0) >= share)
             crew.kill(chance)
         results = [job.result(120) for job in jobs]
     finally:

@@ -31,6 +31,7 @@ from tallystick.store.api import (
 from tallystick.store.postgres.connection import AnsweringConnection
 from tallystick.store.postgres.wire import Wire
 from tallystick.testing.conformance.drafts import check_chain, claim, claimed, done, finish, held_job, step
+from tests.patience import wait_until
 from tests.postgres.subject import PostgresSubject
 
 
@@ -255,8 +256,7 @@ def test_a_claim_finds_the_timer_that_made_its_job_due_though_its_flush_began_be
         )
         flush = threading.Thread(target=lambda: outcomes.extend(store.apply([(wait,), (claim(),)])))
         flush.start()
-        while clock.wall_ms() <= due_at + 50:
-            threading.Event().wait(0.01)
+        wait_until(lambda: clock.wall_ms() > due_at + 50)
     flush.join(30)
     assert outcomes[0] is None
     (again,) = outcomes[1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
 
 import psycopg
 import pytest
@@ -14,16 +13,12 @@ from tallystick.clock import SystemClock
 from tallystick.store.postgres import listener
 from tallystick.store.postgres.connection import AnsweringConnection
 from tallystick.testing.conformance.drafts import check_chain, done, held_job, step
+from tests.patience import let_time_pass, wait_until
 from tests.postgres.proxy import Proxy
 from tests.postgres.server import Server
 from tests.postgres.subject import PostgresSubject, fresh_schema
 
 CLOCK = SystemClock()
-
-
-def until(happens: Callable[[], bool], seconds: float = 20) -> bool:
-    """Wait for a condition, looking often."""
-    return any(happens() or threading.Event().wait(0.02) for _ in range(int(seconds / 0.02)))
 
 
 @pytest.fixture
@@ -65,12 +60,12 @@ def test_a_dead_listener_is_replaced_and_nothing_is_missed(server: Server, pair)
     here, there = pair
     schema = re.search(r"schema=(\w+)", here.url)[1]
     with here.worker():
-        assert until(lambda: len(listening(server, schema)) == 1)
+        wait_until(lambda: len(listening(server, schema)) == 1)
         (pid,) = listening(server, schema)
         with psycopg.connect(server.dsn, autocommit=True) as connection:
             connection.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
         assert there.workflows["flow", ""].submit(1).result(15) == 2
-        assert until(lambda: listening(server, schema) not in ([], [pid]))
+        wait_until(lambda: listening(server, schema) not in ([], [pid]))
         assert there.workflows["flow", ""].submit(2).result(15) == 3
 
 
@@ -100,7 +95,7 @@ def test_a_peer_that_falls_silent_is_given_up_and_replaced(server: Server) -> No
     proxy.silent.set()
     flush = threading.Thread(target=lambda: outcomes.extend(store.apply([(step(held, CLOCK),)])), daemon=True)
     flush.start()
-    threading.Event().wait(1.2)
+    let_time_pass(1.2)
     proxy.silent.clear()
     flush.join(30)
     assert outcomes == [None]
@@ -125,11 +120,11 @@ def test_ten_idle_workers_cause_less_than_five_statements_a_second_and_no_open_t
     for worker in workers:
         worker.__enter__()
     try:
-        assert until(lambda: len(listening(server, schema)) == 10)
+        wait_until(lambda: len(listening(server, schema)) == 10)
         assert tallies[0].workflows["flow", ""].submit(1).result(20) == 2
-        threading.Event().wait(1.0)
+        let_time_pass(1.0)
         before = len(sent)
-        threading.Event().wait(6.0)
+        let_time_pass(6.0)
         rate = (len(sent) - before) / 6.0
         with psycopg.connect(server.dsn, autocommit=True) as connection:
             query = (

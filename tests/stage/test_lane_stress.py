@@ -16,6 +16,7 @@ import pytest
 from tallystick.core.lifecycles import SlotState
 from tallystick.core.retry import RetryPolicy
 from tallystick.stage import CommitBatch, Stage, WindowLimits
+from tests.patience import let_time_pass
 
 ROUNDS = 60
 PATIENCE_SECONDS = 30
@@ -88,7 +89,7 @@ def test_threads_never_stand_still(block: int):
 
         def compute(item: int, scenario: Scenario = scenario) -> int:
             if item in scenario.slow:
-                threading.Event().wait(0.002)
+                let_time_pass(0.002)
             if scenario.fails(item):
                 raise OSError(item)
             return item

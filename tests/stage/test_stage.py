@@ -16,6 +16,7 @@ from tallystick.stage.intake import Intake
 from tallystick.stage.journal import Journal
 from tallystick.stage.outcome import CANCEL, FAIL, SKIP, SUCCESS
 from tallystick.stage.windows import WindowPlan
+from tests.patience import let_time_pass
 from tests.stage.stage_books import Committed, no_lease_is_left
 
 FAST = RetryPolicy(attempts_max=3, base_ms=1, jitter=0.0)
@@ -185,7 +186,7 @@ def test_ticks_keep_a_slow_worker_alive():
 
     def compute(item: int) -> str:
         for _ in range(12):
-            threading.Event().wait(0.02)
+            let_time_pass(0.02)
             seen.append(tick())
         return "done"
 

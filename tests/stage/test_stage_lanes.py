@@ -6,7 +6,6 @@ import asyncio
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from tallystick.core.retry import RetryPolicy
 from tallystick.errors import BadInput, SkipItem, WrongColour
 from tallystick.stage import CommitBatch, Stage, Summary, WindowLimits, read_journal
 from tallystick.stage.outcome import FAIL, SKIP, SUCCESS
+from tests.patience import let_time_pass, wait_until
 from tests.stage.stage_books import Committed, no_lease_is_left
 
 FAST = RetryPolicy(attempts_max=3, base_ms=1, jitter=0.0)
@@ -167,7 +167,7 @@ def die_once(item: list[str]) -> int:
 
 def hang(item: str) -> str:
     if item == "hang":
-        threading.Event().wait(60)
+        let_time_pass(60)
     return item
 
 
@@ -244,14 +244,10 @@ def test_worker_processes_leave_with_a_stage_that_was_killed(tmp_path: Path):
 
 
 def wait_for(look, count: int) -> list[int]:
-    for _ in range(1000):
-        found = look()
-        if len(found) == count:
-            return found
-        threading.Event().wait(0.02)
-    raise AssertionError(f"waited for {count} in vain")
+    wait_until(lambda: len(look()) == count, f"{count} of them")
+    return look()
 
 
 def tell_pid_and_hang(folder: str) -> None:
     (Path(folder) / str(os.getpid())).touch()
-    threading.Event().wait(120)
+    let_time_pass(120)

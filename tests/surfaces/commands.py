@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -98,7 +97,7 @@ class Shop:
             [TALLY, *arguments],
             cwd=self.folder,
             env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment},
-            input=stdin,
+            input=stdin or "",
             capture_output=True,
             text=True,
             timeout=PATIENCE,
@@ -184,11 +183,3 @@ class Work:
             with self._news:
                 self.seen.append(event)
                 self._news.notify_all()
-
-
-def wait_until(condition: Any, what: str) -> None:
-    """Wait until a condition holds."""
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < until, f"never: {what}"
-        time.sleep(0.02)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.surfaces.commands import Shop
+from tests.surfaces.commands import Shop, Work
 
 SUBMIT = [
     (["shop:chekout", "1"], 3, "there is no workflow 'chekout'; did you mean 'checkout'?"),
     (["shop:zzz", "1"], 3, "there are: async_quote, checkout, fails, letter, waits"),
     (["shop:letter", "x", "--version", "9"], 3, "--version"),
     (["nowhere:checkout", "1"], 3, "there is no module 'nowhere'"),
+    (["shop.py:checkout", "1"], 3, "a module is named without .py: shop"),
+    (["./shop.py:checkout", "1"], 4, "for instance shop:app"),
     (["shop", "1"], 4, "names no workflow"),
     (["shop:ap:checkout", "1"], 3, "did you mean 'app'?"),
     (["shop:other:checkout", "1"], 4, "shop:other is an int, not a Tally"),
@@ -18,11 +20,13 @@ SUBMIT = [
     (["shop:checkout"], 4, "missing a required argument: 'order'"),
     (["shop:checkout", "1", "2"], 4, "give one JSON value, or only KEY=VALUE pairs"),
     (["shop:checkout", "{'order': 1}"], 4, "this is not JSON"),
+    (["shop:letter", "Ada"], 4, "text needs quotes of its own"),
+    (["shop:checkout", "-"], 4, "there is nothing on stdin"),
     (["shop:checkout", '{"order": 1, "order": 2}'], 4, "more than once"),
     (["shop:checkout", '{"order": NaN}'], 4, "JSON has no NaN"),
     (["shop:checkout", "[" * 100 + "]" * 100], 4, "nested more than"),
     (["shop:checkout", "order=[1"], 4, "order: this is not JSON"),
-    (["shop:checkout", "order=x"], 4, "does not fit its annotation"),
+    (["shop:checkout", "order=x"], 4, "does not fit its annotation int: "),
     (["shop:checkout", "order=1", "order=2"], 4, "given twice"),
     (["shop:checkout", "order=1", "prize=2"], 4, "prize"),
     (["shop:checkout", "1", "--priority", "11"], 4, "priority must be"),
@@ -31,10 +35,13 @@ SUBMIT = [
     (["shop:checkout", "1", "--key", "a b"], 4, "idempotency key"),
     (["shop:checkout", "1", "--timeout", "1s"], 2, "--wait"),
     (["shop:checkout", "1", "--url", "mysql://x"], 4, "not an address"),
-    (["shop:checkout", "1", "--url", "sqlite:///no/such/folder/x.db"], 5, "cannot be created"),
+    (["shop:checkout", "1", "--url", "sqlite:///no/such/folder/x.db"], 5, "there is no folder"),
+    (["shop:checkout", "1", "--url", "sqlite:///."], 5, "is a folder; name a file in it"),
+    (["shop:checkout", "1", "--url", "shop.db"], 4, "write sqlite:///shop.db"),
 ]
 OTHERS = [
     (["work", "shop:checkout"], 4, "is a Workflow, not a Tally"),
+    (["work", "json"], 3, "what you made with Tally(...)"),
     (["work", "shop", "--lease", "1ms"], 4, "give at least"),
     (["work", "shop", "--queues", "a,,b"], 4, "cannot be a queue"),
     (["work", "shop", "--concurrency", "0"], 2, "--concurrency"),
@@ -54,6 +61,13 @@ OTHERS = [
     (["cancel", "nobody", "shop"], 5, "there is no database"),
     (["cancel", "nobody", "shop", "--grace", "soon"], 4, "is not a duration"),
     (["cancel", "nobody", "nowhere"], 3, "there is no module 'nowhere'"),
+    (["prune", "shop"], 2, "--older-than"),
+    (["prune", "shop", "--older-than", "30"], 4, "has no unit"),
+    (["prune", "shop", "--older-than", "soon"], 4, "is not a duration"),
+    (["pause", "nobody", "shop"], 5, "there is no database"),
+    (["fork", "nobody", "shop"], 2, "--at"),
+    (["retry", "nobody", "shop"], 5, "there is no database"),
+    (["dead", "shop", "--limit", "0"], 2, "--limit"),
     (["list", "--url", "sqlite:///shop.py"], 5, "not an intact SQLite database"),
 ]
 
@@ -127,3 +141,35 @@ def test_an_error_with_json_is_one_line_of_json(tmp_path):
     done = Shop(tmp_path).tally("submit", "shop:chekout", "1", "--json")
     assert done.error["code"] == "UNKNOWN_WORKFLOW"
     assert "checkout" in done.error["known"]
+
+
+@pytest.mark.parametrize("words", [["show"], ["history"], ["cancel"], ["pause"], ["send", "go", "1"]])
+def test_the_beginning_of_an_id_is_not_an_id_and_the_error_says_what_one_is(tmp_path, words):
+    shop = Shop(tmp_path)
+    job = shop.submit("shop:checkout", "1")
+    command, *more = words
+    done = shop.tally(command, job[:8], *more, "shop")
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith(f"error: there is no job {job[:8]}")
+    assert done.err.endswith("an id has 36 characters, and `tally list` prints them all\n")
+
+
+def test_a_server_that_is_down_is_said_in_readable_lines(tmp_path):
+    done = Shop(tmp_path).tally("list", "--url", "postgresql://127.0.0.1:1/shop?connect_timeout=5")
+    assert (done.code, done.out) == (5, "")
+    assert done.err.startswith("error: postgresql://127.0.0.1:1/shop")
+    assert "Connection refused" in done.err
+    assert "\\t" not in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_queue_that_no_workflow_declares_is_mentioned_by_who_submits_and_by_who_works(tmp_path):
+    """Without the word, a job whose queue has a slip of the pen in its name stands there for good."""
+    shop = Shop(tmp_path)
+    done = shop.tally("submit", "shop:checkout", "1", "--queue", "mial")
+    assert done.code == 0
+    assert "no workflow declares the queue mial" in done.err
+    assert "no workflow" not in shop.tally("submit", "shop:checkout", "1", "--queue", "mail").err
+    with Work(shop, "--queues", "mial,mail") as work:
+        assert "the queue mial;" in work.wait_for("warning", action="queue.lonely")["message"]
+        assert work.stop() == 0

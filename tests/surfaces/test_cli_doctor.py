@@ -9,7 +9,8 @@ import sys
 
 import pytest
 
-from tests.surfaces.commands import Shop, Work, wait_until
+from tests.patience import wait_until
+from tests.surfaces.commands import Shop, Work
 
 # Holds the writer's lock and says so; stops there.
 HOLDER = """

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "guides" / "command-line.md").read_text("utf-8")
 ENGINE = (
     *("submit", "work", "list", "show", "history", "send", "cancel"),
-    *("pause", "resume", "fork", "dead", "retry", "doctor"),
+    *("pause", "resume", "fork", "dead", "retry", "doctor", "prune"),
 )
 
 

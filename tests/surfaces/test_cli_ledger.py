@@ -7,7 +7,9 @@ import json
 
 import pytest
 
+from tallystick.cli.ledger_drawing import draw
 from tallystick.cli.main import main
+from tallystick.cli.output import Ink
 from tallystick.core.decisions import NextStep, enter_leg1, enter_leg2, next_step
 from tallystick.core.digits import ActivityLedger, GuidLedger
 
@@ -145,3 +147,14 @@ def test_the_quick_door_and_click_say_the_same(flags, digits, capsys, monkeypatc
     quick = [(main(["ledger", *words]), *capsys.readouterr()) for words in orders]
     monkeypatch.setattr("tallystick.cli.main._plain_ledger_call", lambda given: None)
     assert [(main(["ledger", *words]), *capsys.readouterr()) for words in orders] == quick
+
+
+def test_on_a_narrow_terminal_the_branches_are_a_list():
+    ledger = GuidLedger.parse("000111100000001")
+    wide, narrow = draw(ledger, None, Ink(wet=False)), draw(ledger, None, Ink(wet=False), 80)
+    assert max(map(len, wide.splitlines())) > 80
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert (
+        narrow.splitlines()[3] == "  1  closed_job        this message brought the semaphore to its threshold"
+    )
+    assert all(field.meaning in narrow for field in GuidLedger.FIELDS)

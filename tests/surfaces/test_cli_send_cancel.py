@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.surfaces.commands import Shop, Work, wait_until
+from tests.patience import wait_until
+from tests.surfaces.commands import Shop, Work
 
 WAITING = """
 from dataclasses import dataclass
@@ -82,6 +83,25 @@ def test_signals_wake_a_waiting_job_and_the_history_says_so_in_words(shop):
         assert sentence in told
 
 
+def test_a_job_that_waits_or_turns_is_no_trouble_and_show_says_what_it_waits_for(shop):
+    job = shop.submit("shop:approval")
+    turning = shop.submit("shop:turning", "0")
+    assert "it waits since" in shop.tally("show", job, "shop").out
+    with Work(shop) as work:
+        wait_until(lambda: "waits for approve, without a worker" in facts(shop, job), "the job waits")
+        shown = shop.tally("show", job, "shop")
+        assert "why         it waits since" in shown.out
+        assert "for approve#1 until" in shown.out
+        assert shop.tally("show", job, "shop", "--json").data["why"] in shown.out
+        shop.tally("send", job, "approve", "true", "shop")
+        shop.tally("send", job, "address", '{"city": "Turin"}', "shop")
+        wait_until(lambda: shop.state(job) == "SUCCEEDED", "the job ends")
+        wait_until(lambda: shop.state(turning) == "SUCCEEDED", "the other ends")
+        assert work.stop() == 0
+    assert "why " not in shop.tally("show", job, "shop").out
+    assert {event["event"] for event in work.seen} <= {"serving", "progress", "stopping", "stopped"}
+
+
 def test_a_signal_without_a_value_and_without_a_worker_is_kept(shop):
     job = shop.submit("shop:approval")
     done = shop.tally("send", job, "approve", "--url", "sqlite:///shop.db")
@@ -130,7 +150,7 @@ def test_a_job_that_is_not_there_is_exit_code_three(shop, words):
     shop.submit("shop:approval")
     done = shop.tally(*words, "shop")
     assert (done.code, done.out) == (3, "")
-    assert done.err == "error: there is no job no\\x1b[31mbody\n"
+    assert done.err.startswith("error: there is no job no\\x1b[31mbody; an id has 36")
 
 
 @pytest.mark.parametrize(

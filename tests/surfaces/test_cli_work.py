@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.surfaces.commands import PATIENCE, TALLY, Shop, Work, wait_until
+from tests.patience import wait_until
+from tests.surfaces.commands import PATIENCE, TALLY, Shop, Work
 
 
 @pytest.fixture

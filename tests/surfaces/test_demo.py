@@ -70,9 +70,14 @@ def test_it_ends_well_and_complains_of_nothing(demo):
     assert os.access(ROOT / "scripts" / "demo", os.X_OK)
 
 
+def test_everything_fits_on_a_terminal_of_eighty_columns(demo):
+    lines = [line for line in demo.stdout.splitlines() if not line.startswith("  kept: ")]
+    assert max(map(len, lines)) <= 80, max(lines, key=len)
+
+
 def test_a_worker_is_killed_and_every_order_it_held_is_taken_over_by_another(demo):
     killed = re.search(r"kill -9 \d+: worker ([A-C]) is dead", demo.stdout)
-    held = re.search(r"it held (\d+) orders, each with a lease of 2s: ([\d, ]+)", demo.stdout)
+    held = re.search(r"it held (\d+) orders, leased for 2s: ([\d, ]+)", demo.stdout)
     assert killed
     assert held
     taken = re.findall(

@@ -125,6 +125,7 @@ class WorkflowContext:
     def suspended(self, until: str, bundle: Bundle | None = None) -> Unwind:
         """Return the exception that leaves a workflow which is put away, by this bundle if not yet."""
         if self.unwinding is None:
+            self.segment.suspended = True
             self.unwinding = Unwind(f"suspended until {until}", bundle, suspends=True)
         return self.unwinding
 

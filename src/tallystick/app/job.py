@@ -205,7 +205,7 @@ class Job(Generic[R_co]):
     def why(self) -> str:
         """Say in one sentence what the job waits for, since when and until when, or how it ended."""
         runtime = self._runtime()
-        return why(self.row(), runtime.store.history(self.id), runtime.clock.wall_ms())
+        return why(self.row(), lambda: runtime.store.history(self.id), runtime.clock.wall_ms())
 
     def history(self) -> list[Event]:
         """Return everything that happened to the job, in order."""

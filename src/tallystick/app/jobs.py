@@ -27,13 +27,18 @@ class Jobs(ABC):
         return Job(self.runtime, job_id, lambda: Codec(Any), created=False)
 
     def dead(
-        self, *, workflow: str | None = None, after: str | None = None, limit: int = PAGE_ROWS_MAX
+        self, *, workflow: str | None = None, after: Job[Any] | None = None, limit: int = PAGE_ROWS_MAX
     ) -> list[Job[Any]]:
         """Return the dead letters, newest first: jobs that have failed and were not retried.
 
-        `after` is the id of the last one of the page before.
+        `after` is the last job of the page before.
         """
-        rows = self.runtime().store.dead(tenant_id="default", handler=workflow, after=after, limit=limit)
+        rows = self.runtime().store.dead(
+            tenant_id="default",
+            handler=workflow,
+            after=None if after is None else after.id,
+            limit=min(limit, PAGE_ROWS_MAX),
+        )
         return [self.job(row.job_id) for row in rows]
 
     def jobs(

@@ -6,6 +6,7 @@ list after a restart. A plain scalar that already has its annotated type skips t
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any, Final, TypeVar
 
@@ -72,4 +73,6 @@ class Codec:
         try:
             return self._decoder.decode(text)
         except (msgspec.ValidationError, msgspec.DecodeError, ValueError, TypeError) as error:
-            raise BadValue(f"{what} does not fit its annotation {self._annotation!r}: {error}") from error
+            raise BadValue(
+                f"{what} does not fit its annotation {inspect.formatannotation(self._annotation)}: {error}"
+            ) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -11,8 +11,11 @@ from tallystick.core.lifecycles import JobState
 from tallystick.store.api import Event, JobRow
 
 
-def why(row: JobRow, history: Sequence[Event], now: int) -> str:
-    """Say what a job waits for, since when and until when, or how it ended."""
+def why(row: JobRow, history: Callable[[], Sequence[Event]], now: int) -> str:
+    """Say what a job waits for, since when and until when, or how it ended.
+
+    The history is read only for a job that is under way: it may be long.
+    """
     if row.completed_at is not None:
         return _ended(row)
     if row.hold is not None:
@@ -21,7 +24,7 @@ def why(row: JobRow, history: Sequence[Event], now: int) -> str:
         return f"it was asked to end at {_at(row.updated_at)} and cleans up"
     if row.state == JobState.QUEUED:
         return _queued(row, now)
-    return _under_way(row, history[-1], now)
+    return _under_way(row, history()[-1], now)
 
 
 def _ended(row: JobRow) -> str:

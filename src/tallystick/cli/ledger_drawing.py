@@ -6,6 +6,7 @@ functions that the engine calls.
 
 from __future__ import annotations
 
+import shutil
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -51,7 +52,8 @@ def present(digits: str, *, guid: bool, as_json: bool) -> int:
     if as_json:
         show_data(as_data(ledger, what_next, doubts))
     else:
-        show(draw(ledger, what_next, Ink.for_stream(sys.stdout)))
+        columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        show(draw(ledger, what_next, Ink.for_stream(sys.stdout), columns))
     return tell_error(_corrupt(ledger, doubts), as_json=as_json) if doubts else 0
 
 
@@ -99,10 +101,17 @@ def as_data(
     return data
 
 
-def draw(ledger: ActivityLedger | GuidLedger, what_next: Next | None, ink: Ink) -> str:
-    """Return the drawing: the digits, a branch from each field to its meaning, and what happens next."""
+def draw(
+    ledger: ActivityLedger | GuidLedger, what_next: Next | None, ink: Ink, columns: int | None = None
+) -> str:
+    """Return the drawing: the digits, a branch from each field to its meaning, and what happens next.
+
+    Where a branch would be too wide for so many columns, the fields are a list instead.
+    """
     title = f"{ink(f'{ledger.KIND} ledger', 'bold')} {ink(ledger.text, 'dim')}"
-    lines = [title, "", *_branches(ledger, ink)]
+    widest = max(map(len, _branches(ledger, Ink(wet=False))))
+    drawn = _branches if columns is None or widest <= columns else _listed
+    lines = [title, "", *drawn(ledger, ink)]
     if what_next:
         rows = [("next", ink(what_next.sentence, "bold", "green"))]
         rows += [(new.message, new.verdict.value + _after(new, ledger)) for new in what_next.arrivals]
@@ -134,6 +143,18 @@ def _branches(ledger: ActivityLedger | GuidLedger, ink: Ink) -> list[str]:
         value = ink(str(int(text)).rjust(width), *_style(field, text))
         lines.append(f"{ink(branch, 'dim')} {value}  {field.name:{name_width}}  {ink(field.meaning, 'dim')}")
     return lines
+
+
+def _listed(ledger: ActivityLedger | GuidLedger, ink: Ink) -> list[str]:
+    """Return a line for each field, in the order of the digits."""
+    digits = [(field, str(field.of(ledger))) for field in ledger.FIELDS]
+    widest = max(len(text) for _, text in digits)
+    name_width = max(len(field.name) for field, _ in digits)
+    return [
+        f"{_MARGIN}{ink(text.rjust(widest), *_style(field, text))}  {field.name:{name_width}}  "
+        f"{ink(field.meaning, 'dim')}"
+        for field, text in digits
+    ]
 
 
 def _bracket(span: int) -> str:

@@ -69,6 +69,11 @@ def load_workflow(address: str, version: str | None) -> tuple[Loaded, AnyWorkflo
     return loaded, find_workflow(loaded.app, label, version)
 
 
+def declared_queues(app: Tally) -> frozenset[str]:
+    """Return the queues that a worker of this app serves unless told otherwise."""
+    return frozenset({workflow.queue for workflow in app.workflows.values()} | {"default"})
+
+
 def find_workflow(app: Tally, label: str, version: str | None) -> AnyWorkflow:
     """Return a workflow by its name, guessing aloud when there is none; versions are told apart."""
     versions = {key[1]: workflow for key, workflow in app.workflows.items() if key[0] == label}
@@ -90,7 +95,7 @@ def find_workflow(app: Tally, label: str, version: str | None) -> AnyWorkflow:
 def _module(name: str, address: str) -> ModuleType:
     if not _DOTTED.fullmatch(name):
         raise BadInput(
-            f"{address!r} is no address of a Tally; write MODULE:ATTRIBUTE, for instance shop:app",
+            f"{address!r} is no address of a Tally; write MODULE:ATTRIBUTE, for instance {_meant(name)}:app",
             address=address,
         )
     here = os.getcwd()  # noqa: PTH109 (the path of Python holds text)
@@ -100,12 +105,19 @@ def _module(name: str, address: str) -> ModuleType:
         return import_module(name)
     except ModuleNotFoundError as error:
         if error.name and f"{name}.".startswith(f"{error.name}."):
+            hint = f"; a module is named without .py: {_meant(name)}" if name.endswith(".py") else ""
             raise AppNotFound(
-                f"there is no module {name!r} in {here} or on the path of Python", module=name
+                f"there is no module {name!r} in {here} or on the path of Python{hint}", module=name
             ) from None
         raise _broken(name, error) from None
     except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever the user's file does is said in two lines)
         raise _broken(name, error) from None
+
+
+def _meant(name: str) -> str:
+    """Return the module that somebody meant who wrote the name of a file."""
+    path = Path(name)
+    return path.stem if path.suffix == ".py" and path.stem.isidentifier() else "shop"
 
 
 def _broken(name: str, error: BaseException) -> AppBroken:
@@ -138,7 +150,11 @@ def _attribute(module: ModuleType, attribute: str) -> object:
         if not hasattr(found, part):
             tallies = [name for name in names if isinstance(getattr(found, name, None), Tally)]
             close = tallies or get_close_matches(part, names, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
+            hint = (
+                f"; did you mean {' or '.join(map(repr, close[:3]))}?"
+                if close
+                else "; write MODULE:ATTRIBUTE, where the attribute is what you made with Tally(...)"
+            )
             raise AppNotFound(
                 f"{module.__name__} has no {attribute!r}{hint}", module=module.__name__, attribute=attribute
             )

@@ -90,7 +90,8 @@ def complain(message: str, data: Mapping[str, object], *, as_json: bool) -> None
     if as_json:
         tell(json_text({"error": dict(data)}))
     else:
-        lines = "\n".join(map(printable, message.split("\n")))
+        # psycopg indents by tabs; a tab moves the cursor, and spaces say the same.
+        lines = "\n".join(map(printable, message.expandtabs(2).split("\n")))
         tell(f"{Ink.for_stream(sys.stderr)('error:', 'bold', 'red')} {lines}")
 
 

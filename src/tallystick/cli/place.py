@@ -14,7 +14,7 @@ import click
 
 from tallystick.cli.output import tell
 from tallystick.clock import SystemClock
-from tallystick.errors import StoreMissing
+from tallystick.errors import NotFound, StoreMissing
 from tallystick.store.api import Store
 from tallystick.store.opening import open_store
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_URL: Final = "sqlite:///tally.db"
+ID_CHARS: Final = 36
 _URL_HELP: Final = "Address of the store, for instance sqlite:///shop.db."
 
 
@@ -44,7 +45,8 @@ def looking(address: str | None, url: str | None) -> Iterator[Store]:
     with _said_which(given):
         store = open_store(given or DEFAULT_URL, SystemClock(), create=False)
     try:
-        yield store
+        with _said_whole():
+            yield store
     finally:
         store.close()
 
@@ -60,7 +62,8 @@ def acting(address: str | None, url: str | None) -> Iterator[Tally]:
     try:
         with _said_which(given):
             tally.runtime(create=False)
-        yield tally
+        with _said_whole():
+            yield tally
     finally:
         tally.close()
 
@@ -87,6 +90,20 @@ def _said_which(given: str | None) -> Iterator[None]:
         raise StoreMissing(
             f"{missing.message.partition(';')[0]}; say which store you mean with APP, --url or TALLY_URL",
             **missing.fields,
+        ) from None
+
+
+@contextmanager
+def _said_whole() -> Iterator[None]:
+    """Where no job was found under what is too short for an id, say what an id is."""
+    try:
+        yield
+    except NotFound as error:
+        if len(str(error.fields.get("job_id", ""))) in (0, ID_CHARS):
+            raise
+        raise NotFound(
+            f"{error.message}; an id has {ID_CHARS} characters, and `tally list` prints them all",
+            **error.fields,
         ) from None
 
 

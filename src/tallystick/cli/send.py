@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Final
-
 import click
 
+from tallystick.cli.given import given_json
 from tallystick.cli.output import show, show_data
 from tallystick.cli.place import acting, json_option, url_option
 from tallystick.cli.wording import short
-from tallystick.core.limits import PAYLOAD_BYTES_MAX
-from tallystick.core.strict_json import Json, decode_strict
-from tallystick.errors import BadJson, JobEnded
+from tallystick.errors import JobEnded
 from tallystick.store.api import Delivered
-
-_STDIN: Final = "-"
 
 _EXAMPLES = """\b
 Examples:
@@ -50,7 +44,7 @@ def command(
     kept; one for a job that has ended is exit code 4. The store is that of APP, of --url, or of the variable
     TALLY_URL.
     """
-    payload = _value(value)
+    payload = None if value is None else given_json(value, ", and an APP comes after the value")
     with acting(app, url) as tally:
         delivered = tally.job(job).send(name, payload, id=signal_id)
     if delivered is Delivered.DROPPED:
@@ -59,17 +53,3 @@ def command(
         show_data({"job_id": job, "signal": name, "delivered": delivered.name})
     else:
         show(delivered.value)
-
-
-def _value(text: str | None) -> Json:
-    if text is None:
-        return None
-    if text == _STDIN:
-        return decode_strict(sys.stdin.buffer.read(PAYLOAD_BYTES_MAX + 1))
-    try:
-        return decode_strict(text.encode("utf-8", "surrogateescape"))
-    except BadJson as error:
-        raise BadJson(
-            f"{error.message}; text needs quotes of its own ('\"yes\"'), and an APP comes after the value",
-            **error.fields,
-        ) from None

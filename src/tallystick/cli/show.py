@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from tallystick.app.why import why
 from tallystick.cli.list import name_of, summary
 from tallystick.cli.output import Ink, printable, show, show_data
 from tallystick.cli.place import json_option, looking, url_option
@@ -30,17 +31,19 @@ Examples:
 @url_option
 @json_option
 def command(*, job: str, app: str | None, url: str | None, as_json: bool) -> None:
-    """Show one job: where it stands, its arguments, its result or error, its attempts.
+    """Show one job: where it stands and why, its arguments, its result or error, its attempts.
 
     The store is that of APP, of --url, or of the variable TALLY_URL.
     """
     with looking(app, url) as store:
         row = find_job(store, job)
         attempts = store.inspect().attempts(job)
+        now = SystemClock().wall_ms()
+        reason = why(row, lambda: store.history(job), now)
     if as_json:
-        show_data(as_data(row, attempts))
+        show_data(as_data(row, attempts, reason))
     else:
-        show("\n".join(drawn(row, attempts, SystemClock().wall_ms(), Ink.for_stream(sys.stdout))))
+        show("\n".join(drawn(row, attempts, reason, now, Ink.for_stream(sys.stdout))))
 
 
 def find_job(store: Store, job_id: str) -> JobRow:
@@ -51,10 +54,11 @@ def find_job(store: Store, job_id: str) -> JobRow:
     return row
 
 
-def as_data(row: JobRow, attempts: list[AttemptRow]) -> dict[str, object]:
+def as_data(row: JobRow, attempts: list[AttemptRow], reason: str) -> dict[str, object]:
     """Return everything about a job as data."""
     return {
         **summary(row),
+        "why": reason,
         "arguments": stored_value(row.payload),
         "result": stored_value(row.result),
         "error": stored_value(row.error),
@@ -82,8 +86,8 @@ def as_data(row: JobRow, attempts: list[AttemptRow]) -> dict[str, object]:
     }
 
 
-def drawn(row: JobRow, attempts: list[AttemptRow], now: int, ink: Ink) -> list[str]:
-    """Return a job as lines for people."""
+def drawn(row: JobRow, attempts: list[AttemptRow], reason: str, now: int, ink: Ink) -> list[str]:
+    """Return a job as lines for people; why it stands where it does only while it has not ended."""
     ended = (
         f"{ago(row.completed_at, now)}, after {span(row.completed_at - row.created_at)}"
         if row.completed_at
@@ -91,6 +95,7 @@ def drawn(row: JobRow, attempts: list[AttemptRow], now: int, ink: Ink) -> list[s
     )
     facts = [
         ("state", f"{row.state}, held: {row.hold}" if row.hold else row.state),
+        ("why", "" if row.completed_at else _lines(reason)),
         ("workflow", name_of(row)),
         ("queue", f"{printable(row.queue)}, priority {row.priority}"),
         ("key", printable(row.idempotency_key or "")),
@@ -106,7 +111,6 @@ def drawn(row: JobRow, attempts: list[AttemptRow], now: int, ink: Ink) -> list[s
             "error",
             f"{printable(row.error_code or '')}: {_lines(row.error_message)}" if row.error_code else "",
         ),
-        ("why held", _lines(row.hold_reason)),
         ("ledger", f"{GuidLedger(row.start_ledger).text} (start), semaphore {row.semaphore}"),
     ]
     lines = [ink(f"job {row.job_id}", "bold")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import typing
 from typing import Any, Final
 
@@ -11,18 +10,18 @@ import click
 
 from tallystick.app.job import Job
 from tallystick.app.signature import Signature
-from tallystick.cli.loading import AnyWorkflow, load_workflow
+from tallystick.app.tally import Tally
+from tallystick.cli.given import given_json
+from tallystick.cli.loading import AnyWorkflow, declared_queues, load_workflow
 from tallystick.cli.output import complain, show, show_data, show_line, tell
 from tallystick.cli.place import announce_creation, json_option, url_option
 from tallystick.cli.wording import ago, short, stored_value
 from tallystick.clock import SystemClock
-from tallystick.core.limits import PAYLOAD_BYTES_MAX
 from tallystick.core.strict_json import Json, decode_strict
 from tallystick.engine.submission import PRIORITY_DEFAULT, Submission
 from tallystick.errors import BadInput, BadJson, JobCancelled, JobFailed, StoreMissing
 
 _NAMED: Final = re.compile(r"([^\W\d]\w*)=(.*)", re.DOTALL)
-_STDIN: Final = "-"
 
 _EXAMPLES = """\b
 Examples:
@@ -78,6 +77,8 @@ def command(
     _check(ready, args, kwargs, options["key"], options["priority"])
     if url:
         loaded.app.bind(url)
+    if options["queue"] and not options["as_json"]:
+        _mention_lonely(loaded.app, options["queue"])
     try:
         loaded.app.runtime(create=False)
     except StoreMissing as missing:
@@ -89,6 +90,12 @@ def command(
         return _report(job, as_json=options["as_json"])
     finally:
         loaded.app.close()
+
+
+def _mention_lonely(app: Tally, queue: str) -> None:
+    """Say when a worker has to be told of this queue, because no workflow declares it."""
+    if queue not in declared_queues(app):
+        tell(f"no workflow declares the queue {short(queue)}; a worker serves it if --queues names it")
 
 
 def _check(
@@ -129,9 +136,7 @@ def read_arguments(workflow: AnyWorkflow, words: tuple[str, ...]) -> tuple[tuple
         raise BadInput("give one JSON value, or only KEY=VALUE pairs", words=len(words))
     if not words:
         return (), {}
-    value = (
-        _from_stdin() if words[0] == _STDIN else decode_strict(words[0].encode("utf-8", "surrogateescape"))
-    )
+    value = given_json(words[0])
     match value:
         case dict():
             return (), value
@@ -149,10 +154,6 @@ def _value(name: str, text: str) -> Json:
         if text[:1] in ("{", "[", '"'):
             raise BadJson(f"{name}: {error.message}", name=name) from None
     return text
-
-
-def _from_stdin() -> Json:
-    return decode_strict(sys.stdin.buffer.read(PAYLOAD_BYTES_MAX + 1))
 
 
 def _hints(workflow: AnyWorkflow) -> dict[str, Any]:

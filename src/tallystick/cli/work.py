@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from tallystick.cli.loading import Loaded, load_app
+from tallystick.cli.loading import Loaded, declared_queues, load_app
 from tallystick.cli.place import announce_creation, json_option, url_option
 from tallystick.cli.work_here import serve
 from tallystick.cli.work_processes import serve_with_processes
@@ -90,6 +90,14 @@ def command(
     except StoreMissing as missing:
         announce_creation(missing)
     with _reporter(report_to, as_json=as_json, verbose=verbose) as reporter:
+        lonely = [queue for queue in options.queues if queue not in declared_queues(loaded.app)]
+        if lonely and report_to is None:
+            names = ", ".join(lonely)
+            reporter.event(
+                "warning",
+                f"no workflow of {loaded.address} declares the queue {names}; is it written right?",
+                action="queue.lonely",
+            )
         if processes > 1:
             return serve_with_processes(loaded, options, processes, reporter)
         return serve(loaded, options, reporter, watch_stdin=report_to is not None)
@@ -104,8 +112,7 @@ def _reporter(report_to: int | None, *, as_json: bool, verbose: bool) -> Reporte
 
 def _queues(loaded: Loaded, given: str | None) -> tuple[str, ...]:
     if given is None:
-        declared = {workflow.queue for workflow in loaded.app.workflows.values()}
-        return tuple(sorted(declared | {"default"}))
+        return tuple(sorted(declared_queues(loaded.app)))
     return tuple(dict.fromkeys(check_name("queue", name.strip()) for name in given.split(",")))
 
 

@@ -17,7 +17,7 @@ from tallystick.cli.work_signals import StopRequests
 from tallystick.core.derive import AbortReason
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.segment import Segment
-from tallystick.store.api import Bundle, EndAttempt, EndJob, Fence
+from tallystick.store.api import Bundle, Cycle, EndAttempt, EndJob, Fence
 from tallystick.worker.handler import Handler
 from tallystick.worker.worker import WorkerOptions
 
@@ -104,11 +104,15 @@ class Watch:
         return Progress(running, self._done, self._failed)
 
     def begun(self, segment: Segment) -> None:
-        """Note that a segment begins; a later attempt is worth a line."""
-        self._names[segment.job_id] = segment.claimed.handler
+        """Note that a segment begins; an attempt after a lost one is worth a line."""
+        claimed = segment.claimed
+        self._names[segment.job_id] = claimed.handler
         if segment.fence.attempt > 1:
             steps = count(len(segment.replayed), "recorded step")
-            self._say("again", segment.fence, f"attempt {segment.fence.attempt}, goes on after {steps}")
+            # A job that was woken or turned is no trouble; one whose worker was lost is, whatever drove it.
+            usual = (claimed.driver != "start" or claimed.dimension > 0) and not claimed.suspect
+            kind = "woken" if usual else "again"
+            self._say(kind, segment.fence, f"attempt {segment.fence.attempt}, goes on after {steps}")
 
     def job_ended(self, end: EndJob) -> None:
         """Note that the end of a job is durable."""
@@ -135,6 +139,10 @@ class Watch:
                 self._say("released", segment.fence, "goes back to the queue")
             case EndJob():
                 return
+            case Cycle():
+                self._say("turned", segment.fence, "begins its next turn")
+            case _ if segment.suspended:
+                self._say("waits", segment.fence, "waits, without a worker")
             case _:
                 self._say("lost", segment.fence, "is left to another attempt")
         self._names.pop(segment.job_id, None)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 # Said only when everything is wanted.
-QUIET: Final = frozenset({"done"})
+QUIET: Final = frozenset({"done", "turned", "waits", "woken"})
 _STYLES: Final = {"failed": "red", "died": "red", "held": "yellow", "warning": "yellow", "stopping": "cyan"}
 _RATE_SECONDS: Final = 2.0
 

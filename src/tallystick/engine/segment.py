@@ -75,6 +75,7 @@ class Segment:
         "lost",
         "moved",
         "paused",
+        "suspended",
         "waited",
     )
 
@@ -90,6 +91,7 @@ class Segment:
         self.moved = False
         self.cancelled = claimed.cancelling
         self.paused = False
+        self.suspended = False
         self.waited = claimed.waited
         self._clock = clock
         self._counts: dict[str, int] = {}

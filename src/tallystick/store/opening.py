@@ -16,9 +16,12 @@ def open_store(url: str, clock: Clock, *, create: bool) -> Store:
     if parts.scheme in ("postgresql", "postgres"):
         return _open_postgres(url, clock, create=create)
     if parts.scheme != "sqlite":
+        # Somebody who names a file means SQLite.
+        file = (
+            f"sqlite:///{url}" if not parts.scheme and url.endswith((".db", ".sqlite")) else "sqlite:///FILE"
+        )
         raise BadInput(
-            f"{url!r} is not an address Tallystick knows; write sqlite:///FILE or postgresql://HOST/DATABASE",
-            url=url,
+            f"{url!r} is not an address Tallystick knows; write {file} or postgresql://HOST/DATABASE", url=url
         )
     if parts.netloc or parts.path in ("", "/"):
         raise BadInput(f"{url!r} names no file; write sqlite:///FILE with three slashes", url=url)

@@ -140,6 +140,8 @@ def translated(error: apsw.Error, path: Path) -> StoreError:
     match error:
         case apsw.FullError():
             return StoreFull(f"no space left for {path}; nothing was lost, free some and go on", **fields)
+        case apsw.CantOpenError() if path.is_dir():
+            return StoreReadOnly(f"{path} is a folder; name a file in it", **fields)
         case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
             return StoreReadOnly(
                 f"{path} cannot be written; check the owner and mode of the file and its folder", **fields
@@ -159,6 +161,10 @@ def _create(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
         return  # another process was faster, which is as good
+    except FileNotFoundError as error:
+        raise StoreReadOnly(
+            f"{path} cannot be created: there is no folder {path.parent}; make it first", path=str(path)
+        ) from error
     except OSError as error:
         raise StoreReadOnly(f"{path} cannot be created: {error.strerror}", path=str(path)) from error
     crash.point(CREATED)
