@@ -315,7 +315,7 @@ def test_importing_and_declaring_opens_nothing(tmp_path):
 
 @pytest.mark.parametrize("url", ["mysql://x", "sqlite://", "sqlite:///", "sqlite:///x?mode=ro", "shop.db"])
 def test_an_address_we_do_not_know_is_refused_with_the_one_to_write(url):
-    with pytest.raises(BadInput, match=r"sqlite:///FILE|synchronous"):
+    with pytest.raises(BadInput, match=r"sqlite:///|synchronous"):
         Tally(url).runtime()
 
 
