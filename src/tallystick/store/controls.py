@@ -40,8 +40,8 @@ class ForkJob(NamedTuple):
     the other job changes, except with `retry`: then it must have failed, learns which job took its place,
     and its reservation belongs to that job. A second retry writes nothing and is answered with the first.
     With an `id` so is a second fork of this job under it, if it asks for the same; if not, it is refused with
-    `IdempotencyConflict`. The outcome is a `Forked`; an unknown point is refused with `NoSuchStep`, a retry of
-    a job that has not failed with `NotFailed`.
+    `IdempotencyConflict`. The outcome is a `Forked`; an unknown point is refused with `NoSuchStep`, and a
+    retry of a job that has not failed with `NotFailed`.
     """
 
     job_id: str
