@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from tallystick import JobFailed, OutsideWorkflow, StepFailed, Tally, Tx, thread_map
+from tallystick import JobFailed, OutsideWorkflow, StepFailed, Tally, Tx, sleep, thread_map, wait
 from tallystick.errors import (
     BadInput,
     BadValue,
@@ -16,6 +16,7 @@ from tallystick.errors import (
     Misuse,
     PayloadTooLarge,
     StoreMisused,
+    WaitInThread,
     WrongColour,
 )
 
@@ -100,6 +101,39 @@ def test_thread_map_carries_the_workflow_into_its_threads(app):
         assert job.result(10) == [0, 2, 4, 6, 8]
     names = {event.payload.split("\0")[0] for event in job.history() if event.name == "step"}
     assert names == {f"double.n{n}" for n in range(5)}
+
+
+def test_a_wait_in_a_thread_of_its_own_is_refused_and_says_what_to_do(app):
+    """Each would put the job away under the feet of the others."""
+
+    @app.workflow
+    def child() -> None: ...
+
+    @app.workflow
+    def waits() -> list[str]:
+        return thread_map(lambda name: wait(name, str), ["a", "b"])
+
+    @app.workflow
+    def sleeps() -> list[None]:
+        return thread_map(sleep, [0.01, 0.01])
+
+    @app.workflow
+    def gathers() -> list[object]:
+        return thread_map(lambda _: child.child().result(), range(2))
+
+    @app.workflow
+    def waits_itself() -> list[str]:
+        said = wait("a", str)
+        return thread_map(lambda n: f"{said}{n}", range(2))
+
+    with app.worker():
+        for workflow in (waits, sleeps, gathers):
+            failed = failure_of(workflow.submit())
+            assert failed.fields["error_code"] == WaitInThread.code
+            assert "async" in str(failed)
+        job = waits_itself.submit()
+        job.send("a", "x")
+        assert job.result(10) == ["x0", "x1"]
 
 
 def test_colours_do_not_mix(app):

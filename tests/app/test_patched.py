@@ -269,3 +269,65 @@ def test_gather_is_not_needed_for_a_patch_to_be_recorded(timed, hand):
     job = flow.submit()
     run_all(hand)
     assert any('"patched:noted":true' in event.payload for event in job.history())
+
+
+def test_a_job_whose_worker_died_in_a_step_of_the_new_way_does_not_go_the_old_way(timed, hand, clock):
+    """It was woken before the change, and after the crash it looks like one that was woken beyond it."""
+    effects, deaths = [], [1]
+
+    @timed.step
+    def sand() -> str:
+        effects.append("sanded")
+        if deaths:
+            deaths.pop()
+            raise Death
+        return "sanded"
+
+    @timed.step
+    def paint() -> str:
+        effects.append("painted")
+        return "painted"
+
+    @timed.workflow
+    def shelf() -> str:
+        wait("wood", str)
+        return sand() if patched("sanding") else paint()
+
+    job = shelf.submit()
+    run_all(hand)
+    job.send("wood", "oak")
+    assert hand.work() == "died"
+    hand.expire()
+    run_all(hand)
+    assert job.result(5) == "sanded"
+    assert effects == ["sanded", "sanded"]
+
+
+def test_a_job_that_goes_the_old_way_goes_it_at_the_next_call_with_this_name_too(world):
+    answers = []
+
+    def asking_twice(app):
+        @app.step
+        def measure() -> int:
+            return 1
+
+        @app.workflow
+        def shelf() -> list[str]:
+            measure()
+            answers.append(patched("sanding"))
+            wait("wood", str)
+            answers.append(patched("sanding"))
+            measure()
+            answers.append(patched("sanding"))
+            wait("paint", str)
+            return []
+
+        return shelf
+
+    _tally, hand, shelf = world(old_program)
+    job = shelf.submit()
+    run_all(hand)
+    new, hand, _shelf = world(asking_twice)
+    new.job(job.id).send("wood", "oak")
+    run_all(hand)
+    assert answers == [False, False, False]

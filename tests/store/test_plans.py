@@ -37,6 +37,7 @@ HOT = {
     "facts": ("j", 0, 100),
     "step_facts": ("j", 0, 100),
     "book": ("j",),
+    "open_activities": ("j",),
     "books": ("j", 100),
     "attempts": ("j",),
     "interrupted": ('["j"]',),

@@ -88,6 +88,8 @@ def call_step(
     if record is not None or _out_of_order(context):
         raise context.mismatch(spec.name, occurrence)
     context.calls.append((spec.name, occurrence))
+    if segment.undecided and spec.kind != "tx":
+        yield Write(segment.decided())
     while True:
         try:
             if spec.kind == "tx":

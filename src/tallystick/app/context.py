@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from contextvars import ContextVar
+from threading import get_ident
 from typing import TYPE_CHECKING, Final
 
 from tallystick.core.derive import AbortReason
@@ -67,6 +68,7 @@ class WorkflowContext:
         "parking",
         "runtime",
         "segment",
+        "thread",
         "unwinding",
     )
 
@@ -75,6 +77,7 @@ class WorkflowContext:
         self.runtime = runtime
         self.segment = segment
         self.is_async = is_async
+        self.thread = get_ident()
         self.calls: list[tuple[str, int]] = []
         self.cancel_raised = False
         self.in_flight: set[str] = set()

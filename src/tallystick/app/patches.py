@@ -20,10 +20,4 @@ def patched(name: str) -> bool:
     if not isinstance(context, WorkflowContext):
         return True
     context.check()
-    segment = context.segment
-    key = f"patched:{name}"
-    decided = segment.kept(key)
-    if decided is None:
-        decided = not segment.passed()
-        segment.keep(key, decided)
-    return bool(decided)
+    return context.segment.decide(f"patched:{name}")

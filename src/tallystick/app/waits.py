@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import get_ident
 from typing import Any, Literal, NamedTuple, NoReturn, TypeVar, overload
 
 from tallystick.app.context import Again, WorkflowContext, current
@@ -12,7 +13,7 @@ from tallystick.app.values import Codec
 from tallystick.app.writes import write
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
-from tallystick.errors import OutsideWorkflow, WrongColour
+from tallystick.errors import OutsideWorkflow, WaitInThread, WrongColour
 from tallystick.store.api import Answer, Record, Wait
 
 T = TypeVar("T")
@@ -131,4 +132,11 @@ def workflow_context(verb: str, *, is_async: bool) -> WorkflowContext:
     if context.is_async is not is_async:
         home = "tallystick.aio" if context.is_async else "tallystick"
         raise WrongColour(f"this workflow is {'async' if context.is_async else 'sync'}: use {verb} of {home}")
+    if not is_async and context.thread != get_ident():
+        # A wait puts the whole job away, with all that its other threads have begun.
+        raise WaitInThread(
+            f"{verb} in a thread of its own would put the job away while its other threads go on: let "
+            "threads call steps only and wait in the workflow's own thread, or make the workflow async, "
+            "where tasks may wait side by side"
+        )
     return context

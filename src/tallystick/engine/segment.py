@@ -76,6 +76,7 @@ class Segment:
         "moved",
         "paused",
         "suspended",
+        "undecided",
         "waited",
     )
 
@@ -92,6 +93,8 @@ class Segment:
         self.cancelled = claimed.cancelling
         self.paused = False
         self.suspended = False
+        # An answer is kept that a later segment would not come to again: it must be durable first.
+        self.undecided = False
         self.waited = claimed.waited
         self._clock = clock
         self._counts: dict[str, int] = {}
@@ -147,9 +150,31 @@ class Segment:
         """Tell whether an earlier segment went beyond this point: more is recorded, or waited for."""
         if self._unused:
             return True
-        woken = self.claimed.driver != "start" and not self.claimed.driver.startswith("again:")
+        woken = self._woken
         pending = any(place not in self._records for place in self._tries)
         return not self.moved and (woken or pending)
+
+    @property
+    def _woken(self) -> bool:
+        """Tell whether a message for one of its waits brought the job here."""
+        return self.claimed.driver != "start" and not self.claimed.driver.startswith("again:")
+
+    def decide(self, key: str) -> bool:
+        """Answer once whether this job goes the new way here, and keep the answer.
+
+        The new way after a wake-up is one that nobody could tell from the old way if this segment were lost:
+        the message that woke the job is there still, and says that it waits further on.
+        """
+        decided = self.kept(key)
+        if decided is None:
+            decided = not self.passed()
+            self.keep(key, decided)
+            self.undecided = self.undecided or (decided and self._woken)
+        return bool(decided)
+
+    def decided(self) -> Bundle:
+        """Return the bundle that makes answers durable before anything depends on them."""
+        return self._noted()
 
     def tries(self, name: str, occurrence: int) -> int:
         """Return how many tries of this call have failed so far, in this and in earlier segments."""
@@ -289,7 +314,9 @@ class Segment:
         """Note that a bundle is durable, and with it the values drawn before it."""
         self.moved = True
         if self._notes and (kept := _notes_in(bundle)):
+            self._recorded_notes.update(kept)
             self._notes = {key: value for key, value in self._notes.items() if key not in kept}
+            self.undecided = self.undecided and bool(self._notes)
 
     def _end(
         self,

@@ -24,6 +24,7 @@ TallyError                    root.py
 │   ├── OutsideWorkflow       a call that is only durable inside a workflow
 │   ├── WrongColour           sync called from async, or the other way round
 │   ├── ParallelCalls         two calls of one step at once, without names
+│   ├── WaitInThread          a sync workflow waits in a thread that is not its own
 │   └── DuplicateHandler      two functions under one name
 ├── AppBroken                 the user's module raised while it was imported
 ├── TxTooLong                 a transaction's body took more than its time
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
         OutsideWorkflow,
         ParallelCalls,
         TxTooLong,
+        WaitInThread,
         WrongColour,
     )
     from tallystick.errors.jobs import (
@@ -246,6 +248,7 @@ __all__ = [
     "TxTooLong",
     "UnknownWorkflow",
     "VulnerableSqlite",
+    "WaitInThread",
     "WrongColour",
 ]
 

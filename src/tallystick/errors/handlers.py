@@ -41,6 +41,12 @@ class ParallelCalls(Misuse):
     code = "PARALLEL_CALLS"
 
 
+class WaitInThread(Misuse):
+    """A sync workflow waits in a thread that is not its own, where nothing else could go on."""
+
+    code = "WAIT_IN_THREAD"
+
+
 class DuplicateHandler(Misuse):
     """Two functions have the same name."""
 

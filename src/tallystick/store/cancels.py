@@ -7,7 +7,7 @@ import msgspec
 from tallystick.core.decisions import Cancellation, decide_cancel, decide_end
 from tallystick.core.derive import AbortReason
 from tallystick.core.lifecycles import JOB, JobState
-from tallystick.errors import LedgerCeiling, NotFound
+from tallystick.errors import InvariantBroken, LedgerCeiling, NotFound
 from tallystick.store.api import CancelJob, Cycle, EndAttempt, EndJob, Fact, Fence
 from tallystick.store.groups import count_child
 from tallystick.store.waits import drop_open, settle_driver
@@ -61,13 +61,26 @@ def _end(
     payload = msgspec.json.encode({"job": path, "attempt": ending, "forced": request.force}).decode()
     event = batch.placed(Fact(chain, "cancel", batch.wall, attempt, payload))
     old = attempt - 1 if made else attempt
+    still_open = _all_open(batch, request.job_id)
     drop_open(batch, request.job_id, old, "")
     fence = Fence(request.job_id, attempt, "cancel")
-    row = (request.job_id, old, batch.wall, event.n, event.event_hash, attempt)
+    row = (request.job_id, old, batch.wall, event.n, event.event_hash, attempt, still_open)
     batch.many("cancel_job", [row], [fence])
     batch.many("insert_event", [event], [fence])
     if parent is not None:
         count_child(batch, request.job_id, parent, JobState.CANCELLED)
+
+
+def _all_open(batch: Writing, job_id: str) -> int:
+    """Return how many activities a job has open, which is what its semaphore must say."""
+    ((semaphore, still_open),) = batch.rows("open_activities", (job_id,))
+    if semaphore != still_open:
+        raise InvariantBroken(
+            f"job {job_id} has {still_open} activities open and counts {semaphore}; it is left as it is, "
+            "see `tally doctor`",
+            job_id=job_id,
+        )
+    return int(still_open)
 
 
 def as_asked(batch: Writing, requests: list[EndJob]) -> list[EndJob]:

@@ -9,7 +9,7 @@ import pytest
 
 from tallystick.core.decisions import first_to_act
 from tallystick.core.lifecycles import JobState
-from tallystick.errors import StaleLease
+from tallystick.errors import InvariantBroken, StaleLease
 from tallystick.store.api import (
     Answer,
     Await,
@@ -139,6 +139,21 @@ class LateReports:
         before = books(subject)
         assert done(store, force) == JobState.CANCELLED
         assert isinstance(outcome_of(store, ending(subject, held)), StaleLease)
+        assert books(subject) == before
+
+    def test_a_job_whose_semaphore_is_not_what_it_has_open_is_not_closed_by_a_cancellation(
+        self, subject: Subject
+    ) -> None:
+        """To set it to zero would hide that an activity was lost, or counted twice."""
+        store, now = subject.store, subject.clock.wall_ms()
+        held = held_job(store, subject.clock)
+        done(store, awaiting(subject, held))
+        job_id = held.fence.job_id
+        stray = {"name": "again", "occurrence": 1, "kind": "resume", "ledger": 0, "created_at": now}
+        subject.plant("messages", guid="stray", job_id=job_id, **stray)
+        before = books(subject)
+        for force in (False, True):
+            assert isinstance(outcome_of(store, CancelJob(job_id, now, 0, force=force)), InvariantBroken)
         assert books(subject) == before
 
     def test_a_message_for_an_ended_job_changes_nothing(self, subject: Subject) -> None:
