@@ -83,6 +83,7 @@ class Examination(NamedTuple):
 @click.option(
     "--jobs",
     "jobs_max",
+    metavar="N",
     type=click.IntRange(0),
     default=_NEWEST,
     show_default=True,
