@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from tallystick import Tally
-from tallystick.store.primitives import EndJob
+from tallystick.store.api import EndJob
 from tests.patience import wait_until
 
 

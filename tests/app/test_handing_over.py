@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from tallystick import StepFailed, now
-from tallystick.store.primitives import EndAttempt, EndJob, RecordStep
+from tallystick.store.api import EndAttempt, EndJob, RecordStep
 from tests.app.by_hand import LEASE_MS
 
 

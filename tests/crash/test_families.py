@@ -3,42 +3,18 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 
 import pytest
 
 from tallystick.clock import SystemClock
 from tallystick.engine.books import audit
 from tests.crash.family import app, parent
+from tests.crew import Crew
 from tests.patience import wait_until
 from tests.postgres.subject import fresh_schema
 
 WORKERS = 2
 LEDGER_OF_A_CLOSED_GROUP = 1_111_100_000_000
-
-
-class Crew:
-    """Worker processes that are replaced when they die."""
-
-    def __init__(self, url: str) -> None:
-        self._command = [sys.executable, "-m", "tests.crash.family", url]
-        self._workers = [self._start() for _ in range(WORKERS)]
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(self._command)
-
-    def kill(self, chance: random.Random) -> None:
-        """Kill one as `kill -9` does, and start another."""
-        index = chance.randrange(WORKERS)
-        self._workers[index].kill()
-        self._workers[index].wait(30)
-        self._workers[index] = self._start()
-
-    def dismiss(self) -> None:
-        for worker in self._workers:
-            worker.kill()
-            worker.wait(30)
 
 
 @pytest.fixture
@@ -72,7 +48,7 @@ def test_children_under_random_kills_are_counted_once_and_wake_their_parent_once
     """Nothing is lost, doubled or stuck: every child has one message, every group one closer and one word."""
     job = parent.submit(children)
     chance = random.Random(5)
-    crew = Crew(url)
+    crew = Crew(WORKERS, "tests.crash.family", url)
     try:
         with opened.connect() as db:
             for share in sorted(chance.uniform(0, 0.9) for _ in range(kills)):

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tallystick import Tally, Tx
+from tallystick import Tally
 from tallystick.clock import SystemClock
 from tallystick.engine.books import audit
 from tallystick.errors import OutcomeUnknown, StoreError, StoreReadOnly
 from tallystick.store.postgres.store import PostgresStore
 from tests.patience import let_time_pass, wait_until
 from tests.postgres.server import Server, make_server, make_standby
+from tests.postgres.shop import LIVE, make_effects, shop_on
 
 JOBS = 60
 CLOCK = SystemClock()
@@ -69,23 +70,8 @@ def test_with_a_synchronous_standby_a_failover_under_load_loses_and_doubles_noth
     app = Tally(both(pair))
     done = threading.Semaphore(0)
 
-    @app.step
-    def quote(n: int) -> int:
-        return n * 2
-
-    @app.tx
-    def charge(db: Tx, n: int) -> int:
-        db.execute("INSERT INTO effects VALUES (%s)", [n])
-        return n
-
-    @app.workflow(attempts=20)
-    def checkout(n: int) -> int:
-        total = quote(n) + charge(n) + quote(n)
-        done.release()
-        return total
-
-    with app.transaction() as db:
-        db.execute("CREATE TABLE effects (n INTEGER)")
+    checkout = shop_on(app, done.release)
+    make_effects(app)
 
     def submit(n: int) -> str:
         """Repeat until it is acknowledged: with a key that is harmless, whatever became of the first try."""
@@ -110,7 +96,7 @@ def test_with_a_synchronous_standby_a_failover_under_load_loses_and_doubles_noth
     assert answer(standby, "SELECT count(*) FROM effects") == JOBS
     assert answer(standby, "SELECT count(DISTINCT n) FROM effects") == JOBS
     assert answer(standby, "SELECT count(*) FROM shop.jobs") == JOBS
-    live = "SELECT count(*) FROM shop.attempts WHERE status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED')"
+    live = f"SELECT count(*) FROM shop.attempts WHERE {LIVE}"
     assert answer(standby, live) == 0
     assert audit(app.runtime().store, CLOCK).findings == []
     app.close()

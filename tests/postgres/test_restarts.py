@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tallystick import Tally, Tx
+from tallystick import Tally
 from tests.postgres.server import Server, make_server
+from tests.postgres.shop import LIVE, make_effects, shop_on
 
 JOBS = 120
 
@@ -27,23 +28,8 @@ def test_immediate_restarts_under_load_lose_nothing_and_double_nothing(own_serve
     app = Tally(own_server.url(schema="shop"))
     done = threading.Semaphore(0)
 
-    @app.step
-    def quote(n: int) -> int:
-        return n * 2
-
-    @app.tx
-    def charge(db: Tx, n: int) -> int:
-        db.execute("INSERT INTO effects VALUES (%s)", [n])
-        return n
-
-    @app.workflow(attempts=20)
-    def checkout(n: int) -> int:
-        total = quote(n) + charge(n) + quote(n)
-        done.release()
-        return total
-
-    with app.transaction() as db:
-        db.execute("CREATE TABLE effects (n INTEGER)")
+    checkout = shop_on(app, done.release)
+    make_effects(app)
     jobs = checkout.submit_many([(n,) for n in range(JOBS)])
     with app.worker(concurrency=8, lease="2s"):
         for _ in range(3):
@@ -59,6 +45,6 @@ def test_immediate_restarts_under_load_lose_nothing_and_double_nothing(own_serve
         )
         query = "SELECT DISTINCT state, semaphore, start_ledger FROM shop.jobs"
         assert connection.execute(query).fetchall() == [("SUCCEEDED", 0, 111_100_000_001)]
-        live = "SELECT count(*) FROM shop.attempts WHERE status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED')"
+        live = f"SELECT count(*) FROM shop.attempts WHERE {LIVE}"
         assert connection.execute(live).fetchone() == (0,)
     app.close()

@@ -9,6 +9,9 @@ import sys
 
 import pytest
 
+from tallystick.cli.doctor import Examination
+from tallystick.engine.books import Audit
+from tallystick.store.inspection import Health, StaleReports
 from tests.patience import wait_until
 from tests.surfaces.commands import Shop, Work
 
@@ -152,3 +155,10 @@ def test_a_file_that_others_may_read_is_a_warning(shop):
     done = shop.tally("doctor", "shop")
     assert done.code == 0
     assert "warning: others than the owner may use the file (mode 0644)" in done.out
+
+
+def test_long_histories_beyond_those_that_are_named_are_counted():
+    books = Audit(long_total=3, long_histories=[("j-1", 1_200)])
+    seen = Examination(Health({}, (), ()), {}, 0, [], StaleReports(0, None), books)
+    assert seen.warnings[0].startswith("job j-1 has 1,200 records")
+    assert seen.warnings[1] == "2 more jobs have as many"

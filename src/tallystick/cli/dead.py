@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import click
 
 from tallystick.cli.list import name_of, summary
-from tallystick.cli.output import Ink, printable, show, show_data, tell
+from tallystick.cli.output import Ink, printable
+from tallystick.cli.paging import Page, page_options
 from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.wording import ago, short
 from tallystick.clock import SystemClock
-from tallystick.core.limits import PAGE_ROWS_MAX
 from tallystick.store.api import JobRow
 
 _EXAMPLES = """\b
@@ -23,12 +24,7 @@ Examples:
 
 @click.command("dead", epilog=_EXAMPLES)
 @click.argument("app", required=False)
-@click.option("--workflow", metavar="NAME", help="Only jobs of this workflow.")
-@click.option(
-    "--limit", type=click.IntRange(1, PAGE_ROWS_MAX), default=20, show_default=True, help="How many."
-)
-@click.option("--after", metavar="JOB", help="The page after this job: the last one of the page before.")
-@click.option("--tenant", metavar="NAME", default="default", show_default=True, help="Whose jobs.")
+@page_options
 @url_option
 @json_option
 def command(
@@ -46,23 +42,16 @@ def command(
     `tally retry` makes a new job of one. The store is that of APP, of --url, or of the variable TALLY_URL.
     """
     with looking(app, url) as store:
-        # One more than asked for tells whether there is another page.
         rows = store.dead(tenant_id=tenant, handler=workflow, after=after, limit=limit + 1)
-    page = rows[:limit]
-    following = page[-1].job_id if len(rows) > limit else None
-    if as_json:
-        jobs = [{**summary(row), "error_message": row.error_message} for row in page]
-        show_data({"jobs": jobs, "next_after": following})
-        return
-    if not page:
-        tell("no dead letters")
-        return
-    show("\n".join(_table(page, Ink.for_stream(sys.stdout))))
-    if following:
-        tell(f"more: --after {following}")
+    Page.of(rows, limit).show(_as_data, _table, nothing="no dead letters", as_json=as_json)
 
 
-def _table(rows: list[JobRow], ink: Ink) -> list[str]:
+def _as_data(row: JobRow) -> dict[str, object]:
+    return {**summary(row), "error_message": row.error_message}
+
+
+def _table(rows: Sequence[JobRow]) -> list[str]:
+    ink = Ink.for_stream(sys.stdout)
     now = SystemClock().wall_ms()
     names = [name_of(row) for row in rows]
     failed = [ago(row.completed_at or row.updated_at, now) for row in rows]

@@ -75,6 +75,9 @@ class Examination(NamedTuple):
             f"job {job_id} has {records:,} records; end it and start again, or split it into smaller jobs"
             for job_id, records in self.books.long_histories
         ]
+        unnamed = self.books.long_total - len(long_ones)
+        if unnamed:
+            long_ones.append(f"{count(unnamed, 'more job')} {'has' if unnamed == 1 else 'have'} as many")
         return [*self.health.warnings, *paused, *long_ones]
 
 
@@ -83,6 +86,7 @@ class Examination(NamedTuple):
 @click.option(
     "--jobs",
     "jobs_max",
+    metavar="N",
     type=click.IntRange(0),
     default=_NEWEST,
     show_default=True,
@@ -149,6 +153,7 @@ def as_data(seen: Examination) -> dict[str, object]:
             "facts": seen.books.facts,
             "findings_total": seen.books.findings_total,
             "findings": [finding._asdict() for finding in seen.books.findings],
+            "long_histories_total": seen.books.long_total,
             "long_histories": [{"job_id": job_id, "records": n} for job_id, n in seen.books.long_histories],
         },
     }

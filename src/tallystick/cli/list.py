@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import click
 
-from tallystick.cli.output import Ink, printable, show, show_data, tell
+from tallystick.cli.output import Ink, printable
+from tallystick.cli.paging import Page, page_options
 from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.wording import ago, instant, short
 from tallystick.clock import SystemClock
 from tallystick.core.lifecycles import JobState
-from tallystick.core.limits import PAGE_ROWS_MAX
 from tallystick.store.api import JobRow
 
 _STYLES = {JobState.SUCCEEDED: "green", JobState.FAILED_FINAL: "red", JobState.CANCELLED: "yellow"}
@@ -32,15 +33,11 @@ Examples:
     "states",
     multiple=True,
     type=click.Choice([state.value for state in JobState], case_sensitive=False),
-    help="Only jobs in this state; may be given more than once.",
+    metavar="STATE",
+    help="Only jobs in this state, QUEUED or FAILED_FINAL for instance; may be given more than once.",
 )
-@click.option("--workflow", metavar="NAME", help="Only jobs of this workflow.")
 @click.option("--tag", metavar="TAG", help="Only jobs that were submitted with this tag.")
-@click.option(
-    "--limit", type=click.IntRange(1, PAGE_ROWS_MAX), default=20, show_default=True, help="How many."
-)
-@click.option("--after", metavar="JOB", help="The page after this job: the last one of the page before.")
-@click.option("--tenant", metavar="NAME", default="default", show_default=True, help="Whose jobs.")
+@page_options
 @url_option
 @json_option
 def command(
@@ -60,21 +57,10 @@ def command(
     The store is that of APP, of --url, or of the variable TALLY_URL.
     """
     with looking(app, url) as store:
-        # One more than asked for tells whether there is another page.
         rows = store.jobs(
             tenant_id=tenant, states=states, handler=workflow, after=after, limit=limit + 1, tag=tag
         )
-    page = rows[:limit]
-    following = page[-1].job_id if len(rows) > limit else None
-    if as_json:
-        show_data({"jobs": [summary(row) for row in page], "next_after": following})
-        return
-    if not page:
-        tell("no jobs")
-        return
-    show("\n".join(_table(page, Ink.for_stream(sys.stdout))))
-    if following:
-        tell(f"more: --after {following}")
+    Page.of(rows, limit).show(summary, _table, nothing="no jobs", as_json=as_json)
 
 
 def summary(row: JobRow) -> dict[str, object]:
@@ -113,7 +99,8 @@ def remark(row: JobRow, now: int) -> str:
     return f"attempt {row.attempt}" if row.attempt > 1 else ""
 
 
-def _table(rows: list[JobRow], ink: Ink) -> list[str]:
+def _table(rows: Sequence[JobRow]) -> list[str]:
+    ink = Ink.for_stream(sys.stdout)
     now = SystemClock().wall_ms()
     lines = []
     cells = [

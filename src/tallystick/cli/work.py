@@ -33,6 +33,7 @@ Examples:
 )
 @click.option(
     "--concurrency",
+    metavar="N",
     type=click.IntRange(1, 10_000),
     default=16,
     show_default=True,
@@ -49,7 +50,12 @@ Examples:
     help="How long running jobs may go on after the first signal.",
 )
 @click.option(
-    "--processes", type=click.IntRange(1, 1_000), default=1, show_default=True, help="How many processes."
+    "--processes",
+    metavar="N",
+    type=click.IntRange(1, 1_000),
+    default=1,
+    show_default=True,
+    help="How many processes.",
 )
 @click.option("--verbose", "-v", is_flag=True, help="Tell of every job, not only of trouble.")
 @click.option("--report-to", "report_to", type=int, hidden=True)

@@ -1,7 +1,7 @@
 """Every limit that has a name, in one place; the unit is part of the name.
 
 Nothing that comes from outside grows without bound: what meets a limit is refused or cut with an error
-that names the limit. A limit is the largest value that is still accepted.
+that names the limit. A limit is the largest value that is still accepted. The last ones bind nobody yet.
 """
 
 from __future__ import annotations
@@ -17,14 +17,11 @@ MIB: Final = 1024 * KIB
 # What one value may weigh.
 PAYLOAD_BYTES_MAX: Final = 1 * MIB
 RESULT_BYTES_MAX: Final = 1 * MIB
-CALLBACK_BYTES_MAX: Final = 256 * KIB
-HEADER_BYTES_MAX: Final = 16 * KIB
 ERROR_TEXT_BYTES_MAX: Final = 2 * KIB
 TRACEBACK_BYTES_MAX: Final = 16 * KIB
 
 # How JSON may be shaped.
 JSON_DEPTH_MAX: Final = 64
-JSON_OBJECT_KEYS_MAX: Final = 1_000
 # The lowest limit that Python itself can be set to: below it no conversion between text and integer fails.
 JSON_INTEGER_DIGITS_MAX: Final = 640
 
@@ -34,33 +31,34 @@ KEY_CHARS_MAX: Final = 255
 TAGS_MAX: Final = 16
 
 # How much one transaction, sweep or call takes on.
-SUBMIT_BATCH_JOBS_MAX: Final = 1_000
 CLAIM_BATCH_JOBS_MAX: Final = 100
 FLUSH_BUNDLES_MAX: Final = 1_000
 SWEEP_ROWS_MAX: Final = 500
 PRUNE_BATCH_JOBS_MAX: Final = 200
 PAGE_ROWS_MAX: Final = 1_000
 GROUP_CHILDREN_MAX: Final = 100_000
-TENANT_PENDING_JOBS_MAX: Final = 1_000_000
 
 # What the fifteen digits can count.
 LEG1_ENTRIES_MAX: Final = 999
 LEG2_ENTRIES_MAX: Final = 99_999_999
 
-# How often a message is offered before it goes to the dead letters.
-REDELIVERIES_MAX: Final = 10
-
-# From here on `why` and `doctor` recommend to cycle or fork; nothing is refused.
+# From here on `doctor` recommends to cycle or fork; nothing is refused.
 HISTORY_WARN_RECORDS: Final = 1_000
 
 # How long something may take or be asked to take.
 TX_MS_MAX: Final = 1_000
 HELD_BACKOFF_MS_MAX: Final = 5_000  # a longer backoff gives the lease back and waits on a timer
 HELD_WAIT_MS_MAX: Final = 200  # a wait that ends within this time does not unwind the workflow
-CALLBACK_SKEW_MS_MAX: Final = 300_000
 DURATION_MS_MAX: Final = 100 * 365 * 86_400_000
 
-# What Azure Tables accepts.
+# Agreed for what is still to come: HTTP, remote steps, tenants, Azure Tables.
+CALLBACK_BYTES_MAX: Final = 256 * KIB
+CALLBACK_SKEW_MS_MAX: Final = 300_000
+HEADER_BYTES_MAX: Final = 16 * KIB
+JSON_OBJECT_KEYS_MAX: Final = 1_000
+SUBMIT_BATCH_JOBS_MAX: Final = 1_000
+TENANT_PENDING_JOBS_MAX: Final = 1_000_000
+REDELIVERIES_MAX: Final = 10  # then a message goes to the dead letters
 AZURE_BATCH_ROWS_MAX: Final = 100
 AZURE_BATCH_BYTES_MAX: Final = 4 * MIB
 AZURE_STRING_CHARS_MAX: Final = 32 * KIB

@@ -9,7 +9,7 @@ import msgspec
 
 from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, TRACEBACK_BYTES_MAX, clip_text
 from tallystick.core.retry import error_names
-from tallystick.store.values import StoredError
+from tallystick.store.api import StoredError
 
 _STEP: Final = "tallystick_step"
 _LINKS_MAX: Final = 100

@@ -4,7 +4,8 @@ A *primitive* is one guarded change. A *bundle* is a list of primitives that bec
 not at all. A *batch* is a list of bundles that share a flush and not their fate: one that is stale or in
 conflict gets its own outcome and spoils nobody else's.
 
-The whole vocabulary of a store can be imported from here.
+The whole vocabulary of a store is imported from here, by everybody who does not define a part of it; only
+`inspection`, which is for tools that look, is a door of its own.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ from tallystick.store.values import (
     Pruned,
     Record,
     Reservation,
+    StoredError,
     Wait,
 )
 
@@ -96,6 +98,7 @@ __all__ = [
     "RunTx",
     "Spawn",
     "Store",
+    "StoredError",
     "SubmitJob",
     "Transaction",
     "Wait",

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tallystick.store.controls import ForkJob, HoldJob, ResumeJob
+from tallystick.store.api import ForkJob, HoldJob, Outcome, ResumeJob
 from tallystick.store.forks import fork_job
 from tallystick.store.holds import hold_job, resume_job
-from tallystick.store.primitives import Outcome
 from tallystick.store.writing import Writing
 
 CONTROL: dict[type, tuple[str, Callable[[Writing, Any], Outcome]]] = {

@@ -14,8 +14,7 @@ from tallystick.core.canonical import CANON_VERSION
 from tallystick.core.chain import Chain, step_payload
 from tallystick.core.lifecycles import JobState
 from tallystick.errors import BadInput, IdempotencyConflict, InvariantBroken, NoSuchStep, NotFailed, NotFound
-from tallystick.store.api import Event, Fact, Fence
-from tallystick.store.controls import Forked, ForkJob
+from tallystick.store.api import Event, Fact, Fence, Forked, ForkJob
 from tallystick.store.refusals import Refused, stale
 from tallystick.store.writing import Writing, insist
 

@@ -10,8 +10,7 @@ from tallystick.core.chain import Chain
 from tallystick.core.holds import Held, Resumed, decide_hold, decide_resume
 from tallystick.core.lifecycles import JOB, JobState
 from tallystick.errors import NotFound
-from tallystick.store.api import Fact, Fence
-from tallystick.store.controls import HoldJob, ResumeJob
+from tallystick.store.api import Fact, Fence, HoldJob, ResumeJob
 from tallystick.store.writing import Writing
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tallystick.errors import StaleLease
-from tallystick.store.values import Fence
+from tallystick.store.api import Fence
 
 STALE_REPORTS_MAX: Final = 10_000
 

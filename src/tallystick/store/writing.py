@@ -14,8 +14,7 @@ from typing import Any, Protocol
 
 from tallystick.core.chain import Chain
 from tallystick.errors import InvariantBroken, TallyError
-from tallystick.store.primitives import CountDown, EndAttempt, EndJob
-from tallystick.store.values import Event, Fact, Fence
+from tallystick.store.api import CountDown, EndAttempt, EndJob, Event, Fact, Fence
 
 
 def insist(batch: Writing, name: str, parameters: Sequence[object]) -> None:

@@ -25,9 +25,9 @@ from tallystick.store.api import (
     RecordStep,
     Reservation,
     Store,
+    StoredError,
     SubmitJob,
 )
-from tallystick.store.values import StoredError
 
 INLINE = 1_111_000_000_001
 """The digits of an inline step: entered once, both legs complete."""

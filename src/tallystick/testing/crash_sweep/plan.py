@@ -91,11 +91,10 @@ class Chance:
 class Plan:
     """Cases, once it is known who visits what."""
 
-    def __init__(self, visits: Visits, points: Sequence[str], seed: str, store: str = "sqlite") -> None:
-        """Plan for these points of a store."""
+    def __init__(self, visits: Visits, seed: str, store: str = "sqlite") -> None:
+        """Plan for a store."""
         self._store = store
         self._visits = visits
-        self._points = points
         self._chance = Chance(seed)
 
     def each_point(self, points: Sequence[str], again: int = 0) -> list[Case]:

@@ -60,7 +60,7 @@ class Sweep:
         for case, verdict in self._all(calibration(self._store)):
             self._take(case, verdict)
             visits.update(verdict.visits)
-        plan = Plan(visits, points, self._seed, self._store)
+        plan = Plan(visits, self._seed, self._store)
         pairs = plan.pairs(_QUICK_PAIRS) if self._quick else []
         some = 3 if self._quick else None
         fixed = [*plan.each_point(points), *pairs]
