@@ -1,42 +1,45 @@
 """The committer's connection: statements that travel together are one write to the socket and one wait.
 
-psycopg's own pipeline looks at the socket after every statement, which costs more than the statement
-when a flush is small. Here they are queued, sent with one sync at the end, and read until its answer has
-come. What a statement needs prepared is prepared on the way, once for each connection.
+psycopg's own pipeline looks at the socket before and after every statement, which costs more than the
+statement when a flush is small. Here they are queued, given to libpq one after the other with a sync at the
+end, and read until its answer has come. What a statement needs prepared is prepared on the way, once for each
+connection.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import psycopg
-from psycopg import errors, generators
-from psycopg.abc import PipelineCommand, PQGen
-from psycopg.abc import Transformer as Adapting
+from psycopg import errors
+from psycopg.abc import PQGen
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
+from psycopg.waiting import Ready, Wait
 
 from tallystick.store.postgres.connection import Answered, AnsweringConnection
+
+# Values, their types (none: the statement says), their formats (none: text).
+Adapted = tuple[Sequence[Any] | None, tuple[int, ...], Sequence[Any] | None]
 
 # A text and the types of its parameters, for which it is prepared.
 Statement = tuple[bytes, tuple[int, ...]]
 
 _FAILED = (ExecStatus.FATAL_ERROR, ExecStatus.BAD_RESPONSE)
+_SYNCED = ExecStatus.PIPELINE_SYNC
 
 
 class Deferred:
     """The answer to a statement that is on its way; asking for it sends whatever is queued."""
 
-    __slots__ = ("_adapting", "_wire", "result")
+    __slots__ = ("_wire", "result")
 
-    def __init__(self, wire: Wire, adapting: Adapting) -> None:
+    def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._adapting = adapting
         self.result: PGresult | None = None
 
     @property
@@ -50,8 +53,9 @@ class Deferred:
         result = self._arrived()
         if result.status != ExecStatus.TUPLES_OK:
             raise psycopg.ProgrammingError("this statement has no rows")
-        self._adapting.set_pgresult(result)
-        return self._adapting.load_rows(0, result.ntuples, tuple)
+        adapting = Transformer(self._wire.connection)
+        adapting.set_pgresult(result)
+        return adapting.load_rows(0, result.ntuples, tuple)
 
     def _arrived(self) -> PGresult:
         if self.result is None:
@@ -69,28 +73,45 @@ class Wire:
         # After a ROLLBACK psycopg deallocates everything if it has prepared anything, and ours with it.
         connection.prepare_threshold = None
         self._prepares = prepares
+        self._plain = connection.info.encoding == "utf-8"
         self._prepared: dict[Statement, bytes] = {}
         self._names = 0
         self._gathering = False
-        self._commands: deque[PipelineCommand] = deque()
+        self._commands: list[Callable[[], None]] = []
         self._expected: list[Deferred | Statement] = []
 
     def execute(self, query: bytes, params: Sequence[object] = ()) -> Answered:
         """Send one statement, or queue it when statements are being gathered."""
         if not self._gathering:
             return self.connection.execute(query, params)
-        adapting: Adapting = Transformer(self.connection)
-        values = adapting.dump_sequence(params, [PyFormat.AUTO] * len(params)) if params else None
-        types, formats = (tuple(adapting.types or ()), adapting.formats) if params else ((), None)
+        values, types, formats = self._adapted(params)
         pgconn = self.connection.pgconn
         if self._prepares:
             name = self._name_of(query, types)
             self._commands.append(partial(pgconn.send_query_prepared, name, values, formats))
         else:
             self._commands.append(partial(pgconn.send_query_params, query, values, types or None, formats))
-        deferred = Deferred(self, adapting)
+        deferred = Deferred(self)
         self._expected.append(deferred)
         return deferred
+
+    def _adapted(self, params: Sequence[object]) -> Adapted:
+        """Return parameters as they travel: texts as they are, of the type that the statement gives them."""
+        if not params:
+            return None, (), None
+        values: list[bytes | None] = []
+        for value in params if self._plain else ():
+            if value is None:
+                values.append(None)
+            elif type(value) is str and "\0" not in value:
+                values.append(value.encode())
+            else:
+                break
+        if len(values) == len(params):
+            return values, (0,) * len(params), None
+        adapting = Transformer(self.connection)
+        dumped = adapting.dump_sequence(params, [PyFormat.AUTO] * len(params))
+        return dumped, tuple(adapting.types or ()), adapting.formats
 
     @contextmanager
     def pipeline(self) -> Iterator[None]:
@@ -109,14 +130,14 @@ class Wire:
 
     def exchange(self) -> None:
         """Send what is queued and read all of its answers; raise the first that is an error."""
-        commands, self._commands = self._commands, deque()
+        commands, self._commands = self._commands, []
         expected, self._expected = self._expected, []
         if not commands:
             return
         with self.connection.lock:
             answers = self.connection.wait(self._talk(commands))
         failure: psycopg.Error | None = None
-        for waiting, (result, *_more) in zip(expected, answers[:-1], strict=True):
+        for waiting, result in zip(expected, answers, strict=True):
             if result.status in _FAILED and failure is None:
                 failure = errors.error_from_result(result)
             if isinstance(waiting, Deferred):
@@ -126,15 +147,33 @@ class Wire:
         if failure is not None:
             raise failure
 
-    def _talk(self, commands: deque[PipelineCommand]) -> PQGen[list[list[PGresult]]]:
-        """Write everything and a sync, and read until the answer to the sync."""
+    def _talk(self, commands: Sequence[Callable[[], None]]) -> PQGen[list[PGresult]]:
+        """Write everything and a sync, and read until the answer to the sync; return the first of each."""
         pgconn = self.connection.pgconn
-        commands.append(pgconn.pipeline_sync)
-        awaited = len(commands)
         pgconn.enter_pipeline_mode()
-        answers: list[list[PGresult]] = yield from generators.pipeline_communicate(pgconn, commands)
-        while len(answers) < awaited:
-            answers.append((yield from generators.fetch_many(pgconn)))
+        for command in commands:
+            command()
+        pgconn.pipeline_sync()
+        while pgconn.flush():
+            # The server may be waiting for us to read before it reads on.
+            if (yield Wait.RW) & Ready.R:
+                pgconn.consume_input()
+        answers: list[PGresult] = []
+        first = True
+        while True:
+            while pgconn.is_busy():
+                if (yield Wait.R):
+                    pgconn.consume_input()
+            result = pgconn.get_result()
+            if result is None:
+                if first:
+                    raise psycopg.OperationalError("the connection was lost before the server had answered")
+                first = True
+            elif result.status == _SYNCED:
+                break
+            elif first:
+                answers.append(result)
+                first = False
         pgconn.exit_pipeline_mode()
         return answers
 
