@@ -24,6 +24,13 @@ class Places:
         self._taken.append((chain, link))
         return Event(chain.job_id, link.n, kind, at, attempt, payload, link.prev_hash, link.event_hash)
 
+    def link(self, fact: Fact) -> Link:
+        """Give a fact its place in the chain and return the place alone."""
+        chain, kind, at, attempt, payload = fact
+        link = chain.extend(kind, at, attempt, payload)
+        self._taken.append((chain, link))
+        return link
+
     def step(self, step: RecordStep) -> Link:
         """Give an inline step, whose row is its own event, its place in the chain."""
         payload = step_payload(

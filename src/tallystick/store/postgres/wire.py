@@ -18,7 +18,7 @@ from psycopg import errors
 from psycopg.abc import PQGen
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.pq import ExecStatus
-from psycopg.pq.abc import PGresult
+from psycopg.pq.abc import PGconn, PGresult
 from psycopg.waiting import Ready, Wait
 
 from tallystick.store.postgres.connection import Answered, AnsweringConnection
@@ -158,22 +158,7 @@ class Wire:
             # The server may be waiting for us to read before it reads on.
             if (yield Wait.RW) & Ready.R:
                 pgconn.consume_input()
-        answers: list[PGresult] = []
-        first = True
-        while True:
-            while pgconn.is_busy():
-                if (yield Wait.R):
-                    pgconn.consume_input()
-            result = pgconn.get_result()
-            if result is None:
-                if first:
-                    raise psycopg.OperationalError("the connection was lost before the server had answered")
-                first = True
-            elif result.status == _SYNCED:
-                break
-            elif first:
-                answers.append(result)
-                first = False
+        answers = yield from _answers(pgconn)
         pgconn.exit_pipeline_mode()
         return answers
 
@@ -187,3 +172,23 @@ class Wire:
             self._commands.append(partial(self.connection.pgconn.send_prepare, name, query, types or None))
             self._expected.append(statement)
         return name
+
+
+def _answers(pgconn: PGconn) -> PQGen[list[PGresult]]:
+    """Read up to the answer to the sync; each statement answers once, and then says that it has."""
+    answers: list[PGresult] = []
+    answered = False
+    while True:
+        while pgconn.is_busy():
+            if (yield Wait.R):
+                pgconn.consume_input()
+        result = pgconn.get_result()
+        if result is None:
+            if not answered:
+                raise psycopg.OperationalError("the connection was lost before the server had answered")
+            answered = False
+        elif result.status == _SYNCED:
+            return answers
+        elif not answered:
+            answers.append(result)
+            answered = True

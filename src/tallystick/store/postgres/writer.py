@@ -35,6 +35,7 @@ from tallystick.store.api import (
 from tallystick.store.cancels import as_asked
 from tallystick.store.grouping import grouped, part_of
 from tallystick.store.postgres.address import Address
+from tallystick.store.postgres.births import send_births
 from tallystick.store.postgres.claims import Claims, Floors
 from tallystick.store.postgres.connection import REFUSALS, Answered, Talk, begin
 from tallystick.store.postgres.count_downs import send_count_downs
@@ -46,7 +47,7 @@ from tallystick.store.postgres.endings_together import (
     steps_with_endings,
 )
 from tallystick.store.postgres.refusing import REFUSING, why_refused
-from tallystick.store.postgres.rows import columns, job_row, link_of, step_columns
+from tallystick.store.postgres.rows import columns, link_of, step_columns
 from tallystick.store.postgres.stages import Stage, first_held, stages_of
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.together import write_together
@@ -299,33 +300,9 @@ class Batch(PostgresWriting):
 
     def _submits(self, requests: list[SubmitJob]) -> Answer:
         crash.point(AROUND["submit"][0])
-        keys = [
-            (*request.reservation, request.job.job_id, request.job.created_at)
-            for request in requests
-            if request.reservation is not None
-        ]
-        if keys:
-            self.ask("reserve", keys)
-        placed = [[self._places.fact(fact) for fact in request.facts] for request in requests]
-        rows = [job_row(request, events) for request, events in zip(requests, placed, strict=True)]
-        born = self.ask("insert_jobs", rows, self.times.epoch, self.times.lease, self.times.wall)
-        holders = self.ask("reservations", keys) if keys else None
+        answer = send_births(self, requests)
         crash.point(AROUND["submit"][1])
         self.wakes = self.wakes or any(request.lease is None for request in requests)
-
-        def answer() -> list[Outcome]:
-            fresh = {place for (place,) in born.fetchall()}
-            found = {place: Existing(*who) for place, *who in holders.fetchall()} if holders else {}
-            outcomes: list[Outcome] = []
-            key = 0
-            for place, (request, events) in enumerate(zip(requests, placed, strict=True), start=1):
-                key += request.reservation is not None
-                outcomes.append(None if place in fresh else found[key])
-                if place not in fresh:
-                    for fact, event in zip(reversed(request.facts), reversed(events), strict=True):
-                        fact.chain.rewind(link_of(event))
-            return outcomes
-
         return answer
 
     def _claim(self, requests: list[ClaimJobs]) -> Answer:

@@ -122,6 +122,10 @@ class PostgresWriting:
         """Give a fact its place in the chain."""
         return self._places.fact(fact)
 
+    def placed_link(self, fact: Fact) -> Link:
+        """Give a fact its place in the chain and return the place alone."""
+        return self._places.link(fact)
+
     def placed_step(self, step: RecordStep) -> Link:
         """Give a step, whose row is its own event, its place in the chain."""
         return self._places.step(step)

@@ -1,0 +1,103 @@
+"""Births: submissions become jobs, those of a kind in one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import sub
+from typing import TYPE_CHECKING
+
+from tallystick.store.api import Existing, Outcome, SubmitJob
+from tallystick.store.postgres.arrays import hexes, numbers, texts
+from tallystick.store.postgres.rows import job_row, link_of
+from tallystick.store.postgres.statements import sql
+
+if TYPE_CHECKING:
+    from tallystick.store.postgres.writer import Batch
+
+Answer = Callable[[], list[Outcome]]
+
+
+# The columns of a job that are null unless somebody has reserved it, or names files of his.
+_UNUSED = (None,) * 8
+
+
+def send_births(writing: Batch, requests: Sequence[SubmitJob]) -> Answer:
+    """Send submissions and return how to read which of them became jobs."""
+    plain = [_is_plain(request) for request in requests]
+    if all(plain):
+        _send_plain(writing, requests)
+        return lambda: [None] * len(requests)
+    if any(plain):
+        _send_plain(writing, [request for request, is_plain in zip(requests, plain, strict=True) if is_plain])
+    answer = _send_others(
+        writing, [request for request, is_plain in zip(requests, plain, strict=True) if not is_plain]
+    )
+
+    def merged() -> list[Outcome]:
+        rest = iter(answer())
+        return [None if is_plain else next(rest) for is_plain in plain]
+
+    return merged
+
+
+def _is_plain(request: SubmitJob) -> bool:
+    """Tell whether a job waits for whoever comes, and no reservation stands against it."""
+    job, facts, reservation, lease = request
+    if reservation is not None or lease is not None or len(facts) != 1 or job[13:21] != _UNUSED:
+        return False
+    chain, kind, at, attempt, _payload = facts[0]
+    return chain.n == 0 and kind == "submit" and at == job.created_at and attempt == 0
+
+
+def _send_plain(writing: Batch, requests: Sequence[SubmitJob]) -> None:
+    """Send jobs that are born QUEUED: all of them are written, or the database refuses the list."""
+    facts = [request.facts[0] for request in requests]
+    hashes = [writing.placed_link(fact).event_hash.hex() for fact in facts]
+    columns = list(zip(*[request.job for request in requests], strict=True))
+    # How long from now, because only the store's clock counts.
+    delays = list(map(sub, columns[7], columns[9]))
+    writing.connection.execute(
+        sql("insert_queued_jobs"),
+        (
+            writing.times.wall,
+            *map(texts, columns[:6]),
+            numbers(columns[6]),
+            numbers(delays),
+            *map(numbers, columns[8:10]),
+            *map(texts, columns[10:13]),
+            texts(columns[21]),
+            texts([fact.payload for fact in facts]),
+            hexes(hashes),
+        ),
+    )
+
+
+def _send_others(writing: Batch, requests: Sequence[SubmitJob]) -> Answer:
+    """Send jobs that were reserved or are claimed at once, and return how to read who was first."""
+    keys = [
+        (*request.reservation, request.job.job_id, request.job.created_at)
+        for request in requests
+        if request.reservation is not None
+    ]
+    if keys:
+        writing.ask("reserve", keys)
+    placed = [[writing.placed(fact) for fact in request.facts] for request in requests]
+    rows = [job_row(request, events) for request, events in zip(requests, placed, strict=True)]
+    times = writing.times
+    born = writing.ask("insert_jobs", rows, times.epoch, times.lease, times.wall)
+    holders = writing.ask("reservations", keys) if keys else None
+
+    def answer() -> list[Outcome]:
+        fresh = {place for (place,) in born.fetchall()}
+        found = {place: Existing(*who) for place, *who in holders.fetchall()} if holders else {}
+        outcomes: list[Outcome] = []
+        key = 0
+        for place, (request, events) in enumerate(zip(requests, placed, strict=True), start=1):
+            key += request.reservation is not None
+            outcomes.append(None if place in fresh else found[key])
+            if place not in fresh:
+                for fact, event in zip(reversed(request.facts), reversed(events), strict=True):
+                    fact.chain.rewind(link_of(event))
+        return outcomes
+
+    return answer
