@@ -85,7 +85,7 @@ def _postgres_births(machine: str, place: str) -> str:
     table, column = place.split(".")
     return f"""\
 CREATE TRIGGER {table}_births BEFORE INSERT ON {table} FOR EACH ROW
-WHEN (NOT ({_one_of(f"NEW.{column}", MACHINES[machine].births)}))
+WHEN (NOT ({_any_of(f"NEW.{column}", MACHINES[machine].births)}))
 EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: no {machine} begins in this state');"""
 
 
@@ -96,8 +96,8 @@ def _postgres_guard(machine: str, place: str) -> str:
     """
     table, column, *ledger = place.split(".")
     rules = MACHINES[machine]
-    ended = _one_of(f"OLD.{column}", tuple(state for state in rules.states if state in rules.final))
-    moves = ",\n    ".join(f"'{before.value}>{after.value}'" for before, after in rules.stored_moves)
+    ended = _any_of(f"OLD.{column}", tuple(state for state in rules.states if state in rules.final))
+    moves = ",\n    ".join(f"{before.value}>{after.value}" for before, after in rules.stored_moves)
     shrinks = "".join(
         f"""
 
@@ -111,8 +111,8 @@ WHEN ({ended})
 EXECUTE FUNCTION refuse_change('FINAL: this {machine} has ended and cannot change');
 
 CREATE TRIGGER {table}_moves BEFORE UPDATE ON {table} FOR EACH ROW
-WHEN (OLD.{column} <> NEW.{column} AND OLD.{column} || '>' || NEW.{column} NOT IN (
-    {moves}))
+WHEN (OLD.{column} <> NEW.{column} AND OLD.{column} || '>' || NEW.{column} <> ALL ('{{
+    {moves}}}'))
 EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: the {machine} lifecycle has no such move');{shrinks}"""
 
 
@@ -120,6 +120,21 @@ def _final(machine: str, column: str) -> str:
     rules = MACHINES[machine]
     ends = _one_of(column, tuple(state for state in rules.states if state in rules.final))
     return f"CHECK (({ends}) = (completed_at IS NOT NULL)),"
+
+
+def _postgres_states(machine: str, column: str) -> str:
+    return f"CHECK ({_any_of(column, MACHINES[machine].states)}),"
+
+
+def _postgres_final(machine: str, column: str) -> str:
+    rules = MACHINES[machine]
+    ends = _any_of(column, tuple(state for state in rules.states if state in rules.final))
+    return f"CHECK (({ends}) = (completed_at IS NOT NULL)),"
+
+
+def _any_of(column: str, states: tuple[Enum, ...]) -> str:
+    """Print a test for membership in one constant: PostgreSQL reads a condition anew for each statement."""
+    return f"{column} = ANY ('{{{','.join(state.value for state in states)}}}')"
 
 
 def _one_of(column: str, states: tuple[Enum, ...]) -> str:
@@ -132,7 +147,9 @@ _RULES: Final[dict[str, Callable[[str, str], str]]] = {
     "digits": _digits,
     "final": _final,
     "postgres-births": _postgres_births,
+    "postgres-final": _postgres_final,
     "postgres-guard": _postgres_guard,
+    "postgres-states": _postgres_states,
     "sqlite-births": _sqlite_births,
     "sqlite-guard": _sqlite_guard,
 }

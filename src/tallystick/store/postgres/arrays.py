@@ -42,13 +42,13 @@ def numbers(values: Sequence[int | None]) -> str:
     return "{" + ",".join(map(str, values)).replace("None", "NULL") + "}"
 
 
-def hexes(values: Sequence[str]) -> str:
-    r"""Return bytes, given as hexadecimal digits, as PostgreSQL reads an array of them.
+def hashes(values: Iterable[bytes]) -> str:
+    r"""Return bytes as PostgreSQL reads an array of them.
 
-    >>> hexes(["00ff", ""])
+    >>> hashes([b"\x00\xff", b""])
     '{"\\\\x00ff","\\\\x"}'
     """
-    return '{"\\\\x' + '","\\\\x'.join(values) + '"}'
+    return '{"\\\\x' + '","\\\\x'.join(map(bytes.hex, values)) + '"}'
 
 
 def _one_by_one(values: Sequence[str | None]) -> str:

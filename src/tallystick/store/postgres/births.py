@@ -7,7 +7,7 @@ from operator import sub
 from typing import TYPE_CHECKING
 
 from tallystick.store.api import Existing, Outcome, SubmitJob
-from tallystick.store.postgres.arrays import hexes, numbers, texts
+from tallystick.store.postgres.arrays import hashes, numbers, texts
 from tallystick.store.postgres.rows import job_row, link_of
 from tallystick.store.postgres.statements import sql
 
@@ -52,7 +52,7 @@ def _is_plain(request: SubmitJob) -> bool:
 def _send_plain(writing: Batch, requests: Sequence[SubmitJob]) -> None:
     """Send jobs that are born QUEUED: all of them are written, or the database refuses the list."""
     facts = [request.facts[0] for request in requests]
-    hashes = [writing.placed_link(fact).event_hash.hex() for fact in facts]
+    heads = [writing.placed_link(fact).event_hash for fact in facts]
     columns = list(zip(*[request.job for request in requests], strict=True))
     # How long from now, because only the store's clock counts.
     delays = list(map(sub, columns[7], columns[9]))
@@ -67,7 +67,7 @@ def _send_plain(writing: Batch, requests: Sequence[SubmitJob]) -> None:
             *map(texts, columns[10:13]),
             texts(columns[21]),
             texts([fact.payload for fact in facts]),
-            hexes(hashes),
+            hashes(heads),
         ),
     )
 

@@ -47,9 +47,10 @@ from tallystick.store.postgres.endings_together import (
     steps_with_endings,
 )
 from tallystick.store.postgres.refusing import REFUSING, why_refused
-from tallystick.store.postgres.rows import columns, link_of, step_columns
+from tallystick.store.postgres.rows import columns, link_of
 from tallystick.store.postgres.stages import Stage, first_held, stages_of
 from tallystick.store.postgres.statements import sql
+from tallystick.store.postgres.steps_together import send_steps
 from tallystick.store.postgres.together import write_together
 from tallystick.store.postgres.writing import PostgresWriting, Times
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, share_fate, stale
@@ -232,6 +233,8 @@ class Batch(PostgresWriting):
     ) -> list[Outcome]:
         """Return the outcomes of fenced requests and give back the places of the stale ones, last first."""
         outcomes: list[Outcome] = [None] * len(requests)
+        if len(written) == len(requests):
+            return outcomes
         for number in range(len(requests), 0, -1):
             if number in written:
                 continue
@@ -246,14 +249,9 @@ class Batch(PostgresWriting):
     def steps(self, steps: list[RecordStep]) -> Answer:
         """Send steps and return how to read which of them were accepted."""
         crash.point(AROUND["step"][0])
-        places = [[(step.chain, self._places.step(step))] for step in steps]
-        rows = [
-            (*step.fence, *step[2:], *step_columns(link))
-            for step, ((_chain, link),) in zip(steps, places, strict=True)
-        ]
-        cursor = self.ask("insert_steps", rows, self.times.epoch, self.times.lease)
+        answer = send_steps(self, steps)
         crash.point(AROUND["step"][1])
-        return lambda: self.accepted(steps, places, {place for (place,) in cursor.fetchall()})
+        return answer
 
     def _events(self, requests: list[RecordEvent]) -> Answer:
         crash.point(AROUND["event"][0])

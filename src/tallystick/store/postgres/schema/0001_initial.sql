@@ -58,7 +58,7 @@ CREATE TABLE jobs (
   state              TEXT COLLATE "C" NOT NULL,
   attempt            BIGINT NOT NULL DEFAULT 0 CHECK (attempt >= 0),
   ready_at           BIGINT,
-  hold               TEXT CHECK (hold = 'PAUSED' OR hold = 'IN_DOUBT' OR hold = 'MISMATCH' OR hold = 'RESTORED' OR hold = 'SUSPEND_SWALLOWED'),
+  hold               TEXT CHECK (hold = ANY ('{PAUSED,IN_DOUBT,MISMATCH,RESTORED,SUSPEND_SWALLOWED}')),
   queue              TEXT COLLATE "C" NOT NULL DEFAULT 'default',
   priority           BIGINT NOT NULL DEFAULT 5 CHECK (priority BETWEEN 0 AND 9),
   semaphore          BIGINT NOT NULL DEFAULT 1 CHECK (semaphore >= 0),
@@ -70,7 +70,7 @@ CREATE TABLE jobs (
   rev                BIGINT NOT NULL DEFAULT 1,
   updated_at         BIGINT NOT NULL,
   completed_at       BIGINT,
-  kind               TEXT COLLATE "C" NOT NULL DEFAULT 'workflow' CHECK (kind = 'workflow' OR kind = 'protocol' OR kind = 'map'),
+  kind               TEXT COLLATE "C" NOT NULL DEFAULT 'workflow' CHECK (kind = ANY ('{workflow,protocol,map}')),
   handler            TEXT COLLATE "C" NOT NULL,
   version            TEXT COLLATE "C" NOT NULL DEFAULT '',
   dimension          BIGINT NOT NULL DEFAULT 0,
@@ -114,11 +114,11 @@ CREATE TABLE jobs (
   open_deadline      BIGINT GENERATED ALWAYS AS (CASE WHEN completed_at IS NULL THEN deadline_at END) STORED,
   dead               TEXT COLLATE "C" GENERATED ALWAYS AS (
     CASE WHEN state = 'FAILED_FINAL' AND retried_as IS NULL THEN job_id END) STORED,
-  -- rule: states job state
-  CHECK (state = 'QUEUED' OR state = 'DISPATCHING' OR state = 'IN_PROGRESS' OR state = 'CANCELLING' OR state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED'),
+  -- rule: postgres-states job state
+  CHECK (state = ANY ('{QUEUED,DISPATCHING,IN_PROGRESS,CANCELLING,SUCCEEDED,FAILED_FINAL,CANCELLED}')),
   -- end rule
-  -- rule: final job state
-  CHECK ((state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED') = (completed_at IS NOT NULL)),
+  -- rule: postgres-final job state
+  CHECK ((state = ANY ('{SUCCEEDED,FAILED_FINAL,CANCELLED}')) = (completed_at IS NOT NULL)),
   -- end rule
   -- rule: digits GUID start_ledger
   CHECK (start_ledger BETWEEN 0 AND 999999999999999
@@ -173,8 +173,8 @@ CREATE TABLE attempts (
   guid             TEXT COLLATE "C" NOT NULL DEFAULT 'start',
   started_at       BIGINT,
   finished_at      BIGINT,
-  -- rule: states attempt status
-  CHECK (status = 'LEASED' OR status = 'IN_PROGRESS' OR status = 'COMMITTED' OR status = 'DONE' OR status = 'ABORTED'),
+  -- rule: postgres-states attempt status
+  CHECK (status = ANY ('{LEASED,IN_PROGRESS,COMMITTED,DONE,ABORTED}')),
   -- end rule
   CHECK ((status = 'ABORTED') = (reason IS NOT NULL)),
   PRIMARY KEY (job_id, unit, attempt)
@@ -197,7 +197,7 @@ CREATE TABLE steps (
   name               TEXT COLLATE "C" NOT NULL,
   occurrence         BIGINT NOT NULL DEFAULT 1 CHECK (occurrence >= 1),
   kind               TEXT COLLATE "C" NOT NULL
-    CHECK (kind = 'step' OR kind = 'tx' OR kind = 'effect' OR kind = 'remote' OR kind = 'wait' OR kind = 'sleep' OR kind = 'group' OR kind = 'protocol'),
+    CHECK (kind = ANY ('{step,tx,effect,remote,wait,sleep,group,protocol}')),
   state              TEXT COLLATE "C" NOT NULL,
   ledger             BIGINT NOT NULL DEFAULT 0,
   n                  BIGINT,
@@ -233,11 +233,11 @@ CREATE TABLE steps (
   last_error_message TEXT,
   updated_at         BIGINT,
   rev                BIGINT NOT NULL DEFAULT 1,
-  -- rule: states step state
-  CHECK (state = 'PENDING' OR state = 'DISPATCHING' OR state = 'AWAITING_ACK' OR state = 'IN_PROGRESS' OR state = 'FAILED_RETRY' OR state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED'),
+  -- rule: postgres-states step state
+  CHECK (state = ANY ('{PENDING,DISPATCHING,AWAITING_ACK,IN_PROGRESS,FAILED_RETRY,SUCCEEDED,FAILED_FINAL,CANCELLED}')),
   -- end rule
-  -- rule: final step state
-  CHECK ((state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED') = (completed_at IS NOT NULL)),
+  -- rule: postgres-final step state
+  CHECK ((state = ANY ('{SUCCEEDED,FAILED_FINAL,CANCELLED}')) = (completed_at IS NOT NULL)),
   -- end rule
   -- rule: digits activity ledger
   CHECK (ledger BETWEEN 0 AND 999999999999999
@@ -276,7 +276,7 @@ CREATE TABLE messages (
   dimension    BIGINT NOT NULL DEFAULT 0,
   name         TEXT COLLATE "C" NOT NULL,
   occurrence   BIGINT,
-  kind         TEXT COLLATE "C" NOT NULL CHECK (kind = 'start' OR kind = 'signal' OR kind = 'timer' OR kind = 'child' OR kind = 'result' OR kind = 'resume'),
+  kind         TEXT COLLATE "C" NOT NULL CHECK (kind = ANY ('{start,signal,timer,child,result,resume}')),
   payload      TEXT,
   due_at       BIGINT,
   ledger       BIGINT NOT NULL DEFAULT 0,
@@ -354,8 +354,8 @@ CREATE TABLE outbox (
   sent_at          BIGINT,
   updated_at       BIGINT NOT NULL,
   rev              BIGINT NOT NULL DEFAULT 1,
-  -- rule: states outbox state
-  CHECK (state = 'PENDING' OR state = 'SENT' OR state = 'FAILED_FINAL'),
+  -- rule: postgres-states outbox state
+  CHECK (state = ANY ('{PENDING,SENT,FAILED_FINAL}')),
   -- end rule
   CHECK ((state = 'SENT') = (sent_at IS NOT NULL))
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
@@ -377,13 +377,13 @@ CREATE TABLE stale_reports (
 
 -- rule: postgres-births job jobs.state
 CREATE TRIGGER jobs_births BEFORE INSERT ON jobs FOR EACH ROW
-WHEN (NOT (NEW.state = 'QUEUED' OR NEW.state = 'IN_PROGRESS'))
+WHEN (NOT (NEW.state = ANY ('{QUEUED,IN_PROGRESS}')))
 EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: no job begins in this state');
 -- end rule
 
 -- rule: postgres-births outbox outbox.state
 CREATE TRIGGER outbox_births BEFORE INSERT ON outbox FOR EACH ROW
-WHEN (NOT (NEW.state = 'PENDING'))
+WHEN (NOT (NEW.state = ANY ('{PENDING}')))
 EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: no outbox begins in this state');
 -- end rule
 
@@ -393,26 +393,26 @@ CREATE TRIGGER jobs_guard BEFORE UPDATE OF
   tenant_id, idempotency_key, idempotency_hash, parent_job_id, parent_step, retry_of
 ON jobs FOR EACH ROW
 -- rule: postgres-guard job jobs.state.start_ledger
-WHEN (OLD.state = 'SUCCEEDED' OR OLD.state = 'FAILED_FINAL' OR OLD.state = 'CANCELLED')
+WHEN (OLD.state = ANY ('{SUCCEEDED,FAILED_FINAL,CANCELLED}'))
 EXECUTE FUNCTION refuse_change('FINAL: this job has ended and cannot change');
 
 CREATE TRIGGER jobs_moves BEFORE UPDATE ON jobs FOR EACH ROW
-WHEN (OLD.state <> NEW.state AND OLD.state || '>' || NEW.state NOT IN (
-    'QUEUED>DISPATCHING',
-    'DISPATCHING>IN_PROGRESS',
-    'IN_PROGRESS>IN_PROGRESS',
-    'IN_PROGRESS>SUCCEEDED',
-    'IN_PROGRESS>FAILED_FINAL',
-    'DISPATCHING>FAILED_FINAL',
-    'QUEUED>CANCELLING',
-    'DISPATCHING>CANCELLING',
-    'IN_PROGRESS>CANCELLING',
-    'CANCELLING>CANCELLED',
-    'QUEUED>IN_PROGRESS',
-    'QUEUED>FAILED_FINAL',
-    'QUEUED>CANCELLED',
-    'DISPATCHING>CANCELLED',
-    'IN_PROGRESS>CANCELLED'))
+WHEN (OLD.state <> NEW.state AND OLD.state || '>' || NEW.state <> ALL ('{
+    QUEUED>DISPATCHING,
+    DISPATCHING>IN_PROGRESS,
+    IN_PROGRESS>IN_PROGRESS,
+    IN_PROGRESS>SUCCEEDED,
+    IN_PROGRESS>FAILED_FINAL,
+    DISPATCHING>FAILED_FINAL,
+    QUEUED>CANCELLING,
+    DISPATCHING>CANCELLING,
+    IN_PROGRESS>CANCELLING,
+    CANCELLING>CANCELLED,
+    QUEUED>IN_PROGRESS,
+    QUEUED>FAILED_FINAL,
+    QUEUED>CANCELLED,
+    DISPATCHING>CANCELLED,
+    IN_PROGRESS>CANCELLED}'))
 EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: the job lifecycle has no such move');
 
 CREATE TRIGGER jobs_ledger BEFORE UPDATE ON jobs FOR EACH ROW
@@ -422,44 +422,44 @@ EXECUTE FUNCTION refuse_change('LEDGER: a ledger never decreases');
 
 CREATE TRIGGER attempts_guard BEFORE UPDATE ON attempts FOR EACH ROW
 -- rule: postgres-guard attempt attempts.status
-WHEN (OLD.status = 'DONE' OR OLD.status = 'ABORTED')
+WHEN (OLD.status = ANY ('{DONE,ABORTED}'))
 EXECUTE FUNCTION refuse_change('FINAL: this attempt has ended and cannot change');
 
 CREATE TRIGGER attempts_moves BEFORE UPDATE ON attempts FOR EACH ROW
-WHEN (OLD.status <> NEW.status AND OLD.status || '>' || NEW.status NOT IN (
-    'LEASED>IN_PROGRESS',
-    'IN_PROGRESS>COMMITTED',
-    'COMMITTED>DONE',
-    'LEASED>ABORTED',
-    'IN_PROGRESS>ABORTED',
-    'IN_PROGRESS>DONE'))
+WHEN (OLD.status <> NEW.status AND OLD.status || '>' || NEW.status <> ALL ('{
+    LEASED>IN_PROGRESS,
+    IN_PROGRESS>COMMITTED,
+    COMMITTED>DONE,
+    LEASED>ABORTED,
+    IN_PROGRESS>ABORTED,
+    IN_PROGRESS>DONE}'))
 EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: the attempt lifecycle has no such move');
 -- end rule
 
 CREATE TRIGGER steps_guard BEFORE UPDATE ON steps FOR EACH ROW
 -- rule: postgres-guard step steps.state.ledger
-WHEN (OLD.state = 'SUCCEEDED' OR OLD.state = 'FAILED_FINAL' OR OLD.state = 'CANCELLED')
+WHEN (OLD.state = ANY ('{SUCCEEDED,FAILED_FINAL,CANCELLED}'))
 EXECUTE FUNCTION refuse_change('FINAL: this step has ended and cannot change');
 
 CREATE TRIGGER steps_moves BEFORE UPDATE ON steps FOR EACH ROW
-WHEN (OLD.state <> NEW.state AND OLD.state || '>' || NEW.state NOT IN (
-    'PENDING>DISPATCHING',
-    'DISPATCHING>AWAITING_ACK',
-    'AWAITING_ACK>IN_PROGRESS',
-    'IN_PROGRESS>SUCCEEDED',
-    'IN_PROGRESS>FAILED_FINAL',
-    'IN_PROGRESS>FAILED_RETRY',
-    'AWAITING_ACK>FAILED_RETRY',
-    'FAILED_RETRY>DISPATCHING',
-    'DISPATCHING>FAILED_FINAL',
-    'AWAITING_ACK>FAILED_FINAL',
-    'PENDING>CANCELLED',
-    'DISPATCHING>CANCELLED',
-    'AWAITING_ACK>CANCELLED',
-    'IN_PROGRESS>CANCELLED',
-    'FAILED_RETRY>CANCELLED',
-    'DISPATCHING>IN_PROGRESS',
-    'AWAITING_ACK>SUCCEEDED'))
+WHEN (OLD.state <> NEW.state AND OLD.state || '>' || NEW.state <> ALL ('{
+    PENDING>DISPATCHING,
+    DISPATCHING>AWAITING_ACK,
+    AWAITING_ACK>IN_PROGRESS,
+    IN_PROGRESS>SUCCEEDED,
+    IN_PROGRESS>FAILED_FINAL,
+    IN_PROGRESS>FAILED_RETRY,
+    AWAITING_ACK>FAILED_RETRY,
+    FAILED_RETRY>DISPATCHING,
+    DISPATCHING>FAILED_FINAL,
+    AWAITING_ACK>FAILED_FINAL,
+    PENDING>CANCELLED,
+    DISPATCHING>CANCELLED,
+    AWAITING_ACK>CANCELLED,
+    IN_PROGRESS>CANCELLED,
+    FAILED_RETRY>CANCELLED,
+    DISPATCHING>IN_PROGRESS,
+    AWAITING_ACK>SUCCEEDED}'))
 EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: the step lifecycle has no such move');
 
 CREATE TRIGGER steps_ledger BEFORE UPDATE ON steps FOR EACH ROW
@@ -469,13 +469,13 @@ EXECUTE FUNCTION refuse_change('LEDGER: a ledger never decreases');
 
 CREATE TRIGGER outbox_guard BEFORE UPDATE ON outbox FOR EACH ROW
 -- rule: postgres-guard outbox outbox.state
-WHEN (OLD.state = 'SENT' OR OLD.state = 'FAILED_FINAL')
+WHEN (OLD.state = ANY ('{SENT,FAILED_FINAL}'))
 EXECUTE FUNCTION refuse_change('FINAL: this outbox has ended and cannot change');
 
 CREATE TRIGGER outbox_moves BEFORE UPDATE ON outbox FOR EACH ROW
-WHEN (OLD.state <> NEW.state AND OLD.state || '>' || NEW.state NOT IN (
-    'PENDING>SENT',
-    'PENDING>FAILED_FINAL'))
+WHEN (OLD.state <> NEW.state AND OLD.state || '>' || NEW.state <> ALL ('{
+    PENDING>SENT,
+    PENDING>FAILED_FINAL}'))
 EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: the outbox lifecycle has no such move');
 -- end rule
 

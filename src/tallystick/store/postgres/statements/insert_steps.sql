@@ -1,7 +1,7 @@
 -- insert_steps: record inline steps, each under its fence; a row is its own event.
--- Returns the places in the list that were written; the others are stale and changed nothing. The attempt rows are
--- locked first, in the order of jobs, and the time is read once, after that. Each is looked up on its own, so that a
--- plan made while the table was empty is as good as any. Reads attempts, writes steps.
+-- Returns the places in the list that were written; the others are stale and changed nothing. The list is in the order of
+-- jobs: the attempt rows are locked first, one after the other, and the time is read once, after that. Each is looked up
+-- on its own, so that a plan made while the table was empty is as good as any. Reads attempts, writes steps.
 -- $1 the list, $2 the clock the leases are on, $3 that clock's time if it is not this server's.
 WITH request AS (
   SELECT place, r ->> 0 AS job_id, (r ->> 1)::bigint AS attempt, r ->> 2 AS lease_id, (r ->> 3)::bigint AS dimension,
@@ -11,7 +11,7 @@ WITH request AS (
     FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS listed (r, place)
 ), held AS MATERIALIZED (
   SELECT request.*, a.lease_epoch, a.lease_expires_at
-    FROM (SELECT * FROM request ORDER BY job_id) AS request
+    FROM request
    CROSS JOIN LATERAL (
          SELECT a.lease_epoch, a.lease_expires_at
            FROM attempts AS a
@@ -20,8 +20,8 @@ WITH request AS (
             FOR NO KEY UPDATE) AS a
 ), clock AS MATERIALIZED (
   SELECT store_ms($3::bigint) AS now FROM (SELECT count(*) FROM held) AS locked
-), live AS MATERIALIZED (
-  SELECT held.* FROM held CROSS JOIN clock WHERE held.lease_epoch = $2 AND held.lease_expires_at > clock.now
+), live AS NOT MATERIALIZED (
+  SELECT held.* FROM clock CROSS JOIN held WHERE held.lease_epoch = $2 AND held.lease_expires_at > clock.now
 ), written AS (
   INSERT INTO steps (
     job_id, attempt, dimension, name, occurrence, kind, state, ledger, result, error, notes, created_at, completed_at, n,
@@ -30,6 +30,5 @@ WITH request AS (
   SELECT job_id, attempt, dimension, name, occurrence, kind, state, ledger, result, error, notes, at, at, n,
          prev_hash, event_hash
     FROM live
-   ORDER BY place
 )
 SELECT place FROM live
