@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
 from tallystick.app.results import Ended, Results
 from tallystick.clock import Clock
-from tallystick.core.limits import TX_MS_MAX
+from tallystick.core.limits import FLUSH_BUNDLES_MAX, TX_MS_MAX
 from tallystick.engine.committer import Committer, LoopLane
 from tallystick.engine.requests import settle
-from tallystick.engine.submission import Submission, check_same_content, claimed_at_birth, submit_job
+from tallystick.engine.submission import (
+    Submission,
+    check_same_content,
+    claimed_at_birth,
+    submit_job,
+    submit_jobs,
+)
 from tallystick.errors import BadInput, Misuse
 from tallystick.ids import Ids
 from tallystick.store.api import (
@@ -116,23 +122,34 @@ class Runtime:
         turn.take(body)
         return waiter.wait()
 
-    def submit_many(self, submissions: list[Submission]) -> list[tuple[str, bool] | BaseException]:
-        """Make many submissions jobs, sharing flushes; each has its own outcome."""
-        ids, now = self.ids.many(len(submissions)) if submissions else [], self.clock.wall_ms()
-        primitives = [submit_job(one, job_id, now) for one, job_id in zip(submissions, ids, strict=True)]
-        outcomes = self.committer.call_all([(primitive,) for primitive in primitives])
+    def submit_many(
+        self, like: Submission, payloads: Sequence[str]
+    ) -> list[tuple[str, bool] | BaseException]:
+        """Make many submissions that differ in their payloads jobs, sharing flushes; each has its outcome."""
+        ids, now = self.ids.many(len(payloads)) if payloads else [], self.clock.wall_ms()
+        begun = []
+        # What is prepared leaves: the store writes one piece while the next is made.
+        for start in range(0, len(ids), FLUSH_BUNDLES_MAX):
+            piece = slice(start, start + FLUSH_BUNDLES_MAX)
+            primitives = submit_jobs(like, payloads[piece], ids[piece], now)
+            begun.append((primitives, self.committer.begin_all([(one,) for one in primitives])))
         answers: list[tuple[str, bool] | BaseException] = []
-        for primitive, outcome in zip(primitives, outcomes, strict=True):
-            if isinstance(outcome, BaseException):
-                answers.append(outcome)
-                continue
-            try:
-                answers.append(self.settle(primitive, outcome, due=False))
-            except Exception as error:  # noqa: BLE001 (one refused submission is the outcome of that one alone)
-                answers.append(error)
-        if self.worker is not None:
-            self.worker.poke()
+        for primitives, together in begun:
+            for primitive, outcome in zip(primitives, together.answers(), strict=True):
+                answers.append(
+                    (primitive.job.job_id, True) if outcome is None else self._settled(primitive, outcome)
+                )
+        self.poke()
         return answers
+
+    def _settled(
+        self, primitive: SubmitJob, outcome: Outcome | BaseException
+    ) -> tuple[str, bool] | BaseException:
+        """Return what became of one of many submissions; a refusal is the outcome of that one alone."""
+        try:
+            return self.settle(primitive, settle(outcome), due=False)
+        except Exception as error:  # noqa: BLE001 (as said)
+            return error
 
     def poke(self) -> None:
         """Tell the worker of this process, if there is one, that there may be work."""

@@ -21,7 +21,7 @@ from tallystick.core.durations import duration_ms
 from tallystick.core.limits import LEG2_ENTRIES_MAX, RESULT_BYTES_MAX, check_size
 from tallystick.core.retry import GiveUp, RetryPolicy, classify, decide_failure
 from tallystick.engine.failure import Failure, names_of
-from tallystick.engine.submission import PRIORITY_DEFAULT, Submission
+from tallystick.engine.submission import PRIORITY_DEFAULT, Submission, check_payload
 from tallystick.errors import LedgerCeiling, Misuse, TallyError, WrongColour
 from tallystick.store.api import Bundle
 
@@ -143,8 +143,10 @@ class _Submittable(Generic[P, R_co]):
         If one is refused the others stand, and the first refusal is raised.
         """
         runtime, codec = self._app.runtime, self.result_codec
+        encode = self._spec.signature.encode
+        payloads = [check_payload(encode(args, {})) for args in calls]
         jobs: list[Job[R_co]] = []
-        for answer in runtime().submit_many([self.submission(args, {}) for args in calls]):
+        for answer in runtime().submit_many(self._like(""), payloads):
             if isinstance(answer, BaseException):
                 raise answer
             jobs.append(Job(runtime, answer[0], codec, created=answer[1]))
@@ -190,11 +192,14 @@ class _Submittable(Generic[P, R_co]):
 
     def submission(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Submission:
         """Encode a call, as it becomes a job."""
+        return self._like(self._spec.signature.encode(args, kwargs))
+
+    def _like(self, payload: str) -> Submission:
         options = self._options
         return Submission(
             handler=self.name,
             version=self.version,
-            payload=self._spec.signature.encode(args, kwargs),
+            payload=payload,
             queue=options.queue,
             priority=options.priority,
             delay_ms=options.delay_ms,

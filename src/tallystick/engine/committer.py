@@ -166,11 +166,13 @@ class Committer:
 
     def call_all(self, bundles: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Make bundles durable in one flush where possible; refusals are returned, not raised."""
-        if not bundles:
-            return []
+        return self.begin_all(bundles).answers() if bundles else []
+
+    def begin_all(self, bundles: Sequence[Bundle]) -> Together:
+        """Queue bundles, at least one, and return who waits for all of their outcomes."""
         together = Together(len(bundles))
         self.put(together.requests(bundles))
-        return together.answers()
+        return together
 
     def lane(self, loop: asyncio.AbstractEventLoop) -> LoopLane:
         """Return the lane of an event loop."""

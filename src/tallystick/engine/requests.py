@@ -6,7 +6,6 @@ import asyncio
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from tallystick.store.api import Bundle, Outcome
@@ -74,20 +73,37 @@ class Together:
         self._lock = threading.Lock()
         self._lock.acquire()
 
-    def requests(self, bundles: Sequence[Bundle]) -> list[Called]:
+    def requests(self, bundles: Sequence[Bundle]) -> Sequence[Request]:
         """Return a request for each bundle."""
-        return [Called(bundle, partial(self._arrived, index)) for index, bundle in enumerate(bundles)]
+        return [_OneOfMany(bundle, self, index) for index, bundle in enumerate(bundles)]
 
     def answers(self) -> list[Outcome | BaseException]:
         """Block until all outcomes are known and return them, refusals too."""
         with self._lock:
             return self._outcomes
 
-    def _arrived(self, index: int, outcome: Outcome | BaseException) -> None:
+    def arrived(self, index: int, outcome: Outcome | BaseException) -> None:
+        """Keep one outcome, and wake the thread if it is the last."""
         self._outcomes[index] = outcome
         self._missing -= 1
         if not self._missing:
             self._lock.release()
+
+
+class _OneOfMany(Request):
+    """One bundle of those for which a thread waits."""
+
+    __slots__ = ("_index", "_together")
+
+    def __init__(self, bundle: Bundle, together: Together, index: int) -> None:
+        self.bundle = bundle
+        self.taken = False
+        self._together = together
+        self._index = index
+
+    def release(self, outcome: Outcome | BaseException) -> None:
+        """Pass it on."""
+        self._together.arrived(self._index, outcome)
 
 
 class Called(Request):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -47,7 +48,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     detached: bool = False
 
     def __post_init__(self) -> None:
-        check_size("payload", len(self.payload.encode()), PAYLOAD_BYTES_MAX)
+        check_payload(self.payload)
         check_name("queue", self.queue)
         check_name("tenant", self.tenant_id)
         if len(self.tags) > TAGS_MAX:
@@ -96,6 +97,35 @@ def submit_job(submission: Submission, job_id: str, now: int, lease: NewLease | 
     if lease is not None:
         facts += (Fact(chain, "claim", now, 1, _BORN_CLAIMED),)
     return SubmitJob(job, facts, _reservation(submission, content_hash), lease)
+
+
+def submit_jobs(
+    like: Submission, payloads: Sequence[str], job_ids: Sequence[str], now: int
+) -> list[SubmitJob]:
+    """Return the primitives of many submissions that differ in their payloads alone."""
+    if like.idempotency_key is not None or like.by_content:
+        return [
+            submit_job(msgspec.structs.replace(like, payload=payload), job_id, now)
+            for job_id, payload in zip(job_ids, payloads, strict=True)
+        ]
+    job = submit_job(like, "", now).job
+    # What all of them share: the columns between the id and the payload, and those after it.
+    before, after = job[1:10], job[11:]
+    return [
+        SubmitJob(
+            NewJob._make((job_id, *before, payload, *after)),
+            (Fact(Chain(job_id), "submit", now, 0, _SUBMITTED),),
+        )
+        for job_id, payload in zip(job_ids, payloads, strict=True)
+    ]
+
+
+def check_payload(payload: str) -> str:
+    """Return the payload if it is small enough to be kept."""
+    # No character takes more than four bytes, so most need not be encoded to be measured.
+    if len(payload) * 4 > PAYLOAD_BYTES_MAX:
+        check_size("payload", len(payload.encode()), PAYLOAD_BYTES_MAX)
+    return payload
 
 
 def claimed_at_birth(primitive: SubmitJob) -> ClaimedJob:

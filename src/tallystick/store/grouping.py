@@ -34,6 +34,9 @@ ORDER: Final[tuple[type[Primitive], ...]] = (
 )
 
 
+# A bundle of one of these needs no second look: nothing in it decides how it is written.
+_ALWAYS_GROUPED: Final = frozenset({RenewLeases, RecordStep, RecordEvent, SubmitJob, ClaimJobs})
+
 # Bundles of these two travel with the others: the one is written before the other anyway.
 _PAIRS: Final = frozenset({(RecordStep, EndJob), (RecordStep, EndAttempt)})
 
@@ -51,6 +54,12 @@ def grouped(
     for index, bundle in enumerate(batch):
         last = bundle[-1]
         kind = type(last)
+        if len(bundle) == 1 and kind in _ALWAYS_GROUPED:
+            if kind in plain:
+                plain[kind].append(index)
+            else:
+                plain[kind] = [index]
+            continue
         by_itself = getattr(last, "alone", False) or (
             children_alone and getattr(last, "parent", None) is not None
         )

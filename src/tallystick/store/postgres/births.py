@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import sub
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tallystick.store.api import Existing, Outcome, SubmitJob
 from tallystick.store.postgres.arrays import hashes, numbers, texts
@@ -19,6 +19,7 @@ Answer = Callable[[], list[Outcome]]
 
 # The columns of a job that are null unless somebody has reserved it, or names files of his.
 _UNUSED = (None,) * 8
+_PIECE: Final = 200
 
 
 def send_births(writing: Batch, requests: Sequence[SubmitJob]) -> Answer:
@@ -50,7 +51,15 @@ def _is_plain(request: SubmitJob) -> bool:
 
 
 def _send_plain(writing: Batch, requests: Sequence[SubmitJob]) -> None:
-    """Send jobs that are born QUEUED: all of them are written, or the database refuses the list."""
+    """Send jobs that are born QUEUED: all of them are written, or the database refuses them.
+
+    A long list goes in pieces, so that the server inserts one while the next is prepared.
+    """
+    for start in range(0, len(requests), _PIECE):
+        _send_piece(writing, requests[start : start + _PIECE])
+
+
+def _send_piece(writing: Batch, requests: Sequence[SubmitJob]) -> None:
     facts = [request.facts[0] for request in requests]
     heads = [writing.placed_link(fact).event_hash for fact in facts]
     columns = list(zip(*[request.job for request in requests], strict=True))

@@ -98,18 +98,19 @@ class PostgresStore:
         self._lending.check_not_lent()
         if not batch:
             return []
+        turns = {
+            index: bundle[0]
+            for index, bundle in enumerate(batch)
+            if isinstance(bundle[0], RunTx) and len(bundle) == 1
+        }
+        if not turns:
+            return self._write(batch)
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
-        plain = []
-        for index, bundle in enumerate(batch):
-            if len(bundle) == 1 and isinstance(bundle[0], RunTx):
-                outcomes[index] = self._take_turn(bundle[0])
-            else:
-                plain.append(index)
+        for index, request in turns.items():
+            outcomes[index] = self._take_turn(request)
+        plain = [index for index in range(len(batch)) if index not in turns]
         if plain:
-            with self._writing:
-                self._check_usable()
-                written = self._apply([batch[index] for index in plain])
-            for index, outcome in zip(plain, written, strict=True):
+            for index, outcome in zip(plain, self._write([batch[index] for index in plain]), strict=True):
                 outcomes[index] = outcome
         return outcomes
 
@@ -241,9 +242,11 @@ class PostgresStore:
         with self._writing:
             discard(None if self._wire is None else self._wire.connection)
 
-    def _apply(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
+    def _write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
+        """Write a batch with the one connection that writes."""
         jobs = _authored(batch)
-        with self._lending.authors.writing(jobs):
+        with self._writing, self._lending.authors.writing(jobs):
+            self._check_usable()
             outcomes = retrying(lambda: self._flush(batch), FLUSH_TRIES_MAX, self._give_up)
         assert isinstance(outcomes, list)
         return outcomes
@@ -327,12 +330,17 @@ class PostgresStore:
             raise StoreMisused("this store is closed")
 
 
+# Who extends a chain for the holder of its job; an ending does unless a sweep makes it.
+_AUTHORS = frozenset({RecordStep, RecordEvent, Await, Spawn, Cycle})
+_ENDINGS = frozenset({EndAttempt, EndJob})
+
+
 def _authored(batch: Sequence[Bundle]) -> set[str]:
     """Return the jobs whose chains this batch extends for their holders; a sweep reads its own."""
-    return {
-        primitive.fence.job_id
-        for bundle in batch
-        for primitive in bundle
-        if isinstance(primitive, RecordStep | RecordEvent | Await | Spawn | Cycle)
-        or (isinstance(primitive, EndAttempt | EndJob) and not primitive.expired)
-    }
+    jobs: set[str] = set()
+    for bundle in batch:
+        for primitive in bundle:
+            kind = type(primitive)
+            if kind in _AUTHORS or (kind in _ENDINGS and not primitive.expired):  # type: ignore[union-attr]  # as listed
+                jobs.add(primitive.fence.job_id)  # type: ignore[union-attr]  # all of these have one
+    return jobs

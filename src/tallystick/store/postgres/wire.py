@@ -2,14 +2,14 @@
 
 psycopg's own pipeline looks at the socket before and after every statement, which costs more than the
 statement when a flush is small. Here they are queued, given to libpq one after the other with a sync at the
-end, and read until its answer has come. What a statement needs prepared is prepared on the way, once for each
-connection.
+end, and read until its answer has come. A large one leaves at once. What a statement needs prepared is
+prepared on the way, once for each connection.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,9 @@ Statement = tuple[bytes, tuple[int, ...]]
 
 _FAILED = (ExecStatus.FATAL_ERROR, ExecStatus.BAD_RESPONSE)
 _SYNCED = ExecStatus.PIPELINE_SYNC
+
+# What is this large is worth a write to the socket of its own.
+_LARGE_BYTES = 32_768
 
 
 class Deferred:
@@ -79,6 +82,7 @@ class Wire:
         self._gathering = False
         self._commands: list[Callable[[], None]] = []
         self._expected: list[Deferred | Statement] = []
+        self._underway = False
 
     def execute(self, query: bytes, params: Sequence[object] = ()) -> Answered:
         """Send one statement, or queue it when statements are being gathered."""
@@ -93,7 +97,20 @@ class Wire:
             self._commands.append(partial(pgconn.send_query_params, query, values, types or None, formats))
         deferred = Deferred(self)
         self._expected.append(deferred)
+        if values and sum(len(value) for value in values if value) >= _LARGE_BYTES:
+            self._set_out()
         return deferred
+
+    def _set_out(self) -> None:
+        """Let what is queued leave now: the server works on it while the next statement is prepared."""
+        pgconn = self.connection.pgconn
+        if not self._underway:
+            self._underway = True
+            pgconn.enter_pipeline_mode()
+        commands, self._commands = self._commands, []
+        for command in commands:
+            command()
+        pgconn.flush()
 
     def _adapted(self, params: Sequence[object]) -> Adapted:
         """Return parameters as they travel: texts as they are, of the type that the statement gives them."""
@@ -115,11 +132,19 @@ class Wire:
 
     @contextmanager
     def pipeline(self) -> Iterator[None]:
-        """Gather statements, which travel together when this ends; none does if it is left by an error."""
+        """Gather statements, which travel together when this ends, or if they are large before it does.
+
+        If it is left by an error nothing more leaves than has left, and that is answered first.
+        """
         self._gathering = True
         try:
             yield
             self.exchange()
+        except BaseException:
+            if self._underway:
+                with suppress(psycopg.Error):
+                    self.exchange()
+            raise
         finally:
             self._gathering = False
             for waiting in self._expected:
@@ -132,10 +157,11 @@ class Wire:
         """Send what is queued and read all of its answers; raise the first that is an error."""
         commands, self._commands = self._commands, []
         expected, self._expected = self._expected, []
-        if not commands:
+        if not commands and not self._underway:
             return
+        underway, self._underway = self._underway, False
         with self.connection.lock:
-            answers = self.connection.wait(self._talk(commands))
+            answers = self.connection.wait(self._talk(commands, underway=underway))
         failure: psycopg.Error | None = None
         for waiting, result in zip(expected, answers, strict=True):
             if result.status in _FAILED and failure is None:
@@ -147,10 +173,11 @@ class Wire:
         if failure is not None:
             raise failure
 
-    def _talk(self, commands: Sequence[Callable[[], None]]) -> PQGen[list[PGresult]]:
+    def _talk(self, commands: Sequence[Callable[[], None]], *, underway: bool) -> PQGen[list[PGresult]]:
         """Write everything and a sync, and read until the answer to the sync; return the first of each."""
         pgconn = self.connection.pgconn
-        pgconn.enter_pipeline_mode()
+        if not underway:
+            pgconn.enter_pipeline_mode()
         for command in commands:
             command()
         pgconn.pipeline_sync()

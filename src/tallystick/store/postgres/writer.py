@@ -108,8 +108,7 @@ class Batch(PostgresWriting):
                 for kind, indexes in run if together else ():
                     assert kind is not None
                     answers.append((indexes, self._send(kind, [batch[index] for index in indexes])))
-                self._notify()
-                number = self.connection.execute(sql("own_xid"))
+                number = self._number()
             for indexes, answer in answers:
                 for index, value in zip(indexes, answer(), strict=True):
                     if index in answered:
@@ -122,7 +121,14 @@ class Batch(PostgresWriting):
                     write_together(self, batch, indexes, outcomes)
                 number = self.connection.execute(sql("own_xid"))
         assert number is not None
-        ((self.xid,),) = number.fetchall()
+        ((self.xid, *_notified),) = number.fetchall()
+
+    def _number(self) -> Answered:
+        """Ask for the number of this transaction, and with it wake whoever listens when it is durable."""
+        if not self.wakes or self._notified:
+            return self.connection.execute(sql("own_xid"))
+        self._notified = True
+        return self.connection.execute(sql("own_xid_and_notify"), (self._address.channel,))
 
     def _send(self, kind: type[Primitive], bundles: list[Bundle]) -> Answer:
         """Send all requests of a kind as one list."""
