@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tallystick.store.postgres.claims import FLOOR_MARGIN_MS, FLOOR_SECONDS
+from tallystick.store.postgres.floors import FLOOR_MARGIN_MS, FLOOR_SECONDS
 from tallystick.testing.conformance.drafts import claim, claimed, done, submission
 from tests.postgres.subject import PostgresSubject
 

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tallystick.clock import Clock
 from tallystick.core.chain import Chain
 from tallystick.store.api import ClaimedJob, ClaimJobs, Event, Fence, Outcome, Record
 from tallystick.store.grouping import merged_claims
-from tallystick.store.postgres.connection import Talk
+from tallystick.store.postgres.connection import Answered, Talk
+from tallystick.store.postgres.floors import Floors
 from tallystick.store.postgres.rounds import in_rounds
 from tallystick.store.postgres.statements import sql
 from tallystick.store.waits import enter_driver
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from tallystick.store.postgres.writer import Batch
 
 
-# A search looks at the whole queue at least this often.
-FLOOR_SECONDS: Final = 1.0
-# Whoever submits may be this much later with his COMMIT than others and is still found at once.
-FLOOR_MARGIN_MS: Final = 1_000
 _SUSPECT: Final = 12
 
 
@@ -31,34 +27,6 @@ class _Past(NamedTuple):
     records: tuple[Record, ...] = ()
     tries: tuple[Event, ...] = ()
     charged: int = 0
-
-
-class Floors:
-    """Where in the queue a search may begin, after a search that found as many as it wanted.
-
-    What was claimed stays in the index until a vacuum, and every search would step over all of it. A job that
-    was committed late, or released with an old due time, may stand below: so a search that finds less than it
-    wants looks from the very beginning, and so does every search once a second.
-    """
-
-    def __init__(self, clock: Clock) -> None:
-        """Know nothing yet."""
-        self._clock = clock
-        self._known: dict[ClaimJobs, tuple[int, float]] = {}
-
-    def floor(self, request: ClaimJobs) -> int:
-        """Return the due time to begin at."""
-        floor, looked_at = self._known.get(request._replace(limit=0), (0, 0.0))
-        return floor if self._clock.monotonic() - looked_at < FLOOR_SECONDS else 0
-
-    def learn(self, request: ClaimJobs, floor: int, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Remember how far a search got; one that found too little knows nothing."""
-        key = request._replace(limit=0)
-        if not rows or len(rows) < request.limit:
-            self._known.pop(key, None)
-            return
-        looked_at = self._known[key][1] if floor and key in self._known else self._clock.monotonic()
-        self._known[key] = (max(0, min(row[-1] for row in rows) - FLOOR_MARGIN_MS), looked_at)
 
 
 class Claims:
@@ -87,20 +55,30 @@ class Claims:
 
     def _search(self, request: ClaimJobs) -> Callable[[], list[tuple[Any, ...]]]:
         """Send a search and return how to read its rows; one that began late and fell short looks again."""
-        floor = self._floors.floor(request)
-        talk = self._writing.connection
+        floors, talk = self._floors, self._writing.connection
+        floor, began = floors.floor(request), floors.began()
+        # Read before the search, so that it is no later than what the search takes for now.
+        now = self._ask_time() if floors.wants_time(request) else None
         cursor = talk.execute(sql("claim_jobs"), self._parameters(request, floor))
 
         def answer() -> list[tuple[Any, ...]]:
             rows = cursor.fetchall()
-            if floor and len(rows) < request.limit:
+            wall = None if now is None else int(now.fetchall()[0][0])
+            if not floor:
+                floors.looked(request, began)
+            elif len(rows) < request.limit and floors.may_look(request):
+                again = floors.began()
                 suspects = request.suspects and not any(row[_SUSPECT] for row in rows)
                 rest = request._replace(limit=request.limit - len(rows), suspects=suspects)
                 rows += talk.execute(sql("claim_jobs"), self._parameters(rest, 0)).fetchall()
-            self._floors.learn(request, floor, rows)
+                floors.looked(request, again)
+            floors.learn(request, floor, rows, wall)
             return rows
 
         return answer
+
+    def _ask_time(self) -> Answered:
+        return self._writing.connection.execute(sql("now"), (self._writing.times.wall,))
 
     def _parameters(self, request: ClaimJobs, floor: int) -> tuple[object, ...]:
         leases = [request.lease_ids() for _ in range(request.limit)]

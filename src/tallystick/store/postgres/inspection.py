@@ -21,7 +21,9 @@ class PostgresInspection:
 
     def health(self) -> Health:
         """Examine the server, the size of the books, and who keeps vacuum from its work."""
-        ((version, synchronous, fsync, schema_version, size, oldest),) = self._reader.rows("health", [])
+        ((version, synchronous, fsync, schema_version, size, oldest, whose),) = self._reader.rows(
+            "health", []
+        )
         facts: dict[str, object] = {
             "url": self._address.url,
             "schema": self._address.schema,
@@ -31,6 +33,7 @@ class PostgresInspection:
             "schema_version": schema_version,
             "size_bytes": size,
             "oldest_transaction_seconds": oldest,
+            "oldest_transaction": whose,
         }
         problems, warnings = [], []
         if fsync != "on":
@@ -41,8 +44,8 @@ class PostgresInspection:
             )
         if oldest > _OLDEST_TRANSACTION_SECONDS:
             warnings.append(
-                f"a transaction has been open for {oldest} seconds and keeps vacuum from its work; "
-                "find it in pg_stat_activity"
+                f"a transaction has been open for {oldest} seconds and keeps vacuum from its work ({whose}); "
+                "let it end, or end it with pg_terminate_backend, and set idle_in_transaction_session_timeout"
             )
         return Health(facts, tuple(problems), tuple(warnings))
 

@@ -32,7 +32,6 @@ from tallystick.store.api import (
     Transaction,
 )
 from tallystick.store.postgres.address import parse_address
-from tallystick.store.postgres.claims import Floors
 from tallystick.store.postgres.connection import (
     TRANSIENT,
     AnsweringConnection,
@@ -42,6 +41,7 @@ from tallystick.store.postgres.connection import (
     translated,
 )
 from tallystick.store.postgres.fate import Fate, Lost, fate, retrying
+from tallystick.store.postgres.floors import Floors
 from tallystick.store.postgres.inspection import PostgresInspection
 from tallystick.store.postgres.lending import Lending
 from tallystick.store.postgres.listener import Listener
@@ -279,7 +279,7 @@ class PostgresStore:
             self._undo(connection, writing)
             raise self._loss(connection, error) from error
         crash.point(AFTER_COMMIT)
-        if wakes:
+        if wakes or self._floors.owes:
             self._listener.note()
         return outcomes
 

@@ -36,7 +36,7 @@ from tallystick.store.cancels import as_asked
 from tallystick.store.grouping import grouped, part_of
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.births import send_births
-from tallystick.store.postgres.claims import Claims, Floors
+from tallystick.store.postgres.claims import Claims
 from tallystick.store.postgres.connection import REFUSALS, Answered, Talk, begin
 from tallystick.store.postgres.count_downs import send_count_downs
 from tallystick.store.postgres.crash_points import AROUND
@@ -46,6 +46,7 @@ from tallystick.store.postgres.endings_together import (
     send_endings_of_jobs,
     steps_with_endings,
 )
+from tallystick.store.postgres.floors import Floors
 from tallystick.store.postgres.refusing import REFUSING, why_refused
 from tallystick.store.postgres.rows import columns, link_of
 from tallystick.store.postgres.stages import Stage, first_held, stages_of
