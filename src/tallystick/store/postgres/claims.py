@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from tallystick.core.chain import Chain
 from tallystick.store.api import ClaimedJob, ClaimJobs, Event, Fence, Outcome, Record
 from tallystick.store.grouping import merged_claims
+from tallystick.store.postgres.arrays import texts
 from tallystick.store.postgres.connection import Answered, Talk
 from tallystick.store.postgres.floors import Floors
 from tallystick.store.postgres.rounds import in_rounds
@@ -84,10 +85,10 @@ class Claims:
         leases = [request.lease_ids() for _ in range(request.limit)]
         handlers = [f"{name} {version}" for name, version in request.handlers]
         return (
-            list(request.queues),
-            handlers,
+            texts(request.queues),
+            texts(handlers),
             str(request.limit),
-            leases,
+            texts(leases),
             request.owner,
             str(request.lease_ms),
             *self._writing.times,

@@ -11,6 +11,7 @@ import psycopg
 from tallystick.core.chain import Chain
 from tallystick.store.api import ChildRow, ExpiredAttempt, Fence, Group, JobRow
 from tallystick.store.postgres.address import Address
+from tallystick.store.postgres.arrays import texts
 from tallystick.store.postgres.connection import (
     AnsweringConnection,
     connect,
@@ -89,7 +90,7 @@ class Reader:
 
     def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
         """Return those of these jobs that have ended."""
-        return [JobRow(*row) for row in self.rows("finished", [list(job_ids)])]
+        return [JobRow(*row) for row in self.rows("finished", [texts(job_ids)])]
 
     def children(self, job_id: str, group: Group, after: str, limit: int) -> list[ChildRow]:
         """Return a page of the children of a group in their order."""
