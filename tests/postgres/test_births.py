@@ -129,3 +129,15 @@ def test_an_array_of_texts_means_what_was_put_into_it(subject: PostgresSubject) 
     values = ["a", None, 'b"', "c\\", "", "NULL", "{x}", "d\x1fe", "\n"]
     (back,) = subject.by_hand.execute("SELECT %s::text[]", [texts(values)]).fetchone() or ([],)
     assert back == values
+
+
+def test_a_connection_that_dies_under_a_long_list_is_replaced(subject: PostgresSubject) -> None:
+    """What has left early is begun again with the rest: nothing of it was durable."""
+    for _ in range(5):
+        subject.store.apply([born(subject.clock)])
+        assert subject.store._wire is not None
+        pid = subject.store._wire.connection.info.backend_pid
+        subject.by_hand.execute("SELECT pg_terminate_backend(%s)", [pid])
+        batch = [born(subject.clock, f'"{"x" * 300}"') for _ in range(MANY)]
+        assert subject.store.apply(batch) == [None] * MANY
+    assert len(subject.rows("jobs")) == len(subject.rows("events")) == 5 * (MANY + 1)
