@@ -14,6 +14,7 @@ import pytest
 from tallystick import Tally, aio, wait
 from tallystick.errors import NotFound
 from tallystick.store.api import Delivered
+from tests.patience import wait_until
 
 JOBS = 1_000
 WAKE_SECONDS_MAX = 2.0
@@ -21,14 +22,6 @@ WAKE_SECONDS_MAX = 2.0
 THREADS_MAX = 16
 # A few more than one: the jobs that wake first share them.
 FLUSHES_MAX = 4
-
-
-def wait_until(app, quiet) -> None:
-    for _ in range(2_400):
-        if quiet():
-            return
-        app.runtime().pause(25)
-    raise AssertionError("it never became quiet")
 
 
 def all_wait(app) -> bool:
@@ -138,7 +131,7 @@ def test_a_thousand_waiting_jobs_hold_nothing_and_wake_within_two_seconds(tmp_pa
 
     with app.worker(concurrency=64):
         jobs = patient.submit_many([(n,) for n in range(JOBS)])
-        wait_until(app, lambda: all_wait(app))
+        wait_until(lambda: all_wait(app), "rest")
         assert coroutines_of("patient") == 0
         assert threading.active_count() < THREADS_MAX
         flushes = app.runtime().committer.flushes
