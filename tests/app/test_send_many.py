@@ -42,14 +42,12 @@ def test_each_job_gets_the_signal_in_as_few_flushes_as_one_can(timed, hand):
         return n + wait("go", int)
 
     jobs = flow.submit_many([(n,) for n in range(50)])
-    while hand.work() != "idle":
-        pass
+    hand.work_all()
     flushes = timed.runtime().committer.flushes
     assert timed.send_many(jobs, "go", 1, id="deploy") == [Delivered.WOKE] * 50
     assert timed.runtime().committer.flushes == flushes + 1
     assert timed.send_many(jobs, "go", 1, id="deploy") == [Delivered.KNOWN] * 50
-    while hand.work() != "idle":
-        pass
+    hand.work_all()
     assert [job.result(5) for job in jobs] == [n + 1 for n in range(50)]
     assert timed.send_many(jobs, "go", 1) == [Delivered.DROPPED] * 50
     assert timed.send_many([], "go") == []
@@ -65,8 +63,7 @@ def test_a_job_that_does_not_exist_spoils_nobody_elses_signal(timed, hand):
         timed.send_many([jobs[0], timed.job("nobody"), jobs[1]], "go", 1)
     with pytest.raises(NotFound):
         timed.job("nobody").send("go", 1)
-    while hand.work() != "idle":
-        pass
+    hand.work_all()
     assert [job.result(5) for job in jobs] == [1, 1]
 
 
@@ -83,8 +80,7 @@ def test_the_same_on_an_event_loop(timed, hand):
         return await timed.send_many_aio(jobs, "a", 1)
 
     assert asyncio.run(send()) == [Delivered.KEPT] * 3
-    while hand.work() != "idle":
-        pass
+    hand.work_all()
     assert [job.result(5) for job in jobs] == [11, 11, 11]
 
 
@@ -101,8 +97,7 @@ def test_signals_of_one_name_are_taken_in_the_order_of_their_arrival(timed, hand
     hand.work()
     for n in range(10, 20):
         job.send("n", n, id=f"{99 - n}")
-    while hand.work() != "idle":
-        pass
+    hand.work_all()
     assert job.result(5) == list(range(20))
 
 
@@ -116,8 +111,7 @@ def test_a_clock_that_is_set_back_puts_no_signal_before_an_earlier_one(timed, ha
         job.send("n", n)
         clock.jump_wall(-5_000)
     clock.jump_wall(15_000)
-    while hand.work() != "idle":
-        pass
+    hand.work_all()
     assert job.result(5) == [0, 1, 2]
 
 
