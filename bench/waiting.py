@@ -28,8 +28,8 @@ GOALS_OF_A_FAN = {SHIPPED: 50, BY_HAND: 35}
 GOAL_OF_SLEEPERS_PER_SECOND = 2_000
 # A server of its own on the same two cores is given fewer.
 POSTGRES_SHARE = 10
-# A parent has its job, two attempts, one group, one word that it is closed, and five events; fewer if its children
-# ended so soon that it was never put away.
+# A parent has its job, two attempts, one group, one word that it is closed, and five events; fewer if its
+# children ended so soon that it was never put away.
 ROWS_OF_A_PARENT = 10
 
 
