@@ -182,7 +182,7 @@ def spread(ours: list[float], peer: list[float], syncs: list[float]) -> Row:
 
 
 def in_turns(
-    sides: dict[str, Side], jobs: int, folder: Path, **order: Any
+    sides: dict[str, Side], how_many: int, folder: Path, **order: Any
 ) -> tuple[dict[str, list[float]], list[float]]:
     """Return the milliseconds of jobs done one after the other, five a turn, and the rates of the disk.
 
@@ -194,7 +194,7 @@ def in_turns(
         running = {
             name: stack.enter_context(taking_turns(side, folder, **order)) for name, side in sides.items()
         }
-        while len(taken[OURS]) < jobs:
+        while len(taken[OURS]) < how_many:
             syncs.append(sync_rate(folder, 0.05))
             for name, side in running.items():
                 taken[name] += side.take(5)

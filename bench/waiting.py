@@ -28,7 +28,8 @@ GOALS_OF_A_FAN = {SHIPPED: 50, BY_HAND: 35}
 GOAL_OF_SLEEPERS_PER_SECOND = 2_000
 # A server of its own on the same two cores is given fewer.
 POSTGRES_SHARE = 10
-# A parent has its job, two attempts, one group, one word that it is closed, and five events.
+# A parent has its job, two attempts, one group, one word that it is closed, and five events; fewer if its
+# children ended so soon that it was never put away.
 ROWS_OF_A_PARENT = 10
 
 
@@ -162,9 +163,9 @@ def row_of(
 
 
 def report(fan: Fan, number: int, name: str, speed: float, measured: Measured) -> None:
-    """Say how it went, and insist that a parent of ours has as many rows with few children as with many."""
+    """Say how it went, and insist that a parent of ours has no more rows with many children than with few."""
     rows = measured.answer.get("rows_of_parent", ROWS_OF_A_PARENT)
-    if rows != ROWS_OF_A_PARENT:
+    if rows > ROWS_OF_A_PARENT:
         raise AssertionError(f"a parent of {fan.children} children has {rows} rows")
     what = f"fan of {fan.children:>7,} {name:22} {speed:>8,.0f} children/s"
     print(f"  round {number + 1}  {what} {measured.note}", flush=True)

@@ -301,11 +301,40 @@ def exit_codes_page() -> str:
     )
 
 
+EXAMPLES = """\
+# Examples
+
+<!-- Printed from the examples by `make docs`; change them, not this page. -->
+
+Programs of at most sixty lines with one idea each, which need nothing but the package. Start them in an empty
+folder: they write there. A comment at the end is what one prints; the tests run all of them and compare.
+
+{groups}
+"""
+
+EXAMPLE_GROUPS = {"01": "Workflows", "2": "Runs", "3": "Stages"}
+
+
+def examples_page() -> str:
+    """Return the list of examples, each with the first sentence that it says about itself."""
+    files = sorted((ROOT / "examples").glob("*.py"))
+    groups = []
+    for digits, title in EXAMPLE_GROUPS.items():
+        rows = [
+            [f"[{file.name}]({file.name})", file.read_text("utf-8").splitlines()[0].strip('"# ')]
+            for file in files
+            if file.name[0] in digits
+        ]
+        groups.append(f"## {title}\n\n{render.markdown_table(('program', 'what it shows'), rows)}")
+    return EXAMPLES.format(groups="\n\n".join(groups))
+
+
 PAGES = {
     "docs/exit-codes.md": exit_codes_page,
     "docs/ledger.md": ledger_page,
     "docs/lifecycles.md": lifecycles_page,
     "docs/run-events.md": run_events_page,
+    "examples/README.md": examples_page,
     "src/tallystick/runs/schema_files/event.schema.json": lambda: schema_text(event_schema()),
     "src/tallystick/runs/schema_files/snapshot.schema.json": lambda: schema_text(snapshot_schema()),
 }

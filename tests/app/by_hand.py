@@ -71,6 +71,11 @@ class Hand:
         self.runtime.committer.call(bundle)
         return type(bundle[-1]).__name__
 
+    def work_all(self) -> None:
+        """Work until nothing is due any more."""
+        while self.work() != "idle":
+            continue
+
     def work(self) -> str:
         """Claim and run one segment."""
         segment = self.claim()

@@ -249,8 +249,7 @@ def test_the_siblings_of_a_failed_child_are_asked_to_end_when_the_first_failure_
         return "fine"
 
     job = parent.submit()
-    while hand.work() != "idle":
-        pass
+    hand.work_all()
     assert job.result(5) == "handled"
     with timed.connect() as db:
         told = (

@@ -27,8 +27,7 @@ class CardDeclined(Exception):
 
 
 def result_of(hand, job):
-    while hand.work() != "idle":
-        pass
+    hand.work_all()
     return job.result(5)
 
 

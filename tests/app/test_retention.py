@@ -93,20 +93,16 @@ def test_children_stay_while_an_open_fork_reads_what_they_returned(timed, hand, 
         wait("go", bool)
         return add(list(numbers))
 
-    def drain() -> None:
-        while hand.work() != "idle":
-            continue
-
     job = parent.submit()
     job.send("go", True)
-    drain()
+    hand.work_all()
     second = job.fork(at="add").fork(at="go")
-    drain()
+    hand.work_all()
     clock.advance(DAY_MS)
     # The fork in the middle has ended, and has copies only.
     assert timed.prune(older_than="1d") == 1
     second.send("go", True)
-    drain()
+    hand.work_all()
     assert second.result(5) == 3
     assert timed.prune(older_than="1d") == 3
     assert audit(timed.runtime().store, clock).findings == []

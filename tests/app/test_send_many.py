@@ -14,6 +14,7 @@ import pytest
 from tallystick import Tally, aio, wait
 from tallystick.errors import NotFound
 from tallystick.store.api import Delivered
+from tests.patience import wait_until
 
 JOBS = 1_000
 WAKE_SECONDS_MAX = 2.0
@@ -21,14 +22,6 @@ WAKE_SECONDS_MAX = 2.0
 THREADS_MAX = 16
 # A few more than one: the jobs that wake first share them.
 FLUSHES_MAX = 4
-
-
-def wait_until(app, quiet) -> None:
-    for _ in range(2_400):
-        if quiet():
-            return
-        app.runtime().pause(25)
-    raise AssertionError("it never became quiet")
 
 
 def all_wait(app) -> bool:
@@ -49,14 +42,12 @@ def test_each_job_gets_the_signal_in_as_few_flushes_as_one_can(timed, hand):
         return n + wait("go", int)
 
     jobs = flow.submit_many([(n,) for n in range(50)])
-    while hand.work() != "idle":
-        pass
+    hand.work_all()
     flushes = timed.runtime().committer.flushes
     assert timed.send_many(jobs, "go", 1, id="deploy") == [Delivered.WOKE] * 50
     assert timed.runtime().committer.flushes == flushes + 1
     assert timed.send_many(jobs, "go", 1, id="deploy") == [Delivered.KNOWN] * 50
-    while hand.work() != "idle":
-        pass
+    hand.work_all()
     assert [job.result(5) for job in jobs] == [n + 1 for n in range(50)]
     assert timed.send_many(jobs, "go", 1) == [Delivered.DROPPED] * 50
     assert timed.send_many([], "go") == []
@@ -72,8 +63,7 @@ def test_a_job_that_does_not_exist_spoils_nobody_elses_signal(timed, hand):
         timed.send_many([jobs[0], timed.job("nobody"), jobs[1]], "go", 1)
     with pytest.raises(NotFound):
         timed.job("nobody").send("go", 1)
-    while hand.work() != "idle":
-        pass
+    hand.work_all()
     assert [job.result(5) for job in jobs] == [1, 1]
 
 
@@ -90,8 +80,7 @@ def test_the_same_on_an_event_loop(timed, hand):
         return await timed.send_many_aio(jobs, "a", 1)
 
     assert asyncio.run(send()) == [Delivered.KEPT] * 3
-    while hand.work() != "idle":
-        pass
+    hand.work_all()
     assert [job.result(5) for job in jobs] == [11, 11, 11]
 
 
@@ -108,8 +97,7 @@ def test_signals_of_one_name_are_taken_in_the_order_of_their_arrival(timed, hand
     hand.work()
     for n in range(10, 20):
         job.send("n", n, id=f"{99 - n}")
-    while hand.work() != "idle":
-        pass
+    hand.work_all()
     assert job.result(5) == list(range(20))
 
 
@@ -123,8 +111,7 @@ def test_a_clock_that_is_set_back_puts_no_signal_before_an_earlier_one(timed, ha
         job.send("n", n)
         clock.jump_wall(-5_000)
     clock.jump_wall(15_000)
-    while hand.work() != "idle":
-        pass
+    hand.work_all()
     assert job.result(5) == [0, 1, 2]
 
 
@@ -138,7 +125,7 @@ def test_a_thousand_waiting_jobs_hold_nothing_and_wake_within_two_seconds(tmp_pa
 
     with app.worker(concurrency=64):
         jobs = patient.submit_many([(n,) for n in range(JOBS)])
-        wait_until(app, lambda: all_wait(app))
+        wait_until(lambda: all_wait(app), "rest")
         assert coroutines_of("patient") == 0
         assert threading.active_count() < THREADS_MAX
         flushes = app.runtime().committer.flushes

@@ -43,8 +43,7 @@ def test_a_child_has_the_tags_of_its_own_options(timed, hand):
         return sum(gather(leaf.opts(tags=["leaf"]).child(), leaf.child()))
 
     job = parent.submit()
-    while hand.work() != "idle":
-        pass
+    hand.work_all()
     assert job.result(5) == 2
     (found,) = timed.jobs(tag="leaf")
     assert found.tags == ("leaf",)
@@ -83,8 +82,7 @@ def test_pruned_jobs_take_their_tags_along(timed, hand, clock):
 
     flow.opts(tags=["a", "b"]).submit()
     flow.opts(tags=["a"]).submit()
-    while hand.work() != "idle":
-        pass
+    hand.work_all()
     clock.advance(10 * 86_400_000)
     assert timed.prune(older_than="1d") == 2
     assert timed.jobs(tag="a") == []

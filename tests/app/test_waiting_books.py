@@ -15,11 +15,6 @@ from tallystick.testing.conformance.drafts import check_chain
 from tests.app.by_hand import Death
 
 
-def run_all(hand):
-    while hand.work() != "idle":
-        continue
-
-
 def test_the_chain_of_a_job_that_waited_and_joined_can_be_computed_again(timed, hand, clock):
     @timed.workflow
     def child(n: int) -> int:
@@ -37,7 +32,7 @@ def test_the_chain_of_a_job_that_waited_and_joined_can_be_computed_again(timed, 
     job.send("go", True)
     hand.work()
     clock.advance(60_000)
-    run_all(hand)
+    hand.work_all()
     assert job.result(5) == 3
     check_chain(timed.runtime().store.history(job.id))
 
@@ -58,9 +53,9 @@ def test_the_word_that_one_group_is_closed_is_no_entry_of_another_that_is_open(t
         return [word for group in groups for word in group]
 
     job = parent.submit()
-    run_all(hand)
+    hand.work_all()
     clock.advance(60_000)
-    run_all(hand)
+    hand.work_all()
     assert job.result(5) == ["slow", "fast"]
     with timed.transaction() as db:
         rows = db.execute(f"select ledger from steps where job_id = '{job.id}' order by occurrence")
@@ -82,7 +77,7 @@ def test_a_signal_may_be_named_like_something_of_ours(timed, hand, clock, name):
     hand.work()
     assert job.send(name, "word") is Delivered.KEPT
     for _ in range(3):
-        run_all(hand)
+        hand.work_all()
         clock.advance(60_000)
     assert job.result(5) == "word"
     check_chain(timed.runtime().store.history(job.id))
@@ -102,7 +97,7 @@ def test_a_signal_that_comes_early_waits_for_a_later_turn(timed, hand):
     job = loop.submit([])
     for n in range(3):
         job.send("n", n, id=str(n))
-    run_all(hand)
+    hand.work_all()
     assert job.result(5) == [0, 1, 2]
 
 
@@ -122,7 +117,7 @@ def test_a_step_has_its_tries_in_every_turn(timed, hand):
         return again(turn + 1) if turn < 3 else turn
 
     job = loop.submit(1)
-    run_all(hand)
+    hand.work_all()
     assert job.result(5) == 3
 
 
@@ -141,7 +136,7 @@ def test_a_value_drawn_in_one_turn_is_not_that_of_the_next(timed, hand):
 
     drawn: list[str] = []
     job = loop.submit(1)
-    run_all(hand)
+    hand.work_all()
     assert job.result(5) not in drawn[:1]
 
 
@@ -195,7 +190,7 @@ def test_a_value_drawn_for_a_child_is_the_same_after_the_crash_that_follows_the_
         patch.setattr(timed.runtime(), "poke", die)
         assert hand.run(segment) == "died"
     hand.expire()
-    run_all(hand)
+    hand.work_all()
     assert job.result(5) is True
     assert len(set(drawn)) == 1
 
@@ -216,9 +211,9 @@ def test_enough_children_are_the_same_on_replay_whoever_has_ended_since(timed, h
 
     job = parent.submit()
     assert [hand.work() for _ in range(3)] == ["lost", "EndJob", "EndJob"]
-    run_all(hand)
+    hand.work_all()
     job.send("go", True)
-    run_all(hand)
+    hand.work_all()
     assert job.result(5) == seen[0]
     assert all(one == seen[0] for one in seen)
 
@@ -267,12 +262,12 @@ def test_a_job_that_dies_over_and_over_after_its_wake_up_is_closed_by_that_messa
         return "fine"
 
     job = parent.submit()
-    run_all(hand)
+    hand.work_all()
     child_id = f"{job.id}.0.1.00000000"
     timed.job(child_id).send("go", True, id="1")
     while hand.work() == "died":
         hand.expire()
-    run_all(hand)
+    hand.work_all()
     assert job.result(5) == "ATTEMPTS_SPENT"
     assert timed.job(child_id).row().semaphore == 0
     with timed.transaction() as db:

@@ -58,8 +58,7 @@ def test_it_tells_how_a_job_ended_or_goes_on(hand, flow):
     failed, cancelled, retried = (flow.submit(end) for end in ("fail", "wait", "retry"))
     later = flow.opts(delay="1h").submit("later")
     cancelled.cancel()
-    while hand.work() != "idle":
-        pass
+    hand.work_all()
     assert says(failed, "it failed at WHEN with .*: no")
     assert says(cancelled, "it was cancelled at WHEN")
     assert says(later, "it is not due before WHEN")

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from tallystick import Fatal, JobFailed, Tally
 
-app = Tally("sqlite:///example-17.db")
+app = Tally("sqlite:///example-16.db")
 bank_is_open: list[bool] = []
 
 

@@ -7,7 +7,7 @@ import time
 
 from tallystick import Tally, wait
 
-app = Tally("sqlite:///example-16.db")
+app = Tally("sqlite:///example-15.db")
 begun = threading.Event()
 
 
