@@ -1,5 +1,7 @@
 """One thread that keeps a worker honest: renews its leases, reclaims what others lost, and looks for work.
 
+Where finished jobs are kept for a time only, it also removes them after that, a batch at a time.
+
 An idle worker looks at one number that changes when anybody writes, every few milliseconds at first and more
 slowly when nothing happens. It never scans a table to find out that there is nothing to do.
 """
@@ -11,6 +13,7 @@ import threading
 from typing import Final
 
 from tallystick.core.lease import HEARTBEATS_PER_LEASE
+from tallystick.engine.retention import Pruning
 from tallystick.engine.sweep import cancel_orphans, end_overdue, sweep
 from tallystick.store.api import Fence, RenewLeases
 from tallystick.worker.worker import Worker
@@ -37,6 +40,10 @@ class Caretaker:
         self._renew_every = lease_seconds / HEARTBEATS_PER_LEASE
         # A lease that ran out is found after at most this long, by whoever looks first.
         self._sweep_every = min(lease_seconds / HEARTBEATS_PER_LEASE, 5.0)
+        keep_ms = worker.options.keep_ms
+        self._pruning = (
+            None if keep_ms is None else Pruning(worker.committer, keep_ms, worker.clock.monotonic())
+        )
         self._thread = threading.Thread(target=self._run, name="tally-caretaker", daemon=True)
 
     def start(self) -> None:
@@ -63,6 +70,8 @@ class Caretaker:
                     if self._worker.store.unattended():
                         self._sweep()
                 self._look()
+                if self._pruning is not None:
+                    self._pruning.tick(now)
             except Exception as error:  # noqa: BLE001 (a caretaker that dies takes every lease with it)
                 # A store that is away for a while is not the end of the worker: it goes on when it is back.
                 _log.warning("caretaker: %s", error, exc_info=True, extra={"action": "caretaker.retry"})
