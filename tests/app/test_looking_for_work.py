@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from tallystick import Tally
 from tallystick.clock import VirtualClock
+from tallystick.worker import caretaker as caretaking
 from tallystick.worker.caretaker import Caretaker
 from tallystick.worker.worker import WorkerOptions
+from tests.patience import wait_until
 
 
 def test_a_job_that_becomes_due_between_the_claim_and_the_look_is_asked_for_again():
@@ -59,3 +62,26 @@ def test_what_was_written_while_a_claim_was_on_its_way_is_looked_for_when_it_is_
     worker.idle = True
     caretaker._look()
     assert len(pokes) == 2
+
+
+def test_an_idle_worker_hears_at_once_that_another_process_has_written(tmp_path, monkeypatch):
+    """By itself it would look once a minute: only the ring of the other one can be the reason."""
+    monkeypatch.setattr(caretaking, "LOOK_SECONDS_MIN", 60.0)
+    monkeypatch.setattr(caretaking, "LOOK_SECONDS_MAX", 60.0)
+    url = f"sqlite:///{tmp_path / 'shop.db'}"
+    app, elsewhere = Tally(url), Tally(url)
+
+    def quick(n: int) -> int:
+        return n
+
+    flow, submitted = app.workflow(quick), elsewhere.workflow(quick)
+    with app.worker():
+        assert flow.submit(0).result(30) == 0
+        wait_until(lambda: app.runtime().worker.idle)
+        assert submitted.submit(1).result(30) == 1
+        with elsewhere.transaction() as db:
+            job = submitted.opts(within=db).submit(2)
+        assert job.result(30) == 2
+    elsewhere.close()
+    app.close()
+    assert not (tmp_path / "shop.db-bells").exists()

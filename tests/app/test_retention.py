@@ -7,7 +7,8 @@ import pytest
 from tallystick import Tally, gather, wait
 from tallystick.engine import retention
 from tallystick.engine.books import audit
-from tallystick.errors import BadInput, NotFound, StoreMissing
+from tallystick.errors import BadDuration, BadInput, NotFound, StoreError, StoreMissing
+from tests.patience import wait_until
 
 DAY_MS = 86_400_000
 
@@ -132,3 +133,80 @@ def test_workers_go_on_while_finished_jobs_are_removed(app):
             assert [job.result(30) for job in jobs] == list(range(start, start + 20))
             seen += app.prune(older_than=0)
     assert seen + app.prune(older_than=0) == 60
+
+
+def test_a_worker_that_keeps_jobs_for_a_time_removes_them_after_it_and_never_before(timed, hand, clock):
+    @timed.workflow
+    def flow(n: int) -> int:
+        return n
+
+    @timed.workflow
+    def family() -> tuple[int, ...]:
+        return gather(*(flow.child(n) for n in range(3)))
+
+    waiting = flow.opts(delay="30d").submit(0)
+    old = [flow.submit(n) for n in range(450)]
+    parent = family.submit()
+    while hand.work() != "idle":
+        pass
+    young_at = DAY_MS - 1
+    clock.advance(young_at)
+    pruning = retention.Pruning(timed.runtime().committer, DAY_MS, clock.monotonic())
+    assert pruned_by(pruning, clock) == []
+    clock.advance(60_001)
+    young = flow.submit(1)
+    while hand.work() != "idle":
+        pass
+    gone = pruned_by(pruning, clock)
+    assert sum(gone) == len(old) + 4
+    assert max(gone) <= 200
+    assert pruned_by(pruning, clock) == []
+    assert young.result(5) == 1
+    assert waiting.state() == "QUEUED"
+    with pytest.raises(NotFound):
+        parent.state()
+
+
+def pruned_by(pruning, clock):
+    """Return what a pass removes, batch by batch; time stands still meanwhile."""
+    return [jobs for _ in range(100) if (jobs := pruning.tick(clock.monotonic()))]
+
+
+def test_a_batch_that_fails_is_tried_again_after_a_pause(timed, hand, clock, monkeypatch):
+    committer = timed.runtime().committer
+    calls = []
+
+    def away(bundle):
+        calls.append(bundle)
+        raise StoreError("away")
+
+    monkeypatch.setattr(committer, "call", away)
+    pruning = retention.Pruning(committer, DAY_MS, clock.monotonic())
+    with pytest.raises(StoreError):
+        pruning.tick(clock.monotonic())
+    assert pruning.tick(clock.monotonic()) == 0
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("keep", ["30", "0s", "", "-1d", 30])
+def test_a_retention_that_says_too_little_is_refused(keep):
+    with pytest.raises(BadDuration):
+        Tally(keep=keep)
+
+
+def test_the_worker_of_a_tally_that_keeps_jobs_for_a_time_prunes_by_itself(url):
+    app = Tally(url, keep="50ms")
+
+    @app.workflow
+    def flow() -> int:
+        return 1
+
+    with app.worker():
+        job = flow.submit()
+        wait_until(lambda: app.runtime().store.job(job.id) is None)
+    app.close()
+
+
+def test_without_a_retention_nothing_is_looked_at(app):
+    with app.worker():
+        assert app.runtime()._caretaker._pruning is None

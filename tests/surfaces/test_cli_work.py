@@ -237,3 +237,17 @@ class TestOutput:
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=PATIENCE) == 0
         os.close(ours)
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_it_removes_jobs_that_were_kept_long_enough(shop, processes):
+    job = shop.submit("shop:checkout", "1")
+    with Work(shop, "--keep", "100ms", "--processes", processes) as work:
+        wait_until(lambda: shop.tally("show", job, "shop").code == 3, "the job is gone")
+        assert work.stop() == 0
+
+
+def test_a_retention_without_a_unit_is_refused(shop):
+    refused = shop.tally("work", "shop:app", "--keep", "30")
+    assert refused.code == 4
+    assert "30d" in refused.err

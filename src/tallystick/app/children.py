@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
 
@@ -116,7 +117,7 @@ def join(
         drive(context, NO_BODY, _spawn(context, joining))
         if children:
             ask(context, joining.wait)
-        drive(context, NO_BODY, _cancel_siblings(context, joining))
+        drive(context, NO_BODY, _cancel(_going_on(context, joining)))
     return _results(context, joining, all_of_them=enough is None)
 
 
@@ -136,10 +137,13 @@ async def join_async(
                 context.parking.stir()
         if children:
             await ask_async(context, joining.wait)
-        await drive_async(context, NO_BODY, _cancel_siblings(context, joining))
+        if joining.shape.fail_fast:
+            going_on = await asyncio.to_thread(_going_on, context, joining)
+            await drive_async(context, NO_BODY, _cancel(going_on))
     else:
         await in_turn(context, joining.asked)
-    return _results(context, joining, all_of_them=enough is None)
+    # A hundred thousand rows are read while the other tasks of the loop go on.
+    return await asyncio.to_thread(_results, context, joining, all_of_them=enough is None)
 
 
 def _joining(
@@ -162,17 +166,19 @@ def _spawn(context: WorkflowContext, joining: _Joining) -> Call:
         context.calls.append((joining.group.name, joining.group.occurrence))
 
 
-def _cancel_siblings(context: WorkflowContext, joining: _Joining) -> Call:
-    """Ask the children to end that go on after the first failure; asking twice changes nothing."""
+def _going_on(context: WorkflowContext, joining: _Joining) -> list[CancelJob]:
+    """Return what asks the children to end that go on after a failure; asking twice changes nothing."""
     if not joining.shape.fail_fast or not joining.children:
-        return
+        return []
     now = context.runtime.clock.wall_ms()
-    attached = [
-        row
+    return [
+        CancelJob(row.job_id, now, CANCEL_GRACE_MS)
         for child, row in zip(joining.children, _rows(context, joining.group), strict=True)
         if not child.submission.detached and row.state not in JOB.final
     ]
-    going_on = [CancelJob(row.job_id, now, CANCEL_GRACE_MS) for row in attached]
+
+
+def _cancel(going_on: list[CancelJob]) -> Call:
     for start in range(0, len(going_on), SPAWN_CHILDREN_MAX):
         yield Write(tuple(going_on[start : start + SPAWN_CHILDREN_MAX]))
 

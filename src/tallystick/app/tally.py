@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from tallystick.app.calls import StepSpec
@@ -21,7 +22,7 @@ from tallystick.app.workflows import AsyncWorkflow, SubmitOptions, Workflow, Wor
 from tallystick.clock import Clock, SystemClock
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
-from tallystick.engine.retention import prune
+from tallystick.engine.retention import prune, retention_ms
 from tallystick.errors import BadInput, DuplicateHandler, Misuse
 from tallystick.ids import Ids, SystemIds
 from tallystick.store.api import Transaction
@@ -36,10 +37,19 @@ class Tally(Jobs):
     """A set of steps and workflows on one store. Nothing is opened before it is used."""
 
     def __init__(
-        self, url: str = "sqlite:///tally.db", *, clock: Clock | None = None, ids: Ids | None = None
+        self,
+        url: str = "sqlite:///tally.db",
+        *,
+        keep: str | timedelta | None = None,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
     ) -> None:
-        """Remember the address; the variable TALLY_URL overrides it."""
+        """Remember the address; the variable TALLY_URL overrides it.
+
+        With `keep="30d"` its workers remove jobs that ended longer ago than that; without, nobody does.
+        """
         self._url = os.environ.get("TALLY_URL") or url
+        self._keep_ms = None if keep is None else retention_ms(keep)
         self._clock = clock or SystemClock()
         self._ids = ids or SystemIds()
         self._workflows: dict[tuple[str, str], Workflow[..., Any] | AsyncWorkflow[..., Any]] = {}
@@ -57,6 +67,11 @@ class Tally(Jobs):
     def workflows(self) -> dict[tuple[str, str], Workflow[..., Any] | AsyncWorkflow[..., Any]]:
         """Return what can be submitted here, by name and version."""
         return dict(self._workflows)
+
+    @property
+    def keep_ms(self) -> int | None:
+        """Return how long its workers keep jobs that have ended, or None for ever."""
+        return self._keep_ms
 
     @property
     def is_working(self) -> bool:
@@ -139,6 +154,7 @@ class Tally(Jobs):
             concurrency=concurrency,
             lease_ms=duration_ms(lease),
             grace_ms=duration_ms(grace),
+            keep_ms=self._keep_ms,
         )
         runtime = self.runtime()
         runtime.start_worker(self._workflows, options, self._around)

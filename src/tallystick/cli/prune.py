@@ -7,8 +7,7 @@ import click
 from tallystick.cli.output import show, show_data
 from tallystick.cli.place import acting, json_option, url_option
 from tallystick.cli.wording import count
-from tallystick.core.durations import duration_ms
-from tallystick.errors import BadDuration
+from tallystick.engine.retention import age_ms
 
 _EXAMPLES = """\b
 Examples:
@@ -42,21 +41,10 @@ def command(*, app: str | None, older_than: str, limit: int, url: str | None, as
     unfinished stays, and so does a child until its parent may go. It is safe while workers run, and can be
     interrupted and repeated. The store is that of APP, of --url, or of the variable TALLY_URL.
     """
-    _check(older_than)
+    age_ms(older_than)
     with acting(app, url) as tally:
         removed = tally.prune(older_than=older_than, limit=limit)
     if as_json:
         show_data({"pruned": removed})
     else:
         show(f"{count(removed, 'job')} removed")
-
-
-def _check(older_than: str) -> None:
-    """Refuse what is no duration, and a bare number: 30 would mean seconds where days are meant."""
-    duration_ms(older_than)
-    if not older_than.strip()[-1:].isalpha():
-        raise BadDuration(
-            f"{older_than!r} has no unit, and what is removed is gone: write {older_than}d or {older_than}s",
-            value=older_than,
-            reason="it has no unit",
-        )

@@ -13,6 +13,7 @@ from tallystick.cli.work_processes import serve_with_processes
 from tallystick.cli.work_progress import JsonLines, Reporter, reporter_for
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
+from tallystick.engine.retention import retention_ms
 from tallystick.errors import BadInput, StoreMissing
 from tallystick.worker.worker import WorkerOptions
 
@@ -22,7 +23,7 @@ _EXAMPLES = """\b
 Examples:
   tally work shop:app
   tally work shop --queues mail,default --concurrency 64
-  tally work shop --processes 4
+  tally work shop --processes 4 --keep 30d
 """
 
 
@@ -50,6 +51,11 @@ Examples:
     help="How long running jobs may go on after the first signal.",
 )
 @click.option(
+    "--keep",
+    metavar="DURATION",
+    help="Remove jobs that ended longer ago than this (30d), as APP says unless told; else they stay.",
+)
+@click.option(
     "--processes",
     metavar="N",
     type=click.IntRange(1, 1_000),
@@ -68,6 +74,7 @@ def command(
     concurrency: int,
     lease: str,
     grace: str,
+    keep: str | None,
     processes: int,
     verbose: bool,
     report_to: int | None,
@@ -90,6 +97,7 @@ def command(
         concurrency=concurrency,
         lease_ms=_lease_ms(lease),
         grace_ms=duration_ms(grace),
+        keep_ms=loaded.app.keep_ms if keep is None else retention_ms(keep),
     )
     try:
         loaded.app.runtime(create=False)

@@ -66,6 +66,7 @@ def described(loaded: Loaded, options: WorkerOptions, processes: int = 1) -> str
             f"  workflows  {', '.join(names)}",
             f"  queues     {', '.join(options.queues)}",
             f"  {slots}, lease {span(options.lease_ms)}, process {os.getpid()}",
+            *([] if options.keep_ms is None else [f"  jobs that ended go after {span(options.keep_ms)}"]),
         )
     )
 
@@ -80,6 +81,7 @@ def fields_of(loaded: Loaded, options: WorkerOptions) -> dict[str, object]:
         "queues": list(options.queues),
         "concurrency": options.concurrency,
         "lease_ms": options.lease_ms,
+        "keep_ms": options.keep_ms,
         "pid": os.getpid(),
     }
 

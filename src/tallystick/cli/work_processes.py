@@ -132,6 +132,7 @@ def _arguments(loaded: Loaded, options: WorkerOptions, reporter: Reporter) -> li
         f"{options.lease_ms}ms",
         "--grace",
         f"{options.grace_ms}ms",
+        *(["--keep", f"{options.keep_ms}ms"] if options.keep_ms is not None else []),
         *(["--verbose"] if reporter.verbose else []),
     ]
 

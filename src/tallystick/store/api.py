@@ -121,6 +121,14 @@ class Store(Protocol):
         """Return, cheaply, a number that is another one whenever anybody has written meanwhile."""
         ...
 
+    def listen(self, heard: Callable[[], None], name: str) -> Callable[[], None]:
+        """Call `heard`, from a thread of its own, soon after another process has written; return how to stop.
+
+        A hint that may be lost or come for nothing, and on many stores never comes: who relies on `pulse`
+        alone is late, never wrong. `name` is one that nobody else listens under.
+        """
+        ...
+
     def next_due(self, queues: Sequence[str], after: int = 0) -> int | None:
         """Return the first instant after this one at which a job becomes due, if any is waiting.
 

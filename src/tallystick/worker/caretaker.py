@@ -1,16 +1,21 @@
 """One thread that keeps a worker honest: renews its leases, reclaims what others lost, and looks for work.
 
+Where finished jobs are kept for a time only, it also removes them after that, a batch at a time.
+
 An idle worker looks at one number that changes when anybody writes, every few milliseconds at first and more
-slowly when nothing happens. It never scans a table to find out that there is nothing to do.
+slowly when nothing happens. It never scans a table to find out that there is nothing to do. Where the store
+can tell that another process has written, an idle worker looks at that moment.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import Final
 
 from tallystick.core.lease import HEARTBEATS_PER_LEASE
+from tallystick.engine.retention import Pruning
 from tallystick.engine.sweep import cancel_orphans, end_overdue, sweep
 from tallystick.store.api import Fence, RenewLeases
 from tallystick.worker.worker import Worker
@@ -29,6 +34,8 @@ class Caretaker:
         """Prepare the thread."""
         self._worker = worker
         self._stop = threading.Event()
+        self._roused = threading.Event()
+        self._hush: Callable[[], None] = lambda: None
         self._pause = LOOK_SECONDS_MIN
         self._next_due: int | None = None
         self._unlooked = False
@@ -37,22 +44,42 @@ class Caretaker:
         self._renew_every = lease_seconds / HEARTBEATS_PER_LEASE
         # A lease that ran out is found after at most this long, by whoever looks first.
         self._sweep_every = min(lease_seconds / HEARTBEATS_PER_LEASE, 5.0)
+        keep_ms = worker.options.keep_ms
+        self._pruning = (
+            None if keep_ms is None else Pruning(worker.committer, keep_ms, worker.clock.monotonic())
+        )
         self._thread = threading.Thread(target=self._run, name="tally-caretaker", daemon=True)
 
     def start(self) -> None:
         """Begin."""
+        self._hush = self._worker.store.listen(self._heard, self._worker.owner)
         self._thread.start()
 
     def stop(self) -> None:
         """End, after the round that runs now."""
+        self._hush()
         self._stop.set()
+        self._roused.set()
         self._thread.join()
+
+    def _heard(self) -> None:
+        """Begin the next round at once: another process has written. Who is not idle looks when he is."""
+        if self._worker.idle:
+            self._roused.set()
+        else:
+            self._worker.poke()
+
+    def _rest(self) -> bool:
+        """Pause between two rounds, and tell whether there is to be another."""
+        self._roused.wait(self._pause)
+        self._roused.clear()
+        return not self._stop.is_set()
 
     def _run(self) -> None:
         clock = self._worker.clock
         renew_at = clock.monotonic() + self._renew_every
         sweep_at = clock.monotonic()
-        while not self._stop.wait(self._pause):
+        while self._rest():
             now = clock.monotonic()
             try:
                 if now >= renew_at:
@@ -63,6 +90,8 @@ class Caretaker:
                     if self._worker.store.unattended():
                         self._sweep()
                 self._look()
+                if self._pruning is not None:
+                    self._pruning.tick(now)
             except Exception as error:  # noqa: BLE001 (a caretaker that dies takes every lease with it)
                 # A store that is away for a while is not the end of the worker: it goes on when it is back.
                 _log.warning("caretaker: %s", error, exc_info=True, extra={"action": "caretaker.retry"})

@@ -39,6 +39,8 @@ class WorkerOptions:
     concurrency: int = 16
     lease_ms: int = 30_000
     grace_ms: int = 10_000
+    # How long finished jobs are kept; None is for ever.
+    keep_ms: int | None = None
 
 
 class Worker:

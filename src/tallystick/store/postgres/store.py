@@ -148,6 +148,10 @@ class PostgresStore:
         self._check_usable()
         return self._listener.pulse()
 
+    def listen(self, heard: Callable[[], None], name: str) -> Callable[[], None]:  # noqa: ARG002 (as every store)
+        """Do nothing: the number of `pulse` comes from a listener on the server already."""
+        return lambda: None
+
     def next_due(self, queues: Sequence[str], after: int = 0) -> int | None:
         """Return when the next job of these queues becomes due."""
         self._check_usable()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.errors import Misuse, StoreGone, StoreMisused
 from tallystick.store.api import Bundle, ChildRow, Event, ExpiredAttempt, Fence, Group, JobRow, Outcome, RunTx
+from tallystick.store.sqlite.bell import Bell
 from tallystick.store.sqlite.claims import newest
 from tallystick.store.sqlite.connection import connect, disconnect, migrate, translated
 from tallystick.store.sqlite.inspection import SqliteInspection
@@ -63,6 +64,8 @@ class SqliteStore:
         self._reading = threading.Lock()
         self._lent_to: set[int] = set()
         self._pages = 0
+        self._bell = Bell(self.path, clock)
+        self._wrote = False
         self._writer.set_wal_hook(self._on_wal)
         self._closed = False
 
@@ -88,6 +91,9 @@ class SqliteStore:
                 if isinstance(error, apsw.Error):
                     raise translated(error, self.path) from error
                 raise
+        if self._wrote:
+            self._wrote = False
+            self._bell.ring()
         return outcomes
 
     def _flush(self, batch: Sequence[Bundle], loans: Loans) -> list[Outcome | BaseException] | None:
@@ -133,6 +139,7 @@ class SqliteStore:
             with turnstile:
                 self._check_file()
                 yield from self._lend(connection, thread)
+            self._bell.ring()
         except apsw.Error as error:
             raise translated(error, self.path) from error
         finally:
@@ -199,6 +206,11 @@ class SqliteStore:
     def pulse(self) -> int:
         """Return a number that is another one whenever anybody, this process included, has written."""
         return int(self._read_one("PRAGMA data_version"))
+
+    def listen(self, heard: Callable[[], None], name: str) -> Callable[[], None]:
+        """Call `heard` soon after another process has written, where that can be had."""
+        self._bell.listen(heard, name)
+        return self._bell.hush
 
     def next_due(self, queues: Sequence[str], after: int = 0) -> int | None:
         """Return when the next job of these queues becomes due after this instant."""
@@ -296,6 +308,7 @@ class SqliteStore:
         if self._closed or os.getpid() != self._pid:
             return
         self._closed = True
+        self._bell.close()
         with self._writing, self._reading:
             disconnect(self._reader)
             disconnect(self._writer)
@@ -314,6 +327,7 @@ class SqliteStore:
 
     def _on_wal(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
         self._pages = pages
+        self._wrote = True
         return apsw.SQLITE_OK
 
     def _check_usable(self) -> None:

@@ -1,0 +1,145 @@
+"""A bell between the processes on one file: who has written rings, and who is idle looks at once.
+
+It is a hint and nothing more. A ring may be lost, come late or come for nothing; whoever does not hear it
+finds the work when it next looks, a tenth of a second later at most. So nothing here is ever an error.
+
+Every listener has a datagram socket in a folder beside the database. To ring is one packet to each of them,
+without waiting. A socket whose owner was killed is removed by the first who rings it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from tallystick.clock import Clock
+
+# The longest address that every system takes.
+_ADDRESS_BYTES_MAX: Final = 100
+# Where Linux has what a process has open.
+_OPEN: Final = "/proc/self/fd"
+# A folder that was changed this short a while ago may change again without a later time on it.
+_SETTLED_MS: Final = 1_000
+# Many rings in a row are heard as one: a listener looks at most this often.
+_QUIET_SECONDS: Final = 0.010
+
+
+class Bell:
+    """The listeners on one file: one of them perhaps in this process, the others in others."""
+
+    def __init__(self, database: Path, clock: Clock) -> None:
+        """Touch nothing yet: the folder is there only while somebody listens, or was killed listening."""
+        self._folder = database.with_name(f"{database.name}-bells")
+        self._clock = clock
+        self._seen = (-1, -1)
+        self._door = -1
+        self._others: tuple[str, ...] = ()
+        self._own = ""
+        self._ears: socket.socket | None = None
+        self._mouth = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._mouth.setblocking(False)
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def ring(self) -> None:
+        """Tell everybody else who listens that somebody has written."""
+        try:
+            about = self._folder.stat()
+        except OSError:
+            return  # nobody listens here
+        if (about.st_ino, about.st_mtime_ns) != self._seen:
+            self._look_around(about)
+        for name in self._others:
+            self._call(name)
+
+    def listen(self, heard: Callable[[], None], name: str) -> None:
+        """Call `heard`, in a thread of its own, when somebody rings; where sockets cannot be had, never."""
+        ears = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            self._open_door()
+            ears.bind(self._address(name))
+        except OSError:
+            ears.close()
+            return
+        self._ears, self._own = ears, name
+        self._closing.clear()
+        self._thread = threading.Thread(target=self._hear, args=(ears, heard), name="tally-bell", daemon=True)
+        self._thread.start()
+
+    def hush(self) -> None:
+        """Listen no more, and leave nothing behind."""
+        if self._ears is None or self._thread is None:
+            return
+        self._closing.set()
+        self._call(self._own)
+        self._thread.join()
+        self._ears.close()
+        self._ears = self._thread = None
+        with suppress(OSError):
+            (self._folder / self._own).unlink()
+        with suppress(OSError):
+            self._folder.rmdir()
+        self._own, self._seen = "", (-1, -1)
+
+    def close(self) -> None:
+        """Give back everything."""
+        self.hush()
+        self._mouth.close()
+        self._close_door()
+
+    def _look_around(self, about: os.stat_result) -> None:
+        with suppress(OSError):
+            self._open_door()
+            names = (path.name for path in self._folder.iterdir())
+            self._others = tuple(name for name in names if name != self._own)
+            settled = self._clock.wall_ms() - about.st_mtime_ns // 1_000_000 > _SETTLED_MS
+            self._seen = (about.st_ino, about.st_mtime_ns) if settled else (-1, -1)
+
+    def _open_door(self) -> None:
+        self._close_door()
+        self._door = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+
+    def _close_door(self) -> None:
+        door, self._door = self._door, -1
+        if door >= 0:
+            os.close(door)
+
+    def _address(self, name: str) -> str:
+        """Return the address of a socket; where a path is too long, by the descriptor of the folder."""
+        address = str(self._folder / name)
+        return address if len(os.fsencode(address)) <= _ADDRESS_BYTES_MAX else f"{_OPEN}/{self._door}/{name}"
+
+    def _call(self, name: str) -> None:
+        try:
+            self._mouth.sendto(b"!", self._address(name))
+        except ConnectionRefusedError:
+            # Whoever listened here is gone without a word.
+            with suppress(OSError):
+                (self._folder / name).unlink()
+        except OSError:
+            return  # it is full, so its owner will look anyway; or it is no longer there
+
+    def _hear(self, ears: socket.socket, heard: Callable[[], None]) -> None:
+        rung = False
+        while rung or ears.recv(1):
+            if self._closing.is_set():
+                return
+            heard()
+            self._closing.wait(_QUIET_SECONDS)
+            # What came meanwhile may be about what was written after the look, and is heard as one more.
+            rung = _drained(ears)
+
+
+def _drained(ears: socket.socket) -> bool:
+    """Take everything that has come, and tell whether that was anything."""
+    came = False
+    with suppress(BlockingIOError):
+        while ears.recv(1, socket.MSG_DONTWAIT):
+            came = True
+    return came
