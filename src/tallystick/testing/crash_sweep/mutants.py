@@ -89,7 +89,7 @@ def signals_without_id() -> None:
 
 def retries_unmarked() -> None:
     """Make a new job in the place of one that failed, and do not tell that one."""
-    put(forks, "take_place", lambda *_arguments: None)
+    put(forks, "take_place", lambda *_arguments, **_named: None)
 
 
 def nobody_reclaims() -> None:
