@@ -9,17 +9,18 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
 from tallystick.app.calls import Call, Write
 from tallystick.app.context import WorkflowContext
 from tallystick.app.driving import drive, drive_async
+from tallystick.app.tasks import has_begun_none
 from tallystick.app.values import Codec
 from tallystick.app.waits import Asked, ask, ask_async, in_turn, recall, workflow_context
-from tallystick.app.writes import NO_BODY
+from tallystick.app.writes import NO_BODY, written
 from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.core.lifecycles import JOB, JobState
 from tallystick.core.limits import GROUP_CHILDREN_MAX, PAGE_ROWS_MAX
 from tallystick.engine.failure import Failure, name_step
-from tallystick.engine.segment import GroupShape
+from tallystick.engine.group_shape import GroupShape
 from tallystick.engine.submission import Submission
 from tallystick.errors import BadInput, ChildrenFailed, JobCancelled, JobFailed, TallyError
-from tallystick.store.api import CancelJob, ChildRow, Group, Record, Wait
+from tallystick.store.api import Bundle, CancelJob, ChildRow, Group, ManyWriters, Record, Wait
 
 R_co = TypeVar("R_co", covariant=True)
 A = TypeVar("A")
@@ -114,9 +115,9 @@ def join(
     """Spawn in bounded bundles, wait for the closer, and read how every child ended."""
     joining = _joining(context, children, enough, fail_fast=fail_fast)
     if isinstance(joining.asked, Asked):
-        drive(context, NO_BODY, _spawn(context, joining))
+        births = drive(context, NO_BODY, _spawn(context, joining))
         if children:
-            ask(context, joining.wait)
+            ask(context, joining.wait, births=births, read_after=not joining.shape.takes_all)
         drive(context, NO_BODY, _cancel(_going_on(context, joining)))
     return _results(context, joining, all_of_them=enough is None)
 
@@ -129,20 +130,25 @@ async def join_async(
     if isinstance(joining.asked, Asked):
         # Nobody suspends the workflow while children are being spawned.
         context.in_flight.add(str(joining.group))
+        births: Bundle = ()
         try:
-            await drive_async(context, NO_BODY, _spawn(context, joining))
+            births = await drive_async(context, NO_BODY, _spawn(context, joining))
         finally:
             context.in_flight.discard(str(joining.group))
             if context.parking is not None:
                 context.parking.stir()
         if children:
-            await ask_async(context, joining.wait)
+            # Whoever ends before the group is joined still counts, unless all have ended anyway.
+            await ask_async(context, joining.wait, births=births, read_after=not joining.shape.takes_all)
         if joining.shape.fail_fast:
             going_on = await asyncio.to_thread(_going_on, context, joining)
             await drive_async(context, NO_BODY, _cancel(going_on))
     else:
         await in_turn(context, joining.asked)
-    # A hundred thousand rows are read while the other tasks of the loop go on.
+    if len(children) <= PAGE_ROWS_MAX and not isinstance(context.runtime.store, ManyWriters):
+        # A page of a file is read before anything else could run, so that the answer and the end share a flush.
+        return _results(context, joining, all_of_them=enough is None)
+    # A hundred thousand rows, or those of a server, are read while the other tasks of the loop go on.
     return await asyncio.to_thread(_results, context, joining, all_of_them=enough is None)
 
 
@@ -156,14 +162,35 @@ def _joining(
 
 
 def _spawn(context: WorkflowContext, joining: _Joining) -> Call:
+    """Write births in bounded bundles, and return the last one where it can be written with the wait."""
     children = joining.children
-    for start in range(0, len(children), SPAWN_CHILDREN_MAX):
-        some = [child.submission for child in children[start : start + SPAWN_CHILDREN_MAX]]
-        if (yield Write(context.segment.spawning(joining.group, some, start, joining.shape))):
-            break  # all of them are there: an earlier segment has spawned them
-        context.runtime.poke()
     if not children:
         context.calls.append((joining.group.name, joining.group.occurrence))
+    if not children or _all_born(context, joining):
+        return ()
+    last = len(children) - 1 - (len(children) - 1) % SPAWN_CHILDREN_MAX
+    for start in range(0, len(children), SPAWN_CHILDREN_MAX):
+        some = [child.submission for child in children[start : start + SPAWN_CHILDREN_MAX]]
+        births = context.segment.spawning(joining.group, some, start, joining.shape)
+        if start == last and _waits_alone(context):
+            return births
+        if (yield from written(context, births, brings_work=True)):
+            break  # all of them are there: an earlier segment has spawned them
+    return ()
+
+
+def _all_born(context: WorkflowContext, joining: _Joining) -> bool:
+    """Tell whether the claim says that all are there: the group is closed, which takes all of them."""
+    shape = joining.shape
+    whole = shape.takes_all or shape.total <= SPAWN_CHILDREN_MAX
+    return whole and context.segment.foretold(joining.wait) is not None
+
+
+def _waits_alone(context: WorkflowContext) -> bool:
+    """Tell whether nothing else of this workflow can happen before it waits for its children."""
+    if not context.is_async:
+        return True
+    return has_begun_none(context, asyncio.get_running_loop())
 
 
 def _going_on(context: WorkflowContext, joining: _Joining) -> list[CancelJob]:
