@@ -45,8 +45,8 @@ def test_a_parent_and_its_children_are_five_flushes(app, url):
             before = app.runtime().committer.flushes
             assert fan.submit(10).result(60) == 45
             costs.append(app.runtime().committer.flushes - before)
-    # The worker may happen to look for work in between, which is a flush of its own. On a server the results are
-    # read while the answer is on its way, which then has one too.
+    # The worker may happen to look for work in between, which is a flush of its own. On a server the results
+    # are read while the answer is on its way, which then has one too.
     assert min(costs) <= (5 if url.startswith("sqlite") else 6)
 
 

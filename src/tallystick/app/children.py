@@ -146,7 +146,7 @@ async def join_async(
     else:
         await in_turn(context, joining.asked)
     if len(children) <= PAGE_ROWS_MAX and not isinstance(context.runtime.store, ManyWriters):
-        # A page of a file is read before anything else could run, so that the answer and the end share a flush.
+        # A page of a file is read at once, so that the answer and the end can share a flush.
         return _results(context, joining, all_of_them=enough is None)
     # A hundred thousand rows, or those of a server, are read while the other tasks of the loop go on.
     return await asyncio.to_thread(_results, context, joining, all_of_them=enough is None)
