@@ -20,7 +20,7 @@ from tallystick.engine.failure import Failure, name_step
 from tallystick.engine.group_shape import GroupShape
 from tallystick.engine.submission import Submission
 from tallystick.errors import BadInput, ChildrenFailed, JobCancelled, JobFailed, TallyError
-from tallystick.store.api import Bundle, CancelJob, ChildRow, Group, ManyWriters, Record, Wait
+from tallystick.store.api import Bundle, CancelJob, ChildRow, Group, Record, Wait
 
 R_co = TypeVar("R_co", covariant=True)
 A = TypeVar("A")
@@ -109,6 +109,13 @@ class _Joining(NamedTuple):
         return Wait("group", *self.group[1:], None)
 
 
+class _Ended(NamedTuple):
+    """What the children of a group came to, in their order."""
+
+    results: tuple[Any, ...]
+    errors: tuple[TallyError, ...]
+
+
 def join(
     context: WorkflowContext, children: Sequence[Child[Any]], enough: int | None, *, fail_fast: bool
 ) -> tuple[Any, ...]:
@@ -119,7 +126,7 @@ def join(
         if children:
             ask(context, joining.wait, births=births, read_after=not joining.shape.takes_all)
         drive(context, NO_BODY, _cancel(_going_on(context, joining)))
-    return _results(context, joining, all_of_them=enough is None)
+    return _results(joining, _ended(context, joining), all_of_them=enough is None)
 
 
 async def join_async(
@@ -127,12 +134,16 @@ async def join_async(
 ) -> tuple[Any, ...]:
     """Do the same in a task, beside which others may wait."""
     joining = _joining(context, children, enough, fail_fast=fail_fast)
+    ended: _Ended | None = None
     if isinstance(joining.asked, Asked):
         # Nobody suspends the workflow while children are being spawned.
         context.in_flight.add(str(joining.group))
         births: Bundle = ()
         try:
             births = await drive_async(context, NO_BODY, _spawn(context, joining))
+            if joining.shape.takes_all and _all_born(context, joining):
+                # No child can change any more: read now, so that the answer and the end can share a flush.
+                ended = await asyncio.to_thread(_ended, context, joining)
         finally:
             context.in_flight.discard(str(joining.group))
             if context.parking is not None:
@@ -145,11 +156,10 @@ async def join_async(
             await drive_async(context, NO_BODY, _cancel(going_on))
     else:
         await in_turn(context, joining.asked)
-    if len(children) <= PAGE_ROWS_MAX and not isinstance(context.runtime.store, ManyWriters):
-        # A page of a file is read at once, so that the answer and the end can share a flush.
-        return _results(context, joining, all_of_them=enough is None)
-    # A hundred thousand rows, or those of a server, are read while the other tasks of the loop go on.
-    return await asyncio.to_thread(_results, context, joining, all_of_them=enough is None)
+    if ended is None:
+        # A hundred thousand rows are read while the other tasks of the loop go on.
+        ended = await asyncio.to_thread(_ended, context, joining)
+    return _results(joining, ended, all_of_them=enough is None)
 
 
 def _joining(
@@ -219,19 +229,24 @@ def _shape(children: Sequence[Child[Any]], enough: int | None, *, fail_fast: boo
     return GroupShape(total, total - (total if enough is None else enough), fail_fast)
 
 
-def _results(context: WorkflowContext, joining: _Joining, *, all_of_them: bool) -> tuple[Any, ...]:
-    group, children = joining.group, joining.children
+def _ended(context: WorkflowContext, joining: _Joining) -> _Ended:
+    """Read how every child has ended that counts."""
     errors, results = [], []
-    for child, row in zip(children, _rows(context, group), strict=True):
+    for child, row in zip(joining.children, _rows(context, joining.group), strict=True):
         if row.state == JobState.SUCCEEDED:
             results.append(child.codec().decode(row.result or "null", f"the result of {row.job_id}"))
         elif row.state in (JobState.FAILED_FINAL, JobState.CANCELLED):
             errors.append(_error(row))
-    if errors and all_of_them:
-        failed = ChildrenFailed(tuple(errors), len(children))
-        name_step(failed, group.name, group.occurrence)
+    return _Ended(tuple(results), tuple(errors))
+
+
+def _results(joining: _Joining, ended: _Ended, *, all_of_them: bool) -> tuple[Any, ...]:
+    """Return what the children returned, or raise how they failed."""
+    if ended.errors and all_of_them:
+        failed = ChildrenFailed(ended.errors, len(joining.children))
+        name_step(failed, joining.group.name, joining.group.occurrence)
         raise failed
-    return tuple(results)
+    return ended.results
 
 
 def _rows(context: WorkflowContext, group: Group) -> Iterator[ChildRow]:
