@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tallystick import Retry, StepFailed
+from tallystick import Retry, StepFailed, gather
+from tallystick.app import children
 from tallystick.engine.segment import Segment
 from tallystick.store.api import EndJob, SubmitJob
 from tests.app.by_hand import Death, Hand
@@ -137,13 +138,15 @@ def test_a_second_attempt_that_finds_nothing_open_ends_like_a_first(timed, clock
 
 
 def test_a_second_attempt_drops_what_the_first_left_open(timed, clock, monkeypatch):
-    """The first started a child and died; the second does not ask for it and ends all the same."""
+    """The first started one of two children and died; the second does not ask and ends all the same."""
     first = iter([True, False])
 
     def dies(_segment, *_waits, **_told) -> None:
         raise Death
 
     monkeypatch.setattr(Segment, "awaiting", dies)
+    # The last bundle of births is written with the wait; here that is the second.
+    monkeypatch.setattr(children, "SPAWN_CHILDREN_MAX", 1)
 
     @timed.workflow
     def child() -> None: ...
@@ -151,7 +154,7 @@ def test_a_second_attempt_drops_what_the_first_left_open(timed, clock, monkeypat
     @timed.workflow
     def parent() -> str:
         if next(first):
-            child()
+            gather(child.child(), child.child())
         return "alone"
 
     hand = Hand(timed, clock)

@@ -7,8 +7,10 @@ import asyncio
 import pytest
 
 from tallystick import Retry, again, aio, gather, sleep, uuid, wait
+from tallystick.app import children
 from tallystick.app.sending import deliver_one
 from tallystick.engine.books import audit
+from tallystick.engine.segment import Segment
 from tallystick.errors import ChildrenFailed
 from tallystick.store.api import Deliver, Delivered
 from tallystick.testing.conformance.drafts import check_chain
@@ -178,21 +180,49 @@ def test_a_value_drawn_for_a_child_is_the_same_after_the_crash_that_follows_the_
     @timed.workflow
     def parent() -> bool:
         drawn.append(str(uuid()))
-        return gather(child.child(drawn[-1])) == (drawn[-1],)
+        return gather(child.child(drawn[-1]), child.child(drawn[-1])) == (drawn[-1], drawn[-1])
 
     job = parent.submit()
     segment = hand.claim()
 
-    def die() -> None:
+    def die(_segment, *_waits, **_told) -> None:
         raise Death
 
+    # The last bundle of births is written with the wait; here that is the second.
+    monkeypatch.setattr(children, "SPAWN_CHILDREN_MAX", 1)
     with monkeypatch.context() as patch:
-        patch.setattr(timed.runtime(), "poke", die)
+        patch.setattr(Segment, "awaiting", die)
         assert hand.run(segment) == "died"
     hand.expire()
     hand.work_all()
     assert job.result(5) is True
     assert len(set(drawn)) == 1
+
+
+def test_a_child_that_ends_before_its_group_is_joined_counts_on_the_first_run_as_on_replay(timed, hand):
+    """The parent is claimed because enough have ended; another one ends before it goes on."""
+    seen = []
+
+    @timed.workflow
+    def child(n: int) -> int:
+        return n
+
+    @timed.workflow
+    def parent() -> None:
+        seen.append(gather(*(child.child(n) for n in range(3)), enough=1))
+        wait("go", bool)
+
+    job = parent.submit()
+    assert [hand.work(), hand.work()] == ["lost", "EndJob"]
+    others = hand.claim_many(3)
+    (woken,) = [segment for segment in others if segment.job_id == job.id]
+    others.remove(woken)
+    assert hand.run(others[0]) == "EndJob"
+    assert hand.run(woken) == "lost"
+    assert hand.run(others[1]) == "EndJob"
+    job.send("go", True)
+    assert hand.work() == "EndJob"
+    assert seen == [(0, 1), (0, 1)]
 
 
 def test_enough_children_are_the_same_on_replay_whoever_has_ended_since(timed, hand):

@@ -23,9 +23,24 @@ HOT = {
     "release_job": ("j", 1, 1, None, None, 1, b"h", 1),
     "renew_leases": ("[]", "e", 1, 2),
     "reservation": ("t", "key", "v"),
-    "records": ("j", 0),
-    "tries": ("j",),
-    "charged_since_progress": ("j",),
+    "records_of_many": ('{"j":0}',),
+    "tries_of_many": ('{"j":0}',),
+    "charged_of_many": ('{"j":0}',),
+    "drivers": ('{"j":0}', 1),
+    "next_level": ("default", -1),
+    "enter_wait": ("j", "g", 0),
+    "enter_message": ("g", "j"),
+    "answer": ("j", 0, "n", 1, "wait", 1, "g"),
+    "timer_due": ("j", 0, "n", 1),
+    "insert_message": ("g", "j", 0, "n", 1, "timer", None, 1, 1),
+    "drop_messages": ("j", 1, "g", 1, 1),
+    "take_wait": ("j", 0, "n", 1, "1", 1, 1, 3, b"", b"h", "l", "e", 1),
+    "mark_work": ("g", "j"),
+    "close_driver": ("g", "j", 1),
+    "end_woken_job": ("j", 1, "SUCCEEDED", "1", None, None, None, 1, b"h", 1),
+    "open_group": ("j", 0, "gather", 1),
+    "count_children": ("j", 0, "gather", 1, 1, 2, 2, 0),
+    "any_unread": (),
     "count_down_group": ("j", 0, "n", 1, "g", -1, 0),
     "count_down_job": ("j", "g", -1, 0),
     "finished": ('["j"]',),
@@ -53,7 +68,7 @@ HOT = {
     "insert_fenced_event": (*NOBODY, 3, "try", 1, 1, "{}", b"", b"h", "e", 1),
 }
 # Partial indexes that hold only what is live or waiting: to walk one of them is to look at nothing else.
-SMALL = ("attempts_one_live", "jobs_to_claim")
+SMALL = ("attempts_one_live", "jobs_to_claim", "messages_inbox")
 # Lists that a statement was given or made itself.
 GIVEN = (
     "SCAN known",

@@ -47,9 +47,10 @@ class Body(NamedTuple):
 
 
 class Write(NamedTuple):
-    """Make a bundle durable."""
+    """Make a bundle durable; with one that brings work, a thread lets a claim travel in the same flush."""
 
     bundle: Bundle
+    brings_work: bool = False
 
 
 class Hand(NamedTuple):

@@ -9,17 +9,18 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
 from tallystick.app.calls import Call, Write
 from tallystick.app.context import WorkflowContext
 from tallystick.app.driving import drive, drive_async
+from tallystick.app.tasks import has_begun_none
 from tallystick.app.values import Codec
 from tallystick.app.waits import Asked, ask, ask_async, in_turn, recall, workflow_context
-from tallystick.app.writes import NO_BODY
+from tallystick.app.writes import NO_BODY, written
 from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.core.lifecycles import JOB, JobState
 from tallystick.core.limits import GROUP_CHILDREN_MAX, PAGE_ROWS_MAX
 from tallystick.engine.failure import Failure, name_step
-from tallystick.engine.segment import GroupShape
+from tallystick.engine.group_shape import GroupShape
 from tallystick.engine.submission import Submission
 from tallystick.errors import BadInput, ChildrenFailed, JobCancelled, JobFailed, TallyError
-from tallystick.store.api import CancelJob, ChildRow, Group, Record, Wait
+from tallystick.store.api import Bundle, CancelJob, ChildRow, Group, Record, Wait
 
 R_co = TypeVar("R_co", covariant=True)
 A = TypeVar("A")
@@ -108,17 +109,24 @@ class _Joining(NamedTuple):
         return Wait("group", *self.group[1:], None)
 
 
+class _Ended(NamedTuple):
+    """What the children of a group came to, in their order."""
+
+    results: tuple[Any, ...]
+    errors: tuple[TallyError, ...]
+
+
 def join(
     context: WorkflowContext, children: Sequence[Child[Any]], enough: int | None, *, fail_fast: bool
 ) -> tuple[Any, ...]:
     """Spawn in bounded bundles, wait for the closer, and read how every child ended."""
     joining = _joining(context, children, enough, fail_fast=fail_fast)
     if isinstance(joining.asked, Asked):
-        drive(context, NO_BODY, _spawn(context, joining))
+        births = drive(context, NO_BODY, _spawn(context, joining))
         if children:
-            ask(context, joining.wait)
+            ask(context, joining.wait, births=births, read_after=not joining.shape.takes_all)
         drive(context, NO_BODY, _cancel(_going_on(context, joining)))
-    return _results(context, joining, all_of_them=enough is None)
+    return _results(joining, _ended(context, joining), all_of_them=enough is None)
 
 
 async def join_async(
@@ -126,24 +134,32 @@ async def join_async(
 ) -> tuple[Any, ...]:
     """Do the same in a task, beside which others may wait."""
     joining = _joining(context, children, enough, fail_fast=fail_fast)
+    ended: _Ended | None = None
     if isinstance(joining.asked, Asked):
         # Nobody suspends the workflow while children are being spawned.
         context.in_flight.add(str(joining.group))
+        births: Bundle = ()
         try:
-            await drive_async(context, NO_BODY, _spawn(context, joining))
+            births = await drive_async(context, NO_BODY, _spawn(context, joining))
+            if joining.shape.takes_all and _all_born(context, joining):
+                # No child can change any more: read now, so that the answer and the end can share a flush.
+                ended = await asyncio.to_thread(_ended, context, joining)
         finally:
             context.in_flight.discard(str(joining.group))
             if context.parking is not None:
                 context.parking.stir()
         if children:
-            await ask_async(context, joining.wait)
+            # Whoever ends before the group is joined still counts, unless all have ended anyway.
+            await ask_async(context, joining.wait, births=births, read_after=not joining.shape.takes_all)
         if joining.shape.fail_fast:
             going_on = await asyncio.to_thread(_going_on, context, joining)
             await drive_async(context, NO_BODY, _cancel(going_on))
     else:
         await in_turn(context, joining.asked)
-    # A hundred thousand rows are read while the other tasks of the loop go on.
-    return await asyncio.to_thread(_results, context, joining, all_of_them=enough is None)
+    if ended is None:
+        # A hundred thousand rows are read while the other tasks of the loop go on.
+        ended = await asyncio.to_thread(_ended, context, joining)
+    return _results(joining, ended, all_of_them=enough is None)
 
 
 def _joining(
@@ -156,14 +172,35 @@ def _joining(
 
 
 def _spawn(context: WorkflowContext, joining: _Joining) -> Call:
+    """Write births in bounded bundles, and return the last one where it can be written with the wait."""
     children = joining.children
-    for start in range(0, len(children), SPAWN_CHILDREN_MAX):
-        some = [child.submission for child in children[start : start + SPAWN_CHILDREN_MAX]]
-        if (yield Write(context.segment.spawning(joining.group, some, start, joining.shape))):
-            break  # all of them are there: an earlier segment has spawned them
-        context.runtime.poke()
     if not children:
         context.calls.append((joining.group.name, joining.group.occurrence))
+    if not children or _all_born(context, joining):
+        return ()
+    last = len(children) - 1 - (len(children) - 1) % SPAWN_CHILDREN_MAX
+    for start in range(0, len(children), SPAWN_CHILDREN_MAX):
+        some = [child.submission for child in children[start : start + SPAWN_CHILDREN_MAX]]
+        births = context.segment.spawning(joining.group, some, start, joining.shape)
+        if start == last and _waits_alone(context):
+            return births
+        if (yield from written(context, births, brings_work=True)):
+            break  # all of them are there: an earlier segment has spawned them
+    return ()
+
+
+def _all_born(context: WorkflowContext, joining: _Joining) -> bool:
+    """Tell whether the claim says that all are there: the group is closed, which takes all of them."""
+    shape = joining.shape
+    whole = shape.takes_all or shape.total <= SPAWN_CHILDREN_MAX
+    return whole and context.segment.foretold(joining.wait) is not None
+
+
+def _waits_alone(context: WorkflowContext) -> bool:
+    """Tell whether nothing else of this workflow can happen before it waits for its children."""
+    if not context.is_async:
+        return True
+    return has_begun_none(context, asyncio.get_running_loop())
 
 
 def _going_on(context: WorkflowContext, joining: _Joining) -> list[CancelJob]:
@@ -192,19 +229,24 @@ def _shape(children: Sequence[Child[Any]], enough: int | None, *, fail_fast: boo
     return GroupShape(total, total - (total if enough is None else enough), fail_fast)
 
 
-def _results(context: WorkflowContext, joining: _Joining, *, all_of_them: bool) -> tuple[Any, ...]:
-    group, children = joining.group, joining.children
+def _ended(context: WorkflowContext, joining: _Joining) -> _Ended:
+    """Read how every child has ended that counts."""
     errors, results = [], []
-    for child, row in zip(children, _rows(context, group), strict=True):
+    for child, row in zip(joining.children, _rows(context, joining.group), strict=True):
         if row.state == JobState.SUCCEEDED:
             results.append(child.codec().decode(row.result or "null", f"the result of {row.job_id}"))
         elif row.state in (JobState.FAILED_FINAL, JobState.CANCELLED):
             errors.append(_error(row))
-    if errors and all_of_them:
-        failed = ChildrenFailed(tuple(errors), len(children))
-        name_step(failed, group.name, group.occurrence)
+    return _Ended(tuple(results), tuple(errors))
+
+
+def _results(joining: _Joining, ended: _Ended, *, all_of_them: bool) -> tuple[Any, ...]:
+    """Return what the children returned, or raise how they failed."""
+    if ended.errors and all_of_them:
+        failed = ChildrenFailed(ended.errors, len(joining.children))
+        name_step(failed, joining.group.name, joining.group.occurrence)
         raise failed
-    return tuple(results)
+    return ended.results
 
 
 def _rows(context: WorkflowContext, group: Group) -> Iterator[ChildRow]:

@@ -68,6 +68,7 @@ class WorkflowContext:
         "parking",
         "runtime",
         "segment",
+        "tasks_begun",
         "thread",
         "unwinding",
     )
@@ -83,6 +84,7 @@ class WorkflowContext:
         self.in_flight: set[str] = set()
         self.unwinding: Unwind | None = None
         self.parking: Parking | None = None
+        self.tasks_begun = 0
         self._lane: LoopLane | None = None
 
     def lane(self) -> LoopLane:

@@ -46,7 +46,10 @@ def _meet(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa:
         case Body():
             return _run_body(spec, need.args, need.kwargs)
         case Write():
-            outcome = _written(context, lambda: context.runtime.committer.call(need.bundle))
+            make_durable = (
+                context.runtime.write_and_claim if need.brings_work else context.runtime.committer.call
+            )
+            outcome = _written(context, lambda: make_durable(need.bundle))
             context.segment.written(need.bundle)
             return outcome
         case InTransaction():

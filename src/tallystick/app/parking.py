@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from tallystick.app.context import Cancelled, Unwind, WorkflowContext
 from tallystick.app.lingering import linger_async
+from tallystick.app.tasks import has_begun_none
 from tallystick.app.writes import write_async
-from tallystick.store.api import Answer, Outcome, Wait
+from tallystick.store.api import Answer, Bundle, Outcome, Wait
 
 # How many rounds of the loop nothing may happen before a workflow counts as still: one is enough for a task
-# to begin, a few for tasks that wait for tasks.
+# to begin, a few for tasks that wait for tasks. Where it has begun no tasks there is nothing to wait for.
 _STILL_ROUNDS: Final = 12
 
 
@@ -29,13 +30,15 @@ class Parking:
         self._loop = asyncio.get_running_loop()
         self._waits: dict[asyncio.Future[Answer], Wait] = {}
         self._replayed: dict[asyncio.Future[None], int] = {}
+        self._births: Bundle = ()
         self._rounds = 0
         self._deciding: asyncio.Task[None] | None = None
 
-    async def answer(self, wait: Wait) -> Answer:
-        """Return what answers this wait, or unwind."""
+    async def answer(self, wait: Wait, births: Bundle = ()) -> Answer:
+        """Return what answers this wait, or unwind; births of children become durable with the question."""
         future: asyncio.Future[Answer] = self._loop.create_future()
         self._waits[future] = wait
+        self._births = births
         task = asyncio.current_task()
         if task is not None:
             task.add_done_callback(_heard)
@@ -60,7 +63,8 @@ class Parking:
         # A wait that has its answer belongs to a task that goes on, and stirs again when it waits again.
         if not self._replayed and all(future.done() for future in self._waits):
             return
-        counting, self._rounds = self._rounds > 0, _STILL_ROUNDS
+        alone = has_begun_none(self._context, self._loop)
+        counting, self._rounds = self._rounds > 0, 1 if alone else _STILL_ROUNDS
         if not counting:
             self._loop.call_soon(self._round)
 
@@ -89,7 +93,8 @@ class Parking:
                 first.set_result(None)
             self.stir()
             return
-        self._deciding = self._loop.create_task(self._decide())
+        # Not by the loop, which counts the tasks of the workflow.
+        self._deciding = asyncio.Task(self._decide(), loop=self._loop)
 
     async def _decide(self) -> None:
         """Ask for an answer to any of the waits, and pass on what becomes of it."""
@@ -102,8 +107,9 @@ class Parking:
             context.check()
             context.check_cancelled()
             waits = [self._waits[future] for future in futures]
-            bundle = context.segment.awaiting(*waits, asked=context.cancel_raised)
-            self._settle(futures, await write_async(context, bundle))
+            births, self._births = self._births, ()
+            bundle = context.segment.awaiting(*waits, asked=context.cancel_raised, after=births)
+            self._settle(futures, await write_async(context, bundle, brings_work=bool(births)))
         except (Unwind, Cancelled, Exception) as error:  # noqa: BLE001 (whoever waits must learn of it)
             self._fail(error)
         finally:

@@ -22,6 +22,7 @@ from tallystick.engine.submission import (
 from tallystick.errors import BadInput, Misuse
 from tallystick.ids import Ids
 from tallystick.store.api import (
+    Bundle,
     EndJob,
     Existing,
     Fence,
@@ -155,6 +156,29 @@ class Runtime:
         """Tell the worker of this process, if there is one, that there may be work."""
         if self.worker is not None:
             self.worker.poke()
+
+    def write_and_claim(self, bundle: Bundle) -> Outcome:
+        """Make a bundle durable that brings work, and let idle slots here look for it in the same flush."""
+        if self.worker is None:
+            return self.committer.call(bundle)
+        request = self.committer.blocked(bundle)
+        looks = self.worker.poke([request])
+        outcome = request.wait()
+        if not looks:
+            # A look that began meanwhile may have been over before this was durable.
+            self.poke()
+        return outcome
+
+    def claim_with(self, lane: LoopLane) -> list[bool]:
+        """Let idle slots here look for work in the flush that is about to leave.
+
+        What is returned says then whether there are any. If not, somebody has to poke when it is durable.
+        """
+        looks: list[bool] = []
+        worker = self.worker
+        if worker is not None:
+            lane.before_hand_over(lambda: looks.append(worker.poke(through=lane.join)))
+        return looks
 
     def notice_cancelled(self, job_id: str) -> None:
         """Tell a segment that runs here, or whoever waits here, that its job was cancelled."""

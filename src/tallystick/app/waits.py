@@ -5,16 +5,18 @@ from __future__ import annotations
 from threading import get_ident
 from typing import Any, Literal, NamedTuple, NoReturn, TypeVar, overload
 
+from tallystick.app.calls import Call, Hand, Write
 from tallystick.app.context import Again, WorkflowContext, current
+from tallystick.app.driving import drive, drive_async
 from tallystick.app.lingering import linger
 from tallystick.app.parking import parking_of
 from tallystick.app.retrying import Duration
 from tallystick.app.values import Codec
-from tallystick.app.writes import write
+from tallystick.app.writes import NO_BODY, write
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
 from tallystick.errors import OutsideWorkflow, WaitInThread, WrongColour
-from tallystick.store.api import Answer, Record, Wait
+from tallystick.store.api import Answer, Bundle, Record, Wait, Wake
 
 T = TypeVar("T")
 
@@ -75,12 +77,21 @@ def as_wait(asked: Asked, limit: Duration | None) -> Wait:
     return Wait(asked.kind, asked.name, asked.occurrence, due_at)
 
 
-def ask(context: WorkflowContext, wait: Wait) -> str | None:
-    """Take the answer to a wait in this thread, lingering a little for it, or unwind until it comes."""
+def ask(context: WorkflowContext, wait: Wait, *, births: Bundle = (), read_after: bool = False) -> str | None:
+    """Take the answer to a wait in this thread, lingering a little for it, or unwind until it comes.
+
+    Children that it waits for may be born in the same bundle. What follows may read what the answer decides:
+    then that is durable first.
+    """
+    wake = context.segment.foretold(wait)
+    if wake is not None:
+        drive(context, NO_BODY, _taken(context, wait, wake, read_after=read_after))
+        return wake.payload
     linger(context, (wait,))
     context.check()
     context.check_cancelled()
-    outcome = write(context, context.segment.awaiting(wait, asked=context.cancel_raised))
+    bundle = context.segment.awaiting(wait, asked=context.cancel_raised, after=births)
+    outcome = write(context, bundle, brings_work=bool(births))
     context.heed(outcome)
     if not isinstance(outcome, Answer):
         raise context.suspended(f"{wait.name}#{wait.occurrence} is answered")
@@ -88,11 +99,24 @@ def ask(context: WorkflowContext, wait: Wait) -> str | None:
     return outcome.payload
 
 
-async def ask_async(context: WorkflowContext, wait: Wait) -> str | None:
+async def ask_async(
+    context: WorkflowContext, wait: Wait, *, births: Bundle = (), read_after: bool = False
+) -> str | None:
     """Take the answer to a wait in this task, or unwind; other tasks may wait beside it."""
-    answer = await parking_of(context).answer(wait)
+    wake = context.segment.foretold(wait)
+    if wake is not None:
+        await drive_async(context, NO_BODY, _taken(context, wait, wake, read_after=read_after))
+        return wake.payload
+    answer = await parking_of(context).answer(wait, births)
     context.calls.append((wait.name, wait.occurrence))
     return answer.payload
+
+
+def _taken(context: WorkflowContext, wait: Wait, wake: Wake, *, read_after: bool) -> Call:
+    """Take the message that the claim has brought, and go on as after a step: nothing new begins before."""
+    bundle = context.segment.taking(wait, wake)
+    yield Write(bundle) if context.in_flight or read_after else Hand(bundle)
+    context.calls.append((wait.name, wait.occurrence))
 
 
 async def in_turn(context: WorkflowContext, record: Record) -> Record:

@@ -14,6 +14,7 @@ from tallystick.app.detached import submitted
 from tallystick.app.driving import drive, drive_async
 from tallystick.app.job import Job
 from tallystick.app.signature import Signature
+from tallystick.app.tasks import watch
 from tallystick.app.values import Codec
 from tallystick.app.writes import NO_BODY
 from tallystick.core.derive import AbortReason
@@ -327,6 +328,7 @@ class AsyncWorkflow(_Submittable[P, R_co]):
 
     async def run_async(self, segment: Segment) -> Bundle | None:
         """Run one segment in this task."""
+        watch(asyncio.get_running_loop())
         context = WorkflowContext(self._app.runtime(), segment, is_async=True)
         current.set(context)
         try:

@@ -43,13 +43,18 @@ class LoopLane:
         self._loop = loop
         self._pending: list[Request] = []
         self._leaving = False
+        self._once_more = False
         self.released: list[tuple[Callable[[Outcome | BaseException], None], Outcome | BaseException]] = []
-        self._last_calls: dict[Callable[[], None], None] = {}
+        self._last_calls: dict[Callable[[], object], None] = {}
 
-    def before_hand_over(self, function: Callable[[], None]) -> None:
+    def before_hand_over(self, function: Callable[[], object]) -> None:
         """Call this once, just before the batch that is gathering now leaves: it may add to it."""
         self._last_calls[function] = None
         self._leave_soon()
+
+    def stay(self) -> None:
+        """Let the batch that is gathering now leave a round of the loop later: more comes in this one."""
+        self._once_more = True
 
     def call(self, bundle: Bundle) -> asyncio.Future[Outcome]:
         """Return a future of the outcome; call it in the loop's own thread."""
@@ -60,6 +65,11 @@ class LoopLane:
     def put(self, bundle: Bundle, arrive: Callable[[Outcome | BaseException], None]) -> None:
         """Call the function with the outcome, in the loop's own thread."""
         self._add(Arriving(bundle, self, arrive))
+
+    def join(self, requests: Sequence[Request]) -> None:
+        """Let requests of others travel with the batch that is gathering now."""
+        for request in requests:
+            self._add(request)
 
     def begin(self, bundle: Bundle) -> Handed:
         """Hand a bundle over without waiting for it yet."""
@@ -90,6 +100,10 @@ class LoopLane:
             self._loop.call_soon(self._hand_over)
 
     def _hand_over(self) -> None:
+        if self._once_more:
+            self._once_more = False
+            self._loop.call_soon(self._hand_over)
+            return
         last_calls, self._last_calls = self._last_calls, {}
         for function in last_calls:
             function()

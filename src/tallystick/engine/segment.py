@@ -7,8 +7,8 @@ write any more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
@@ -18,6 +18,8 @@ from tallystick.core.holds import Hold
 from tallystick.core.lifecycles import JobState, StepState
 from tallystick.core.promises import PROMISES
 from tallystick.engine.failure import Failure
+from tallystick.engine.group_shape import GroupShape
+from tallystick.engine.notes import notes_in, notes_of
 from tallystick.engine.requests import Request
 from tallystick.engine.submission import Submission, submit_job
 from tallystick.store.api import (
@@ -34,7 +36,9 @@ from tallystick.store.api import (
     RecordEvent,
     RecordStep,
     Spawn,
+    TakeAnswer,
     Wait,
+    Wake,
 )
 
 # An inline step's row is written once, with all its digits.
@@ -48,14 +52,6 @@ _RETURNED: Final[dict[str, object]] = {
 }
 
 
-class GroupShape(NamedTuple):
-    """How many children a group has, when it closes, and whether the first failure is enough."""
-
-    total: int
-    threshold: int
-    fail_fast: bool
-
-
 class Segment:
     """What one claim of a job may read and write."""
 
@@ -63,8 +59,10 @@ class Segment:
         "_clock",
         "_counts",
         "_notes",
+        "_owes",
         "_recorded_notes",
         "_records",
+        "_taken",
         "_tries",
         "_unused",
         "cancelled",
@@ -77,7 +75,6 @@ class Segment:
         "paused",
         "suspended",
         "undecided",
-        "waited",
     )
 
     def __init__(self, claimed: ClaimedJob, clock: Clock) -> None:
@@ -95,7 +92,9 @@ class Segment:
         self.suspended = False
         # An answer is kept that a later segment would not come to again: it must be durable first.
         self.undecided = False
-        self.waited = claimed.waited
+        # Whether the job may have more open than what began this segment.
+        self._owes = claimed.semaphore > 1
+        self._taken = claimed.wake is not None and claimed.wake.taken
         self._clock = clock
         self._counts: dict[str, int] = {}
         self._notes: dict[str, object] = {}
@@ -110,7 +109,7 @@ class Segment:
         """Read what earlier segments of this job recorded."""
         self._records = {(record.name, record.occurrence): record for record in claimed.records}
         self._unused = dict(self._records)
-        self._recorded_notes = _notes_of(claimed)
+        self._recorded_notes = notes_of(claimed)
         for event in claimed.tries:
             if event.type != "try":
                 continue
@@ -126,6 +125,11 @@ class Segment:
     def behind(self) -> bool:
         """Tell whether there are recorded steps that this segment has not asked for."""
         return bool(self._unused)
+
+    @property
+    def waited(self) -> bool:
+        """Tell whether the end of the job has to look for what is still open."""
+        return self._owes or (self.claimed.driver != "start" and not self._taken)
 
     def number(self, name: str) -> int:
         """Return which occurrence of a step this call is: the first, the second, ..."""
@@ -277,7 +281,7 @@ class Segment:
         self, group: Group, submissions: Sequence[Submission], start: int, shape: GroupShape
     ) -> Bundle:
         """Return the bundle that opens a group, unless it is open, and inserts children from `start` on."""
-        self.waited = True
+        self._owes = True
         now = self._clock.wall_ms()
         children, detached = [], []
         for index, submission in enumerate(submissions, start):
@@ -288,14 +292,33 @@ class Segment:
         born = (tuple(children), now, frozenset(detached))
         return (*self._noted(), Spawn(self.fence, group, *shape, *born))
 
-    def awaiting(self, *waits: Wait, asked: bool | None = None) -> Bundle:
+    def foretold(self, wait: Wait) -> Wake | None:
+        """Return the message that this wait will take, because it drove the claim, if that is known.
+
+        Where calls that were recorded are still to come, their order decides; then the store is asked.
+        """
+        wake = self.claimed.wake
+        if wake is None or self._taken or self._unused or self.cancelled:
+            return None
+        return wake if wake.answers(wait, self.claimed.dimension) else None
+
+    def taking(self, wait: Wait, wake: Wake) -> Bundle:
+        """Return the bundle that gives the wait the message that was foretold."""
+        noted = self._noted()
+        self._taken = True
+        claimed = self.claimed
+        at = self._clock.wall_ms()
+        return (*noted, TakeAnswer(self.fence, claimed.chain, claimed.dimension, wait, wake, at))
+
+    def awaiting(self, *waits: Wait, asked: bool | None = None, after: Bundle = ()) -> Bundle:
         """Return the bundle that takes the answer to one of these, or suspends until there is one.
 
-        `asked` says that the function has been told of a cancellation, and waits all the same.
+        `asked` says that the function has been told of a cancellation, and waits all the same; `after` is
+        what becomes durable with it.
         """
-        self.waited = True
+        self._owes = True
         told = self.cancelled if asked is None else asked
-        noted = self._noted()
+        noted = after or self._noted()
         awaited = ", ".join(f"{wait.name}#{wait.occurrence}" for wait in waits)
         payload = {"attempt": "IN_PROGRESS>ABORTED", "for": awaited}
         fact = Fact(
@@ -313,7 +336,7 @@ class Segment:
     def written(self, bundle: Bundle) -> None:
         """Note that a bundle is durable, and with it the values drawn before it."""
         self.moved = True
-        if self._notes and (kept := _notes_in(bundle)):
+        if self._notes and (kept := notes_in(bundle)):
             self._recorded_notes.update(kept)
             self._notes = {key: value for key, value in self._notes.items() if key not in kept}
             self.undecided = self.undecided and bool(self._notes)
@@ -367,29 +390,3 @@ class Segment:
     def _fact(self, kind: str, payload: dict[str, object]) -> Fact:
         text = _TO_TEXT.encode({**payload, "notes": self._notes} if self._notes else payload).decode()
         return Fact(self.claimed.chain, kind, self._clock.wall_ms(), self.fence.attempt, text)
-
-
-def _notes_in(bundle: Bundle) -> dict[str, object]:
-    for primitive in bundle:
-        if isinstance(primitive, RecordStep) and primitive.notes:
-            return dict(msgspec.json.decode(primitive.notes))
-        if isinstance(primitive, RecordEvent):
-            return dict(msgspec.json.decode(primitive.fact.payload).get("notes", {}))
-    return {}
-
-
-def _notes_of(claimed: ClaimedJob) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for text in _note_texts(claimed):
-        found.update(msgspec.json.decode(text))
-    return found
-
-
-def _note_texts(claimed: ClaimedJob) -> Iterable[str]:
-    for record in claimed.records:
-        if record.notes:
-            yield record.notes
-    for event in claimed.tries:
-        notes = msgspec.json.decode(event.payload).get("notes")
-        if notes:
-            yield msgspec.json.encode(notes).decode()

@@ -35,6 +35,7 @@ from tallystick.store.primitives import (
     RunTx,
     Spawn,
     SubmitJob,
+    TakeAnswer,
     Transaction,
 )
 from tallystick.store.values import (
@@ -56,6 +57,7 @@ from tallystick.store.values import (
     Reservation,
     StoredError,
     Wait,
+    Wake,
 )
 
 __all__ = [
@@ -100,8 +102,10 @@ __all__ = [
     "Store",
     "StoredError",
     "SubmitJob",
+    "TakeAnswer",
     "Transaction",
     "Wait",
+    "Wake",
 ]
 
 

@@ -17,6 +17,7 @@ WRITES: Final = {
     "claim": "claims",
     "count_down": "closed obligations",
     "await": "waits",
+    "take": "answers that the claim brought",
     "deliver": "messages",
     "spawn": "children",
     "cycle": "turns",

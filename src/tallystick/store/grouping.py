@@ -17,6 +17,7 @@ from tallystick.store.api import (
     RecordStep,
     RenewLeases,
     SubmitJob,
+    TakeAnswer,
 )
 
 # The order in which a batch writes. Renewals go before everything else, and claims come last, because they
@@ -24,6 +25,7 @@ from tallystick.store.api import (
 ORDER: Final[tuple[type[Primitive], ...]] = (
     RenewLeases,
     RecordStep,
+    TakeAnswer,
     RecordEvent,
     EndAttempt,
     EndJob,
@@ -38,16 +40,18 @@ ORDER: Final[tuple[type[Primitive], ...]] = (
 _ALWAYS_GROUPED: Final = frozenset({RenewLeases, RecordStep, RecordEvent, SubmitJob, ClaimJobs})
 
 # Bundles of these two travel with the others: the one is written before the other anyway.
-_PAIRS: Final = frozenset({(RecordStep, EndJob), (RecordStep, EndAttempt)})
+_PAIRS: Final = frozenset(
+    (first, last) for first in (RecordStep, TakeAnswer) for last in (EndJob, EndAttempt)
+)
 
 
 def grouped(
-    batch: Sequence[Bundle], *, children_alone: bool = False
+    batch: Sequence[Bundle], *, plain_only: bool = False
 ) -> tuple[list[int], list[tuple[type[Primitive], list[int]]]]:
     """Return the indexes of bundles to write alone, and of the others by kind in the order of writing.
 
-    A step and the ending it came with stand under both kinds. The end of a child also touches the rows of its
-    parent, which not every store writes by kind.
+    A step, or an answer, and the ending it came with stand under both kinds. Answers, and the ends of
+    children and of jobs that a message woke, touch other rows too, which not every store writes by kind.
     """
     plain: dict[type[Primitive], list[int]] = {}
     alone: list[int] = []
@@ -60,19 +64,23 @@ def grouped(
             else:
                 plain[kind] = [index]
             continue
-        by_itself = getattr(last, "alone", False) or (
-            children_alone and getattr(last, "parent", None) is not None
-        )
-        if by_itself or kind not in ORDER:
+        if kind not in ORDER or (plain_only and _touches_others(bundle)) or getattr(last, "alone", False):
             alone.append(index)
         elif len(bundle) == 1:
             plain.setdefault(kind, []).append(index)
         elif tuple(map(type, bundle)) in _PAIRS:
-            plain.setdefault(RecordStep, []).append(index)
+            plain.setdefault(type(bundle[0]), []).append(index)
             plain.setdefault(kind, []).append(index)
         else:
             alone.append(index)
     return alone, [(kind, plain[kind]) for kind in ORDER if kind in plain]
+
+
+def _touches_others(bundle: Bundle) -> bool:
+    last = bundle[-1]
+    if type(last) is EndJob and (last.parent is not None or last.driver != "start"):
+        return True
+    return type(bundle[0]) is TakeAnswer
 
 
 def part_of(bundle: Bundle, kind: type[Primitive]) -> Primitive:

@@ -66,7 +66,7 @@ def count_child(batch: Writing, job_id: str, home: tuple[str, str], state: str) 
 def ending(guid: str, home: tuple[str, str], state: str, at: int) -> tuple[object, ...]:
     """Return the row of `count_child` for a child that has ended."""
     parent, step = home
-    return (guid, parent, *_group(step), state, int(state != JobState.SUCCEEDED), at)
+    return (guid, parent, *group_of(step), state, int(state != JobState.SUCCEEDED), at)
 
 
 def closes(hit: object, mode: str | None, state: str) -> bool:
@@ -77,10 +77,12 @@ def closes(hit: object, mode: str | None, state: str) -> bool:
 def wake_parent(batch: Writing, home: tuple[str, str]) -> None:
     """Leave the word that a group is closed, once, and make its parent due."""
     parent, step = home
-    group = _group(step)
+    group = group_of(step)
     batch.run("insert_message", (f"join:{parent}:{step}", parent, *group, "resume", None, None, batch.wall))
     batch.run("wake", (parent, batch.wall, group.name, "group"))
 
 
-# The children of one group all name the same place.
-_group = lru_cache(maxsize=256)(Group.parse)
+@lru_cache(maxsize=256)
+def group_of(step: str) -> Group:
+    """Return the group that children name as their place; all children of one name the same."""
+    return Group.parse(step)

@@ -23,6 +23,7 @@ from tallystick.store.values import (
     Reservation,
     StoredError,
     Wait,
+    Wake,
 )
 
 
@@ -148,7 +149,7 @@ class EndJob(NamedTuple):
 
     @property
     def alone(self) -> bool:
-        """Tell whether this ending closes more than its own start, and is written by itself."""
+        """Tell whether this ending closes more than what began its segment, and is written by itself."""
         return self.waited
 
 
@@ -169,6 +170,21 @@ class Await(NamedTuple):
     waits: tuple[Wait, ...]
     fact: Fact
     asked: bool = False
+
+
+class TakeAnswer(NamedTuple):
+    """Give a wait the message that drove the claim; the segment knew that, and has gone on meanwhile.
+
+    It writes what `Await` writes when it answers that wait. Like a step it is written also when the job was
+    asked to end or held since the claim: the segment hears of that at its next call.
+    """
+
+    fence: Fence
+    chain: Chain
+    dimension: int
+    wait: Wait
+    wake: Wake
+    at: int
 
 
 class Deliver(NamedTuple):
@@ -318,6 +334,7 @@ Primitive: TypeAlias = (
     | EndAttempt
     | EndJob
     | Await
+    | TakeAnswer
     | Spawn
     | Cycle
     | CancelJob

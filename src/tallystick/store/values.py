@@ -174,6 +174,27 @@ class Record(NamedTuple):
     notes: str | None
 
 
+class Wake(NamedTuple):
+    """The message that drives a segment; `taken` says that an earlier segment has given it to its wait."""
+
+    guid: str
+    kind: str
+    dimension: int
+    name: str
+    occurrence: int | None
+    payload: str | None
+    taken: bool
+
+    def answers(self, wait: Wait, dimension: int) -> bool:
+        """Tell whether such a wait takes this: a signal of its name, its own timer, the end of its group."""
+        if self.taken or self.name != wait.name:
+            return False
+        if self.kind == "signal":
+            return wait.kind == "wait"
+        mine = (self.dimension, self.occurrence) == (dimension, wait.occurrence)
+        return mine and (self.kind == "timer" or (self.kind == "resume" and wait.kind == "group"))
+
+
 class ClaimedJob(NamedTuple):
     """Everything a worker needs to run a segment; nothing else is read while it runs."""
 
@@ -194,11 +215,7 @@ class ClaimedJob(NamedTuple):
     parent: tuple[str, str] | None = None
     cancelling: bool = False
     semaphore: int = 1
-
-    @property
-    def waited(self) -> bool:
-        """Tell whether the job may have more open than its start, so that its end has to look."""
-        return self.driver != "start" or self.semaphore > 1
+    wake: Wake | None = None
 
 
 class ExpiredAttempt(NamedTuple):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
 
-from tallystick.core.chain import step_payload
+from tallystick.core.chain import Chain, step_payload
 from tallystick.core.decisions import close_delta, decide_suspend, settle_delta
 from tallystick.core.derive import AbortReason
 from tallystick.core.holds import Hold
@@ -20,7 +21,9 @@ from tallystick.store.api import (
     EndJob,
     Fact,
     Fence,
+    TakeAnswer,
     Wait,
+    Wake,
 )
 from tallystick.store.writing import Writing, insist
 
@@ -28,15 +31,32 @@ ANSWERED = 1_111_000_000_001
 TASKS_DONE = 100_000_000
 
 
-def enter_driver(batch: Writing, job_id: str, dimension: int) -> str:
-    """Count the entry of the message that drives this claim, before any work, and return its guid."""
+def enter_driver(batch: Writing, job_id: str, dimension: int) -> Wake | None:
+    """Count the entry of the message that drives this claim, before any work, and return it."""
     found = batch.rows("driver", (job_id, batch.wall))
     if not found:
-        return ""
-    guid: str = found[0][0]
-    batch.run("enter_wait", (job_id, guid, dimension))
-    insist(batch, "enter_message", (guid, job_id))
-    return guid
+        return None
+    wake = as_wake(found[0])
+    batch.run("enter_wait", (job_id, wake.guid, dimension))
+    insist(batch, "enter_message", (wake.guid, job_id))
+    return wake
+
+
+def as_wake(row: Sequence[Any]) -> Wake:
+    """Return a row of `driver` as the message that it is."""
+    guid, kind, dimension, name, occurrence, payload, taken = row
+    return Wake(guid, kind, dimension, name, occurrence, payload, bool(taken))
+
+
+def take_answer(batch: Writing, request: TakeAnswer) -> None:
+    """Give a wait the message that drove the claim."""
+    batch.lock(request.fence.job_id)
+    batch.check_fence(request.fence)
+    wait, wake = request.wait, request.wake
+    place = (request.fence.job_id, request.dimension, wait.name, wait.occurrence)
+    answer = Answer(wake.guid, wake.payload, wake.kind == "timer")
+    taking = _Taking(request.fence, wake.guid, request.chain, request.at)
+    _take(batch, taking, wait, answer, place, _digits_of(batch, place))
 
 
 def await_message(batch: Writing, request: Await) -> Answer | JobState | Hold | None:
@@ -65,11 +85,21 @@ def await_message(batch: Writing, request: Await) -> Answer | JobState | Hold | 
     opened = _open(batch, request, places, ledgers, but=at)
     if opened:
         batch.many("open_more", [(*request.fence[:2], opened)], [request.fence])
-    _take(batch, request, answer, places[at], ledgers[at])
+    taking = _Taking(request.fence, request.driver, request.fact.chain, request.fact.at)
+    _take(batch, taking, request.waits[at], answer, places[at], ledgers[at])
     return answer
 
 
 Place: TypeAlias = tuple[str, int, str, int]
+
+
+class _Taking(NamedTuple):
+    """Who takes an answer, and when."""
+
+    fence: Fence
+    driver: str
+    chain: Chain
+    at: int
 
 
 def _label(wait: Wait) -> str:
@@ -184,7 +214,8 @@ def _consumed(batch: Writing, job_id: str, guid: str) -> tuple[bool, bool]:
     return (bool(found[0][0]), bool(found[0][1])) if found else (False, False)
 
 
-def _timer(place: Place) -> str:
+def timer_of(place: Place) -> str:
+    """Return the identifier of the timer of a wait."""
     job_id, dimension, name, occurrence = place
     return f"{job_id}:{dimension}:{name}#{occurrence}:timer"
 
@@ -192,28 +223,36 @@ def _timer(place: Place) -> str:
 def _set_timer(batch: Writing, request: Await, wait: Wait, place: Place) -> None:
     assert wait.due_at is not None
     due_at = batch.moment(wait.due_at, request.fact.at)
-    insist(batch, "insert_message", (_timer(place), *place, "timer", None, due_at, batch.wall))
+    insist(batch, "insert_message", (timer_of(place), *place, "timer", None, due_at, batch.wall))
 
 
-def _take(batch: Writing, request: Await, answer: Answer, place: Place, digits: int | None) -> None:
+def answered(wait: Wait, payload: str | None, ledger: int = ANSWERED) -> tuple[str, str]:
+    """Return the result that a wait keeps, and the payload of the fact that it was answered."""
+    result = "null" if payload is None else payload
+    return result, step_payload(wait.name, wait.occurrence, "SUCCEEDED", ledger, result, None, None)
+
+
+def _take(
+    batch: Writing, taking: _Taking, wait: Wait, answer: Answer, place: Place, digits: int | None
+) -> None:
     """Give the wait its result and the message its marks; a driver keeps its obligation to the end."""
-    job_id, wait, attempt = request.fence.job_id, request.waits[answer.place], request.fence.attempt
+    fence, driver, chain, at = taking
+    job_id, attempt = fence.job_id, fence.attempt
     opened = digits is not None
     ledger = joined(digits) if wait.kind == "group" and digits is not None else ANSWERED
-    result = "null" if answer.payload is None else answer.payload
-    payload = step_payload(wait.name, wait.occurrence, "SUCCEEDED", ledger, result, None, None)
-    event = batch.placed(Fact(request.fact.chain, wait.kind, request.fact.at, attempt, payload))
+    result, payload = answered(wait, answer.payload, ledger)
+    event = batch.placed(Fact(chain, wait.kind, at, attempt, payload))
     ending = (result, None, attempt, event.at, event.n, event.prev_hash, event.event_hash)
     if wait.kind == "group":
-        batch.many("join_group", [(*place, result, *ending[2:], ledger)], [request.fence])
+        batch.many("join_group", [(*place, result, *ending[2:], ledger)], [fence])
     elif opened:
-        batch.many("answer_wait", [(*place, *ending)], [request.fence])
+        batch.many("answer_wait", [(*place, *ending)], [fence])
     else:
-        batch.many("insert_answered_wait", [(*place, *ending, wait.kind)], [request.fence])
+        batch.many("insert_answered_wait", [(*place, *ending, wait.kind)], [fence])
     insist(batch, "mark_work", (answer.guid, job_id))
     if not answer.timed_out:
-        batch.run("acknowledge_loser", (_timer(place), job_id, batch.wall))
-    if answer.guid != request.driver:
+        batch.run("acknowledge_loser", (timer_of(place), job_id, batch.wall))
+    if answer.guid != driver:
         _count_down(batch, job_id, answer.guid, -1 if opened else 0)
         insist(batch, "acknowledge", (answer.guid, job_id, batch.wall))
 

@@ -80,7 +80,12 @@ class Lookout:
         return self._due()
 
     def go_on(self, slots: int) -> Look:
-        """Begin a look for slots whose jobs have just ended; they stay taken until it is answered."""
+        """Begin a look for slots whose jobs have just ended; they stay taken until it is answered.
+
+        Who goes on though no look is due says that there may be work: the end of a child may wake its parent.
+        """
+        if not self.wanted:
+            self._said += 1
         return self._begin(slots, shared=False)
 
     def answered(self, look: Look, found: int, *, suspect: bool) -> Look | None:

@@ -108,17 +108,24 @@ class Worker:
                     extra={"action": "worker.stop_function_failed"},
                 )
 
-    def poke(self, first: Sequence[Request] = ()) -> bool:
+    def poke(
+        self,
+        first: Sequence[Request] = (),
+        *,
+        through: Callable[[Sequence[Request]], None] | None = None,
+    ) -> bool:
         """There may be work, or will be after `first`: let idle slots look for it, in one flush with that.
 
-        Return whether a claim is on its way; without one, `first` was handed over all the same.
+        Return whether a claim is on its way; without one, `first` was handed over all the same. The claim is
+        put into the committer's queue, or goes through somebody who gathers.
         """
+        put = through or self.committer.put
         with self._lock:
             look = self._lookout.say()
         if look is not None:
-            self._look(look, first)
+            put([*first, self._asking(look)])
         elif first:
-            self.committer.put(first)
+            put(first)
         return look is not None
 
     def look_on(self, slots: int) -> Look:
@@ -138,6 +145,14 @@ class Worker:
             options.lease_ms,
             self._next_lease,
             look.suspects,
+        )
+
+    def claim_ahead(self, limit: int) -> ClaimJobs:
+        """Return a request for more async jobs than there are slots; never one that may be deadly."""
+        known = frozenset(known for known, handler in self.handlers.items() if handler.is_async)
+        options = self.options
+        return ClaimJobs(
+            self.owner, options.queues, known, limit, options.lease_ms, self._next_lease, suspects=False
         )
 
     def answered(self, look: Look, outcome: Outcome | BaseException) -> list[ClaimedJob]:
@@ -172,14 +187,19 @@ class Worker:
         """Run claimed jobs, each in a slot that is already counted as taken."""
         tasks = []
         for job in claimed:
-            segment = Segment(job, self.clock)
-            self.running[segment.job_id] = segment
+            segment = self.hold(job)
             if self.handler_of(segment).is_async:
                 tasks.append(segment)
             else:
                 self._threads.run(segment)
         if tasks:
             self._tasks.run(tasks)
+
+    def hold(self, job: ClaimedJob) -> Segment:
+        """Return the segment of a claimed job; its lease is renewed from now on."""
+        segment = Segment(job, self.clock)
+        self.running[segment.job_id] = segment
+        return segment
 
     def handler_of(self, segment: Segment) -> Handler:
         """Return the code of a claimed job; claims ask only for what is here."""
@@ -226,9 +246,23 @@ class Worker:
         if segment is not None:
             segment.paused = held
 
+    def asks_after(self, bundle: Bundle | None) -> bool:
+        """Tell whether a slot that ends with this bundle should ask for a job in the same flush.
+
+        A child that ends may wake its parent, whatever the last look found.
+        """
+        last = bundle[-1] if bundle else None
+        wakes = isinstance(last, EndJob) and last.parent is not None
+        return (wakes or self._lookout.wanted) and not self._lookout.stopping
+
     def wants_more(self) -> bool:
         """Tell whether a slot that becomes free should ask for another job at once."""
         return self._lookout.wanted and not self._lookout.stopping
+
+    @property
+    def stopping(self) -> bool:
+        """Tell whether nothing new is to begin here."""
+        return self._lookout.stopping
 
     @property
     def idle(self) -> bool:
@@ -251,7 +285,7 @@ class Worker:
                 end = handed
             elif isinstance(refusal := handed.answer(), BaseException):
                 bundle = None
-        look = self.look_on(1) if self.wants_more() else None
+        look = self.look_on(1) if self.asks_after(bundle) else None
         asked = [] if bundle is None or end is not None else [end := self.committer.blocked(bundle)]
         claim = None if look is None else self.committer.blocked((self.claim(look),))
         self.committer.put(asked if claim is None else [*asked, claim])
@@ -264,8 +298,7 @@ class Worker:
         claimed = self.answered(look, found)
         if not claimed:
             return None
-        following = Segment(claimed[0], self.clock)
-        self.running[following.job_id] = following
+        following = self.hold(claimed[0])
         if self.handler_of(following).is_async:
             self._tasks.run([following])
             return None
@@ -298,10 +331,13 @@ class Worker:
                 lambda: not self.running and self._lookout.free == self.options.concurrency, seconds
             )
 
-    def _look(self, look: Look, first: Sequence[Request] = ()) -> None:
-        """Hand over the claim of a look, behind `first`; what it finds is run."""
+    def _look(self, look: Look) -> None:
+        """Hand over the claim of a look; what it finds is run."""
+        self.committer.put([self._asking(look)])
+
+    def _asking(self, look: Look) -> Request:
         claim = (self.claim(look),)
-        self.committer.put([*first, Called(claim, lambda outcome: self.launch(self.answered(look, outcome)))])
+        return Called(claim, lambda outcome: self.launch(self.answered(look, outcome)))
 
     def _next_lease(self) -> str:
         self._leases += 1

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tallystick.core.chain import Chain
-from tallystick.store.api import ClaimedJob, ClaimJobs, Event, Fence, Outcome, Record
+from tallystick.store.api import ClaimedJob, ClaimJobs, Event, Fence, Outcome, Record, Wake
 from tallystick.store.grouping import merged_claims
 from tallystick.store.postgres.arrays import texts
 from tallystick.store.postgres.connection import Answered, Talk
@@ -105,13 +105,14 @@ class Claims:
         for job_id, attempt, lease_id, *about, n, head, suspect, starts, parent, step, asked, owed, _ in rows:
             before = past.get(job_id, _Past())
             fence, chain = Fence(job_id, attempt, lease_id), Chain(job_id, n, head)
-            driver = "start" if starts else drivers[job_id]
+            wake = drivers.get(job_id)
+            driver = "start" if starts else wake.guid if wake is not None else ""
             home = None if parent is None else (parent, step)
-            now = (suspect, driver, home, asked, owed)
+            now = (suspect, driver, home, asked, owed, wake)
             claimed.append(ClaimedJob(fence, *about, chain, *before, *now))  # type: ignore[call-arg]  # columns in order
         return claimed
 
-    def _drivers(self, rows: Sequence[tuple[Any, ...]]) -> dict[str, str]:
+    def _drivers(self, rows: Sequence[tuple[Any, ...]]) -> dict[str, Wake | None]:
         """Enter the messages because of which suspended jobs were claimed; their attempts remember them."""
         suspended = [(Fence(*row[:3]), row[7]) for row in rows if not row[13]]
         if not suspended:
@@ -120,13 +121,13 @@ class Claims:
         now = self._writing.part(self._writing.connection, frozenset())
         now.forget_wall()
 
-        def verb(fence: Fence, dimension: int) -> Callable[[Talk], str]:
-            def run(talk: Talk) -> str:
+        def verb(fence: Fence, dimension: int) -> Callable[[Talk], Wake | None]:
+            def run(talk: Talk) -> Wake | None:
                 part = now.part(talk, frozenset())
-                driver = enter_driver(part, fence.job_id, dimension)
-                insist(part, "set_driver", (*fence[:2], driver))
+                wake = enter_driver(part, fence.job_id, dimension)
+                insist(part, "set_driver", (*fence[:2], "" if wake is None else wake.guid))
                 part.settle()
-                return driver
+                return wake
 
             return run
 

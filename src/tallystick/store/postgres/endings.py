@@ -29,7 +29,7 @@ def end_alone(writing: Batch, request: EndJob) -> None:
     ending = (request.attempt_status, request.reason, str(int(request.charged)), times.epoch, times.lease)
     live = "false" if request.expired else "true"
     writing.many("end_attempt", [(*fence, *ending, live, writing.wall)], [fence])
-    if request.waited:
+    if request.waited or request.driver != "start":
         close_waits(writing, request)
     else:
         writing.changed("drop_messages", (*fence[:2], "", writing.wall, 1))

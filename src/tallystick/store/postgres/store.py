@@ -29,6 +29,7 @@ from tallystick.store.api import (
     RecordStep,
     RunTx,
     Spawn,
+    TakeAnswer,
     Transaction,
 )
 from tallystick.store.postgres.address import parse_address
@@ -335,7 +336,7 @@ class PostgresStore:
 
 
 # Who extends a chain for the holder of its job; an ending does unless a sweep makes it.
-_AUTHORS = frozenset({RecordStep, RecordEvent, Await, Spawn, Cycle})
+_AUTHORS = frozenset({RecordStep, RecordEvent, Await, TakeAnswer, Spawn, Cycle})
 _ENDINGS = frozenset({EndAttempt, EndJob})
 
 

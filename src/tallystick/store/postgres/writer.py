@@ -78,7 +78,7 @@ class Batch(PostgresWriting):
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Write every bundle and return its outcome; nothing is durable before `commit`."""
-        alone, groups = grouped(batch, children_alone=True)
+        alone, groups = grouped(batch, plain_only=True)
         alone.sort(key=lambda index: first_held(batch[index]))
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
         stages = stages_of(batch, alone, groups)

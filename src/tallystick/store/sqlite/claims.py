@@ -8,9 +8,21 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from tallystick.core.chain import Chain
-from tallystick.store.api import ClaimedJob, ClaimJobs, EndAttempt, EndJob, Event, Fact, Fence, Record
+from tallystick.errors import InvariantBroken
+from tallystick.store.api import (
+    ClaimedJob,
+    ClaimJobs,
+    EndAttempt,
+    EndJob,
+    Event,
+    Fact,
+    Fence,
+    Record,
+    Wake,
+)
+from tallystick.store.refusals import Refused
 from tallystick.store.sqlite.statements import sql
-from tallystick.store.waits import enter_driver
+from tallystick.store.waits import as_wake
 
 if TYPE_CHECKING:
     import apsw
@@ -24,95 +36,127 @@ _AGAIN = '{"job":"IN_PROGRESS","attempt":"LEASED>IN_PROGRESS"}'
 
 def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
     """Claim up to `limit` jobs, best priority and longest wait first, queue by queue."""
-    known = msgspec.json.encode([f"{name} {version}" for name, version in request.handlers]).decode()
+    rows = _candidates(batch, request)
+    if not rows:
+        return []
+    # A job that is new has one fact; a fork has its copies.
+    past = _pasts(batch.cursor, {row[0]: row[6] for row in rows if row[1] or row[9] > 1})
+    wakes = _enter_drivers(batch, {row[0]: row[6] for row in rows if row[11] is not None})
+    wall, ends_at = batch.wall, batch.boot + request.lease_ms
     claimed: list[ClaimedJob] = []
     attempts, jobs, events = [], [], []
-    suspects_left = int(request.suspects)
-    for row in _candidates(batch, request, known):
-        job_id, attempt, handler, version, payload, options, dimension, deadline_at, created_at, *rest = row
-        n, link, acked, *parent, cancelling, semaphore, suspect = rest
-        chain = Chain(job_id, n, link)
-        if suspect:
-            suspects_left -= 1
-            if suspects_left < 0:
-                continue
-        # A job that is new has one fact; a fork has its copies.
-        past = _replay(batch.cursor, chain, dimension) if attempt or n > 1 else _FRESH
-        driver = "start" if acked is None else enter_driver(batch, job_id, dimension)
-        event = batch.placed(Fact(chain, "claim", batch.wall, attempt + 1, _AGAIN if attempt else _FIRST))
+    for job_id, attempt, *about, n, head, acked, parent, step, cancelling, semaphore, suspect in rows:
+        before = past.get(job_id, _FRESH)
+        chain = Chain(job_id, *max((n, head), before.end))
+        wake = wakes.get(job_id)
+        driver = "start" if acked is None else "" if wake is None else wake.guid
+        event = batch.placed(Fact(chain, "claim", wall, attempt + 1, _AGAIN if attempt else _FIRST))
         fence = Fence(job_id, attempt + 1, request.lease_ids())
-        ends_at = batch.boot + request.lease_ms
-        attempts.append((*fence, request.owner, batch.epoch, ends_at, batch.wall, driver))
-        jobs.append((job_id, attempt, event.n, event.event_hash, batch.wall))
+        attempts.append((*fence, request.owner, batch.epoch, ends_at, wall, driver))
+        jobs.append((job_id, attempt, event.n, event.event_hash, wall))
         events.append(event)
-        about = (handler, version, payload, options, dimension, deadline_at, created_at)
-        claimed.append(
-            ClaimedJob(
-                fence,
-                *about,
-                chain,
-                past.records,
-                past.tries,
-                past.charged,
-                bool(suspect),
-                driver,
-                _parent(parent),
-                bool(cancelling),
-                semaphore,
-            )
-        )
-        if len(claimed) == request.limit:
-            break
-    if claimed:
-        fences = [job.fence for job in claimed]
-        batch.many("claim_job", jobs, fences)
-        batch.many("insert_attempt", attempts, fences)
-        batch.many("insert_event", events, fences)
+        home = None if parent is None else (parent, step)
+        now = (bool(suspect), driver, home, bool(cancelling), semaphore, wake)
+        claimed.append(ClaimedJob(fence, *about, chain, *before[:3], *now))  # type: ignore[call-arg]  # columns in order
+    fences = [job.fence for job in claimed]
+    batch.many("claim_job", jobs, fences)
+    batch.many("insert_attempt", attempts, fences)
+    batch.many("insert_event", events, fences)
     return claimed
 
 
-def _parent(columns: list[str | None]) -> tuple[str, str] | None:
-    job_id, step = columns
-    return None if job_id is None or step is None else (job_id, step)
+def _candidates(batch: Batch, request: ClaimJobs) -> list[tuple]:  # type: ignore[type-arg]  # rows of any shape
+    """Return the due jobs that this claim takes, with at most one suspect, or none if it may have none."""
+    known = msgspec.json.encode([f"{name} {version}" for name, version in request.handlers]).decode()
+    found: list[tuple] = []  # type: ignore[type-arg]  # rows of any shape
+    suspects_left = int(request.suspects)
+    for row in _due(batch, request, known) if request.limit > 0 else ():
+        if row[-1]:
+            suspects_left -= 1
+            if suspects_left < 0:
+                continue
+        found.append(row)
+        if len(found) == request.limit:
+            break
+    return found
 
 
-def _candidates(batch: Batch, request: ClaimJobs, known: str) -> Iterable[tuple]:  # type: ignore[type-arg]  # rows of any shape
+def _due(batch: Batch, request: ClaimJobs, known: str) -> Iterable[tuple]:  # type: ignore[type-arg]  # rows of any shape
     """Give one due job after the other for as long as the claim asks; which of them it takes, it knows."""
-    if request.limit < 1:
-        return
     cursor = batch.connection.cursor()
     try:
         for queue in request.queues:
-            for (priority,) in list(batch.cursor.execute(sql("levels"), (queue,))):
-                yield from cursor.execute(sql("claimable"), (queue, priority, batch.wall, known))
+            priority: int | None = -1
+            while priority is not None:
+                ((priority,),) = batch.cursor.execute(sql("next_level"), (queue, priority))
+                if priority is not None:
+                    yield from cursor.execute(sql("claimable"), (queue, priority, batch.wall, known))
     finally:
         cursor.close(True)
+
+
+def _enter_drivers(batch: Batch, jobs: dict[str, int]) -> dict[str, Wake]:
+    """Count the entries of the messages that drive these jobs, before any work, and return them."""
+    if not jobs:
+        return {}
+    found = batch.rows("drivers", (_listed(jobs), batch.wall))
+    wakes = {job_id: as_wake(wake) for job_id, *wake in found}
+    entered = [(job_id, wake.guid, jobs[job_id]) for job_id, wake in wakes.items()]
+    batch.cursor.executemany(sql("enter_wait"), entered)
+    before = batch.connection.total_changes()
+    batch.cursor.executemany(sql("enter_message"), [(wake.guid, job_id) for job_id, wake in wakes.items()])
+    if batch.connection.total_changes() - before != len(wakes):
+        raise Refused(InvariantBroken("a message that is there was not entered", statement="enter_message"))
+    return wakes
 
 
 class _Past(NamedTuple):
     records: tuple[Record, ...]
     tries: tuple[Event, ...]
     charged: int
+    end: tuple[int, bytes] = (0, b"")
 
 
 _FRESH: Final = _Past((), (), 0)
 
 
-def _replay(cursor: apsw.Cursor, chain: Chain, dimension: int) -> _Past:
-    """Return what was recorded before, and move the chain to its true end: steps do not touch the job row."""
-    rows = list(cursor.execute(sql("records"), (chain.job_id, dimension)))
-    facts = [Event(*row) for row in cursor.execute(sql("tries"), (chain.job_id,))]
-    heads = [*((row[4], row[8]) for row in rows), *((fact.n, fact.event_hash) for fact in facts)]
-    chain.n, chain.head = max([(chain.n, chain.head), *heads], key=lambda head: head[0])
-    ((charged,),) = cursor.execute(sql("charged_since_progress"), (chain.job_id,))
+def _pasts(cursor: apsw.Cursor, jobs: dict[str, int]) -> dict[str, _Past]:
+    """Return what was recorded before, and the true ends of the chains: steps do not touch the job row."""
+    if not jobs:
+        return {}
+    listed = (_listed(jobs),)
+    records: dict[str, list[tuple]] = {job_id: [] for job_id in jobs}  # type: ignore[type-arg]  # rows of any shape
+    facts: dict[str, list[Event]] = {job_id: [] for job_id in jobs}
+    for job_id, *row in cursor.execute(sql("records_of_many"), listed):
+        records[job_id].append(row)
+    for row in cursor.execute(sql("tries_of_many"), listed):
+        facts[row[0]].append(Event(*row))
+    charged = dict(list(cursor.execute(sql("charged_of_many"), listed)))
+    return {
+        job_id: _past(sorted(records[job_id], key=_place), sorted(facts[job_id]), charged.get(job_id, 0))
+        for job_id in jobs
+    }
+
+
+def _past(rows: list[tuple], facts: list[Event], charged: int) -> _Past:  # type: ignore[type-arg]  # rows of any shape
+    ends = [*((row[4], row[8]) for row in rows[-1:]), *((fact.n, fact.event_hash) for fact in facts[-1:])]
     tries = tuple(fact for fact in facts if fact.type in ("try", "note"))
-    return _Past(tuple(Record(*row[:8]) for row in rows), tries, charged)
+    return _Past(tuple(Record(*row[:8]) for row in rows), tries, charged, max(ends, default=(0, b"")))
+
+
+def _place(row: tuple) -> int:  # type: ignore[type-arg]  # a row of any shape
+    n: int = row[4]
+    return n
+
+
+def _listed(jobs: dict[str, int]) -> str:
+    return msgspec.json.encode(jobs).decode()
 
 
 def newest(cursor: apsw.Cursor, job_id: str, dimension: int) -> tuple[int, Chain]:
     """Return how many charged attempts a job had since it made progress, and the end of its chain."""
-    chain = Chain(job_id)
-    return _replay(cursor, chain, dimension).charged, chain
+    past = _pasts(cursor, {job_id: dimension})[job_id]
+    return past.charged, Chain(job_id, *past.end)
 
 
 def outdated(cursor: apsw.Cursor, requests: Iterable[EndAttempt | EndJob]) -> Fence | None:

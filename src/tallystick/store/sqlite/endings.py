@@ -1,22 +1,87 @@
-"""Children that end in one flush are counted in their groups, one statement each."""
+"""Jobs that end in one flush: what they still have is closed, and those that are children are counted."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tallystick.store.api import EndJob
-from tallystick.store.groups import closes, ending, wake_parent
+from tallystick.core.decisions import count_down_all
+from tallystick.core.lifecycles import JobState
+from tallystick.store.api import EndJob, Event, Fence
+from tallystick.store.groups import closes, count_child, group_of, wake_parent
 from tallystick.store.sqlite.statements import sql
+from tallystick.store.waits import close_waits
 
 if TYPE_CHECKING:
     from tallystick.store.sqlite.writer import Batch
 
+# The digits of a child's message besides its ordinal: its outcome is stored and counted; it closed the group.
+_COUNTED = 11_000_000_000
+_CLOSED = 100_100_000_000
+_ENTRIES = 100_000_000
+
+
+def close_jobs(batch: Batch, requests: list[EndJob], events: list[Event]) -> None:
+    """Close jobs whose attempts have ended, by what each of them began with and may have open."""
+    closing: dict[str, list[tuple[tuple[object, ...], Fence]]] = {}
+    drivers: list[tuple[tuple[object, ...], Fence]] = []
+    unread = []
+    for r, event in zip(requests, events, strict=True):
+        ending = (r.state, r.result, r.error, r.error_code, r.error_message)
+        row = (*r.fence[:2], *ending, event.n, event.event_hash, batch.wall)
+        woken = r.driver != "start"
+        if r.waited or (woken and batch.careful):
+            close_waits(batch, r)
+            statement = "end_waited_job" if woken else "end_job"
+        else:
+            statement = "end_woken_job" if woken else "end_job"
+            unread.append((*r.fence[:2], r.driver if woken else "", batch.wall, True))
+            if woken:
+                drivers.append(((r.driver, r.fence.job_id, batch.wall), r.fence))
+        closing.setdefault(statement, []).append((row, r.fence))
+    # A signal that nobody waited for ends with its job; mostly there is none, of anybody's.
+    if unread and batch.rows("any_unread", ()):
+        batch.cursor.executemany(sql("drop_messages"), unread)
+    count_children(batch, requests)
+    if drivers:
+        closing = {"close_driver": drivers, **closing}
+    for statement, rows in closing.items():
+        batch.many(statement, [row for row, _fence in rows], [fence for _row, fence in rows])
+
 
 def count_children(batch: Batch, requests: list[EndJob]) -> None:
     """Count those that are children, in their order, and let each that closes a group wake its parent."""
-    children = {f"child:{r.fence.job_id}": (r.parent, r.state) for r in requests if r.parent is not None}
-    rows = [ending(guid, home, state, batch.wall) for guid, (home, state) in children.items()]
-    for guid, hit, mode in list(batch.cursor.executemany(sql("count_child"), rows)):
-        home, state = children[guid]
-        if closes(hit, mode, state):
-            wake_parent(batch, home)
+    families: dict[tuple[str, str], list[EndJob]] = {}
+    for request in requests:
+        if request.parent is not None:
+            families.setdefault(request.parent, []).append(request)
+    for home, ended in families.items():
+        if len(ended) == 1:
+            count_child(batch, ended[0].fence.job_id, home, ended[0].state)
+        else:
+            _count_together(batch, home, ended)
+
+
+def _count_together(batch: Batch, home: tuple[str, str], ended: list[EndJob]) -> None:
+    """Read the group once, give each child its place in the order of ending, and move the group once.
+
+    The file is locked, so the group that is written is the one that was read; the statement says so too.
+    """
+    place = (home[0], *group_of(home[1]))
+    found = batch.rows("open_group", place)
+    if not found:
+        return
+    ledger, semaphore, threshold, mode = found[0]
+    entry = ledger % _ENTRIES
+    rows, closers, failed = [], 0, 0
+    moves = count_down_all(semaphore, [-1] * len(ended), threshold)
+    for ordinal, (request, move) in enumerate(zip(ended, moves, strict=True), start=entry + 1):
+        hit = move is not None and move.hit
+        digits = ordinal + _COUNTED + _CLOSED * hit
+        rows.append((f"child:{request.fence.job_id}", *place, request.state, batch.wall, digits))
+        failed += request.state != JobState.SUCCEEDED
+        closers += closes(hit, mode, request.state)
+    fences = [request.fence for request in ended]
+    batch.many("insert_child_end", rows, fences)
+    batch.many("count_children", [(*place, ledger, semaphore, len(ended), failed)], fences[:1])
+    for _closer in range(closers):
+        wake_parent(batch, home)

@@ -34,6 +34,7 @@ from tallystick.store.api import (
     RenewLeases,
     RunTx,
     SubmitJob,
+    TakeAnswer,
 )
 from tallystick.store.cancels import as_asked
 from tallystick.store.grouping import grouped, merged_claims, part_of
@@ -41,13 +42,13 @@ from tallystick.store.places import Places
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
 from tallystick.store.sqlite.claims import claim_jobs, newest, outdated
 from tallystick.store.sqlite.crash_points import AROUND
-from tallystick.store.sqlite.endings import count_children
+from tallystick.store.sqlite.endings import close_jobs
 from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.refusals import fence_is_gone, refusal
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.submits import submit_jobs
+from tallystick.store.sqlite.takes import take_answers
 from tallystick.store.verbs import VERBS
-from tallystick.store.waits import close_waits
 
 
 class Batch:
@@ -62,6 +63,8 @@ class Batch:
         self.boot = clock.boot_ms()
         self.epoch = clock.epoch()
         self._places = Places()
+        # Whether a bundle is written by itself, where everything is looked at before it is written.
+        self.careful = False
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Write every bundle and return its outcome; nothing is durable before the caller commits."""
@@ -125,6 +128,7 @@ class Batch:
     def alone(self, bundle: Bundle) -> Outcome | BaseException:
         """Write one bundle under a savepoint of its own; the outcome is that of its last primitive."""
         start = len(self._places)
+        outer, self.careful = self.careful, True
         self.connection.execute("SAVEPOINT bundle")
         value: Outcome = None
         primitive: Primitive | None = None
@@ -143,6 +147,8 @@ class Batch:
                 self.connection.execute("RELEASE bundle")
                 raise
             self._report(primitive, value)
+        finally:
+            self.careful = outer
         self.connection.execute("RELEASE bundle")
         if len(bundle) > 1:
             _call_off(bundle)
@@ -240,19 +246,7 @@ class Batch:
         requests = as_asked(self, asked)
         fences, events = self._begun(requests)
         self.many("end_attempt", [self.ending(r, r.attempt_status) for r in requests], fences)
-        jobs = []
-        for r, event in zip(requests, events, strict=True):
-            if r.waited:
-                close_waits(self, r)
-            ending = (r.state, r.result, r.error, r.error_code, r.error_message)
-            jobs.append((*r.fence[:2], *ending, event.n, event.event_hash, self.wall))
-        # A signal that nobody waited for ends with its job; mostly there is none, of anybody's.
-        if self.rows("any_unread", ()):
-            unread = [(*r.fence[:2], "", self.wall, True) for r in requests if not r.waited]
-            self.cursor.executemany(sql("drop_messages"), unread)
-        count_children(self, requests)
-        waited = requests[0].driver != "start"
-        self.many("end_waited_job" if waited else "end_job", jobs, fences)
+        close_jobs(self, requests, events)
         self.many("insert_event", events, fences)
         crash.point(AROUND["end_job"][1])
         return [None if r is wanted else r for r, wanted in zip(requests, asked, strict=True)]
@@ -310,6 +304,12 @@ class Batch:
         outcomes = [write(self, request) for request in requests]
         crash.point(AROUND[kind][1])
         return outcomes
+
+    def _takes(self, requests: list[TakeAnswer]) -> list[Outcome]:
+        crash.point(AROUND["take"][0])
+        take_answers(self, requests)
+        crash.point(AROUND["take"][1])
+        return [None] * len(requests)
 
     def _run_tx(self, requests: list[RunTx]) -> list[Outcome]:
         """Lend the connection to the thread whose turn it is, then record its step under the fence."""
@@ -370,6 +370,7 @@ class Batch:
         CountDown: _count_downs,
         RunTx: _run_tx,
         **dict.fromkeys(VERBS, _singly),
+        TakeAnswer: _takes,
     }
 
 

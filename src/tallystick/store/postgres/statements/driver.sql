@@ -1,5 +1,5 @@
 -- driver: the message because of which a suspended job is claimed: one that began already, else the first that is due.
-SELECT m.guid
+SELECT m.guid, m.kind, m.dimension, m.name, m.occurrence, m.payload, m.ledger / 10000000000 % 10 = 1
   FROM messages AS m
  WHERE m.job_id = $1 AND m.acked_at IS NULL AND (m.due_at IS NULL OR m.due_at <= $2)
    AND (m.ledger > 0

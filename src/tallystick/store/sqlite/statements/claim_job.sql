@@ -12,4 +12,4 @@ UPDATE jobs
        updated_at = ?5,
        rev = rev + 1
  WHERE job_id = ?1 AND attempt = ?2 AND ready_at IS NOT NULL AND hold IS NULL
-   AND state IN ('QUEUED', 'IN_PROGRESS', 'CANCELLING')
+   AND (state = 'QUEUED' OR state = 'IN_PROGRESS' OR state = 'CANCELLING')

@@ -1,0 +1,37 @@
+"""Values drawn by a workflow: where they are kept in bundles, and found again in what a claim brings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from tallystick.store.api import Bundle, ClaimedJob, RecordEvent, RecordStep
+
+
+def notes_in(bundle: Bundle) -> dict[str, object]:
+    """Return the values that a bundle makes durable."""
+    for primitive in bundle:
+        if isinstance(primitive, RecordStep) and primitive.notes:
+            return dict(msgspec.json.decode(primitive.notes))
+        if isinstance(primitive, RecordEvent):
+            return dict(msgspec.json.decode(primitive.fact.payload).get("notes", {}))
+    return {}
+
+
+def notes_of(claimed: ClaimedJob) -> dict[str, object]:
+    """Return the values that earlier segments of a job have kept."""
+    found: dict[str, object] = {}
+    for text in _note_texts(claimed):
+        found.update(msgspec.json.decode(text))
+    return found
+
+
+def _note_texts(claimed: ClaimedJob) -> Iterable[str]:
+    for record in claimed.records:
+        if record.notes:
+            yield record.notes
+    for event in claimed.tries:
+        notes = msgspec.json.decode(event.payload).get("notes")
+        if notes:
+            yield msgspec.json.encode(notes).decode()
