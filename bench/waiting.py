@@ -10,7 +10,6 @@ from pathlib import Path
 
 from bench.kernel import (
     BY_HAND,
-    IN_FLIGHT,
     OURS,
     SHIPPED,
     Row,
@@ -24,6 +23,8 @@ from bench.on_postgres.server import database, running
 from bench.side import Measured, Side, measure
 from tallystick.testing.postgres_server import NoServer
 
+# The children of the peer all run at once; so many of ours do.
+SLOTS = 256
 GOALS_OF_A_FAN = {SHIPPED: 50, BY_HAND: 35}
 GOAL_OF_SLEEPERS_PER_SECOND = 2_000
 # A server of its own on the same two cores is given fewer.
@@ -69,7 +70,7 @@ def main(*, quick: bool, rounds: int | None = None) -> list[Row]:
             replace(fan, our_rounds=rounds, peer_rounds=min(fan.peer_rounds, rounds)) for fan in plan.fans
         )
         plan = replace(plan, fans=fans_of, sleeper_rounds=rounds)
-    sides = sides_on_sqlite("bench.waiting_ours", "bench.waiting_dbos", in_flight=IN_FLIGHT)
+    sides = sides_on_sqlite("bench.waiting_ours", "bench.waiting_dbos", in_flight=SLOTS)
     with tempfile.TemporaryDirectory(prefix="tallystick-bench-") as name:
         folder = Path(name)
         return [

@@ -43,7 +43,6 @@ class LoopLane:
         self._loop = loop
         self._pending: list[Request] = []
         self._leaving = False
-        self._once_more = False
         self.released: list[tuple[Callable[[Outcome | BaseException], None], Outcome | BaseException]] = []
         self._last_calls: dict[Callable[[], object], None] = {}
 
@@ -51,10 +50,6 @@ class LoopLane:
         """Call this once, just before the batch that is gathering now leaves: it may add to it."""
         self._last_calls[function] = None
         self._leave_soon()
-
-    def stay(self) -> None:
-        """Let the batch that is gathering now leave a round of the loop later: more comes in this one."""
-        self._once_more = True
 
     def call(self, bundle: Bundle) -> asyncio.Future[Outcome]:
         """Return a future of the outcome; call it in the loop's own thread."""
@@ -100,10 +95,6 @@ class LoopLane:
             self._loop.call_soon(self._hand_over)
 
     def _hand_over(self) -> None:
-        if self._once_more:
-            self._once_more = False
-            self._loop.call_soon(self._hand_over)
-            return
         last_calls, self._last_calls = self._last_calls, {}
         for function in last_calls:
             function()

@@ -5,23 +5,17 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tallystick.engine.committer import LoopLane
 from tallystick.engine.requests import Handed
 from tallystick.errors import TallyError
 from tallystick.worker.handler import run_on_loop
-from tallystick.worker.line import Line
 
 if TYPE_CHECKING:
     from tallystick.engine.segment import Segment
     from tallystick.store.api import Bundle, Outcome
     from tallystick.worker.worker import Worker
-
-
-# The tasks of a flush begin a round of the loop after it has arrived, and those from the line a round later.
-_STILL_ROUNDS: Final = 3
 
 
 class AsyncSlots:
@@ -35,7 +29,6 @@ class AsyncSlots:
         self._thread: threading.Thread | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._wanted = 0
-        self._line = Line(worker)
 
     def start(self) -> None:
         """Start the loop in a thread of its own."""
@@ -119,13 +112,9 @@ class AsyncSlots:
             self._go_on(bundle)
 
     def _go_on(self, bundle: Bundle) -> None:
-        """Let this slot run the next one in line, or ask for one in the flush that is about to leave."""
+        """Let this slot ask for its next job in the flush that is about to leave."""
         assert self._lane is not None
-        following = self._line.next()
-        if following is not None:
-            self._start([following])
-            self._lane.stay()
-        elif self._worker.asks_after(bundle):
+        if self._worker.asks_after(bundle):
             self._wanted += 1
             self._lane.before_hand_over(self._claim)
         else:
@@ -140,36 +129,4 @@ class AsyncSlots:
         def claimed(outcome: Outcome | BaseException) -> None:
             worker.launch(worker.answered(look, outcome))
 
-        # Whatever ran here has ended between two flushes: more of the same would, too.
-        ahead = 0 if self._tasks else self._line.room()
-        if not ahead:
-            self._lane.put((worker.claim(look),), claimed)
-            return
-        found: list[Outcome | BaseException] = []
-
-        def arrived(outcome: Outcome | BaseException) -> None:
-            # The line first: a worker that stops waits for whom it holds, and for slots that are taken.
-            self._stand_in_line(outcome)
-            claimed(found[0])
-
-        self._lane.put((worker.claim(look),), found.append)
-        self._lane.put((worker.claim_ahead(ahead),), arrived)
-
-    def _stand_in_line(self, outcome: Outcome | BaseException) -> None:
-        """Let jobs that were claimed ahead wait for slots, as long as slots become free at once."""
-        assert self._loop is not None
-        self._line.extend(outcome if isinstance(outcome, list) else ())
-        if self._line:
-            self._loop.call_soon(self._look_at_line, len(self._line), 0)
-
-    def _look_at_line(self, length: int, still: int) -> None:
-        """Give back what waits in line when nobody has taken of it for a few rounds of the loop."""
-        assert self._loop is not None
-        assert self._lane is not None
-        if len(self._line) == length:
-            still += 1
-        if still > _STILL_ROUNDS or self._worker.stopping:
-            for segment, bundle in self._line.give_back():
-                self._lane.put(bundle, partial(self._worker.ended, segment, bundle))
-        elif self._line:
-            self._loop.call_soon(self._look_at_line, len(self._line), still)
+        self._lane.put((worker.claim(look),), claimed)

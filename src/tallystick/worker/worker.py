@@ -147,14 +147,6 @@ class Worker:
             look.suspects,
         )
 
-    def claim_ahead(self, limit: int) -> ClaimJobs:
-        """Return a request for more async jobs than there are slots; never one that may be deadly."""
-        known = frozenset(known for known, handler in self.handlers.items() if handler.is_async)
-        options = self.options
-        return ClaimJobs(
-            self.owner, options.queues, known, limit, options.lease_ms, self._next_lease, suspects=False
-        )
-
     def answered(self, look: Look, outcome: Outcome | BaseException) -> list[ClaimedJob]:
         """Return the jobs that a look has found; slots it left empty are given back."""
         jobs: list[ClaimedJob] = outcome if isinstance(outcome, list) else []
@@ -254,15 +246,6 @@ class Worker:
         last = bundle[-1] if bundle else None
         wakes = isinstance(last, EndJob) and last.parent is not None
         return (wakes or self._lookout.wanted) and not self._lookout.stopping
-
-    def wants_more(self) -> bool:
-        """Tell whether a slot that becomes free should ask for another job at once."""
-        return self._lookout.wanted and not self._lookout.stopping
-
-    @property
-    def stopping(self) -> bool:
-        """Tell whether nothing new is to begin here."""
-        return self._lookout.stopping
 
     @property
     def idle(self) -> bool:
