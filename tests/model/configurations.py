@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.model import jobs, messages
+from tests.model import forks, jobs, messages
 from tests.model.rules import Rules
 from tests.model.world import Message, Shape
 
@@ -17,7 +17,9 @@ def gathering(children: int, **more: Any) -> Shape:
     return Shape((SPAWN, JOIN, RETURN), (Message("join", 1),), children=children, **more)
 
 
-SMALL: dict[str, Shape | messages.Shape] = {
+AnyShape = Shape | messages.Shape | forks.Shape
+
+SMALL: dict[str, AnyShape] = {
     "chain": Shape((TX, RETURN), crashes=2),
     "wait": Shape((WAIT_A, RETURN), (A,), deliveries=2),
     "timeout": Shape((WAIT_A, RETURN), (A, Message("timer", 0)), zombies=0),
@@ -47,6 +49,8 @@ SMALL: dict[str, Shape | messages.Shape] = {
     "poison": Shape((WAIT_A, TX, RETURN), (A,), crashes=4, zombies=0, workers=1, budget=3),
     "return in two bundles": Shape((TX, RETURN), two_bundles=True),
     "effect": Shape((("effect",), RETURN), zombies=0),
+    "forks": forks.Shape((forks.Wish("i", 2), forks.Wish("i", 2), forks.Wish("i", 1))),
+    "retries": forks.Shape((forks.RETRY, forks.RETRY, forks.Wish(None, 1))),
     "messages": messages.Shape((0, -1), (1, 2), 1, crashes=0),
     "messages, two bundles": messages.Shape((0, -1, -1), (1, 1, 1), 2, one_bundle=False, zombies=0),
     "messages, threshold 1": messages.Shape(
@@ -58,7 +62,7 @@ SMALL: dict[str, Shape | messages.Shape] = {
     "leg 2 at its top": messages.Shape((0, -1, -1), (1, 1, 1), 2, ledger=99_999_998, zombies=0),
 }
 
-LARGE: dict[str, tuple[int, Shape | messages.Shape]] = {
+LARGE: dict[str, tuple[int, AnyShape]] = {
     "chain of three": (100_000, Shape((TX, TX, TX, RETURN), crashes=4, zombies=2, budget=3, cancels=1)),
     "signal against timer": (
         100_000,
@@ -85,6 +89,10 @@ LARGE: dict[str, tuple[int, Shape | messages.Shape]] = {
         100_000,
         Shape((WAIT_A, TX, RETURN), (A, Message("timer", 0)), crashes=1, zombies=1, cancels=1, pauses=2),
     ),
+    "forks and retries": (
+        30_000,
+        forks.Shape((forks.RETRY, forks.RETRY, forks.Wish("i", 2), forks.Wish("i", 1)), losses=2),
+    ),
     "closing in two bundles": (
         75_000,
         messages.Shape((0, -1, -1), (1, 1, 1), 2, one_bundle=False, crashes=1, zombies=1),
@@ -106,9 +114,7 @@ LARGE: dict[str, tuple[int, Shape | messages.Shape]] = {
 """Large worlds, each with the least number of states that its search must find."""
 
 
-def model_of(
-    shape: Shape | messages.Shape, rules: Rules | None = None, flaws: frozenset[str] = frozenset()
-) -> Any:
+def model_of(shape: AnyShape, rules: Rules | None = None, flaws: frozenset[str] = frozenset()) -> Any:
     """Return the model of a shape, by core's rules unless told otherwise."""
-    kind = jobs.Jobs if isinstance(shape, Shape) else messages.Messages
-    return kind(shape, rules or Rules(), flaws)
+    kinds: dict[type, Any] = {Shape: jobs.Jobs, messages.Shape: messages.Messages, forks.Shape: forks.Forks}
+    return kinds[type(shape)](shape, rules or Rules(), flaws)

@@ -33,6 +33,7 @@ GUARDED = {
     "derive": ("charged_since_progress", "job_view"),
     "digits": ("first_seen", "_set", "mark_children"),
     "holds": ("decide_hold", "decide_resume", "stops_here"),
+    "forking": ("decide_fork", "kept_before"),
 }
 
 # The guards of a bundle, by the name under which the models know them.
@@ -56,6 +57,10 @@ OF_BUNDLES = {
     "a held job is not claimed": "a claim takes a job that is held",
     "the end of an attempt keeps the hold": "the end of an attempt takes away a hold that it did not know of",
     "closer digit in the bundle": "the closer digit is not written with the semaphore",
+    "a fork is decided in its bundle": "who asks for a fork looks before the bundle and not in it",
+    "a retry moves the key": "the key stays with the job that failed",
+    "a retry is known to the job that failed": "the job that failed does not learn what took its place",
+    "a fork reserves its id": "the id of a fork is not kept",
     "completion by the closer": "completion tasks are driven by the semaphore and not by the closer digit",
 }
 

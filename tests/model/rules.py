@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
-MODULES = ("digits", "decisions", "lease", "derive", "holds")
+MODULES = ("digits", "decisions", "lease", "derive", "holds", "forking")
 ROW_END = 1
 
 
@@ -145,6 +145,14 @@ class Rules:
         )
         self.resume = cache(lambda final, held: holds.decide_resume(final=final, held=held).name)
         self.stops = cache(lambda held, cancelling: holds.stops_here(held=held, cancelling=cancelling))
+        self.fork = cache(
+            lambda retry, failed, retried, reserved, asked: (
+                core.forking.decide_fork(
+                    retry=retry, failed=failed, retried=retried, reserved=reserved, asked=asked
+                ).name
+            )
+        )
+        self.kept = cache(core.forking.kept_before)
         self.view = cache(self._view)
 
     def _view(

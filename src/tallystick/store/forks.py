@@ -12,6 +12,7 @@ import msgspec
 
 from tallystick.core.canonical import CANON_VERSION
 from tallystick.core.chain import Chain, step_payload
+from tallystick.core.forking import Forking, decide_fork, kept_before
 from tallystick.core.lifecycles import JobState
 from tallystick.errors import BadInput, IdempotencyConflict, InvariantBroken, NoSuchStep, NotFailed, NotFound
 from tallystick.store.api import Event, Fact, Fence, Forked, ForkJob
@@ -43,21 +44,22 @@ def fork_job(batch: Writing, request: ForkJob) -> Forked:
     kind, state, dimension, retried_as, reserved = found[0]
     if kind != "workflow":
         raise BadInput(f"job {request.job_id} is no workflow and cannot be forked", job_id=request.job_id)
-    if request.retry:
-        if retried_as is not None:
-            return Forked(retried_as, created=False, copied=0)
-        if state != JobState.FAILED_FINAL:
-            raise NotFailed(
-                f"job {request.job_id} is {state}; only a job that has failed can be retried, "
-                "any other can be forked",
-                job_id=request.job_id,
-                state=state,
-            )
-    if request.key is not None and (before := _forked_before(batch, request, request.key)):
-        return before
+    before = _reserved(batch, request)
+    verdict = decide_fork(
+        retry=request.retry,
+        failed=state == JobState.FAILED_FINAL,
+        retried=retried_as is not None,
+        reserved=before[1] if before else None,
+        asked=request.content_hash if request.id is not None else None,
+    )
+    if verdict is not Forking.MAKE:
+        return Forked(_known(request, verdict, state, retried_as, before), created=False, copied=0)
     kept = _kept(batch, request, dimension)
     events, copies = _facts(batch, request, dimension, kept)
     _insert(batch, request, dimension, events, copies)
+    if request.key is not None:
+        reserve = (request.job_id, request.new_id, request.key, request.content_hash)
+        insist(batch, "reserve_fork", (*reserve, CANON_VERSION, batch.wall))
     if request.retry:
         take_place(batch, request, reserved=bool(reserved))
     return Forked(request.new_id, created=True, copied=len(kept))
@@ -77,7 +79,7 @@ def _kept(batch: Writing, request: ForkJob, dimension: int) -> list[_Recorded]:
             job_id=request.job_id,
             step=f"{name}#{occurrence}",
         )
-    return [record for record in records if not ends or record.n < ends[0]]
+    return records[: kept_before([record.n for record in records], ends[0] if ends else None)]
 
 
 def _facts(
@@ -135,25 +137,37 @@ def _insert(
         raise InvariantBroken(f"the records of job {request.job_id} could not be copied one by one")
 
 
-def _forked_before(batch: Writing, request: ForkJob, key: str) -> Forked | None:
-    """Return the fork that was made under this id, or reserve the id for the one that is made now.
+def _reserved(batch: Writing, request: ForkJob) -> tuple[str, str] | None:
+    """Return the fork that was made under this id, and what it asked for, if there is one.
 
     The row of the job that is forked is held, and ids of its forks are reserved by nobody else.
     """
-    for job_id, before in batch.rows("forked_before", (request.job_id, key)):
-        if before == request.content_hash:
-            return Forked(job_id, created=False, copied=0)
+    found = [] if request.key is None else batch.rows("forked_before", (request.job_id, request.key))
+    return (str(found[0][0]), str(found[0][1])) if found else None
+
+
+def _known(
+    request: ForkJob, verdict: Forking, state: str, retried_as: str | None, before: tuple[str, str] | None
+) -> str:
+    """Return the job that is the answer to a wish for which none is made, or refuse the wish."""
+    if verdict is Forking.NOT_FAILED:
+        raise NotFailed(
+            f"job {request.job_id} is {state}; only a job that has failed can be retried, "
+            "any other can be forked",
+            job_id=request.job_id,
+            state=state,
+        )
+    known, content = before or (str(retried_as), "")
+    if verdict is Forking.CONFLICT:
         raise IdempotencyConflict(
-            f"the id {request.id!r} was used for another fork of job {request.job_id}: job {job_id} "
-            f"({before[:12]}…, now {request.content_hash[:12]}…); use another id",
+            f"the id {request.id!r} was used for another fork of job {request.job_id}: job {known} "
+            f"({content[:12]}…, now {request.content_hash[:12]}…); use another id",
             key=str(request.id),
-            job_id=job_id,
-            existing_hash=before,
+            job_id=known,
+            existing_hash=content,
             submitted_hash=request.content_hash,
         )
-    reserved = (request.job_id, request.new_id, key, request.content_hash, CANON_VERSION, batch.wall)
-    insist(batch, "reserve_fork", reserved)
-    return None
+    return known
 
 
 def take_place(batch: Writing, request: ForkJob, *, reserved: bool) -> None:
