@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 
 from tallystick import Tally
@@ -85,3 +86,33 @@ def test_an_idle_worker_hears_at_once_that_another_process_has_written(tmp_path,
     elsewhere.close()
     app.close()
     assert not (tmp_path / "shop.db-bells").exists()
+
+
+def test_a_job_that_has_just_ended_is_not_said_to_have_lost_its_lease(tmp_path, caplog):
+    """Its end may be durable, and so its lease gone, a moment before the worker has been told."""
+    app = Tally(f"sqlite:///{tmp_path / 'shop.db'}")
+    told, go_on = threading.Event(), threading.Event()
+
+    @app.workflow
+    async def quick() -> None:
+        return None
+
+    with app.worker():
+        worker = app.runtime().worker
+        ended = worker.ended
+
+        def ended_later(*arguments) -> None:
+            told.set()
+            go_on.wait(20)
+            ended(*arguments)
+
+        worker.ended = ended_later
+        job = quick.submit()
+        assert told.wait(20)
+        (segment,) = worker.running.values()
+        Caretaker(worker)._renew()
+        assert not segment.lost
+        go_on.set()
+        job.result(20)
+    app.close()
+    assert "lost the lease" not in caplog.text

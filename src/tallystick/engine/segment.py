@@ -72,6 +72,7 @@ class Segment:
         "job_id",
         "lost",
         "moved",
+        "over",
         "paused",
         "suspended",
         "undecided",
@@ -83,6 +84,8 @@ class Segment:
         self.fence = claimed.fence
         self.job_id = claimed.fence.job_id
         self.lost = False
+        # Its function has ended, and how is on its way to the store.
+        self.over = False
         # The last step, handed over and not known to be durable: nothing new begins before it is.
         self.handed: Request | None = None
         # Whether this segment has written anything of its own, and so is beyond all earlier ones.

@@ -115,7 +115,8 @@ class Caretaker:
 
     def _lost(self, fence: Fence) -> None:
         segment = self._worker.running.get(fence.job_id)
-        if segment is not None and segment.fence == fence:
+        # What ends cannot lose its lease any more: either its end is durable, or that is refused by itself.
+        if segment is not None and segment.fence == fence and not segment.over:
             segment.lost = True
             _log.warning(
                 "lost the lease of job %s",

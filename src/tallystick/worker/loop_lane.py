@@ -85,6 +85,7 @@ class AsyncSlots:
             self._tasks.discard(task)
 
     async def _end(self, segment: Segment, bundle: Bundle | None) -> None:
+        segment.over = True
         handed, segment.handed = segment.handed, None
         if not isinstance(handed, Handed):
             self._finish(segment, bundle)

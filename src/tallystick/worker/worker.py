@@ -259,6 +259,7 @@ class Worker:
 
     def finish(self, segment: Segment, bundle: Bundle | None) -> Segment | None:
         """End a segment of a thread and return the next one for the same thread, in one flush."""
+        segment.over = True
         handed, segment.handed = segment.handed, None
         refusal: Outcome | BaseException = None
         end: Blocked | None = None
