@@ -177,6 +177,29 @@ def test_two_groups_and_a_signal_are_open_at_once(timed, hand):
     assert stale_reports(timed) == 0
 
 
+def test_an_answer_that_is_taken_beside_other_tasks_is_written_before_the_job_is_put_away(timed, hand):
+    """A flush writes what suspends a job first; so nobody suspends it while an answer is on its way."""
+
+    @timed.workflow
+    async def child(n: int) -> int:
+        return n
+
+    @timed.workflow
+    async def flow() -> int:
+        ones, others, last = await asyncio.gather(
+            aio.gather(child.child(1)), aio.gather(child.child(2)), aio.wait("go", int)
+        )
+        return sum(ones) + sum(others) + last
+
+    for _ in range(10):
+        job = flow.submit()
+        hand.work_all()
+        job.send("go", 4)
+        hand.work_all()
+        assert job.result(5) == 7
+    assert stale_reports(timed) == 0
+
+
 def test_tasks_that_still_wait_end_with_their_workflow(timed, hand):
     left = []
 

@@ -136,29 +136,25 @@ async def join_async(
     joining = _joining(context, children, enough, fail_fast=fail_fast)
     ended: _Ended | None = None
     if isinstance(joining.asked, Asked):
-        # Nobody suspends the workflow while children are being spawned.
-        context.in_flight.add(str(joining.group))
-        births: Bundle = ()
-        try:
-            births = await drive_async(context, NO_BODY, _spawn(context, joining))
+        # Nobody suspends the workflow while children are being spawned, or read.
+        with context.busy(str(joining.group)):
+            births: Bundle = await drive_async(context, NO_BODY, _spawn(context, joining))
             if joining.shape.takes_all and _all_born(context, joining):
                 # No child can change any more: read now, so that the answer and the end can share a flush.
                 ended = await asyncio.to_thread(_ended, context, joining)
-        finally:
-            context.in_flight.discard(str(joining.group))
-            if context.parking is not None:
-                context.parking.stir()
         if children:
             # Whoever ends before the group is joined still counts, unless all have ended anyway.
             await ask_async(context, joining.wait, births=births, read_after=not joining.shape.takes_all)
         if joining.shape.fail_fast:
-            going_on = await asyncio.to_thread(_going_on, context, joining)
+            with context.busy(str(joining.group)):
+                going_on = await asyncio.to_thread(_going_on, context, joining)
             await drive_async(context, NO_BODY, _cancel(going_on))
     else:
         await in_turn(context, joining.asked)
     if ended is None:
         # A hundred thousand rows are read while the other tasks of the loop go on.
-        ended = await asyncio.to_thread(_ended, context, joining)
+        with context.busy(str(joining.group)):
+            ended = await asyncio.to_thread(_ended, context, joining)
     return _results(joining, ended, all_of_them=enough is None)
 
 

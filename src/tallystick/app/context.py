@@ -7,6 +7,8 @@ out of threads that a user starts without it.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import get_ident
 from typing import TYPE_CHECKING, Final
@@ -86,6 +88,17 @@ class WorkflowContext:
         self.parking: Parking | None = None
         self.tasks_begun = 0
         self._lane: LoopLane | None = None
+
+    @contextmanager
+    def busy(self, what: str) -> Iterator[None]:
+        """Let nobody suspend this workflow meanwhile: a task of it is about to go on."""
+        self.in_flight.add(what)
+        try:
+            yield
+        finally:
+            self.in_flight.discard(what)
+            if self.parking is not None:
+                self.parking.stir()
 
     def lane(self) -> LoopLane:
         """Return the committer's lane of the loop that this workflow runs on."""

@@ -85,7 +85,7 @@ def ask(context: WorkflowContext, wait: Wait, *, births: Bundle = (), read_after
     """
     wake = context.segment.foretold(wait)
     if wake is not None:
-        drive(context, NO_BODY, _taken(context, wait, wake, read_after=read_after))
+        drive(context, NO_BODY, _taken(context, wait, wake, at_once=not read_after))
         return wake.payload
     linger(context, (wait,))
     context.check()
@@ -105,17 +105,20 @@ async def ask_async(
     """Take the answer to a wait in this task, or unwind; other tasks may wait beside it."""
     wake = context.segment.foretold(wait)
     if wake is not None:
-        await drive_async(context, NO_BODY, _taken(context, wait, wake, read_after=read_after))
+        at_once = not (read_after or context.in_flight)
+        # Nobody suspends the workflow before this is written.
+        with context.busy(f"answer {wait.name}#{wait.occurrence}"):
+            await drive_async(context, NO_BODY, _taken(context, wait, wake, at_once=at_once))
         return wake.payload
     answer = await parking_of(context).answer(wait, births)
     context.calls.append((wait.name, wait.occurrence))
     return answer.payload
 
 
-def _taken(context: WorkflowContext, wait: Wait, wake: Wake, *, read_after: bool) -> Call:
+def _taken(context: WorkflowContext, wait: Wait, wake: Wake, *, at_once: bool) -> Call:
     """Take the message that the claim has brought, and go on as after a step: nothing new begins before."""
     bundle = context.segment.taking(wait, wake)
-    yield Write(bundle) if context.in_flight or read_after else Hand(bundle)
+    yield Hand(bundle) if at_once else Write(bundle)
     context.calls.append((wait.name, wait.occurrence))
 
 
