@@ -36,26 +36,24 @@ def drive(context: WorkflowContext, spec: StepSpec, call: Call) -> Any:  # noqa:
 def _meet(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa: ANN401 (as the need says)
     segment = context.segment
     handed = segment.handed
-    if isinstance(handed, Blocked):
+    if type(handed) is Blocked:
         _written(context, handed.wait)
         segment.handed = None
-    match need:
-        case Hand():
-            segment.handed = context.runtime.committer.begin(need.bundle)
-            segment.written(need.bundle)
-        case Body():
-            return _run_body(spec, need.args, need.kwargs)
-        case Write():
-            make_durable = (
-                context.runtime.write_and_claim if need.brings_work else context.runtime.committer.call
-            )
-            outcome = _written(context, lambda: make_durable(need.bundle))
-            context.segment.written(need.bundle)
-            return outcome
-        case InTransaction():
-            return _written(context, lambda: transact(context, need.body))
-        case Pause():
-            context.runtime.pause(need.ms)
+    if type(need) is Body:
+        return _run_body(spec, need.args, need.kwargs)
+    if type(need) is Hand:
+        segment.handed = context.runtime.committer.begin(need.bundle)
+        segment.written(need.bundle)
+    elif type(need) is Write:
+        runtime = context.runtime
+        make_durable = runtime.write_and_claim if need.brings_work else runtime.committer.call
+        outcome = _written(context, lambda: make_durable(need.bundle))
+        segment.written(need.bundle)
+        return outcome
+    elif type(need) is InTransaction:
+        return _written(context, lambda: transact(context, need.body))
+    elif type(need) is Pause:
+        context.runtime.pause(need.ms)
     return None
 
 

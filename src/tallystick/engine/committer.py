@@ -112,7 +112,8 @@ class Committer:
         self._after_flush = after_flush
         self._queue: deque[Request] = deque()
         self._lanes: dict[asyncio.AbstractEventLoop, LoopLane] = {}
-        self._changed = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._closing = False
         self._pid = os.getpid()
         self._relay = Relay()
@@ -129,7 +130,8 @@ class Committer:
         """
         if os.getpid() != self._pid:
             raise StoreMisused("this Tally was used before a fork; make one in the child process instead")
-        with self._changed:
+        # The lock itself: a condition is entered in Python, and every step comes by here.
+        with self._lock:
             if self._closing:
                 raise StoreMisused("this Tally is closed")
             self._queue.extend(requests)
@@ -149,7 +151,7 @@ class Committer:
 
     def somebody_sleeps(self) -> None:
         """Note that a thread is about to wait: it wakes the next, and is not expected any more."""
-        with self._changed:
+        with self._lock:
             self._away -= 1
             if self._away <= 0:
                 self._changed.notify()
@@ -157,7 +159,7 @@ class Committer:
 
     def extend(self, request: Request, bundle: Bundle) -> bool:
         """Let a bundle share the fate of one that has not left yet; False when that is on its way."""
-        with self._changed:
+        with self._lock:
             if request.taken or self._closing:
                 return False
             request.bundle = (*request.bundle, *bundle)
