@@ -11,6 +11,7 @@ from tallystick.clock import SystemClock
 from tallystick.errors import OutcomeUnknown, StaleLease
 from tallystick.store.api import RecordStep, Transaction
 from tallystick.store.postgres.address import parse_address
+from tallystick.store.postgres.connection import ServerFacts
 from tallystick.store.postgres.fate import fate
 from tallystick.store.postgres.store import PostgresStore
 from tallystick.testing.conformance.drafts import (
@@ -138,4 +139,4 @@ def test_the_fate_on_another_timeline_is_called_unknown(cut: Cut) -> None:
     address = parse_address(cut.url)
     ((xid,),) = cut.by_hand.execute("SELECT pg_current_xact_id()::text").fetchall()
     with pytest.raises(OutcomeUnknown):
-        fate(address, xid, "00000099")
+        fate(address, xid, ServerFacts("00000099", "", ""), [])

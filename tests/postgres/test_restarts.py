@@ -9,6 +9,10 @@ import psycopg
 import pytest
 
 from tallystick import Tally
+from tallystick.errors import OutcomeUnknown
+from tallystick.store.postgres.address import parse_address
+from tallystick.store.postgres.connection import connect
+from tallystick.store.postgres.fate import Fate, fate
 from tests.postgres.server import Server, make_server
 from tests.postgres.shop import LIVE, make_effects, shop_on
 
@@ -48,3 +52,34 @@ def test_immediate_restarts_under_load_lose_nothing_and_double_nothing(own_serve
         live = f"SELECT count(*) FROM shop.attempts WHERE {LIVE}"
         assert connection.execute(live).fetchone() == (0,)
     app.close()
+
+
+def test_a_number_that_a_crashed_server_gives_out_again_is_not_taken_for_the_lost_transaction(
+    own_server: Server,
+) -> None:
+    """P04: PostgreSQL writes no number down before its transaction writes something, and so gives it out twice.
+
+    Then the status of the number is that of another transaction; only what was written can tell.
+    """
+    app = Tally(own_server.url(schema="shop"))
+    checkout = shop_on(app)
+    job = checkout.submit(1)
+    (durable,) = job.history()
+    app.close()
+    there = [(job.id, durable.n, bytes.fromhex(durable.hash))]
+    missing = [*there, (job.id, 2, b"lost")]
+    address = parse_address(own_server.url(schema="shop"))
+    before = connect(address)
+    before.execute("BEGIN")
+    ((lost,),) = before.execute("SELECT pg_current_xact_id()::text").fetchall()
+    own_server.restart()
+    with psycopg.connect(own_server.dsn, autocommit=True) as other:
+        numbers = []
+        while lost not in numbers:
+            numbers += [number for (number,) in other.execute("SELECT pg_current_xact_id()::text")]
+            assert len(numbers) < 1_000, "the number was not given out again"
+    assert fate(address, lost, before.facts, missing) is Fate.ABORTED
+    assert fate(address, lost, before.facts, there) is Fate.COMMITTED
+    with pytest.raises(OutcomeUnknown):
+        fate(address, lost, before.facts, [])
+    before.close()

@@ -40,6 +40,10 @@ class Places:
         self._taken.append((step.chain, link))
         return link
 
+    def written(self) -> list[tuple[str, int, bytes]]:
+        """Return job, place and hash of everything that was written; a stale report has lost its place."""
+        return [(chain.job_id, link.n, link.event_hash) for chain, link in self._taken if chain.n >= link.n]
+
     def adopt(self, others: Places) -> None:
         """Count the places of a part among those of the whole."""
         self._taken += others._taken

@@ -44,6 +44,7 @@ class ServerFacts(NamedTuple):
     """What must be known about a server before it is written to."""
 
     timeline: str
+    started: str
     search_path: str
 
 
@@ -76,7 +77,7 @@ class AnsweringConnection(psycopg.Connection[Any]):
     """A connection that does not wait for ever: a peer may vanish without a word."""
 
     answer_seconds: float = 30.0
-    facts: ServerFacts = ServerFacts("", "")
+    facts: ServerFacts = ServerFacts("", "", "")
 
     def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
         """Wait for the server, but not longer than it may take to answer."""
@@ -107,7 +108,7 @@ def connect(address: Address, *, plain: bool = False) -> AnsweringConnection:
             **{**address.conninfo, **options},
         )
         connection.answer_seconds = address.answer_ms / 1000
-        ((replica, timeline, path),) = connection.execute(sql("server_facts")).fetchall()
+        ((replica, timeline, started, path),) = connection.execute(sql("server_facts")).fetchall()
     except psycopg.Error as error:
         raise translated(error, address) from error
     if replica:
@@ -115,7 +116,7 @@ def connect(address: Address, *, plain: bool = False) -> AnsweringConnection:
         raise StoreReadOnly(
             f"{address.url} is a replica; decisions are made on the primary alone", url=address.url
         )
-    connection.facts = ServerFacts(timeline, path)
+    connection.facts = ServerFacts(timeline, started, path)
     return connection
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 
 import psycopg
@@ -11,7 +11,7 @@ from psycopg import errors
 
 from tallystick.errors import OutcomeUnknown, StoreError
 from tallystick.store.postgres.address import Address
-from tallystick.store.postgres.connection import AnsweringConnection, connect, discard
+from tallystick.store.postgres.connection import AnsweringConnection, ServerFacts, begin, connect, discard
 from tallystick.store.postgres.statements import sql
 
 ASK_TRIES_MAX = 60
@@ -32,11 +32,14 @@ class Lost(Exception):
         self.error = error
 
 
-def fate(address: Address, xid: str | None, timeline: str) -> Fate:
+def fate(
+    address: Address, xid: str | None, facts: ServerFacts, written: Sequence[tuple[str, int, bytes]]
+) -> Fate:
     """Ask the server what became of a transaction, until it answers; `OutcomeUnknown` if nobody can say.
 
     A server that took over on another timeline has numbers of its own: the same number there would be another
-    transaction.
+    transaction. And one that was not shut down properly gives numbers out again that were lost with their
+    transactions. So a number that is said to be durable is believed only if what was `written` is there.
     """
     if xid is None:
         return Fate.ABORTED  # it had written nothing, so there is nothing to find
@@ -44,9 +47,14 @@ def fate(address: Address, xid: str | None, timeline: str) -> Fate:
         connection: AnsweringConnection | None = None
         try:
             connection = connect(address)
-            if connection.facts.timeline != timeline:
+            if connection.facts.timeline != facts.timeline:
                 break
             ((status,),) = connection.execute(sql("xid_status"), (xid,)).fetchall()
+            if status == Fate.COMMITTED.value:
+                if written:
+                    return _fate_of(written, connection, address)
+                if connection.facts.started != facts.started:
+                    break
         except errors.InvalidParameterValue:
             return Fate.ABORTED  # a number from the future: this server has never seen it
         except (psycopg.Error, StoreError):
@@ -60,6 +68,16 @@ def fate(address: Address, xid: str | None, timeline: str) -> Fate:
         f"{address.url} was lost before it said whether this is durable; look before you repeat it",
         url=address.url,
     )
+
+
+def _fate_of(
+    written: Sequence[tuple[str, int, bytes]], connection: AnsweringConnection, address: Address
+) -> Fate:
+    """Look for every fact of a transaction: all of them are there, or it never was."""
+    begin(connection, address)
+    jobs, places, hashes = (list(column) for column in zip(*written, strict=True))
+    ((missing,),) = connection.execute(sql("missing_places"), (jobs, places, hashes)).fetchall()
+    return Fate.ABORTED if missing else Fate.COMMITTED
 
 
 def pause(tries: int) -> None:

@@ -227,7 +227,7 @@ class Lending:
                 raise refusal(error) from error
             if not is_lost(connection, error):
                 raise self._loss(connection, error) from error
-            if fate(self._address, xid, connection.facts.timeline) is Fate.ABORTED:
+            if fate(self._address, xid, connection.facts, lent.written()) is Fate.ABORTED:
                 raise Lost(error) from error
         self._committed(lent)
 
@@ -242,7 +242,7 @@ class Lending:
         except psycopg.Error as error:
             if not is_lost(connection, error):
                 raise self._loss(connection, error) from error
-            if fate(self._address, xid, connection.facts.timeline) is Fate.ABORTED:
+            if fate(self._address, xid, connection.facts, lent.written()) is Fate.ABORTED:
                 raise Lost(error) from error
         self._committed(lent)
 
@@ -289,6 +289,10 @@ class _Lent:
     def wakes(self) -> bool:
         """Tell whether there may be work for others in it."""
         return any(batch.wakes for batch in self._batches)
+
+    def written(self) -> list[tuple[str, int, bytes]]:
+        """Return every fact of ours in it."""
+        return [place for batch in self._batches for place in batch.written()]
 
     def batch(self) -> Batch:
         """Return a writer in this transaction, whose places are given back if it is undone."""

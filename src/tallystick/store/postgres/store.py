@@ -278,7 +278,7 @@ class PostgresStore:
             writing.commit()
         except psycopg.Error as error:
             lost = is_lost(connection, error)
-            if lost and fate(self._address, writing.xid, connection.facts.timeline) is Fate.COMMITTED:
+            if lost and self._fate(connection, writing) is Fate.COMMITTED:
                 discard(connection)
                 return outcomes
             self._undo(connection, writing)
@@ -287,6 +287,9 @@ class PostgresStore:
         if wakes or self._floors.owes:
             self._listener.note()
         return outcomes
+
+    def _fate(self, connection: AnsweringConnection, writing: Batch) -> Fate:
+        return fate(self._address, writing.xid, connection.facts, writing.written())
 
     def _open_wire(self) -> Wire:
         if self._wire is None or self._wire.connection.closed:

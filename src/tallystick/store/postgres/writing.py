@@ -130,6 +130,10 @@ class PostgresWriting:
         """Give a step, whose row is its own event, its place in the chain."""
         return self._places.step(step)
 
+    def written(self) -> list[tuple[str, int, bytes]]:
+        """Return job, place and hash of every fact that is part of this transaction."""
+        return self._places.written()
+
     def newest(self, job_id: str, dimension: int) -> Chain:  # noqa: ARG002 (a chain goes through all dimensions)
         """Return the end of a job's chain."""
         return Chain(job_id, *self.rows("chain_head", (job_id,))[0])
