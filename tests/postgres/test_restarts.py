@@ -57,7 +57,7 @@ def test_immediate_restarts_under_load_lose_nothing_and_double_nothing(own_serve
 def test_a_number_that_a_crashed_server_gives_out_again_is_not_taken_for_the_lost_transaction(
     own_server: Server,
 ) -> None:
-    """P04: PostgreSQL writes no number down before its transaction writes something, and so gives it out twice.
+    """P04: PostgreSQL logs a number with what its transaction writes first, and so may give one out twice.
 
     Then the status of the number is that of another transaction; only what was written can tell.
     """
