@@ -209,14 +209,20 @@ class Committer:
             self.flushes += 1
             self.bundles += len(batch)
             for request, outcome in zip(batch, outcomes, strict=True):
-                _guarded(request.release, outcome)
+                try:
+                    request.release(outcome)
+                except Exception:  # noqa: BLE001 (logged with its trace; the others still wait)
+                    _report_waiter()
             lanes = [lane for lane in list(self._lanes.values()) if lane.released]
             threads = [request for request in batch if type(request) is Blocked]
             self._away = len(lanes) + sum(thread.asleep for thread in threads)
             self._relay.start(threads)
             for lane in lanes:
                 lane.flushed()
-            _guarded(self._after_flush)
+            try:
+                self._after_flush()
+            except Exception:  # noqa: BLE001 (as above)
+                _report_waiter()
 
     def _gather(self) -> list[Request]:
         """Take what is queued; wait first for those who were just released, if they are on their way back."""
@@ -246,15 +252,15 @@ class Committer:
 
 def _arrive(released: list[tuple[Callable[[Any], None], Any]]) -> None:
     for arrive, outcome in released:
-        _guarded(arrive, outcome)
+        try:
+            arrive(outcome)
+        except Exception:  # noqa: BLE001 (logged with its trace; the others still wait)
+            _report_waiter()
 
 
-def _guarded(function: Callable[..., None], *arguments: object) -> None:
-    """Call somebody who must not take everybody else down with him."""
-    try:
-        function(*arguments)
-    except Exception:  # noqa: BLE001 (logged with its trace; the others still wait)
-        _log.exception("committer: a waiter failed", extra={"action": "committer.waiter_failed"})
+def _report_waiter() -> None:
+    """Log somebody who failed to take his outcome: he must not take everybody else down with him."""
+    _log.exception("committer: a waiter failed", extra={"action": "committer.waiter_failed"})
 
 
 def _resolve(future: asyncio.Future[Outcome], outcome: Outcome | BaseException) -> None:

@@ -147,7 +147,9 @@ class Handed(Request):
 
     def __init__(self, bundle: Bundle, lane: LoopLane) -> None:
         """Keep the outcome until somebody asks."""
-        super().__init__(bundle)
+        # Written out, not left to the base class: every step makes one of these.
+        self.bundle = bundle
+        self.taken = False
         self._lane = lane
         self._arrive: Callable[[Outcome | BaseException], None] | None = None
         self._awaited: Sequence[asyncio.Future[None]] = ()

@@ -33,11 +33,10 @@ class Places:
 
     def step(self, step: RecordStep) -> Link:
         """Give an inline step, whose row is its own event, its place in the chain."""
-        payload = step_payload(
-            step.name, step.occurrence, step.state, step.ledger, step.result, step.error, step.notes
-        )
-        link = step.chain.extend(step.kind, step.at, step.fence.attempt, payload)
-        self._taken.append((step.chain, link))
+        fence, chain, _dimension, name, occurrence, kind, state, ledger, result, error, notes, at = step
+        payload = step_payload(name, occurrence, state, ledger, result, error, notes)
+        link = chain.extend(kind, at, fence.attempt, payload)
+        self._taken.append((chain, link))
         return link
 
     def written(self) -> list[tuple[str, int, bytes]]:
