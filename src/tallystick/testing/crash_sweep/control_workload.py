@@ -98,6 +98,8 @@ def control_due(place: Place) -> None:
             place.note_sent(Sent(job.id, facts.PAUSE_ID, job.pause().name))
         elif (job.id, facts.RESUME_ID) not in done:
             place.note_sent(Sent(job.id, facts.RESUME_ID, job.resume().name))
+        else:
+            place.first_time(f"{facts.RESTED}-{_label(row)}")
     for row in _dead(store):
         place.first_time(f"{facts.MENDED}-{_label(row)}")
         place.note_sent(Sent(row.job_id, facts.RETRY_ID, app.job(row.job_id).retry().id))

@@ -90,7 +90,8 @@ SIGNALS: Final[dict[str, tuple[Signal, ...]]] = {
         Signal("3", "round", "three", "last turn"),
     ),
     "patient": (Signal("1", "unread", "u"),),
-    "nap": (Signal("1", "wake", "w", "napping"),),
+    # Not before it was paused and resumed, or it might be over by then.
+    "nap": (Signal("1", "wake", "w", "rested"),),
     "draft": (Signal("1", "word", "w"),),
 }
 # Which workflows are cancelled, and when; what a stubborn one does before it ends, if it ends by itself.
@@ -107,6 +108,7 @@ RETRY_ID: Final = "retry"
 FORK_ID: Final = "fork"
 CONTROL_IDS: Final = (PAUSE_ID, RESUME_ID, RETRY_ID, FORK_ID)
 NAPPING: Final = "napping"
+RESTED: Final = "rested"
 MENDED: Final = "mended"
 # The workflow whose jobs are retried, under a key that goes with them.
 RETRIED: Final = "brittle"
