@@ -40,6 +40,9 @@ import os
 os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 from tallystick import Tally
 from tests.app.test_scheduling import policy_of_a_step
-assert policy_of_a_step(Tally("sqlite:///{tmp_path}/books.db")) == os.SCHED_IDLE
+print(policy_of_a_step(Tally("sqlite:///{tmp_path}/books.db")))
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=50)
+    answer = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=False
+    )
+    assert (answer.stdout.strip(), answer.returncode) == (str(os.SCHED_IDLE), 0), answer.stderr

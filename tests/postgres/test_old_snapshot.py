@@ -111,14 +111,17 @@ def test_a_job_that_appears_late_is_found_behind_everything_that_passed(
     subject.by_hand.execute("UPDATE jobs SET ready_at = %s WHERE job_id = %s", [LONG_AGO, late])
     pulse = store.pulse()
 
-    def found() -> bool:
-        nonlocal pulse
-        if store.pulse() == pulse:
-            return False
-        pulse = store.pulse()
-        return [job.fence.job_id for job in claim(store)] == [late]
+    found: list[str] = []
 
-    wait_until(found, "the job that appeared late")
+    def woken_and_found() -> bool:
+        nonlocal pulse
+        if store.pulse() != pulse:
+            pulse = store.pulse()
+            found.extend(job.fence.job_id for job in claim(store))
+        return bool(found)
+
+    wait_until(woken_and_found, "the job that appeared late")
+    assert found == [late]
 
 
 def test_what_is_expensive_is_done_in_a_small_part_of_the_time() -> None:
@@ -161,3 +164,4 @@ def test_the_doctor_names_who_keeps_vacuum_from_its_work(
 
     # Tests beside this one may have older transactions, but they end.
     wait_until(named, "a warning that names the holder of the snapshot")
+    assert named()

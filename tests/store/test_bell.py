@@ -87,11 +87,14 @@ def test_nothing_is_left_behind_and_nothing_is_made_before_somebody_listens(bell
 
 def test_one_who_is_stopped_holds_up_nobody(bells):
     """Its mailbox is full, and a ring never waits."""
-    hold = threading.Event()
-    listener, ringer = bells(), bells()
-    listener.listen(lambda: hold.wait(60), "stopped")
+    hold, heard = threading.Event(), threading.Event()
+    stopped, listener, ringer = bells(), bells(), bells()
+    stopped.listen(lambda: hold.wait(60), "stopped")
     for _ in range(2_000):
         ringer.ring()
+    listener.listen(heard.set, "one")
+    ringer.ring()
+    assert heard.wait(30)
     hold.set()
 
 
@@ -107,6 +110,9 @@ def test_a_deep_folder_has_a_bell_too(bells, tmp_path):
 
 def test_where_there_can_be_no_socket_nobody_listens_and_nobody_complains(bells, tmp_path):
     folder_of(tmp_path).write_text("not a folder")
-    bell = bells()
-    bell.listen(lambda: None, "one")
-    bell.ring()
+    heard = threading.Event()
+    bell, other = bells(), bells()
+    bell.listen(heard.set, "one")
+    other.ring()
+    assert not heard.is_set()
+    assert folder_of(tmp_path).read_text() == "not a folder"

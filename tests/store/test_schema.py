@@ -150,6 +150,7 @@ def test_every_column_of_every_table_takes_a_value_at_once(database: apsw.Connec
             if name not in never and name not in full:
                 full[name] = {"INTEGER": 1, "TEXT": "x", "BLOB": b"x"}[kind] if name != "kind" else "workflow"
         put(database, table, **full)
+        assert list(database.execute(f"SELECT {', '.join(full)} FROM {table}")) == [tuple(full.values())]
 
 
 def test_names_of_steps_and_attempts_are_derived(database: apsw.Connection):

@@ -39,7 +39,7 @@ class StepSpec:
     codec: Callable[[], Codec]
 
 
-class Body(msgspec.Struct, frozen=True, gc=False):
+class Body(msgspec.Struct, frozen=True):
     """Run the user's function."""
 
     args: tuple[Any, ...]
@@ -53,7 +53,7 @@ class Write(NamedTuple):
     brings_work: bool = False
 
 
-class Hand(msgspec.Struct, frozen=True, gc=False):
+class Hand(msgspec.Struct, frozen=True):
     """Hand a bundle over and go on: nothing new begins before it is durable."""
 
     bundle: Bundle
