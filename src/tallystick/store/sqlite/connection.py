@@ -28,6 +28,10 @@ _LAST_VULNERABLE = (3, 51, 2)
 _APPLICATION_ID = 0x7A11_1E57 & 0x7FFF_FFFF
 _BUSY_MS = 10_000
 
+# The library keeps prepared statements in a ring and moves on by one place for every row that it writes. With
+# fewer places than a flush has rows, every flush would prepare all its statements again.
+_STATEMENTS_KEPT = 2_048
+
 CREATED = crash.declare("sqlite.create.after", "an empty file is there and has no schema")
 BEFORE_MIGRATE = crash.declare("sqlite.migrate.before", "a new schema is about to be written")
 MIGRATED = crash.declare("sqlite.migrate.written", "a new schema is written and not durable")
@@ -48,7 +52,9 @@ def connect(path: Path, *, create: bool, synchronous: str = "FULL") -> apsw.Conn
         _create(path)
     one_library.claim_file(path)
     try:
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection = apsw.Connection(
+            str(path), flags=apsw.SQLITE_OPEN_READWRITE, statementcachesize=_STATEMENTS_KEPT
+        )
         if connection.readonly("main"):
             # To read it would leave a log and an index behind that nobody may write, for good.
             raise apsw.ReadOnlyError("the file is read-only")
