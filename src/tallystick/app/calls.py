@@ -18,7 +18,7 @@ from tallystick.core.derive import AbortReason
 from tallystick.core.limits import HELD_BACKOFF_MS_MAX, RESULT_BYTES_MAX, check_size
 from tallystick.core.retry import GiveUp, RetryPolicy, classify, decide_failure
 from tallystick.engine.failure import Failure, name_step, names_of
-from tallystick.errors import InvariantBroken, StepFailed
+from tallystick.errors import InvariantBroken, ParallelCalls, StepFailed
 from tallystick.store.api import Bundle, Record, RecordStep, Transaction
 
 if TYPE_CHECKING:
@@ -76,34 +76,45 @@ Call: TypeAlias = Generator[Need, Any, Any]
 
 
 def call_step(
-    context: WorkflowContext, spec: StepSpec, occurrence: int, args: tuple[Any, ...], kwargs: dict[str, Any]
+    context: WorkflowContext, spec: StepSpec, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Call:
     """Return what was recorded for this call, or run it until it succeeds or has failed for good."""
-    context.check()
-    segment = context.segment
-    record = segment.recall(spec.name, occurrence)
-    if record is not None and record.kind == spec.kind:
-        context.calls.append((spec.name, occurrence))
-        return _replayed(spec, record)
-    context.check_cancelled()
-    if record is not None or _out_of_order(context):
-        raise context.mismatch(spec.name, occurrence)
-    context.calls.append((spec.name, occurrence))
-    if segment.undecided and spec.kind != "tx":
-        yield Write(segment.decided())
-    while True:
-        try:
-            if spec.kind == "tx":
-                return (yield from _transact(context, spec, occurrence, args, kwargs))
-            value = yield Body(args, kwargs)
-            text, value = _kept(spec, value)
-        except Exception as error:  # noqa: BLE001 (whatever the user's function raises is what the step failed with)
-            yield from _tried(context, spec, occurrence, error)
-            continue
-        row = (segment.step_succeeded(spec.kind, spec.name, occurrence, text),)
-        # Where calls run side by side, what one returns may be long on its way to the next call.
-        yield Hand(row) if len(context.in_flight) == 1 else Write(row)
-        return value
+    segment, name = context.segment, spec.name
+    if name in context.in_flight:
+        raise ParallelCalls(
+            f'two calls of {name} run at once; tell them apart with {name}.named("...")', step=name
+        )
+    context.in_flight.add(name)
+    try:
+        occurrence = segment.number(name)
+        context.check()
+        record = segment.recall(name, occurrence)
+        if record is not None and record.kind == spec.kind:
+            context.calls.append((name, occurrence))
+            return _replayed(spec, record)
+        context.check_cancelled()
+        if record is not None or _out_of_order(context):
+            raise context.mismatch(name, occurrence)
+        context.calls.append((name, occurrence))
+        if segment.undecided and spec.kind != "tx":
+            yield Write(segment.decided())
+        while True:
+            try:
+                if spec.kind == "tx":
+                    return (yield from _transact(context, spec, occurrence, args, kwargs))
+                value = yield Body(args, kwargs)
+                text, value = _kept(spec, value)
+            except Exception as error:  # noqa: BLE001 (whatever the user's function raises is what the step failed with)
+                yield from _tried(context, spec, occurrence, error)
+                continue
+            row = (segment.step_succeeded(spec.kind, name, occurrence, text),)
+            # Where calls run side by side, what one returns may be long on its way to the next call.
+            yield Hand(row) if len(context.in_flight) == 1 else Write(row)
+            return value
+    finally:
+        context.in_flight.discard(name)
+        if context.parking is not None:
+            context.parking.stir()
 
 
 def _transact(

@@ -117,7 +117,7 @@ class WorkflowContext:
         if deadline_at is not None and self.runtime.clock.wall_ms() >= deadline_at:
             failure = Failure.of(DeadlineExceeded("the job's deadline has passed"))
             raise self.unwind("deadline", segment.failed(failure, AbortReason.DEADLINE))
-        if stops_here(held=segment.paused, cancelling=segment.cancelled):
+        if segment.paused and stops_here(held=True, cancelling=segment.cancelled):
             raise self.unwind("the job is held", segment.put_away())
 
     def check_cancelled(self) -> None:

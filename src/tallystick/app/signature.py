@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from tallystick.app.values import Codec, encode
+from tallystick.app.values import Codec, decodable, encode, to_foreign
 from tallystick.errors import BadValue
 
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -52,6 +52,15 @@ class Signature:
 
     def decode(self, payload: str) -> tuple[list[Any], dict[str, Any]]:
         """Return the positional and keyword arguments of a kept call."""
+        if self._at_once is None:
+            return self._one_by_one(payload)
+        try:
+            return [], msgspec.structs.asdict(self._at_once.decode(payload))
+        except (msgspec.MsgspecError, ValueError, TypeError):
+            # Which of them does not fit, and why, is said when each is read by itself.
+            return self._one_by_one(payload)
+
+    def _one_by_one(self, payload: str) -> tuple[list[Any], dict[str, Any]]:
         data = _FIELDS.decode(payload)
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
@@ -88,6 +97,17 @@ class Signature:
             elif parameter.default is parameter.empty:
                 return 1, []
         return required, names
+
+    @cached_property
+    def _at_once(self) -> msgspec.json.Decoder[msgspec.Struct] | None:
+        """Return what reads all arguments at once, where all have names and none may be left out."""
+        named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        parameters = self._signature.parameters.values()
+        if any(one.kind not in named or one.default is not one.empty for one in parameters):
+            return None
+        fields = [(one.name, decodable(self._hints.get(one.name, Any))) for one in parameters]
+        whole = msgspec.defstruct("Arguments", fields, forbid_unknown_fields=True)
+        return msgspec.json.Decoder(whole, dec_hook=to_foreign)
 
     @cached_property
     def _plan(self) -> list[tuple[str, inspect.Parameter, Callable[[Any], Any]]]:

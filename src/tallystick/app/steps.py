@@ -13,7 +13,7 @@ from tallystick.app.driving import drive, drive_async
 from tallystick.app.retrying import Retry
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
-from tallystick.errors import Misuse, OutsideWorkflow, ParallelCalls, WrongColour
+from tallystick.errors import Misuse, OutsideWorkflow, WrongColour
 from tallystick.store.api import Transaction
 
 if TYPE_CHECKING:
@@ -85,35 +85,13 @@ class _Callable:
             f"{name} is async; a sync workflow cannot wait for it. Make the workflow `async def`"
         )
 
-    def _begin(self, context: WorkflowContext) -> int:
-        """Give this call its number and note that it runs."""
-        name = self._spec.name
-        if name in context.in_flight:
-            raise ParallelCalls(
-                f'two calls of {name} run at once; tell them apart with {name}.named("...")', step=name
-            )
-        context.in_flight.add(name)
-        return context.segment.number(name)
-
     def _call(self, context: WorkflowContext, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 (as annotated by the user)
-        occurrence = self._begin(context)
-        try:
-            return drive(context, self._spec, call_step(context, self._spec, occurrence, args, kwargs))
-        finally:
-            context.in_flight.discard(self._spec.name)
+        return drive(context, self._spec, call_step(context, self._spec, args, kwargs))
 
-    async def _call_async(
+    def _call_async(
         self, context: WorkflowContext, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:  # noqa: ANN401 (as annotated by the user)
-        occurrence = self._begin(context)
-        try:
-            return await drive_async(
-                context, self._spec, call_step(context, self._spec, occurrence, args, kwargs)
-            )
-        finally:
-            context.in_flight.discard(self._spec.name)
-            if context.parking is not None:
-                context.parking.stir()
+    ) -> Coroutine[Any, Any, Any]:
+        return drive_async(context, self._spec, call_step(context, self._spec, args, kwargs))
 
 
 class Step(_Callable, Generic[P, R_co]):

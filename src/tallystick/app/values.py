@@ -27,7 +27,7 @@ def _from_foreign(value: object) -> object:
     return dump(mode="json")
 
 
-def _to_foreign(kind: type[T], data: object) -> T:
+def to_foreign(kind: type[T], data: object) -> T:
     """Decode into what msgspec does not know."""
     validate = getattr(kind, "model_validate", None)
     if validate is None:
@@ -49,6 +49,11 @@ def encode(value: object, what: str) -> str:
         ) from error
 
 
+def decodable(annotation: Any) -> Any:  # noqa: ANN401 (an annotation can be anything)
+    """Return the annotation as msgspec understands it."""
+    return Any if annotation is object else annotation
+
+
 class Codec:
     """How values of one annotation are kept."""
 
@@ -57,8 +62,7 @@ class Codec:
     def __init__(self, annotation: Any) -> None:  # noqa: ANN401 (an annotation can be anything)
         """Prepare for one annotation; `Any` and `object` keep plain data as it is."""
         self._annotation = annotation
-        kind = Any if annotation is object else annotation
-        self._decoder = msgspec.json.Decoder(kind, dec_hook=_to_foreign)
+        self._decoder = msgspec.json.Decoder(decodable(annotation), dec_hook=to_foreign)
 
     def round_trip(self, value: object, what: str) -> tuple[str, Any]:
         """Return the text that is kept and the value that replay will see."""

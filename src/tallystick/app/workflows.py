@@ -335,12 +335,14 @@ class AsyncWorkflow(_Submittable[P, R_co]):
             context.check()
             args, kwargs = self._spec.signature.decode(segment.claimed.payload)
             value = await self._spec.function(*args, **kwargs)
-            await _settled(context)
+            if context.parking is not None:
+                await context.parking.settled()
             return self._ending(context, value)
         except asyncio.CancelledError:
             # The worker is stopping: give the lease back, so that another one can go on at once.
             segment.lost = True
-            await _settled(context)
+            if context.parking is not None:
+                await context.parking.settled()
             return _given_back(context)
         except BaseException as error:  # noqa: BLE001 (what is neither ours nor an error of the user's goes on)
             return self._ended_by(context, error)
@@ -364,12 +366,6 @@ class AsyncWorkflow(_Submittable[P, R_co]):
         if isinstance(error, Exception):
             return self._failing(context, error)
         raise error
-
-
-async def _settled(context: WorkflowContext) -> None:
-    """Return when no suspension is on its way any more."""
-    if context.parking is not None:
-        await context.parking.settled()
 
 
 def _given_back(context: WorkflowContext) -> Bundle | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Final, NamedTuple
 
+from tallystick.core.tuples import make
+
 GENESIS: Final = b""
 
 
@@ -40,7 +42,7 @@ class Chain:
         n, before = self.n + 1, self.head
         self.n = n
         self.head = head = event_hash(before, self.job_id, n, kind, at, attempt, payload)
-        return Link(n, before, head)
+        return make(Link, (n, before, head))
 
     def rewind(self, link: Link) -> None:
         """Give a place back: what was to stand there was not written."""

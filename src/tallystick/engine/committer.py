@@ -234,7 +234,11 @@ class Committer:
                     self._changed.wait()
                 elif not self._await_returning():
                     self._away = 0
-            batch = [self._queue.popleft() for _ in range(min(len(self._queue), FLUSH_BUNDLES_MAX))]
+            if len(self._queue) <= FLUSH_BUNDLES_MAX:
+                batch = list(self._queue)
+                self._queue.clear()
+            else:
+                batch = [self._queue.popleft() for _ in range(FLUSH_BUNDLES_MAX)]
             for request in batch:
                 request.taken = True
             return batch

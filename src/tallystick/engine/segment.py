@@ -17,6 +17,7 @@ from tallystick.core.derive import AbortReason
 from tallystick.core.holds import Hold
 from tallystick.core.lifecycles import JobState, StepState
 from tallystick.core.promises import PROMISES
+from tallystick.core.tuples import make
 from tallystick.engine.failure import Failure
 from tallystick.engine.group_shape import GroupShape
 from tallystick.engine.notes import notes_in, notes_of
@@ -50,6 +51,7 @@ _RETURNED: Final[dict[str, object]] = {
     "job": "IN_PROGRESS>SUCCEEDED",
     "attempt": "IN_PROGRESS>COMMITTED>DONE",
 }
+_RETURNED_TEXT: Final = _TO_TEXT.encode(_RETURNED).decode()
 
 
 class Segment:
@@ -224,7 +226,11 @@ class Segment:
 
     def returned(self, result: str) -> Bundle:
         """Return the bundle that ends the job well."""
-        event = self._fact("return", _RETURNED)
+        if self._notes:
+            event = self._fact("return", _RETURNED)
+        else:
+            about = (self.claimed.chain, "return", self._clock.wall_ms(), self.fence.attempt, _RETURNED_TEXT)
+            event = make(Fact, about)
         return (self._end(JobState.SUCCEEDED, event, result=result),)
 
     def failed(self, failure: Failure, reason: AbortReason = AbortReason.FATAL) -> Bundle:
@@ -371,20 +377,8 @@ class Segment:
         notes = _TO_TEXT.encode(self._notes).decode() if self._notes else None
         claimed = self.claimed
         at = self._clock.wall_ms()
-        return RecordStep(
-            self.fence,
-            claimed.chain,
-            claimed.dimension,
-            name,
-            occurrence,
-            kind,
-            state,
-            INLINE_LEDGER,
-            result,
-            error,
-            notes,
-            at,
-        )
+        about = (name, occurrence, kind, state, INLINE_LEDGER, result, error, notes, at)
+        return make(RecordStep, (self.fence, claimed.chain, claimed.dimension, *about))
 
     def _noted(self) -> Bundle:
         """Return what keeps the values drawn so far, if any, in front of something that has no room."""

@@ -36,6 +36,8 @@ ORDER: Final[tuple[type[Primitive], ...]] = (
 )
 
 
+_GROUPED: Final = frozenset(ORDER)
+
 # A bundle of one of these needs no second look: nothing in it decides how it is written.
 _ALWAYS_GROUPED: Final = frozenset({RenewLeases, RecordStep, RecordEvent, SubmitJob, ClaimJobs})
 
@@ -64,7 +66,7 @@ def grouped(
             else:
                 plain[kind] = [index]
             continue
-        if kind not in ORDER or (plain_only and _touches_others(bundle)) or getattr(last, "alone", False):
+        if kind not in _GROUPED or (plain_only and _touches_others(bundle)) or getattr(last, "alone", False):
             alone.append(index)
         elif len(bundle) == 1:
             plain.setdefault(kind, []).append(index)

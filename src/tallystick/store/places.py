@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tallystick.core.chain import Chain, Link, step_payload
+from tallystick.core.tuples import make
 from tallystick.store.api import Event, Fact, RecordStep
 
 
@@ -22,7 +23,8 @@ class Places:
         chain, kind, at, attempt, payload = fact
         link = chain.extend(kind, at, attempt, payload)
         self._taken.append((chain, link))
-        return Event(chain.job_id, link.n, kind, at, attempt, payload, link.prev_hash, link.event_hash)
+        n, before, head = link
+        return make(Event, (chain.job_id, n, kind, at, attempt, payload, before, head))
 
     def link(self, fact: Fact) -> Link:
         """Give a fact its place in the chain and return the place alone."""

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checka
 
 from tallystick.core.chain import Chain
 from tallystick.core.lifecycles import AttemptState, JobState
+from tallystick.core.tuples import make
 from tallystick.store.controls import ForkJob, HoldJob, ResumeJob
 from tallystick.store.turn import Turn
 from tallystick.store.values import (
@@ -145,7 +146,8 @@ class EndJob(NamedTuple):
         text, code, message = error or (None, None, None)
         charged = error is not None
         ending = (result, text, code, message)
-        return cls(fence, state, status, reason, charged, *ending, fact, expired, driver, waited, parent)
+        about = (fence, state, status, reason, charged)
+        return make(cls, (*about, *ending, fact, expired, driver, waited, parent))
 
     @property
     def alone(self) -> bool:

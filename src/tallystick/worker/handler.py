@@ -42,19 +42,6 @@ class Handler(Protocol):
         ...
 
 
-async def run_on_loop(handler: Handler, segment: Segment) -> Bundle | None:
-    """Run a segment as a task; a fault of ours costs that segment its lease and nobody else anything."""
-    try:
-        return await handler.run_async(segment)
-    except Exception:  # noqa: BLE001 (logged with its trace; the job goes on under another lease)
-        _log.exception("job %s: the segment broke", segment.job_id, extra={"action": "segment.broken"})
-        return None
-
-
-def run_in_thread(handler: Handler, segment: Segment) -> Bundle | None:
-    """Run a segment in this thread; a fault of ours costs that segment its lease and nobody else anything."""
-    try:
-        return handler.run(segment)
-    except Exception:  # noqa: BLE001 (logged with its trace; the job goes on under another lease)
-        _log.exception("job %s: the segment broke", segment.job_id, extra={"action": "segment.broken"})
-        return None
+def report_broken(segment: Segment) -> None:
+    """Report a fault of ours, inside `except`: it costs that segment its lease and nobody else anything."""
+    _log.exception("job %s: the segment broke", segment.job_id, extra={"action": "segment.broken"})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tallystick.engine.committer import LoopLane
 from tallystick.engine.requests import Handed
 from tallystick.errors import TallyError
-from tallystick.worker.handler import run_on_loop
+from tallystick.worker.handler import report_broken
 
 if TYPE_CHECKING:
     from tallystick.engine.segment import Segment
@@ -27,7 +27,7 @@ class AsyncSlots:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lane: LoopLane | None = None
         self._thread: threading.Thread | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[Segment, asyncio.Task[None]] = {}
         self._wanted = 0
 
     def start(self) -> None:
@@ -54,7 +54,7 @@ class AsyncSlots:
     def cancel(self) -> None:
         """Ask every running task to unwind."""
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in self._tasks])
+            self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in self._tasks.values()])
 
     def stop(self) -> None:
         """End the loop."""
@@ -74,33 +74,38 @@ class AsyncSlots:
     def _start(self, segments: list[Segment]) -> None:
         assert self._loop is not None
         for segment in segments:
-            self._tasks.add(self._loop.create_task(self._run(segment)))
+            # Not by the loop: what it makes tasks with counts those that a workflow begins, and this is ours.
+            self._tasks[segment] = asyncio.Task(self._run(segment), loop=self._loop)
 
     async def _run(self, segment: Segment) -> None:
         try:
-            await self._end(segment, await run_on_loop(self._worker.handler_of(segment), segment))
-        finally:
-            task = asyncio.current_task()
-            assert task is not None
-            self._tasks.discard(task)
-
-    async def _end(self, segment: Segment, bundle: Bundle | None) -> None:
-        segment.over = True
-        handed, segment.handed = segment.handed, None
-        if not isinstance(handed, Handed):
-            self._finish(segment, bundle)
-        elif bundle is not None and self._worker.committer.extend(handed, bundle):
-            # The last step and the ending share a flush.
-            handed.tell(lambda outcome: self._worker.ended(segment, bundle, outcome))
-            self._go_on(bundle)
-        else:
+            bundle: Bundle | None = None
             try:
-                await handed.settled()
-            except TallyError as error:
-                self._worker.ended(segment, None, error)
-                self._worker.free()
-            else:
+                bundle = await self._worker.handler_of(segment).run_async(segment)
+            except Exception:  # noqa: BLE001 (logged with its trace; the job goes on under another lease)
+                report_broken(segment)
+            segment.over = True
+            handed, segment.handed = segment.handed, None
+            if not isinstance(handed, Handed):
                 self._finish(segment, bundle)
+            elif bundle is not None and self._worker.committer.extend(handed, bundle):
+                # The last step and the ending share a flush.
+                handed.tell(lambda outcome: self._worker.ended(segment, bundle, outcome))
+                self._go_on(bundle)
+            else:
+                await self._finish_after(handed, segment, bundle)
+        finally:
+            del self._tasks[segment]
+
+    async def _finish_after(self, handed: Handed, segment: Segment, bundle: Bundle | None) -> None:
+        """Hand over the ending when the last step, which is on its way already, is durable."""
+        try:
+            await handed.settled()
+        except TallyError as error:
+            self._worker.ended(segment, None, error)
+            self._worker.free()
+        else:
+            self._finish(segment, bundle)
 
     def _finish(self, segment: Segment, bundle: Bundle | None) -> None:
         """Hand over the ending, and with it one claim for all slots that end in this tick."""
@@ -116,8 +121,9 @@ class AsyncSlots:
         """Let this slot ask for its next job in the flush that is about to leave."""
         assert self._lane is not None
         if self._worker.asks_after(bundle):
+            if not self._wanted:
+                self._lane.before_hand_over(self._claim)
             self._wanted += 1
-            self._lane.before_hand_over(self._claim)
         else:
             self._worker.free()
 

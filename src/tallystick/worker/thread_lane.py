@@ -8,10 +8,11 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tallystick.worker.handler import run_in_thread
+from tallystick.worker.handler import report_broken
 
 if TYPE_CHECKING:
     from tallystick.engine.segment import Segment
+    from tallystick.store.api import Bundle
     from tallystick.worker.worker import Worker
 
 
@@ -50,10 +51,16 @@ class ThreadSlots:
         while (segment := self._waiting.get()) is not None:
             following: Segment | None = segment
             while following is not None:
-                bundle = run_in_thread(self._worker.handler_of(following), following)
-                following = self._worker.finish(following, bundle)
+                following = self._worker.finish(following, self._run(following))
             with self._lock:
                 self._idle += 1
+
+    def _run(self, segment: Segment) -> Bundle | None:
+        try:
+            return self._worker.handler_of(segment).run(segment)
+        except Exception:  # noqa: BLE001 (logged with its trace; the job goes on under another lease)
+            report_broken(segment)
+            return None
 
 
 def _never_push_ahead() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from tallystick.core.chain import Chain
+from tallystick.core.tuples import make
 from tallystick.errors import InvariantBroken
 from tallystick.store.api import (
     ClaimedJob,
@@ -45,20 +46,28 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
     wall, ends_at = batch.wall, batch.boot + request.lease_ms
     claimed: list[ClaimedJob] = []
     attempts, jobs, events = [], [], []
-    for job_id, attempt, *about, n, head, acked, parent, step, cancelling, semaphore, suspect in rows:
-        before = past.get(job_id, _FRESH)
-        chain = Chain(job_id, *max((n, head), before.end))
-        wake = wakes.get(job_id)
+    lease_ids, placed = request.lease_ids, batch.placed
+    fences: list[Fence] = []
+    for row in rows:
+        job_id, attempt = row[:2]
+        n, head, acked, parent, step, cancelling, semaphore, suspect = row[9:]
+        before = past.get(job_id)
+        if before is None:
+            before = _FRESH
+        elif before.end > (n, head):
+            n, head = before.end
+        chain = Chain(job_id, n, head)
+        wake = wakes.get(job_id) if wakes else None
         driver = "start" if acked is None else "" if wake is None else wake.guid
-        event = batch.placed(Fact(chain, "claim", wall, attempt + 1, _AGAIN if attempt else _FIRST))
-        fence = Fence(job_id, attempt + 1, request.lease_ids())
+        event = placed(make(Fact, (chain, "claim", wall, attempt + 1, _AGAIN if attempt else _FIRST)))
+        fence = make(Fence, (job_id, attempt + 1, lease_ids()))
+        fences.append(fence)
         attempts.append((*fence, request.owner, batch.epoch, ends_at, wall, driver))
-        jobs.append((job_id, attempt, event.n, event.event_hash, wall))
+        jobs.append((job_id, attempt, event[1], event[7], wall))
         events.append(event)
         home = None if parent is None else (parent, step)
         now = (bool(suspect), driver, home, bool(cancelling), semaphore, wake)
-        claimed.append(ClaimedJob(fence, *about, chain, *before[:3], *now))  # type: ignore[call-arg]  # columns in order
-    fences = [job.fence for job in claimed]
+        claimed.append(make(ClaimedJob, (fence, *row[2:9], chain, *before[:3], *now)))
     batch.many("claim_job", jobs, fences)
     batch.many("insert_attempt", attempts, fences)
     batch.many("insert_event", events, fences)

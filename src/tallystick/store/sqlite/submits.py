@@ -13,15 +13,19 @@ if TYPE_CHECKING:
 
 def submit_jobs(batch: Batch, requests: list[SubmitJob]) -> list[Outcome]:
     """Insert jobs; one that meets an earlier reservation writes nothing and is answered with it."""
-    outcomes: list[Outcome] = [_reserve(batch, request) for request in requests]
+    outcomes: list[Outcome] = [
+        None if request.reservation is None else _reserve(batch, request) for request in requests
+    ]
     fresh = [request for request, existing in zip(requests, outcomes, strict=True) if existing is None]
-    jobs, attempts, events = [], [], []
+    jobs: list[tuple[object, ...]] = []
+    attempts, events = [], []
     for job, facts, _reservation, lease in fresh:
-        placed = [batch.placed(fact) for fact in facts]
-        events += placed
-        state, attempt, ready_at = ("QUEUED", 0, job.ready_at) if lease is None else ("IN_PROGRESS", 1, None)
-        jobs.append((*job[:7], ready_at, *job[8:], state, attempt, placed[-1].n, placed[-1].event_hash))
-        if lease is not None:
+        events += [batch.placed(fact) for fact in facts]
+        end = (events[-1].n, events[-1].event_hash)
+        if lease is None:
+            jobs.append((*job, "QUEUED", 0, *end))
+        else:
+            jobs.append((*job[:7], None, *job[8:], "IN_PROGRESS", 1, *end))
             held = (lease.lease_id, lease.owner, batch.epoch, batch.boot + lease.lease_ms, batch.wall)
             attempts.append((job.job_id, 1, *held, "start"))
     batch.cursor.executemany(sql("insert_job"), jobs)
@@ -32,8 +36,7 @@ def submit_jobs(batch: Batch, requests: list[SubmitJob]) -> list[Outcome]:
 
 def _reserve(batch: Batch, request: SubmitJob) -> Existing | None:
     """Write the reservation first; of any number of concurrent submissions one gets past this line."""
-    if request.reservation is None:
-        return None
+    assert request.reservation is not None
     before = batch.connection.total_changes()
     row = (*request.reservation, request.job.job_id, request.job.created_at)
     batch.cursor.execute(sql("reserve"), row)

@@ -25,7 +25,6 @@ from tallystick.store.api import (
     EndJob,
     Event,
     Existing,
-    Fact,
     Fence,
     Outcome,
     Primitive,
@@ -63,6 +62,8 @@ class Batch:
         self.boot = clock.boot_ms()
         self.epoch = clock.epoch()
         self._places = Places()
+        # Gives a fact its place in the chain.
+        self.placed = self._places.fact
         # Whether a bundle is written by itself, where everything is looked at before it is written.
         self.careful = False
 
@@ -202,10 +203,6 @@ class Batch:
     def bear(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
         """Insert jobs; one that is there already fails. Their tags are rows too, so nothing is counted."""
         self.cursor.executemany(sql(name), rows)
-
-    def placed(self, fact: Fact) -> Event:
-        """Give a fact its place in the chain."""
-        return self._places.fact(fact)
 
     def rewind(self, start: int = 0) -> None:
         """Give back every place taken since `start`: what was to stand there was rolled back."""
