@@ -74,7 +74,7 @@ def connect(path: Path, *, create: bool, synchronous: str = "FULL") -> apsw.Conn
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection.execute("PRAGMA recursive_triggers = ON")
         # The working set of a busy store is a few thousand pages; reading them back from the log is slow.
-        connection.execute("PRAGMA cache_size = -65536")
+        connection.execute("PRAGMA cache_size = -16384")
         # The committer checkpoints between flushes; never inside somebody's transaction.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
     except apsw.Error as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tallystick.store.api import Existing, Outcome, SubmitJob
+from tallystick.store.sqlite.facts import insert_facts
 from tallystick.store.sqlite.statements import sql
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def submit_jobs(batch: Batch, requests: list[SubmitJob]) -> list[Outcome]:
             attempts.append((job.job_id, 1, *held, "start"))
     batch.cursor.executemany(sql("insert_job"), jobs)
     batch.cursor.executemany(sql("insert_attempt"), attempts)
-    batch.cursor.executemany(sql("insert_event"), events)
+    insert_facts(batch.cursor, events)
     return outcomes
 
 

@@ -42,6 +42,7 @@ from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, st
 from tallystick.store.sqlite.claims import claim_jobs, newest, outdated
 from tallystick.store.sqlite.crash_points import AROUND
 from tallystick.store.sqlite.endings import close_jobs
+from tallystick.store.sqlite.facts import insert_facts
 from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.refusals import fence_is_gone, refusal
 from tallystick.store.sqlite.statements import sql
@@ -337,7 +338,10 @@ class Batch:
         """Write rows and insist that each changed exactly one; a guard that fails is a stale report."""
         before = self.connection.total_changes()
         try:
-            self.cursor.executemany(sql(name), rows)
+            if name == "insert_event":
+                insert_facts(self.cursor, rows)
+            else:
+                self.cursor.executemany(sql(name), rows)
         except apsw.ConstraintError as error:
             if fence_is_gone(error):
                 raise Refused(stale(fences[0])) from error
