@@ -7,8 +7,9 @@ from contextlib import suppress
 import apsw
 import pytest
 
+from tallystick.store.api import ClaimedJob
 from tallystick.store.sqlite.statements import sql
-from tallystick.testing.conformance.drafts import claim, claimed, done, submission
+from tallystick.testing.conformance.drafts import claim, claimed, done, finish, step, submission
 from tests.store.sqlite_subject import SqliteSubject
 
 NOBODY = ("j", 1, "l")
@@ -114,6 +115,28 @@ def test_a_statement_is_prepared_once_whatever_it_is_asked_about(subject: Sqlite
     writer.authorizer = None
     writer.execute("ROLLBACK")
     assert 0 < counted[0] == counted[1] == counted[2]
+
+
+def test_a_flush_of_many_jobs_prepares_nothing_that_an_earlier_one_has_prepared(subject: SqliteSubject):
+    """The library keeps statements in a ring in which every row moves on by one, so a short ring loses all."""
+    store, clock = subject.store, subject.clock
+    kept: list[ClaimedJob] = []
+
+    def flush() -> int:
+        nonlocal kept
+        before = store._writer.cache_stats()["misses"]
+        ends = [(step(job, clock), finish(job, clock)) for job in kept]
+        births = [(submission(clock),) for _ in range(64)]
+        outcomes = store.apply([*ends, *births, (claim(64),)])
+        assert not [one for one in outcomes if isinstance(one, BaseException)]
+        kept = outcomes[-1]
+        assert len(kept) == 64
+        return store._writer.cache_stats()["misses"] - before
+
+    first, second, *later = [flush() for _ in range(5)]
+    assert first
+    assert second
+    assert later == [0, 0, 0]
 
 
 def other(value: object, number: int) -> object:
