@@ -118,7 +118,7 @@ def test_a_statement_is_prepared_once_whatever_it_is_asked_about(subject: Sqlite
 
 
 def test_a_flush_of_many_jobs_prepares_nothing_that_an_earlier_one_has_prepared(subject: SqliteSubject):
-    """The library keeps statements in a ring in which every row moves on by one, so a short ring loses all."""
+    """The library keeps statements in a ring in which every row moves on by one: a short one loses all."""
     store, clock = subject.store, subject.clock
     kept: list[ClaimedJob] = []
 
