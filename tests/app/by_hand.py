@@ -23,7 +23,10 @@ async def _on_a_loop(workflow, segment: Segment):
         return await workflow.run_async(segment)
     finally:
         if isinstance(segment.handed, Handed):
-            await segment.handed.settled()
+            if not segment.handed.known:
+                await segment.handed.told()
+            if segment.handed.refusal is not None:
+                raise segment.handed.refusal
 
 
 class Death(BaseException):

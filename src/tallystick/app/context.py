@@ -17,7 +17,7 @@ from tallystick.core.derive import AbortReason
 from tallystick.core.holds import Hold, stops_here
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.failure import Failure
-from tallystick.errors import DeadlineExceeded, TallyError
+from tallystick.errors import DeadlineExceeded
 
 if TYPE_CHECKING:
     from tallystick.app.parking import Parking
@@ -164,7 +164,7 @@ class WorkflowContext:
         held = self.segment.held_waiting if unwind.bundle is None else self.segment.held
         return held("SUSPEND_SWALLOWED", why)
 
-    def refused(self, error: TallyError) -> Unwind:
+    def refused(self, error: BaseException) -> Unwind:
         """Return the exception for a write that the store did not take: nothing more can be written."""
         return self.unwind(str(error), None)
 

@@ -14,7 +14,7 @@ from typing import Any
 from tallystick.app.calls import Body, Call, Hand, InTransaction, Need, Pause, StepSpec, Write
 from tallystick.app.context import INSIDE_STEP, INSIDE_TX, WorkflowContext, current
 from tallystick.engine.requests import Blocked, Handed
-from tallystick.errors import StaleLease, StepTimeout, StoreError, TallyError
+from tallystick.errors import StaleLease, StepTimeout, StoreError
 from tallystick.store.api import RecordStep, Transaction
 
 
@@ -101,10 +101,8 @@ def _as_met(context: WorkflowContext, need: Need, error: BaseException) -> BaseE
 
 def _settle(context: WorkflowContext, handed: Handed) -> None:
     """Go on only if the step before is durable: nothing new begins earlier."""
-    try:
-        handed.settle()
-    except TallyError as error:
-        raise context.refused(error) from error
+    if handed.refusal is not None:
+        raise context.refused(handed.refusal) from handed.refusal
     if context.segment.handed is handed:
         context.segment.handed = None
 

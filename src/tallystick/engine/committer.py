@@ -40,7 +40,7 @@ class LoopLane:
 
     def __init__(self, committer: Committer, loop: asyncio.AbstractEventLoop) -> None:
         self._committer = committer
-        self._loop = loop
+        self.loop = loop
         self._pending: list[Request] = []
         self._leaving = False
         self.released: list[tuple[Callable[[Outcome | BaseException], None], Outcome | BaseException]] = []
@@ -53,7 +53,7 @@ class LoopLane:
 
     def call(self, bundle: Bundle) -> asyncio.Future[Outcome]:
         """Return a future of the outcome; call it in the loop's own thread."""
-        future: asyncio.Future[Outcome] = self._loop.create_future()
+        future: asyncio.Future[Outcome] = self.loop.create_future()
         self.put(bundle, partial(_resolve, future))
         return future
 
@@ -69,12 +69,10 @@ class LoopLane:
     def begin(self, bundle: Bundle) -> Handed:
         """Hand a bundle over without waiting for it yet."""
         handed = Handed(bundle, self)
-        self._add(handed)
+        self._pending.append(handed)
+        if not self._leaving:
+            self._leave_soon()
         return handed
-
-    def future(self) -> asyncio.Future[Any]:
-        """Return a future of this loop."""
-        return self._loop.create_future()
 
     def _add(self, request: Request) -> None:
         """Add to the batch that leaves when the loop has run everything that is ready now."""
@@ -87,12 +85,12 @@ class LoopLane:
         released, self.released = self.released, []
         # A loop that is closed has nobody left who could be told.
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(_arrive, released)
+            self.loop.call_soon_threadsafe(_arrive, released)
 
     def _leave_soon(self) -> None:
         if not self._leaving:
             self._leaving = True
-            self._loop.call_soon(self._hand_over)
+            self.loop.call_soon(self._hand_over)
 
     def _hand_over(self) -> None:
         last_calls, self._last_calls = self._last_calls, {}

@@ -143,17 +143,17 @@ class Handed(Request):
     """A task that goes on, and will want to know later."""
 
     # Nothing here points back to itself: what every step makes must go without the help of the collector.
-    __slots__ = ("_arrive", "_awaited", "_lane", "_outcome", "known")
+    __slots__ = ("_arrive", "_awaited", "_lane", "known", "refusal")
 
     def __init__(self, bundle: Bundle, lane: LoopLane) -> None:
-        """Keep the outcome until somebody asks."""
+        """Remember whether it was refused, until somebody asks."""
         # Written out, not left to the base class: every step makes one of these.
         self.bundle = bundle
         self.taken = False
         self._lane = lane
         self._arrive: Callable[[Outcome | BaseException], None] | None = None
         self._awaited: Sequence[asyncio.Future[None]] = ()
-        self._outcome: Outcome | BaseException = None
+        self.refusal: BaseException | None = None
         self.known = False
 
     def release(self, outcome: Outcome | BaseException) -> None:
@@ -167,22 +167,13 @@ class Handed(Request):
     def told(self) -> asyncio.Future[None]:
         """Return a future that is done when the outcome is known."""
         # One for each who asks: one task of a workflow may be cancelled while others wait.
-        future = self._lane.future()
-        self._awaited = [*self._awaited, future]
+        future: asyncio.Future[None] = asyncio.Future(loop=self._lane.loop)
+        self._awaited = (*self._awaited, future)
         return future
 
-    def settle(self) -> Outcome:
-        """Return the outcome, which is known, or raise it if it is a refusal."""
-        return settle(self._outcome)
-
-    async def settled(self) -> Outcome:
-        """Wait until the outcome is known; raise it if it is a refusal."""
-        if not self.known:
-            await self.told()
-        return self.settle()
-
     def _keep(self, outcome: Outcome | BaseException) -> None:
-        self._outcome = outcome
+        if outcome is not None and isinstance(outcome, BaseException):
+            self.refusal = outcome
         self.known = True
         for future in self._awaited:
             if not future.done():  # its task was cancelled

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from tallystick.engine.committer import LoopLane
 from tallystick.engine.requests import Handed
-from tallystick.errors import TallyError
 from tallystick.worker.handler import report_broken
 
 if TYPE_CHECKING:
@@ -99,13 +98,13 @@ class AsyncSlots:
 
     async def _finish_after(self, handed: Handed, segment: Segment, bundle: Bundle | None) -> None:
         """Hand over the ending when the last step, which is on its way already, is durable."""
-        try:
-            await handed.settled()
-        except TallyError as error:
-            self._worker.ended(segment, None, error)
-            self._worker.free()
-        else:
+        if not handed.known:
+            await handed.told()
+        if handed.refusal is None:
             self._finish(segment, bundle)
+        else:
+            self._worker.ended(segment, None, handed.refusal)
+            self._worker.free()
 
     def _finish(self, segment: Segment, bundle: Bundle | None) -> None:
         """Hand over the ending, and with it one claim for all slots that end in this tick."""
