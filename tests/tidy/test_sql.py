@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tallystick.core.digits import ActivityLedger, GuidLedger
 from tests.tidy.tree import SRC, docstring_nodes, offences, parsed, python_files
 
 STATEMENT = re.compile(
@@ -27,6 +28,8 @@ BOUNDARY = re.compile(
     re.IGNORECASE,
 )
 
+LONG_NUMBER = re.compile(r"\b\d{9,}\b")
+
 # Prints the parts of schema files that follow from the rules, and runs nothing.
 PRINTER = SRC / "core" / "sql_rules.py"
 
@@ -39,6 +42,34 @@ def test_statements_live_in_sql_files():
 def test_only_a_store_opens_connections_and_bounds_transactions():
     outside = [path for path in python_files(SRC) if not path.is_relative_to(SRC / "store")]
     assert not [line for path in outside for line in offences(path, matching(parsed(path), BOUNDARY))]
+
+
+def test_digits_in_statements_are_marks_of_a_ledger():
+    """A statement writes ledgers as numbers; each must be something that a ledger can say."""
+    statements = sorted((SRC / "store").glob("*/statements/*.sql"))
+    assert statements
+    strange = [
+        f"{path.parent.parent.name}/{path.name}: {number}"
+        for path in statements
+        for number in LONG_NUMBER.findall(path.read_text("utf-8"))
+        if not says_something(int(number))
+    ]
+    assert not strange
+
+
+def says_something(number: int) -> bool:
+    return any(
+        sum(field.weight * field.of(number) for field in ledger.FIELDS if field.of(number) <= 1) == number
+        for ledger in (ActivityLedger, GuidLedger)
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "legal"),
+    [(1_111_000_000_001, True), (100_000_000, True), (11_000_000_000, True), (20_000_000_000, False)],
+)
+def test_a_number_that_is_no_ledger_is_found(number: int, *, legal: bool):
+    assert says_something(number) is legal
 
 
 @pytest.mark.parametrize(

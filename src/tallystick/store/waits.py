@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 from tallystick.core.chain import Chain, step_payload
 from tallystick.core.decisions import close_delta, decide_suspend, settle_delta
 from tallystick.core.derive import AbortReason
+from tallystick.core.digits import ActivityLedger
 from tallystick.core.holds import Hold
 from tallystick.core.lifecycles import JobState
 from tallystick.errors import InvariantBroken
@@ -27,8 +28,9 @@ from tallystick.store.api import (
 )
 from tallystick.store.writing import Writing, insist
 
-ANSWERED = 1_111_000_000_001
-TASKS_DONE = 100_000_000
+ANSWERED = int(
+    ActivityLedger.of(leg1_entries=1, leg1_complete=1, work_done=1, children_spawned=1, leg2_entries=1)
+)
 
 
 def enter_driver(batch: Writing, job_id: str, dimension: int) -> Wake | None:
@@ -135,7 +137,7 @@ def _open(
 
 def joined(ledger: int) -> int:
     """Return the digits of a group that its parent has joined."""
-    return ledger + TASKS_DONE * (ledger // TASKS_DONE % 10 == 0)
+    return int(ActivityLedger(ledger).mark_tasks())
 
 
 def deliver(batch: Writing, request: Deliver) -> Delivered:

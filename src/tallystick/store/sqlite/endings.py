@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tallystick.core.decisions import count_down_all
+from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.core.lifecycles import JobState
 from tallystick.store.api import EndJob, Event, Fence
 from tallystick.store.groups import closes, count_child, group_of, wake_parent
@@ -15,9 +16,8 @@ if TYPE_CHECKING:
     from tallystick.store.sqlite.writer import Batch
 
 # The digits of a child's message besides its ordinal: its outcome is stored and counted; it closed the group.
-_COUNTED = 11_000_000_000
-_CLOSED = 100_100_000_000
-_ENTRIES = 100_000_000
+_COUNTED = int(GuidLedger.of(work_done=1, children_spawned=1))
+_CLOSED = int(GuidLedger.of(closed_job=1, tasks_done=1))
 
 
 def close_jobs(batch: Batch, requests: list[EndJob], events: list[Event]) -> None:
@@ -71,7 +71,7 @@ def _count_together(batch: Batch, home: tuple[str, str], ended: list[EndJob]) ->
     if not found:
         return
     ledger, semaphore, threshold, mode = found[0]
-    entry = ledger % _ENTRIES
+    entry = ActivityLedger(ledger).leg2_entries
     rows, closers, failed = [], 0, 0
     moves = count_down_all(semaphore, [-1] * len(ended), threshold)
     for ordinal, (request, move) in enumerate(zip(ended, moves, strict=True), start=entry + 1):
