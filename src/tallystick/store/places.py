@@ -42,12 +42,17 @@ class Places:
         return link
 
     def written(self) -> list[tuple[str, int, bytes]]:
-        """Return job, place and hash of everything that was written; a stale report has lost its place."""
-        return [(chain.job_id, link.n, link.event_hash) for chain, link in self._taken if chain.n >= link.n]
+        """Return job, place and hash of everything that was written."""
+        return [(chain.job_id, link.n, link.event_hash) for chain, link in self._taken]
 
     def adopt(self, others: Places) -> None:
         """Count the places of a part among those of the whole."""
         self._taken += others._taken
+
+    def give_back(self, chain: Chain, link: Link) -> None:
+        """Give one place back: what was to stand there was refused, and others were not."""
+        chain.rewind(link)
+        self._taken.remove((chain, link))
 
     def rewind(self, start: int = 0) -> None:
         """Give back every place taken since `start`: what was to stand there was rolled back."""

@@ -106,7 +106,7 @@ def _send_others(writing: Batch, requests: Sequence[SubmitJob]) -> Answer:
             outcomes.append(None if place in fresh else found[key])
             if place not in fresh:
                 for fact, event in zip(reversed(request.facts), reversed(events), strict=True):
-                    fact.chain.rewind(link_of(event))
+                    writing.give_back(fact.chain, link_of(event))
         return outcomes
 
     return answer

@@ -246,7 +246,7 @@ class Batch(PostgresWriting):
             if number in written:
                 continue
             for chain, link in reversed(places[number - 1]):
-                chain.rewind(link)
+                self.give_back(chain, link)
             outcomes[number - 1] = stale(requests[number - 1].fence)
         for request, outcome in zip(requests, outcomes, strict=True):
             if outcome is not None:

@@ -122,6 +122,10 @@ class PostgresWriting:
         """Give a fact its place in the chain."""
         return self._places.fact(fact)
 
+    def give_back(self, chain: Chain, link: Link) -> None:
+        """Give the place of a fact back that was refused."""
+        self._places.give_back(chain, link)
+
     def placed_link(self, fact: Fact) -> Link:
         """Give a fact its place in the chain and return the place alone."""
         return self._places.link(fact)
