@@ -30,7 +30,8 @@ _BUSY_MS = 10_000
 
 # The library keeps prepared statements in a ring and moves on by one place for every row that it writes. With
 # fewer places than a flush has rows, every flush would prepare all its statements again.
-_STATEMENTS_KEPT = 2_048
+WRITERS_STATEMENTS = 2_048
+_OTHERS_STATEMENTS = 100
 
 CREATED = crash.declare("sqlite.create.after", "an empty file is there and has no schema")
 BEFORE_MIGRATE = crash.declare("sqlite.migrate.before", "a new schema is about to be written")
@@ -38,7 +39,9 @@ MIGRATED = crash.declare("sqlite.migrate.written", "a new schema is written and 
 AFTER_MIGRATE = crash.declare("sqlite.migrate.after", "a new schema is durable")
 
 
-def connect(path: Path, *, create: bool, synchronous: str = "FULL") -> apsw.Connection:
+def connect(
+    path: Path, *, create: bool, synchronous: str = "FULL", statements: int = _OTHERS_STATEMENTS
+) -> apsw.Connection:
     """Open a connection with our settings, creating the file (0600) only if asked to.
 
     Without `create` a file that holds nothing of ours is left as it is: it may be another program's.
@@ -53,7 +56,7 @@ def connect(path: Path, *, create: bool, synchronous: str = "FULL") -> apsw.Conn
     one_library.claim_file(path)
     try:
         connection = apsw.Connection(
-            str(path), flags=apsw.SQLITE_OPEN_READWRITE, statementcachesize=_STATEMENTS_KEPT
+            str(path), flags=apsw.SQLITE_OPEN_READWRITE, statementcachesize=statements
         )
         if connection.readonly("main"):
             # To read it would leave a log and an index behind that nobody may write, for good.

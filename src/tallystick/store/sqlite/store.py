@@ -18,7 +18,7 @@ from tallystick.errors import Misuse, StoreGone, StoreMisused
 from tallystick.store.api import Bundle, ChildRow, Event, ExpiredAttempt, Fence, Group, JobRow, Outcome, RunTx
 from tallystick.store.sqlite.bell import Bell
 from tallystick.store.sqlite.claims import newest
-from tallystick.store.sqlite.connection import connect, disconnect, migrate, translated
+from tallystick.store.sqlite.connection import WRITERS_STATEMENTS, connect, disconnect, migrate, translated
 from tallystick.store.sqlite.inspection import SqliteInspection
 from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.statements import sql
@@ -47,7 +47,9 @@ class SqliteStore:
         self._clock = clock
         self._pid = os.getpid()
         self._synchronous = synchronous
-        self._writer = connect(self.path, create=create, synchronous=synchronous)
+        self._writer = connect(
+            self.path, create=create, synchronous=synchronous, statements=WRITERS_STATEMENTS
+        )
         try:
             self._turnstile = Turnstile(self.path)
             try:
