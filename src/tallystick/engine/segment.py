@@ -226,11 +226,7 @@ class Segment:
 
     def returned(self, result: str) -> Bundle:
         """Return the bundle that ends the job well."""
-        if self._notes:
-            event = self._fact("return", _RETURNED)
-        else:
-            about = (self.claimed.chain, "return", self._clock.wall_ms(), self.fence.attempt, _RETURNED_TEXT)
-            event = make(Fact, about)
+        event = self._fact("return", _RETURNED, _RETURNED_TEXT)
         return (self._end(JobState.SUCCEEDED, event, result=result),)
 
     def failed(self, failure: Failure, reason: AbortReason = AbortReason.FATAL) -> Bundle:
@@ -384,6 +380,8 @@ class Segment:
         """Return what keeps the values drawn so far, if any, in front of something that has no room."""
         return (RecordEvent(self.fence, self._fact("note", {})),) if self._notes else ()
 
-    def _fact(self, kind: str, payload: dict[str, object]) -> Fact:
-        text = _TO_TEXT.encode({**payload, "notes": self._notes} if self._notes else payload).decode()
-        return Fact(self.claimed.chain, kind, self._clock.wall_ms(), self.fence.attempt, text)
+    def _fact(self, kind: str, payload: dict[str, object], text: str = "") -> Fact:
+        """Return a fact with the values drawn so far; `text` is the payload if it is always the same."""
+        if self._notes or not text:
+            text = _TO_TEXT.encode({**payload, "notes": self._notes} if self._notes else payload).decode()
+        return make(Fact, (self.claimed.chain, kind, self._clock.wall_ms(), self.fence.attempt, text))

@@ -46,24 +46,20 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
     wall, ends_at = batch.wall, batch.boot + request.lease_ms
     claimed: list[ClaimedJob] = []
     attempts, jobs, events = [], [], []
-    lease_ids, placed = request.lease_ids, batch.placed
     fences: list[Fence] = []
     for row in rows:
         job_id, attempt = row[:2]
         n, head, acked, parent, step, cancelling, semaphore, suspect = row[9:]
-        before = past.get(job_id)
-        if before is None:
-            before = _FRESH
-        elif before.end > (n, head):
-            n, head = before.end
-        chain = Chain(job_id, n, head)
-        wake = wakes.get(job_id) if wakes else None
+        before = past.get(job_id, _FRESH)
+        end = (n, head) if before is _FRESH else max((n, head), before.end)
+        chain = Chain(job_id, *end)
+        wake = wakes.get(job_id)
         driver = "start" if acked is None else "" if wake is None else wake.guid
-        event = placed(make(Fact, (chain, "claim", wall, attempt + 1, _AGAIN if attempt else _FIRST)))
-        fence = make(Fence, (job_id, attempt + 1, lease_ids()))
+        event = batch.placed(make(Fact, (chain, "claim", wall, attempt + 1, _AGAIN if attempt else _FIRST)))
+        fence = make(Fence, (job_id, attempt + 1, request.lease_ids()))
         fences.append(fence)
         attempts.append((*fence, request.owner, batch.epoch, ends_at, wall, driver))
-        jobs.append((job_id, attempt, event[1], event[7], wall))
+        jobs.append((job_id, attempt, event.n, event.event_hash, wall))
         events.append(event)
         home = None if parent is None else (parent, step)
         now = (bool(suspect), driver, home, bool(cancelling), semaphore, wake)
