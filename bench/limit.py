@@ -24,8 +24,8 @@ from bench.memory_of import resident_kib
 
 SCHEMA = Path(__file__).parents[1] / "src" / "tallystick" / "store" / "sqlite" / "schema"
 CHECKPOINT_PAGES = 4_000
-# Longer than a flush has rows: the library would prepare every statement again in every flush.
-STATEMENTS_KEPT = 2_048
+# With fewer than a flush has rows the library would prepare every statement again in every flush.
+STATEMENTS_KEPT = 512
 EPOCH = "0d2f0e9c-5c9f-4d2a-9d0e-0b6a3c1f7e55"
 OWNER = "5f0d7a62c9b84c1e8f3a0b9d2e7c4a16"
 STEP_LEDGER = 1_111_000_000_001

@@ -9,7 +9,15 @@ import pytest
 
 from tallystick.store.api import ClaimedJob
 from tallystick.store.sqlite.statements import sql
-from tallystick.testing.conformance.drafts import claim, claimed, done, finish, step, submission
+from tallystick.testing.conformance.drafts import (
+    check_chain,
+    claim,
+    claimed,
+    done,
+    finish,
+    step,
+    submission,
+)
 from tests.store.sqlite_subject import SqliteSubject
 
 NOBODY = ("j", 1, "l")
@@ -137,6 +145,8 @@ def test_a_flush_of_many_jobs_prepares_nothing_that_an_earlier_one_has_prepared(
     assert first
     assert second
     assert later == [0, 0, 0]
+    for job in kept:
+        check_chain(store.history(job.fence.job_id))
 
 
 def other(value: object, number: int) -> object:

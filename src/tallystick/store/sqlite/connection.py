@@ -28,9 +28,9 @@ _LAST_VULNERABLE = (3, 51, 2)
 _APPLICATION_ID = 0x7A11_1E57 & 0x7FFF_FFFF
 _BUSY_MS = 10_000
 
-# The library keeps prepared statements in a ring and moves on by one place for every row that it writes. With
-# fewer places than a flush has rows, every flush would prepare all its statements again.
-WRITERS_STATEMENTS = 2_048
+# The library keeps prepared statements in a ring and moves on by one place whenever one is run. With fewer
+# places than a flush runs statements, every flush would prepare all of them again. It has no more than these.
+WRITERS_STATEMENTS = 512
 _OTHERS_STATEMENTS = 100
 
 CREATED = crash.declare("sqlite.create.after", "an empty file is there and has no schema")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tallystick.store.api import Existing, Outcome, SubmitJob
-from tallystick.store.sqlite.facts import insert_facts
+from tallystick.store.sqlite.inserts import insert_rows
 from tallystick.store.sqlite.statements import sql
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ def submit_jobs(batch: Batch, requests: list[SubmitJob]) -> list[Outcome]:
             jobs.append((*job[:7], None, *job[8:], "IN_PROGRESS", 1, *end))
             held = (lease.lease_id, lease.owner, batch.epoch, batch.boot + lease.lease_ms, batch.wall)
             attempts.append((job.job_id, 1, *held, "start"))
-    batch.cursor.executemany(sql("insert_job"), jobs)
-    batch.cursor.executemany(sql("insert_attempt"), attempts)
-    insert_facts(batch.cursor, events)
+    insert_rows(batch.cursor, "insert_job", jobs)
+    insert_rows(batch.cursor, "insert_attempt", attempts)
+    insert_rows(batch.cursor, "insert_event", events)
     return outcomes
 
 

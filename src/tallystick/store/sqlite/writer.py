@@ -42,7 +42,7 @@ from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, st
 from tallystick.store.sqlite.claims import claim_jobs, newest, outdated
 from tallystick.store.sqlite.crash_points import AROUND
 from tallystick.store.sqlite.endings import close_jobs
-from tallystick.store.sqlite.facts import insert_facts
+from tallystick.store.sqlite.inserts import PLAIN, insert_rows
 from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.refusals import fence_is_gone, refusal
 from tallystick.store.sqlite.statements import sql
@@ -203,7 +203,7 @@ class Batch:
 
     def bear(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
         """Insert jobs; one that is there already fails. Their tags are rows too, so nothing is counted."""
-        self.cursor.executemany(sql(name), rows)
+        insert_rows(self.cursor, name, rows)
 
     def rewind(self, start: int = 0) -> None:
         """Give back every place taken since `start`: what was to stand there was rolled back."""
@@ -338,8 +338,8 @@ class Batch:
         """Write rows and insist that each changed exactly one; a guard that fails is a stale report."""
         before = self.connection.total_changes()
         try:
-            if name == "insert_event":
-                insert_facts(self.cursor, rows)
+            if name in PLAIN:
+                insert_rows(self.cursor, name, rows)
             else:
                 self.cursor.executemany(sql(name), rows)
         except apsw.ConstraintError as error:
