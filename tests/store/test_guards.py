@@ -8,6 +8,7 @@ import apsw
 import pytest
 
 from tallystick.store.sqlite.writer import Batch
+from tallystick.testing.conformance.drafts import check_chain, done, submission
 from tallystick.testing.conformance.waiting import books
 from tests.store.guard_cases import WORK, Guards, end_over, plant
 from tests.store.sqlite_subject import SqliteSubject
@@ -46,3 +47,20 @@ def test_a_child_that_ends_in_no_open_group_is_refused_by_the_database_itself(su
             "INSERT INTO child_ends VALUES ('child:c', ?, 0, ?, ?, 'SUCCEEDED', 0, 1, 1, 0, NULL)", place
         )
     assert books(subject) == before
+
+
+@pytest.mark.parametrize("place", [0, 4, 7, 8, 19])
+def test_a_birth_that_is_refused_among_many_leaves_the_others_whole(subject: SqliteSubject, place: int):
+    """Births go eight a statement and raise FAIL: those before a refused one must not stay half written."""
+    store, clock = subject.store, subject.clock
+    first = submission(clock)
+    done(store, first)
+    wishes = [submission(clock) for _ in range(20)]
+    wishes[place] = submission(clock, first.job.job_id)
+    outcomes = store.apply([(wish,) for wish in wishes])
+    assert [index for index, one in enumerate(outcomes) if one is not None] == [place]
+    assert store.counts() == {"QUEUED": 20}
+    for wish in wishes:
+        history = store.history(wish.job.job_id)
+        assert len(history) == 1
+        check_chain(history)
