@@ -8,8 +8,10 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import NamedTuple
 
 from tallystick.core.limits import PAGE_ROWS_MAX
+from tallystick.core.tuples import make
 from tallystick.errors import TallyError
 from tallystick.store.api import EndJob, JobRow, Store
 
@@ -21,18 +23,19 @@ _RECENT_JOBS_MAX = 4_096
 _RECENT_RESULT_CHARS_MAX = 1_024
 
 
-class Ended:
+class Ended(NamedTuple):
     """How a job ended."""
 
-    __slots__ = ("error", "error_code", "error_message", "result", "state")
+    state: str
+    result: str | None
+    error: str | None
+    error_code: str | None
+    error_message: str | None
 
-    def __init__(self, row: JobRow | EndJob) -> None:
+    @classmethod
+    def of(cls, row: JobRow | EndJob) -> Ended:
         """Take the end from the job's row, or from the bundle that wrote it."""
-        self.state = row.state
-        self.result = row.result
-        self.error = row.error
-        self.error_code = row.error_code
-        self.error_message = row.error_message
+        return make(cls, (row.state, row.result, row.error, row.error_code, row.error_message))
 
     @property
     def is_short(self) -> bool:
@@ -128,5 +131,5 @@ class Results:
                 self.announce(job_id, error)
             return True
         for row in rows:
-            self.announce(row.job_id, Ended(row))
+            self.announce(row.job_id, Ended.of(row))
         return bool(rows)

@@ -186,7 +186,7 @@ class Runtime:
             self.worker.notice_cancelled(job_id)
         row = self.store.job(job_id)
         if row is not None and row.completed_at is not None:
-            self.results.announce(job_id, Ended(row))
+            self.results.announce(job_id, Ended.of(row))
 
     def prepare(self, submission: Submission) -> SubmitJob:
         """Return the primitive for a submission, claimed at birth if a slot here is free for it."""
@@ -251,6 +251,6 @@ class Runtime:
         return self.worker is not None and job_id in self.worker.running
 
     def _on_end(self, end: EndJob) -> None:
-        self.results.announce(end.fence.job_id, Ended(end))
+        self.results.announce(end.fence.job_id, Ended.of(end))
         if self.on_end is not None:
             self.on_end(end)

@@ -10,6 +10,7 @@ import msgspec
 from tallystick.core.canonical import CANON_VERSION, idempotency_hash
 from tallystick.core.chain import Chain
 from tallystick.core.limits import PAYLOAD_BYTES_MAX, TAGS_MAX, check_key, check_name, check_size
+from tallystick.core.tuples import make
 from tallystick.errors import BadInput, IdempotencyConflict
 from tallystick.store.api import (
     ClaimedJob,
@@ -112,9 +113,14 @@ def submit_jobs(
     # What all of them share: the columns between the id and the payload, and those after it.
     before, after = job[1:10], job[11:]
     return [
-        SubmitJob(
-            NewJob._make((job_id, *before, payload, *after)),
-            (Fact(Chain(job_id), "submit", now, 0, _SUBMITTED),),
+        make(
+            SubmitJob,
+            (
+                make(NewJob, (job_id, *before, payload, *after)),
+                (make(Fact, (Chain(job_id), "submit", now, 0, _SUBMITTED)),),
+                None,
+                None,
+            ),
         )
         for job_id, payload in zip(job_ids, payloads, strict=True)
     ]
