@@ -23,10 +23,9 @@ async def _on_a_loop(workflow, segment: Segment):
         return await workflow.run_async(segment)
     finally:
         if isinstance(segment.handed, Handed):
-            if not segment.handed.known:
-                await segment.handed.told()
-            if segment.handed.refusal is not None:
-                raise segment.handed.refusal
+            refusal = await segment.handed.settled()
+            if refusal is not None:
+                raise refusal
 
 
 class Death(BaseException):

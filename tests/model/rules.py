@@ -46,10 +46,17 @@ class Rules:
     """Every decision that a model may take, by one set of core modules."""
 
     def __init__(self, core: SimpleNamespace | None = None) -> None:
-        core = core or load()
-        self.core = core
-        digits, decide = core.digits, core.decisions
-        activity, guid = digits.ActivityLedger, digits.GuidLedger
+        self.core = core or load()
+        self._of_ledgers()
+        self._of_waits()
+        self._of_attempts()
+        self._of_people()
+        self.view = cache(self._view)
+
+    def _of_ledgers(self) -> None:
+        """What the digits of an activity and of a message say, and what may be added to them."""
+        decide = self.core.decisions
+        activity, guid = self.core.digits.ActivityLedger, self.core.digits.GuidLedger
         self.complete = int(activity(0).enter_leg1().complete_leg1())
 
         def leg1(a: int) -> tuple[str, int]:
@@ -63,6 +70,23 @@ class Rules:
 
         def mark_activity(a: int, field: str) -> int:
             return int(getattr(activity(a), f"mark_{field}")())
+
+        self.leg1 = cache(leg1)
+        self.leg2 = cache(leg2)
+        self.complete_leg1 = cache(lambda a: int(activity(a).complete_leg1()))
+        self.mark_activity = cache(mark_activity)
+        self.mark_work = cache(lambda g: int(guid(g).mark_work()))
+        self.mark_children = cache(lambda g, closed: int(guid(g).mark_children(closed=closed)))
+        self.mark_tasks = cache(lambda g: int(guid(g).mark_tasks()))
+        self.step = cache(lambda g: decide.next_step(guid(g)).name)
+        self.work_done = cache(lambda g: guid(g).work_done)
+        self.children_spawned = cache(lambda g: guid(g).children_spawned)
+        self.closed_job = cache(lambda g: guid(g).closed_job)
+        self.tasks_done = cache(lambda g: guid(g).tasks_done)
+
+    def _of_waits(self) -> None:
+        """How a semaphore moves, and between whom no wake-up falls."""
+        decide, activity = self.core.decisions, self.core.digits.ActivityLedger
 
         def count(before: int, delta: int, threshold: int) -> tuple[int, bool]:
             move = decide.count_down(before, delta, threshold)
@@ -80,6 +104,25 @@ class Rules:
                 attempt_live=live,
             ).name
 
+        self.count = cache(count)
+        self.suspend = cache(suspend)
+        self.deliver = cache(deliver)
+        self.first = cache(decide.first_to_act)
+        self.settle = cache(
+            lambda starts, consumed, opened, finished: decide.settle_delta(
+                starts=starts, consumed=consumed, opened=opened, finished=finished
+            )
+        )
+        self.close = cache(
+            lambda starts, consumed, still_open: decide.close_delta(
+                starts=starts, consumed=consumed, still_open=still_open
+            )
+        )
+
+    def _of_attempts(self) -> None:
+        """Who holds a job, and who takes it over."""
+        decide, lease = self.core.decisions, self.core.lease
+
         def reclaim(
             status: str, expired: bool, cancelling: bool, charged: int, budget: int, effect: bool = False
         ) -> str:
@@ -92,43 +135,21 @@ class Rules:
                 budget=budget,
             ).name
 
-        def held(row: tuple[int, str] | None, attempt: int, lease: str, state: str, expired: bool) -> bool:
-            current = None if row is None else core.lease.Lease(row[0], row[1], "w", ROW_END)
+        def held(row: tuple[int, str] | None, attempt: int, lease_id: str, state: str, expired: bool) -> bool:
+            current = None if row is None else lease.Lease(row[0], row[1], "w", ROW_END)
             now = ROW_END if expired else 0
-            verdict = core.lease.fence(
-                current, attempt=attempt, lease_id=lease, state=state, allowed=("IN_PROGRESS",), now=now
+            verdict = lease.fence(
+                current, attempt=attempt, lease_id=lease_id, state=state, allowed=("IN_PROGRESS",), now=now
             )
             return type(verdict).__name__ == "Held"
 
-        self.leg1 = cache(leg1)
-        self.leg2 = cache(leg2)
-        self.complete_leg1 = cache(lambda a: int(activity(a).complete_leg1()))
-        self.mark_activity = cache(mark_activity)
-        self.mark_work = cache(lambda g: int(guid(g).mark_work()))
-        self.mark_children = cache(lambda g, closed: int(guid(g).mark_children(closed=closed)))
-        self.mark_tasks = cache(lambda g: int(guid(g).mark_tasks()))
-        self.step = cache(lambda g: decide.next_step(guid(g)).name)
-        self.work_done = cache(lambda g: guid(g).work_done)
-        self.children_spawned = cache(lambda g: guid(g).children_spawned)
-        self.closed_job = cache(lambda g: guid(g).closed_job)
-        self.tasks_done = cache(lambda g: guid(g).tasks_done)
-        self.count = cache(count)
-        self.suspend = cache(suspend)
-        self.deliver = cache(deliver)
         self.reclaim = cache(reclaim)
         self.held = cache(held)
-        self.is_live = cache(core.lease.is_live)
-        self.first = cache(decide.first_to_act)
-        self.settle = cache(
-            lambda starts, consumed, opened, finished: decide.settle_delta(
-                starts=starts, consumed=consumed, opened=opened, finished=finished
-            )
-        )
-        self.close = cache(
-            lambda starts, consumed, still_open: decide.close_delta(
-                starts=starts, consumed=consumed, still_open=still_open
-            )
-        )
+        self.is_live = cache(lease.is_live)
+
+    def _of_people(self) -> None:
+        """Cancelling, pausing, forking."""
+        decide, holds, forking = self.core.decisions, self.core.holds, self.core.forking
         self.cancel = cache(
             lambda final, live, forced: decide.decide_cancel(final=final, live=live, forced=forced).name
         )
@@ -137,7 +158,6 @@ class Rules:
                 decide.decide_end(state=state, attempt=attempt, cancelling=cancelling)
             )
         )
-        holds = core.holds
         self.hold = cache(
             lambda final, cancelling, held, live: (
                 holds.decide_hold(final=final, cancelling=cancelling, held=held, live=live).name
@@ -147,13 +167,12 @@ class Rules:
         self.stops = cache(lambda held, cancelling: holds.stops_here(held=held, cancelling=cancelling))
         self.fork = cache(
             lambda retry, failed, retried, reserved, asked: (
-                core.forking.decide_fork(
+                forking.decide_fork(
                     retry=retry, failed=failed, retried=retried, reserved=reserved, asked=asked
                 ).name
             )
         )
-        self.kept = cache(core.forking.kept_before)
-        self.view = cache(self._view)
+        self.kept = cache(forking.kept_before)
 
     def _view(
         self, done: int, ended: str, charged: int, live: int, waits: int, budget: int, progressed: bool

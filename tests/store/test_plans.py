@@ -46,7 +46,7 @@ HOT = {
     "take_wait": ("j", 0, "n", 1, "1", 1, 1, 3, b"", b"h", "l", "e", 1),
     "mark_work": ("g", "j"),
     "close_driver": ("g", "j", 1),
-    "end_woken_job": ("j", 1, "SUCCEEDED", "1", None, None, None, 1, b"h", 1),
+    "end_woken_job": ("j", 1, "SUCCEEDED", "1", None, None, None, 1, b"h", 1, 1),
     "open_group": ("j", 0, "gather", 1),
     "count_children": ("j", 0, "gather", 1, 1, 2, 2, 0),
     "any_unread": (),

@@ -104,5 +104,5 @@ def test_drawing_a_ledger_takes_at_most_four_times_the_start_of_python():
     for _ in range(TRIES):
         ratios.append(measure())
         if ratios[-1] <= RATIO_MAX:
-            return
-    pytest.fail(f"tally ledger took {', '.join(f'{r:.2f}' for r in ratios)} times as long as python -c pass")
+            break
+    assert min(ratios) <= RATIO_MAX, "tally ledger took so many times as long as python -c pass"

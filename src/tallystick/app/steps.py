@@ -134,7 +134,7 @@ class AsyncStep(_Callable, Generic[P, R_co]):
             context = self._context(from_async=True)
         if context is None:
             return self._spec.function(*args, **kwargs)  # type: ignore[no-any-return]  # as declared
-        return drive_async(context, self._spec, call_step(context, self._spec, args, kwargs))
+        return self._call_async(context, args, kwargs)
 
 
 class TxStep(_Callable, Generic[P, R_co]):

@@ -69,9 +69,7 @@ class LoopLane:
     def begin(self, bundle: Bundle) -> Handed:
         """Hand a bundle over without waiting for it yet."""
         handed = Handed(bundle, self)
-        self._pending.append(handed)
-        if not self._leaving:
-            self._leave_soon()
+        self._add(handed)
         return handed
 
     def _add(self, request: Request) -> None:

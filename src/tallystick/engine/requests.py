@@ -68,8 +68,8 @@ class Together:
 
     def __init__(self, count: int) -> None:
         """Begin to wait for so many."""
-        self.outcomes: list[Outcome | BaseException] = [None] * count
-        self.missing = count
+        self._outcomes: list[Outcome | BaseException] = [None] * count
+        self._missing = count
         self._lock = threading.Lock()
         self._lock.acquire()
 
@@ -80,11 +80,14 @@ class Together:
     def answers(self) -> list[Outcome | BaseException]:
         """Block until all outcomes are known and return them, refusals too."""
         with self._lock:
-            return self.outcomes
+            return self._outcomes
 
-    def wake(self) -> None:
-        """Wake the thread: nothing is missing any more."""
-        self._lock.release()
+    def arrived(self, index: int, outcome: Outcome | BaseException) -> None:
+        """Keep one outcome, and wake the thread if it is the last."""
+        self._outcomes[index] = outcome
+        self._missing -= 1
+        if not self._missing:
+            self._lock.release()
 
 
 class _OneOfMany(Request):
@@ -99,12 +102,8 @@ class _OneOfMany(Request):
         self._index = index
 
     def release(self, outcome: Outcome | BaseException) -> None:
-        """Keep it with the others, and wake the thread if it is the last."""
-        together = self._together
-        together.outcomes[self._index] = outcome
-        together.missing -= 1
-        if not together.missing:
-            together.wake()
+        """Pass it on."""
+        self._together.arrived(self._index, outcome)
 
 
 class Called(Request):
@@ -171,6 +170,12 @@ class Handed(Request):
         future: asyncio.Future[None] = asyncio.Future(loop=self._lane.loop)
         self._awaited = (*self._awaited, future)
         return future
+
+    async def settled(self) -> BaseException | None:
+        """Wait until the outcome is known, and return it if it is a refusal."""
+        if not self.known:
+            await self.told()
+        return self.refusal
 
     def _keep(self, outcome: Outcome | BaseException) -> None:
         if outcome is not None and isinstance(outcome, BaseException):

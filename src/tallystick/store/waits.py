@@ -33,17 +33,6 @@ ANSWERED = int(
 )
 
 
-def enter_driver(batch: Writing, job_id: str, dimension: int) -> Wake | None:
-    """Count the entry of the message that drives this claim, before any work, and return it."""
-    found = batch.rows("driver", (job_id, batch.wall))
-    if not found:
-        return None
-    wake = as_wake(found[0])
-    batch.run("enter_wait", (job_id, wake.guid, dimension))
-    insist(batch, "enter_message", (wake.guid, job_id))
-    return wake
-
-
 def as_wake(row: Sequence[Any]) -> Wake:
     """Return a row of `driver` as the message that it is."""
     guid, kind, dimension, name, occurrence, payload, taken = row

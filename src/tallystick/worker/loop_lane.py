@@ -98,12 +98,11 @@ class AsyncSlots:
 
     async def _finish_after(self, handed: Handed, segment: Segment, bundle: Bundle | None) -> None:
         """Hand over the ending when the last step, which is on its way already, is durable."""
-        if not handed.known:
-            await handed.told()
-        if handed.refusal is None:
+        refusal = await handed.settled()
+        if refusal is None:
             self._finish(segment, bundle)
         else:
-            self._worker.ended(segment, None, handed.refusal)
+            self._worker.ended(segment, None, refusal)
             self._worker.free()
 
     def _finish(self, segment: Segment, bundle: Bundle | None) -> None:

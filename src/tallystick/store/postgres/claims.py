@@ -14,7 +14,7 @@ from tallystick.store.postgres.connection import Answered, Talk
 from tallystick.store.postgres.floors import Floors
 from tallystick.store.postgres.rounds import in_rounds
 from tallystick.store.postgres.statements import sql
-from tallystick.store.waits import enter_driver
+from tallystick.store.waits import as_wake
 from tallystick.store.writing import insist
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Claims:
         def verb(fence: Fence, dimension: int) -> Callable[[Talk], Wake | None]:
             def run(talk: Talk) -> Wake | None:
                 part = now.part(talk, frozenset())
-                wake = enter_driver(part, fence.job_id, dimension)
+                wake = _enter_driver(part, fence.job_id, dimension)
                 insist(part, "set_driver", (*fence[:2], "" if wake is None else wake.guid))
                 part.settle()
                 return wake
@@ -147,3 +147,14 @@ class Claims:
             job_id: _Past(tuple(records[job_id]), tuple(tries[job_id]), charged)
             for job_id, charged in ask("charged_since_progress", jobs).fetchall()
         }
+
+
+def _enter_driver(part: Batch, job_id: str, dimension: int) -> Wake | None:
+    """Count the entry of the message that drives this claim, before any work, and return it."""
+    found = part.rows("driver", (job_id, part.wall))
+    if not found:
+        return None
+    wake = as_wake(found[0])
+    part.run("enter_wait", (job_id, wake.guid, dimension))
+    insist(part, "enter_message", (wake.guid, job_id))
+    return wake

@@ -29,15 +29,17 @@ def close_jobs(batch: Batch, requests: list[EndJob], events: list[Event]) -> Non
         ending = (r.state, r.result, r.error, r.error_code, r.error_message)
         row = (*r.fence[:2], *ending, event.n, event.event_hash, batch.wall)
         woken = r.driver != "start"
-        if r.waited or (woken and batch.careful):
+        looked_at = r.waited or (woken and batch.careful)
+        if looked_at:
             close_waits(batch, r)
-            statement = "end_waited_job" if woken else "end_job"
         else:
-            statement = "end_woken_job" if woken else "end_job"
             unread.append((*r.fence[:2], r.driver if woken else "", batch.wall, True))
             if woken:
                 drivers.append(((r.driver, r.fence.job_id, batch.wall), r.fence))
-        closing.setdefault(statement, []).append((row, r.fence))
+        if woken:
+            closing.setdefault("end_woken_job", []).append(((*row, int(not looked_at)), r.fence))
+        else:
+            closing.setdefault("end_job", []).append((row, r.fence))
     # A signal that nobody waited for ends with its job; mostly there is none, of anybody's.
     if unread and batch.rows("any_unread", ()):
         batch.cursor.executemany(sql("drop_messages"), unread)
