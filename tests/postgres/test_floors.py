@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tallystick.store.postgres.floors import FLOOR_MARGIN_MS, FLOOR_SECONDS
+from tallystick.store.postgres.floors import FLOOR_MARGIN_MS, FLOOR_SECONDS, REST_SECONDS_MAX, Floors
 from tallystick.testing.conformance.drafts import claim, claimed, done, submission
 from tests.postgres.subject import PostgresSubject
 
@@ -61,3 +61,18 @@ def test_a_job_below_the_floor_waits_a_second_at_most_while_others_come(subject:
 def test_the_oldest_comes_first_when_nobody_was_late(subject: PostgresSubject) -> None:
     jobs = submitted(subject, 6)
     assert [job for _ in jobs for job in found(subject)] == jobs
+
+
+def test_one_look_that_was_held_up_hides_nobody_for_long(subject: PostgresSubject) -> None:
+    """A job that is taken back from a dead worker is due since its submission, and so below the floor."""
+    floors, request = Floors(subject.clock), claim(1)
+    began = floors.began()
+    subject.clock.advance(ms=60_000)
+    floors.looked(request, began)
+    floors.learn(request, 0, [], subject.clock.wall_ms())
+    assert floors.floor(request) > 0
+    assert not floors.may_look(request)
+    assert floors.owes
+    subject.clock.advance(ms=int(REST_SECONDS_MAX * 1000))
+    assert floors.floor(request) == 0
+    assert floors.may_look(request)

@@ -16,6 +16,9 @@ FLOOR_MARGIN_MS: Final = 1_000
 COSTLY_SECONDS: Final = 0.010
 # Looks at the whole queue may take one part in so many of the time.
 COSTLY_SHARE: Final = 20
+# But not rarer than this: one look that a busy machine held up says nothing about the queue, and a job that
+# was taken back from a dead worker stands below the floor, because it is due since it was submitted.
+REST_SECONDS_MAX: Final = 5.0
 
 
 class _Look(NamedTuple):
@@ -31,7 +34,7 @@ class _Look(NamedTuple):
     @property
     def rest(self) -> float:
         """Return how long nobody looks at the whole queue after that."""
-        return self.seconds * COSTLY_SHARE if self.is_costly else 0.0
+        return min(self.seconds * COSTLY_SHARE, REST_SECONDS_MAX) if self.is_costly else 0.0
 
 
 class Floors:
@@ -40,8 +43,8 @@ class Floors:
     What was claimed stays in the index until a vacuum, and every search would step over all of it. A job that
     was committed late, or resumed with an old due time, may stand below: so a search that finds less than it
     wants looks from the very beginning, and so does every search once a second. While somebody keeps vacuum
-    away that becomes ever more expensive; then such looks take a twentieth of the time and no more, and a
-    search that was not allowed one `owes` it.
+    away that becomes ever more expensive; then such looks take a twentieth of the time, or come every few
+    seconds, and a search that was not allowed one `owes` it.
     """
 
     def __init__(self, clock: Clock) -> None:
