@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tallystick import Tally, Tx
-from tallystick.errors import IdempotencyConflict, NotFound, StoreMisused
+from tallystick.core.limits import FLUSH_BUNDLES_MAX
+from tallystick.errors import BadInput, IdempotencyConflict, JobFailed, Misuse, NotFound, StoreMisused
+from tests.patience import wait_until
 
 
 @pytest.fixture
@@ -67,6 +70,89 @@ def test_many_submissions_share_flushes_and_are_all_durable(app, flow):
     assert len({job.id for job in jobs}) == 2_500
     assert app.runtime().store.counts() == {"QUEUED": 2_500}
     assert app.runtime().committer.flushes <= 10
+
+
+def test_lists_that_meet_in_the_committer_do_not_make_a_flush_that_nobody_can_wait_for(
+    app, flow, monkeypatch
+):
+    store, flushed = app.runtime().store, []
+    apply = store.apply
+    gathered = threading.Event()
+
+    def watched(batch):
+        gathered.wait(10)  # until all lists are there
+        flushed.append(sum(len(primitive.job_ids) for (primitive,) in batch))
+        return apply(batch)
+
+    monkeypatch.setattr(store, "apply", watched)
+    with ThreadPoolExecutor(max_workers=5) as pool:
+        lists = [pool.submit(flow.submit_many, [(n,) for n in range(700)]) for _ in range(5)]
+        queue = app.runtime().committer._queue
+        # One thread may be in the flush that is held up; the other four are queued.
+        wait_until(lambda: len(queue) >= 4, "four lists in the queue")
+        gathered.set()
+        made = {job.id for submitted in lists for job in submitted.result(30)}
+    assert len(made) == sum(flushed) == 3_500
+    assert max(flushed) < 2 * FLUSH_BUNDLES_MAX
+
+
+def test_a_list_submitted_in_a_transaction_exists_exactly_if_the_transaction_does(app, flow):
+    with app.transaction() as db:
+        kept = flow.opts(within=db).submit_many([(1,), (2,)])
+    with pytest.raises(RuntimeError, match="changed my mind"), app.transaction() as db:  # noqa: PT012 (one block)
+        flow.opts(within=db).submit_many([(3,), (4,)])
+        raise RuntimeError("changed my mind")
+    assert app.runtime().store.counts() == {"QUEUED": 2}
+    with app.worker():
+        assert [job.result(10) for job in kept] == [1, 2]
+
+
+def test_a_list_with_keys_finds_what_is_there_and_makes_the_rest(app):
+    @app.workflow(idempotent=True)
+    def once(order: int) -> int:
+        return order
+
+    first = once.submit(2)
+    jobs = once.submit_many([(1,), (2,), (1,)])
+    assert [job.created for job in jobs] == [True, False, False]
+    assert jobs[1].id == first.id
+    assert jobs[0].id == jobs[2].id
+
+
+def test_a_list_of_nothing_is_no_job(app, flow):
+    assert flow.submit_many([]) == []
+    assert app.runtime().store.counts() == {}
+
+
+def test_a_list_in_which_one_cannot_be_encoded_submits_none(app, flow):
+    with pytest.raises(BadInput):
+        flow.submit_many([(1,), (object(),)])
+    assert app.runtime().store.counts() == {}
+
+
+def test_a_workflow_cannot_submit_a_list_that_every_replay_would_submit_again(app, flow):
+    @app.workflow
+    def outer() -> int:
+        return len(flow.submit_many([(1,)]))
+
+    with app.worker(), pytest.raises(JobFailed, match=r"flow\.child"):
+        outer.submit().result(10)
+    assert set(app.runtime().store.counts()) == {"FAILED_FINAL"}
+
+
+def test_a_list_is_submitted_from_a_loop_without_blocking_it(app, flow):
+    async def main():
+        with app.worker():
+            jobs = await flow.submit_many_aio([(n,) for n in range(50)])
+            return await asyncio.gather(*jobs)
+
+    assert asyncio.run(main()) == list(range(50))
+
+
+@pytest.mark.parametrize("verb", ["submit_aio", "submit_many_aio"])
+def test_a_transaction_is_not_left_out_silently_on_a_loop(app, flow, verb):
+    with app.transaction() as db, pytest.raises(Misuse, match="belongs to its thread"):
+        asyncio.run(getattr(flow.opts(within=db), verb)([(1,)]))
 
 
 def test_submitting_from_a_loop_does_not_block_it(app, flow):

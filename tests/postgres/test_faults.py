@@ -17,7 +17,9 @@ from tallystick.store.postgres import connection as connections
 from tallystick.store.postgres.connection import AnsweringConnection
 from tallystick.store.postgres.store import PostgresStore
 from tallystick.store.postgres.wire import Wire
+from tallystick.testing.conformance.births import alike
 from tallystick.testing.conformance.drafts import (
+    bundles,
     check_chain,
     claim,
     claimed,
@@ -99,13 +101,13 @@ def test_a_backend_killed_at_any_statement_of_a_flush_costs_nothing(
         wish = submission(CLOCK, key=f"k{number}", handler=f"h{number}")
         search = claim(1, handlers=[(f"h{number}", "")])
         before, killer.left = killer.fired, number
-        outcomes = store.apply([(step(held, CLOCK),), (finish(ending, CLOCK),), (wish,), (search,)])
+        many = alike(CLOCK, 250, handler="later")
+        outcomes = store.apply(bundles(step(held, CLOCK), finish(ending, CLOCK), wish, many, search))
         killer.left = 0
-        assert outcomes[:2] == [None, None], number
-        assert outcomes[2] is None, number
-        assert isinstance(outcomes[3], list)
-        assert [found.fence.job_id for found in outcomes[3]] == [wish.job.job_id]
-        for job in (held.fence.job_id, ending.fence.job_id, wish.job.job_id):
+        assert outcomes[:4] == [None] * 4, number
+        assert isinstance(outcomes[4], list)
+        assert [found.fence.job_id for found in outcomes[4]] == [wish.job.job_id]
+        for job in (held.fence.job_id, ending.fence.job_id, wish.job.job_id, many.job_ids[-1]):
             check_chain(store.history(job))
         if killer.fired == before:
             break

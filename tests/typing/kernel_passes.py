@@ -215,6 +215,7 @@ async def in_a_web_handler() -> bytes:
     many: str = (await app.send_many_aio([job], one, True))[0].name
     job.send(many)
     assert_type(await checkout.submit_aio(1, gift=True), Job[str])
+    assert_type(await checkout.submit_many_aio([(1,)]), list[Job[str]])
     assert_type(await job.fork_aio(at="charge"), Job[str])
     assert_type(await job.retry_aio(), Job[str])
     await job.pause_aio()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 from tallystick.app.results import Ended, Results
 from tallystick.clock import Clock
-from tallystick.core.limits import FLUSH_BUNDLES_MAX, TX_MS_MAX
+from tallystick.core.limits import TX_MS_MAX
 from tallystick.engine.committer import Committer, LoopLane
 from tallystick.engine.requests import settle
 from tallystick.engine.submission import (
@@ -17,7 +17,6 @@ from tallystick.engine.submission import (
     check_same_content,
     claimed_at_birth,
     submit_job,
-    submit_jobs,
 )
 from tallystick.errors import BadInput, Misuse
 from tallystick.ids import Ids
@@ -100,7 +99,7 @@ class Runtime:
         if within is not None:
             primitive = submit_job(submission, self.ids.new(), self.clock.wall_ms())
             # Whoever runs it cannot see it before the caller's transaction is durable, and hears of it then.
-            return self.settle(primitive, settle(self._joined(within).apply((primitive,))), due=False)
+            return self.settle(primitive, settle(self.joined(within).apply((primitive,))), due=False)
         primitive = self.prepare(submission)
         try:
             outcome = self.committer.call((primitive,))
@@ -108,6 +107,16 @@ class Runtime:
             self.give_up(primitive)
             raise
         return self.settle(primitive, outcome)
+
+    def joined(self, within: object) -> Transaction:
+        """Return the caller's transaction as one that our bundles can be part of."""
+        if isinstance(within, Transaction):
+            return within
+        if isinstance(self.store, ManyWriters):
+            return self.store.join(within)
+        raise BadInput(
+            f"within= takes what app.transaction() or a tx step gives, not {type(within).__name__}"
+        )
 
     def run_tx(self, fence: Fence, body: Callable[[Transaction], RecordStep]) -> object:
         """Run a user's function in a transaction and return its step once durable.
@@ -122,35 +131,6 @@ class Runtime:
         waiter = self.committer.begin((RunTx(fence, turn, self.tx_ms_max),))
         turn.take(body)
         return waiter.wait()
-
-    def submit_many(
-        self, like: Submission, payloads: Sequence[str]
-    ) -> list[tuple[str, bool] | BaseException]:
-        """Make many submissions that differ in their payloads jobs, sharing flushes; each has its outcome."""
-        ids, now = self.ids.many(len(payloads)) if payloads else [], self.clock.wall_ms()
-        begun = []
-        # What is prepared leaves: the store writes one piece while the next is made.
-        for start in range(0, len(ids), FLUSH_BUNDLES_MAX):
-            piece = slice(start, start + FLUSH_BUNDLES_MAX)
-            primitives = submit_jobs(like, payloads[piece], ids[piece], now)
-            begun.append((primitives, self.committer.begin_all([(one,) for one in primitives])))
-        answers: list[tuple[str, bool] | BaseException] = []
-        for primitives, together in begun:
-            for primitive, outcome in zip(primitives, together.answers(), strict=True):
-                answers.append(
-                    (primitive.job.job_id, True) if outcome is None else self._settled(primitive, outcome)
-                )
-        self.poke()
-        return answers
-
-    def _settled(
-        self, primitive: SubmitJob, outcome: Outcome | BaseException
-    ) -> tuple[str, bool] | BaseException:
-        """Return what became of one of many submissions; a refusal is the outcome of that one alone."""
-        try:
-            return self.settle(primitive, settle(outcome), due=False)
-        except Exception as error:  # noqa: BLE001 (as said)
-            return error
 
     def poke(self) -> None:
         """Tell the worker of this process, if there is one, that there may be work."""
@@ -236,16 +216,6 @@ class Runtime:
         self.committer.close()
         self.results.close()
         self.store.close()
-
-    def _joined(self, within: object) -> Transaction:
-        """Return the caller's transaction as one that our bundles can be part of."""
-        if isinstance(within, Transaction):
-            return within
-        if isinstance(self.store, ManyWriters):
-            return self.store.join(within)
-        raise BadInput(
-            f"within= takes what app.transaction() or a tx step gives, not {type(within).__name__}"
-        )
 
     def _runs_here(self, job_id: str) -> bool:
         return self.worker is not None and job_id in self.worker.running

@@ -18,7 +18,8 @@ from tallystick.app.retrying import ONCE, Duration, Retry
 from tallystick.app.runtime import Runtime
 from tallystick.app.signature import Signature
 from tallystick.app.steps import AsyncStep, Step, Tx, TxStep
-from tallystick.app.workflows import AsyncWorkflow, SubmitOptions, Workflow, WorkflowSpec
+from tallystick.app.submittable import SubmitOptions, WorkflowSpec
+from tallystick.app.workflows import AsyncWorkflow, Workflow
 from tallystick.clock import Clock, SystemClock
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name

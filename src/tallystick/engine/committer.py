@@ -24,7 +24,7 @@ from tallystick.core.limits import FLUSH_BUNDLES_MAX
 from tallystick.engine.relay import Relay
 from tallystick.engine.requests import Arriving, Blocked, Handed, Request, Together
 from tallystick.errors import StoreError, StoreMisused, TallyError
-from tallystick.store.api import Bundle, Outcome, Store
+from tallystick.store.api import Bundle, Outcome, Primitive, Store, SubmitJobs
 
 _log = logging.getLogger("tallystick.engine")
 
@@ -230,13 +230,12 @@ class Committer:
                     self._changed.wait()
                 elif not self._await_returning():
                     self._away = 0
-            if len(self._queue) <= FLUSH_BUNDLES_MAX:
-                batch = list(self._queue)
-                self._queue.clear()
-            else:
-                batch = [self._queue.popleft() for _ in range(FLUSH_BUNDLES_MAX)]
-            for request in batch:
+            batch, room = [], FLUSH_BUNDLES_MAX
+            while self._queue and room > 0:
+                request = self._queue.popleft()
                 request.taken = True
+                batch.append(request)
+                room -= _room_of(request.bundle[0])
             return batch
 
     def _await_returning(self) -> bool:
@@ -248,6 +247,11 @@ class Committer:
             self._relay.rescue()
             return True
         return came > 0
+
+
+def _room_of(primitive: Primitive) -> int:
+    """Return how many of a flush's bundles a bundle counts as that begins with this."""
+    return len(primitive.job_ids) if type(primitive) is SubmitJobs else 1
 
 
 def _arrive(released: list[tuple[Callable[[Any], None], Any]]) -> None:

@@ -9,8 +9,14 @@ import msgspec
 
 from tallystick.core.canonical import CANON_VERSION, idempotency_hash
 from tallystick.core.chain import Chain
-from tallystick.core.limits import PAYLOAD_BYTES_MAX, TAGS_MAX, check_key, check_name, check_size
-from tallystick.core.tuples import make
+from tallystick.core.limits import (
+    FLUSH_BUNDLES_MAX,
+    PAYLOAD_BYTES_MAX,
+    TAGS_MAX,
+    check_key,
+    check_name,
+    check_size,
+)
 from tallystick.errors import BadInput, IdempotencyConflict
 from tallystick.store.api import (
     ClaimedJob,
@@ -21,6 +27,7 @@ from tallystick.store.api import (
     NewLease,
     Reservation,
     SubmitJob,
+    SubmitJobs,
 )
 
 PRIORITY_BEST: Final = 0
@@ -63,10 +70,15 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
                 f"priority must be {PRIORITY_BEST} (first) to {PRIORITY_WORST} (last), not {self.priority}"
             )
 
+    @property
+    def reserved(self) -> bool:
+        """Tell whether the same submission again is the same job."""
+        return self.idempotency_key is not None or self.by_content
+
 
 def submit_job(submission: Submission, job_id: str, now: int, lease: NewLease | None = None) -> SubmitJob:
     """Return the primitive that makes this submission a job, claimed at once when a lease is given."""
-    reserved = submission.idempotency_key is not None or submission.by_content
+    reserved = submission.reserved
     content_hash = _content_hash(submission) if reserved else None
     # By place: that is twice as fast as by name, and the most that a submission costs here.
     job = NewJob(
@@ -102,28 +114,14 @@ def submit_job(submission: Submission, job_id: str, now: int, lease: NewLease | 
 
 def submit_jobs(
     like: Submission, payloads: Sequence[str], job_ids: Sequence[str], now: int
-) -> list[SubmitJob]:
-    """Return the primitives of many submissions that differ in their payloads alone."""
-    if like.idempotency_key is not None or like.by_content:
-        return [
-            submit_job(msgspec.structs.replace(like, payload=payload), job_id, now)
-            for job_id, payload in zip(job_ids, payloads, strict=True)
-        ]
-    job = submit_job(like, "", now).job
-    # What all of them share: the columns between the id and the payload, and those after it.
-    before, after = job[1:10], job[11:]
-    return [
-        make(
-            SubmitJob,
-            (
-                make(NewJob, (job_id, *before, payload, *after)),
-                (make(Fact, (Chain(job_id), "submit", now, 0, _SUBMITTED)),),
-                None,
-                None,
-            ),
-        )
-        for job_id, payload in zip(job_ids, payloads, strict=True)
-    ]
+) -> list[SubmitJobs]:
+    """Return the primitives of submissions that differ in their payloads alone and that nobody reserves.
+
+    Each fills a flush.
+    """
+    shared = submit_job(like, "", now)
+    pieces = [slice(start, start + FLUSH_BUNDLES_MAX) for start in range(0, len(job_ids), FLUSH_BUNDLES_MAX)]
+    return [SubmitJobs(shared, job_ids[piece], payloads[piece]) for piece in pieces]
 
 
 def check_payload(payload: str) -> str:

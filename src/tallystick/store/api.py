@@ -35,6 +35,7 @@ from tallystick.store.primitives import (
     RunTx,
     Spawn,
     SubmitJob,
+    SubmitJobs,
     TakeAnswer,
     Transaction,
 )
@@ -102,6 +103,7 @@ __all__ = [
     "Store",
     "StoredError",
     "SubmitJob",
+    "SubmitJobs",
     "TakeAnswer",
     "Transaction",
     "Wait",

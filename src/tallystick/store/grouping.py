@@ -17,6 +17,7 @@ from tallystick.store.api import (
     RecordStep,
     RenewLeases,
     SubmitJob,
+    SubmitJobs,
     TakeAnswer,
 )
 
@@ -30,6 +31,7 @@ ORDER: Final[tuple[type[Primitive], ...]] = (
     EndAttempt,
     EndJob,
     SubmitJob,
+    SubmitJobs,
     CountDown,
     Deliver,
     ClaimJobs,
@@ -39,7 +41,7 @@ ORDER: Final[tuple[type[Primitive], ...]] = (
 _GROUPED: Final = frozenset(ORDER)
 
 # A bundle of one of these needs no second look: nothing in it decides how it is written.
-_ALWAYS_GROUPED: Final = frozenset({RenewLeases, RecordStep, RecordEvent, SubmitJob, ClaimJobs})
+_ALWAYS_GROUPED: Final = frozenset({RenewLeases, RecordStep, RecordEvent, SubmitJob, SubmitJobs, ClaimJobs})
 
 # Bundles of these two travel with the others: the one is written before the other anyway.
 _PAIRS: Final = frozenset(

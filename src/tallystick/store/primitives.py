@@ -42,6 +42,18 @@ class SubmitJob(NamedTuple):
     lease: NewLease | None = None
 
 
+class SubmitJobs(NamedTuple):
+    """Insert QUEUED jobs that differ in their ids and payloads alone, each with its first event: all or none.
+
+    `like` is what they share, with one fact, no reservation and no lease; so none of them can be refused
+    alone.
+    """
+
+    like: SubmitJob
+    job_ids: Sequence[str]
+    payloads: Sequence[str]
+
+
 class ClaimJobs(NamedTuple):
     """Claim up to `limit` due jobs: attempt inserted, job taken, message entered, event; each whole or not.
 
@@ -330,6 +342,7 @@ class Transaction(Protocol):
 
 Primitive: TypeAlias = (
     SubmitJob
+    | SubmitJobs
     | ClaimJobs
     | RecordStep
     | RecordEvent

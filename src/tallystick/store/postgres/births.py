@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from operator import sub
 from typing import TYPE_CHECKING, Final
 
-from tallystick.store.api import Existing, Outcome, SubmitJob
+from tallystick.core.chain import GENESIS, Chain, event_hash
+from tallystick.store.api import Existing, Fact, Outcome, SubmitJob, SubmitJobs
 from tallystick.store.postgres.arrays import hashes, numbers, texts
 from tallystick.store.postgres.rows import job_row, link_of
 from tallystick.store.postgres.statements import sql
@@ -39,6 +40,19 @@ def send_births(writing: Batch, requests: Sequence[SubmitJob]) -> Answer:
         return [None if is_plain else next(rest) for is_plain in plain]
 
     return merged
+
+
+def send_births_alike(writing: Batch, request: SubmitJobs) -> None:
+    """Send jobs that differ in their ids and payloads alone, in pieces, as `_send_plain` does."""
+    job, ((_chain, kind, at, attempt, word),), _reservation, _lease = request.like
+    shared = (*job[1:7], job.ready_at - job.created_at, *job[8:10], *job[11:13], job.tags, word)
+    for start in range(0, len(request.job_ids), _PIECE):
+        ids = request.job_ids[start : start + _PIECE]
+        heads = [event_hash(GENESIS, job_id, 1, kind, at, attempt, word) for job_id in ids]
+        lists = (texts(ids), texts(request.payloads[start : start + _PIECE]), hashes(heads))
+        writing.connection.execute(sql("insert_jobs_alike"), (writing.times.wall, *lists, *shared))
+    # Nobody holds the ends of their chains. One of them tells whether all are there, if the answer is lost.
+    writing.placed_link(Fact(Chain(request.job_ids[-1]), kind, at, attempt, word))
 
 
 def _is_plain(request: SubmitJob) -> bool:

@@ -31,11 +31,12 @@ from tallystick.store.api import (
     RecordStep,
     RenewLeases,
     SubmitJob,
+    SubmitJobs,
 )
 from tallystick.store.cancels import as_asked
 from tallystick.store.grouping import grouped, part_of
 from tallystick.store.postgres.address import Address
-from tallystick.store.postgres.births import send_births
+from tallystick.store.postgres.births import send_births, send_births_alike
 from tallystick.store.postgres.claims import Claims
 from tallystick.store.postgres.connection import REFUSALS, Answered, Talk, begin
 from tallystick.store.postgres.count_downs import send_count_downs
@@ -310,6 +311,14 @@ class Batch(PostgresWriting):
         self.wakes = self.wakes or any(request.lease is None for request in requests)
         return answer
 
+    def _submits_alike(self, requests: list[SubmitJobs]) -> Answer:
+        crash.point(AROUND["submit"][0])
+        for request in requests:
+            send_births_alike(self, request)
+        crash.point(AROUND["submit"][1])
+        self.wakes = True
+        return lambda: [None] * len(requests)
+
     def _claim(self, requests: list[ClaimJobs]) -> Answer:
         crash.point(AROUND["claim"][0])
         answer = Claims(self, self._floors).send(requests)
@@ -339,6 +348,7 @@ class Batch(PostgresWriting):
         EndAttempt: _end_attempts,
         EndJob: _end_jobs,
         SubmitJob: _submits,
+        SubmitJobs: _submits_alike,
         ClaimJobs: _claim,
         CountDown: _count_downs,
         **dict.fromkeys(VERBS, _singly),

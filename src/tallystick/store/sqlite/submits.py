@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tallystick.store.api import Existing, Outcome, SubmitJob
+from tallystick.core.chain import GENESIS, event_hash
+from tallystick.store.api import Existing, Outcome, SubmitJob, SubmitJobs
 from tallystick.store.sqlite.inserts import insert_rows
 from tallystick.store.sqlite.statements import sql
 
@@ -33,6 +34,22 @@ def submit_jobs(batch: Batch, requests: list[SubmitJob]) -> list[Outcome]:
     insert_rows(batch.cursor, "insert_attempt", attempts)
     insert_rows(batch.cursor, "insert_event", events)
     return outcomes
+
+
+def submit_alike(batch: Batch, request: SubmitJobs) -> None:
+    """Insert jobs that differ in their ids and payloads alone.
+
+    Nobody holds the ends of their chains, so no place has to be given back if this is undone.
+    """
+    job, ((_chain, kind, at, attempt, word),), _reservation, _lease = request.like
+    before, after = job[1:10], job[11:]
+    jobs, events = [], []
+    for job_id, payload in zip(request.job_ids, request.payloads, strict=True):
+        head = event_hash(GENESIS, job_id, 1, kind, at, attempt, word)
+        jobs.append((job_id, *before, payload, *after, "QUEUED", 0, 1, head))
+        events.append((job_id, 1, kind, at, attempt, word, GENESIS, head))
+    insert_rows(batch.cursor, "insert_job", jobs)
+    insert_rows(batch.cursor, "insert_event", events)
 
 
 def _reserve(batch: Batch, request: SubmitJob) -> Existing | None:

@@ -33,6 +33,7 @@ from tallystick.store.api import (
     RenewLeases,
     RunTx,
     SubmitJob,
+    SubmitJobs,
     TakeAnswer,
 )
 from tallystick.store.cancels import as_asked
@@ -46,7 +47,7 @@ from tallystick.store.sqlite.inserts import PLAIN, insert_rows
 from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.refusals import fence_is_gone, refusal
 from tallystick.store.sqlite.statements import sql
-from tallystick.store.sqlite.submits import submit_jobs
+from tallystick.store.sqlite.submits import submit_alike, submit_jobs
 from tallystick.store.sqlite.takes import take_answers
 from tallystick.store.verbs import VERBS
 
@@ -255,6 +256,13 @@ class Batch:
         crash.point(AROUND["submit"][1])
         return outcomes
 
+    def _submits_alike(self, requests: list[SubmitJobs]) -> list[Outcome]:
+        crash.point(AROUND["submit"][0])
+        for request in requests:
+            submit_alike(self, request)
+        crash.point(AROUND["submit"][1])
+        return [None] * len(requests)
+
     def _claims(self, requests: list[ClaimJobs]) -> list[Outcome]:
         """Answer all claims of one worker with one search; its slots ask one by one, in the same flush."""
         crash.point(AROUND["claim"][0])
@@ -367,6 +375,7 @@ class Batch:
         EndAttempt: end_attempts,
         EndJob: end_jobs,
         SubmitJob: _submits,
+        SubmitJobs: _submits_alike,
         ClaimJobs: _claims,
         CountDown: _count_downs,
         RunTx: _run_tx,

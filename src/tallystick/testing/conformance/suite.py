@@ -7,11 +7,15 @@ import sys
 import pytest
 
 # Whoever reads a failure wants to see the values; pytest must know before it imports the tests.
-_TESTS = "claims control countdown drafts families loans machine primitives reservations retention suspending"
-_NAMES = [f"tallystick.testing.conformance.{name}" for name in (*_TESTS.split(), "answers", "waiting")]
+_TESTS = (
+    "answers births claims control countdown drafts families loans machine primitives reservations retention "
+    "suspending waiting"
+)
+_NAMES = [f"tallystick.testing.conformance.{name}" for name in _TESTS.split()]
 pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modules))
 
 from tallystick.testing.conformance.answers import Answers  # noqa: E402 (registered first)
+from tallystick.testing.conformance.births import Births  # noqa: E402 (registered first)
 from tallystick.testing.conformance.claims import Claims, Clocks, Reads  # noqa: E402 (registered first)
 from tallystick.testing.conformance.control import Forks, Holds  # noqa: E402 (registered first)
 from tallystick.testing.conformance.countdown import CountDowns, CountDownsUnderKills  # noqa: E402 (registered first)
@@ -29,6 +33,7 @@ class StoreConformance(
     WhatIsRefused,
     BatchesAndBundles,
     Reservations,
+    Births,
     Claims,
     Clocks,
     Reads,

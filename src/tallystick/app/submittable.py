@@ -1,0 +1,235 @@
+"""How a call of a workflow becomes a job: alone, as one of a list, as a child."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
+
+from tallystick.app.children import Child
+from tallystick.app.context import Inside, WorkflowContext, current
+from tallystick.app.detached import submitted
+from tallystick.app.driving import drive, drive_async
+from tallystick.app.job import Job
+from tallystick.app.signature import Signature
+from tallystick.app.submitting import submit_all, submit_all_async
+from tallystick.app.values import Codec
+from tallystick.app.writes import NO_BODY
+from tallystick.core.durations import duration_ms
+from tallystick.core.retry import RetryPolicy
+from tallystick.engine.submission import PRIORITY_DEFAULT, Submission, check_payload
+from tallystick.errors import Misuse, WrongColour
+
+if TYPE_CHECKING:
+    from tallystick.app.tally import Tally
+
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+Duration = str | float | timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowSpec:
+    """What was declared about a workflow."""
+
+    name: str
+    version: str
+    function: Callable[..., Any]
+    signature: Signature
+    policy: RetryPolicy
+    attempts_max: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmitOptions:
+    """What one submission can be told."""
+
+    queue: str = "default"
+    priority: int = PRIORITY_DEFAULT
+    delay_ms: int = 0
+    deadline_ms: int | None = None
+    idempotency_key: str | None = None
+    idempotent: bool = False
+    within: object = None
+    tags: tuple[str, ...] = ()
+    detached: bool = False
+
+
+class Submittable(Generic[P, R_co]):
+    """What sync and async workflows share: a declaration, options, and the way to become a job."""
+
+    is_async = False
+
+    def __init__(self, app: Tally, spec: WorkflowSpec, options: SubmitOptions) -> None:
+        self._app = app
+        self._spec = spec
+        self._options = options
+        self.name = spec.name
+        self.version = spec.version
+        self.__name__ = spec.name
+        self.__doc__ = spec.function.__doc__
+        self.__wrapped__ = spec.function
+
+    @property
+    def app(self) -> Tally:
+        """Return the Tally that declared it."""
+        return self._app
+
+    @property
+    def queue(self) -> str:
+        """Return the queue that its jobs wait in unless told otherwise."""
+        return self._options.queue
+
+    def submit(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
+        """Make a job of this call; it is durable when this returns.
+
+        Without a key every call is a new job. `job.created` tells whether this call made it.
+        """
+        context = self._outer_context()
+        if context is not None:
+            self._check_detached(context, "submit", is_async=False)
+            job_id, created = drive(context, NO_BODY, submitted(context, self.submission(args, kwargs)))
+            return self._job(job_id, created=created)
+        runtime = self._app.runtime()
+        job_id, created = runtime.submit(self.submission(args, kwargs), self._options.within)
+        return self._job(job_id, created=created)
+
+    def child(self, *args: P.args, **kwargs: P.kwargs) -> Child[R_co]:
+        """Prepare this call as a child of the workflow that makes it; `gather` starts it."""
+        return Child(self, args, kwargs)
+
+    async def submit_aio(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
+        """Make a job of this call without blocking the event loop."""
+        self._refuse_within("submit")
+        context = self._outer_context()
+        if context is not None:
+            self._check_detached(context, "submit_aio", is_async=True)
+            call = submitted(context, self.submission(args, kwargs))
+            job_id, created = await drive_async(context, NO_BODY, call)
+            return self._job(job_id, created=created)
+        runtime = self._app.runtime()
+        primitive = runtime.prepare(self.submission(args, kwargs))
+        try:
+            outcome = await runtime.lane().call((primitive,))
+        except BaseException:
+            runtime.give_up(primitive)
+            raise
+        job_id, created = runtime.settle(primitive, outcome)
+        return self._job(job_id, created=created)
+
+    def _outer_context(self) -> WorkflowContext | None:
+        """Return the workflow that this is called in, if any; in a step only a transaction may submit."""
+        context = current.get()
+        if not isinstance(context, Inside):
+            return context
+        if self._options.within is None:
+            raise Misuse(f"inside a step or transaction submit with {self.name}.opts(within=db)")
+        return None
+
+    def _refuse_within(self, verb: str) -> None:
+        """Refuse a transaction on a loop: it belongs to the thread that began it."""
+        if self._options.within is not None:
+            raise Misuse(f"a transaction belongs to its thread: with within= use {verb}, not {verb}_aio")
+
+    def _check_detached(self, context: WorkflowContext, verb: str, *, is_async: bool) -> None:
+        """Refuse a submission in a workflow that would repeat, or is of the wrong colour."""
+        if not self._options.detached:
+            raise Misuse(
+                f"inside a workflow write {self.name}.child(...) and gather it, or for a job that outlives "
+                f"this one {self.name}.opts(detached=True).{verb}(...)"
+            )
+        if context.is_async is not is_async:
+            other = "await ...submit_aio(...)" if context.is_async else "submit(...)"
+            raise WrongColour(f"this workflow is {'async' if context.is_async else 'sync'}: use {other}")
+
+    def submit_many(self, calls: Iterable[tuple[Any, ...]]) -> list[Job[R_co]]:
+        """Make a job of each tuple of arguments, sharing flushes; all are durable when this returns.
+
+        If one is refused the others stand, and the first refusal is raised.
+        """
+        self._check_list()
+        runtime, within = self._app.runtime(), self._options.within
+        made = submit_all(runtime, self._like(""), self._payloads(calls), within)
+        return [self._job(job_id, created=created) for job_id, created in made]
+
+    async def submit_many_aio(self, calls: Iterable[tuple[Any, ...]]) -> list[Job[R_co]]:
+        """Make a job of each tuple of arguments without blocking the event loop."""
+        self._refuse_within("submit_many")
+        self._check_list()
+        made = await submit_all_async(self._app.runtime(), self._like(""), self._payloads(calls))
+        return [self._job(job_id, created=created) for job_id, created in made]
+
+    def _check_list(self) -> None:
+        """Refuse a list where it would be submitted again by every replay."""
+        if self._outer_context() is not None:
+            raise Misuse(
+                f"inside a workflow gather {self.name}.child(...) calls, or for jobs that outlive this one "
+                f"submit them one by one with {self.name}.opts(detached=True)"
+            )
+
+    def _payloads(self, calls: Iterable[tuple[Any, ...]]) -> list[str]:
+        encode = self._spec.signature.encode
+        return [check_payload(encode(args, {})) for args in calls]
+
+    def opts(
+        self,
+        *,
+        idempotency_key: str | None = None,
+        idempotent: bool | None = None,
+        within: object = None,
+        queue: str | None = None,
+        priority: int | None = None,
+        delay: Duration | None = None,
+        deadline: Duration | None = None,
+        tags: Iterable[str] | None = None,
+        detached: bool | None = None,
+    ) -> Self:
+        """Return this workflow with options for its submissions.
+
+        A `detached` child goes on when its parent has ended, and may be submitted inside a workflow.
+        `within` is what `app.transaction()` or a tx step gives; on PostgreSQL also a psycopg connection, or
+        an SQLAlchemy session or connection on one.
+        """
+        old = self._options
+        options = replace(
+            old,
+            idempotency_key=old.idempotency_key if idempotency_key is None else idempotency_key,
+            idempotent=old.idempotent if idempotent is None else idempotent,
+            within=old.within if within is None else within,
+            queue=old.queue if queue is None else queue,
+            priority=old.priority if priority is None else priority,
+            delay_ms=old.delay_ms if delay is None else duration_ms(delay),
+            deadline_ms=old.deadline_ms if deadline is None else duration_ms(deadline),
+            tags=old.tags if tags is None else tuple(dict.fromkeys(tags)),
+            detached=old.detached if detached is None else detached,
+        )
+        return type(self)(self._app, self._spec, options)
+
+    def result_codec(self) -> Codec:
+        """Return how its result is read."""
+        return self._spec.signature.result
+
+    def submission(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Submission:
+        """Encode a call, as it becomes a job."""
+        return self._like(self._spec.signature.encode(args, kwargs))
+
+    def _like(self, payload: str) -> Submission:
+        options = self._options
+        return Submission(
+            handler=self.name,
+            version=self.version,
+            payload=payload,
+            queue=options.queue,
+            priority=options.priority,
+            delay_ms=options.delay_ms,
+            deadline_ms=options.deadline_ms,
+            attempts_max=self._spec.attempts_max,
+            idempotency_key=options.idempotency_key,
+            by_content=options.idempotent,
+            tags=options.tags,
+            detached=options.detached,
+        )
+
+    def _job(self, job_id: str, *, created: bool) -> Job[R_co]:
+        return Job(self._app.runtime, job_id, self.result_codec, created=created)

@@ -1,0 +1,75 @@
+"""Submitting lists: calls of one workflow that differ in their arguments alone, in a few flushes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tallystick.engine.requests import settle
+from tallystick.engine.submission import Submission, submit_job, submit_jobs
+from tallystick.store.api import Outcome, SubmitJob, SubmitJobs
+
+if TYPE_CHECKING:
+    from tallystick.app.runtime import Runtime
+
+Submitted = tuple[str, bool]
+"""The id of a job, and whether this submission made it."""
+
+
+def submit_all(
+    runtime: Runtime, like: Submission, payloads: Sequence[str], within: object = None
+) -> list[Submitted]:
+    """Make a job of each payload; if one is refused the others stand, and the first refusal is raised.
+
+    Within a transaction all of them are part of it, and a refusal is raised where it is met.
+    """
+    requests = _requests(runtime, like, payloads)
+    if within is None:
+        outcomes = runtime.committer.call_all([(request,) for request in requests])
+    else:
+        transaction = runtime.joined(within)
+        outcomes = [transaction.apply((request,)) for request in requests]
+    return _submitted(runtime, requests, outcomes)
+
+
+async def submit_all_async(runtime: Runtime, like: Submission, payloads: Sequence[str]) -> list[Submitted]:
+    """Do the same without blocking the event loop."""
+    requests = _requests(runtime, like, payloads)
+    lane = runtime.lane()
+    outcomes = await asyncio.gather(*(lane.call((request,)) for request in requests), return_exceptions=True)
+    return _submitted(runtime, requests, outcomes)
+
+
+def _requests(
+    runtime: Runtime, like: Submission, payloads: Sequence[str]
+) -> Sequence[SubmitJob | SubmitJobs]:
+    """Return one primitive for many, or one for each if each may be the same as an earlier one."""
+    if not payloads:
+        return []
+    ids, now = runtime.ids.many(len(payloads)), runtime.clock.wall_ms()
+    if not like.reserved:
+        return submit_jobs(like, payloads, ids, now)
+    return [
+        submit_job(msgspec.structs.replace(like, payload=payload), job_id, now)
+        for job_id, payload in zip(ids, payloads, strict=True)
+    ]
+
+
+def _submitted(
+    runtime: Runtime,
+    requests: Sequence[SubmitJob | SubmitJobs],
+    outcomes: Sequence[Outcome | BaseException],
+) -> list[Submitted]:
+    """Return what became of each in their order; everything that stands may be claimed here from now on."""
+    runtime.poke()
+    answers: list[Submitted] = []
+    for request, outcome in zip(requests, outcomes, strict=True):
+        if isinstance(request, SubmitJobs):
+            settle(outcome)
+            answers += [(job_id, True) for job_id in request.job_ids]
+        else:
+            answers.append(runtime.settle(request, settle(outcome), due=False))
+    return answers
