@@ -10,6 +10,7 @@ from tallystick import ChildrenFailed, JobCancelled, JobFailed, again, gather, s
 from tallystick.app.context import Cancelled
 from tallystick.engine.sweep import cancel_orphans, end_overdue
 from tests.app.by_hand import Death
+from tests.elsewhere import elsewhere
 
 
 def test_a_job_that_nobody_has_begun_is_cancelled_at_once(timed, hand):
@@ -50,7 +51,7 @@ def test_a_running_job_meets_its_cancellation_at_the_next_call_and_may_clean_up(
     @timed.workflow
     def flow() -> None:
         work("first")
-        assert job.cancel(grace="1m") == "CANCELLING"
+        assert elsewhere(job.cancel, grace="1m") == "CANCELLING"
         segment.cancelled = True  # what the caretaker does when it sees it
         try:
             work("second")
@@ -68,7 +69,7 @@ def test_a_running_job_meets_its_cancellation_at_the_next_call_and_may_clean_up(
 def test_a_job_that_returns_while_it_is_being_cancelled_is_cancelled(timed, hand):
     @timed.workflow
     def flow() -> str:
-        job.cancel()
+        elsewhere(job.cancel)
         return "finished all the same"
 
     job = flow.submit()
@@ -84,7 +85,7 @@ def test_when_the_grace_is_over_the_holder_is_fenced(timed, hand, clock):
 
     @timed.workflow
     def stubborn() -> None:
-        job.cancel(grace="1s")
+        elsewhere(job.cancel, grace="1s")
         clock.advance(1_000)
         runtime = timed.runtime()
         assert end_overdue(runtime.store, runtime.committer, clock) == 1
@@ -98,7 +99,7 @@ def test_when_the_grace_is_over_the_holder_is_fenced(timed, hand, clock):
 def test_a_worker_that_dies_while_its_job_is_being_cancelled_leaves_it_cancelled(timed, hand):
     @timed.workflow
     def flow() -> None:
-        job.cancel(grace="1h")
+        elsewhere(job.cancel, grace="1h")
         raise Death
 
     job = flow.submit()
@@ -143,7 +144,7 @@ def test_a_real_worker_notices_a_cancellation(app):
     with app.worker():
         job = endless.submit()
         assert started.wait(10)
-        job.cancel()
+        elsewhere(job.cancel)
         with pytest.raises(JobCancelled):
             job.result(10)
     assert seen == ["cleaned up"]

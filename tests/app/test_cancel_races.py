@@ -12,6 +12,7 @@ from tallystick.app.context import Cancelled
 from tallystick.app.waits import again, sleep, wait
 from tallystick.engine.books import audit
 from tallystick.testing.conformance.drafts import check_chain
+from tests.elsewhere import elsewhere
 
 
 def cancelled_cleanly(timed, clock, job) -> bool:
@@ -34,7 +35,7 @@ def test_the_end_of_a_job_that_was_asked_to_end_is_a_cancellation(timed, hand, c
     def flow() -> str:
         if waits:
             sleep("1m")
-        job.cancel()
+        elsewhere(job.cancel)
         if ending == "turn":
             again()
         if ending == "fail":
@@ -53,7 +54,7 @@ def test_the_end_of_a_job_that_was_asked_to_end_is_a_cancellation(timed, hand, c
 def test_a_parent_counts_a_child_that_returned_while_it_was_being_cancelled_as_cancelled(timed, hand, clock):
     @timed.workflow
     def child() -> str:
-        timed.job(child_id).cancel()
+        elsewhere(timed.job(child_id).cancel)
         return "finished all the same"
 
     @timed.workflow
@@ -82,7 +83,7 @@ def test_whoever_waits_in_the_process_of_the_worker_hears_that_the_job_was_cance
     with app.worker():
         job = flow.submit()
         assert began.wait(10)
-        job.cancel()
+        elsewhere(job.cancel)
         go_on.set()
         with pytest.raises(JobCancelled):
             job.result(10)
@@ -116,7 +117,7 @@ def test_a_job_asked_to_end_on_its_way_to_a_wait_meets_that_at_the_wait(timed, h
 
     @timed.workflow
     def flow() -> None:
-        job.cancel(grace="1h")
+        elsewhere(job.cancel, grace="1h")
         try:
             if what == "wait":
                 wait("go", bool, timeout="1d")

@@ -13,6 +13,7 @@ from tallystick.engine.sweep import reclaim
 from tallystick.errors import StaleLease
 from tallystick.store.api import Deliver, Delivered, Group
 from tests.app.by_hand import LEASE_MS, Death
+from tests.elsewhere import elsewhere
 
 HOUR_MS = 3_600_000
 
@@ -42,7 +43,7 @@ def test_a_function_that_returns_while_its_job_is_cancelled_leaves_no_attempt_th
 ):
     @timed.workflow
     def flow() -> str:
-        job.cancel()
+        elsewhere(job.cancel)
         return "all the same"
 
     job = flow.submit()
@@ -54,7 +55,7 @@ def test_a_function_that_returns_while_its_job_is_cancelled_leaves_no_attempt_th
 def test_a_real_worker_announces_the_ending_that_was_written(app):
     @app.workflow
     def flow() -> str:
-        app.job(job_id[0]).cancel()
+        elsewhere(app.job(job_id[0]).cancel)
         return "all the same"
 
     job_id: list[str] = []
@@ -67,7 +68,7 @@ def test_a_real_worker_announces_the_ending_that_was_written(app):
 def test_a_child_that_returns_while_it_is_cancelled_counts_as_cancelled(timed, hand):
     @timed.workflow
     def child() -> None:
-        timed.job(f"{job.id}.0.1.00000000").cancel()
+        elsewhere(timed.job(f"{job.id}.0.1.00000000").cancel)
 
     @timed.workflow
     def parent() -> None:
@@ -82,7 +83,7 @@ def test_a_child_that_returns_while_it_is_cancelled_counts_as_cancelled(timed, h
 def test_a_job_that_turns_while_it_is_cancelled_is_cancelled(timed, hand):
     @timed.workflow
     def loop(turn: int) -> None:
-        job.cancel()
+        elsewhere(job.cancel)
         again(turn + 1)
 
     job = loop.submit(0)

@@ -80,16 +80,15 @@ def test_lists_that_meet_in_the_committer_do_not_make_a_flush_that_nobody_can_wa
     gathered = threading.Event()
 
     def watched(batch):
-        gathered.wait(10)  # until all lists are there
         flushed.append(sum(len(primitive.job_ids) for (primitive,) in batch))
+        gathered.wait(10)  # until all lists are there
         return apply(batch)
 
     monkeypatch.setattr(store, "apply", watched)
     with ThreadPoolExecutor(max_workers=5) as pool:
         lists = [pool.submit(flow.submit_many, [(n,) for n in range(700)]) for _ in range(5)]
         queue = app.runtime().committer._queue
-        # One thread may be in the flush that is held up; the other four are queued.
-        wait_until(lambda: len(queue) >= 4, "four lists in the queue")
+        wait_until(lambda: sum(flushed) + 700 * len(queue) == 3_500, "all lists are in a flush or queued")
         gathered.set()
         made = {job.id for submitted in lists for job in submitted.result(30)}
     assert len(made) == sum(flushed) == 3_500

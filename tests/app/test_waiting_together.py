@@ -10,6 +10,7 @@ from tallystick import aio
 from tallystick.store.api import Delivered
 from tests.app.by_hand import Death
 from tests.app.test_waiting import books
+from tests.elsewhere import elsewhere
 
 MINUTE_MS = 60_000
 
@@ -233,7 +234,7 @@ def test_a_cancelled_job_is_told_at_every_wait_that_waits(timed, hand):
                 told.append(type(error).__name__)
                 raise
 
-        job.cancel()
+        elsewhere(job.cancel)
         await asyncio.gather(one("a"), one("b"))
 
     job = flow.submit()
@@ -263,7 +264,7 @@ def test_a_task_group_may_wait_too(timed, hand, order):
 def test_a_task_group_of_a_cancelled_job_ends_cancelled(timed, hand):
     @timed.workflow
     async def flow() -> None:
-        job.cancel()
+        elsewhere(job.cancel)
         async with asyncio.TaskGroup() as group:
             group.create_task(aio.wait("a", str))
             group.create_task(aio.wait("b", str))

@@ -17,7 +17,7 @@ from tallystick.core.derive import AbortReason
 from tallystick.core.holds import Hold, stops_here
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.failure import Failure
-from tallystick.errors import DeadlineExceeded
+from tallystick.errors import DeadlineExceeded, Misuse
 
 if TYPE_CHECKING:
     from tallystick.app.parking import Parking
@@ -193,3 +193,12 @@ INSIDE_STEP: Final = Inside()
 INSIDE_TX: Final = Inside()
 
 current: ContextVar[WorkflowContext | Inside | None] = ContextVar("tallystick_context", default=None)
+
+
+def refuse_inside(what: str, instead: str = "do it in a step") -> None:
+    """Refuse what a replay would do again, or what would wait for the writer that its caller holds."""
+    context = current.get()
+    if isinstance(context, WorkflowContext):
+        raise Misuse(f"a workflow cannot {what}: it would again on replay; {instead}")
+    if context is INSIDE_TX:
+        raise Misuse(f"{what} outside of this transaction, which holds the writer")

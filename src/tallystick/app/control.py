@@ -1,4 +1,4 @@
-"""What can be said to a job from outside to hold it, let it go on, or begin again from its records.
+"""What can be said to a job from outside: to end, to hold, to go on, to begin again from its records.
 
 Every wish is one bundle and what its outcome means, so that both colours say it with the same words.
 """
@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
-from tallystick.app.context import INSIDE_TX, WorkflowContext, current
+from tallystick.app.context import refuse_inside
 from tallystick.core.holds import Held, Hold, Resumed
+from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, check_key, clip_text
 from tallystick.engine.failure import Failure
-from tallystick.errors import InvariantBroken, Misuse, NotFound
-from tallystick.store.api import Bundle, Forked, ForkJob, HoldJob, JobRow, Outcome, ResumeJob
+from tallystick.errors import InvariantBroken, NotFound
+from tallystick.store.api import Bundle, CancelJob, Forked, ForkJob, HoldJob, JobRow, Outcome, ResumeJob
 
 if TYPE_CHECKING:
     from tallystick.app.runtime import Runtime
@@ -30,9 +31,20 @@ class Wish(NamedTuple, Generic[T]):
     settle: Callable[[Runtime, Outcome], T]
 
 
+def cancelling(job_id: str, now: int, grace_ms: int) -> Wish[JobState]:
+    """Return the wish that a job ends: at once if nobody runs it, else when the grace is over."""
+    refuse_inside(f"cancel job {job_id}")
+
+    def settle(runtime: Runtime, outcome: Outcome) -> JobState:
+        runtime.notice_cancelled(job_id)
+        return JobState(str(outcome))
+
+    return Wish((CancelJob(job_id, now, grace_ms),), settle)
+
+
 def pausing(job_id: str, why: str) -> Wish[Held]:
     """Return the wish that nobody claims a job, and that whoever runs it stops at its next call."""
-    refuse_inside("pause", job_id)
+    refuse_inside(f"pause job {job_id}")
 
     def settle(runtime: Runtime, outcome: Outcome) -> Held:
         if not isinstance(outcome, Held):
@@ -46,7 +58,7 @@ def pausing(job_id: str, why: str) -> Wish[Held]:
 
 def resuming(job_id: str) -> Wish[Resumed]:
     """Return the wish that a job goes on, whatever held it."""
-    refuse_inside("resume", job_id)
+    refuse_inside(f"resume job {job_id}")
 
     def settle(runtime: Runtime, outcome: Outcome) -> Resumed:
         if not isinstance(outcome, Resumed):
@@ -62,7 +74,7 @@ def resuming(job_id: str) -> Wish[Resumed]:
 
 def forking(job_id: str, new_id: str, at: str, version: str | None, fork_id: str | None) -> Wish[Forked]:
     """Return the wish for a new job that keeps what this one recorded before a step."""
-    refuse_inside("fork", job_id)
+    refuse_inside(f"fork job {job_id}")
     if fork_id is not None:
         check_key("fork id", fork_id)
     return Wish((ForkJob(job_id, new_id, step_named(at), version=version, id=fork_id),), _forked)
@@ -70,7 +82,7 @@ def forking(job_id: str, new_id: str, at: str, version: str | None, fork_id: str
 
 def retrying(job_id: str, new_id: str, row: JobRow | None) -> Wish[Forked]:
     """Return the wish for a new job in the place of one that failed: a fork at the step it failed with."""
-    refuse_inside("retry", job_id)
+    refuse_inside(f"retry job {job_id}")
     if row is None:
         raise NotFound(f"there is no job {job_id}", job_id=job_id)
     step = Failure.parse(row.error).step if row.error else ""
@@ -88,15 +100,6 @@ def step_named(text: str) -> tuple[str, int]:
     if mark and occurrence.isascii() and occurrence.isdecimal() and len(occurrence) <= 9:
         return name, int(occurrence)
     return text, 1
-
-
-def refuse_inside(verb: str, job_id: str) -> None:
-    """Refuse where it would be said again on replay, or would wait for the writer that its caller holds."""
-    context = current.get()
-    if isinstance(context, WorkflowContext):
-        raise Misuse(f"a workflow cannot {verb} job {job_id}: it would again on replay; do it in a step")
-    if context is INSIDE_TX:
-        raise Misuse(f"{verb} job {job_id} outside of this transaction, which holds the writer")
 
 
 def _forked(runtime: Runtime, outcome: Outcome) -> Forked:

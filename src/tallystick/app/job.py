@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from tallystick.app.context import INSIDE_TX, WorkflowContext, current
-from tallystick.app.control import DEFAULT_WHY, Wish, forking, pausing, resuming, retrying
+from tallystick.app.context import INSIDE_TX, WorkflowContext, current, refuse_inside
+from tallystick.app.control import DEFAULT_WHY, Wish, cancelling, forking, pausing, resuming, retrying
 from tallystick.app.results import Ended
 from tallystick.app.sending import deliver_all_async, deliver_one, signals
 from tallystick.app.values import Codec
@@ -21,7 +21,7 @@ from tallystick.core.holds import Held, Resumed
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.failure import Failure
 from tallystick.errors import JobCancelled, JobFailed, Misuse, NotFound, TallyError
-from tallystick.store.api import CancelJob, Delivered
+from tallystick.store.api import Delivered
 
 if TYPE_CHECKING:
     from tallystick.app.runtime import Runtime
@@ -97,6 +97,7 @@ class Job(Generic[R_co]):
         id: str | None = None,  # noqa: A002 (the word that users know)
     ) -> Delivered:
         """Send a signal; durable when this returns. With an `id` a repeated sending is the same signal."""
+        refuse_inside(f"send to job {self.id}")
         runtime = self._runtime()
         (signal,) = signals(runtime, [self.id], name, value, id)
         return deliver_one(runtime, signal)
@@ -109,6 +110,7 @@ class Job(Generic[R_co]):
         id: str | None = None,  # noqa: A002 (the word that users know)
     ) -> Delivered:
         """Send a signal without blocking the event loop."""
+        refuse_inside(f"send to job {self.id}")
         runtime = self._runtime()
         (outcome,) = await deliver_all_async(runtime, signals(runtime, [self.id], name, value, id))
         return outcome
@@ -119,10 +121,15 @@ class Job(Generic[R_co]):
         A job that nobody runs ends at once. One that runs meets `Cancelled` at its next call and has the
         grace to clean up; then it is ended. A job that has ended stays as it is.
         """
+        return self._say(cancelling(self.id, self._runtime().clock.wall_ms(), duration_ms(grace)))
+
+    async def cancel_aio(self, *, grace: str | float | timedelta = "30s") -> JobState:
+        """Ask the job to end without blocking the event loop."""
         runtime = self._runtime()
-        outcome = runtime.committer.call((CancelJob(self.id, runtime.clock.wall_ms(), duration_ms(grace)),))
-        runtime.notice_cancelled(self.id)
-        return JobState(str(outcome))
+        wish = cancelling(self.id, runtime.clock.wall_ms(), duration_ms(grace))
+        outcome = await runtime.lane().call(wish.bundle)
+        # It looks whether the job has ended by this, for those who wait here.
+        return await asyncio.to_thread(wish.settle, runtime, outcome)
 
     def pause(self, why: str = DEFAULT_WHY) -> Held:
         """Hold the job: nobody claims it until `resume`, and whoever runs it stops at its next call.

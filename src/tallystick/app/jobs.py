@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tallystick.app.context import refuse_inside
 from tallystick.app.job import Job
 from tallystick.app.runtime import Runtime
 from tallystick.app.sending import deliver_all, deliver_all_async, signals
@@ -77,6 +78,7 @@ class Jobs(ABC):
         With an `id` a repeated sending is the same signal for each job. If a job does not exist the others
         get theirs, and `NotFound` is raised.
         """
+        refuse_inside("send to many jobs")
         runtime = self.runtime()
         return deliver_all(runtime, signals(runtime, [job.id for job in jobs], name, value, id))
 
@@ -89,5 +91,6 @@ class Jobs(ABC):
         id: str | None = None,  # noqa: A002 (the word that users know)
     ) -> list[Delivered]:
         """Send one signal to many jobs without blocking the event loop."""
+        refuse_inside("send to many jobs")
         runtime = self.runtime()
         return await deliver_all_async(runtime, signals(runtime, [job.id for job in jobs], name, value, id))

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from tallystick.app.calls import StepSpec
-from tallystick.app.context import INSIDE_TX, current
+from tallystick.app.context import INSIDE_TX, current, refuse_inside
 from tallystick.app.decorators import StepDecorator, TxDecorator, WorkflowDecorator
 from tallystick.app.jobs import Jobs
 from tallystick.app.retrying import ONCE, Duration, Retry
@@ -127,6 +127,7 @@ class Tally(Jobs):
 
         It holds the writer while it lasts, so anything else that waits to become durable is refused inside.
         """
+        refuse_inside("open a transaction", "write in an @app.tx")
         with self.runtime().store.transaction() as transaction:
             token = current.set(INSIDE_TX)
             try:
@@ -136,6 +137,7 @@ class Tally(Jobs):
 
     def prune(self, *, older_than: Duration, limit: int = 100_000) -> int:
         """Remove jobs that ended that long ago, whole and with their keys; return how many are gone."""
+        refuse_inside("prune jobs")
         return prune(self.runtime(create=False).committer, duration_ms(older_than), limit)
 
     @contextmanager
