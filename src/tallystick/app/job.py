@@ -48,19 +48,16 @@ class Event:
         return f"<{self.n} {self.name} {self.at:%H:%M:%S.%f} attempt {self.attempt}>"
 
 
-class Job(Generic[R_co]):
-    """One submission of a workflow."""
+class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
+    """One submission of a workflow; nothing is read before it is asked for.
 
-    __slots__ = ("_codec", "_runtime", "created", "id")
+    Nothing that it points to points back, so the collector need not walk the thousands that a list makes.
+    """
 
-    def __init__(
-        self, runtime: Callable[[], Runtime], job_id: str, codec: Callable[[], Codec], *, created: bool
-    ) -> None:
-        """Point at a job; nothing is read before it is asked for."""
-        self._runtime = runtime
-        self._codec = codec
-        self.id = job_id
-        self.created = created
+    _runtime: Callable[[], Runtime]
+    id: str
+    _codec: Callable[[], Codec]
+    created: bool
 
     def __repr__(self) -> str:
         return f"<Job {self.id}>"

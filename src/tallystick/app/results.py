@@ -8,10 +8,10 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import NamedTuple
+
+import msgspec
 
 from tallystick.core.limits import PAGE_ROWS_MAX
-from tallystick.core.tuples import make
 from tallystick.errors import TallyError
 from tallystick.store.api import EndJob, JobRow, Store
 
@@ -23,8 +23,8 @@ _RECENT_JOBS_MAX = 4_096
 _RECENT_RESULT_CHARS_MAX = 1_024
 
 
-class Ended(NamedTuple):
-    """How a job ended."""
+class Ended(msgspec.Struct, frozen=True, gc=False):
+    """How a job ended; texts only, so the collector need not walk those that are remembered."""
 
     state: str
     result: str | None
@@ -35,7 +35,7 @@ class Ended(NamedTuple):
     @classmethod
     def of(cls, row: JobRow | EndJob) -> Ended:
         """Take the end from the job's row, or from the bundle that wrote it."""
-        return make(cls, (row.state, row.result, row.error, row.error_code, row.error_message))
+        return cls(row.state, row.result, row.error, row.error_code, row.error_message)
 
     @property
     def is_short(self) -> bool:

@@ -13,7 +13,7 @@ from tallystick.app.detached import submitted
 from tallystick.app.driving import drive, drive_async
 from tallystick.app.job import Job
 from tallystick.app.signature import Signature
-from tallystick.app.submitting import submit_all, submit_all_async
+from tallystick.app.submitting import Submitted, submit_all, submit_all_async
 from tallystick.app.values import Codec
 from tallystick.app.writes import NO_BODY
 from tallystick.core.durations import duration_ms
@@ -151,14 +151,14 @@ class Submittable(Generic[P, R_co]):
         self._check_list()
         runtime, within = self._app.runtime(), self._options.within
         made = submit_all(runtime, self._like(""), self._payloads(calls), within)
-        return [self._job(job_id, created=created) for job_id, created in made]
+        return self._jobs(made)
 
     async def submit_many_aio(self, calls: Iterable[tuple[Any, ...]]) -> list[Job[R_co]]:
         """Make a job of each tuple of arguments without blocking the event loop."""
         self._refuse_within("submit_many")
         self._check_list()
         made = await submit_all_async(self._app.runtime(), self._like(""), self._payloads(calls))
-        return [self._job(job_id, created=created) for job_id, created in made]
+        return self._jobs(made)
 
     def _check_list(self) -> None:
         """Refuse a list where it would be submitted again by every replay."""
@@ -233,3 +233,7 @@ class Submittable(Generic[P, R_co]):
 
     def _job(self, job_id: str, *, created: bool) -> Job[R_co]:
         return Job(self._app.runtime, job_id, self.result_codec, created=created)
+
+    def _jobs(self, made: Iterable[Submitted]) -> list[Job[R_co]]:
+        runtime, codec = self._app.runtime, self.result_codec
+        return [Job(runtime, job_id, codec, created) for job_id, created in made]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,7 +21,7 @@ Submitted = tuple[str, bool]
 
 def submit_all(
     runtime: Runtime, like: Submission, payloads: Sequence[str], within: object = None
-) -> list[Submitted]:
+) -> Iterator[Submitted]:
     """Make a job of each payload; if one is refused the others stand, and the first refusal is raised.
 
     Within a transaction all of them are part of it, and a refusal is raised where it is met.
@@ -35,7 +35,9 @@ def submit_all(
     return _submitted(runtime, requests, outcomes)
 
 
-async def submit_all_async(runtime: Runtime, like: Submission, payloads: Sequence[str]) -> list[Submitted]:
+async def submit_all_async(
+    runtime: Runtime, like: Submission, payloads: Sequence[str]
+) -> Iterator[Submitted]:
     """Do the same without blocking the event loop."""
     requests = _requests(runtime, like, payloads)
     lane = runtime.lane()
@@ -62,14 +64,13 @@ def _submitted(
     runtime: Runtime,
     requests: Sequence[SubmitJob | SubmitJobs],
     outcomes: Sequence[Outcome | BaseException],
-) -> list[Submitted]:
-    """Return what became of each in their order; everything that stands may be claimed here from now on."""
+) -> Iterator[Submitted]:
+    """Give what became of each, in their order; everything that stands may be claimed here from now on."""
     runtime.poke()
-    answers: list[Submitted] = []
     for request, outcome in zip(requests, outcomes, strict=True):
         if isinstance(request, SubmitJobs):
             settle(outcome)
-            answers += [(job_id, True) for job_id in request.job_ids]
+            for job_id in request.job_ids:
+                yield job_id, True
         else:
-            answers.append(runtime.settle(request, settle(outcome), due=False))
-    return answers
+            yield runtime.settle(request, settle(outcome), due=False)
