@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tallystick.engine.committer import LoopLane
@@ -89,7 +90,7 @@ class AsyncSlots:
                 self._finish(segment, bundle)
             elif bundle is not None and self._worker.committer.extend(handed, bundle):
                 # The last step and the ending share a flush.
-                handed.tell(lambda outcome: self._worker.ended(segment, bundle, outcome))
+                handed.tell(partial(self._worker.ended, segment, bundle))
                 self._go_on(bundle)
             else:
                 await self._finish_after(handed, segment, bundle)
@@ -112,7 +113,7 @@ class AsyncSlots:
             self._worker.ended(segment, None, None)
             self._worker.free()
         else:
-            self._lane.put(bundle, lambda outcome: self._worker.ended(segment, bundle, outcome))
+            self._lane.put(bundle, partial(self._worker.ended, segment, bundle))
             self._go_on(bundle)
 
     def _go_on(self, bundle: Bundle) -> None:
