@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 
+from tallystick.app.context import Unwind
 from tallystick.clock import VirtualClock
 from tallystick.engine.requests import Blocked, Handed
 from tallystick.engine.segment import Segment
@@ -28,8 +29,14 @@ async def _on_a_loop(workflow, segment: Segment):
                 raise refusal
 
 
-class Death(BaseException):
-    """The process dies here."""
+class Death(Unwind):
+    """The process dies here: nothing that the function does after this is believed."""
+
+    latest: Death | None = None
+
+    def __init__(self) -> None:
+        super().__init__("dead", None)
+        Death.latest = self
 
 
 class Hand:
@@ -60,14 +67,15 @@ class Hand:
     def run(self, segment: Segment) -> str:
         """Run a claimed segment to its end and say what became of it."""
         workflow = self.app.workflows[segment.claimed.handler, segment.claimed.version]
+        Death.latest = None
         try:
             bundle = (
                 asyncio.run(_on_a_loop(workflow, segment)) if workflow.is_async else workflow.run(segment)
             )
-        except Death:
-            return "died"
         finally:
             refusal = segment.handed.answer() if isinstance(segment.handed, Blocked) else None
+        if Death.latest is not None:
+            return "died"
         if bundle is None or refusal is not None:
             return "lost"
         self.runtime.committer.call(bundle)

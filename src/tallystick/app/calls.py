@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import msgspec
 
 from tallystick.app.context import WorkflowContext
+from tallystick.app.escapes import Escaped, contained
 from tallystick.core.derive import AbortReason
 from tallystick.core.limits import HELD_BACKOFF_MS_MAX, RESULT_BYTES_MAX, check_size
 from tallystick.core.retry import GiveUp, RetryPolicy, classify, decide_failure
@@ -105,7 +106,8 @@ def call_step(
                 value = yield Body(args, kwargs)
                 text, value = _kept(spec, value)
             except Exception as error:  # noqa: BLE001 (whatever the user's function raises is what the step failed with)
-                yield from _tried(context, spec, occurrence, error)
+                raised = error.error if isinstance(error, Escaped) else error
+                yield from _tried(context, spec, occurrence, raised)
                 continue
             row = (segment.step_succeeded(spec.kind, name, occurrence, text),)
             # Where calls run side by side, what one returns may be long on its way to the next call.
@@ -124,7 +126,7 @@ def _transact(
 
     def body(transaction: Transaction) -> RecordStep:
         nonlocal value
-        text, value = _kept(spec, spec.function(transaction, *args, **kwargs))
+        text, value = _kept(spec, contained(spec.function, transaction, *args, **kwargs))
         return context.segment.step_succeeded(spec.kind, spec.name, occurrence, text)
 
     step = yield InTransaction(body)
@@ -132,7 +134,7 @@ def _transact(
     return value
 
 
-def _tried(context: WorkflowContext, spec: StepSpec, occurrence: int, error: Exception) -> Call:
+def _tried(context: WorkflowContext, spec: StepSpec, occurrence: int, error: BaseException) -> Call:
     """Record a failed try and wait for the next, or record that there is none and raise."""
     segment = context.segment
     tries = segment.tries(spec.name, occurrence) + 1

@@ -6,15 +6,15 @@ Both give a call the same answers and throw the same errors into it; only how th
 from __future__ import annotations
 
 import asyncio
-import contextvars
-import threading
 from collections.abc import Callable
 from typing import Any
 
+from tallystick.app.bodies import in_thread, run_body, run_guarded
 from tallystick.app.calls import Body, Call, Hand, InTransaction, Need, Pause, StepSpec, Write
 from tallystick.app.context import INSIDE_STEP, INSIDE_TX, WorkflowContext, current
+from tallystick.app.escapes import Escaped, is_escape
 from tallystick.engine.requests import Blocked, Handed
-from tallystick.errors import StaleLease, StepTimeout, StoreError
+from tallystick.errors import StaleLease, StoreError
 from tallystick.store.api import RecordStep, Transaction
 
 
@@ -40,7 +40,7 @@ def _meet(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa:
         _written(context, handed.wait)
         segment.handed = None
     if type(need) is Body:
-        return _run_body(spec, need.args, need.kwargs)
+        return run_body(spec, need.args, need.kwargs)
     if type(need) is Hand:
         segment.handed = context.runtime.committer.begin(need.bundle)
         segment.written(need.bundle)
@@ -96,7 +96,7 @@ def _as_met(context: WorkflowContext, need: Need, error: BaseException) -> BaseE
     """Return what a call learns of an error: a write that was not taken ends the segment."""
     if type(need) is Write and isinstance(error, StaleLease | StoreError):
         return context.refused(error)
-    return error
+    return Escaped(error) if type(need) is Body and is_escape(error) else error
 
 
 def _settle(context: WorkflowContext, handed: Handed) -> None:
@@ -110,11 +110,11 @@ def _settle(context: WorkflowContext, handed: Handed) -> None:
 async def _meet_async(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa: ANN401 (as the need says)
     match need:
         case Body():
-            return await _run_guarded(spec, need)
+            return await run_guarded(spec, need)
         case Pause():
             return await asyncio.sleep(need.ms / 1000)
         case _:
-            return await asyncio.to_thread(_meet, context, spec, need)
+            return await in_thread(_meet, context, spec, need)
 
 
 def transact(context: WorkflowContext, body: Callable[[Transaction], RecordStep]) -> object:
@@ -131,54 +131,3 @@ def _written(context: WorkflowContext, write: Callable[[], object]) -> object:
         return write()
     except (StaleLease, StoreError) as error:
         raise context.refused(error) from error
-
-
-def _run_body(spec: StepSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 (as annotated)
-    if spec.timeout_ms is not None:
-        return _run_in_time(spec, args, kwargs)
-    token = current.set(INSIDE_STEP)
-    try:
-        return spec.function(*args, **kwargs)
-    finally:
-        current.reset(token)
-
-
-def _run_in_time(spec: StepSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 (as annotated)
-    """Run a function in a thread of its own and stop waiting when its time is up.
-
-    Python cannot end a thread: the function may go on, and what it returns then is dropped.
-    """
-    answer: list[tuple[bool, Any]] = []
-    inside = contextvars.copy_context()
-    inside.run(current.set, INSIDE_STEP)
-
-    def run() -> None:
-        try:
-            answer.append((True, inside.run(spec.function, *args, **kwargs)))
-        except BaseException as error:  # noqa: BLE001 (raised again in the waiting thread)
-            answer.append((False, error))
-
-    thread = threading.Thread(target=run, name=f"tally-step-{spec.name}", daemon=True)
-    thread.start()
-    thread.join((spec.timeout_ms or 0) / 1000)
-    if not answer:
-        raise StepTimeout(f"{spec.name} took longer than {spec.timeout_ms} ms", step=spec.name)
-    succeeded, value = answer[0]
-    if not succeeded:
-        raise value
-    return value
-
-
-async def _run_guarded(spec: StepSpec, body: Body) -> Any:  # noqa: ANN401 (as annotated)
-    """Run a function that must not block the loop, or must not take longer than it may."""
-    if not spec.is_async:
-        return await asyncio.to_thread(_run_body, spec, body.args, body.kwargs)
-    try:
-        async with asyncio.timeout((spec.timeout_ms or 0) / 1000):
-            token = current.set(INSIDE_STEP)
-            try:
-                return await spec.function(*body.args, **body.kwargs)
-            finally:
-                current.reset(token)
-    except TimeoutError as error:
-        raise StepTimeout(f"{spec.name} took longer than {spec.timeout_ms} ms", step=spec.name) from error

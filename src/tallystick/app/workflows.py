@@ -60,7 +60,7 @@ class _Declared(Submittable[P, R_co]):
             return self._failing(context, error)
         return context.segment.turned(payload)
 
-    def _failing(self, context: WorkflowContext, error: Exception) -> Bundle | None:
+    def _failing(self, context: WorkflowContext, error: BaseException) -> Bundle | None:
         """Return the ending of a function that raised."""
         if context.unwinding is not None:
             return context.unwinding.bundle
@@ -104,7 +104,7 @@ class Workflow(_Declared[P, R_co]):
             return segment.cancelled_by_request()
         except Again as again:
             return self._turning(context, again)
-        except Exception as error:  # noqa: BLE001 (whatever the user's function raises is what the job failed with)
+        except BaseException as error:  # noqa: BLE001 (whatever the user's function raises is what the job failed with)
             return self._failing(context, error)
         finally:
             current.reset(token)
@@ -146,13 +146,12 @@ class AsyncWorkflow(_Declared[P, R_co]):
             if context.parking is not None:
                 await context.parking.settled()
             return self._ending(context, value)
-        except asyncio.CancelledError:
-            # The worker is stopping: give the lease back, so that another one can go on at once.
-            segment.lost = True
-            if context.parking is not None:
-                await context.parking.settled()
-            return _given_back(context)
-        except BaseException as error:  # noqa: BLE001 (what is neither ours nor an error of the user's goes on)
+        except BaseException as error:  # noqa: BLE001 (whatever leaves the function ends the job, and not the loop)
+            if isinstance(error, asyncio.CancelledError) and segment.lost:
+                # The worker is stopping: give the lease back, so that another one can go on at once.
+                if context.parking is not None:
+                    await context.parking.settled()
+                return _given_back(context)
             return self._ended_by(context, error)
         finally:
             if context.parking is not None:
@@ -165,15 +164,15 @@ class AsyncWorkflow(_Declared[P, R_co]):
         """
         if context.unwinding is not None:
             return context.unwinding.bundle
+        if isinstance(error, Unwind):
+            return error.bundle
         if isinstance(error, Again):
             return self._turning(context, error)
         if isinstance(error, Cancelled) or (
             isinstance(error, BaseExceptionGroup) and error.subgroup(Cancelled) is not None
         ):
             return context.segment.cancelled_by_request()
-        if isinstance(error, Exception):
-            return self._failing(context, error)
-        raise error
+        return self._failing(context, error)
 
 
 def _given_back(context: WorkflowContext) -> Bundle | None:

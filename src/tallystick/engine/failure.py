@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 from typing import Final, Self
 
 import msgspec
@@ -13,6 +14,7 @@ from tallystick.store.api import StoredError
 
 _STEP: Final = "tallystick_step"
 _LINKS_MAX: Final = 100
+CODE_BYTES_MAX: Final = 200
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,11 +33,13 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         """Describe an error; long texts are cut."""
         return cls(
             type=type(error).__qualname__,
-            message=clip_text(str(error), ERROR_TEXT_BYTES_MAX),
-            code=str(getattr(error, "code", "") or type(error).__name__),
+            message=clip_text(_told(error, lambda: str(error)), ERROR_TEXT_BYTES_MAX),
+            code=clip_text(_code_of(error), CODE_BYTES_MAX),
             tries=tries,
             fields=fields,
-            trace=clip_text("".join(traceback.format_exception(error)), TRACEBACK_BYTES_MAX),
+            trace=clip_text(
+                _told(error, lambda: "".join(traceback.format_exception(error))), TRACEBACK_BYTES_MAX
+            ),
             step=failed_step(error),
         )
 
@@ -72,6 +76,24 @@ def failed_step(error: BaseException) -> str:
             return str(link.__dict__[_STEP])
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
     return ""
+
+
+def _told(error: BaseException, tell: Callable[[], str]) -> str:
+    """Return what an error says of itself; that it cannot say it must not hide that it happened."""
+    try:
+        return tell()
+    except Exception as worse:  # noqa: BLE001 (the user's own code, and its failure is what is reported)
+        return f"<{type(error).__qualname__}, whose text cannot be had: {type(worse).__qualname__}>"
+
+
+def _code_of(error: BaseException) -> str:
+    """Return the stable code of an error: what it declares, if that can be one, or the name of its class."""
+    try:
+        code = getattr(error, "code", None)
+    except Exception:  # noqa: BLE001 (as above)
+        code = None
+    declares = isinstance(code, str | int) and not isinstance(code, bool)
+    return str(code) if declares and code != "" else type(error).__name__
 
 
 def names_of(error: BaseException) -> tuple[str, ...]:

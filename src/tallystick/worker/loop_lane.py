@@ -54,7 +54,13 @@ class AsyncSlots:
     def cancel(self) -> None:
         """Ask every running task to unwind."""
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in self._tasks.values()])
+            self._loop.call_soon_threadsafe(self._cancel)
+
+    def _cancel(self) -> None:
+        for segment, task in self._tasks.items():
+            # So that its workflow knows who cancels it: not its own code.
+            segment.lost = True
+            task.cancel()
 
     def stop(self) -> None:
         """End the loop."""
@@ -82,7 +88,7 @@ class AsyncSlots:
             bundle: Bundle | None = None
             try:
                 bundle = await self._worker.handler_of(segment).run_async(segment)
-            except Exception:  # noqa: BLE001 (logged with its trace; the job goes on under another lease)
+            except BaseException:  # noqa: BLE001 (logged with its trace; the job goes on under another lease)
                 report_broken(segment)
             segment.over = True
             handed, segment.handed = segment.handed, None

@@ -58,7 +58,7 @@ class ThreadSlots:
     def _run(self, segment: Segment) -> Bundle | None:
         try:
             return self._worker.handler_of(segment).run(segment)
-        except Exception:  # noqa: BLE001 (logged with its trace; the job goes on under another lease)
+        except BaseException:  # noqa: BLE001 (logged with its trace; the job goes on under another lease)
             report_broken(segment)
             return None
 
