@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tallystick.app.calls import Body, StepSpec
-from tallystick.app.context import INSIDE_STEP, current
+from tallystick.app.context import INSIDE_STEP, WorkflowContext, current
+from tallystick.app.daemon_threads import run_in_daemon_thread
 from tallystick.app.escapes import contained
 from tallystick.errors import StepTimeout
 
@@ -27,25 +28,30 @@ def run_body(spec: StepSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         current.reset(token)
 
 
-async def in_thread(function: Callable[..., T], /, *args: object) -> T:
-    """Run a function in a thread; unlike `to_thread` this also comes back with a `StopIteration`."""
+async def in_thread(context: WorkflowContext, function: Callable[..., T], /, *args: object) -> T:
+    """Run a function in a thread; until it returns the workflow knows of it, whether it waits or not."""
+    inside = contextvars.copy_context()
+    mark = object()
+    context.in_threads.add(mark)
 
     def answer() -> tuple[bool, Any]:
         try:
-            return True, function(*args)
-        except BaseException as error:  # noqa: BLE001 (raised again where it is awaited)
+            return True, inside.run(function, *args)
+        except BaseException as error:  # noqa: BLE001 (raised again where it is awaited; also StopIteration)
             return False, error
+        finally:
+            context.in_threads.discard(mark)
 
-    succeeded, value = await asyncio.to_thread(answer)
+    succeeded, value = await asyncio.wrap_future(run_in_daemon_thread(answer))
     if succeeded:
         return value  # type: ignore[no-any-return]  # the value of the function
     raise value
 
 
-async def run_guarded(spec: StepSpec, body: Body) -> Any:  # noqa: ANN401 (as annotated)
+async def run_guarded(context: WorkflowContext, spec: StepSpec, body: Body) -> Any:  # noqa: ANN401 (as annotated)
     """Run a function that must not block the loop, or must not take longer than it may."""
     if not spec.is_async:
-        return await in_thread(run_body, spec, body.args, body.kwargs)
+        return await in_thread(context, run_body, spec, body.args, body.kwargs)
     limit = asyncio.timeout((spec.timeout_ms or 0) / 1000)
     try:
         async with limit:

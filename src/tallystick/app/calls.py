@@ -108,6 +108,7 @@ def call_step(
             except Exception as error:  # noqa: BLE001 (whatever the user's function raises is what the step failed with)
                 raised = error.error if isinstance(error, Escaped) else error
                 yield from _tried(context, spec, occurrence, raised)
+                context.check()
                 continue
             row = (segment.step_succeeded(spec.kind, name, occurrence, text),)
             # Where calls run side by side, what one returns may be long on its way to the next call.

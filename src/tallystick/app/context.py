@@ -66,6 +66,7 @@ class WorkflowContext:
         "calls",
         "cancel_raised",
         "in_flight",
+        "in_threads",
         "is_async",
         "parking",
         "runtime",
@@ -84,6 +85,8 @@ class WorkflowContext:
         self.calls: list[tuple[str, int]] = []
         self.cancel_raised = False
         self.in_flight: set[str] = set()
+        # What runs in threads for an async workflow, and goes on there if its task is cancelled.
+        self.in_threads: set[object] = set()
         self.unwinding: Unwind | None = None
         self.parking: Parking | None = None
         self.tasks_begun = 0
@@ -111,6 +114,8 @@ class WorkflowContext:
         if self.unwinding is not None:
             raise self.unwinding
         segment = self.segment
+        if segment.over:
+            raise Misuse(f"the workflow of job {segment.job_id} has ended; a task of it cannot go on")
         if segment.lost:
             raise self.unwind("the worker is stopping or has lost this job's lease", self._give_back())
         deadline_at = segment.claimed.deadline_at

@@ -52,8 +52,8 @@ def _meet(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa:
         return outcome
     elif type(need) is InTransaction:
         return _written(context, lambda: transact(context, need.body))
-    elif type(need) is Pause:
-        context.runtime.pause(need.ms)
+    elif type(need) is Pause and context.runtime.pause(need.ms):
+        segment.lost = True
     return None
 
 
@@ -110,11 +110,11 @@ def _settle(context: WorkflowContext, handed: Handed) -> None:
 async def _meet_async(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa: ANN401 (as the need says)
     match need:
         case Body():
-            return await run_guarded(spec, need)
+            return await run_guarded(context, spec, need)
         case Pause():
             return await asyncio.sleep(need.ms / 1000)
         case _:
-            return await in_thread(_meet, context, spec, need)
+            return await in_thread(context, _meet, context, spec, need)
 
 
 def transact(context: WorkflowContext, body: Callable[[Transaction], RecordStep]) -> object:

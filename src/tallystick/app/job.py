@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from tallystick.app.runtime import Runtime
     from tallystick.store.api import Event as Fact
     from tallystick.store.api import Forked, JobRow
+
+# Whoever waits no longer than this asks himself: a look for all who wait may come later.
+_LOOKED_FOR_MS: Final = 100
 
 R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
@@ -69,6 +73,9 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
         ended = results.recent(self.id)
         if ended is not None:
             return self._settle(ended)
+        timeout_ms = None if timeout is None else duration_ms(timeout)
+        if (ended := self._looked_up(timeout_ms)) is not None:
+            return self._settle(ended)
         done = threading.Event()
         answer: list[Ended | TallyError] = []
 
@@ -77,7 +84,7 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
             done.set()
 
         results.listen(self.id, listener)
-        if not done.wait(None if timeout is None else duration_ms(timeout) / 1000):
+        if not done.wait(None if timeout_ms is None else timeout_ms / 1000):
             results.forget(self.id, listener)
             raise TimeoutError(f"job {self.id} has not ended within {timeout}")
         return self._settle(answer[0])
@@ -234,8 +241,17 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
         if context is INSIDE_TX:
             raise Misuse(f"job {self.id} may need the writer that this transaction holds; wait outside of it")
 
+    def _looked_up(self, timeout_ms: int | None = None) -> Ended | None:
+        """Return how the job ended, by its row: where it may not exist, or nobody would look in time."""
+        if self.created and (timeout_ms is None or timeout_ms > _LOOKED_FOR_MS):
+            return None
+        row = self.row()
+        return None if row.completed_at is None else Ended.of(row)
+
     async def _ended(self) -> R_co:
         self._refuse_inside()
+        if not self.created and (ended := await asyncio.to_thread(self._looked_up)) is not None:
+            return self._settle(ended)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Ended | TallyError] = loop.create_future()
 
@@ -244,7 +260,8 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
                 future.set_result(ended)
 
         def listener(ended: Ended | TallyError) -> None:
-            loop.call_soon_threadsafe(settle, ended)
+            with suppress(RuntimeError):  # the loop is closed: nobody is left who could be told
+                loop.call_soon_threadsafe(settle, ended)
 
         results = self._runtime().results
         results.listen(self.id, listener)
@@ -264,7 +281,7 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
         failure = Failure.parse(ended.error) if ended.error else None
         trace = failure.trace if failure else ""
         raise JobFailed(
-            f"job {self.id} failed: {ended.error_message}",
+            f"job {self.id} failed: {ended.error_message or (failure.type if failure else '')}",
             job_id=self.id,
             error_code=ended.error_code,
             type=failure.type if failure else "",

@@ -5,6 +5,8 @@ One thread looks, only while somebody waits, and asks about all awaited jobs in 
 
 from __future__ import annotations
 
+import logging
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -12,8 +14,10 @@ from collections.abc import Callable
 import msgspec
 
 from tallystick.core.limits import PAGE_ROWS_MAX
-from tallystick.errors import TallyError
+from tallystick.errors import StoreMisused, TallyError
 from tallystick.store.api import EndJob, JobRow, Store
+
+_log = logging.getLogger("tallystick.app")
 
 LOOK_SECONDS_MIN = 0.005
 LOOK_SECONDS_MAX = 0.100
@@ -58,6 +62,7 @@ class Results:
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._closed = False
+        self._pid = os.getpid()
         self._thread: threading.Thread | None = None
 
     def recent(self, job_id: str) -> Ended | None:
@@ -65,12 +70,16 @@ class Results:
         return self._recent.get(job_id)
 
     def listen(self, job_id: str, listener: Listener) -> None:
-        """Call the listener once when the job has ended, from any thread."""
+        """Call the listener once when the job has ended or this is closed, from any thread."""
+        if os.getpid() != self._pid:
+            raise StoreMisused("this Tally was used before a fork; make one in the child process instead")
         with self._lock:
+            if self._closed:
+                raise StoreMisused("this Tally is closed")
             ended = self._recent.get(job_id)
             if ended is None:
                 self._listeners.setdefault(job_id, []).append(listener)
-                if self._thread is None and not self._closed:
+                if self._thread is None:
                     self._thread = threading.Thread(target=self._run, name="tally-results", daemon=True)
                     self._thread.start()
         if ended is not None:
@@ -96,14 +105,20 @@ class Results:
                 if len(self._recent) > _RECENT_JOBS_MAX:
                     self._recent.popitem(last=False)
         for listener in listeners:
-            listener(ended)
+            try:
+                listener(ended)
+            except Exception:  # noqa: BLE001 (logged with its trace; the others wait too)
+                _log.exception("results: a waiter failed", extra={"action": "results.waiter_failed"})
 
     def close(self) -> None:
-        """Stop looking."""
-        self._closed = True
+        """Stop looking, and let everybody go who still waits."""
+        with self._lock:
+            self._closed = True
         self._wake.set()
         if self._thread is not None:
             self._thread.join()
+        for job_id in list(self._listeners):
+            self.announce(job_id, StoreMisused(f"this Tally was closed before job {job_id} had ended"))
 
     def _run(self) -> None:
         pause = LOOK_SECONDS_MIN

@@ -58,7 +58,9 @@ class Runtime:
         self.on_end: Callable[[EndJob], None] | None = None
         self._caretaker: Caretaker | None = None
         self.tx_ms_max = TX_MS_MAX
-        self._pausing = threading.Event()
+        self._closing = threading.Lock()
+        self._stopping = threading.Lock()
+        self._closed = False
 
     def start_worker(
         self,
@@ -86,13 +88,15 @@ class Runtime:
 
     def stop_worker(self) -> bool:
         """Stop the worker and tell whether everything it ran came to an end."""
-        if self.worker is None or self._caretaker is None:
-            return True
-        done = self.worker.stop()
-        self._caretaker.stop()
-        self.worker = None
-        self._caretaker = None
-        return done
+        with self._stopping:
+            if self.worker is None or self._caretaker is None:
+                return True
+            try:
+                return self.worker.stop()
+            finally:
+                self._caretaker.stop()
+                self.worker = None
+                self._caretaker = None
 
     def submit(self, submission: Submission, within: object = None) -> tuple[str, bool]:
         """Make a submission a job; return its id and whether this call made it."""
@@ -205,17 +209,21 @@ class Runtime:
         """Return the committer's lane of the running event loop."""
         return self.committer.lane(asyncio.get_running_loop())
 
-    def pause(self, ms: int) -> None:
-        """Hold this thread for a while; a closing Tally lets it go early."""
-        self._pausing.wait(ms / 1000)
+    def pause(self, ms: int) -> bool:
+        """Hold this thread for a while; tell whether that was cut short because the worker is to stop."""
+        worker = self.worker
+        return (worker.halting if worker is not None else threading.Event()).wait(ms / 1000)
 
     def close(self) -> None:
-        """Stop the worker, flush, and give everything back."""
-        self._pausing.set()
-        self.stop_worker()
-        self.committer.close()
-        self.results.close()
-        self.store.close()
+        """Stop the worker, flush, and give everything back; whoever comes second waits for that."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            self.stop_worker()
+            self.committer.close()
+            self.results.close()
+            self.store.close()
 
     def _runs_here(self, job_id: str) -> bool:
         return self.worker is not None and job_id in self.worker.running

@@ -13,7 +13,7 @@ from tallystick.app.detached import submitted
 from tallystick.app.driving import drive, drive_async
 from tallystick.app.job import Job
 from tallystick.app.signature import Signature
-from tallystick.app.submitting import Submitted, submit_all, submit_all_async
+from tallystick.app.submitting import Submitted, submit_all, submit_all_async, submit_async
 from tallystick.app.values import Codec
 from tallystick.app.writes import NO_BODY
 from tallystick.core.durations import duration_ms
@@ -108,14 +108,7 @@ class Submittable(Generic[P, R_co]):
             call = submitted(context, self.submission(args, kwargs))
             job_id, created = await drive_async(context, NO_BODY, call)
             return self._job(job_id, created=created)
-        runtime = self._app.runtime()
-        primitive = runtime.prepare(self.submission(args, kwargs))
-        try:
-            outcome = await runtime.lane().call((primitive,))
-        except BaseException:
-            runtime.give_up(primitive)
-            raise
-        job_id, created = runtime.settle(primitive, outcome)
+        job_id, created = await submit_async(self._app.runtime(), self.submission(args, kwargs))
         return self._job(job_id, created=created)
 
     def _outer_context(self) -> WorkflowContext | None:

@@ -1,4 +1,4 @@
-"""Submitting lists: calls of one workflow that differ in their arguments alone, in a few flushes."""
+"""Submitting on a loop, and submitting lists: calls that differ in their arguments alone."""
 
 from __future__ import annotations
 
@@ -17,6 +17,36 @@ if TYPE_CHECKING:
 
 Submitted = tuple[str, bool]
 """The id of a job, and whether this submission made it."""
+
+
+async def submit_async(runtime: Runtime, submission: Submission) -> Submitted:
+    """Make one job without blocking the event loop.
+
+    Whoever waits may be cancelled. The job is durable all the same, and if it was claimed here it runs here.
+    """
+    lane = runtime.lane()
+    primitive = runtime.prepare(submission)
+    answer: asyncio.Future[Submitted] = lane.loop.create_future()
+
+    def arrived(outcome: Outcome | BaseException) -> None:
+        try:
+            submitted = _settled(runtime, primitive, outcome)
+        except Exception as error:  # noqa: BLE001 (raised where it is awaited)
+            if not answer.done():
+                answer.set_exception(error)
+        else:
+            if not answer.done():
+                answer.set_result(submitted)
+
+    lane.put((primitive,), arrived)
+    return await answer
+
+
+def _settled(runtime: Runtime, primitive: SubmitJob, outcome: Outcome | BaseException) -> Submitted:
+    if isinstance(outcome, BaseException):
+        runtime.give_up(primitive)
+        raise outcome
+    return runtime.settle(primitive, outcome)
 
 
 def submit_all(

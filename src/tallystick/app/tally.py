@@ -97,10 +97,16 @@ class Tally(Jobs):
 
     def close(self) -> None:
         """Stop the worker if there is one, and give everything back; the Tally can be used again."""
+        if current.get() is not None:
+            raise Misuse("a Tally is not closed inside its own workflows, steps and transactions")
+        runtime = self._runtime
+        if runtime is None:
+            return
+        # Until it is closed whoever still runs finds it, and nobody opens another one beside it.
+        runtime.close()
         with self._opening:
-            runtime, self._runtime = self._runtime, None
-        if runtime is not None:
-            runtime.close()
+            if self._runtime is runtime:
+                self._runtime = None
 
     def on_worker_start(self, fn: Callable[[], R], /) -> Callable[[], R]:
         """Have this called in every worker process before it claims its first job, on its loop if async.
@@ -150,8 +156,8 @@ class Tally(Jobs):
         grace: Duration = "10s",
     ) -> Iterator[None]:
         """Run a worker in the background while the block lasts."""
-        if concurrency < 1:
-            raise BadInput(f"a worker needs at least one slot, not {concurrency}")
+        if isinstance(queues, str):
+            raise BadInput(f"queues is a list of names: write queues=[{queues!r}]")
         options = WorkerOptions(
             queues=tuple(check_name("queue", queue) for queue in queues),
             concurrency=concurrency,

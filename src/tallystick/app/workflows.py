@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tallystick.app.context import Again, Cancelled, Inside, Unwind, WorkflowContext, current
 from tallystick.app.submittable import P, R_co, Submittable
@@ -18,6 +18,8 @@ from tallystick.store.api import Bundle
 
 if TYPE_CHECKING:
     from tallystick.engine.segment import Segment
+
+E = TypeVar("E", bound=BaseException)
 
 
 class _Declared(Submittable[P, R_co]):
@@ -151,7 +153,8 @@ class AsyncWorkflow(_Declared[P, R_co]):
                 # The worker is stopping: give the lease back, so that another one can go on at once.
                 if context.parking is not None:
                     await context.parking.settled()
-                return _given_back(context)
+                # What still runs in a thread must not run beside itself: then the job is left to its lease.
+                return None if context.in_threads else _given_back(context)
             return self._ended_by(context, error)
         finally:
             if context.parking is not None:
@@ -166,13 +169,21 @@ class AsyncWorkflow(_Declared[P, R_co]):
             return context.unwinding.bundle
         if isinstance(error, Unwind):
             return error.bundle
-        if isinstance(error, Again):
-            return self._turning(context, error)
-        if isinstance(error, Cancelled) or (
-            isinstance(error, BaseExceptionGroup) and error.subgroup(Cancelled) is not None
-        ):
+        if _within(error, Cancelled) is not None:
             return context.segment.cancelled_by_request()
+        if (again := _within(error, Again)) is not None:
+            return self._turning(context, again)
         return self._failing(context, error)
+
+
+def _within(error: BaseException, kind: type[E]) -> E | None:
+    """Return an error of this kind: the one that was raised, or the first in a group of them."""
+    while isinstance(error, BaseExceptionGroup):
+        part = error.subgroup(kind)
+        if part is None:
+            return None
+        error = part.exceptions[0]
+    return error if isinstance(error, kind) else None
 
 
 def _given_back(context: WorkflowContext) -> Bundle | None:

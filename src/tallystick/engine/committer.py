@@ -16,7 +16,6 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -81,9 +80,11 @@ class LoopLane:
     def flushed(self) -> None:
         """Pass on everything released by the last flush; called in the committer's thread."""
         released, self.released = self.released, []
-        # A loop that is closed has nobody left who could be told.
-        with suppress(RuntimeError):
+        try:
             self.loop.call_soon_threadsafe(_arrive, released)
+        except RuntimeError:
+            # The loop is closed. A job that was claimed at its birth is still to be run.
+            _arrive(released)
 
     def _leave_soon(self) -> None:
         if not self._leaving:
@@ -96,7 +97,13 @@ class LoopLane:
             function()
         self._leaving = False
         pending, self._pending = self._pending, []
-        self._committer.put(pending, back=1)
+        try:
+            self._committer.put(pending, back=1)
+        except StoreMisused as error:  # it was closed meanwhile, or this is a fork: nobody else would tell
+            for request in pending:
+                request.release(error)
+            released, self.released = self.released, []
+            _arrive(released)
 
 
 class Committer:
@@ -181,6 +188,9 @@ class Committer:
         """Return the lane of an event loop."""
         lane = self._lanes.get(loop)
         if lane is None:
+            # Every loop that ever submitted would be kept otherwise.
+            for gone in [known for known in list(self._lanes) if known.is_closed()]:
+                self._lanes.pop(gone, None)
             lane = self._lanes[loop] = LoopLane(self, loop)
         return lane
 
@@ -268,8 +278,8 @@ def _report_waiter() -> None:
 
 
 def _resolve(future: asyncio.Future[Outcome], outcome: Outcome | BaseException) -> None:
-    if future.done():
-        return  # its task was cancelled; what it wrote is durable all the same
+    if future.done() or future.get_loop().is_closed():
+        return  # its task is gone; what it wrote is durable all the same
     if isinstance(outcome, BaseException):
         future.set_exception(outcome)
     else:

@@ -45,3 +45,12 @@ class Handler(Protocol):
 def report_broken(segment: Segment) -> None:
     """Report a fault of ours, inside `except`: it costs that segment its lease and nobody else anything."""
     _log.exception("job %s: the segment broke", segment.job_id, extra={"action": "segment.broken"})
+
+
+def report_closed_over(segment: Segment) -> None:
+    """Report a job whose function went on after its Tally was closed: it is left to its lease."""
+    _log.warning(
+        "job %s: the Tally was closed before its function returned",
+        segment.job_id,
+        extra={"action": "segment.closed_over"},
+    )

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tallystick.engine.committer import LoopLane
 from tallystick.engine.requests import Handed
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from tallystick.engine.segment import Segment
     from tallystick.store.api import Bundle, Outcome
     from tallystick.worker.worker import Worker
+
+
+# How long the end of the loop may take when nothing runs on it any more.
+_END_SECONDS: Final = 5.0
 
 
 class AsyncSlots:
@@ -63,10 +67,10 @@ class AsyncSlots:
             task.cancel()
 
     def stop(self) -> None:
-        """End the loop."""
+        """End the loop; one that a user's function blocks is left to end by itself."""
         if self._loop is not None and self._thread is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
+            self._thread.join(_END_SECONDS)
 
     def _main(self) -> None:
         assert self._loop is not None

@@ -8,7 +8,8 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tallystick.worker.handler import report_broken
+from tallystick.errors import StoreMisused
+from tallystick.worker.handler import report_broken, report_closed_over
 
 if TYPE_CHECKING:
     from tallystick.engine.segment import Segment
@@ -51,9 +52,17 @@ class ThreadSlots:
         while (segment := self._waiting.get()) is not None:
             following: Segment | None = segment
             while following is not None:
-                following = self._worker.finish(following, self._run(following))
+                following = self._following(following)
             with self._lock:
                 self._idle += 1
+
+    def _following(self, segment: Segment) -> Segment | None:
+        """Run a segment to its end and return the next one for this thread."""
+        try:
+            return self._worker.finish(segment, self._run(segment))
+        except StoreMisused:
+            report_closed_over(segment)
+            return None
 
     def _run(self, segment: Segment) -> Bundle | None:
         try:

@@ -12,13 +12,13 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from tallystick.clock import Clock
 from tallystick.engine.committer import Committer
 from tallystick.engine.requests import Blocked, Called, Request
 from tallystick.engine.segment import Segment
-from tallystick.errors import StaleLease
+from tallystick.errors import BadInput, StaleLease
 from tallystick.ids import Ids
 from tallystick.store.api import Bundle, ClaimedJob, ClaimJobs, EndJob, NewLease, Outcome, Store
 from tallystick.worker.around import AROUND_NOTHING, Around
@@ -31,6 +31,9 @@ from tallystick.worker.thread_lane import ThreadSlots
 _log = logging.getLogger("tallystick.worker")
 
 
+LEASE_MS_MIN: Final = 100
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
     """How much a worker takes on, and how long a crash of it may go unnoticed."""
@@ -41,6 +44,16 @@ class WorkerOptions:
     grace_ms: int = 10_000
     # How long finished jobs are kept; None is for ever.
     keep_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.concurrency) is not int or self.concurrency < 1:
+            raise BadInput(f"a worker needs a whole number of slots, at least one, not {self.concurrency!r}")
+        if not self.queues:
+            raise BadInput("a worker that serves no queue would do nothing: name at least one")
+        if self.lease_ms < LEASE_MS_MIN:
+            raise BadInput(
+                f"a lease of {self.lease_ms} ms ends before it is renewed; give at least {LEASE_MS_MIN} ms"
+            )
 
 
 class Worker:
@@ -70,6 +83,10 @@ class Worker:
         self._lock = threading.Lock()
         self._leases = 0
         self._lookout = Lookout(options.concurrency)
+        # Nothing is claimed or taken at birth before everything that is to be called first has returned.
+        self._lookout.stopping = True
+        # Set when the worker is to stop: whoever merely waits for his next try gives his job back.
+        self.halting = threading.Event()
         self._idle = threading.Condition(self._lock)
         self.running: dict[str, Segment] = {}
         self.stale_reports = 0
@@ -87,6 +104,8 @@ class Worker:
         except BaseException:
             self._tasks.stop()
             raise
+        with self._lock:
+            self._lookout.stopping = False
         self.poke()
 
     def _call(self, function: Callable[[], Any]) -> None:
@@ -101,7 +120,7 @@ class Worker:
         for function in reversed(self._around.stop):
             try:
                 self._call(function)
-            except Exception:  # noqa: BLE001 (logged with its trace; the others are to be called too)
+            except BaseException:  # noqa: BLE001 (logged with its trace; the others are to be called too)
                 _log.exception(
                     "worker: %s failed",
                     getattr(function, "__name__", function),
@@ -297,6 +316,7 @@ class Worker:
         grace = self.options.grace_ms / 1000
         with self._lock:
             self._lookout.stopping = True
+        self.halting.set()
         done = self._wait_until_idle(grace)
         if not done:
             for segment in list(self.running.values()):

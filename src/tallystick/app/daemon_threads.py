@@ -1,0 +1,47 @@
+"""Threads for what must not block a loop: as many as there is work, and none of them keeps a program alive.
+
+The executor that asyncio has for this gives a few threads to everybody, so that bodies that wait for each
+other would never end, and a body that is stuck would keep the interpreter from exiting.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any, Final, TypeAlias
+
+_Work: TypeAlias = tuple[Future[Any], Callable[[], Any]]
+
+_idle: Final[list[SimpleQueue[_Work]]] = []
+_numbers: Final = itertools.count(1)
+
+# In a child the threads are not there.
+os.register_at_fork(after_in_child=_idle.clear)
+
+
+def run_in_daemon_thread(function: Callable[[], Any]) -> Future[Any]:
+    """Run a function that does not raise, in a thread that is idle or new."""
+    future: Future[Any] = Future()
+    # From now on it cannot be cancelled: whoever waits may go, the thread does not.
+    future.set_running_or_notify_cancel()
+    try:
+        box = _idle.pop()
+    except IndexError:
+        box = SimpleQueue()
+        threading.Thread(target=_main, args=(box,), name=f"tally-body-{next(_numbers)}", daemon=True).start()
+    box.put((future, function))
+    return future
+
+
+def _main(box: SimpleQueue[_Work]) -> None:
+    while True:
+        future, function = box.get()
+        answer = function()
+        # Idle before anybody is told, so that who is told finds a thread to go on with.
+        _idle.append(box)
+        future.set_result(answer)
+        del future, function, answer
