@@ -280,6 +280,9 @@ def test_a_loop_that_is_blocked_does_not_keep_a_tally_from_closing(app, monkeypa
         assert begun.wait(SECONDS)
     app.close()
     go.set()
+    for thread in threading.enumerate():
+        if thread.name == "tally-loop":
+            thread.join(SECONDS)
 
 
 def test_a_turn_that_is_asked_for_in_a_task_group_is_taken(app):

@@ -11,10 +11,13 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeAlias
 
 _Work: TypeAlias = tuple[Future[Any], Callable[[], Any]]
+
+# A thread that nobody needs for so long ends.
+_IDLE_SECONDS: Final = 10.0
 
 _idle: Final[list[SimpleQueue[_Work]]] = []
 _numbers: Final = itertools.count(1)
@@ -39,7 +42,14 @@ def run_in_daemon_thread(function: Callable[[], Any]) -> Future[Any]:
 
 def _main(box: SimpleQueue[_Work]) -> None:
     while True:
-        future, function = box.get()
+        try:
+            future, function = box.get(timeout=_IDLE_SECONDS)
+        except Empty:
+            try:
+                _idle.remove(box)
+            except ValueError:
+                continue  # somebody has taken it, and is about to put work into it
+            return
         answer = function()
         # Idle before anybody is told, so that who is told finds a thread to go on with.
         _idle.append(box)
