@@ -121,7 +121,7 @@ def test_a_cancelled_helper_is_an_error_of_the_step_that_waited_for_it(app):
     @app.step
     async def waits() -> None:
         runs.append(1)
-        helper = asyncio.ensure_future(asyncio.Event().wait())
+        helper = asyncio.get_running_loop().create_future()
         helper.cancel()
         await helper
 
@@ -141,7 +141,7 @@ def test_a_cancelled_helper_is_an_error_of_the_step_that_waited_for_it(app):
 def test_a_limit_around_a_step_is_a_limit_and_no_failure_of_the_step(app):
     @app.step
     async def slow() -> None:
-        await asyncio.Event().wait()
+        await asyncio.get_running_loop().create_future()
 
     @app.workflow
     async def flow() -> str:

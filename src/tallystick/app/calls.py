@@ -38,6 +38,7 @@ class StepSpec:
     timeout_ms: int | None
     raises: tuple[type[Exception], ...]
     codec: Callable[[], Codec]
+    named: bool = False
 
 
 class Body(msgspec.Struct, frozen=True):
@@ -66,13 +67,19 @@ class InTransaction(NamedTuple):
     body: Callable[[Transaction], RecordStep]
 
 
+class Turn(NamedTuple):
+    """Wait until what was recorded before this place has been asked for."""
+
+    n: int
+
+
 class Pause(NamedTuple):
     """Wait before the next try, holding the lease."""
 
     ms: int
 
 
-Need: TypeAlias = Body | Write | Hand | InTransaction | Pause
+Need: TypeAlias = Body | Write | Hand | InTransaction | Turn | Pause
 Call: TypeAlias = Generator[Need, Any, Any]
 
 
@@ -81,9 +88,9 @@ def call_step(
 ) -> Call:
     """Return what was recorded for this call, or run it until it succeeds or has failed for good."""
     segment, name = context.segment, spec.name
-    if name in context.in_flight:
+    if name in context.in_flight or (context.elsewhere and not spec.named):
         raise ParallelCalls(
-            f'two calls of {name} run at once; tell them apart with {name}.named("...")', step=name
+            f'calls of {name} may run at once; tell them apart with {name}.named("...")', step=name
         )
     context.in_flight.add(name)
     try:
@@ -92,6 +99,10 @@ def call_step(
         record = segment.recall(name, occurrence)
         if record is not None and record.kind == spec.kind:
             context.calls.append((name, occurrence))
+            if context.tasks_begun and segment.skipped(record.n):
+                # Tasks go on in the order in which they did, so that what they do next has the same numbers.
+                context.in_flight.discard(name)
+                yield Turn(record.n)
             return _replayed(spec, record)
         context.check_cancelled()
         if record is not None or _out_of_order(context):

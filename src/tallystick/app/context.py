@@ -103,6 +103,11 @@ class WorkflowContext:
             if self.parking is not None:
                 self.parking.stir()
 
+    @property
+    def elsewhere(self) -> bool:
+        """Tell whether this is called in a thread beside the workflow's own, whose order is chance."""
+        return not self.is_async and self.thread != get_ident()
+
     def lane(self) -> LoopLane:
         """Return the committer's lane of the loop that this workflow runs on."""
         if self._lane is None:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from tallystick.app.context import WorkflowContext, current
 from tallystick.clock import SystemClock
+from tallystick.errors import Misuse
 from tallystick.ids import UUID, SystemIds
 
 T = TypeVar("T")
@@ -42,6 +43,11 @@ def _drawn(name: str, draw: Callable[[], T], kind: type[T]) -> T:
     if not isinstance(context, WorkflowContext):
         return draw()
     context.check()
+    if context.elsewhere:
+        raise Misuse(
+            f"{name}() in a thread of its own may get another one's value on replay: draw it in the "
+            "workflow's own thread and pass it on"
+        )
     known, found = context.segment.note(name)
     if known:
         return kind(found)  # type: ignore[call-arg]  # int, str and float take what they once were

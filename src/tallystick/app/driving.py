@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tallystick.app.bodies import in_thread, run_body, run_guarded
-from tallystick.app.calls import Body, Call, Hand, InTransaction, Need, Pause, StepSpec, Write
+from tallystick.app.calls import Body, Call, Hand, InTransaction, Need, Pause, StepSpec, Turn, Write
 from tallystick.app.context import INSIDE_STEP, INSIDE_TX, WorkflowContext, current
 from tallystick.app.escapes import Escaped, is_escape
+from tallystick.app.parking import parking_of
 from tallystick.engine.requests import Blocked, Handed
 from tallystick.errors import StaleLease, StoreError
 from tallystick.store.api import RecordStep, Transaction
@@ -111,6 +112,8 @@ async def _meet_async(context: WorkflowContext, spec: StepSpec, need: Need) -> A
     match need:
         case Body():
             return await run_guarded(context, spec, need)
+        case Turn():
+            return await parking_of(context).in_turn(need.n)
         case Pause():
             return await asyncio.sleep(need.ms / 1000)
         case _:

@@ -8,17 +8,27 @@ released in the order in which it happened, so that a replay sees the same one c
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from collections.abc import Coroutine
+from typing import Any, Final, Protocol
 
 from tallystick.app.context import Cancelled, Unwind, WorkflowContext
 from tallystick.app.lingering import linger_async
 from tallystick.app.tasks import has_begun_none
-from tallystick.app.writes import write_async
 from tallystick.store.api import Answer, Bundle, Outcome, Wait
 
 # How many rounds of the loop nothing may happen before a workflow counts as still: one is enough for a task
 # to begin, a few for tasks that wait for tasks. Where it has begun no tasks there is nothing to wait for.
 _STILL_ROUNDS: Final = 12
+
+
+class Writing(Protocol):
+    """How a bundle is made durable in a task of this workflow."""
+
+    def __call__(
+        self, context: WorkflowContext, bundle: Bundle, *, brings_work: bool
+    ) -> Coroutine[Any, Any, Outcome]:
+        """Write it behind everything that was handed over, and return its outcome."""
+        ...
 
 
 class Parking:
@@ -31,14 +41,16 @@ class Parking:
         self._waits: dict[asyncio.Future[Answer], Wait] = {}
         self._replayed: dict[asyncio.Future[None], int] = {}
         self._births: Bundle = ()
+        self._write: Writing | None = None
         self._rounds = 0
         self._deciding: asyncio.Task[None] | None = None
 
-    async def answer(self, wait: Wait, births: Bundle = ()) -> Answer:
+    async def answer(self, wait: Wait, births: Bundle, write: Writing) -> Answer:
         """Return what answers this wait, or unwind; births of children become durable with the question."""
         future: asyncio.Future[Answer] = self._loop.create_future()
         self._waits[future] = wait
         self._births = births
+        self._write = write
         task = asyncio.current_task()
         if task is not None:
             task.add_done_callback(_heard)
@@ -49,7 +61,10 @@ class Parking:
             self._waits.pop(future, None)
 
     async def in_turn(self, n: int) -> None:
-        """Return when everything that was recorded before place `n` has been asked for, or nobody asks."""
+        """Return when everything that was recorded before place `n` has been asked for, or nobody asks.
+
+        Steps, waits and gathers of a replay go on by this in the order in which they first did.
+        """
         future: asyncio.Future[None] = self._loop.create_future()
         self._replayed[future] = n
         self.stir()
@@ -109,7 +124,8 @@ class Parking:
             waits = [self._waits[future] for future in futures]
             births, self._births = self._births, ()
             bundle = context.segment.awaiting(*waits, asked=context.cancel_raised, after=births)
-            self._settle(futures, await write_async(context, bundle, brings_work=bool(births)))
+            assert self._write is not None
+            self._settle(futures, await self._write(context, bundle, brings_work=bool(births)))
         except (Unwind, Cancelled, Exception) as error:  # noqa: BLE001 (whoever waits must learn of it)
             self._fail(error)
         finally:

@@ -50,7 +50,8 @@ class _Callable:
     def named(self, name: str) -> Self:
         """Return this step under a name of its own, so that parallel calls can be told apart on replay."""
         return type(self)(
-            self._app, replace(self._spec, name=check_name("step", f"{self._spec.name}.{name}"))
+            self._app,
+            replace(self._spec, name=check_name("step", f"{self._spec.name}.{name}"), named=True),
         )
 
     def _context(self, *, from_async: bool) -> WorkflowContext | None:

@@ -12,7 +12,7 @@ from tallystick.app.lingering import linger
 from tallystick.app.parking import parking_of
 from tallystick.app.retrying import Duration
 from tallystick.app.values import Codec
-from tallystick.app.writes import NO_BODY, write
+from tallystick.app.writes import NO_BODY, write, write_async
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
 from tallystick.errors import OutsideWorkflow, WaitInThread, WrongColour
@@ -110,7 +110,7 @@ async def ask_async(
         with context.busy(f"answer {wait.name}#{wait.occurrence}"):
             await drive_async(context, NO_BODY, _taken(context, wait, wake, at_once=at_once))
         return wake.payload
-    answer = await parking_of(context).answer(wait, births)
+    answer = await parking_of(context).answer(wait, births, write_async)
     context.calls.append((wait.name, wait.occurrence))
     return answer.payload
 

@@ -1,0 +1,169 @@
+"""Tasks of a workflow go on in a replay in the order in which they first did: nobody gets another's."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import tallystick
+from tallystick import JobFailed, thread_map
+from tests.app.by_hand import Death, Hand
+from tests.patience import wait_until
+
+SECONDS = 20
+
+
+@pytest.fixture
+def hand(timed, clock):
+    return Hand(timed, clock)
+
+
+@pytest.fixture
+def done():
+    """Say when the slow one may come to its end."""
+    return asyncio.Event()
+
+
+@pytest.fixture
+def race(timed, done):
+    """Return a step that two tasks are in at once, the one begun first leaving it last."""
+
+    @timed.step
+    async def race(name: str) -> str:
+        if name == "slow":
+            await done.wait()
+        return name
+
+    return race
+
+
+def replayed(hand: Hand, job: Any, seen: list[Any]) -> None:
+    """Let the job die once, take it over, and insist that both runs saw the same."""
+    assert hand.work() == "died"
+    hand.expire()
+    assert hand.work() == "EndJob"
+    assert job.state() == "SUCCEEDED"
+    assert seen[0] == seen[1]
+    assert len(seen) == 2
+
+
+def die_once(seen: list[Any], what: Any) -> None:
+    """Note what a run saw; the first one dies of it."""
+    seen.append(what)
+    if len(seen) == 1:
+        raise Death
+
+
+def test_what_tasks_draw_after_steps_of_different_length_is_theirs_in_a_replay_too(timed, hand, race, done):
+    seen: list[Any] = []
+
+    @timed.step
+    async def mark() -> None: ...
+
+    async def branch(name: str, keys: dict[str, str]) -> None:
+        await race.named(name)(name)
+        keys[name] = str(tallystick.uuid())
+        done.set()
+
+    @timed.workflow
+    async def flow() -> None:
+        keys: dict[str, str] = {}
+        async with asyncio.TaskGroup() as group:
+            group.create_task(branch("slow", keys))
+            group.create_task(branch("fast", keys))
+        await mark()
+        die_once(seen, keys)
+
+    replayed(hand, flow.submit(), seen)
+    assert seen[0]["slow"] != seen[0]["fast"]
+
+
+def test_one_step_called_by_two_tasks_one_after_the_other_gives_each_its_own_in_a_replay_too(
+    timed, hand, race, done
+):
+    seen: list[Any] = []
+
+    @timed.step
+    async def charge(name: str) -> str:
+        return f"receipt of {name}"
+
+    async def branch(name: str, receipts: dict[str, str]) -> None:
+        await race.named(name)(name)
+        receipts[name] = await charge(name)
+        done.set()
+
+    @timed.workflow
+    async def flow() -> None:
+        receipts: dict[str, str] = {}
+        async with asyncio.TaskGroup() as group:
+            group.create_task(branch("slow", receipts))
+            group.create_task(branch("fast", receipts))
+        die_once(seen, receipts)
+
+    replayed(hand, flow.submit(), seen)
+    assert seen[0] == {"slow": "receipt of slow", "fast": "receipt of fast"}
+
+
+def test_who_came_first_comes_first_in_a_replay_too(timed, hand, race, done):
+    seen: list[Any] = []
+
+    @timed.step
+    async def take(name: str) -> str:
+        return name
+
+    @timed.workflow
+    async def flow() -> None:
+        tasks = [asyncio.ensure_future(race.named(name)(name)) for name in ("slow", "fast")]
+        order = []
+        for one in asyncio.as_completed(tasks):
+            order.append(await one)
+            done.set()
+        await take.named(order[0])(order[0])
+        die_once(seen, order)
+
+    replayed(hand, flow.submit(), seen)
+    assert seen[0] == ["fast", "slow"]
+
+
+def test_a_replay_goes_on_where_only_some_of_the_tasks_had_come_to_their_records(timed, hand):
+    """What was recorded waits for nothing that was not: the rest is simply done."""
+    seen: list[Any] = []
+
+    @timed.step
+    async def part(name: str) -> str:
+        seen.append(name)
+        if name == "third" and seen.count("third") == 1:
+            raise Death
+        return name
+
+    @timed.workflow
+    async def flow() -> list[str]:
+        return list(await asyncio.gather(*(part.named(name)(name) for name in ("first", "second", "third"))))
+
+    job = flow.submit()
+    assert hand.work() == "died"
+    # What the other two had handed over may become durable just now, and then nobody is reclaimed at once.
+    wait_until(lambda: (hand.expire(), hand.work())[1] == "EndJob", "the job is taken over")
+    assert job.result(SECONDS) == ["first", "second", "third"]
+
+
+def test_threads_of_a_workflow_draw_nothing_and_name_their_steps(app):
+    @app.step
+    def double(number: int) -> int:
+        return 2 * number
+
+    @app.workflow
+    def draws() -> list[str]:
+        return thread_map(lambda _: str(tallystick.uuid()), range(2))
+
+    @app.workflow
+    def calls() -> list[int]:
+        return thread_map(double, range(2), threads=1)
+
+    with app.worker():
+        with pytest.raises(JobFailed, match="draw it in the workflow's own thread"):
+            draws.submit().result(SECONDS)
+        with pytest.raises(JobFailed, match=r"double\.named"):
+            calls.submit().result(SECONDS)
