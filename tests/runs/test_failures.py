@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import threading
+from asyncio import CancelledError
 
 import pytest
 
+from tallystick.crash import Crash
 from tallystick.errors import BadInput, RunEnded, RunFailed
 from tallystick.runs import Pipeline
 from tallystick.runs.conduct import conduct, request_cancel
@@ -193,8 +195,60 @@ def test_what_runs_beside_a_failure_is_finished_and_what_waits_is_skipped(root):
     assert set(statuses.values()) == {"failed", "finished", "skipped"}
 
 
+@pytest.mark.parametrize("escape", [SystemExit(), SystemExit(3), GeneratorExit(), CancelledError()], ids=repr)
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_what_a_worker_raises_past_exception_fails_the_run_with_a_complete_trail(root, escape, parallel):
+    def leave(work):
+        raise escape
+
+    with pytest.raises(RunFailed, match=type(escape).__name__) as caught:
+        conduct(
+            with_function(toy_publishing(), "linker", leave), root, "r1", parallel=parallel, around=around()
+        )
+    assert caught.value.__cause__ is escape
+    failed = [item for item in complete_trail(root)["work_items"] if item["status"] == "failed"]
+    assert {item["error"]["type"] for item in failed} == {type(escape).__name__}
+
+
+def test_an_interrupt_is_no_failure_and_the_run_goes_on_when_it_is_resumed(root):
+    def interrupted(work):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        conduct(with_function(toy_publishing(), "linker", interrupted), root, "r1", around=around("a"))
+    assert conduct(toy_publishing(), root, "r1", around=around("b")).run_state == "DONE"
+
+
+def test_a_worker_that_exits_before_its_turn_to_be_recorded_fails_the_run_too(root):
+    left = threading.Event()
+
+    def behave(work):
+        if work.scope == "b":
+            left.set()
+            raise SystemExit
+        assert left.wait(20)
+        work.write(f"out/{work.scope}.txt", "x")
+
+    with pytest.raises(RunFailed, match="SystemExit"):
+        conduct(fan(behave), root, "r1", parallel=2, around=around())
+    statuses = {item["scope_key"]: item["status"] for item in complete_trail(root)["work_items"]}
+    assert (statuses["a"], statuses["b"]) == ("finished", "failed")
+
+
+def test_scopes_that_exit_fail_the_run_and_not_the_program(root):
+    pipeline = Pipeline("leaver", {"NEW": "DONE"})
+
+    def leave(work):
+        raise SystemExit
+
+    pipeline.node("NEW", scopes=leave, worker="read")(lambda work: None)
+    with pytest.raises(RunFailed, match=r"the scopes of read raised SystemExit\(\)"):
+        conduct(pipeline, root, "r1", around=around())
+    complete_trail(root)
+
+
 def test_a_run_that_nobody_works_on_is_cancelled_at_once(root):
-    class Stop(BaseException):
+    class Stop(Crash):
         pass
 
     def stop(work):
