@@ -72,6 +72,9 @@ def test_a_worker_that_raises_fails_the_run_with_a_complete_trail(root, worker, 
         (lambda work: work.write("inputs/brief.txt", "") or 7, "returned a int"),
         (lambda work: None, "without making"),
         (lambda work: work.write("undeclared.txt", "x"), "does not declare"),
+        (lambda work: work.write("inputs/brief.txt", 5), "text or bytes, not as int"),
+        (lambda work: work.write("inputs/brief.txt", [1, 2]), "text or bytes, not as list"),
+        (lambda work: work.write("inputs/brief.txt", None), "text or bytes, not as NoneType"),
         (lambda work: work.write("../out.txt", "x"), "cannot be"),
         (lambda work: work.read("plan.json"), "has no input"),
         (lambda work: work.open_issue("gate", "error", "no code"), "error_code"),
@@ -82,6 +85,14 @@ def test_a_worker_that_breaks_the_rules_fails_like_one_that_raises(root, functio
     with pytest.raises(RunFailed, match=word):
         conduct(with_function(toy_publishing(), "cloner", function), root, "r1", around=around())
     complete_trail(root)
+
+
+@pytest.mark.parametrize("data", ["tea\n", b"tea\n", bytearray(b"tea\n"), memoryview(b"tea\n")], ids=type)
+def test_text_and_every_kind_of_bytes_are_written_as_they_are(root, data):
+    pipeline = Pipeline("writer", {"NEW": "DONE"})
+    pipeline.node("NEW", outputs=["x.txt"], worker="write")(lambda work: work.write("x.txt", data))
+    conduct(pipeline, root, "r1", around=around())
+    assert (root / "r1" / "artifacts" / "x.txt").read_bytes() == b"tea\n"
 
 
 def test_an_error_of_the_orchestrator_itself_leaves_a_complete_trail(root):
