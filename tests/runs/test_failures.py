@@ -10,7 +10,7 @@ from asyncio import CancelledError
 import pytest
 
 from tallystick.crash import Crash
-from tallystick.errors import BadInput, RunEnded, RunFailed
+from tallystick.errors import BadInput, RunEnded, RunFailed, SnapshotInvalid, TallyError
 from tallystick.runs import Pipeline
 from tallystick.runs.conduct import conduct, request_cancel
 from tallystick.runs.inspection import replay_bytes, verify
@@ -293,11 +293,38 @@ def test_a_run_that_is_worked_on_stops_after_its_current_work(root):
     complete_trail(root, state="CANCELLED")
 
 
-def test_an_input_that_nobody_supplies_is_asked_for_before_the_run_begins(root):
+def needy() -> Pipeline:
     pipeline = Pipeline("needy", {"NEW": "DONE"})
     pipeline.node("NEW", inputs=["brief.txt"], worker="read")(lambda work: None)
+    return pipeline
+
+
+def test_an_input_that_nobody_supplies_is_asked_for_before_the_run_begins(root):
     with pytest.raises(BadInput, match=r"brief\.txt"):
-        conduct(pipeline, root, "r1", around=around())
+        conduct(needy(), root, "r1", around=around())
     with pytest.raises(BadInput, match="no node"):
-        conduct(pipeline, root, "r1", inputs={"brief.txt": b"", "other.txt": b""}, around=around())
-    assert conduct(pipeline, root, "r1", inputs={"brief.txt": b"x"}, around=around()).run_state == "DONE"
+        conduct(needy(), root, "r1", inputs={"brief.txt": b"", "other.txt": b""}, around=around())
+    assert conduct(needy(), root, "r1", inputs={"brief.txt": b"x"}, around=around()).run_state == "DONE"
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({}, "needs the input"),
+        ({"inputs": {"brief.txt": b"", "other.txt": b""}}, "no node"),
+        ({"inputs": {"brief.txt": b"", "../other.txt": b""}}, "cannot be"),
+        ({"inputs": {"brief.txt": "words"}}, "must be bytes, not str"),
+        ({"inputs": {"brief.txt": b""}, "parallel": 0}, "at least 1"),
+    ],
+)
+def test_a_run_that_is_refused_before_it_begins_leaves_nothing_behind(root, options, word):
+    with pytest.raises(TallyError, match=word):
+        conduct(needy(), root / "runs", "r1", around=around(), **options)
+    assert list(root.iterdir()) == []
+
+
+def test_a_run_whose_log_is_lost_says_so_and_does_not_ask_for_its_input(root):
+    conduct(needy(), root, "r1", inputs={"brief.txt": b"x"}, around=around())
+    (root / "r1" / "events.ndjson").unlink()
+    with pytest.raises(SnapshotInvalid):
+        conduct(needy(), root, "r1", around=around("b"))

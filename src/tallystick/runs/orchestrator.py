@@ -63,8 +63,7 @@ class Orchestrator:
 
     def __init__(self, journal: Journal, pipeline: Pipeline, shelf: Shelf, ids: Ids, parallel: int) -> None:
         """Work on the open journal with at most `parallel` workers at a time."""
-        if parallel < 1:
-            raise BadInput(f"parallel must be at least 1, not {parallel}")
+        check_parallel(parallel)
         self._journal = journal
         self._pipeline = pipeline
         self._shelf = shelf
@@ -366,6 +365,12 @@ class Orchestrator:
         """Enter a final state, leaving no work item open behind."""
         self._journal.move(target, reason, outcomes.last_facts(self._view, target, issues))
         self._journal.folder.discard(CANCEL_REQUEST)
+
+
+def check_parallel(parallel: int) -> None:
+    """Raise BadInput if nobody could work."""
+    if parallel < 1:
+        raise BadInput(f"parallel must be at least 1, not {parallel}")
 
 
 def _checked(scopes: Iterable[str]) -> list[str]:
