@@ -224,10 +224,10 @@ class Stage(Generic[T, R]):
             began = settings.clock.monotonic()
             try:
                 yield flow, Intake(plan, settings.key, journal), CommitLane(journal, summary), progress
-                summary.complete = flow.is_done
                 if journal is not None:
-                    journal.close(flow.started, complete=summary.complete)
+                    journal.close(flow.started, complete=flow.is_done)
                     summary.syncs = journal.syncs
+                summary.complete = flow.is_done
             finally:
                 summary.stopped = "" if summary.complete else stop.reason
                 summary.started, summary.retried = flow.started, flow.retried
