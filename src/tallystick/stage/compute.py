@@ -20,6 +20,9 @@ from tallystick.errors import BadInput, CancelItem, SkipItem
 from tallystick.stage.outcome import CANCEL, FAIL, SKIP, SUCCESS, Failure, Result
 
 NOTHING: Final = b"null"
+NEEDS_KEY: Final = "give the stage key=..."
+NEEDS_JSON: Final = "items travel to processes as JSON, so give the stage such items or lane='threads'"
+_NEEDS_RESULT: Final = "return JSON, or a path to where it is"
 
 
 def attempt(function: Callable[[Any], Any], item: object, *, as_json: bool) -> Result:
@@ -92,7 +95,7 @@ def failure_json(failure: Failure | None) -> bytes:
     return NOTHING if failure is None else msgspec.json.encode(failure)
 
 
-def key_of(item: object) -> str:
+def key_of(item: object, remedy: str = NEEDS_KEY) -> str:
     """Return what identifies an item in the journal: a digest of its JSON form.
 
     >>> key_of("a.txt") == key_of("a.txt"), key_of("a.txt") == key_of("b.txt")
@@ -101,7 +104,9 @@ def key_of(item: object) -> str:
     if isinstance(item, str):
         # Names of files need not be text that JSON can carry; the quote keeps "1" and 1 apart.
         return digest_of(b'"' + item.encode("utf-8", "surrogatepass"))
-    return key_of(os.fspath(item)) if isinstance(item, os.PathLike) else digest_of(encode(item, "item"))
+    if isinstance(item, os.PathLike):
+        return key_of(os.fspath(item), remedy)
+    return digest_of(encode(item, "item", remedy))
 
 
 def digest_of(text: bytes) -> str:
@@ -109,14 +114,13 @@ def digest_of(text: bytes) -> str:
     return blake2b(text, digest_size=8).hexdigest()
 
 
-def encode(value: object, kind: str) -> bytes:
+def encode(value: object, kind: str, remedy: str = _NEEDS_RESULT) -> bytes:
     """Return a value as JSON, the same bytes for equal values, or say what to do about it."""
     try:
         text = msgspec.json.encode(value, enc_hook=_plain, order="deterministic")
         if b"null" in text and _holds_no_number(msgspec.to_builtins(value, enc_hook=_plain)):
             raise ValueError("it holds a float that is not a number or not finite")
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        remedy = "give the stage key=..." if kind == "item" else "return JSON, or a path to where it is"
         raise BadInput(f"this {kind} cannot be written as JSON ({error}); {remedy}", kind=kind) from error
     return text
 

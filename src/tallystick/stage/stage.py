@@ -221,9 +221,10 @@ class Stage(Generic[T, R]):
             progress = self._progress(length, summary.resumed)
             opened.callback(progress.close)
             plan = WindowPlan(settings.windows, settings.cost_of, settings.size_of)
+            intake = Intake(plan, settings.key, journal, travels=settings.lane is Lane.PROCESSES)
             began = settings.clock.monotonic()
             try:
-                yield flow, Intake(plan, settings.key, journal), CommitLane(journal, summary), progress
+                yield flow, intake, CommitLane(journal, summary), progress
                 if journal is not None:
                     journal.close(flow.started, complete=flow.is_done)
                     summary.syncs = journal.syncs
