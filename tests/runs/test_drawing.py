@@ -42,3 +42,15 @@ def test_loops_and_branches_have_a_layout_too():
     assert len(list(root.iter(f"{SVG}rect"))) == 5
     rows = {text.text: float(text.get("y")) for text in root.iter(f"{SVG}text") if text.get("class") is None}
     assert rows["A"] < rows["B"] == rows["C"] < rows["D"] < rows["DONE"]
+
+
+def test_what_a_terminal_would_obey_is_drawn_as_a_mark_and_the_svg_stays_well_formed():
+    outcome = "a\x1b[31m\n\u202e\x9b\ud800"
+    graph = Pipeline("p", {"A": {outcome: "B", "<b>": "DONE"}, "B": "DONE"}).graph
+    marked = "a\ufffd[31m\ufffd\ufffd\ufffd\ufffd"
+    text = mermaid(graph)
+    assert f"    A --> B : {marked}\n" in text
+    assert all(line.isprintable() for line in text.splitlines())
+    drawn = ET.fromstring(svg(graph, title="run\x1b\ud800").encode())
+    assert {text.text for text in drawn.iter(f"{SVG}text") if text.get("class")} == {marked, "<b>"}
+    assert drawn.get("aria-label") == "run\ufffd\ufffd"

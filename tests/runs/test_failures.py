@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import threading
+from asyncio import CancelledError
 
 import pytest
 
-from tallystick.errors import BadInput, RunEnded, RunFailed
+from tallystick.crash import Crash
+from tallystick.errors import BadInput, RunEnded, RunFailed, SnapshotInvalid, TallyError
 from tallystick.runs import Pipeline
 from tallystick.runs.conduct import conduct, request_cancel
 from tallystick.runs.inspection import replay_bytes, verify
@@ -70,6 +72,9 @@ def test_a_worker_that_raises_fails_the_run_with_a_complete_trail(root, worker, 
         (lambda work: work.write("inputs/brief.txt", "") or 7, "returned a int"),
         (lambda work: None, "without making"),
         (lambda work: work.write("undeclared.txt", "x"), "does not declare"),
+        (lambda work: work.write("inputs/brief.txt", 5), "text or bytes, not as int"),
+        (lambda work: work.write("inputs/brief.txt", [1, 2]), "text or bytes, not as list"),
+        (lambda work: work.write("inputs/brief.txt", None), "text or bytes, not as NoneType"),
         (lambda work: work.write("../out.txt", "x"), "cannot be"),
         (lambda work: work.read("plan.json"), "has no input"),
         (lambda work: work.open_issue("gate", "error", "no code"), "error_code"),
@@ -80,6 +85,14 @@ def test_a_worker_that_breaks_the_rules_fails_like_one_that_raises(root, functio
     with pytest.raises(RunFailed, match=word):
         conduct(with_function(toy_publishing(), "cloner", function), root, "r1", around=around())
     complete_trail(root)
+
+
+@pytest.mark.parametrize("data", ["tea\n", b"tea\n", bytearray(b"tea\n"), memoryview(b"tea\n")], ids=type)
+def test_text_and_every_kind_of_bytes_are_written_as_they_are(root, data):
+    pipeline = Pipeline("writer", {"NEW": "DONE"})
+    pipeline.node("NEW", outputs=["x.txt"], worker="write")(lambda work: work.write("x.txt", data))
+    conduct(pipeline, root, "r1", around=around())
+    assert (root / "r1" / "artifacts" / "x.txt").read_bytes() == b"tea\n"
 
 
 def test_an_error_of_the_orchestrator_itself_leaves_a_complete_trail(root):
@@ -193,8 +206,60 @@ def test_what_runs_beside_a_failure_is_finished_and_what_waits_is_skipped(root):
     assert set(statuses.values()) == {"failed", "finished", "skipped"}
 
 
+@pytest.mark.parametrize("escape", [SystemExit(), SystemExit(3), GeneratorExit(), CancelledError()], ids=repr)
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_what_a_worker_raises_past_exception_fails_the_run_with_a_complete_trail(root, escape, parallel):
+    def leave(work):
+        raise escape
+
+    with pytest.raises(RunFailed, match=type(escape).__name__) as caught:
+        conduct(
+            with_function(toy_publishing(), "linker", leave), root, "r1", parallel=parallel, around=around()
+        )
+    assert caught.value.__cause__ is escape
+    failed = [item for item in complete_trail(root)["work_items"] if item["status"] == "failed"]
+    assert {item["error"]["type"] for item in failed} == {type(escape).__name__}
+
+
+def test_an_interrupt_is_no_failure_and_the_run_goes_on_when_it_is_resumed(root):
+    def interrupted(work):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        conduct(with_function(toy_publishing(), "linker", interrupted), root, "r1", around=around("a"))
+    assert conduct(toy_publishing(), root, "r1", around=around("b")).run_state == "DONE"
+
+
+def test_a_worker_that_exits_before_its_turn_to_be_recorded_fails_the_run_too(root):
+    left = threading.Event()
+
+    def behave(work):
+        if work.scope == "b":
+            left.set()
+            raise SystemExit
+        assert left.wait(20)
+        work.write(f"out/{work.scope}.txt", "x")
+
+    with pytest.raises(RunFailed, match="SystemExit"):
+        conduct(fan(behave), root, "r1", parallel=2, around=around())
+    statuses = {item["scope_key"]: item["status"] for item in complete_trail(root)["work_items"]}
+    assert (statuses["a"], statuses["b"]) == ("finished", "failed")
+
+
+def test_scopes_that_exit_fail_the_run_and_not_the_program(root):
+    pipeline = Pipeline("leaver", {"NEW": "DONE"})
+
+    def leave(work):
+        raise SystemExit
+
+    pipeline.node("NEW", scopes=leave, worker="read")(lambda work: None)
+    with pytest.raises(RunFailed, match=r"the scopes of read raised SystemExit\(\)"):
+        conduct(pipeline, root, "r1", around=around())
+    complete_trail(root)
+
+
 def test_a_run_that_nobody_works_on_is_cancelled_at_once(root):
-    class Stop(BaseException):
+    class Stop(Crash):
         pass
 
     def stop(work):
@@ -228,11 +293,38 @@ def test_a_run_that_is_worked_on_stops_after_its_current_work(root):
     complete_trail(root, state="CANCELLED")
 
 
-def test_an_input_that_nobody_supplies_is_asked_for_before_the_run_begins(root):
+def needy() -> Pipeline:
     pipeline = Pipeline("needy", {"NEW": "DONE"})
     pipeline.node("NEW", inputs=["brief.txt"], worker="read")(lambda work: None)
+    return pipeline
+
+
+def test_an_input_that_nobody_supplies_is_asked_for_before_the_run_begins(root):
     with pytest.raises(BadInput, match=r"brief\.txt"):
-        conduct(pipeline, root, "r1", around=around())
+        conduct(needy(), root, "r1", around=around())
     with pytest.raises(BadInput, match="no node"):
-        conduct(pipeline, root, "r1", inputs={"brief.txt": b"", "other.txt": b""}, around=around())
-    assert conduct(pipeline, root, "r1", inputs={"brief.txt": b"x"}, around=around()).run_state == "DONE"
+        conduct(needy(), root, "r1", inputs={"brief.txt": b"", "other.txt": b""}, around=around())
+    assert conduct(needy(), root, "r1", inputs={"brief.txt": b"x"}, around=around()).run_state == "DONE"
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({}, "needs the input"),
+        ({"inputs": {"brief.txt": b"", "other.txt": b""}}, "no node"),
+        ({"inputs": {"brief.txt": b"", "../other.txt": b""}}, "cannot be"),
+        ({"inputs": {"brief.txt": "words"}}, "must be bytes, not str"),
+        ({"inputs": {"brief.txt": b""}, "parallel": 0}, "at least 1"),
+    ],
+)
+def test_a_run_that_is_refused_before_it_begins_leaves_nothing_behind(root, options, word):
+    with pytest.raises(TallyError, match=word):
+        conduct(needy(), root / "runs", "r1", around=around(), **options)
+    assert list(root.iterdir()) == []
+
+
+def test_a_run_whose_log_is_lost_says_so_and_does_not_ask_for_its_input(root):
+    conduct(needy(), root, "r1", inputs={"brief.txt": b"x"}, around=around())
+    (root / "r1" / "events.ndjson").unlink()
+    with pytest.raises(SnapshotInvalid):
+        conduct(needy(), root, "r1", around=around("b"))

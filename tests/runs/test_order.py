@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from tallystick.crash import Crash
 from tallystick.errors import RunFailed, StorageFailed
 from tallystick.runs.artifacts import Shelf
 from tallystick.runs.conduct import Redo, conduct
@@ -24,7 +25,7 @@ def root():
         yield folder
 
 
-class Stop(BaseException):
+class Stop(Crash):
     """Ends the process without a trace, as far as the run can tell."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tallystick.crash import Crash
 from tallystick.errors import PipelineUnsound
 from tallystick.runs import Node, Pipeline
 from tallystick.runs.patterns import matches, overlap
@@ -77,7 +78,7 @@ def test_run_starts_resumes_repeats_and_tells(tmp_path):
     told = []
     pipeline = Pipeline("p", {"A": {"on": "B"}, "B": "DONE"})
 
-    class Stop(BaseException):
+    class Stop(Crash):
         pass
 
     @pipeline.node("A", outputs=["a.txt"])

@@ -35,7 +35,7 @@ def three_nodes() -> Pipeline:
     return pipeline
 
 
-class Stop(BaseException):
+class Stop(crash.Crash):
     """Ends a process that is only imagined."""
 
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies
 
+from tallystick.crash import Crash
 from tallystick.errors import ArtifactChanged, BadInput, RunEnded, RunError
 from tallystick.runs import Pipeline
 from tallystick.runs.conduct import Redo, conduct
 from tests.runs.worlds import around, events, fast_folder
 
 
-class Stop(BaseException):
+class Stop(Crash):
     """Ends a process that is only imagined."""
 
 

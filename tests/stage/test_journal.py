@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import msgspec
 import pytest
 
 from tallystick.errors import JournalBusy, JournalCorrupt, JournalError, JournalMismatch
-from tallystick.stage import Stage, audit, read_journal
+from tallystick.stage import CommitBatch, Stage, WindowLimits, audit, read_journal
 from tallystick.stage.journal import Journal, read_standing
 from tallystick.stage.journal_format import GENESIS, MAGIC, Batched, Line, Opened, lines, seal
 from tallystick.stage.outcome import FAIL, SUCCESS
@@ -236,3 +237,49 @@ def test_a_failed_sync_commits_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     assert path.read_bytes() == before
     assert journal.standing.next == 0
     journal.abandon()
+
+
+def lose(path: Path, how: str) -> None:
+    if how == "moved":
+        path.rename(path.with_name("elsewhere"))
+    elif how == "its folder removed":
+        shutil.rmtree(path.parent)
+    else:
+        path.unlink()
+    if how == "replaced":
+        path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced", "moved", "its folder removed"])
+@pytest.mark.parametrize("lost_at", [0, 5], ids=["the first batch", "the last batch"])
+def test_a_journal_that_is_lost_under_a_stage_ends_it_and_is_never_called_complete(
+    tmp_path: Path, how: str, lost_at: int
+):
+    path = tmp_path / "books" / "j"
+    path.parent.mkdir()
+    handed: list[int] = []
+
+    def commit(batch: CommitBatch) -> None:
+        handed.append(batch.first)
+        if batch.first <= lost_at < batch.end:
+            lose(path, how)
+
+    stage = Stage(abs, commit=commit, journal=path, workers=1, windows=WindowLimits(count=1))
+    with pytest.raises(JournalError, match="removed or replaced"):
+        stage.run(range(6))
+    assert not stage.summary.complete
+    assert handed[-1] <= lost_at
+
+
+def test_a_function_may_go_to_another_folder_while_the_journal_has_a_relative_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    def wander(item: int) -> int:
+        os.chdir(tmp_path / "other")
+        return item
+
+    assert Stage(wander, journal="j").run(range(3)).complete
+    assert len(list(read_journal(tmp_path / "j"))) == 3

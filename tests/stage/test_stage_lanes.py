@@ -135,6 +135,21 @@ def test_a_process_that_hangs_is_killed_and_its_item_fails():
     assert summary.reclaimed == 1
 
 
+@pytest.mark.parametrize("key", [None, str])
+def test_an_item_that_cannot_travel_to_a_process_fails_with_advice_that_helps(key):
+    """A key does not help: the item itself has to get there."""
+    committed = Committed()
+    Stage(hang, commit=committed, lane="processes", workers=1, key=key).run([{1j}, "go"])
+    assert [outcome.state for outcome in committed.outcomes] == [FAIL, SUCCESS]
+    assert "travel to processes as JSON" in committed.outcomes[0].failure.message
+    assert "key=" not in committed.outcomes[0].failure.message
+
+
+def test_a_journal_gives_no_other_advice_about_an_item_that_cannot_travel(tmp_path: Path):
+    with pytest.raises(BadInput, match="travel to processes as JSON"):
+        Stage(hang, lane="processes", workers=1, journal=tmp_path / "j").run([{1j}])
+
+
 def test_a_function_that_has_no_name_elsewhere_cannot_go_to_processes():
     with pytest.raises(BadInput, match="top of a module"):
         Stage(lambda item: item, lane="processes", workers=1).run([1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import shutil
 import socket
 import threading
 from pathlib import Path
@@ -85,6 +87,34 @@ def test_nothing_is_left_behind_and_nothing_is_made_before_somebody_listens(bell
     assert not folder_of(tmp_path).exists()
 
 
+@pytest.mark.parametrize("gone", ["the socket", "the folder", "the database"])
+def test_a_listener_is_hushed_although_somebody_removed_what_it_listens_at(bells, tmp_path, gone):
+    """A cleaner of stray files must not make a worker deaf to the order to leave."""
+    place = tmp_path / "data"
+    place.mkdir()
+    bell = bells(place)
+    bell.listen(lambda: None, "one")
+    if gone == "the socket":
+        (place / "shop.db-bells" / "one").unlink()
+    else:
+        shutil.rmtree(place if gone == "the database" else place / "shop.db-bells")
+    hushing = threading.Thread(target=bell.hush, daemon=True)
+    hushing.start()
+    hushing.join(30)
+    assert not hushing.is_alive()
+    assert not (place / "shop.db-bells").exists()
+
+
+def test_a_listener_that_was_hushed_can_listen_again(bells):
+    listener, ringer = bells(), bells()
+    for _ in range(2):
+        heard = threading.Event()
+        listener.listen(heard.set, "one")
+        ringer.ring()
+        assert heard.wait(30)
+        listener.hush()
+
+
 def test_one_who_is_stopped_holds_up_nobody(bells):
     """Its mailbox is full, and a ring never waits."""
     hold, heard = threading.Event(), threading.Event()
@@ -116,3 +146,16 @@ def test_where_there_can_be_no_socket_nobody_listens_and_nobody_complains(bells,
     other.ring()
     assert not heard.is_set()
     assert folder_of(tmp_path).read_text() == "not a folder"
+
+
+def test_where_there_are_no_descriptors_left_nobody_listens_and_nobody_complains(
+    bells, tmp_path, monkeypatch
+):
+    def refuse():
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(socket, "socketpair", refuse)
+    bell = bells()
+    bell.listen(lambda: None, "one")
+    bell.hush()
+    assert list(folder_of(tmp_path).iterdir()) == []

@@ -104,10 +104,10 @@ class Folder:
     def exists(self, path: str) -> bool:
         """Return whether there is something under this relative name, even if it cannot be read."""
         try:
-            with self.parent_of(path) as (folder, name):
+            with self.parent_of(path) as (folder, name), folder.translated("stat", name):
                 os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)
-        except (FileNotFoundError, StorageFailed) as error:
-            if isinstance(error, StorageFailed) and error.errno != errno.ENOENT:
+        except StorageFailed as error:
+            if error.errno != errno.ENOENT:
                 raise
             return False
         return True

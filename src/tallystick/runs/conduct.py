@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -21,6 +21,7 @@ from tallystick.errors import (
     RunEnded,
     RunError,
     RunFailed,
+    RunNotFound,
     SnapshotInvalid,
 )
 from tallystick.ids import Ids, SystemIds
@@ -40,7 +41,7 @@ from tallystick.runs.events import (
 )
 from tallystick.runs.fold import RunView
 from tallystick.runs.journal import LOG, SNAPSHOT, Fact, Journal, Listener
-from tallystick.runs.orchestrator import CANCEL_REQUEST, Orchestrator
+from tallystick.runs.orchestrator import CANCEL_REQUEST, Orchestrator, check_parallel
 from tallystick.runs.pipeline import CANCELLED, FAILED, Pipeline
 from tallystick.runs.receipts import Receipt, Receipts
 from tallystick.runs.snapshot import Snapshot, snapshot_bytes
@@ -84,6 +85,10 @@ def conduct(
     run that has begun before raises too. RunFailed carries the worker's exception as its cause.
     """
     around = around or Surroundings()
+    if not _has_history(root, run_id, around.files):
+        # What is refused here leaves nothing behind, not even a folder.
+        check_parallel(parallel)
+        _check_inputs(pipeline, inputs or {}, ())
     with open_journal(root, run_id, around=around, pipeline=pipeline) as journal:
         view = journal.view
         if view.created and fresh:
@@ -247,13 +252,7 @@ def _add_inputs(
 ) -> None:
     """Put what the user supplies on the shelf; an input that the run has keeps its content."""
     facts = before
-    wanted = pipeline.external_inputs()
-    for name in inputs:
-        if not pipeline.takes(check_path("input", name)):
-            raise BadInput(f"no node of {pipeline.name} reads {name!r}, or one of them makes it", input=name)
-    missing = [name for name in wanted if name not in inputs and name not in journal.view.artifacts]
-    if missing:
-        raise BadInput(f"pipeline {pipeline.name} needs the input {', '.join(missing)}", missing=missing)
+    _check_inputs(pipeline, inputs, journal.view.artifacts)
     added: dict[str, str] = {}
     for name, content in sorted(inputs.items()):
         if name not in journal.view.artifacts:
@@ -264,6 +263,28 @@ def _add_inputs(
         journal.record(facts)
     for name, digest in added.items():
         shelf.publish(name, digest)
+
+
+def _check_inputs(pipeline: Pipeline, inputs: Mapping[str, bytes], known: Container[str]) -> None:
+    """Raise BadInput for an input that nobody can read, and for one that is neither supplied nor known."""
+    for name, content in inputs.items():
+        if not pipeline.takes(check_path("input", name)):
+            raise BadInput(f"no node of {pipeline.name} reads {name!r}, or one of them makes it", input=name)
+        # Whoever supplies it may never have seen a type checker.
+        if not isinstance(content, bytes | bytearray | memoryview):
+            raise BadInput(f"the input {name} must be bytes, not {type(content).__name__}", input=name)
+    missing = [name for name in pipeline.external_inputs() if name not in inputs and name not in known]
+    if missing:
+        raise BadInput(f"pipeline {pipeline.name} needs the input {', '.join(missing)}", missing=missing)
+
+
+def _has_history(root: str | os.PathLike[str], run_id: str, files: Files) -> bool:
+    """Return whether somebody has tried to begin this run before, even if its log is lost."""
+    try:
+        with recovery.opened(root, run_id, create=False, files=files) as folder:
+            return recovery.has_log(folder) or bool(recovery.lost_history(folder, RunView(run_id)))
+    except RunNotFound:
+        return False
 
 
 def _mark_stale(journal: Journal, shelf: Shelf) -> None:

@@ -1,6 +1,7 @@
 """Draw a pipeline with the state it is in: Mermaid text, or an SVG with a small layered layout of its own.
 
-Every state can also end FAILED or CANCELLED; those moves are drawn only when the run took one of them.
+Every state can also end FAILED or CANCELLED; those moves are drawn only when the run took one of them. Names
+and labels come from a log that others may have written: what is not visible is drawn as a replacement mark.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def mermaid(graph: GraphRecord, path: Sequence[str] = ()) -> str:
         if visited:
             lines.append(f"    class {','.join(visited)} visited")
         lines.append(f"    class {path[-1]} current")
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(_visible, lines)) + "\n"
 
 
 def svg(graph: GraphRecord, path: Sequence[str] = (), title: str = "") -> str:
@@ -70,7 +71,7 @@ def svg(graph: GraphRecord, path: Sequence[str] = (), title: str = "") -> str:
     width = MARGIN * 2 + max(x for x, _ in places.values()) + BOX_WIDTH + 60
     height = MARGIN * 2 + max(y for _, y in places.values()) + BOX_HEIGHT
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-    label = escape(title or "pipeline")
+    label = _escaped(title or "pipeline")
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{label}">',
         f"<style>{_STYLE}</style>",
@@ -79,6 +80,16 @@ def svg(graph: GraphRecord, path: Sequence[str] = (), title: str = "") -> str:
     parts += [_edge(edge, places, (edge.source, edge.target) in walked) for edge in edges]
     parts += [_box(state, place, path) for state, place in places.items()]
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _visible(text: str) -> str:
+    """Return a line that a terminal prints and does not obey."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def _escaped(text: str) -> str:
+    """Return a text for an XML document, which may not even quote most control characters."""
+    return escape(_visible(text))
 
 
 def _layout(graph: GraphRecord, edges: Sequence[EdgeRecord]) -> dict[str, tuple[int, int]]:
@@ -139,7 +150,9 @@ def _edge(edge: EdgeRecord, places: dict[str, tuple[int, int]], walked: bool) ->
         line = f"M{sx},{sy} C{bend},{sy} {bend},{ty} {tx + 2},{ty}"
         label_x, label_y = bend, (sy + ty) // 2
     style = ' class="walked"' if walked else ""
-    text = f'<text class="label" x="{label_x}" y="{label_y}">{escape(edge.when)}</text>' if edge.when else ""
+    text = (
+        f'<text class="label" x="{label_x}" y="{label_y}">{_escaped(edge.when)}</text>' if edge.when else ""
+    )
     return f'<path{style} d="{line}" marker-end="url(#tip)"/>{text}'
 
 
@@ -150,5 +163,5 @@ def _box(state: str, place: tuple[int, int], path: Sequence[str]) -> str:
         style = "failed" if state in ENDS else "current"
     return (
         f'<g class="{style}"><rect x="{x}" y="{y}" width="{BOX_WIDTH}" height="{BOX_HEIGHT}"/>'
-        f'<text x="{x + BOX_WIDTH // 2}" y="{y + 22}">{escape(state)}</text></g>'
+        f'<text x="{x + BOX_WIDTH // 2}" y="{y + 22}">{_escaped(state)}</text></g>'
     )

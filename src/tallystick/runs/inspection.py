@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from tallystick.core.canonical import canonical
 from tallystick.core.limits import check_name
 from tallystick.core.strict_json import decode_strict
-from tallystick.errors import BadName, FolderUnsafe, LogCorrupt, RunNotFound, TallyError
+from tallystick.errors import BadName, FolderUnsafe, LogCorrupt, RunNotFound, StorageFailed, TallyError
 from tallystick.log.event import LINE_BYTES_MAX, Event
 from tallystick.log.folder import Folder, chunks, release
 from tallystick.log.reader import Tail
@@ -19,6 +21,8 @@ from tallystick.runs.fold import RunView
 from tallystick.runs.journal import LOG, SNAPSHOT
 from tallystick.runs.snapshot import read_snapshot, snapshot_bytes
 from tallystick.runs.staleness import changed_artifacts
+
+UNKNOWN: Final = "unknown"
 
 
 @dataclass(slots=True)
@@ -60,15 +64,37 @@ def events(root: str | os.PathLike[str], run_id: str) -> Iterator[Event]:
 
 
 def states(root: str | os.PathLike[str]) -> list[tuple[str, str]]:
-    """Return the id of every run in a folder with the state in its snapshot, sorted by id."""
+    """Return the id of every run in a folder with the state in its snapshot, sorted by id.
+
+    What is no folder is no run. One that cannot be read is `unknown`, and hides no other.
+    """
     found: list[tuple[str, str]] = []
     with recovery.open_root(root) as base:
         for name in base.files.list(base.descriptor):
-            if is_name(name) and base.exists(f"{name}/{LOG}"):
-                known = base.exists(f"{name}/{SNAPSHOT}")
-                snapshot = read_snapshot(base.read(f"{name}/{SNAPSHOT}")) if known else None
-                found.append((name, snapshot.run_state if snapshot else "unknown"))
+            if is_name(name) and _is_folder(base, name):
+                state = _state(base, name)
+                found += [(name, state)] if state else []
     return found
+
+
+def _is_folder(base: Folder, name: str) -> bool:
+    """Return whether this is a folder, or a link to one: that is not followed, and yet not passed over."""
+    try:
+        return stat.S_ISDIR(os.stat(name, dir_fd=base.descriptor).st_mode)
+    except OSError:
+        return False
+
+
+def _state(base: Folder, name: str) -> str:
+    """Return the state of a run according to its snapshot, or nothing if there is no run."""
+    try:
+        if not base.exists(f"{name}/{LOG}"):
+            return ""
+        known = base.exists(f"{name}/{SNAPSHOT}")
+        snapshot = read_snapshot(base.read(f"{name}/{SNAPSHOT}")) if known else None
+    except (FolderUnsafe, StorageFailed):
+        snapshot = None
+    return snapshot.run_state if snapshot else UNKNOWN
 
 
 def is_name(text: str) -> bool:

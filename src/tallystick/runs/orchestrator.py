@@ -7,12 +7,13 @@ decided from the journal's view, so a process that takes over decides the same.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Final
 
 from opentelemetry import context as otel_context
 
+from tallystick.crash import Crash
 from tallystick.errors import ArtifactChanged, BadInput, RunError, StorageFailed
 from tallystick.ids import Ids
 from tallystick.runs import outcomes, patterns, staleness
@@ -39,6 +40,9 @@ from tallystick.runs.work import Work
 CANCEL_REQUEST: Final = "cancel.requested"
 # Neither is the fault of a worker: the run stops where it is, and a resume goes on.
 _RESUMABLE: Final = (StorageFailed, ArtifactChanged)
+# All else that leaves a worker is its failure, `sys.exit()` too. An interrupt asks for the end of the
+# program, and the run goes on when it is resumed.
+_NO_FAILURE: Final = (*_RESUMABLE, KeyboardInterrupt, Crash)
 
 
 class WorkFailed(Exception):
@@ -59,8 +63,7 @@ class Orchestrator:
 
     def __init__(self, journal: Journal, pipeline: Pipeline, shelf: Shelf, ids: Ids, parallel: int) -> None:
         """Work on the open journal with at most `parallel` workers at a time."""
-        if parallel < 1:
-            raise BadInput(f"parallel must be at least 1, not {parallel}")
+        check_parallel(parallel)
         self._journal = journal
         self._pipeline = pipeline
         self._shelf = shelf
@@ -161,7 +164,7 @@ class Orchestrator:
         """Make the end of work durable whose turn to be recorded has not come; a failure can wait."""
         running.kept = True
         error = future.exception()
-        if isinstance(error, _RESUMABLE) or (error is not None and not isinstance(error, Exception)):
+        if isinstance(error, _NO_FAILURE):
             raise error
         if error is None and running.receipt is None:
             work, span = running.work, running.span
@@ -218,11 +221,15 @@ class Orchestrator:
     def _scopes(self, node: Node) -> list[str]:
         if node.scopes is None:
             return [""]
-        if callable(node.scopes):
-            found = node.scopes(self._work(node, "", "", 0, self._inputs(node, "")))
-        else:
-            found = node.scopes
-        return list(dict.fromkeys(patterns.check_scope(scope) for scope in found))
+        if not callable(node.scopes):
+            return _checked(node.scopes)
+        work = self._work(node, "", "", 0, self._inputs(node, ""))
+        try:
+            return _checked(node.scopes(work))
+        except (Exception, KeyboardInterrupt, Crash):
+            raise
+        except BaseException as error:
+            raise RunError(f"the scopes of {node.worker} raised {error!r}", worker=node.worker) from error
 
     def _inputs(self, node: Node, scope_key: str) -> dict[str, Artifact]:
         """Return the artifacts that a node declares and the run has; raise when a required one is missing."""
@@ -279,7 +286,7 @@ class Orchestrator:
     def _settle(self, visit: Visit, future: Future[object], running: Running) -> Exception | None:
         """Record how a work item ended; return the failure that no try is left for."""
         error = future.exception()
-        if isinstance(error, _RESUMABLE) or (error is not None and not isinstance(error, Exception)):
+        if isinstance(error, _NO_FAILURE):
             running.span.end(str(error))
             raise error
         try:
@@ -358,6 +365,16 @@ class Orchestrator:
         """Enter a final state, leaving no work item open behind."""
         self._journal.move(target, reason, outcomes.last_facts(self._view, target, issues))
         self._journal.folder.discard(CANCEL_REQUEST)
+
+
+def check_parallel(parallel: int) -> None:
+    """Raise BadInput if nobody could work."""
+    if parallel < 1:
+        raise BadInput(f"parallel must be at least 1, not {parallel}")
+
+
+def _checked(scopes: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(patterns.check_scope(scope) for scope in scopes))
 
 
 def _call(running: Running) -> object:

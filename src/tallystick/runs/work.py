@@ -90,12 +90,12 @@ class Work:
         """Return a declared input as a JSON value."""
         return msgspec.json.decode(self.read(name))
 
-    def write(self, name: str, data: bytes | str, *, schema_id: str = "") -> None:
+    def write(self, name: str, data: bytes | bytearray | memoryview | str, *, schema_id: str = "") -> None:
         """Make a declared output; it is there for others when the work item is finished."""
         check_path("artifact", name)
         if not any(patterns.matches(declared, name) for declared in self._outputs):
             raise BadInput(f"{self.worker} does not declare the output {name!r}", worker=self.worker)
-        content = data.encode() if isinstance(data, str) else bytes(data)
+        content = data.encode() if isinstance(data, str) else _as_bytes(name, data)
         digest = self._shelf.stage(name, content)
         if name in self.made and self.made[name].sha256 != digest:
             self._shelf.unstage(name, self.made[name].sha256)
@@ -183,6 +183,18 @@ def make_issue(
         location=Location(clip_text(path), line) if path else None,
         suggested_fix=clip_text(suggested_fix),
     )
+
+
+def _as_bytes(name: str, data: bytes | bytearray | memoryview) -> bytes:
+    """Return the bytes of what a worker writes; `bytes` alone would make five zeros of a 5."""
+    # The caller is the user's code, which no checker may have seen.
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise BadInput(
+            f"{name} must be written as text or bytes, not as {type(data).__name__}; "
+            "for a JSON value there is write_json",
+            artifact=name,
+        )
+    return bytes(data)
 
 
 def _guessed_schema(name: str) -> str:

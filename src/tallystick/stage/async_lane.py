@@ -12,9 +12,9 @@ import inspect
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import Any
 
-from tallystick.errors import SequenceFatal
+from tallystick.errors import SequenceFatal, StageFault
 from tallystick.stage.commit_lane import CommitLane
-from tallystick.stage.compute import attempt_async
+from tallystick.stage.compute import attempt_async, raised
 from tallystick.stage.flow import Finished, Flow, Ticket
 from tallystick.stage.heartbeat import beats_with
 from tallystick.stage.intake import Intake
@@ -58,6 +58,7 @@ class AsyncLanes:
         self._computing: dict[str, asyncio.Future[Any]] = {}
         self._crew: set[asyncio.Future[Any]] = set()
         self._broken: BaseException | None = None
+        self._over = False
 
     async def run(self, items: AsyncIterator[Any]) -> None:
         """Compute and commit everything, or stop in order when asked to."""
@@ -175,10 +176,13 @@ class AsyncLanes:
         running = self._computing[ticket.owner] = asyncio.ensure_future(attempt)
         try:
             result = await running
-        except asyncio.CancelledError:
-            if self._computing.get(ticket.owner) is running:
+        except asyncio.CancelledError as error:
+            if self._computing.get(ticket.owner) is not running:
+                return None
+            worker = asyncio.current_task()
+            if worker is None or worker.cancelling():
                 raise  # not the attempt was cancelled but the worker
-            return None
+            result = raised(error)  # the function cancelled its own task
         self._computing.pop(ticket.owner, None)
         return result
 
@@ -247,11 +251,18 @@ class AsyncLanes:
 
     def _left(self, running: asyncio.Future[Any]) -> None:
         self._crew.discard(running)
-        if not running.cancelled() and running.exception() is not None:
-            self._broken = self._broken or running.exception()
+        trouble = None if running.cancelled() else running.exception()
+        if running.cancelled() and not self._over:
+            # Nobody would ever bring to its end what this task had in hand.
+            trouble = StageFault(
+                "a task of the stage was cancelled by somebody else; cancel the task that awaits run_async"
+            )
+        if trouble is not None:
+            self._broken = self._broken or trouble
             self._turn.set()
 
     async def _dismiss(self) -> None:
+        self._over = True
         flow = self._flow
         if not flow.is_done and not flow.is_latched:
             now_ms = self._clock.boot_ms()

@@ -13,7 +13,7 @@ import msgspec
 
 from tallystick.core.lifecycles import SlotState
 from tallystick.errors import JournalMismatch
-from tallystick.stage.compute import digest_of, encode, key_of
+from tallystick.stage.compute import NEEDS_JSON, NEEDS_KEY, digest_of, encode, key_of
 from tallystick.stage.journal import Journal
 from tallystick.stage.journal_format import Row
 from tallystick.stage.outcome import SUCCESS, CommitBatch, Failure, Outcome
@@ -32,9 +32,16 @@ class Intake:
     """Where items come in, one after the other in the order of their seqs."""
 
     def __init__(
-        self, plan: WindowPlan, key: Callable[[Any], object] | None, journal: Journal | None
+        self,
+        plan: WindowPlan,
+        key: Callable[[Any], object] | None,
+        journal: Journal | None,
+        *,
+        travels: bool = False,
     ) -> None:
         self._plan = plan
+        # A key would be of no use for an item that has to get to another process.
+        self._remedy = NEEDS_JSON if travels else NEEDS_KEY
         self._key = key
         self._journal = journal
         self._seq = 0
@@ -93,7 +100,9 @@ class Intake:
         return CommitBatch(batch.first, tuple(outcomes), redelivered=True)
 
     def _key_of(self, item: object) -> str:
-        return key_of(item) if self._key is None else digest_of(encode(self._key(item), "key"))
+        if self._key is None:
+            return key_of(item, self._remedy)
+        return digest_of(encode(self._key(item), "key"))
 
 
 def _outcome(seq: int, item: object, row: Row) -> Outcome[Any]:

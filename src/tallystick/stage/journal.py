@@ -93,6 +93,8 @@ class Journal:
     def __init__(self, path: Path, stage: str, at_ms: int) -> None:
         """Open or create the journal, cut off what a crash tore, and note that a run begins."""
         self.path = path
+        # The function of the stage may change the folder in which it runs.
+        self._place = path.absolute()
         self.syncs = 0
         created = not path.exists()
         self._file = _open(path)
@@ -144,7 +146,7 @@ class Journal:
             self._file = -1
 
     def append(self, record: Record) -> None:
-        """Write one line and return when it is durable; after an error the journal is as it was before."""
+        """Write one line and return when it is durable; after an error of the disk all is as before."""
         standing = self.standing
         data, chain = seal(record, standing.chain)
         if not standing.end:
@@ -163,6 +165,7 @@ class Journal:
                 "committed; make room and start the stage again",
                 path=str(self.path),
             ) from error
+        self._check_place()
         crash.point(SYNCED)
         self.syncs += 1
         _add(self.path, standing, Line(record, chain, standing.end + len(data)))
@@ -177,6 +180,15 @@ class Journal:
                 f"{self.path} is in use by another stage; wait for it or give this one its own journal",
                 path=str(self.path),
             ) from error
+
+    def _check_place(self) -> None:
+        """Raise if the next run would not find what was written: somebody removed the file, or moved it."""
+        if not _is_at(self._file, self._place):
+            raise JournalError(
+                f"{self.path} was removed or replaced while the stage was running, and with it what has its "
+                "outcome. Put it back, or begin a new journal",
+                path=str(self.path),
+            )
 
     def _check_stage(self, stage: str) -> None:
         if self.standing.runs and self.standing.stage != stage:
@@ -264,6 +276,18 @@ def _open(path: Path) -> int:
         return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     except OSError as error:
         raise JournalError(f"{path} cannot be opened: {error.strerror}", path=str(path)) from error
+
+
+def _is_at(file: int, place: Path) -> bool:
+    """Tell whether an open file has this name, as far as anybody can tell."""
+    if sys.platform == "win32":
+        return True  # there nobody can remove a file that is open
+    try:
+        return os.path.samestat(os.fstat(file), place.stat())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True  # a folder that may not be entered any more has lost nothing
 
 
 def _write_all(file: int, data: bytes, offset: int) -> None:

@@ -20,7 +20,7 @@ import msgspec
 
 from tallystick.core.lifecycles import SlotState
 from tallystick.errors import BadInput
-from tallystick.stage.compute import attempt, encode
+from tallystick.stage.compute import NEEDS_JSON, attempt, encode
 from tallystick.stage.heartbeat import beats_with
 from tallystick.stage.outcome import FAIL, SUCCESS, Failure, Result
 
@@ -77,7 +77,7 @@ class ProcessWorker:
         pipe = self._pipe
         assert pipe is not None, "start comes before run"
         try:
-            pipe.send_bytes(encode(item, "item"))
+            pipe.send_bytes(encode(item, "item", NEEDS_JSON))
             while (reply := pipe.recv_bytes()) == TICK:
                 renew()
         except (EOFError, OSError):

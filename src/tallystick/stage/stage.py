@@ -221,13 +221,14 @@ class Stage(Generic[T, R]):
             progress = self._progress(length, summary.resumed)
             opened.callback(progress.close)
             plan = WindowPlan(settings.windows, settings.cost_of, settings.size_of)
+            intake = Intake(plan, settings.key, journal, travels=settings.lane is Lane.PROCESSES)
             began = settings.clock.monotonic()
             try:
-                yield flow, Intake(plan, settings.key, journal), CommitLane(journal, summary), progress
-                summary.complete = flow.is_done
+                yield flow, intake, CommitLane(journal, summary), progress
                 if journal is not None:
-                    journal.close(flow.started, complete=summary.complete)
+                    journal.close(flow.started, complete=flow.is_done)
                     summary.syncs = journal.syncs
+                summary.complete = flow.is_done
             finally:
                 summary.stopped = "" if summary.complete else stop.reason
                 summary.started, summary.retried = flow.started, flow.retried

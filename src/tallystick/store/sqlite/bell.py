@@ -10,6 +10,7 @@ without waiting. A socket whose owner was killed is removed by the first who rin
 from __future__ import annotations
 
 import os
+import selectors
 import socket
 import threading
 from collections.abc import Callable
@@ -41,6 +42,7 @@ class Bell:
         self._others: tuple[str, ...] = ()
         self._own = ""
         self._ears: socket.socket | None = None
+        self._hand: socket.socket | None = None
         self._mouth = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._mouth.setblocking(False)
         self._closing = threading.Event()
@@ -63,24 +65,32 @@ class Bell:
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             self._open_door()
-            ears.bind(self._address(name))
+            # Whoever hushes taps the listener on the shoulder: a ring needs the folder, which may be gone.
+            shoulder, hand = socket.socketpair()
         except OSError:
             ears.close()
             return
-        self._ears, self._own = ears, name
+        try:
+            ears.bind(self._address(name))
+        except OSError:
+            for end in (ears, shoulder, hand):
+                end.close()
+            return
+        self._ears, self._hand, self._own = ears, hand, name
         self._closing.clear()
-        self._thread = threading.Thread(target=self._hear, args=(ears, heard), name="tally-bell", daemon=True)
+        listener = (ears, shoulder, heard)
+        self._thread = threading.Thread(target=self._hear, args=listener, name="tally-bell", daemon=True)
         self._thread.start()
 
     def hush(self) -> None:
         """Listen no more, and leave nothing behind."""
-        if self._ears is None or self._thread is None:
+        if self._ears is None or self._hand is None or self._thread is None:
             return
         self._closing.set()
-        self._call(self._own)
+        self._hand.close()
         self._thread.join()
         self._ears.close()
-        self._ears = self._thread = None
+        self._ears = self._hand = self._thread = None
         with suppress(OSError):
             (self._folder / self._own).unlink()
         with suppress(OSError):
@@ -125,21 +135,21 @@ class Bell:
         except OSError:
             return  # it is full, so its owner will look anyway; or it is no longer there
 
-    def _hear(self, ears: socket.socket, heard: Callable[[], None]) -> None:
-        rung = False
-        while rung or ears.recv(1):
-            if self._closing.is_set():
-                return
-            heard()
-            self._closing.wait(_QUIET_SECONDS)
-            # What came meanwhile may be about what was written after the look, and is heard as one more.
-            rung = _drained(ears)
+    def _hear(self, ears: socket.socket, shoulder: socket.socket, heard: Callable[[], None]) -> None:
+        with shoulder, selectors.PollSelector() as either:
+            either.register(ears, selectors.EVENT_READ)
+            either.register(shoulder, selectors.EVENT_READ)
+            while either.select():
+                if self._closing.is_set():
+                    return
+                # What comes after this may be about what is written after the look: it is heard as one more.
+                _drain(ears)
+                heard()
+                self._closing.wait(_QUIET_SECONDS)
 
 
-def _drained(ears: socket.socket) -> bool:
-    """Take everything that has come, and tell whether that was anything."""
-    came = False
+def _drain(ears: socket.socket) -> None:
+    """Take everything that has come."""
     with suppress(BlockingIOError):
         while ears.recv(1, socket.MSG_DONTWAIT):
-            came = True
-    return came
+            pass
