@@ -51,10 +51,18 @@ class Address:
         return f"tallystick_{self.schema}"
 
     @property
+    def path(self) -> str:
+        """Return the search path of our own statements.
+
+        Temporary tables are looked at first unless the path says otherwise: a user's `jobs` would take ours.
+        """
+        return f"{self.schema},pg_temp"
+
+    @property
     def settings(self) -> str:
         """Return what a connection of our own is told when it starts."""
         return (
-            f"-c search_path={self.schema} -c statement_timeout={self.statement_ms} "
+            f"-c search_path={self.path} -c statement_timeout={self.statement_ms} "
             f"-c lock_timeout={self.statement_ms} -c enable_seqscan=off -c enable_bitmapscan=off "
             "-c enable_mergejoin=off"
         )

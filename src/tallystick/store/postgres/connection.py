@@ -124,7 +124,7 @@ def begin(connection: Talk, address: Address) -> None:
     """Begin a transaction that knows our schema, on a connection that need not."""
     connection.execute(b"BEGIN")
     if address.pooled:
-        connection.execute(sql("begin_settings"), (address.schema, str(address.statement_ms)))
+        connection.execute(sql("begin_settings"), (address.path, str(address.statement_ms)))
 
 
 def read(

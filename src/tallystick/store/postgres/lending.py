@@ -187,7 +187,7 @@ class Lending:
         try:
             with connection.pipeline():
                 connection.execute(b"BEGIN")
-                connection.execute(sql("use_path"), (self._address.schema,))
+                connection.execute(sql("use_path"), (self._address.path,))
                 held = connection.execute(sql("live_attempt"), lease)
                 number = connection.execute(sql("own_xid"))
                 connection.execute(sql("loan_settings"), (self._users_path(connection), str(ms_max)))
@@ -210,7 +210,7 @@ class Lending:
         own = (fence.job_id, str(fence.attempt), fence.lease_id, times.lease, str(lease_ms))
         try:
             with connection.pipeline():
-                connection.execute(sql("use_path"), (self._address.schema,))
+                connection.execute(sql("use_path"), (self._address.path,))
                 batch.steps([step])
                 place = (fence.job_id, str(step.dimension), step.name, str(step.occurrence), step.chain.head)
                 connection.execute(sql("insist_on_step"), place)
@@ -258,7 +258,7 @@ class Lending:
         rows = f'[["{fence.job_id}",{fence.attempt},"{fence.lease_id}","RecordStep"]]'
         with connection.pipeline():
             connection.execute(b"BEGIN")
-            connection.execute(sql("use_path"), (self._address.schema,))
+            connection.execute(sql("use_path"), (self._address.path,))
             connection.execute(sql("insert_stale_reports"), (rows, self._times().wall))
             connection.execute(b"COMMIT")
 

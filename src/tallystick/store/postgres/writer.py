@@ -189,7 +189,7 @@ class Batch(PostgresWriting):
     def between(self, bundle: Bundle) -> Outcome | BaseException:
         """Write a bundle in a user's transaction: with our names, and then his again."""
         ((path,),) = self.connection.execute(sql("own_path")).fetchall()
-        self.connection.execute(sql("use_path"), (self._address.schema,))
+        self.connection.execute(sql("use_path"), (self._address.path,))
         outcome = self.alone(bundle)
         self._keep_reports()
         self.connection.execute(sql("use_path"), (path,))
