@@ -158,9 +158,13 @@ def is_lost(connection: AnsweringConnection, error: BaseException) -> bool:
     )
 
 
-def row_moved() -> psycopg.Error:
-    """Return the error for a row that was changed between a look and our lock: begin again."""
-    return errors.SerializationFailure("a row was changed by others while it was being taken")
+class RowMoved(errors.SerializationFailure):
+    """A row was changed between a look and our lock: begin again."""
+
+
+def row_moved() -> RowMoved:
+    """Return the error for such a row; the server knows nothing of it, and the transaction goes on."""
+    return RowMoved("a row was changed by others while it was being taken")
 
 
 def refusal(error: psycopg.Error) -> TallyError:

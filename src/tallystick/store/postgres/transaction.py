@@ -75,7 +75,11 @@ class PostgresTransaction:
         """Write one of our bundles here: it becomes durable with the user's rows, or not at all."""
         with self._calling:
             self._lent("")
-            return self._apply(bundle)
+            try:
+                return self._apply(bundle)
+            except psycopg.Error as error:
+                self.error = error
+                raise
 
     def take_back(self) -> None:
         """End the loan: cancel the statement that runs, wait for it to leave, refuse every later call."""
