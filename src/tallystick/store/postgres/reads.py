@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 
 from tallystick.core.chain import Chain
+from tallystick.errors import StoreError
 from tallystick.store.api import ChildRow, ExpiredAttempt, Fence, Group, JobRow
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.arrays import texts
@@ -24,6 +25,7 @@ from tallystick.store.postgres.fate import Lost, retrying
 from tallystick.store.postgres.writing import Times
 
 READ_TRIES_MAX = 24
+READ_SECONDS_MAX = 45.0
 
 
 class Reader:
@@ -111,7 +113,12 @@ class Reader:
     def rows(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a statement; asked again on a new connection when the old one is gone."""
         with self._lock:
-            found = retrying(lambda: self._ask(name, parameters), READ_TRIES_MAX, self._give_up)
+            found = retrying(
+                lambda: self._ask(name, parameters),
+                READ_TRIES_MAX,
+                self._give_up,
+                seconds_max=READ_SECONDS_MAX,
+            )
         assert isinstance(found, list)
         return found
 
@@ -121,16 +128,23 @@ class Reader:
             discard(self._connection)
 
     def _ask(self, name: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
-        if self._connection is None or self._connection.closed:
-            self._connection = connect(self._address)
+        connection = self._open()
         try:
-            return read(self._connection, self._address, name, parameters)
+            return read(connection, self._address, name, parameters)
         except psycopg.Error as error:
-            lost = is_lost(self._connection, error)
-            discard(self._connection)
+            lost = is_lost(connection, error)
+            discard(connection)
             if lost:
                 raise Lost(error) from error
             raise translated(error, self._address) from error
+
+    def _open(self) -> AnsweringConnection:
+        if self._connection is None or self._connection.closed:
+            try:
+                self._connection = connect(self._address)
+            except StoreError as error:
+                raise Lost(error) from error
+        return self._connection
 
     def _give_up(self, lost: Lost) -> BaseException:
         error = lost.error
