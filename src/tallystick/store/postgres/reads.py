@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 
+from tallystick.clock import Clock
 from tallystick.core.chain import Chain
 from tallystick.errors import StoreError
 from tallystick.store.api import ChildRow, ExpiredAttempt, Fence, Group, JobRow
@@ -36,11 +37,20 @@ class Reader:
         self._address = address
         self._lock = threading.Lock()
         self._connection: AnsweringConnection | None = None
+        self._ahead: int | None = None
 
-    def next_due(self, queues: Sequence[str], after: int, times: Times) -> int | None:
-        """Return when the next job of these queues becomes due after this instant."""
-        ((due,),) = self.rows("next_due", [list(queues), after, times.wall])
-        return None if due is None else int(due)
+    def next_due(self, queues: Sequence[str], after: int, times: Times, clock: Clock) -> int | None:
+        """Return when the next job of these queues becomes due after an instant, both by the caller's clock.
+
+        The server's is ahead of it by what it says, less how long its answer took. So it is never asked for
+        what becomes due too late, and the caller is too late by one answer at most.
+        """
+        if self._ahead is None:
+            ((now,),) = self.rows("now", [times.wall])
+            self._ahead = now - clock.wall_ms()
+        ((due, now),) = self.rows("next_due", [list(queues), after + self._ahead, times.wall])
+        self._ahead = now - clock.wall_ms()
+        return None if due is None else int(due - self._ahead)
 
     def unattended(self, times: Times) -> bool:
         """Tell whether a sweep may find anything."""
