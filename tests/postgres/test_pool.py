@@ -19,6 +19,7 @@ from tests.postgres.server import Server
 from tests.postgres.subject import PostgresSubject
 
 SECONDS = 30
+HELD = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 42 AND pid = pg_backend_pid()"
 
 
 @pytest.mark.timeout(60)
@@ -104,3 +105,53 @@ def test_a_connection_on_loan_for_reading_refuses_to_write(subject: PostgresSubj
     with pytest.raises(psycopg.errors.ActiveSqlTransaction), subject.store.connect() as db:
         db.execute("SET TRANSACTION READ WRITE")
     assert subject.effects() == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TEMPORARY TABLE leftover AS SELECT 1 AS n",
+        "CREATE LOCAL TEMP TABLE leftover (n INTEGER)",
+        "CREATE GLOBAL TEMPORARY TABLE leftover (n INTEGER)",
+        "CREATE /* a */ TEMP -- b\n VIEW leftover AS SELECT 1",
+        "CREATE OR REPLACE TEMP VIEW leftover AS SELECT 1",
+        "CREATE TABLE pg_temp.leftover (n INTEGER)",
+        "SELECT 1 AS n INTO TEMP leftover",
+        "SELECT 1 AS n INTO LOCAL TEMPORARY TABLE leftover",
+        "DO $$ BEGIN EXECUTE concat('CREATE TE', 'MP TABLE leftover (n INTEGER)'); END $$",
+        ";SET application_name = 'leftover'",
+        "SELECT pg_advisory_lock_shared(42)",
+        "SELECT pg_try_advisory_lock(42)",
+        "SELECT pg_try_advisory_lock_shared(42)",
+    ],
+)
+def test_what_outlives_a_transaction_is_found_by_nobody_else(
+    subject: PostgresSubject, statement: str
+) -> None:
+    with subject.store.transaction() as db:
+        db.execute(statement)
+    for _ in range(IDLE_MAX + 1):
+        with subject.store.transaction() as db:
+            assert db.execute("SELECT to_regclass('leftover')") == [(None,)]
+            assert db.execute("SELECT current_setting('application_name')") == [("tallystick",)]
+            assert db.execute(HELD) == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO effects (value) VALUES ('set temp')",
+        "SELECT value AS temp FROM effects",
+        "SELECT pg_advisory_xact_lock(42)",
+        "CREATE TABLE templates (n INTEGER)",
+    ],
+)
+def test_what_ends_with_the_transaction_costs_no_connection(subject: PostgresSubject, statement: str) -> None:
+    asked = "SELECT pg_backend_pid()"
+    with subject.store.transaction() as db:
+        before = db.execute(asked)
+    with pytest.raises(ZeroDivisionError), subject.store.transaction() as db:  # noqa: PT012 (one block)
+        db.execute(statement)
+        raise ZeroDivisionError
+    with subject.store.transaction() as db:
+        assert db.execute(asked) == before
