@@ -54,6 +54,18 @@ def test_immediate_restarts_under_load_lose_nothing_and_double_nothing(own_serve
     app.close()
 
 
+def test_who_only_reads_does_not_notice_that_the_server_was_away(own_server: Server) -> None:
+    app = Tally(own_server.url(schema="shop"))
+    job = shop_on(app).submit(1)
+    assert job.state() == "QUEUED"
+    own_server.stop()
+    back = threading.Timer(0.3, own_server.start)
+    back.start()
+    assert job.state() == "QUEUED", "asked while nobody answered"
+    back.join()
+    app.close()
+
+
 def test_a_number_that_a_crashed_server_gives_out_again_is_not_taken_for_the_lost_transaction(
     own_server: Server,
 ) -> None:

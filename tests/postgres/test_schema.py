@@ -12,7 +12,7 @@ from psycopg import sql
 from tallystick.clock import SystemClock
 from tallystick.core import sql_rules
 from tallystick.core.lifecycles import MACHINES
-from tallystick.errors import BadInput, StoreMissing, StoreReadOnly, StoreTooNew
+from tallystick.errors import StoreMissing, StoreReadOnly, StoreTooNew
 from tallystick.store.opening import open_store
 from tallystick.store.postgres.statements import migrations
 from tallystick.store.postgres.store import PostgresStore
@@ -199,18 +199,3 @@ def test_a_role_that_may_only_work_is_enough_for_everything_but_migrations(subje
     store.close()
     with pytest.raises(StoreReadOnly, match="role"):
         PostgresStore(url.replace(f"schema={subject.schema}", f"schema={fresh_schema()}"), CLOCK)
-
-
-@pytest.mark.parametrize(
-    "query", ["schema=Shop", "schema=a%3Bdrop", "schema=", "pooler=session", "answer=soon", "nonsense=1"]
-)
-def test_an_address_that_cannot_be_meant_is_refused(server: Server, query: str) -> None:
-    with pytest.raises(BadInput):
-        PostgresStore(f"postgresql://127.0.0.1:{server.port}/postgres?{query}", CLOCK)
-
-
-def test_the_address_of_a_store_shows_no_password(subject: PostgresSubject) -> None:
-    url = subject.url.replace("tally@", "tally:secret@") + "&password=secret"
-    store = PostgresStore(url, CLOCK)
-    assert "secret" not in store.url
-    store.close()

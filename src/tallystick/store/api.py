@@ -138,6 +138,7 @@ class Store(Protocol):
     def next_due(self, queues: Sequence[str], after: int = 0) -> int | None:
         """Return the first instant after this one at which a job becomes due, if any is waiting.
 
+        Both are by the clock of this process, whatever clock the store keeps its due times by.
         What is due already and was left must not hide what becomes due later.
         """
         ...

@@ -41,7 +41,12 @@ def spawn(batch: Writing, request: Spawn) -> bool:
     born = [(job, batch.placed(fact)) for job, fact in request.children if job.job_id not in known]
     place = (job_id, str(group))
     rows = [
-        (*job[:12], event.n, event.event_hash, *place, job.tags, int(job.job_id in request.detached))
+        (
+            *job[:7],
+            batch.moment(job.ready_at, job.created_at),
+            *job[8:12],
+            *(event.n, event.event_hash, *place, job.tags, int(job.job_id in request.detached)),
+        )
         for job, event in born
     ]
     fences = [request.fence] * len(born)

@@ -12,17 +12,18 @@ from tallystick.store.api import Store
 
 def open_store(url: str, clock: Clock, *, create: bool) -> Store:
     """Open the store at an address: `sqlite:///shop.db`, `sqlite:////var/lib/shop.db`, `postgresql://host/db`."""
-    parts = urlsplit(url)
-    if parts.scheme in ("postgresql", "postgres"):
+    if url.startswith(("postgresql:", "postgres:")):
         return _open_postgres(url, clock, create=create)
-    if parts.scheme != "sqlite":
+    if not url.startswith("sqlite:"):
+        scheme, mark, _rest = url.partition("://")
         # Somebody who names a file means SQLite.
-        file = (
-            f"sqlite:///{url}" if not parts.scheme and url.endswith((".db", ".sqlite")) else "sqlite:///FILE"
-        )
+        file = f"sqlite:///{url}" if not mark and url.endswith((".db", ".sqlite")) else "sqlite:///FILE"
+        # Before an @ there may be a password.
+        url = f"{scheme}://…" if mark and "@" in url else url
         raise BadInput(
             f"{url!r} is not an address Tallystick knows; write {file} or postgresql://HOST/DATABASE", url=url
         )
+    parts = urlsplit(url)
     if parts.netloc or parts.path in ("", "/"):
         raise BadInput(f"{url!r} names no file; write sqlite:///FILE with three slashes", url=url)
     options = dict(parse_qsl(parts.query))

@@ -37,7 +37,7 @@ class Caretaker:
         self._roused = threading.Event()
         self._hush: Callable[[], None] = lambda: None
         self._pause = LOOK_SECONDS_MIN
-        self._next_due: int | None = None
+        self._next_due: tuple[int, int] | None = None
         self._unlooked = False
         self._pulse = -1
         lease_seconds = worker.options.lease_ms / 1000
@@ -151,13 +151,21 @@ class Caretaker:
             self._unlooked = changed
             self._pause = LOOK_SECONDS_MAX
             return
-        due = self._next_due is not None and worker.clock.wall_ms() >= self._next_due
-        if changed or due:
+        if changed or self._due():
             self._pause = LOOK_SECONDS_MIN
             before = worker.clock.wall_ms()
             worker.poke()
             # What was due before the claim and was not claimed is for workers with other handlers. What
             # became due meanwhile may have been too early for the claim, and must be asked for again.
-            self._next_due = worker.store.next_due(worker.options.queues, before)
+            next_due = worker.store.next_due(worker.options.queues, before)
+            left = 0 if next_due is None else next_due - worker.clock.wall_ms()
+            self._next_due = None if next_due is None else (next_due, worker.clock.boot_ms() + left)
         else:
             self._pause = min(self._pause * 1.5, LOOK_SECONDS_MAX)
+
+    def _due(self) -> bool:
+        """Tell whether a job may be due: by the wall clock, or by one that nobody can set back."""
+        if self._next_due is None:
+            return False
+        wall_ms, boot_ms = self._next_due
+        return self._worker.clock.wall_ms() >= wall_ms or self._worker.clock.boot_ms() >= boot_ms

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import quote, unquote
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
@@ -21,7 +22,10 @@ from tallystick.errors import BadInput
 SCHEMA_DEFAULT = "tallystick"
 ANSWER_DEFAULT = "30s"
 
-_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+# The name of the channel, which has the schema in it, is cut by the server at 63 characters.
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,51}")
+_PORTS = re.compile(r"[0-9,]*")
+_OWN = ("schema", "pooler", "answer")
 
 # A peer that is gone must not be waited for until the operating system gives up hours later.
 _PATIENCE: dict[str, Any] = {
@@ -33,6 +37,8 @@ _PATIENCE: dict[str, Any] = {
     "target_session_attrs": "read-write",
     "application_name": "tallystick",
 }
+# Our texts are Unicode. Where a client is to speak SQL_ASCII, psycopg gives bytes for them.
+_LANGUAGE = {"client_encoding": "UTF8"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +57,18 @@ class Address:
         return f"tallystick_{self.schema}"
 
     @property
+    def path(self) -> str:
+        """Return the search path of our own statements.
+
+        Temporary tables are looked at first unless the path says otherwise: a user's `jobs` would take ours.
+        """
+        return f"{self.schema},pg_temp"
+
+    @property
     def settings(self) -> str:
         """Return what a connection of our own is told when it starts."""
         return (
-            f"-c search_path={self.schema} -c statement_timeout={self.statement_ms} "
+            f"-c search_path={self.path} -c statement_timeout={self.statement_ms} "
             f"-c lock_timeout={self.statement_ms} -c enable_seqscan=off -c enable_bitmapscan=off "
             "-c enable_mergejoin=off"
         )
@@ -67,35 +81,73 @@ class Address:
 
 def parse_address(url: str) -> Address:
     """Read an address; refuse what cannot be meant."""
-    parts = urlsplit(url)
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    schema = options.pop("schema", SCHEMA_DEFAULT)
-    pooler = options.pop("pooler", "")
-    answer = options.pop("answer", ANSWER_DEFAULT)
+    plain, own = _taken_apart(url)
+    conninfo = _understood(plain)
+    schema = own.get("schema", SCHEMA_DEFAULT)
+    pooler = own.get("pooler", "")
+    shown = _shown(conninfo, schema)
     if _SCHEMA.fullmatch(schema) is None:
-        raise BadInput(f"schema={schema}: write a plain lower-case name", url=_shown(url))
+        raise BadInput(f"schema={schema}: write a plain lower-case name of at most 52 characters", url=shown)
     if pooler not in ("", "transaction"):
-        raise BadInput(f"pooler={pooler}: the only value is pooler=transaction", url=_shown(url))
-    plain = urlunsplit(parts._replace(query=urlencode(options, quote_via=quote)))
+        raise BadInput(f"pooler={pooler}: the only value is pooler=transaction", url=shown)
+    answer_ms = duration_ms(own.get("answer", ANSWER_DEFAULT))
+    return Address(shown, {**_PATIENCE, **conninfo, **_LANGUAGE}, schema, pooler == "transaction", answer_ms)
+
+
+def _taken_apart(url: str) -> tuple[str, dict[str, str]]:
+    """Return the address as libpq takes it, and our own options.
+
+    What is libpq's stays as it was written: it has rules of its own for hosts, and for what a password may
+    hold. A name and a password end at the first @, if no slash comes before it.
+    """
+    scheme, mark, rest = url.partition("://")
+    credentials = re.match(r"[^@/]*@", rest)
+    start = credentials.end() if credentials else 0
+    place, asks, query = rest[start:].partition("?")
+    if "@" in place:
+        raise BadInput("write an @ in the name, password or database of an address as %40, and a / as %2F")
+    kept, own = [], {}
+    for option in query.split("&") if asks else ():
+        name, _, value = option.partition("=")
+        if unquote(name) in _OWN:
+            own[unquote(name)] = unquote(value)
+        else:
+            kept.append(option)
+    plain = "&".join(kept)
+    return f"{scheme}{mark}{rest[:start]}{place}{'?' if plain else ''}{plain}", own
+
+
+def _understood(plain: str) -> dict[str, Any]:
+    """Let libpq read an address. It may repeat what it does not understand, which may be a secret."""
     try:
         conninfo = conninfo_to_dict(plain)
-    except ProgrammingError as error:
+    except (ProgrammingError, ValueError) as error:
+        known = re.match(r'invalid URI query parameter: "[a-z_]+"', str(error))
+        why = (
+            known[0]
+            if known and "password=" not in plain
+            else re.sub(r'".*"', '"…"', str(error).strip(), flags=re.DOTALL)
+        )
+        raise BadInput(f"this is no address of a PostgreSQL server: {why}") from None
+    if _PORTS.fullmatch(str(conninfo.get("port", ""))) is None:
         raise BadInput(
-            f"{_shown(url)} is no address of a PostgreSQL server: {error}", url=_shown(url)
-        ) from error
-    return Address(
-        _shown(url), {**_PATIENCE, **conninfo}, schema, pooler == "transaction", duration_ms(answer)
-    )
+            "the port of an address is a number; if that is part of a password, write its / as %2F, its ? as "
+            "%3F and its # as %23"
+        )
+    return conninfo
 
 
-def _shown(url: str) -> str:
-    """Return an address without secrets."""
-    parts = urlsplit(url)
-    netloc = parts.netloc
-    if "@" in netloc:
-        user, _, host = netloc.rpartition("@")
-        netloc = f"{user.partition(':')[0]}@{host}"
-    query = urlencode(
-        [(name, value) for name, value in parse_qsl(parts.query) if name != "password"], quote_via=quote
-    )
-    return urlunsplit(parts._replace(netloc=netloc, query=query))
+def _shown(conninfo: dict[str, Any], schema: str) -> str:
+    """Return an address for people: who, where and what, and nothing that could be a secret."""
+    hosts = str(conninfo.get("host", "")).split(",")
+    ports = str(conninfo.get("port", "")).split(",")
+    last = ports[0] if len(ports) == 1 else ""
+    places = [
+        (f"[{host}]" if ":" in host else quote(host, safe="")) + (f":{port}" if port else "")
+        for host, port in zip_longest(hosts, ports, fillvalue=last)
+    ]
+    user = f"{quote(str(conninfo['user']), safe='')}@" if "user" in conninfo else ""
+    options = [f"service={quote(str(conninfo['service']))}"] if "service" in conninfo else []
+    options += [f"schema={schema}"] if schema != SCHEMA_DEFAULT else []
+    query = f"?{'&'.join(options)}" if options else ""
+    return f"postgresql://{user}{','.join(places)}/{quote(str(conninfo.get('dbname', '')))}{query}"

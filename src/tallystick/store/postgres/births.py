@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from tallystick.core.chain import GENESIS, Chain, event_hash
 from tallystick.store.api import Existing, Fact, Outcome, SubmitJob, SubmitJobs
 from tallystick.store.postgres.arrays import hashes, numbers, texts
+from tallystick.store.postgres.connection import row_moved
 from tallystick.store.postgres.rows import job_row, link_of
 from tallystick.store.postgres.statements import sql
 
@@ -117,6 +118,8 @@ def _send_others(writing: Batch, requests: Sequence[SubmitJob]) -> Answer:
         key = 0
         for place, (request, events) in enumerate(zip(requests, placed, strict=True), start=1):
             key += request.reservation is not None
+            if place not in fresh and key not in found:
+                raise row_moved()  # whoever held the key was pruned before we could ask who it was
             outcomes.append(None if place in fresh else found[key])
             if place not in fresh:
                 for fact, event in zip(reversed(request.facts), reversed(events), strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -38,6 +39,13 @@ TRANSIENT = (
 
 # This very request cannot be stored, whoever asks and whenever.
 REFUSALS = (psycopg.IntegrityError, psycopg.DataError, errors.RaiseException)
+
+
+# A database that holds every text as it is sent: SQL_ASCII takes bytes for what they are, and ours are UTF-8.
+ENCODINGS = ("UTF8", "SQL_ASCII")
+
+# How libpq says that there is no such database: an error of a connection has no class and no code.
+_NO_DATABASE = re.compile(r'database ".*" does not exist')
 
 
 class ServerFacts(NamedTuple):
@@ -108,13 +116,21 @@ def connect(address: Address, *, plain: bool = False) -> AnsweringConnection:
             **{**address.conninfo, **options},
         )
         connection.answer_seconds = address.answer_ms / 1000
-        ((replica, timeline, started, path),) = connection.execute(sql("server_facts")).fetchall()
+        ((replica, timeline, started, path, encoding),) = connection.execute(sql("server_facts")).fetchall()
     except psycopg.Error as error:
         raise translated(error, address) from error
     if replica:
         discard(connection)
         raise StoreReadOnly(
             f"{address.url} is a replica; decisions are made on the primary alone", url=address.url
+        )
+    if encoding not in ENCODINGS:
+        discard(connection)
+        raise StoreError(
+            f"{address.url}: this database is encoded in {encoding}, which cannot hold every text; "
+            "make one with ENCODING 'UTF8' TEMPLATE template0",
+            url=address.url,
+            encoding=encoding,
         )
     connection.facts = ServerFacts(timeline, started, path)
     return connection
@@ -124,7 +140,7 @@ def begin(connection: Talk, address: Address) -> None:
     """Begin a transaction that knows our schema, on a connection that need not."""
     connection.execute(b"BEGIN")
     if address.pooled:
-        connection.execute(sql("begin_settings"), (address.schema, str(address.statement_ms)))
+        connection.execute(sql("begin_settings"), (address.path, str(address.statement_ms)))
 
 
 def read(
@@ -158,9 +174,13 @@ def is_lost(connection: AnsweringConnection, error: BaseException) -> bool:
     )
 
 
-def row_moved() -> psycopg.Error:
-    """Return the error for a row that was changed between a look and our lock: begin again."""
-    return errors.SerializationFailure("a row was changed by others while it was being taken")
+class RowMoved(errors.SerializationFailure):
+    """A row was changed between a look and our lock: begin again."""
+
+
+def row_moved() -> RowMoved:
+    """Return the error for such a row; the server knows nothing of it, and the transaction goes on."""
+    return RowMoved("a row was changed by others while it was being taken")
 
 
 def refusal(error: psycopg.Error) -> TallyError:
@@ -185,8 +205,8 @@ def translated(error: psycopg.Error, address: Address) -> StoreError:
             return StoreReadOnly(
                 f"{where}: this role may not do that, see the guide for its rights: {text}", **fields
             )
-        case errors.InvalidCatalogName():
-            return StoreMissing(f"{where}: there is no such database; create it first", **fields)
+        case _ if isinstance(error, errors.InvalidCatalogName) or _NO_DATABASE.search(text):
+            return StoreMissing(f"{where}: there is no such database; create it first", path=where, **fields)
         case errors.UndefinedTable() | errors.UndefinedFunction() | errors.UndefinedColumn():
             return StoreCorrupt(f"{where}: the schema is not as we left it: {text}", **fields)
         case errors.DeadlockDetected() | errors.LockNotAvailable() | errors.SerializationFailure():

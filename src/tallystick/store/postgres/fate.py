@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -9,6 +10,7 @@ from enum import Enum
 import psycopg
 from psycopg import errors
 
+from tallystick.clock import SystemClock
 from tallystick.errors import OutcomeUnknown, StoreError
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.connection import AnsweringConnection, ServerFacts, begin, connect, discard
@@ -85,14 +87,25 @@ def pause(tries: int) -> None:
     threading.Event().wait(min(0.01 * 2**tries, 0.5))
 
 
-def retrying(work: Callable[[], object], tries_max: int, give_up: Callable[[Lost], BaseException]) -> object:
-    """Do work until it is done; what was lost on the way is begun again, a bounded number of times."""
+def retrying(
+    work: Callable[[], object],
+    tries_max: int,
+    give_up: Callable[[Lost], BaseException],
+    *,
+    seconds_max: float = math.inf,
+) -> object:
+    """Do work until it is done; what was lost on the way is begun again, a bounded number of times.
+
+    After `seconds_max` no other try is begun: a machine that is gone keeps each of them waiting for long.
+    """
+    clock = SystemClock()
+    until = clock.monotonic() + seconds_max
     tries = 0
     while True:
         try:
             return work()
         except Lost as lost:
             tries += 1
-            if tries >= tries_max:
+            if tries >= tries_max or clock.monotonic() >= until:
                 raise give_up(lost) from lost.error
             pause(tries)

@@ -27,6 +27,9 @@ class ForeignTransaction:
         """Borrow the connection for one call at a time."""
         if connection.autocommit and connection.info.transaction_status == TransactionStatus.IDLE:
             raise BadInput("this connection commits every statement by itself; begin a transaction first")
+        if connection.info.encoding == "ascii":
+            # Then psycopg gives bytes for texts, and a key would not be the one that was written.
+            raise BadInput("this connection speaks SQL_ASCII; let it SET client_encoding = 'UTF8' first")
         self._connection = connection
         self._address = address
         self._times = times

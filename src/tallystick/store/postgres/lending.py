@@ -101,7 +101,7 @@ class Lending:
         thread = threading.get_ident()
         self._lent_to.add(thread)
         try:
-            with self._pool.connection() as connection:
+            with self._pool.connection(self._begin) as (connection, _begun):
                 yield from self._lend(connection, thread)
         except Lost as lost:
             raise self._give_up(lost) from lost
@@ -113,11 +113,9 @@ class Lending:
         """Lend a connection that cannot write; every statement sees what is durable when it begins."""
         thread = threading.get_ident()
         try:
-            with self._pool.connection() as connection:
+            with self._pool.connection(self._begin_to_read) as (connection, _begun):
                 loan = PostgresTransaction(connection, _refuse_to_write, borrower=thread)
                 try:
-                    self._begin(connection)
-                    connection.execute(b"SET TRANSACTION READ ONLY")
                     yield loan
                 except errors.ReadOnlySqlTransaction as error:
                     raise Misuse("app.connect() is for reading; write in app.transaction()") from error
@@ -133,7 +131,6 @@ class Lending:
         lent = _Lent(connection, self._address, self._times)
         loan = PostgresTransaction(connection, lent.apply, borrower=thread)
         try:
-            self._begin(connection)
             try:
                 yield loan
             finally:
@@ -151,11 +148,16 @@ class Lending:
         self, fence: Fence, body: Callable[[Transaction], RecordStep], ms_max: int, lease_ms: int
     ) -> RecordStep:
         crash.point(BEFORE_TX)
-        with self._pool.connection() as connection:
+
+        def begin(connection: AnsweringConnection) -> str | None:
+            return self._hold_fence(connection, fence, ms_max)
+
+        with self._pool.connection(begin) as (connection, xid):
             lent = _Lent(connection, self._address, self._times)
             loan = PostgresTransaction(connection, lent.apply)
             try:
-                xid = self._hold_fence(connection, fence, ms_max)
+                if xid is None:
+                    raise stale(fence)
                 step = _run_body(loan, connection, body, ms_max)
                 self._record_and_commit(lent, step, lease_ms, xid)
             except BaseException as error:
@@ -168,26 +170,29 @@ class Lending:
                     discard(connection)
             return step
 
-    def _begin(self, connection: AnsweringConnection) -> None:
+    def _begin_to_read(self, connection: AnsweringConnection) -> None:
+        self._begin(connection, b"BEGIN READ ONLY")
+
+    def _begin(self, connection: AnsweringConnection, begin: bytes = b"BEGIN") -> None:
         """Begin a transaction in which the user's names mean what they mean to him."""
         try:
             with connection.pipeline():
-                connection.execute(b"BEGIN")
+                connection.execute(begin)
                 connection.execute(sql("use_path"), (self._users_path(connection),))
         except psycopg.Error as error:
             raise self._loss(connection, error) from error
 
-    def _hold_fence(self, connection: AnsweringConnection, fence: Fence, ms_max: int) -> str:
+    def _hold_fence(self, connection: AnsweringConnection, fence: Fence, ms_max: int) -> str | None:
         """Begin, take hold of the attempt row, and leave the rest of the transaction to the user's names.
 
-        Return the number of the transaction, by which its fate can be asked for.
+        Return the number of the transaction, by which its fate can be asked for; None if the fence is gone.
         """
         times = self._times()
         lease = (fence.job_id, str(fence.attempt), fence.lease_id, times.epoch, times.lease)
         try:
             with connection.pipeline():
                 connection.execute(b"BEGIN")
-                connection.execute(sql("use_path"), (self._address.schema,))
+                connection.execute(sql("use_path"), (self._address.path,))
                 held = connection.execute(sql("live_attempt"), lease)
                 number = connection.execute(sql("own_xid"))
                 connection.execute(sql("loan_settings"), (self._users_path(connection), str(ms_max)))
@@ -195,9 +200,7 @@ class Lending:
             ((xid,),) = number.fetchall()
         except psycopg.Error as error:
             raise self._loss(connection, error) from error
-        if not found:
-            raise stale(fence)
-        return str(xid)
+        return str(xid) if found else None
 
     def _record_and_commit(self, lent: _Lent, step: RecordStep, lease_ms: int, xid: str) -> None:
         """Write the step under the fence, renew the lease if need be, and commit: one trip to the server.
@@ -210,7 +213,7 @@ class Lending:
         own = (fence.job_id, str(fence.attempt), fence.lease_id, times.lease, str(lease_ms))
         try:
             with connection.pipeline():
-                connection.execute(sql("use_path"), (self._address.schema,))
+                connection.execute(sql("use_path"), (self._address.path,))
                 batch.steps([step])
                 place = (fence.job_id, str(step.dimension), step.name, str(step.occurrence), step.chain.head)
                 connection.execute(sql("insist_on_step"), place)
@@ -258,13 +261,14 @@ class Lending:
         rows = f'[["{fence.job_id}",{fence.attempt},"{fence.lease_id}","RecordStep"]]'
         with connection.pipeline():
             connection.execute(b"BEGIN")
-            connection.execute(sql("use_path"), (self._address.schema,))
+            connection.execute(sql("use_path"), (self._address.path,))
             connection.execute(sql("insert_stale_reports"), (rows, self._times().wall))
             connection.execute(b"COMMIT")
 
     def _users_path(self, connection: AnsweringConnection) -> str:
         """Return the user's own search path; our tables can be read by name where his do not hide them."""
-        return f"{connection.facts.search_path}, {self._address.schema}"
+        path = connection.facts.search_path.strip()
+        return f"{path}, {self._address.schema}" if path else self._address.schema
 
     def _loss(self, connection: AnsweringConnection, error: psycopg.Error) -> BaseException:
         if is_lost(connection, error) or isinstance(error, _AGAIN):

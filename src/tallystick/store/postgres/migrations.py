@@ -28,6 +28,7 @@ def migrate(connection: AnsweringConnection, address: Address, *, create: bool) 
             raise StoreMissing(
                 f"{address.url} has no books of ours yet; submit a job or start a worker to create them",
                 url=address.url,
+                path=address.url,
             )
         with connection.transaction():
             connection.execute(sql("migration_lock"), (address.schema,))

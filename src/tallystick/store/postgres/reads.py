@@ -8,7 +8,9 @@ from typing import Any
 
 import psycopg
 
+from tallystick.clock import Clock
 from tallystick.core.chain import Chain
+from tallystick.errors import StoreError
 from tallystick.store.api import ChildRow, ExpiredAttempt, Fence, Group, JobRow
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.arrays import texts
@@ -24,6 +26,7 @@ from tallystick.store.postgres.fate import Lost, retrying
 from tallystick.store.postgres.writing import Times
 
 READ_TRIES_MAX = 24
+READ_SECONDS_MAX = 45.0
 
 
 class Reader:
@@ -34,11 +37,20 @@ class Reader:
         self._address = address
         self._lock = threading.Lock()
         self._connection: AnsweringConnection | None = None
+        self._ahead: int | None = None
 
-    def next_due(self, queues: Sequence[str], after: int, times: Times) -> int | None:
-        """Return when the next job of these queues becomes due after this instant."""
-        ((due,),) = self.rows("next_due", [list(queues), after, times.wall])
-        return None if due is None else int(due)
+    def next_due(self, queues: Sequence[str], after: int, times: Times, clock: Clock) -> int | None:
+        """Return when the next job of these queues becomes due after an instant, both by the caller's clock.
+
+        The server's is ahead of it by what it says, less how long its answer took. So it is never asked for
+        what becomes due too late, and the caller is too late by one answer at most.
+        """
+        if self._ahead is None:
+            ((now,),) = self.rows("now", [times.wall])
+            self._ahead = now - clock.wall_ms()
+        ((due, now),) = self.rows("next_due", [list(queues), after + self._ahead, times.wall])
+        self._ahead = now - clock.wall_ms()
+        return None if due is None else int(due - self._ahead)
 
     def unattended(self, times: Times) -> bool:
         """Tell whether a sweep may find anything."""
@@ -111,7 +123,12 @@ class Reader:
     def rows(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a statement; asked again on a new connection when the old one is gone."""
         with self._lock:
-            found = retrying(lambda: self._ask(name, parameters), READ_TRIES_MAX, self._give_up)
+            found = retrying(
+                lambda: self._ask(name, parameters),
+                READ_TRIES_MAX,
+                self._give_up,
+                seconds_max=READ_SECONDS_MAX,
+            )
         assert isinstance(found, list)
         return found
 
@@ -121,16 +138,23 @@ class Reader:
             discard(self._connection)
 
     def _ask(self, name: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
-        if self._connection is None or self._connection.closed:
-            self._connection = connect(self._address)
+        connection = self._open()
         try:
-            return read(self._connection, self._address, name, parameters)
+            return read(connection, self._address, name, parameters)
         except psycopg.Error as error:
-            lost = is_lost(self._connection, error)
-            discard(self._connection)
+            lost = is_lost(connection, error)
+            discard(connection)
             if lost:
                 raise Lost(error) from error
             raise translated(error, self._address) from error
+
+    def _open(self) -> AnsweringConnection:
+        if self._connection is None or self._connection.closed:
+            try:
+                self._connection = connect(self._address)
+            except StoreError as error:
+                raise Lost(error) from error
+        return self._connection
 
     def _give_up(self, lost: Lost) -> BaseException:
         error = lost.error

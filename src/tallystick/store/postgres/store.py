@@ -156,7 +156,7 @@ class PostgresStore:
     def next_due(self, queues: Sequence[str], after: int = 0) -> int | None:
         """Return when the next job of these queues becomes due."""
         self._check_usable()
-        return self._reader.next_due(queues, after, self.times())
+        return self._reader.next_due(queues, after, self.times(), self._clock)
 
     def unattended(self) -> bool:
         """Tell, with one statement, whether a sweep may find anything."""

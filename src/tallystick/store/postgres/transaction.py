@@ -26,11 +26,15 @@ _BOUNDS = re.compile(
     r"(abort|begin|commit|end|prepare\s+transaction|release|rollback|savepoint|start)\b",
     re.IGNORECASE | re.DOTALL,
 )
-# What outlives the transaction, so that the connection cannot be lent to anybody else.
+# What outlives the transaction, so that the connection cannot be lent to anybody else: settings, prepared
+# statements, cursors, whatever a block or a procedure does, temporary things and locks of the session.
+# A word too many costs a connection, one too few somebody else's work.
+_BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
 _LASTING = re.compile(
-    r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
-    r"(set|reset|listen|unlisten|prepare|deallocate|discard|load|declare|lock\s+.*\bsession|create\s+temp)\b"
-    r"|.*\b(pg_advisory_lock|pg_try_advisory_lock|set_config)\b",
+    rf"(?:{_BLANK}|;)*"
+    r"(?:set|reset|listen|unlisten|prepare|deallocate|discard|load|declare|do|call)\b"
+    rf"|.*\b(?:create|replace|into){_BLANK}+(?:(?:local|global){_BLANK}+)?temp(?:orary)?\b"
+    r"|.*\b(?:pg_temp|set_config|pg_(?:try_)?advisory_lock(?:_shared)?)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _CANCEL_SECONDS = 0.05
@@ -75,7 +79,11 @@ class PostgresTransaction:
         """Write one of our bundles here: it becomes durable with the user's rows, or not at all."""
         with self._calling:
             self._lent("")
-            return self._apply(bundle)
+            try:
+                return self._apply(bundle)
+            except psycopg.Error as error:
+                self.error = error
+                raise
 
     def take_back(self) -> None:
         """End the loan: cancel the statement that runs, wait for it to leave, refuse every later call."""

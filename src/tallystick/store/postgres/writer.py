@@ -10,6 +10,7 @@ bundle under savepoints, which finds the one and leaves the others alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import groupby
 from typing import Any, ClassVar
 
@@ -38,7 +39,7 @@ from tallystick.store.grouping import grouped, part_of
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.births import send_births, send_births_alike
 from tallystick.store.postgres.claims import Claims
-from tallystick.store.postgres.connection import REFUSALS, Answered, Talk, begin
+from tallystick.store.postgres.connection import REFUSALS, Answered, RowMoved, Talk, begin
 from tallystick.store.postgres.count_downs import send_count_downs
 from tallystick.store.postgres.crash_points import AROUND
 from tallystick.store.postgres.endings import end_alone, hold_ending
@@ -59,6 +60,8 @@ from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, sh
 from tallystick.store.verbs import VERBS
 
 Answer = Callable[[], list[Outcome]]
+
+MOVED_TRIES_MAX = 5
 
 
 class Batch(PostgresWriting):
@@ -146,12 +149,14 @@ class Batch(PostgresWriting):
         self.connection.execute(b"SAVEPOINT bundle")
         try:
             value = self.sole(bundle)
-        except REFUSING as error:
-            value = why_refused(error)
+        except (RowMoved, *REFUSING) as error:
             self.connection.execute(b"ROLLBACK TO bundle")
             self._places.rewind(start)
             self.wakes = wakes
             del self._stale[reports:]
+            if isinstance(error, RowMoved):
+                raise
+            value = why_refused(error)
             if isinstance(value, StaleLease):
                 self.report(self.at)
         finally:
@@ -189,11 +194,18 @@ class Batch(PostgresWriting):
     def between(self, bundle: Bundle) -> Outcome | BaseException:
         """Write a bundle in a user's transaction: with our names, and then his again."""
         ((path,),) = self.connection.execute(sql("own_path")).fetchall()
-        self.connection.execute(sql("use_path"), (self._address.schema,))
-        outcome = self.alone(bundle)
+        self.connection.execute(sql("use_path"), (self._address.path,))
+        outcome = self._undisturbed(bundle)
         self._keep_reports()
         self.connection.execute(sql("use_path"), (path,))
         return outcome
+
+    def _undisturbed(self, bundle: Bundle) -> Outcome | BaseException:
+        """Write a bundle alone, again if a row moved: the transaction is not ours to begin again."""
+        for _ in range(MOVED_TRIES_MAX - 1):
+            with suppress(RowMoved):
+                return self.alone(bundle)
+        return self.alone(bundle)
 
     def _keep_reports(self) -> None:
         """Write down who reported too late; part of this transaction."""

@@ -1,6 +1,7 @@
--- next_due: when the next job of these queues becomes due after an instant, looked up once for each queue and priority.
--- $1 queues, $2 the instant by a clock that may be ahead of this server's, $3 wall time if it is not this server's.
-SELECT min(first.ready_at)
+-- next_due: when the next job of these queues becomes due after an instant, looked up once for each queue and priority,
+-- and what time it is now, because the clock of who asks may be another.
+-- $1 queues, $2 the instant, which may be taken for later than now, $3 wall time if it is not this server's.
+SELECT min(first.ready_at), store_ms($3::bigint)
   FROM unnest($1::text[]) AS asked (queue)
  CROSS JOIN generate_series(0, 9) AS level (priority)
  CROSS JOIN LATERAL (
