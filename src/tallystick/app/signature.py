@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import types
-import typing
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
+from tallystick.app.annotations import hints_of_function
 from tallystick.app.values import Codec, decodable, encode, to_foreign
 from tallystick.errors import BadValue
 
@@ -119,11 +119,7 @@ class Signature:
 
     @cached_property
     def _hints(self) -> dict[str, Any]:
-        try:
-            return typing.get_type_hints(self._function, include_extras=True)
-        except NameError:
-            # Names that exist only for type checkers: keep plain data as it is.
-            return {}
+        return hints_of_function(self._function)
 
     def _decoder(self, parameter: inspect.Parameter) -> Callable[[Any], Any]:
         annotation = self._hints.get(parameter.name, Any)
