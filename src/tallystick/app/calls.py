@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import msgspec
 
 from tallystick.app.context import WorkflowContext
+from tallystick.app.declared_errors import Carried, carried, rebuilt
 from tallystick.app.escapes import Escaped, contained
 from tallystick.core.derive import AbortReason
 from tallystick.core.limits import HELD_BACKOFF_MS_MAX, RESULT_BYTES_MAX, check_size
@@ -138,8 +139,8 @@ def _tried(context: WorkflowContext, spec: StepSpec, occurrence: int, error: Bas
     """Record a failed try and wait for the next, or record that there is none and raise."""
     segment = context.segment
     tries = segment.tries(spec.name, occurrence) + 1
-    fields = _declared_fields(error) if isinstance(error, spec.raises) else None
-    failure = Failure.of(error, tries=tries, fields=fields)
+    fields, args = carried(error) if type(error) in spec.raises else Carried()
+    failure = Failure.of(error, tries=tries, fields=fields, args=args)
     verdict = decide_failure(spec.policy, tries, classify(spec.policy, names_of(error)), key=segment.job_id)
     if isinstance(verdict, GiveUp):
         row = segment.step_failed(spec.kind, spec.name, occurrence, failure)
@@ -181,26 +182,8 @@ def _out_of_order(context: WorkflowContext) -> bool:
 
 def _error_of(spec: StepSpec, occurrence: int, failure: Failure) -> Exception:
     """Return the error a failed step raises; a job that fails with it remembers the step."""
-    error = _rebuilt(spec, failure)
+    error = rebuilt(spec.raises, failure) or StepFailed(
+        spec.name, failure.type, failure.message, failure.code, failure.tries
+    )
     name_step(error, spec.name, occurrence)
     return error
-
-
-def _rebuilt(spec: StepSpec, failure: Failure) -> Exception:
-    """Return a declared class rebuilt from its fields, or `StepFailed`."""
-    for kind in spec.raises:
-        if failure.type == kind.__qualname__ and failure.fields is not None:
-            try:
-                return kind(**failure.fields)
-            except TypeError:
-                break  # its constructor does not take its declared fields, so it cannot be rebuilt
-    return StepFailed(spec.name, failure.type, failure.message, failure.code, failure.tries)
-
-
-def _declared_fields(error: Exception) -> dict[str, object] | None:
-    """Return the declared fields of an error as plain data, or None if they cannot be kept."""
-    fields = {name: getattr(error, name, None) for name in getattr(type(error), "__annotations__", {})}
-    try:
-        return dict(msgspec.to_builtins(fields))
-    except TypeError:
-        return None
