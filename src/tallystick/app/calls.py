@@ -102,10 +102,11 @@ def call_step(
             yield Write(segment.decided())
         while True:
             try:
+                codec = spec.codec()  # where nothing could be kept, nothing is run
                 if spec.kind == "tx":
-                    return (yield from _transact(context, spec, occurrence, args, kwargs))
+                    return (yield from _transact(context, spec, codec, occurrence, args, kwargs))
                 value = yield Body(args, kwargs)
-                text, value = _kept(spec, value)
+                text, value = _kept(spec, codec, value)
             except Exception as error:  # noqa: BLE001 (whatever the user's function raises is what the step failed with)
                 raised = error.error if isinstance(error, Escaped) else error
                 yield from _tried(context, spec, occurrence, raised)
@@ -121,13 +122,18 @@ def call_step(
 
 
 def _transact(
-    context: WorkflowContext, spec: StepSpec, occurrence: int, args: tuple[Any, ...], kwargs: dict[str, Any]
+    context: WorkflowContext,
+    spec: StepSpec,
+    codec: Codec,
+    occurrence: int,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> Call:
     value: Any = None
 
     def body(transaction: Transaction) -> RecordStep:
         nonlocal value
-        text, value = _kept(spec, contained(spec.function, transaction, *args, **kwargs))
+        text, value = _kept(spec, codec, contained(spec.function, transaction, *args, **kwargs))
         return context.segment.step_succeeded(spec.kind, spec.name, occurrence, text)
 
     step = yield InTransaction(body)
@@ -162,8 +168,8 @@ def _replayed(spec: StepSpec, record: Record) -> Any:  # noqa: ANN401 (as annota
     raise _error_of(spec, record.occurrence, Failure.parse(record.error))
 
 
-def _kept(spec: StepSpec, value: object) -> tuple[str, Any]:
-    text, value = spec.codec().round_trip(value, f"what {spec.name} returned")
+def _kept(spec: StepSpec, codec: Codec, value: object) -> tuple[str, Any]:
+    text, value = codec.round_trip(value, f"what {spec.name} returned")
     if len(text) > RESULT_BYTES_MAX:
         check_size(f"result of {spec.name}", len(text), RESULT_BYTES_MAX)
     return text, value

@@ -35,7 +35,7 @@ class Signature:
     @cached_property
     def result(self) -> Codec:
         """Return how the result is kept."""
-        return Codec(self._hints.get("return", Any))
+        return Codec(self._hints.get("return", Any), f"what {self._name} returns")
 
     def encode(self, args: tuple[object, ...], kwargs: dict[str, object]) -> str:
         """Bind a call by name and return it as JSON; defaults are not filled in."""
@@ -51,12 +51,16 @@ class Signature:
             raise BadValue(f"{self._name}{self._signature} cannot be called like this: {error}") from None
 
     def decode(self, payload: str) -> tuple[list[Any], dict[str, Any]]:
-        """Return the positional and keyword arguments of a kept call."""
-        if self._at_once is None:
+        """Return the positional and keyword arguments of a kept call.
+
+        A function whose result could not be kept is refused here, before it runs.
+        """
+        at_once, _result = self._at_once, self.result
+        if at_once is None:
             return self._one_by_one(payload)
         try:
-            return [], msgspec.structs.asdict(self._at_once.decode(payload))
-        except (msgspec.MsgspecError, ValueError, TypeError):
+            return [], msgspec.structs.asdict(at_once.decode(payload))
+        except Exception:  # noqa: BLE001 (what a class raises that is made of its data can be anything)
             # Which of them does not fit, and why, is said when each is read by itself.
             return self._one_by_one(payload)
 
@@ -105,9 +109,14 @@ class Signature:
         parameters = self._signature.parameters.values()
         if any(one.kind not in named or one.default is not one.empty for one in parameters):
             return None
-        fields = [(one.name, decodable(self._hints.get(one.name, Any))) for one in parameters]
-        whole = msgspec.defstruct("Arguments", fields, forbid_unknown_fields=True)
-        return msgspec.json.Decoder(whole, dec_hook=to_foreign)
+        if any(one.name.startswith("__") for one in parameters):
+            return None  # a class mangles some of these names, and means something by others
+        try:
+            fields = [(one.name, decodable(self._hints.get(one.name, Any))) for one in parameters]
+            whole = msgspec.defstruct("Arguments", fields, forbid_unknown_fields=True)
+            return msgspec.json.Decoder(whole, dec_hook=to_foreign)
+        except Exception:  # noqa: BLE001 (as above: an annotation that cannot be used is told by itself)
+            return None
 
     @cached_property
     def _plan(self) -> list[tuple[str, inspect.Parameter, Callable[[Any], Any]]]:
@@ -127,6 +136,6 @@ class Signature:
             annotation = types.GenericAlias(list, (annotation,))
         elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
             annotation = types.GenericAlias(dict, (str, annotation))
-        codec = Codec(annotation)
         what = f"the argument {parameter.name} of {self._name}"
+        codec = Codec(annotation, what)
         return lambda kept: codec.decode(kept, what)
