@@ -231,3 +231,66 @@ def test_parameters_may_have_names_that_a_class_would_mangle(timed, hand):
     job = flow.submit(1, 2, 3, 4)
     hand.work()
     assert job.result(5) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("endless", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("annotation", [Any, float | None, list, dict[str, float | None], float])
+def test_a_result_with_a_float_that_json_has_not_is_refused_and_never_none(timed, hand, endless, annotation):
+    value = {list: [None, endless], dict[str, float | None]: {"a": endless}}.get(annotation, endless)
+
+    @timed.step
+    def step():
+        return value
+
+    as_annotated(step.fn, **{"return": annotation})
+    first, replayed = first_and_replayed(timed, hand, step)
+    assert first == replayed
+    assert first[0] == "BadValue"
+    assert "neither NaN nor infinities" in first[1]
+
+
+class Reading(msgspec.Struct):
+    value: float
+
+
+@dataclass
+class Sample:
+    value: float
+
+
+class Foreign:
+    """As pydantic gives its data."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def model_dump(self, mode: str) -> dict[str, float]:
+        return {"value": self.value}
+
+
+@pytest.mark.parametrize("make", [Reading, Sample, Foreign, lambda value: {1: ({"a": value},)}])
+def test_a_float_that_json_has_not_is_refused_wherever_it_is(timed, hand, make):
+    @timed.workflow
+    def flow(value) -> None:
+        wait("more", Any)
+
+    with pytest.raises(BadValue, match="neither NaN nor infinities"):
+        flow.submit(make(float("nan")))
+    with pytest.raises(BadValue, match="neither NaN nor infinities"):
+        flow.submit_many([(1,), (make(float("inf")),)])
+    job = flow.submit(make(1.5))
+    with pytest.raises(BadValue, match="neither NaN nor infinities"):
+        job.send("more", make(float("inf")))
+
+
+def test_what_only_says_null_is_kept(timed, hand):
+    values = [None, "null", {"null": None}, [None, 1.5, "nan"], msgspec.Raw(b"[null]"), Sample(None)]
+
+    @timed.workflow
+    def flow(value: Any) -> Any:
+        return value
+
+    jobs = [flow.submit(value) for value in values]
+    hand.work_all()
+    given_back = [*values[:4], [None], {"value": None}]
+    assert [job.result(5) for job in jobs] == given_back

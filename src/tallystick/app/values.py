@@ -7,6 +7,7 @@ list after a restart. A plain scalar that already has its annotated type skips t
 from __future__ import annotations
 
 import inspect
+import json
 import math
 from typing import Any, Final, Never, NoReturn, TypeVar
 
@@ -39,18 +40,36 @@ def to_foreign(kind: type[T], data: object) -> T:
     return validate(data)  # type: ignore[no-any-return]  # pydantic returns an instance of the class it is called on
 
 
+def _but_raw(value: object) -> object:
+    return None if isinstance(value, msgspec.Raw) else _from_foreign(value)
+
+
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=_from_foreign)
+_TO_STRICT: Final = json.JSONEncoder(allow_nan=False).encode
 
 
 def encode(value: object, what: str) -> str:
     """Return a value as JSON text; `what` names it in the error."""
     try:
-        return _ENCODER.encode(value).decode()
+        text = _ENCODER.encode(value).decode()
+        # It writes null for a float that JSON has not; only a text with a null in it can hide one.
+        if "null" in text and value is not None:
+            _refuse_endless(value)
     except Exception as error:  # what a model raises that is asked for its data can be anything
         raise BadValue(
             f"{what} cannot be kept as JSON ({str(error) or type(value).__name__}); "
             "use plain data, dataclasses, Structs or pydantic models"
         ) from error
+    return text
+
+
+def _refuse_endless(value: object) -> None:
+    """Refuse NaN and the infinities, wherever they are."""
+    plain = msgspec.to_builtins(value, str_keys=True, enc_hook=_but_raw)
+    try:
+        _TO_STRICT(plain)
+    except ValueError:
+        raise ValueError("JSON has neither NaN nor infinities: write None or text") from None
 
 
 def decodable(annotation: Any) -> Any:  # noqa: ANN401 (an annotation can be anything)
