@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from tallystick.app.annotations import hints_of_function
+from tallystick.app.contents import settled
 from tallystick.app.values import Codec, decodable, encode, to_foreign
 from tallystick.errors import BadValue
 
@@ -40,6 +41,12 @@ class Signature:
     def encode(self, args: tuple[object, ...], kwargs: dict[str, object]) -> str:
         """Bind a call by name and return it as JSON; defaults are not filled in."""
         return encode(self._bound(args, kwargs), f"the arguments of {self._name}")
+
+    def content(self, args: tuple[object, ...], kwargs: dict[str, object]) -> str:
+        """Return what is hashed of a call that `encode` accepts, or nothing where that is the payload."""
+        bound = self._bound(args, kwargs)
+        content = settled(bound)
+        return "" if content is bound else encode(content, f"the arguments of {self._name}")
 
     def _bound(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
         required, names = self._by_place

@@ -65,6 +65,7 @@ class Submittable(Generic[P, R_co]):
         self._app = app
         self._spec = spec
         self._options = options
+        self._reserved = options.idempotent or options.idempotency_key is not None
         self.name = spec.name
         self.version = spec.version
         self.__name__ = spec.name
@@ -150,14 +151,14 @@ class Submittable(Generic[P, R_co]):
         """
         self._check_list()
         runtime, within = self._app.runtime(), self._options.within
-        made = submit_all(runtime, self._like(""), self._payloads(calls), within)
+        made = submit_all(runtime, self._like(""), *self._encoded(calls), within)
         return self._jobs(made)
 
     async def submit_many_aio(self, calls: Iterable[tuple[Any, ...]]) -> list[Job[R_co]]:
         """Make a job of each tuple of arguments without blocking the event loop."""
         self._refuse_within("submit_many")
         self._check_list()
-        made = await submit_all_async(self._app.runtime(), self._like(""), self._payloads(calls))
+        made = await submit_all_async(self._app.runtime(), self._like(""), *self._encoded(calls))
         return self._jobs(made)
 
     def _check_list(self) -> None:
@@ -168,9 +169,11 @@ class Submittable(Generic[P, R_co]):
                 f"submit them one by one with {self.name}.opts(detached=True)"
             )
 
-    def _payloads(self, calls: Iterable[tuple[Any, ...]]) -> list[str]:
-        encode = self._spec.signature.encode
-        return [check_payload(encode(args, {})) for args in calls]
+    def _encoded(self, calls: Iterable[tuple[Any, ...]]) -> tuple[list[str], list[str]]:
+        """Return the payload of each call, and where it is looked for what is hashed of it."""
+        signature, calls = self._spec.signature, list(calls)
+        payloads = [check_payload(signature.encode(args, {})) for args in calls]
+        return payloads, [signature.content(args, {}) for args in calls] if self._reserved else []
 
     def opts(
         self,
@@ -212,9 +215,11 @@ class Submittable(Generic[P, R_co]):
 
     def submission(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Submission:
         """Encode a call, as it becomes a job."""
-        return self._like(self._spec.signature.encode(args, kwargs))
+        signature = self._spec.signature
+        payload = signature.encode(args, kwargs)
+        return self._like(payload, signature.content(args, kwargs) if self._reserved else "")
 
-    def _like(self, payload: str) -> Submission:
+    def _like(self, payload: str, content: str = "") -> Submission:
         options = self._options
         return Submission(
             handler=self.name,
@@ -229,6 +234,7 @@ class Submittable(Generic[P, R_co]):
             by_content=options.idempotent,
             tags=options.tags,
             detached=options.detached,
+            content=content,
         )
 
     def _job(self, job_id: str, *, created: bool) -> Job[R_co]:

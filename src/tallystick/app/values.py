@@ -22,7 +22,7 @@ _SCALARS: Final = frozenset({int, str, bool, type(None)})
 _UNTYPED: Final = (object, Never, NoReturn)
 
 
-def _from_foreign(value: object) -> object:
+def from_foreign(value: object) -> object:
     """Encode what msgspec does not know: pydantic models, as their JSON form."""
     dump = getattr(value, "model_dump", None)
     if dump is None:
@@ -41,10 +41,10 @@ def to_foreign(kind: type[T], data: object) -> T:
 
 
 def _but_raw(value: object) -> object:
-    return None if isinstance(value, msgspec.Raw) else _from_foreign(value)
+    return None if isinstance(value, msgspec.Raw) else from_foreign(value)
 
 
-_ENCODER: Final = msgspec.json.Encoder(enc_hook=_from_foreign)
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=from_foreign)
 _TO_STRICT: Final = json.JSONEncoder(allow_nan=False).encode
 
 

@@ -54,6 +54,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     by_content: bool = False
     tags: tuple[str, ...] = ()
     detached: bool = False
+    content: str = ""
+    """What is hashed in place of the payload, where that is written in an order that is nobody's choice."""
 
     def __post_init__(self) -> None:
         check_payload(self.payload)
@@ -174,7 +176,7 @@ def _content_hash(submission: Submission) -> str:
         request_type=submission.handler,
         input_ref=None,
         output_ref=None,
-        payload=msgspec.json.decode(submission.payload),
+        payload=msgspec.json.decode(submission.content or submission.payload),
         schema_version=submission.version or None,
     )
 
