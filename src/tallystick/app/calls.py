@@ -17,7 +17,7 @@ from tallystick.app.context import WorkflowContext
 from tallystick.app.declared_errors import Carried, carried, rebuilt
 from tallystick.app.escapes import Escaped, contained
 from tallystick.core.derive import AbortReason
-from tallystick.core.limits import HELD_BACKOFF_MS_MAX, RESULT_BYTES_MAX, check_size
+from tallystick.core.limits import HELD_BACKOFF_MS_MAX, RESULT_BYTES_MAX, check_text
 from tallystick.core.retry import GiveUp, RetryPolicy, classify, decide_failure
 from tallystick.engine.failure import Failure, name_step, names_of
 from tallystick.errors import InvariantBroken, ParallelCalls, StepFailed
@@ -170,8 +170,8 @@ def _replayed(spec: StepSpec, record: Record) -> Any:  # noqa: ANN401 (as annota
 
 def _kept(spec: StepSpec, codec: Codec, value: object) -> tuple[str, Any]:
     text, value = codec.round_trip(value, f"what {spec.name} returned")
-    if len(text) > RESULT_BYTES_MAX:
-        check_size(f"result of {spec.name}", len(text), RESULT_BYTES_MAX)
+    if len(text) * 4 > RESULT_BYTES_MAX:  # as `check_text` asks too; the name is for the few that are long
+        check_text(f"result of {spec.name}", text, RESULT_BYTES_MAX)
     return text, value
 
 

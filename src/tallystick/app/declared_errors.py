@@ -14,7 +14,7 @@ import msgspec
 
 from tallystick.app.annotations import hints_of_class
 from tallystick.app.values import Codec, encode
-from tallystick.core.limits import RESULT_BYTES_MAX, check_size
+from tallystick.core.limits import RESULT_BYTES_MAX, check_text
 from tallystick.engine.failure import Failure
 
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -35,7 +35,7 @@ def carried(error: BaseException) -> Carried:
         fields = _fields(error)
         given = None if fields else list(_arguments(error))
         text = encode(fields or given, what)
-        check_size(what, len(text.encode()), RESULT_BYTES_MAX)
+        check_text(what, text, RESULT_BYTES_MAX)
         if given is None:
             return Carried(fields=_FIELDS.decode(text))
         kept = _ARGUMENTS.decode(text)

@@ -17,8 +17,9 @@ from tallystick.app.submitting import Submitted, submit_all, submit_all_async
 from tallystick.app.values import Codec
 from tallystick.app.writes import NO_BODY
 from tallystick.core.durations import duration_ms
+from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_text
 from tallystick.core.retry import RetryPolicy
-from tallystick.engine.submission import PRIORITY_DEFAULT, Submission, check_payload
+from tallystick.engine.submission import PRIORITY_DEFAULT, Submission
 from tallystick.errors import Misuse, WrongColour
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ class Submittable(Generic[P, R_co]):
     def _encoded(self, calls: Iterable[tuple[Any, ...]]) -> tuple[list[str], list[str]]:
         """Return the payload of each call, and where it is looked for what is hashed of it."""
         signature, calls = self._spec.signature, list(calls)
-        payloads = [check_payload(signature.encode(args, {})) for args in calls]
+        payloads = [check_text("payload", signature.encode(args, {}), PAYLOAD_BYTES_MAX) for args in calls]
         return payloads, [signature.content(args, {}) for args in calls] if self._reserved else []
 
     def opts(

@@ -110,6 +110,14 @@ def check_size(kind: str, size_bytes: int, bytes_max: int) -> None:
         )
 
 
+def check_text(kind: str, text: str, bytes_max: int) -> str:
+    """Return the text if what is written of it is within the limit, else raise `PayloadTooLarge`."""
+    # No character takes more than four bytes, so most texts need not be written to be measured.
+    if len(text) * 4 > bytes_max:
+        check_size(kind, len(text.encode()), bytes_max)
+    return text
+
+
 def clip_text(text: str, bytes_max: int = ERROR_TEXT_BYTES_MAX) -> str:
     """Return the beginning of the text that fits, as text that every store can hold.
 

@@ -15,7 +15,7 @@ from tallystick.core.limits import (
     TAGS_MAX,
     check_key,
     check_name,
-    check_size,
+    check_text,
 )
 from tallystick.errors import BadInput, IdempotencyConflict
 from tallystick.store.api import (
@@ -58,7 +58,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is hashed in place of the payload, where that is written in an order that is nobody's choice."""
 
     def __post_init__(self) -> None:
-        check_payload(self.payload)
+        check_text("payload", self.payload, PAYLOAD_BYTES_MAX)
         check_name("queue", self.queue)
         check_name("tenant", self.tenant_id)
         if len(self.tags) > TAGS_MAX:
@@ -124,14 +124,6 @@ def submit_jobs(
     shared = submit_job(like, "", now)
     pieces = [slice(start, start + FLUSH_BUNDLES_MAX) for start in range(0, len(job_ids), FLUSH_BUNDLES_MAX)]
     return [SubmitJobs(shared, job_ids[piece], payloads[piece]) for piece in pieces]
-
-
-def check_payload(payload: str) -> str:
-    """Return the payload if it is small enough to be kept."""
-    # No character takes more than four bytes, so most need not be encoded to be measured.
-    if len(payload) * 4 > PAYLOAD_BYTES_MAX:
-        check_size("payload", len(payload.encode()), PAYLOAD_BYTES_MAX)
-    return payload
 
 
 def claimed_at_birth(primitive: SubmitJob) -> ClaimedJob:
