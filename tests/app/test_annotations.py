@@ -66,6 +66,31 @@ def test_a_class_has_the_annotations_that_it_inherits_too():
     }
 
 
+def test_a_partial_with_a_name_is_a_function_as_any_other(timed, hand):
+    def bill(order: Order, when: datetime, rate: int) -> int:
+        assert type(when) is datetime
+        return order.number * rate
+
+    async def fetch(page: Order, site: str) -> Order:
+        return Order(page.number + len(site))
+
+    billed = timed.step(name="bill")(functools.partial(bill, rate=2))
+    fetched = timed.step(name="fetch")(functools.partial(fetch, site="a"))
+
+    def sums(first: Order, second: Order) -> int:
+        return first.number + billed(second, datetime(2026, 1, 2, tzinfo=UTC))
+
+    async def pages(first: Order, second: Order) -> Order:
+        return await fetched(Order(first.number + second.number))
+
+    jobs = [
+        timed.workflow(name="sums")(functools.partial(sums, Order(1))).submit(Order(2)),
+        timed.workflow(name="pages")(functools.partial(pages, second=Order(3))).submit(Order(4)),
+    ]
+    hand.work_all()
+    assert [job.result(5) for job in jobs] == [5, Order(8)]
+
+
 def test_a_partial_has_the_annotations_of_its_function():
     def bill(order: Order, rate: Decimal) -> int:
         return order.number * int(rate)

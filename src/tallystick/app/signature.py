@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 from collections.abc import Callable
@@ -13,11 +14,27 @@ import msgspec
 from tallystick.app.annotations import hints_of_function
 from tallystick.app.contents import settled
 from tallystick.app.values import Codec, decodable, encode, to_foreign
-from tallystick.errors import BadValue
+from tallystick.errors import BadInput, BadValue
 
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _PLACED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def own_name(function: Callable[..., Any]) -> str:
+    """Return the name that a function has, where it was given none."""
+    if isinstance(function, functools.partial):
+        raise BadInput(f"a partial of {_inner(function).__name__} has no name of its own; give it a name=")
+    return str(_inner(function).__name__)
+
+
+def _inner(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (a function, or what is called like one)
+    """Return what a partial is one of; what is no function has neither name nor colour, and is refused."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if not hasattr(function, "__name__"):
+        raise BadInput(f"a {type(function).__qualname__} is no function; write one around it")
+    return function
 
 
 class Signature:
@@ -26,8 +43,11 @@ class Signature:
     def __init__(self, function: Callable[..., Any], *, injected: int = 0) -> None:
         """Leave out the first `injected` parameters: those are ours to give."""
         self._function = function
-        self._name = function.__name__
-        whole = inspect.signature(function)
+        self._name = _inner(function).__name__
+        try:
+            whole = inspect.signature(function)
+        except ValueError as error:
+            raise BadInput(f"{self._name} does not say what it takes; write a function around it") from error
         parameters = list(whole.parameters.values())[injected:]
         self._signature = whole.replace(parameters=parameters)
         rest = [one.name for one in parameters if one.kind is inspect.Parameter.VAR_POSITIONAL]

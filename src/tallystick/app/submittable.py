@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -20,7 +21,7 @@ from tallystick.core.durations import duration_ms
 from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_text
 from tallystick.core.retry import RetryPolicy
 from tallystick.engine.submission import PRIORITY_DEFAULT, Submission
-from tallystick.errors import Misuse, WrongColour
+from tallystick.errors import BadInput, Misuse, WrongColour
 
 if TYPE_CHECKING:
     from tallystick.app.tally import Tally
@@ -202,10 +203,10 @@ class Submittable(Generic[P, R_co]):
             idempotent=old.idempotent if idempotent is None else idempotent,
             within=old.within if within is None else within,
             queue=old.queue if queue is None else queue,
-            priority=old.priority if priority is None else priority,
+            priority=old.priority if priority is None else _whole(priority),
             delay_ms=old.delay_ms if delay is None else duration_ms(delay),
             deadline_ms=old.deadline_ms if deadline is None else duration_ms(deadline),
-            tags=old.tags if tags is None else tuple(dict.fromkeys(tags)),
+            tags=old.tags if tags is None else _tags(tags),
             detached=old.detached if detached is None else detached,
         )
         return type(self)(self._app, self._spec, options)
@@ -244,3 +245,18 @@ class Submittable(Generic[P, R_co]):
     def _jobs(self, made: Iterable[Submitted]) -> list[Job[R_co]]:
         runtime, codec = self._app.runtime, self.result_codec
         return [Job(runtime, job_id, codec, created) for job_id, created in made]
+
+
+def _whole(priority: int) -> int:
+    try:
+        return operator.index(priority)
+    except TypeError:
+        raise BadInput(f"priority must be a whole number, not {priority!r}") from None
+
+
+def _tags(tags: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(tags, str):
+        raise BadInput(
+            f"tags are a list, tags=[{tags!r}]: a text alone would be a tag for each of its letters"
+        )
+    return tuple(dict.fromkeys(tags))

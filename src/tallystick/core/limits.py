@@ -76,7 +76,11 @@ def check_name(kind: str, text: str) -> str:
     >>> check_name("queue", "mail.eu-1")
     'mail.eu-1'
     """
-    if _NAME.fullmatch(text) is None:
+    try:
+        fits = _NAME.fullmatch(text) is not None
+    except TypeError:  # it is no text at all
+        fits = False
+    if not fits:
         rule = (
             f"1 to {NAME_CHARS_MAX} of the characters A-Z a-z 0-9 . _ -, "
             "beginning with a letter or digit and not ending in a dot"
@@ -93,7 +97,11 @@ def check_key(kind: str, text: str) -> str:
     >>> check_key("idempotency key", "charge:42/2024")
     'charge:42/2024'
     """
-    if _KEY.fullmatch(text) is None:
+    try:
+        fits = _KEY.fullmatch(text) is not None
+    except TypeError:  # as above
+        fits = False
+    if not fits:
         raise _bad_name(kind, text, f"1 to {KEY_CHARS_MAX} visible ASCII characters without spaces")
     return text
 
@@ -126,6 +134,9 @@ def clip_text(text: str, bytes_max: int = ERROR_TEXT_BYTES_MAX) -> str:
     return text.encode("utf-8", "replace")[:bytes_max].decode("utf-8", "ignore")
 
 
-def _bad_name(kind: str, text: str, rule: str) -> BadName:
+def _bad_name(kind: str, given: object, rule: str) -> BadName:
+    text = given if isinstance(given, str) else repr(given)
     shown = ascii(text if len(text) <= 80 else text[:80] + "...")
+    if text is not given:
+        shown = f"{shown[1:-1]}, which is no text,"
     return BadName(f"{shown} cannot be a {kind}: use {rule}", kind=kind, text=clip_text(text[:80]), rule=rule)
