@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
 
+import msgspec
+
 from tallystick.app.children import Child
 from tallystick.app.context import Inside, WorkflowContext, current
 from tallystick.app.detached import submitted
@@ -218,10 +220,12 @@ class Submittable(Generic[P, R_co]):
     def submission(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Submission:
         """Encode a call, as it becomes a job."""
         signature = self._spec.signature
-        payload = signature.encode(args, kwargs)
-        return self._like(payload, signature.content(args, kwargs) if self._reserved else "")
+        made = self._like(signature.encode(args, kwargs))
+        if not self._reserved:
+            return made
+        return msgspec.structs.replace(made, content=signature.content(args, kwargs))
 
-    def _like(self, payload: str, content: str = "") -> Submission:
+    def _like(self, payload: str) -> Submission:
         options = self._options
         return Submission(
             handler=self.name,
@@ -236,7 +240,6 @@ class Submittable(Generic[P, R_co]):
             by_content=options.idempotent,
             tags=options.tags,
             detached=options.detached,
-            content=content,
         )
 
     def _job(self, job_id: str, *, created: bool) -> Job[R_co]:

@@ -65,6 +65,12 @@ def encode(value: object, what: str) -> str:
 
 def _refuse_endless(value: object) -> None:
     """Refuse NaN and the infinities, wherever they are."""
+    if type(value) is dict:
+        for member in value.values():
+            if type(member) not in _SCALARS:
+                break
+        else:
+            return  # most that come here are arguments with a None among them
     plain = msgspec.to_builtins(value, str_keys=True, enc_hook=_but_raw)
     try:
         _TO_STRICT(plain)

@@ -66,6 +66,11 @@ AZURE_ENTITY_BYTES_MAX: Final = 1 * MIB
 
 _NAME: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{NAME_CHARS_MAX - 1}}}(?<!\.)")
 _KEY: Final = re.compile(rf"[!-~]{{1,{KEY_CHARS_MAX}}}")
+_NAME_RULE: Final = (
+    f"1 to {NAME_CHARS_MAX} of the characters A-Z a-z 0-9 . _ -, "
+    "beginning with a letter or digit and not ending in a dot"
+)
+_KEY_RULE: Final = f"1 to {KEY_CHARS_MAX} visible ASCII characters without spaces"
 
 
 def check_name(kind: str, text: str) -> str:
@@ -77,16 +82,11 @@ def check_name(kind: str, text: str) -> str:
     'mail.eu-1'
     """
     try:
-        fits = _NAME.fullmatch(text) is not None
+        if _NAME.fullmatch(text) is not None:
+            return text
     except TypeError:  # it is no text at all
-        fits = False
-    if not fits:
-        rule = (
-            f"1 to {NAME_CHARS_MAX} of the characters A-Z a-z 0-9 . _ -, "
-            "beginning with a letter or digit and not ending in a dot"
-        )
-        raise _bad_name(kind, text, rule)
-    return text
+        raise _bad_name(kind, text, _NAME_RULE) from None
+    raise _bad_name(kind, text, _NAME_RULE)
 
 
 def check_key(kind: str, text: str) -> str:
@@ -98,12 +98,11 @@ def check_key(kind: str, text: str) -> str:
     'charge:42/2024'
     """
     try:
-        fits = _KEY.fullmatch(text) is not None
+        if _KEY.fullmatch(text) is not None:
+            return text
     except TypeError:  # as above
-        fits = False
-    if not fits:
-        raise _bad_name(kind, text, f"1 to {KEY_CHARS_MAX} visible ASCII characters without spaces")
-    return text
+        raise _bad_name(kind, text, _KEY_RULE) from None
+    raise _bad_name(kind, text, _KEY_RULE)
 
 
 def check_size(kind: str, size_bytes: int, bytes_max: int) -> None:
