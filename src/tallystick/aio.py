@@ -33,12 +33,13 @@ async def wait(
 ) -> Any:
     """Wait for a signal of this name and return its value, or None when the time is up."""
     context = workflow_context("wait", is_async=True)
+    codec = Codec(type, f"the signal {name}")
     recalled = recall(context, "wait", check_name("signal", name))
     if isinstance(recalled, Record):
         result = (await in_turn(context, recalled)).result
     else:
         result = await ask_async(context, as_wait(recalled, timeout))
-    return value_of(result, Codec(type), name, timed=timeout is not None)
+    return value_of(result, codec, name, timed=timeout is not None)
 
 
 async def sleep(duration: Duration) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import enum
+import functools
 import os
 import threading
 
@@ -11,6 +13,7 @@ import pytest
 from tallystick import JobFailed, OutsideWorkflow, StepFailed, Tally, Tx, sleep, thread_map, wait
 from tallystick.errors import (
     BadInput,
+    BadName,
     BadValue,
     DuplicateHandler,
     Misuse,
@@ -283,6 +286,62 @@ def test_an_async_transaction_is_refused_when_it_is_declared(app):
 def test_names_are_checked_when_they_are_declared(app, name):
     with pytest.raises(BadInput):
         app.step(name=name or " ")(lambda: None)
+
+
+@pytest.mark.parametrize("name", [5, b"bytes", 1.5, object()])
+def test_a_name_that_is_no_text_is_refused_as_a_bad_name(app, name):
+    def flow() -> None: ...
+
+    for declare in (
+        lambda: app.step(name=name),
+        lambda: app.tx(name=name),
+        lambda: app.workflow(name=name),
+        lambda: app.workflow(version=name),
+    ):
+        with pytest.raises(BadName, match="which is no text, cannot be a"):
+            declare()(flow)
+    made = app.workflow(flow)
+    for wish in ({"queue": name}, {"idempotency_key": name}, {"tags": [name]}):
+        with pytest.raises(BadName, match="which is no text, cannot be a"):
+            made.opts(**wish).submit()
+    assert app.runtime().store.counts() == {}
+
+
+@pytest.mark.parametrize("priority", [1.5, 1.0, "1", [1]])
+def test_a_priority_that_is_no_whole_number_is_refused(app, priority):
+    @app.workflow
+    def flow() -> None: ...
+
+    with pytest.raises(BadInput, match="priority must be a whole number"):
+        flow.opts(priority=priority)
+
+
+def test_a_priority_may_be_a_member_of_an_enum(app):
+    class Priority(enum.IntEnum):
+        URGENT = 1
+
+    @app.workflow
+    def flow() -> None: ...
+
+    assert flow.opts(priority=Priority.URGENT).submit().row().priority == 1
+
+
+class Called:
+    def __call__(self, order: int) -> int:
+        return order
+
+
+def test_what_is_no_function_cannot_be_declared(app):
+    def flow(order: int) -> int:
+        return order
+
+    for declare in (app.step, app.workflow, app.step(name="called"), app.workflow(name="called")):
+        with pytest.raises(BadInput, match="a Called is no function; write one around it"):
+            declare(Called())
+    with pytest.raises(BadInput, match="a partial of flow has no name of its own; give it a name="):
+        app.workflow(functools.partial(flow, 1))
+    with pytest.raises(BadInput, match="dict does not say what it takes"):
+        app.workflow(name="made")(dict)
 
 
 def test_arguments_are_checked_before_anything_is_stored(app):

@@ -57,6 +57,8 @@ def test_tags_are_few_and_visible(timed):
         flow.opts(tags=[str(n) for n in range(17)]).submit()
     with pytest.raises(BadName):
         flow.opts(tags=["two words"]).submit()
+    with pytest.raises(BadInput, match=r"tags=\['abc'\]"):
+        flow.opts(tags="abc")
     assert flow.opts(tags=["twice", "twice"]).submit().tags == ("twice",)
 
 

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallystick.core import limits
-from tallystick.core.limits import KEY_CHARS_MAX, NAME_CHARS_MAX, check_key, check_name, check_size, clip_text
+from tallystick.core.limits import (
+    KEY_CHARS_MAX,
+    NAME_CHARS_MAX,
+    check_key,
+    check_name,
+    check_size,
+    check_text,
+    clip_text,
+)
 from tallystick.errors import BadName, PayloadTooLarge
 
 NAME_RULE = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$", re.ASCII)
@@ -88,6 +96,15 @@ def test_a_size_is_refused_only_above_its_limit():
     with pytest.raises(PayloadTooLarge, match="the result has 11 bytes and may have 10") as caught:
         check_size("result", 11, 10)
     assert caught.value.fields == {"kind": "result", "size_bytes": 11, "bytes_max": 10}
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40), st.integers(min_value=0, max_value=60))
+def test_a_text_is_measured_in_bytes(text, bytes_max):
+    if len(text.encode()) <= bytes_max:
+        assert check_text("result", text, bytes_max) == text
+    else:
+        with pytest.raises(PayloadTooLarge):
+            check_text("result", text, bytes_max)
 
 
 @given(st.text(st.characters(), max_size=40), st.integers(min_value=0, max_value=60))

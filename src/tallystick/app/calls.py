@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import msgspec
 
 from tallystick.app.context import WorkflowContext
+from tallystick.app.declared_errors import Carried, carried, rebuilt
 from tallystick.app.escapes import Escaped, contained
 from tallystick.core.derive import AbortReason
-from tallystick.core.limits import HELD_BACKOFF_MS_MAX, RESULT_BYTES_MAX, check_size
+from tallystick.core.limits import HELD_BACKOFF_MS_MAX, RESULT_BYTES_MAX, check_text
 from tallystick.core.retry import GiveUp, RetryPolicy, classify, decide_failure
 from tallystick.engine.failure import Failure, name_step, names_of
 from tallystick.errors import InvariantBroken, ParallelCalls, StepFailed
@@ -112,10 +113,11 @@ def call_step(
             yield Write(segment.decided())
         while True:
             try:
+                codec = spec.codec()  # where nothing could be kept, nothing is run
                 if spec.kind == "tx":
-                    return (yield from _transact(context, spec, occurrence, args, kwargs))
+                    return (yield from _transact(context, spec, codec, occurrence, args, kwargs))
                 value = yield Body(args, kwargs)
-                text, value = _kept(spec, value)
+                text, value = _kept(spec, codec, value)
             except Exception as error:  # noqa: BLE001 (whatever the user's function raises is what the step failed with)
                 raised = error.error if isinstance(error, Escaped) else error
                 yield from _tried(context, spec, occurrence, raised)
@@ -132,13 +134,18 @@ def call_step(
 
 
 def _transact(
-    context: WorkflowContext, spec: StepSpec, occurrence: int, args: tuple[Any, ...], kwargs: dict[str, Any]
+    context: WorkflowContext,
+    spec: StepSpec,
+    codec: Codec,
+    occurrence: int,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> Call:
     value: Any = None
 
     def body(transaction: Transaction) -> RecordStep:
         nonlocal value
-        text, value = _kept(spec, contained(spec.function, transaction, *args, **kwargs))
+        text, value = _kept(spec, codec, contained(spec.function, transaction, *args, **kwargs))
         return context.segment.step_succeeded(spec.kind, spec.name, occurrence, text)
 
     step = yield InTransaction(body)
@@ -150,8 +157,8 @@ def _tried(context: WorkflowContext, spec: StepSpec, occurrence: int, error: Bas
     """Record a failed try and wait for the next, or record that there is none and raise."""
     segment = context.segment
     tries = segment.tries(spec.name, occurrence) + 1
-    fields = _declared_fields(error) if isinstance(error, spec.raises) else None
-    failure = Failure.of(error, tries=tries, fields=fields)
+    fields, args = carried(error) if type(error) in spec.raises else Carried()
+    failure = Failure.of(error, tries=tries, fields=fields, args=args)
     verdict = decide_failure(spec.policy, tries, classify(spec.policy, names_of(error)), key=segment.job_id)
     if isinstance(verdict, GiveUp):
         row = segment.step_failed(spec.kind, spec.name, occurrence, failure)
@@ -173,10 +180,10 @@ def _replayed(spec: StepSpec, record: Record) -> Any:  # noqa: ANN401 (as annota
     raise _error_of(spec, record.occurrence, Failure.parse(record.error))
 
 
-def _kept(spec: StepSpec, value: object) -> tuple[str, Any]:
-    text, value = spec.codec().round_trip(value, f"what {spec.name} returned")
-    if len(text) > RESULT_BYTES_MAX:
-        check_size(f"result of {spec.name}", len(text), RESULT_BYTES_MAX)
+def _kept(spec: StepSpec, codec: Codec, value: object) -> tuple[str, Any]:
+    text, value = codec.round_trip(value, f"what {spec.name} returned")
+    if len(text) * 4 > RESULT_BYTES_MAX:  # as `check_text` asks too; the name is for the few that are long
+        check_text(f"result of {spec.name}", text, RESULT_BYTES_MAX)
     return text, value
 
 
@@ -193,26 +200,8 @@ def _out_of_order(context: WorkflowContext) -> bool:
 
 def _error_of(spec: StepSpec, occurrence: int, failure: Failure) -> Exception:
     """Return the error a failed step raises; a job that fails with it remembers the step."""
-    error = _rebuilt(spec, failure)
+    error = rebuilt(spec.raises, failure) or StepFailed(
+        spec.name, failure.type, failure.message, failure.code, failure.tries
+    )
     name_step(error, spec.name, occurrence)
     return error
-
-
-def _rebuilt(spec: StepSpec, failure: Failure) -> Exception:
-    """Return a declared class rebuilt from its fields, or `StepFailed`."""
-    for kind in spec.raises:
-        if failure.type == kind.__qualname__ and failure.fields is not None:
-            try:
-                return kind(**failure.fields)
-            except TypeError:
-                break  # its constructor does not take its declared fields, so it cannot be rebuilt
-    return StepFailed(spec.name, failure.type, failure.message, failure.code, failure.tries)
-
-
-def _declared_fields(error: Exception) -> dict[str, object] | None:
-    """Return the declared fields of an error as plain data, or None if they cannot be kept."""
-    fields = {name: getattr(error, name, None) for name in getattr(type(error), "__annotations__", {})}
-    try:
-        return dict(msgspec.to_builtins(fields))
-    except TypeError:
-        return None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tallystick.app.values import encode
-from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_key, check_name, check_size
+from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_key, check_name, check_text
 from tallystick.engine.requests import settle
 from tallystick.errors import NotFound
 from tallystick.store.api import Deliver, Delivered, Outcome
@@ -21,7 +21,7 @@ def signals(
 ) -> list[Deliver]:
     """Return a message for each job; with a sender's id one that is sent again is the same message."""
     payload = encode(value, f"the signal {check_name('signal', name)}")
-    check_size("signal", len(payload), PAYLOAD_BYTES_MAX)
+    check_text("signal", payload, PAYLOAD_BYTES_MAX)
     if sender_id is not None:
         check_key("signal id", sender_id)
     return [

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
-import typing
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
+from tallystick.app.annotations import hints_of_function
+from tallystick.app.contents import settled
 from tallystick.app.values import Codec, decodable, encode, to_foreign
-from tallystick.errors import BadValue
+from tallystick.errors import BadInput, BadValue
 
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _PLACED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def own_name(function: Callable[..., Any]) -> str:
+    """Return the name that a function has, where it was given none."""
+    if isinstance(function, functools.partial):
+        raise BadInput(f"a partial of {_inner(function).__name__} has no name of its own; give it a name=")
+    return str(_inner(function).__name__)
+
+
+def _inner(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (a function, or what is called like one)
+    """Return what a partial is one of; what is no function has neither name nor colour, and is refused."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if not hasattr(function, "__name__"):
+        raise BadInput(f"a {type(function).__qualname__} is no function; write one around it")
+    return function
 
 
 class Signature:
@@ -25,8 +43,11 @@ class Signature:
     def __init__(self, function: Callable[..., Any], *, injected: int = 0) -> None:
         """Leave out the first `injected` parameters: those are ours to give."""
         self._function = function
-        self._name = function.__name__
-        whole = inspect.signature(function)
+        self._name = _inner(function).__name__
+        try:
+            whole = inspect.signature(function)
+        except ValueError as error:
+            raise BadInput(f"{self._name} does not say what it takes; write a function around it") from error
         parameters = list(whole.parameters.values())[injected:]
         self._signature = whole.replace(parameters=parameters)
         rest = [one.name for one in parameters if one.kind is inspect.Parameter.VAR_POSITIONAL]
@@ -35,11 +56,17 @@ class Signature:
     @cached_property
     def result(self) -> Codec:
         """Return how the result is kept."""
-        return Codec(self._hints.get("return", Any))
+        return Codec(self._hints.get("return", Any), f"what {self._name} returns")
 
     def encode(self, args: tuple[object, ...], kwargs: dict[str, object]) -> str:
         """Bind a call by name and return it as JSON; defaults are not filled in."""
         return encode(self._bound(args, kwargs), f"the arguments of {self._name}")
+
+    def content(self, args: tuple[object, ...], kwargs: dict[str, object]) -> str:
+        """Return what is hashed of a call that `encode` accepts, or nothing where that is the payload."""
+        bound = self._bound(args, kwargs)
+        content = settled(bound)
+        return "" if content is bound else encode(content, f"the arguments of {self._name}")
 
     def _bound(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
         required, names = self._by_place
@@ -51,12 +78,16 @@ class Signature:
             raise BadValue(f"{self._name}{self._signature} cannot be called like this: {error}") from None
 
     def decode(self, payload: str) -> tuple[list[Any], dict[str, Any]]:
-        """Return the positional and keyword arguments of a kept call."""
-        if self._at_once is None:
+        """Return the positional and keyword arguments of a kept call.
+
+        A function whose result could not be kept is refused here, before it runs.
+        """
+        at_once, _result = self._at_once, self.result
+        if at_once is None:
             return self._one_by_one(payload)
         try:
-            return [], msgspec.structs.asdict(self._at_once.decode(payload))
-        except (msgspec.MsgspecError, ValueError, TypeError):
+            return [], msgspec.structs.asdict(at_once.decode(payload))
+        except Exception:  # noqa: BLE001 (what a class raises that is made of its data can be anything)
             # Which of them does not fit, and why, is said when each is read by itself.
             return self._one_by_one(payload)
 
@@ -105,9 +136,14 @@ class Signature:
         parameters = self._signature.parameters.values()
         if any(one.kind not in named or one.default is not one.empty for one in parameters):
             return None
-        fields = [(one.name, decodable(self._hints.get(one.name, Any))) for one in parameters]
-        whole = msgspec.defstruct("Arguments", fields, forbid_unknown_fields=True)
-        return msgspec.json.Decoder(whole, dec_hook=to_foreign)
+        if any(one.name.startswith("__") for one in parameters):
+            return None  # a class mangles some of these names, and means something by others
+        try:
+            fields = [(one.name, decodable(self._hints.get(one.name, Any))) for one in parameters]
+            whole = msgspec.defstruct("Arguments", fields, forbid_unknown_fields=True)
+            return msgspec.json.Decoder(whole, dec_hook=to_foreign)
+        except Exception:  # noqa: BLE001 (as above: an annotation that cannot be used is told by itself)
+            return None
 
     @cached_property
     def _plan(self) -> list[tuple[str, inspect.Parameter, Callable[[Any], Any]]]:
@@ -119,11 +155,7 @@ class Signature:
 
     @cached_property
     def _hints(self) -> dict[str, Any]:
-        try:
-            return typing.get_type_hints(self._function, include_extras=True)
-        except NameError:
-            # Names that exist only for type checkers: keep plain data as it is.
-            return {}
+        return hints_of_function(self._function)
 
     def _decoder(self, parameter: inspect.Parameter) -> Callable[[Any], Any]:
         annotation = self._hints.get(parameter.name, Any)
@@ -131,6 +163,6 @@ class Signature:
             annotation = types.GenericAlias(list, (annotation,))
         elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
             annotation = types.GenericAlias(dict, (str, annotation))
-        codec = Codec(annotation)
         what = f"the argument {parameter.name} of {self._name}"
+        codec = Codec(annotation, what)
         return lambda kept: codec.decode(kept, what)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
+
+import msgspec
 
 from tallystick.app.children import Child
 from tallystick.app.context import Inside, WorkflowContext, current
@@ -17,9 +20,10 @@ from tallystick.app.submitting import Submitted, submit_all, submit_all_async, s
 from tallystick.app.values import Codec
 from tallystick.app.writes import NO_BODY
 from tallystick.core.durations import duration_ms
+from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_text
 from tallystick.core.retry import RetryPolicy
-from tallystick.engine.submission import PRIORITY_DEFAULT, Submission, check_payload
-from tallystick.errors import Misuse, WrongColour
+from tallystick.engine.submission import PRIORITY_DEFAULT, Submission
+from tallystick.errors import BadInput, Misuse, WrongColour
 
 if TYPE_CHECKING:
     from tallystick.app.tally import Tally
@@ -65,6 +69,7 @@ class Submittable(Generic[P, R_co]):
         self._app = app
         self._spec = spec
         self._options = options
+        self._reserved = options.idempotent or options.idempotency_key is not None
         self.name = spec.name
         self.version = spec.version
         self.__name__ = spec.name
@@ -143,14 +148,14 @@ class Submittable(Generic[P, R_co]):
         """
         self._check_list()
         runtime, within = self._app.runtime(), self._options.within
-        made = submit_all(runtime, self._like(""), self._payloads(calls), within)
+        made = submit_all(runtime, self._like(""), *self._encoded(calls), within)
         return self._jobs(made)
 
     async def submit_many_aio(self, calls: Iterable[tuple[Any, ...]]) -> list[Job[R_co]]:
         """Make a job of each tuple of arguments without blocking the event loop."""
         self._refuse_within("submit_many")
         self._check_list()
-        made = await submit_all_async(self._app.runtime(), self._like(""), self._payloads(calls))
+        made = await submit_all_async(self._app.runtime(), self._like(""), *self._encoded(calls))
         return self._jobs(made)
 
     def _check_list(self) -> None:
@@ -161,9 +166,11 @@ class Submittable(Generic[P, R_co]):
                 f"submit them one by one with {self.name}.opts(detached=True)"
             )
 
-    def _payloads(self, calls: Iterable[tuple[Any, ...]]) -> list[str]:
-        encode = self._spec.signature.encode
-        return [check_payload(encode(args, {})) for args in calls]
+    def _encoded(self, calls: Iterable[tuple[Any, ...]]) -> tuple[list[str], list[str]]:
+        """Return the payload of each call, and where it is looked for what is hashed of it."""
+        signature, calls = self._spec.signature, list(calls)
+        payloads = [check_text("payload", signature.encode(args, {}), PAYLOAD_BYTES_MAX) for args in calls]
+        return payloads, [signature.content(args, {}) for args in calls] if self._reserved else []
 
     def opts(
         self,
@@ -191,10 +198,10 @@ class Submittable(Generic[P, R_co]):
             idempotent=old.idempotent if idempotent is None else idempotent,
             within=old.within if within is None else within,
             queue=old.queue if queue is None else queue,
-            priority=old.priority if priority is None else priority,
+            priority=old.priority if priority is None else _whole(priority),
             delay_ms=old.delay_ms if delay is None else duration_ms(delay),
             deadline_ms=old.deadline_ms if deadline is None else duration_ms(deadline),
-            tags=old.tags if tags is None else tuple(dict.fromkeys(tags)),
+            tags=old.tags if tags is None else _tags(tags),
             detached=old.detached if detached is None else detached,
         )
         return type(self)(self._app, self._spec, options)
@@ -205,7 +212,11 @@ class Submittable(Generic[P, R_co]):
 
     def submission(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Submission:
         """Encode a call, as it becomes a job."""
-        return self._like(self._spec.signature.encode(args, kwargs))
+        signature = self._spec.signature
+        made = self._like(signature.encode(args, kwargs))
+        if not self._reserved:
+            return made
+        return msgspec.structs.replace(made, content=signature.content(args, kwargs))
 
     def _like(self, payload: str) -> Submission:
         options = self._options
@@ -230,3 +241,18 @@ class Submittable(Generic[P, R_co]):
     def _jobs(self, made: Iterable[Submitted]) -> list[Job[R_co]]:
         runtime, codec = self._app.runtime, self.result_codec
         return [Job(runtime, job_id, codec, created) for job_id, created in made]
+
+
+def _whole(priority: int) -> int:
+    try:
+        return operator.index(priority)
+    except TypeError:
+        raise BadInput(f"priority must be a whole number, not {priority!r}") from None
+
+
+def _tags(tags: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(tags, str):
+        raise BadInput(
+            f"tags are a list, tags=[{tags!r}]: a text alone would be a tag for each of its letters"
+        )
+    return tuple(dict.fromkeys(tags))

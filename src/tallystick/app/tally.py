@@ -16,7 +16,7 @@ from tallystick.app.decorators import StepDecorator, TxDecorator, WorkflowDecora
 from tallystick.app.jobs import Jobs
 from tallystick.app.retrying import ONCE, Duration, Retry
 from tallystick.app.runtime import Runtime
-from tallystick.app.signature import Signature
+from tallystick.app.signature import Signature, own_name
 from tallystick.app.steps import AsyncStep, Step, Tx, TxStep
 from tallystick.app.submittable import SubmitOptions, WorkflowSpec
 from tallystick.app.workflows import AsyncWorkflow, Workflow
@@ -278,7 +278,7 @@ class Tally(Jobs):
         """
 
         def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (the overloads say what comes out)
-            label = check_name("workflow", name or function.__name__)
+            label = check_name("workflow", name or own_name(function))
             if (label, version) in self._workflows:
                 raise DuplicateHandler(
                     f"there is a workflow {label!r} already; give one of them another name= or version=",
@@ -286,7 +286,7 @@ class Tally(Jobs):
                 )
             spec = WorkflowSpec(
                 name=label,
-                version=check_name("version", version) if version else "",
+                version=check_name("version", version) if version != "" else "",
                 function=function,
                 signature=Signature(function),
                 policy=retry.policy,
@@ -316,7 +316,7 @@ class Tally(Jobs):
         timeout: Duration | None,
         raises: Sequence[type[Exception]],
     ) -> StepSpec:
-        label = check_name("step", name or function.__name__)
+        label = check_name("step", name or own_name(function))
         if label in self._steps:
             raise DuplicateHandler(
                 f"there is a step {label!r} already; give one of them another name=", name=label

@@ -7,8 +7,9 @@ list after a restart. A plain scalar that already has its annotated type skips t
 from __future__ import annotations
 
 import inspect
+import json
 import math
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Never, NoReturn, TypeVar
 
 import msgspec
 
@@ -17,9 +18,11 @@ from tallystick.errors import BadValue
 T = TypeVar("T")
 
 _SCALARS: Final = frozenset({int, str, bool, type(None)})
+# What a function says of its result that never returns one, and what says nothing: both keep data as it is.
+_UNTYPED: Final = (object, Never, NoReturn)
 
 
-def _from_foreign(value: object) -> object:
+def from_foreign(value: object) -> object:
     """Encode what msgspec does not know: pydantic models, as their JSON form."""
     dump = getattr(value, "model_dump", None)
     if dump is None:
@@ -28,30 +31,56 @@ def _from_foreign(value: object) -> object:
 
 
 def to_foreign(kind: type[T], data: object) -> T:
-    """Decode into what msgspec does not know."""
+    """Decode into what msgspec does not know; `object` inside another annotation is data as it is."""
+    if kind is object:
+        return data  # type: ignore[return-value]  # everything is one
     validate = getattr(kind, "model_validate", None)
     if validate is None:
         raise TypeError(f"data cannot become a {kind!r}")
     return validate(data)  # type: ignore[no-any-return]  # pydantic returns an instance of the class it is called on
 
 
-_ENCODER: Final = msgspec.json.Encoder(enc_hook=_from_foreign)
+def _but_raw(value: object) -> object:
+    return None if isinstance(value, msgspec.Raw) else from_foreign(value)
+
+
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=from_foreign)
+_TO_STRICT: Final = json.JSONEncoder(allow_nan=False).encode
 
 
 def encode(value: object, what: str) -> str:
     """Return a value as JSON text; `what` names it in the error."""
     try:
-        return _ENCODER.encode(value).decode()
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        text = _ENCODER.encode(value).decode()
+        # It writes null for a float that JSON has not; only a text with a null in it can hide one.
+        if "null" in text and value is not None:
+            _refuse_endless(value)
+    except Exception as error:  # what a model raises that is asked for its data can be anything
         raise BadValue(
             f"{what} cannot be kept as JSON ({str(error) or type(value).__name__}); "
             "use plain data, dataclasses, Structs or pydantic models"
         ) from error
+    return text
+
+
+def _refuse_endless(value: object) -> None:
+    """Refuse NaN and the infinities, wherever they are."""
+    if type(value) is dict:
+        for member in value.values():
+            if type(member) not in _SCALARS:
+                break
+        else:
+            return  # most that come here are arguments with a None among them
+    plain = msgspec.to_builtins(value, str_keys=True, enc_hook=_but_raw)
+    try:
+        _TO_STRICT(plain)
+    except ValueError:
+        raise ValueError("JSON has neither NaN nor infinities: write None or text") from None
 
 
 def decodable(annotation: Any) -> Any:  # noqa: ANN401 (an annotation can be anything)
     """Return the annotation as msgspec understands it."""
-    return Any if annotation is object else annotation
+    return Any if annotation in _UNTYPED else annotation
 
 
 class Codec:
@@ -59,10 +88,19 @@ class Codec:
 
     __slots__ = ("_annotation", "_decoder")
 
-    def __init__(self, annotation: Any) -> None:  # noqa: ANN401 (an annotation can be anything)
-        """Prepare for one annotation; `Any` and `object` keep plain data as it is."""
+    def __init__(self, annotation: Any, what: str = "a value") -> None:  # noqa: ANN401 (an annotation can be anything)
+        """Prepare for one annotation; `Any` and `object` keep plain data as it is.
+
+        An annotation by which nothing can be given back is refused; `what` names it in the error.
+        """
         self._annotation = annotation
-        self._decoder = msgspec.json.Decoder(decodable(annotation), dec_hook=to_foreign)
+        try:
+            self._decoder = msgspec.json.Decoder(decodable(annotation), dec_hook=to_foreign)
+        except Exception as error:
+            raise BadValue(
+                f"{what} cannot be given back as {inspect.formatannotation(annotation)}: {error}; annotate "
+                "types that JSON can tell apart (Structs of a union by a tag=), or Any for plain data"
+            ) from error
 
     def round_trip(self, value: object, what: str) -> tuple[str, Any]:
         """Return the text that is kept and the value that replay will see."""
@@ -76,7 +114,7 @@ class Codec:
         """Return the value behind a text."""
         try:
             return self._decoder.decode(text)
-        except (msgspec.ValidationError, msgspec.DecodeError, ValueError, TypeError) as error:
+        except Exception as error:  # what a class raises that is made of its data can be anything
             raise BadValue(
                 f"{what} does not fit its annotation {inspect.formatannotation(self._annotation)}: {error}"
             ) from error

@@ -31,9 +31,10 @@ def wait(name: str, type: Any, *, timeout: Duration | None = None) -> Any:  # no
     The job holds no thread and no lease meanwhile. A signal that was sent before is taken at once.
     """
     context = workflow_context("wait", is_async=False)
+    codec = Codec(type, f"the signal {name}")
     recalled = recall(context, "wait", check_name("signal", name))
     result = recalled.result if isinstance(recalled, Record) else ask(context, as_wait(recalled, timeout))
-    return value_of(result, Codec(type), name, timed=timeout is not None)
+    return value_of(result, codec, name, timed=timeout is not None)
 
 
 def sleep(duration: Duration) -> None:

@@ -66,6 +66,11 @@ AZURE_ENTITY_BYTES_MAX: Final = 1 * MIB
 
 _NAME: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{NAME_CHARS_MAX - 1}}}(?<!\.)")
 _KEY: Final = re.compile(rf"[!-~]{{1,{KEY_CHARS_MAX}}}")
+_NAME_RULE: Final = (
+    f"1 to {NAME_CHARS_MAX} of the characters A-Z a-z 0-9 . _ -, "
+    "beginning with a letter or digit and not ending in a dot"
+)
+_KEY_RULE: Final = f"1 to {KEY_CHARS_MAX} visible ASCII characters without spaces"
 
 
 def check_name(kind: str, text: str) -> str:
@@ -76,13 +81,12 @@ def check_name(kind: str, text: str) -> str:
     >>> check_name("queue", "mail.eu-1")
     'mail.eu-1'
     """
-    if _NAME.fullmatch(text) is None:
-        rule = (
-            f"1 to {NAME_CHARS_MAX} of the characters A-Z a-z 0-9 . _ -, "
-            "beginning with a letter or digit and not ending in a dot"
-        )
-        raise _bad_name(kind, text, rule)
-    return text
+    try:
+        if _NAME.fullmatch(text) is not None:
+            return text
+    except TypeError:  # it is no text at all
+        raise _bad_name(kind, text, _NAME_RULE) from None
+    raise _bad_name(kind, text, _NAME_RULE)
 
 
 def check_key(kind: str, text: str) -> str:
@@ -93,9 +97,12 @@ def check_key(kind: str, text: str) -> str:
     >>> check_key("idempotency key", "charge:42/2024")
     'charge:42/2024'
     """
-    if _KEY.fullmatch(text) is None:
-        raise _bad_name(kind, text, f"1 to {KEY_CHARS_MAX} visible ASCII characters without spaces")
-    return text
+    try:
+        if _KEY.fullmatch(text) is not None:
+            return text
+    except TypeError:  # as above
+        raise _bad_name(kind, text, _KEY_RULE) from None
+    raise _bad_name(kind, text, _KEY_RULE)
 
 
 def check_size(kind: str, size_bytes: int, bytes_max: int) -> None:
@@ -110,6 +117,14 @@ def check_size(kind: str, size_bytes: int, bytes_max: int) -> None:
         )
 
 
+def check_text(kind: str, text: str, bytes_max: int) -> str:
+    """Return the text if what is written of it is within the limit, else raise `PayloadTooLarge`."""
+    # No character takes more than four bytes, so most texts need not be written to be measured.
+    if len(text) * 4 > bytes_max:
+        check_size(kind, len(text.encode()), bytes_max)
+    return text
+
+
 def clip_text(text: str, bytes_max: int = ERROR_TEXT_BYTES_MAX) -> str:
     """Return the beginning of the text that fits, as text that every store can hold.
 
@@ -118,6 +133,9 @@ def clip_text(text: str, bytes_max: int = ERROR_TEXT_BYTES_MAX) -> str:
     return text.encode("utf-8", "replace")[:bytes_max].decode("utf-8", "ignore")
 
 
-def _bad_name(kind: str, text: str, rule: str) -> BadName:
+def _bad_name(kind: str, given: object, rule: str) -> BadName:
+    text = given if isinstance(given, str) else repr(given)
     shown = ascii(text if len(text) <= 80 else text[:80] + "...")
+    if text is not given:
+        shown = f"{shown[1:-1]}, which is no text,"
     return BadName(f"{shown} cannot be a {kind}: use {rule}", kind=kind, text=clip_text(text[:80]), rule=rule)

@@ -24,19 +24,28 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     code: str
     tries: int = 1
-    fields: dict[str, object] | None = None
+    fields: dict[str, msgspec.Raw] | None = None
+    args: list[object] | None = None
     trace: str = ""
     step: str = ""
 
     @classmethod
-    def of(cls, error: BaseException, *, tries: int = 1, fields: dict[str, object] | None = None) -> Self:
-        """Describe an error; long texts are cut."""
+    def of(
+        cls,
+        error: BaseException,
+        *,
+        tries: int = 1,
+        fields: dict[str, msgspec.Raw] | None = None,
+        args: list[object] | None = None,
+    ) -> Self:
+        """Describe an error; long texts are cut. What it carries is given by whoever can build it again."""
         return cls(
             type=type(error).__qualname__,
             message=clip_text(_told(error, lambda: str(error)), ERROR_TEXT_BYTES_MAX),
             code=clip_text(_code_of(error), CODE_BYTES_MAX),
             tries=tries,
             fields=fields,
+            args=args,
             trace=clip_text(
                 _told(error, lambda: "".join(traceback.format_exception(error))), TRACEBACK_BYTES_MAX
             ),
