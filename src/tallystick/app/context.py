@@ -7,6 +7,7 @@ out of threads that a user starts without it.
 from __future__ import annotations
 
 import difflib
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,7 +18,7 @@ from tallystick.core.derive import AbortReason
 from tallystick.core.holds import Hold, stops_here
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.failure import Failure
-from tallystick.errors import DeadlineExceeded, Misuse
+from tallystick.errors import DeadlineExceeded, Misuse, StaleLease
 
 if TYPE_CHECKING:
     from tallystick.app.parking import Parking
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
     from tallystick.engine.committer import LoopLane
     from tallystick.engine.segment import Segment
     from tallystick.store.api import Bundle
+
+
+_log = logging.getLogger("tallystick.app")
+
+# When a job is tried again that the store could not serve.
+_STORE_AWAY_MS: Final = 1_000
 
 
 class Unwind(BaseException):
@@ -175,8 +182,16 @@ class WorkflowContext:
         return held("SUSPEND_SWALLOWED", why)
 
     def refused(self, error: BaseException) -> Unwind:
-        """Return the exception for a write that the store did not take: nothing more can be written."""
-        return self.unwind(str(error), None)
+        """Return the exception for a write that the store did not take: this segment is over.
+
+        What is wrong with the store is never the job's error: if it can be told so, another segment goes on
+        in a moment, and no attempt is charged. A lease that is lost has another holder already.
+        """
+        if isinstance(error, StaleLease):
+            return self.unwind(str(error), None)
+        job_id = self.segment.job_id
+        _log.warning("job %s: given back, %s", job_id, error, extra={"action": "segment.given_back"})
+        return self.unwind(str(error), self._give_back(_STORE_AWAY_MS))
 
     def mismatch(self, name: str, occurrence: int) -> Unwind:
         """Return the exception for a workflow that no longer does what it did; the job is held."""
@@ -190,9 +205,9 @@ class WorkflowContext:
         )
         return self.unwind(why, self.segment.held("MISMATCH", why))
 
-    def _give_back(self) -> Bundle:
-        now = self.runtime.clock.wall_ms()
-        return self.segment.released(AbortReason.RELEASED, charged=False, ready_at=now)
+    def _give_back(self, later_ms: int = 0) -> Bundle:
+        ready_at = self.runtime.clock.wall_ms() + later_ms
+        return self.segment.released(AbortReason.RELEASED, charged=False, ready_at=ready_at)
 
 
 class Inside:
