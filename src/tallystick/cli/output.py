@@ -75,8 +75,11 @@ def show_data(data: object) -> None:
 
 
 def tell(text: str) -> None:
-    """Write a message to stderr."""
-    _write(sys.stderr, text)
+    """Write a message to stderr; one that nobody can hear is lost, and the command does what it does."""
+    try:
+        _write(sys.stderr, text)
+    except (OSError, ReaderGone):
+        return
 
 
 def tell_error(error: TallyError, *, as_json: bool) -> int:
