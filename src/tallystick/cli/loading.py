@@ -109,9 +109,9 @@ def _module(name: str, address: str) -> ModuleType:
             raise AppNotFound(
                 f"there is no module {name!r} in {here} or on the path of Python{hint}", module=name
             ) from None
-        raise _broken(name, error) from None
+        raise broken(name, error) from None
     except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever the user's file does is said in two lines)
-        raise _broken(name, error) from None
+        raise broken(name, error) from None
 
 
 def _meant(name: str) -> str:
@@ -120,7 +120,7 @@ def _meant(name: str) -> str:
     return path.stem if path.suffix == ".py" and path.stem.isidentifier() else "shop"
 
 
-def _broken(name: str, error: BaseException) -> AppBroken:
+def broken(name: str, error: BaseException) -> AppBroken:
     """Return the error for a module that raised: where, what, and the line of source."""
     if isinstance(error, SyntaxError) and error.filename:
         file, line, source = error.filename, error.lineno or 0, error.text or ""

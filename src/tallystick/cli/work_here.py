@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from tallystick.cli.loading import Loaded
+from tallystick.cli.loading import Loaded, broken
 from tallystick.cli.output import READER_GONE
 from tallystick.cli.wording import count, span
 from tallystick.cli.work_progress import Progress, Reporter, summary
@@ -17,9 +17,10 @@ from tallystick.cli.work_signals import StopRequests
 from tallystick.core.derive import AbortReason
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.segment import Segment
+from tallystick.errors import TallyError
 from tallystick.store.api import Bundle, Cycle, EndAttempt, EndJob, Fence
 from tallystick.worker.handler import Handler
-from tallystick.worker.worker import WorkerOptions
+from tallystick.worker.worker import Worker, WorkerOptions
 
 _LOOK_SECONDS: Final = 0.25
 
@@ -34,8 +35,8 @@ def serve(loaded: Loaded, options: WorkerOptions, reporter: Reporter, *, watch_s
     runtime.on_end = watch.job_ended
     with requests.installed(), told_by_log(reporter):
         reporter.event("serving", described(loaded, options), **fields_of(loaded, options))
-        worker = runtime.start_worker(watch.over(loaded.app.workflows), options)
         try:
+            worker = _started(loaded, watch, options)
             while not requests.wait(_LOOK_SECONDS) and not reporter.reader_gone:
                 reporter.progress(watch.progress(len(worker.running)))
             running = len(worker.running)
@@ -55,6 +56,16 @@ def serve(loaded: Loaded, options: WorkerOptions, reporter: Reporter, *, watch_s
     if reporter.reader_gone:
         return READER_GONE
     return 0 if complete else 1
+
+
+def _started(loaded: Loaded, watch: Watch, options: WorkerOptions) -> Worker:
+    """Start the worker, and what the program wants before it; if that raises, show its place."""
+    try:
+        return loaded.app.runtime().start_worker(watch.over(loaded.app.workflows), options, loaded.app.around)
+    except TallyError:
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (a function of the user's file; said in two lines)
+        raise broken(loaded.address, error) from None
 
 
 def described(loaded: Loaded, options: WorkerOptions, processes: int = 1) -> str:
