@@ -34,6 +34,8 @@ SUBMIT = [
     (["shop:checkout", "1", "--queue", "a b"], 4, "cannot be a queue"),
     (["shop:checkout", "1", "--key", "a b"], 4, "idempotency key"),
     (["shop:checkout", "1", "--timeout", "1s"], 2, "--wait"),
+    (["shop:checkout", "1", "--wait", "--timeout", "soon"], 4, "is not a duration"),
+    (["shop:checkout", "1", "--wait", "--timeout", ""], 4, "is not a duration"),
     (["shop:checkout", "1", "--url", "mysql://x"], 4, "not an address"),
     (["shop:checkout", "1", "--url", "sqlite:///no/such/folder/x.db"], 5, "there is no folder"),
     (["shop:checkout", "1", "--url", "sqlite:///."], 5, "is a folder; name a file in it"),
