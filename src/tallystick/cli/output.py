@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from re import Match
     from typing import TextIO
 
@@ -35,6 +35,8 @@ EXIT_MEANINGS: Final = {
 }
 
 _CODES: Final = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36}
+
+_OBEYED: Final = "[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
 
 
 class ReaderGone(Exception):
@@ -71,13 +73,28 @@ def show(text: str) -> None:
 
 def show_data(data: object) -> None:
     """Write data to stdout as one JSON document."""
-    _write(sys.stdout, json_text(data, indent=2))
+    _write_json(sys.stdout, json_text(data, indent=2))
+
+
+def show_row(data: object) -> None:
+    """Write data to stdout as one line of JSON."""
+    _write_json(sys.stdout, json_text(data))
+
+
+def show_line(data: object) -> None:
+    """Write data to stdout as one line of JSON, and let whoever reads have it at once."""
+    show_row(data)
+    sys.stdout.flush()
 
 
 def tell(text: str) -> None:
     """Write a message to stderr; one that nobody can hear is lost, and the command does what it does."""
+    _tell(_write, text)
+
+
+def _tell(write: Callable[[TextIO, str], None], text: str) -> None:
     try:
-        _write(sys.stderr, text)
+        write(sys.stderr, text)
     except (OSError, ReaderGone):
         return
 
@@ -91,17 +108,11 @@ def tell_error(error: TallyError, *, as_json: bool) -> int:
 def complain(message: str, data: Mapping[str, object], *, as_json: bool) -> None:
     """Write one complaint to stderr: a line for people or a line of JSON for programs."""
     if as_json:
-        tell(json_text({"error": dict(data)}))
+        _tell(_write_json, json_text({"error": dict(data)}))
     else:
         # psycopg indents by tabs; a tab moves the cursor, and spaces say the same.
         lines = "\n".join(map(printable, message.expandtabs(2).split("\n")))
         tell(f"{Ink.for_stream(sys.stderr)('error:', 'bold', 'red')} {lines}")
-
-
-def show_line(data: object) -> None:
-    """Write data to stdout as one line of JSON, and let whoever reads have it at once."""
-    _write(sys.stdout, json_text(data))
-    sys.stdout.flush()
 
 
 def printable(text: str) -> str:
@@ -122,20 +133,44 @@ def json_text(data: object, indent: int | None = None) -> str:
 
     text = json.dumps(data, ensure_ascii=False, indent=indent, default=str)
     # JSON lets some characters pass that a terminal obeys: the second set of controls, and those that turn
-    # the direction of the text.
-    return re.sub("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]", _escaped, text)
+    # the direction of the text. Half a character is no text in any encoding.
+    return re.sub(_OBEYED, _escaped, text)
 
 
 def _escaped(match: Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
+    units = match[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _write(stream: TextIO, text: str) -> None:
+    """Write text for people: one who cannot be shown an arrow still learns which character it was."""
+    if not _fits(stream, text):
+        text = text.encode(stream.encoding, "backslashreplace").decode(stream.encoding)
+    _put(stream, text)
+
+
+def _write_json(stream: TextIO, text: str) -> None:
+    """Write JSON, whose own escapes say everything in ASCII where the stream has no more than that."""
+    if not _fits(stream, text):
+        import re
+
+        text = re.sub("[^\x00-\x7f]+", _escaped, text)
+    _put(stream, text)
+
+
+def _fits(stream: TextIO, text: str) -> bool:
+    """Tell whether a stream has all these characters; what it would put in their place does not count."""
+    if text.isascii():
+        return True
+    try:
+        text.encode(stream.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _put(stream: TextIO, text: str) -> None:
     try:
         stream.write(f"{text}\n")
-    except UnicodeEncodeError:
-        # A terminal that cannot draw an arrow still gets the rest of the sentence.
-        plain = text.encode(stream.encoding, "replace").decode(stream.encoding)
-        stream.write(f"{plain}\n")
     except BrokenPipeError as error:
         raise ReaderGone from error
