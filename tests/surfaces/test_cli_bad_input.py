@@ -175,3 +175,46 @@ def test_a_queue_that_no_workflow_declares_is_mentioned_by_who_submits_and_by_wh
     with Work(shop, "--queues", "mial,mail") as work:
         assert "the queue mial;" in work.wait_for("warning", action="queue.lonely")["message"]
         assert work.stop() == 0
+
+
+# What Python makes of a byte on the command line that is no UTF-8.
+HALF = "\udcff"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["list", "shop", option, HALF] for option in ("--tag", "--workflow", "--tenant", "--after")),
+        *(["dead", "shop", option, HALF] for option in ("--workflow", "--tenant", "--after")),
+        *([command, HALF, "shop"] for command in ("show", "history", "retry", "cancel", "pause", "resume")),
+        ["fork", HALF, "shop", "--at", "quote"],
+        ["send", HALF, "go", "null", "shop"],
+    ],
+    ids=lambda words: "-".join(word for word in words if word not in ("shop", HALF)),
+)
+def test_bytes_that_are_no_text_are_refused_by_whoever_looks_for_them(shop_with_a_job, words):
+    done = shop_with_a_job.tally(*words)
+    assert (done.code, done.out) == (4, "")
+    (line,) = done.err.splitlines()
+    assert line.startswith("error: a value cannot be ")
+
+
+@pytest.fixture(scope="module")
+def shop_with_a_job(tmp_path_factory) -> Shop:
+    shop = Shop(tmp_path_factory.mktemp("jobs"))
+    shop.submit("shop:checkout", "1")
+    return shop
+
+
+@pytest.mark.parametrize("url", [f"sqlite:///{HALF}.db", "postgresql://[::1"], ids=["bytes", "bracket"])
+@pytest.mark.parametrize(
+    "words",
+    [["submit", "shop:checkout", "1"], ["work", "shop"], ["list"], ["doctor"], ["cancel", "x"]],
+    ids=lambda words: words[0],
+)
+def test_an_address_that_cannot_be_one_is_refused_before_a_file_is_made(shop, words, url):
+    done = shop.tally(*words, "--url", url)
+    assert (done.code, done.out) == (4, "")
+    (line,) = done.err.splitlines()
+    assert "is not an address of a store" in line
+    assert sorted(path.name for path in shop.folder.iterdir()) == ["shop.py"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from tallystick.clock import Clock
 from tallystick.errors import BadInput
@@ -12,7 +12,7 @@ from tallystick.store.api import Store
 
 def open_store(url: str, clock: Clock, *, create: bool) -> Store:
     """Open the store at an address: `sqlite:///shop.db`, `sqlite:////var/lib/shop.db`, `postgresql://host/db`."""
-    parts = urlsplit(url)
+    parts = _split(url)
     if parts.scheme in ("postgresql", "postgres"):
         return _open_postgres(url, clock, create=create)
     if parts.scheme != "sqlite":
@@ -33,6 +33,18 @@ def open_store(url: str, clock: Clock, *, create: bool) -> Store:
     from tallystick.store.sqlite.store import SqliteStore  # noqa: PLC0415 (as said above)
 
     return SqliteStore(Path(parts.path[1:]), clock, create=create, synchronous=synchronous)
+
+
+def _split(url: object) -> SplitResult:
+    """Take an address apart; what no database could be told is refused before there is a file for it."""
+    try:
+        if not isinstance(url, str) or "\0" in url:
+            raise ValueError("it is no text")
+        url.encode()
+        return urlsplit(url)
+    except ValueError as error:
+        shown = f"{url!r:.200}"
+        raise BadInput(f"{shown} is not an address of a store: {error}", url=shown) from None
 
 
 def _open_postgres(url: str, clock: Clock, *, create: bool) -> Store:
