@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from re import Match
     from typing import TextIO
 
     from tallystick.errors import TallyError
 
+OUTPUT_LOST: Final = 1
 BAD_USAGE: Final = 2
 FINDINGS: Final = 6
 INTERRUPTED: Final = 130
@@ -43,6 +45,25 @@ class ReaderGone(Exception):
     """Whoever read our output has seen enough and closed the pipe."""
 
 
+class OutputLost(Exception):
+    """What was to be read cannot be written: a full disk, or a stream that is only for reading."""
+
+    def __init__(self, error: OSError) -> None:
+        """Say what the operating system says."""
+        super().__init__(f"the output cannot be written: {error.strerror or error}")
+
+
+@contextmanager
+def arriving() -> Iterator[None]:
+    """Tell what goes wrong with an output from what else goes wrong."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise ReaderGone from error
+    except OSError as error:
+        raise OutputLost(error) from error
+
+
 class Ink:
     """Paints text, or leaves it as it is when nobody would see the colour."""
 
@@ -66,6 +87,29 @@ class Ink:
         return f"\x1b[{';'.join(str(_CODES[style]) for style in styles)}m{text}\x1b[0m"
 
 
+def replace_missing_streams() -> None:
+    """Put a stream that says nothing in the place of each one that this process was started without.
+
+    Its number is taken too, lowest first, so that no file of a store is opened where messages go.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 (for good)
+
+
+def let_go_of_broken_streams() -> None:
+    """Drop what stdout and stderr do not take: Python would try again at its end, and fail aloud."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream.closed:
+            continue
+        try:
+            stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
+
+
 def show(text: str) -> None:
     """Write text to stdout."""
     _write(sys.stdout, text)
@@ -84,7 +128,7 @@ def show_row(data: object) -> None:
 def show_line(data: object) -> None:
     """Write data to stdout as one line of JSON, and let whoever reads have it at once."""
     show_row(data)
-    sys.stdout.flush()
+    flush()
 
 
 def tell(text: str) -> None:
@@ -95,7 +139,7 @@ def tell(text: str) -> None:
 def _tell(write: Callable[[TextIO, str], None], text: str) -> None:
     try:
         write(sys.stderr, text)
-    except (OSError, ReaderGone):
+    except (OutputLost, ReaderGone):
         return
 
 
@@ -170,7 +214,11 @@ def _fits(stream: TextIO, text: str) -> bool:
 
 
 def _put(stream: TextIO, text: str) -> None:
-    try:
+    with arriving():
         stream.write(f"{text}\n")
-    except BrokenPipeError as error:
-        raise ReaderGone from error
+
+
+def flush() -> None:
+    """Let whoever reads have everything that was written to stdout."""
+    with arriving():
+        sys.stdout.flush()
