@@ -229,3 +229,51 @@ def test_on_a_terminal_the_run_shows_how_it_gets_on(here):
     assert b"DRAFTING" in seen
     assert b"drafter" in seen
     assert b"run first is DONE" in out
+
+
+NASTY = """
+from tallystick.runs import Pipeline
+pipeline = Pipeline("nasty", {"NEW": {"a\\x1b[31m": "MID", "b": "DONE"}, "MID": "DONE"})
+
+@pipeline.node("NEW", outputs=["x.txt"])
+def fetch(work):
+    work.write("x.txt", "1", schema_id="s\\u202e")
+    work.open_issue("ga\\x1b[32mte", "warn", "m\\x1b[31m\\x9b31m", error_code="co\\x1b[31mde\\x9b\\u202e")
+    return "b"
+"""
+
+
+def test_what_a_worker_wrote_moves_no_cursor(capsys, here):
+    (here / "nasty.py").write_text(NASTY)
+    assert call(capsys, "run", "start", "nasty.py:pipeline", "first")[0] == 0
+    for words in (["show"], ["show", "--events"], ["show", "--json"], ["verify"], ["graph"]):
+        code, out, _ = call(capsys, "run", words[0], "first", *words[1:])
+        assert code == 0
+        assert all(line.isprintable() for line in out.splitlines()), words
+    _, out, _ = call(capsys, "run", "show", "first", "--events", "--json")
+    assert all(line.isprintable() for line in out.splitlines())
+    log = (here / "runs" / "first" / "events.ndjson").read_text("utf-8").split("\n")
+    assert "\x9b" in "".join(log)
+    assert [json.loads(line) for line in out.splitlines()] == [json.loads(line) for line in log if line]
+
+
+def test_replay_is_byte_for_byte_for_a_program_of_any_locale_and_harmless_on_a_terminal(here):
+    (here / "nasty.py").write_text(NASTY)
+    tally = Path(sys.executable).with_name("tally")
+    subprocess.run([tally, "run", "start", "nasty.py:pipeline", "first"], check=True, capture_output=True)
+    snapshot = (here / "runs" / "first" / "snapshot.json").read_bytes()
+    replay = [tally, "run", "replay", "first"]
+    piped = subprocess.run(
+        replay, check=True, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}
+    )
+    assert piped.stdout == snapshot
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(replay, stdout=theirs)
+    shown = b""
+    while not shown.endswith(b"}\r\n"):
+        shown += os.read(ours, 65536)
+    assert process.wait(30) == 0
+    os.close(theirs)
+    os.close(ours)
+    assert "\x9b" not in shown.decode()
+    assert json.loads(shown) == json.loads(snapshot)

@@ -125,6 +125,21 @@ def show_row(data: object) -> None:
     _write_json(sys.stdout, json_text(data))
 
 
+def show_encoded(data: bytes) -> None:
+    """Write what is JSON already, on a line, without anything that a terminal would obey."""
+    _write_json(sys.stdout, _harmless(data.decode().removesuffix("\n")))
+
+
+def show_bytes(data: bytes) -> None:
+    """Write what is JSON already, byte for byte; only a terminal gets escapes for what it would obey."""
+    if sys.stdout.isatty():
+        show_encoded(data)
+        return
+    flush()
+    with arriving():
+        sys.stdout.buffer.write(data)
+
+
 def show_line(data: object) -> None:
     """Write data to stdout as one line of JSON, and let whoever reads have it at once."""
     show_row(data)
@@ -173,9 +188,13 @@ def json_text(data: object, indent: int | None = None) -> str:
     """Return data as JSON that is safe to print: on one line, or with an indent."""
     # Here and not above: most calls never need it, and it takes almost as long as the start of Python.
     import json
+
+    return _harmless(json.dumps(data, ensure_ascii=False, indent=indent, default=str))
+
+
+def _harmless(text: str) -> str:
     import re
 
-    text = json.dumps(data, ensure_ascii=False, indent=indent, default=str)
     # JSON lets some characters pass that a terminal obeys: the second set of controls, and those that turn
     # the direction of the text. Half a character is no text in any encoding.
     return re.sub(_OBEYED, _escaped, text)

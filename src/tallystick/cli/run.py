@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tallystick.cli.output import show, show_data, tell
+from tallystick.cli.output import printable, show, show_bytes, show_data, show_encoded, tell
 from tallystick.errors import BadInput
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def replay(run_id: str, root: str, *, write: bool, as_json: bool) -> None:  # no
     if write:
         with open_journal(root, run_id) as journal:
             journal.save()
-    show(replay_bytes(root, run_id).decode().removesuffix("\n"))
+    show_bytes(replay_bytes(root, run_id))
 
 
 @command.command("show")
@@ -188,7 +188,10 @@ def show_run(run_id: str | None, root: str, *, events: bool, as_json: bool) -> N
         show_data(runs) if as_json else show(run_pages.listing(runs))
     elif events:
         for event in inspection.events(root, run_id):
-            show(msgspec.json.encode(event).decode() if as_json else run_pages.event_line(event))
+            if as_json:
+                show_encoded(msgspec.json.encode(event))
+            else:
+                show(run_pages.event_line(event))
     else:
         _present(inspection.load(root, run_id)[0].snapshot(), as_json=as_json)
 
@@ -209,9 +212,8 @@ def verify(context: click.Context, run_id: str, root: str, *, as_json: bool) -> 
         show_data({**asdict(report), "sound": report.sound})
     else:
         verdict = "sound" if report.sound else "NOT sound"
-        show(
-            f"run {run_id} is {verdict}: {report.events} events, {report.run_state or 'no believable state'}"
-        )
+        state = clean(report.run_state) or "no believable state"
+        show(f"run {run_id} is {verdict}: {report.events} events, {state}")
         for line in report.problems:
             show(f"  problem: {clean(line)}")
         for line in report.notes:
@@ -224,15 +226,16 @@ def verify(context: click.Context, run_id: str, root: str, *, as_json: bool) -> 
 @_common
 def cancel(run_id: str, root: str, *, as_json: bool) -> None:
     """Cancel RUN_ID; a process that is working on it stops when its current work is done."""
+    from tallystick.cli.run_pages import clean
     from tallystick.runs.conduct import request_cancel
 
     state, ended = request_cancel(root, run_id)
     if as_json:
         show_data({"run_id": run_id, "run_state": state, "ended": ended})
     elif ended:
-        show(f"run {run_id} is {state}")
+        show(f"run {run_id} is {clean(state)}")
     else:
-        tell(f"run {run_id} is {state}; the process that works on it will stop after its current work")
+        tell(f"run {run_id} is {clean(state)}; the process that works on it will stop after its current work")
 
 
 @command.command("graph")
@@ -262,4 +265,4 @@ def graph(target: str, root: str, svg_file: str | None, *, as_json: bool) -> Non
         data: Mapping[str, object] = {"graph": msgspec.to_builtins(found), "path": path}
         show_data(data)
     elif not svg_file:
-        show(drawing.mermaid(found, path).removesuffix("\n"))
+        show("\n".join(map(printable, drawing.mermaid(found, path).removesuffix("\n").split("\n"))))
