@@ -131,6 +131,23 @@ def test_a_mistake_is_one_line_and_an_exit_code(capsys, arguments, code, word):
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("", "http://", "http://[::1", "http://[zz]", "http://h:99999", "http://h:x", "http://h:-1"),
+        *("http://..", f"http://{'x' * 300}", "http://\udcff", "http://h/a b", "http://h/\xe9"),
+    ],
+    ids=ascii,
+)
+def test_an_address_that_no_service_can_have_is_refused_before_anything_begins(capsys, here, url):
+    for words in (["telemetry", "flush", url], ["run", "start", TOY, "x", "--telemetry", url or "x"]):
+        code, out, err = call(capsys, *words)
+        assert (code, out) == (4, "")
+        assert "is not the address of a telemetry service" in err
+        assert len(err.splitlines()) == 1
+    assert not (here / "runs").exists()
+
+
 def test_a_run_that_has_begun_is_not_started_again(capsys):
     call(capsys, "run", "start", TOY, "first")
     code, _, err = call(capsys, "run", "start", TOY, "first")
