@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.surfaces.commands import Shop, Work
+from tests.surfaces.commands import SHOP, Shop, Work
 
 SUBMIT = [
     (["shop:chekout", "1"], 3, "there is no workflow 'chekout'; did you mean 'checkout'?"),
@@ -106,13 +106,30 @@ def test_a_mistake_is_said_in_one_line_and_creates_nothing(shop, arguments, code
         ),
         ("def f():\n    1 / 0\nf()\n", "broken.py, line 2: ZeroDivisionError", "1 / 0"),
         ("import sys\nsys.exit(0)\n", "broken.py, line 2: SystemExit", "sys.exit(0)"),
+        ("class Stop(BaseException): ...\nraise Stop(1)\n", "broken.py, line 2: Stop: 1", "raise Stop(1)"),
+        ("raise GeneratorExit\n", "broken.py, line 1: GeneratorExit", "raise GeneratorExit"),
+        (
+            "class Mute(Exception):\n    def __str__(self): 1 / 0\nraise Mute\n",
+            "broken.py, line 3: Mute: (and cannot say what)",
+            "raise Mute",
+        ),
+        (
+            "raise SyntaxError('odd', ('odd.py', 7, 1, 3))\n",
+            "odd.py, line 7: SyntaxError: odd",
+            "3",
+        ),
+        (
+            "import sys\nclass S:\n    @property\n    def app(self): 1 / 0\nsys.modules[__name__] = S()\n",
+            "broken.py, line 4: ZeroDivisionError",
+            "def app(self): 1 / 0",
+        ),
         (
             "from tallystick import *\nt = Tally()\n@t.step\ndef a(): ...\n@t.step(name='a')\ndef b(): 0\n",
             "DuplicateHandler: there is a step 'a' already",
             "@t.step(name='a')",
         ),
     ],
-    ids=["syntax", "import", "raise", "exit", "duplicate"],
+    ids=["syntax", "import", "raise", "exit", "base", "bare", "mute", "odd", "property", "duplicate"],
 )
 def test_a_broken_file_of_the_user_is_shown_with_its_place_in_two_lines(tmp_path, source, says, line):
     (tmp_path / "broken.py").write_text(source)
@@ -121,6 +138,25 @@ def test_a_broken_file_of_the_user_is_shown_with_its_place_in_two_lines(tmp_path
     first, second = done.err.splitlines()
     assert says in first
     assert second.strip() == line
+
+
+@pytest.mark.parametrize("words", [["list", "broken"], ["work", "broken"], ["submit", "broken:f"]])
+def test_a_tally_on_something_that_is_no_address_is_refused(tmp_path, words):
+    (tmp_path / "broken.py").write_text(
+        "from tallystick import Tally\napp = Tally(3)\n@app.workflow\ndef f(): ...\n"
+    )
+    done = Shop(tmp_path).tally(*words)
+    assert done == (4, "", "error: 3 is not an address of a store: it is no text\n")
+
+
+def test_a_module_that_puts_something_else_in_its_place_is_used_as_it_is(tmp_path):
+    source = f"{SHOP}\nimport sys, types\nsys.modules[__name__] = types.SimpleNamespace(app=app)\n"
+    shop = Shop(tmp_path)
+    (tmp_path / "shop.py").write_text(source)
+    job = shop.submit("shop:checkout", "1")
+    assert job in shop.tally("list", "shop").out
+    missing = shop.tally("list", "shop:ap")
+    assert (missing.code, missing.err) == (3, "error: shop has no 'ap'; did you mean 'app'?\n")
 
 
 def test_a_database_of_another_program_is_left_as_it_is(tmp_path):

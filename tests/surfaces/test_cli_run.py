@@ -132,6 +132,22 @@ def test_a_mistake_is_one_line_and_an_exit_code(capsys, arguments, code, word):
 
 
 @pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("raise SystemExit(0)", "SystemExit: 0"),
+        ("class Stop(BaseException): ...\nraise Stop", "Stop"),
+        ("class Mute(Exception):\n    def __str__(self): 1 / 0\nraise Mute", "Mute: (and cannot say what)"),
+        ("def __getattr__(name):\n    if name == 'pipeline': 1 / 0", "ZeroDivisionError: division by zero"),
+    ],
+    ids=["exit", "base", "mute", "attribute"],
+)
+@pytest.mark.parametrize("words", [["start", "odd.py:pipeline", "x"], ["graph", "odd.py:pipeline"]])
+def test_a_module_that_does_not_come_to_its_end_is_one_line(capsys, here, words, source, says):
+    (here / "odd.py").write_text(source)
+    assert call(capsys, "run", *words) == (4, "", f"error: odd.py cannot be imported: {says}\n")
+
+
+@pytest.mark.parametrize(
     "url",
     [
         *("", "http://", "http://[::1", "http://[zz]", "http://h:99999", "http://h:x", "http://h:-1"),

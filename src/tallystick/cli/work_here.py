@@ -62,9 +62,9 @@ def _started(loaded: Loaded, watch: Watch, options: WorkerOptions) -> Worker:
     """Start the worker, and what the program wants before it; if that raises, show its place."""
     try:
         return loaded.app.runtime().start_worker(watch.over(loaded.app.workflows), options, loaded.app.around)
-    except TallyError:
+    except (TallyError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001 (a function of the user's file; said in two lines)
+    except BaseException as error:  # noqa: BLE001 (a function of the user's file; said in two lines)
         raise broken(loaded.address, error) from None
 
 
