@@ -15,6 +15,7 @@ import pytest
 
 from tallystick.cli.main import main
 
+TALLY = Path(sys.executable).with_name("tally")
 TOY = "tallystick.runs.toy:pipeline"
 PIPELINE = """
 from tallystick.runs import Pipeline
@@ -181,7 +182,7 @@ def test_the_graph_is_mermaid_on_stdout_or_an_svg_file(capsys, here):
 
 
 def tally(*arguments, **options):
-    return subprocess.Popen([str(Path(sys.executable).with_name("tally")), *arguments], **options)
+    return subprocess.Popen([TALLY, *arguments], **options)
 
 
 def killed(here, run_id="first", at="log.append.synced:20"):
@@ -215,6 +216,28 @@ def test_a_run_that_nobody_works_on_is_cancelled(capsys, here):
     killed(here)
     assert call(capsys, "run", "cancel", "first")[:2] == (0, "run first is CANCELLED\n")
     assert json.loads(call(capsys, "run", "cancel", "first", "--json")[1])["ended"] is True
+
+
+def test_a_run_that_is_cancelled_while_it_is_worked_on_is_not_done(here):
+    (here / "given_up.py").write_text(
+        "import subprocess\n"
+        "from tallystick.runs import Pipeline\n"
+        "pipeline = Pipeline('given-up', {'NEW': 'NEXT', 'NEXT': 'DONE'})\n"
+        "@pipeline.node('NEW')\n"
+        "def ask(work):\n"
+        f"    subprocess.run([{str(TALLY)!r}, 'run', 'cancel', work.run_id], check=True)\n"
+    )
+    said = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = tally("run", "start", "given_up.py:pipeline", "first", **said)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert out.startswith("run first is CANCELLED\n")
+    assert err.splitlines()[-1] == "error: run first was cancelled before it was done"
+    process = tally("run", "start", "given_up.py:pipeline", "second", "--json", **said)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert json.loads(out)["run_state"] == "CANCELLED"
+    assert json.loads(err.splitlines()[-1])["error"]["code"] == "RUN_CANCELLED"
 
 
 def test_verify_exits_with_1_for_a_damaged_log(capsys, here):
@@ -292,10 +315,9 @@ def test_what_a_worker_wrote_moves_no_cursor(capsys, here):
 
 def test_replay_is_byte_for_byte_for_a_program_of_any_locale_and_harmless_on_a_terminal(here):
     (here / "nasty.py").write_text(NASTY)
-    tally = Path(sys.executable).with_name("tally")
-    subprocess.run([tally, "run", "start", "nasty.py:pipeline", "first"], check=True, capture_output=True)
+    subprocess.run([TALLY, "run", "start", "nasty.py:pipeline", "first"], check=True, capture_output=True)
     snapshot = (here / "runs" / "first" / "snapshot.json").read_bytes()
-    replay = [tally, "run", "replay", "first"]
+    replay = [TALLY, "run", "replay", "first"]
     piped = subprocess.run(
         replay, check=True, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}
     )

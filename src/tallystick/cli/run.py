@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tallystick.cli.output import printable, show, show_bytes, show_data, show_encoded, tell
+from tallystick.cli.output import complain, printable, show, show_bytes, show_data, show_encoded, tell
 from tallystick.errors import BadInput
 
 if TYPE_CHECKING:
@@ -66,9 +66,9 @@ def _working(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("run_id")
 @_working
 @_common
-def start(pipeline: str, run_id: str, **options: Any) -> None:  # noqa: ANN401 (click hands options over by name)
+def start(pipeline: str, run_id: str, **options: Any) -> int:  # noqa: ANN401 (click hands options over by name)
     """Start the run RUN_ID of PIPELINE, which is written module:name or file.py:name."""
-    _conduct(pipeline, run_id, fresh=True, **options)
+    return _conduct(pipeline, run_id, fresh=True, **options)
 
 
 @command.command("resume")
@@ -83,7 +83,7 @@ def start(pipeline: str, run_id: str, **options: Any) -> None:  # noqa: ANN401 (
 )
 @_working
 @_common
-def resume(pipeline: str, run_id: str, from_state: str, force: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401 (as start)
+def resume(pipeline: str, run_id: str, from_state: str, force: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401 (as start)
     """Go on with the run RUN_ID where its log ends; finished work is not repeated."""
     from tallystick.runs.conduct import Redo
     from tallystick.runs.recovery import opened
@@ -91,7 +91,7 @@ def resume(pipeline: str, run_id: str, from_state: str, force: tuple[str, ...], 
     with opened(options["root"], run_id, create=False):
         # A mistyped run must not become a new one.
         pass
-    _conduct(pipeline, run_id, redo=Redo(force, from_state), **options)
+    return _conduct(pipeline, run_id, redo=Redo(force, from_state), **options)
 
 
 def _conduct(
@@ -105,12 +105,14 @@ def _conduct(
     as_json: bool,
     redo: Redo | None = None,
     fresh: bool = False,
-) -> None:
+) -> int:
+    """Do the work and show what came of it; a run that somebody cancelled meanwhile is not done."""
     from contextlib import ExitStack
 
     from tallystick.cli.run_progress import progress
     from tallystick.cli.run_target import load_pipeline
     from tallystick.runs.conduct import Surroundings, conduct
+    from tallystick.runs.pipeline import CANCELLED
 
     pipeline = load_pipeline(target)
     supplied = _read_inputs(inputs)
@@ -131,6 +133,11 @@ def _conduct(
             around=Surroundings(listeners=tuple(listeners)),
         )
     _present(snapshot, as_json=as_json)
+    if snapshot.run_state != CANCELLED:
+        return 0
+    message = f"run {run_id} was cancelled before it was done"
+    complain(message, {"code": "RUN_CANCELLED", "message": message, "run_id": run_id}, as_json=as_json)
+    return 1
 
 
 def _read_inputs(pairs: tuple[str, ...]) -> dict[str, bytes]:
