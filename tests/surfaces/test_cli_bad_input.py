@@ -70,6 +70,12 @@ OTHERS = [
     (["fork", "nobody", "shop"], 2, "--at"),
     (["retry", "nobody", "shop"], 5, "there is no database"),
     (["dead", "shop", "--limit", "0"], 2, "--limit"),
+    (["list", "--url", ""], 4, "'' is not an address"),
+    (["doctor", "--url", ""], 4, "'' is not an address"),
+    (["cancel", "x", "--url", ""], 4, "'' is not an address"),
+    (["work", "shop", "--url", ""], 4, "'' is not an address"),
+    (["submit", "shop:checkout", "1", "--url", ""], 4, "'' is not an address"),
+    (["list", "shop", "--url", ""], 2, "exclude each other"),
     (["list", "--url", "sqlite:///shop.py"], 5, "not an intact SQLite database"),
 ]
 
@@ -240,6 +246,20 @@ def shop_with_a_job(tmp_path_factory) -> Shop:
     shop = Shop(tmp_path_factory.mktemp("jobs"))
     shop.submit("shop:checkout", "1")
     return shop
+
+
+@pytest.mark.parametrize("command", ["list", "dead"])
+def test_a_page_comes_after_a_whole_id_or_there_is_none(shop_with_a_job, command):
+    """Text sorts somewhere among the ids, so it would be some page, the first one for instance."""
+    job = shop_with_a_job.tally("list", "shop", "--json").data["jobs"][0]["job_id"]
+    for cursor in ("nope", "", job[:8], f"{job[:-1]}F"):
+        done = shop_with_a_job.tally(command, "shop", "--after", cursor)
+        assert (done.code, done.out) == (4, "")
+        (line,) = done.err.splitlines()
+        assert line.startswith("error: --after takes the whole id of a job")
+    gone = f"{job[:-1]}{'1' if job.endswith('0') else '0'}"
+    for cursor in (job, gone):
+        assert shop_with_a_job.tally(command, "shop", "--after", cursor).code == 0
 
 
 @pytest.mark.parametrize("url", [f"sqlite:///{HALF}.db", "postgresql://[::1"], ids=["bytes", "bracket"])

@@ -79,7 +79,7 @@ def command(
         tags=options["tags"] or None,
     )
     _check(ready, args, kwargs, options["key"], options["priority"])
-    if url:
+    if url is not None:
         loaded.app.bind(url)
     if options["queue"] and not options["as_json"]:
         _mention_lonely(loaded.app, options["queue"])
