@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.surfaces.commands import Shop, Work
+from tests.surfaces.commands import SHOP, Shop, Work
 
 SUBMIT = [
     (["shop:chekout", "1"], 3, "there is no workflow 'chekout'; did you mean 'checkout'?"),
@@ -34,6 +34,8 @@ SUBMIT = [
     (["shop:checkout", "1", "--queue", "a b"], 4, "cannot be a queue"),
     (["shop:checkout", "1", "--key", "a b"], 4, "idempotency key"),
     (["shop:checkout", "1", "--timeout", "1s"], 2, "--wait"),
+    (["shop:checkout", "1", "--wait", "--timeout", "soon"], 4, "is not a duration"),
+    (["shop:checkout", "1", "--wait", "--timeout", ""], 4, "is not a duration"),
     (["shop:checkout", "1", "--url", "mysql://x"], 4, "not an address"),
     (["shop:checkout", "1", "--url", "sqlite:///no/such/folder/x.db"], 5, "there is no folder"),
     (["shop:checkout", "1", "--url", "sqlite:///."], 5, "is a folder; name a file in it"),
@@ -68,6 +70,12 @@ OTHERS = [
     (["fork", "nobody", "shop"], 2, "--at"),
     (["retry", "nobody", "shop"], 5, "there is no database"),
     (["dead", "shop", "--limit", "0"], 2, "--limit"),
+    (["list", "--url", ""], 4, "'' is not an address"),
+    (["doctor", "--url", ""], 4, "'' is not an address"),
+    (["cancel", "x", "--url", ""], 4, "'' is not an address"),
+    (["work", "shop", "--url", ""], 4, "'' is not an address"),
+    (["submit", "shop:checkout", "1", "--url", ""], 4, "'' is not an address"),
+    (["list", "shop", "--url", ""], 2, "exclude each other"),
     (["list", "--url", "sqlite:///shop.py"], 5, "not an intact SQLite database"),
 ]
 
@@ -104,13 +112,30 @@ def test_a_mistake_is_said_in_one_line_and_creates_nothing(shop, arguments, code
         ),
         ("def f():\n    1 / 0\nf()\n", "broken.py, line 2: ZeroDivisionError", "1 / 0"),
         ("import sys\nsys.exit(0)\n", "broken.py, line 2: SystemExit", "sys.exit(0)"),
+        ("class Stop(BaseException): ...\nraise Stop(1)\n", "broken.py, line 2: Stop: 1", "raise Stop(1)"),
+        ("raise GeneratorExit\n", "broken.py, line 1: GeneratorExit", "raise GeneratorExit"),
+        (
+            "class Mute(Exception):\n    def __str__(self): 1 / 0\nraise Mute\n",
+            "broken.py, line 3: Mute: (and cannot say what)",
+            "raise Mute",
+        ),
+        (
+            "raise SyntaxError('odd', ('odd.py', 7, 1, 3))\n",
+            "odd.py, line 7: SyntaxError: odd",
+            "3",
+        ),
+        (
+            "import sys\nclass S:\n    @property\n    def app(self): 1 / 0\nsys.modules[__name__] = S()\n",
+            "broken.py, line 4: ZeroDivisionError",
+            "def app(self): 1 / 0",
+        ),
         (
             "from tallystick import *\nt = Tally()\n@t.step\ndef a(): ...\n@t.step(name='a')\ndef b(): 0\n",
             "DuplicateHandler: there is a step 'a' already",
             "@t.step(name='a')",
         ),
     ],
-    ids=["syntax", "import", "raise", "exit", "duplicate"],
+    ids=["syntax", "import", "raise", "exit", "base", "bare", "mute", "odd", "property", "duplicate"],
 )
 def test_a_broken_file_of_the_user_is_shown_with_its_place_in_two_lines(tmp_path, source, says, line):
     (tmp_path / "broken.py").write_text(source)
@@ -119,6 +144,25 @@ def test_a_broken_file_of_the_user_is_shown_with_its_place_in_two_lines(tmp_path
     first, second = done.err.splitlines()
     assert says in first
     assert second.strip() == line
+
+
+@pytest.mark.parametrize("words", [["list", "broken"], ["work", "broken"], ["submit", "broken:f"]])
+def test_a_tally_on_something_that_is_no_address_is_refused(tmp_path, words):
+    (tmp_path / "broken.py").write_text(
+        "from tallystick import Tally\napp = Tally(3)\n@app.workflow\ndef f(): ...\n"
+    )
+    done = Shop(tmp_path).tally(*words)
+    assert done == (4, "", "error: 3 is not an address of a store: it is no text\n")
+
+
+def test_a_module_that_puts_something_else_in_its_place_is_used_as_it_is(tmp_path):
+    source = f"{SHOP}\nimport sys, types\nsys.modules[__name__] = types.SimpleNamespace(app=app)\n"
+    shop = Shop(tmp_path)
+    (tmp_path / "shop.py").write_text(source)
+    job = shop.submit("shop:checkout", "1")
+    assert job in shop.tally("list", "shop").out
+    missing = shop.tally("list", "shop:ap")
+    assert (missing.code, missing.err) == (3, "error: shop has no 'ap'; did you mean 'app'?\n")
 
 
 def test_a_database_of_another_program_is_left_as_it_is(tmp_path):
@@ -173,3 +217,60 @@ def test_a_queue_that_no_workflow_declares_is_mentioned_by_who_submits_and_by_wh
     with Work(shop, "--queues", "mial,mail") as work:
         assert "the queue mial;" in work.wait_for("warning", action="queue.lonely")["message"]
         assert work.stop() == 0
+
+
+# What Python makes of a byte on the command line that is no UTF-8.
+HALF = "\udcff"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["list", "shop", option, HALF] for option in ("--tag", "--workflow", "--tenant", "--after")),
+        *(["dead", "shop", option, HALF] for option in ("--workflow", "--tenant", "--after")),
+        *([command, HALF, "shop"] for command in ("show", "history", "retry", "cancel", "pause", "resume")),
+        ["fork", HALF, "shop", "--at", "quote"],
+        ["send", HALF, "go", "null", "shop"],
+    ],
+    ids=lambda words: "-".join(word for word in words if word not in ("shop", HALF)),
+)
+def test_bytes_that_are_no_text_are_refused_by_whoever_looks_for_them(shop_with_a_job, words):
+    done = shop_with_a_job.tally(*words)
+    assert (done.code, done.out) == (4, "")
+    (line,) = done.err.splitlines()
+    assert line.startswith("error: a value cannot be ")
+
+
+@pytest.fixture(scope="module")
+def shop_with_a_job(tmp_path_factory) -> Shop:
+    shop = Shop(tmp_path_factory.mktemp("jobs"))
+    shop.submit("shop:checkout", "1")
+    return shop
+
+
+@pytest.mark.parametrize("command", ["list", "dead"])
+def test_a_page_comes_after_a_whole_id_or_there_is_none(shop_with_a_job, command):
+    """Text sorts somewhere among the ids, so it would be some page, the first one for instance."""
+    job = shop_with_a_job.tally("list", "shop", "--json").data["jobs"][0]["job_id"]
+    for cursor in ("nope", "", job[:8], f"{job[:-1]}F"):
+        done = shop_with_a_job.tally(command, "shop", "--after", cursor)
+        assert (done.code, done.out) == (4, "")
+        (line,) = done.err.splitlines()
+        assert line.startswith("error: --after takes the whole id of a job")
+    gone = f"{job[:-1]}{'1' if job.endswith('0') else '0'}"
+    for cursor in (job, gone):
+        assert shop_with_a_job.tally(command, "shop", "--after", cursor).code == 0
+
+
+@pytest.mark.parametrize("url", [f"sqlite:///{HALF}.db", "postgresql://[::1"], ids=["bytes", "bracket"])
+@pytest.mark.parametrize(
+    "words",
+    [["submit", "shop:checkout", "1"], ["work", "shop"], ["list"], ["doctor"], ["cancel", "x"]],
+    ids=lambda words: words[0],
+)
+def test_an_address_that_cannot_be_one_is_refused_before_a_file_is_made(shop, words, url):
+    done = shop.tally(*words, "--url", url)
+    assert (done.code, done.out) == (4, "")
+    (line,) = done.err.splitlines()
+    assert "is not an address of a store" in line
+    assert sorted(path.name for path in shop.folder.iterdir()) == ["shop.py"]

@@ -160,3 +160,11 @@ def test_the_clock_of_a_submission_long_ago_is_read_in_days():
     day = 86_400_000
     assert ago(0, 3 * day + 5) == "3 days ago"
     assert ago(5 * day, 3 * day) == "in 2 days"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_data_arrives_whole_whatever_the_terminal_can_draw(tmp_path, encoding):
+    shop = Shop(tmp_path)
+    job = shop.submit("shop:letter", '"Zo\xeb \u2192 \u6f22"')
+    shown = shop.tally("show", job, "shop", "--json", PYTHONIOENCODING=encoding)
+    assert shown.data["arguments"] == {"to": "Zo\xeb \u2192 \u6f22"}

@@ -205,12 +205,35 @@ def without_escapes(text: str) -> str:
 
 
 class TestStreams:
-    def test_a_stream_that_cannot_draw_an_arrow_gets_the_rest_of_the_sentence(self, monkeypatch):
+    def test_a_stream_that_cannot_draw_an_arrow_gets_its_number_and_the_rest_of_the_sentence(
+        self, monkeypatch
+    ):
         latin = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
         monkeypatch.setattr(sys, "stdout", latin)
         output.show("step 1 → step 2 · done")
         latin.flush()
-        assert latin.buffer.getvalue() == "step 1 ? step 2 · done\n".encode("latin-1")
+        assert latin.buffer.getvalue() == "step 1 \\u2192 step 2 · done\n".encode("latin-1")
+
+    @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8", "utf-16"])
+    @pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape", "backslashreplace"])
+    def test_data_is_the_same_in_every_encoding(self, encoding, errors, monkeypatch):
+        """Also half a character, which a name of a file may hold, and more than sixteen bits."""
+        data = {"name": "\xe9 \u2192 \u6f22 \U0001f600 \udcff \x9b \u202e"}
+        stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors=errors)
+        monkeypatch.setattr(sys, "stdout", stream)
+        output.show_data(data)
+        output.show_line(data)
+        text = stream.buffer.getvalue().decode(encoding)
+        document, _, line = text.rstrip("\n").rpartition("\n")
+        assert json.loads(document) == json.loads(line) == data
+        assert not {"\x9b", "\u202e"} & set(text)
+
+    def test_an_error_as_data_is_json_also_where_there_is_only_ascii(self, monkeypatch):
+        stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="backslashreplace")
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert main(["machines", "--json", "th\xe9i\xe8re"]) == 4
+        stream.flush()
+        assert json.loads(stream.buffer.getvalue())["error"]["name"] == "th\xe9i\xe8re"
 
     def test_a_value_that_json_does_not_know_is_shown_as_text(self, capsys):
         output.show_data({"path": Path("shop.db")})

@@ -15,6 +15,7 @@ import pytest
 
 from tallystick.cli.main import main
 
+TALLY = Path(sys.executable).with_name("tally")
 TOY = "tallystick.runs.toy:pipeline"
 PIPELINE = """
 from tallystick.runs import Pipeline
@@ -131,6 +132,39 @@ def test_a_mistake_is_one_line_and_an_exit_code(capsys, arguments, code, word):
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("raise SystemExit(0)", "SystemExit: 0"),
+        ("class Stop(BaseException): ...\nraise Stop", "Stop"),
+        ("class Mute(Exception):\n    def __str__(self): 1 / 0\nraise Mute", "Mute: (and cannot say what)"),
+        ("def __getattr__(name):\n    if name == 'pipeline': 1 / 0", "ZeroDivisionError: division by zero"),
+    ],
+    ids=["exit", "base", "mute", "attribute"],
+)
+@pytest.mark.parametrize("words", [["start", "odd.py:pipeline", "x"], ["graph", "odd.py:pipeline"]])
+def test_a_module_that_does_not_come_to_its_end_is_one_line(capsys, here, words, source, says):
+    (here / "odd.py").write_text(source)
+    assert call(capsys, "run", *words) == (4, "", f"error: odd.py cannot be imported: {says}\n")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("", "http://", "http://[::1", "http://[zz]", "http://h:99999", "http://h:x", "http://h:-1"),
+        *("http://..", f"http://{'x' * 300}", "http://\udcff", "http://h/a b", "http://h/\xe9"),
+    ],
+    ids=ascii,
+)
+def test_an_address_that_no_service_can_have_is_refused_before_anything_begins(capsys, here, url):
+    for words in (["telemetry", "flush", url], ["run", "start", TOY, "x", "--telemetry", url or "x"]):
+        code, out, err = call(capsys, *words)
+        assert (code, out) == (4, "")
+        assert "is not the address of a telemetry service" in err
+        assert len(err.splitlines()) == 1
+    assert not (here / "runs").exists()
+
+
 def test_a_run_that_has_begun_is_not_started_again(capsys):
     call(capsys, "run", "start", TOY, "first")
     code, _, err = call(capsys, "run", "start", TOY, "first")
@@ -148,7 +182,7 @@ def test_the_graph_is_mermaid_on_stdout_or_an_svg_file(capsys, here):
 
 
 def tally(*arguments, **options):
-    return subprocess.Popen([str(Path(sys.executable).with_name("tally")), *arguments], **options)
+    return subprocess.Popen([TALLY, *arguments], **options)
 
 
 def killed(here, run_id="first", at="log.append.synced:20"):
@@ -182,6 +216,28 @@ def test_a_run_that_nobody_works_on_is_cancelled(capsys, here):
     killed(here)
     assert call(capsys, "run", "cancel", "first")[:2] == (0, "run first is CANCELLED\n")
     assert json.loads(call(capsys, "run", "cancel", "first", "--json")[1])["ended"] is True
+
+
+def test_a_run_that_is_cancelled_while_it_is_worked_on_is_not_done(here):
+    (here / "given_up.py").write_text(
+        "import subprocess\n"
+        "from tallystick.runs import Pipeline\n"
+        "pipeline = Pipeline('given-up', {'NEW': 'NEXT', 'NEXT': 'DONE'})\n"
+        "@pipeline.node('NEW')\n"
+        "def ask(work):\n"
+        f"    subprocess.run([{str(TALLY)!r}, 'run', 'cancel', work.run_id], check=True)\n"
+    )
+    said = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = tally("run", "start", "given_up.py:pipeline", "first", **said)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert out.startswith("run first is CANCELLED\n")
+    assert err.splitlines()[-1] == "error: run first was cancelled before it was done"
+    process = tally("run", "start", "given_up.py:pipeline", "second", "--json", **said)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert json.loads(out)["run_state"] == "CANCELLED"
+    assert json.loads(err.splitlines()[-1])["error"]["code"] == "RUN_CANCELLED"
 
 
 def test_verify_exits_with_1_for_a_damaged_log(capsys, here):
@@ -229,3 +285,50 @@ def test_on_a_terminal_the_run_shows_how_it_gets_on(here):
     assert b"DRAFTING" in seen
     assert b"drafter" in seen
     assert b"run first is DONE" in out
+
+
+NASTY = """
+from tallystick.runs import Pipeline
+pipeline = Pipeline("nasty", {"NEW": {"a\\x1b[31m": "MID", "b": "DONE"}, "MID": "DONE"})
+
+@pipeline.node("NEW", outputs=["x.txt"])
+def fetch(work):
+    work.write("x.txt", "1", schema_id="s\\u202e")
+    work.open_issue("ga\\x1b[32mte", "warn", "m\\x1b[31m\\x9b31m", error_code="co\\x1b[31mde\\x9b\\u202e")
+    return "b"
+"""
+
+
+def test_what_a_worker_wrote_moves_no_cursor(capsys, here):
+    (here / "nasty.py").write_text(NASTY)
+    assert call(capsys, "run", "start", "nasty.py:pipeline", "first")[0] == 0
+    for words in (["show"], ["show", "--events"], ["show", "--json"], ["verify"], ["graph"]):
+        code, out, _ = call(capsys, "run", words[0], "first", *words[1:])
+        assert code == 0
+        assert all(line.isprintable() for line in out.splitlines()), words
+    _, out, _ = call(capsys, "run", "show", "first", "--events", "--json")
+    assert all(line.isprintable() for line in out.splitlines())
+    log = (here / "runs" / "first" / "events.ndjson").read_text("utf-8").split("\n")
+    assert "\x9b" in "".join(log)
+    assert [json.loads(line) for line in out.splitlines()] == [json.loads(line) for line in log if line]
+
+
+def test_replay_is_byte_for_byte_for_a_program_of_any_locale_and_harmless_on_a_terminal(here):
+    (here / "nasty.py").write_text(NASTY)
+    subprocess.run([TALLY, "run", "start", "nasty.py:pipeline", "first"], check=True, capture_output=True)
+    snapshot = (here / "runs" / "first" / "snapshot.json").read_bytes()
+    replay = [TALLY, "run", "replay", "first"]
+    piped = subprocess.run(
+        replay, check=True, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}
+    )
+    assert piped.stdout == snapshot
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(replay, stdout=theirs)
+    shown = b""
+    while not shown.endswith(b"}\r\n"):
+        shown += os.read(ours, 65536)
+    assert process.wait(30) == 0
+    os.close(theirs)
+    os.close(ours)
+    assert "\x9b" not in shown.decode()
+    assert json.loads(shown) == json.loads(snapshot)

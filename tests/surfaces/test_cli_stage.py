@@ -63,3 +63,14 @@ def test_a_corrupt_journal_and_a_file_that_is_none_are_refused(journal: Path, ca
     assert "damaged" in capsys.readouterr().err
     journal.write_text("notes\n")
     assert main(["stage", str(journal)]) == 4
+
+
+def test_what_a_journal_holds_moves_no_cursor(tmp_path: Path, capsys):
+    nasty = "a\x1b[31m\x9b2J\u202e\u2066z"
+    path = tmp_path / "nasty.journal"
+    assert Stage(lambda item: f"{item}{nasty}", journal=path, name=nasty).run(range(2)).ok
+    for options in ([], ["--json"], ["--values"]):
+        assert main(["stage", str(path), *options]) == 0
+        text = capsys.readouterr().out
+        assert all(line.isprintable() for line in text.splitlines())
+    assert [json.loads(line)["value"] for line in text.splitlines()] == [f"0{nasty}", f"1{nasty}"]

@@ -75,6 +75,11 @@ class Tally(Jobs):
         return self._keep_ms
 
     @property
+    def around(self) -> Around:
+        """Return what is called around each of its workers, by whoever starts one."""
+        return self._around
+
+    @property
     def is_working(self) -> bool:
         """Tell whether a worker of this Tally runs in this process."""
         return self._runtime is not None and self._runtime.worker is not None

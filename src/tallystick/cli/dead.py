@@ -9,7 +9,7 @@ import click
 
 from tallystick.cli.list import name_of, summary
 from tallystick.cli.output import Ink, printable
-from tallystick.cli.paging import Page, page_options
+from tallystick.cli.paging import Page, checked_cursor, page_options
 from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.wording import ago, short
 from tallystick.clock import SystemClock
@@ -42,7 +42,8 @@ def command(
     `tally retry` makes a new job of one. The store is that of APP, of --url, or of the variable TALLY_URL.
     """
     with looking(app, url) as store:
-        rows = store.dead(tenant_id=tenant, handler=workflow, after=after, limit=limit + 1)
+        cursor = checked_cursor(store, after)
+        rows = store.dead(tenant_id=tenant, handler=workflow, after=cursor, limit=limit + 1)
     Page.of(rows, limit).show(_as_data, _table, nothing="no dead letters", as_json=as_json)
 
 

@@ -18,7 +18,10 @@ def given_json(text: str, advice: str = "") -> Json:
     A word that is no JSON was often meant as text, so the error shows how to write that.
     """
     if text == _STDIN:
-        data = sys.stdin.buffer.read(PAYLOAD_BYTES_MAX + 1)
+        try:
+            data = sys.stdin.buffer.read(PAYLOAD_BYTES_MAX + 1)
+        except OSError as error:
+            raise BadJson(f"stdin cannot be read: {error.strerror or error}") from None
         if not data.strip():
             raise BadJson("there is nothing on stdin; give it JSON, or give the JSON instead of -")
         return decode_strict(data)

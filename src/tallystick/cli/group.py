@@ -6,13 +6,15 @@ help of the others. A new one is a module and a line in `COMMANDS`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from tallystick import __version__
-from tallystick.cli.output import BAD_USAGE, INTERRUPTED, complain, tell
+from tallystick.cli.output import BAD_USAGE, INTERRUPTED, arriving, complain, tell
 
 COMMANDS: Final = {
     "submit": "make a job of a workflow and its arguments",
@@ -64,10 +66,48 @@ class LazyGroup(click.Group):
             ctx.fail(f"No such command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
 
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,  # noqa: ANN401 (the signature is click's)
+    ) -> click.Context:
+        """Parse, which may print help."""
+        with _said_by_us():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 (the signature is click's)
+        """Run a command."""
+        with _said_by_us():
+            return super().invoke(ctx)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 (the signature is click's)
         """Write the list of commands from the table alone."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+@contextmanager
+def _said_by_us() -> Iterator[None]:
+    """Name an output that does not arrive as we do; click would leave with an exit code of its own.
+
+    It prints help by itself, and only what fails there is about the output.
+    """
+    try:
+        yield
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError) and not _raised_in(error, "click.utils"):
+            raise
+        with arriving():
+            raise
+
+
+def _raised_in(error: BaseException, module: str) -> bool:
+    place = error.__traceback__
+    while place and place.tb_next:
+        place = place.tb_next
+    return place is not None and place.tb_frame.f_globals.get("__name__") == module
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from tallystick.cli.output import Ink, printable
-from tallystick.cli.paging import Page, page_options
+from tallystick.cli.paging import Page, checked_cursor, page_options
 from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.wording import ago, instant, short
 from tallystick.clock import SystemClock
@@ -57,8 +57,9 @@ def command(
     The store is that of APP, of --url, or of the variable TALLY_URL.
     """
     with looking(app, url) as store:
+        cursor = checked_cursor(store, after)
         rows = store.jobs(
-            tenant_id=tenant, states=states, handler=workflow, after=after, limit=limit + 1, tag=tag
+            tenant_id=tenant, states=states, handler=workflow, after=cursor, limit=limit + 1, tag=tag
         )
     Page.of(rows, limit).show(summary, _table, nothing="no jobs", as_json=as_json)
 

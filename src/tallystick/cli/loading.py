@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from tallystick.app.tally import Tally
 from tallystick.app.workflows import AsyncWorkflow, Workflow
+from tallystick.cli.wording import in_short
 from tallystick.errors import AppBroken, AppNotFound, BadInput, UnknownWorkflow
 
 DEFAULT_ATTRIBUTE: Final = "app"
@@ -40,7 +41,7 @@ def load_app(address: str) -> Loaded:
     name, _, attribute = address.partition(":")
     attribute = attribute or DEFAULT_ATTRIBUTE
     module = _module(name, address)
-    found = _attribute(module, attribute)
+    found = _attribute(module, name, attribute)
     if not isinstance(found, Tally):
         raise BadInput(
             f"{name}:{attribute} is {_kind(found)}, not a Tally; name the object you made with Tally(...)",
@@ -62,7 +63,7 @@ def load_workflow(address: str, version: str | None) -> tuple[Loaded, AnyWorkflo
         )
     if not attribute:
         module = _module(name, address)
-        held = _attribute(module, label) if _has(module, label) else None
+        held = _held(module, name, label)
         if isinstance(held, Workflow | AsyncWorkflow) and version in (None, held.version):
             return Loaded(held.app, f"{name}:{label}", _file_of(module)), held
     loaded = load_app(f"{name}:{attribute or DEFAULT_ATTRIBUTE}")
@@ -109,9 +110,11 @@ def _module(name: str, address: str) -> ModuleType:
             raise AppNotFound(
                 f"there is no module {name!r} in {here} or on the path of Python{hint}", module=name
             ) from None
-        raise _broken(name, error) from None
-    except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever the user's file does is said in two lines)
-        raise _broken(name, error) from None
+        raise broken(name, error) from None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 (whatever the user's file does is said in two lines)
+        raise broken(name, error) from None
 
 
 def _meant(name: str) -> str:
@@ -120,10 +123,10 @@ def _meant(name: str) -> str:
     return path.stem if path.suffix == ".py" and path.stem.isidentifier() else "shop"
 
 
-def _broken(name: str, error: BaseException) -> AppBroken:
+def broken(name: str, error: BaseException) -> AppBroken:
     """Return the error for a module that raised: where, what, and the line of source."""
-    if isinstance(error, SyntaxError) and error.filename:
-        file, line, source = error.filename, error.lineno or 0, error.text or ""
+    if isinstance(error, SyntaxError) and isinstance(error.filename, str):
+        file, line, source = error.filename, error.lineno or 0, str(error.text or "")
         what = f"{type(error).__name__}: {error.msg}"
     else:
         frames = [
@@ -131,7 +134,7 @@ def _broken(name: str, error: BaseException) -> AppBroken:
         ]
         last = frames[-1] if frames else None
         file, line, source = (last.filename, last.lineno or 0, last.line or "") if last else (name, 0, "")
-        what = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        what = in_short(error)
     return AppBroken(
         f"{_short(file)}, line {line}: {what}\n  {source.strip()}", module=name, file=file, line=line
     )
@@ -143,32 +146,48 @@ def _is_of_users(file: str) -> bool:
     return not file.startswith(("<frozen", ours)) and f"{os.sep}importlib{os.sep}" not in file
 
 
-def _attribute(module: ModuleType, attribute: str) -> object:
+def _attribute(module: ModuleType, name: str, attribute: str) -> object:
     found: object = module
     for part in attribute.split("."):
-        names = [name for name in dir(found) if not name.startswith("_")]
-        if not hasattr(found, part):
-            tallies = [name for name in names if isinstance(getattr(found, name, None), Tally)]
-            close = tallies or get_close_matches(part, names, n=1)
-            hint = (
-                f"; did you mean {' or '.join(map(repr, close[:3]))}?"
-                if close
-                else "; write MODULE:ATTRIBUTE, where the attribute is what you made with Tally(...)"
-            )
+        try:
+            found = _reached(found, part, name)
+        except AttributeError:
             raise AppNotFound(
-                f"{module.__name__} has no {attribute!r}{hint}", module=module.__name__, attribute=attribute
-            )
-        found = getattr(found, part)
+                f"{name} has no {attribute!r}{_hint(found, part)}", module=name, attribute=attribute
+            ) from None
     return found
 
 
-def _has(module: ModuleType, attribute: str) -> bool:
+def _held(module: ModuleType, name: str, attribute: str) -> object:
+    """Return what the module holds under that name, or None."""
     found: object = module
     for part in attribute.split("."):
-        if not hasattr(found, part):
-            return False
-        found = getattr(found, part)
-    return True
+        try:
+            found = _reached(found, part, name)
+        except AttributeError:
+            return None
+    return found
+
+
+def _reached(found: object, part: str, name: str) -> object:
+    """Return an attribute, which may be code of the user's: what else it raises is shown as of an import."""
+    try:
+        return getattr(found, part)
+    except (AttributeError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # noqa: BLE001 (as above)
+        raise broken(name, error) from None
+
+
+def _hint(found: object, part: str) -> str:
+    # What lies in the dictionary can be looked at without calling anything.
+    held = getattr(found, "__dict__", {})
+    names = [name for name in held if isinstance(name, str) and not name.startswith("_")]
+    tallies = [name for name in names if isinstance(held[name], Tally)]
+    close = tallies or get_close_matches(part, names, n=1)
+    if close:
+        return f"; did you mean {' or '.join(map(repr, close[:3]))}?"
+    return "; write MODULE:ATTRIBUTE, where the attribute is what you made with Tally(...)"
 
 
 def _kind(value: object) -> str:
@@ -177,7 +196,9 @@ def _kind(value: object) -> str:
 
 
 def _file_of(module: ModuleType) -> Path | None:
-    return Path(module.__file__).resolve() if module.__file__ else None
+    # A module may put anything in its own place.
+    file = getattr(module, "__file__", None)
+    return Path(file).resolve() if isinstance(file, str) else None
 
 
 def _short(file: str) -> str:

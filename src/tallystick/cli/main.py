@@ -8,11 +8,21 @@ drawing; every other spelling, help and bad usage go through click, which knows 
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
-from tallystick.cli.output import INTERRUPTED, READER_GONE, ReaderGone, tell_error
+from tallystick.cli.output import (
+    INTERRUPTED,
+    OUTPUT_LOST,
+    READER_GONE,
+    OutputLost,
+    ReaderGone,
+    complain,
+    flush,
+    let_go_of_broken_streams,
+    replace_missing_streams,
+    tell_error,
+)
 from tallystick.errors import TallyError
 
 if TYPE_CHECKING:
@@ -24,17 +34,27 @@ _LEDGER_FLAGS = frozenset({"--guid", "--json"})
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    replace_missing_streams()
     try:
-        code = _dispatch(given)
-        sys.stdout.flush()
+        code = _run(given)
     except TallyError as error:
         code = tell_error(error, as_json="--json" in given)
-    except (BrokenPipeError, ReaderGone):
-        # Python must not fail once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = READER_GONE
     except KeyboardInterrupt:
         code = INTERRUPTED
+    let_go_of_broken_streams()
+    return code
+
+
+def _run(given: list[str]) -> int:
+    """Run one command, and see to it that what it printed has arrived."""
+    try:
+        code = _dispatch(given)
+        flush()
+    except ReaderGone:
+        return READER_GONE
+    except OutputLost as error:
+        complain(str(error), {"code": "OUTPUT_LOST", "message": str(error)}, as_json="--json" in given)
+        return OUTPUT_LOST
     return code
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
 from tallystick.cli.output import show, show_data, tell
+from tallystick.cli.wording import short
 from tallystick.core.limits import PAGE_ROWS_MAX
-from tallystick.store.api import JobRow
+from tallystick.errors import BadInput
+from tallystick.store.api import JobRow, Store
+
+_ID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,6 +38,19 @@ def page_options(function: F) -> F:
     ):
         function = option(function)
     return function
+
+
+def checked_cursor(store: Store, after: str | None) -> str | None:
+    """Return the job that a page comes after, or refuse what is no id: it would be some other page.
+
+    A job that is not there any more is still a place in the order.
+    """
+    if after is None or _ID.fullmatch(after) or store.job(after):
+        return after
+    raise BadInput(
+        f"--after takes the whole id of a job, the last one of the page before, not {short(after)!r}",
+        after=after,
+    )
 
 
 class Page(NamedTuple):

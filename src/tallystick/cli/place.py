@@ -43,7 +43,7 @@ def looking(address: str | None, url: str | None) -> Iterator[Store]:
     """Open the store that was meant, as it is; a missing one is an error and stays missing."""
     given = _address(address, url)
     with _said_which(given):
-        store = open_store(given or DEFAULT_URL, SystemClock(), create=False)
+        store = open_store(DEFAULT_URL if given is None else given, SystemClock(), create=False)
     try:
         with _said_whole():
             yield store
@@ -58,7 +58,7 @@ def acting(address: str | None, url: str | None) -> Iterator[Tally]:
 
     given = _address(address, url)
     tally = Tally()
-    tally.bind(given or DEFAULT_URL)
+    tally.bind(DEFAULT_URL if given is None else given)
     try:
         with _said_which(given):
             tally.runtime(create=False)
@@ -70,13 +70,14 @@ def acting(address: str | None, url: str | None) -> Iterator[Tally]:
 
 def _address(address: str | None, url: str | None) -> str | None:
     """Return the address of the store, or None when nobody has said which."""
-    if address and url:
+    if address is not None and url is not None:
         raise click.UsageError("APP and --url exclude each other: both say where the store is.")
     if address is not None:
         from tallystick.cli.loading import load_app
 
         return load_app(address).app.url
-    return url or os.environ.get("TALLY_URL")
+    # An empty variable is one that is not set; an empty option was given, and names no store.
+    return (os.environ.get("TALLY_URL") or None) if url is None else url
 
 
 @contextmanager
@@ -85,7 +86,7 @@ def _said_which(given: str | None) -> Iterator[None]:
     try:
         yield
     except StoreMissing as missing:
-        if given:
+        if given is not None:
             raise
         raise StoreMissing(
             f"{missing.message.partition(';')[0]}; say which store you mean with APP, --url or TALLY_URL",

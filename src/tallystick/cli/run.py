@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tallystick.cli.output import show, show_data, tell
+from tallystick.cli.output import complain, printable, show, show_bytes, show_data, show_encoded, tell
 from tallystick.errors import BadInput
 
 if TYPE_CHECKING:
@@ -66,9 +66,9 @@ def _working(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("run_id")
 @_working
 @_common
-def start(pipeline: str, run_id: str, **options: Any) -> None:  # noqa: ANN401 (click hands options over by name)
+def start(pipeline: str, run_id: str, **options: Any) -> int:  # noqa: ANN401 (click hands options over by name)
     """Start the run RUN_ID of PIPELINE, which is written module:name or file.py:name."""
-    _conduct(pipeline, run_id, fresh=True, **options)
+    return _conduct(pipeline, run_id, fresh=True, **options)
 
 
 @command.command("resume")
@@ -83,7 +83,7 @@ def start(pipeline: str, run_id: str, **options: Any) -> None:  # noqa: ANN401 (
 )
 @_working
 @_common
-def resume(pipeline: str, run_id: str, from_state: str, force: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401 (as start)
+def resume(pipeline: str, run_id: str, from_state: str, force: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401 (as start)
     """Go on with the run RUN_ID where its log ends; finished work is not repeated."""
     from tallystick.runs.conduct import Redo
     from tallystick.runs.recovery import opened
@@ -91,7 +91,7 @@ def resume(pipeline: str, run_id: str, from_state: str, force: tuple[str, ...], 
     with opened(options["root"], run_id, create=False):
         # A mistyped run must not become a new one.
         pass
-    _conduct(pipeline, run_id, redo=Redo(force, from_state), **options)
+    return _conduct(pipeline, run_id, redo=Redo(force, from_state), **options)
 
 
 def _conduct(
@@ -105,12 +105,14 @@ def _conduct(
     as_json: bool,
     redo: Redo | None = None,
     fresh: bool = False,
-) -> None:
+) -> int:
+    """Do the work and show what came of it; a run that somebody cancelled meanwhile is not done."""
     from contextlib import ExitStack
 
     from tallystick.cli.run_progress import progress
     from tallystick.cli.run_target import load_pipeline
     from tallystick.runs.conduct import Surroundings, conduct
+    from tallystick.runs.pipeline import CANCELLED
 
     pipeline = load_pipeline(target)
     supplied = _read_inputs(inputs)
@@ -131,6 +133,11 @@ def _conduct(
             around=Surroundings(listeners=tuple(listeners)),
         )
     _present(snapshot, as_json=as_json)
+    if snapshot.run_state != CANCELLED:
+        return 0
+    message = f"run {run_id} was cancelled before it was done"
+    complain(message, {"code": "RUN_CANCELLED", "message": message, "run_id": run_id}, as_json=as_json)
+    return 1
 
 
 def _read_inputs(pairs: tuple[str, ...]) -> dict[str, bytes]:
@@ -169,7 +176,7 @@ def replay(run_id: str, root: str, *, write: bool, as_json: bool) -> None:  # no
     if write:
         with open_journal(root, run_id) as journal:
             journal.save()
-    show(replay_bytes(root, run_id).decode().removesuffix("\n"))
+    show_bytes(replay_bytes(root, run_id))
 
 
 @command.command("show")
@@ -188,7 +195,10 @@ def show_run(run_id: str | None, root: str, *, events: bool, as_json: bool) -> N
         show_data(runs) if as_json else show(run_pages.listing(runs))
     elif events:
         for event in inspection.events(root, run_id):
-            show(msgspec.json.encode(event).decode() if as_json else run_pages.event_line(event))
+            if as_json:
+                show_encoded(msgspec.json.encode(event))
+            else:
+                show(run_pages.event_line(event))
     else:
         _present(inspection.load(root, run_id)[0].snapshot(), as_json=as_json)
 
@@ -209,9 +219,8 @@ def verify(context: click.Context, run_id: str, root: str, *, as_json: bool) -> 
         show_data({**asdict(report), "sound": report.sound})
     else:
         verdict = "sound" if report.sound else "NOT sound"
-        show(
-            f"run {run_id} is {verdict}: {report.events} events, {report.run_state or 'no believable state'}"
-        )
+        state = clean(report.run_state) or "no believable state"
+        show(f"run {run_id} is {verdict}: {report.events} events, {state}")
         for line in report.problems:
             show(f"  problem: {clean(line)}")
         for line in report.notes:
@@ -224,15 +233,16 @@ def verify(context: click.Context, run_id: str, root: str, *, as_json: bool) -> 
 @_common
 def cancel(run_id: str, root: str, *, as_json: bool) -> None:
     """Cancel RUN_ID; a process that is working on it stops when its current work is done."""
+    from tallystick.cli.run_pages import clean
     from tallystick.runs.conduct import request_cancel
 
     state, ended = request_cancel(root, run_id)
     if as_json:
         show_data({"run_id": run_id, "run_state": state, "ended": ended})
     elif ended:
-        show(f"run {run_id} is {state}")
+        show(f"run {run_id} is {clean(state)}")
     else:
-        tell(f"run {run_id} is {state}; the process that works on it will stop after its current work")
+        tell(f"run {run_id} is {clean(state)}; the process that works on it will stop after its current work")
 
 
 @command.command("graph")
@@ -262,4 +272,4 @@ def graph(target: str, root: str, svg_file: str | None, *, as_json: bool) -> Non
         data: Mapping[str, object] = {"graph": msgspec.to_builtins(found), "path": path}
         show_data(data)
     elif not svg_file:
-        show(drawing.mermaid(found, path).removesuffix("\n"))
+        show("\n".join(map(printable, drawing.mermaid(found, path).removesuffix("\n").split("\n"))))

@@ -28,16 +28,15 @@ def clean(text: str) -> str:
 def summary(snapshot: Snapshot) -> str:
     """Return a page about a run."""
     ink = Ink.for_stream(sys.stdout)
-    state = ink(snapshot.run_state, "bold", _ENDS.get(snapshot.run_state, "cyan"))
-    lines = [f"run {ink(snapshot.run_id, 'bold')} is {state}"]
+    state = ink(clean(snapshot.run_state), "bold", _ENDS.get(snapshot.run_state, "cyan"))
+    lines = [f"run {ink(clean(snapshot.run_id), 'bold')} is {state}"]
     items = snapshot.work_items
     counts = Counter(item.status.value for item in items)
     lines.append(
         "work: " + (", ".join(f"{count} {status}" for status, count in counts.items()) or "none yet")
     )
     rows = [
-        (item.work_item_id, item.status.value, clean(item.error.message if item.error else ""))
-        for item in items
+        (item.work_item_id, item.status.value, item.error.message if item.error else "") for item in items
     ]
     lines += _table(rows[:_SHOWN_MAX], (("bold",), ("green",), ("red",)), ink)
     if snapshot.artifacts_index:
@@ -50,13 +49,13 @@ def summary(snapshot: Snapshot) -> str:
     if snapshot.issues:
         lines.append("issues:")
         found = [
-            (issue.severity.value, issue.status.value, issue.error_code, clean(issue.message))
+            (issue.severity.value, issue.status.value, issue.error_code, issue.message)
             for issue in snapshot.issues
         ]
         lines += _table(found[:_SHOWN_MAX], (("yellow",), (), ("dim",), ()), ink)
     if snapshot.section_states:
         sections = ", ".join(
-            f"{clean(name)} {state}" for name, state in sorted(snapshot.section_states.items())
+            f"{clean(name)} {clean(state)}" for name, state in sorted(snapshot.section_states.items())
         )
         lines.append(f"sections: {sections}")
     return "\n".join(lines)
@@ -77,4 +76,4 @@ def event_line(event: Event) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]], styles: Sequence[Sequence[str]], ink: Ink) -> list[str]:
-    return aligned(rows, styles, ink) if rows else []
+    return aligned([[clean(cell) for cell in row] for row in rows], styles, ink) if rows else []

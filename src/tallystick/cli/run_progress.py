@@ -57,8 +57,8 @@ def page(view: RunView) -> Table:
     table = Table.grid(padding=(0, 2))
     counts = Counter(item.status.value for item in view.items.values())
     table.add_row(
-        Text(f"run {view.run_id}", style="bold"),
-        Text(view.state, style="bold cyan"),
+        Text(f"run {clean(view.run_id)}", style="bold"),
+        Text(clean(view.state), style="bold cyan"),
         Text("  ".join(f"{count} {status}" for status, count in sorted(counts.items())), style="dim"),
     )
     going = [item for item in view.items.values() if item.status.value == "running"]
@@ -76,4 +76,4 @@ def _ignore(_: Recording) -> None:
 def _tell_moves(recording: Recording) -> None:
     """Write a line for every move of the run."""
     if any(kind.value == "RUN_STATE_CHANGED" for kind, _ in recording.facts):
-        tell(f"{recording.ts}  {recording.view.state}")
+        tell(clean(f"{recording.ts}  {recording.view.state}"))

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from tallystick.cli.wording import in_short
 from tallystick.errors import BadInput, TallyError
 from tallystick.runs.pipeline import Pipeline
 
@@ -21,14 +22,12 @@ def load_pipeline(target: str) -> Pipeline:
         )
     try:
         module = _from_file(Path(place)) if place.endswith(".py") else _from_path(place)
-    except TallyError:
+        found = getattr(module, name, None)
+    except (TallyError, KeyboardInterrupt):
         raise
-    except Exception as error:
-        # The user's module ran and failed; whatever it raised is about the user's code.
-        raise BadInput(
-            f"{place} cannot be imported: {type(error).__name__}: {error}", target=target
-        ) from error
-    found = getattr(module, name, None)
+    except BaseException as error:
+        # The user's module ran and failed; whatever it raised, an exit too, is about the user's code.
+        raise BadInput(f"{place} cannot be imported: {in_short(error)}", target=target) from error
     if not isinstance(found, Pipeline):
         raise BadInput(f"{name} in {place} is not a Pipeline", target=target)
     return found

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tallystick.cli.output import show, show_data
+from tallystick.cli.output import printable, show, show_data, show_row
 
 _EXAMPLES = """\b
 Examples:
@@ -34,16 +34,14 @@ def command(journal: Path, *, values: bool, as_json: bool) -> int:
     if as_json:
         show_data(found.as_dict())
     else:
-        show(str(found))
+        show("\n".join(map(printable, str(found).split("\n"))))
     return 0 if found.ok else 1
 
 
 def _show_values(journal: Path) -> None:
-    import json
-
     from tallystick.stage.journal_audit import read_journal
 
     for one in read_journal(journal):
         row = {"seq": one.seq, "state": one.state.name, "attempts": one.attempts, "run": one.run}
         row |= {"value": one.value} if one.failure is None else {"failure": one.failure._asdict()}
-        show(json.dumps(row, ensure_ascii=False))
+        show_row(row)

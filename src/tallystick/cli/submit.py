@@ -17,6 +17,7 @@ from tallystick.cli.output import complain, show, show_data, show_line, tell
 from tallystick.cli.place import announce_creation, json_option, url_option
 from tallystick.cli.wording import ago, short, stored_value
 from tallystick.clock import SystemClock
+from tallystick.core.durations import duration_ms
 from tallystick.core.strict_json import Json, decode_strict
 from tallystick.engine.submission import PRIORITY_DEFAULT, Submission
 from tallystick.errors import BadInput, BadJson, JobCancelled, JobFailed, StoreMissing
@@ -61,8 +62,11 @@ def command(
     the only one), KEY=VALUE pairs (the value is text for a parameter annotated as str, else JSON, else text),
     or - for JSON on stdin.
     """
-    if options["timeout"] and not options["wait"]:
+    if options["timeout"] is not None and not options["wait"]:
         raise click.UsageError("--timeout is about --wait; give both.")
+    if options["timeout"] is not None:
+        # Now, because after the submission there is a job, whatever the exit code says.
+        duration_ms(options["timeout"])
     loaded, found = load_workflow(workflow, version)
     args, kwargs = read_arguments(found, words)
     ready = found.opts(
@@ -75,7 +79,7 @@ def command(
         tags=options["tags"] or None,
     )
     _check(ready, args, kwargs, options["key"], options["priority"])
-    if url:
+    if url is not None:
         loaded.app.bind(url)
     if options["queue"] and not options["as_json"]:
         _mention_lonely(loaded.app, options["queue"])

@@ -77,6 +77,20 @@ def count(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
+def in_short(error: BaseException) -> str:
+    r"""Return the kind of an error and the first line of what it says, if it can say anything.
+
+    >>> in_short(ValueError("no price\nyet"))
+    'ValueError: no price'
+    """
+    try:
+        says = str(error).partition("\n")[0]
+    except Exception:  # noqa: BLE001 (a class of the user's; its kind is still worth showing)
+        says = "(and cannot say what)"
+    kind = type(error).__name__
+    return f"{kind}: {says}" if says else kind
+
+
 def stored_value(text: str | None) -> Any:  # noqa: ANN401 (whatever the text says)
     """Return the value of stored JSON; what no strict reader accepts is shown as the text it is."""
     if text is None:

@@ -90,7 +90,7 @@ def command(
     loaded = load_app(address)
     if not loaded.app.workflows:
         raise BadInput(f"{loaded.address} declares no workflow; there is nothing to work on", address=address)
-    if url:
+    if url is not None:
         loaded.app.bind(url)
     options = WorkerOptions(
         queues=_queues(loaded, queues),

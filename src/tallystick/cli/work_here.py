@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from tallystick.cli.loading import Loaded
+from tallystick.cli.loading import Loaded, broken
 from tallystick.cli.output import READER_GONE
 from tallystick.cli.wording import count, span
 from tallystick.cli.work_progress import Progress, Reporter, summary
@@ -17,11 +17,14 @@ from tallystick.cli.work_signals import StopRequests
 from tallystick.core.derive import AbortReason
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.segment import Segment
+from tallystick.errors import TallyError
 from tallystick.store.api import Bundle, Cycle, EndAttempt, EndJob, Fence
 from tallystick.worker.handler import Handler
-from tallystick.worker.worker import WorkerOptions
+from tallystick.worker.worker import Worker, WorkerOptions
 
 _LOOK_SECONDS: Final = 0.25
+
+_log: Final = logging.getLogger("tallystick.cli")
 
 
 def serve(loaded: Loaded, options: WorkerOptions, reporter: Reporter, *, watch_stdin: bool) -> int:
@@ -32,8 +35,8 @@ def serve(loaded: Loaded, options: WorkerOptions, reporter: Reporter, *, watch_s
     runtime.on_end = watch.job_ended
     with requests.installed(), told_by_log(reporter):
         reporter.event("serving", described(loaded, options), **fields_of(loaded, options))
-        worker = runtime.start_worker(watch.over(loaded.app.workflows), options)
         try:
+            worker = _started(loaded, watch, options)
             while not requests.wait(_LOOK_SECONDS) and not reporter.reader_gone:
                 reporter.progress(watch.progress(len(worker.running)))
             running = len(worker.running)
@@ -53,6 +56,16 @@ def serve(loaded: Loaded, options: WorkerOptions, reporter: Reporter, *, watch_s
     if reporter.reader_gone:
         return READER_GONE
     return 0 if complete else 1
+
+
+def _started(loaded: Loaded, watch: Watch, options: WorkerOptions) -> Worker:
+    """Start the worker, and what the program wants before it; if that raises, show its place."""
+    try:
+        return loaded.app.runtime().start_worker(watch.over(loaded.app.workflows), options, loaded.app.around)
+    except (TallyError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # noqa: BLE001 (a function of the user's file; said in two lines)
+        raise broken(loaded.address, error) from None
 
 
 def described(loaded: Loaded, options: WorkerOptions, processes: int = 1) -> str:
@@ -87,7 +100,10 @@ def fields_of(loaded: Loaded, options: WorkerOptions) -> dict[str, object]:
 
 
 class Watch:
-    """Counts what the handlers of a worker bring to an end, and tells of trouble."""
+    """Counts what the handlers of a worker bring to an end, and tells of trouble.
+
+    It only looks, and the threads that call it hold leases: nothing that goes wrong here leaves it.
+    """
 
     def __init__(self, reporter: Reporter) -> None:
         """Start at zero."""
@@ -107,14 +123,15 @@ class Watch:
 
     def begun(self, segment: Segment) -> None:
         """Note that a segment begins; an attempt after a lost one is worth a line."""
-        claimed = segment.claimed
-        self._names[segment.job_id] = claimed.handler
-        if segment.fence.attempt > 1:
-            steps = count(len(segment.replayed), "recorded step")
-            # A job that was woken or turned is no trouble; one whose worker was lost is, whatever drove it.
-            usual = (claimed.driver != "start" or claimed.dimension > 0) and not claimed.suspect
-            kind = "woken" if usual else "again"
-            self._say(kind, segment.fence, f"attempt {segment.fence.attempt}, goes on after {steps}")
+        with _only_looking():
+            claimed = segment.claimed
+            self._names[segment.job_id] = claimed.handler
+            if segment.fence.attempt > 1:
+                steps = count(len(segment.replayed), "recorded step")
+                # A job that was woken or turned is no trouble; one whose worker was lost is, by any driver.
+                usual = (claimed.driver != "start" or claimed.dimension > 0) and not claimed.suspect
+                kind = "woken" if usual else "again"
+                self._say(kind, segment.fence, f"attempt {segment.fence.attempt}, goes on after {steps}")
 
     def job_ended(self, end: EndJob) -> None:
         """Note that the end of a job is durable."""
@@ -122,14 +139,19 @@ class Watch:
         with self._lock:
             self._done += not failed
             self._failed += failed
-        if failed:
-            self._say("failed", end.fence, f"failed: {end.error_code}: {end.error_message}")
-        else:
-            self._say("done", end.fence, "done")
+        with _only_looking():
+            if failed:
+                self._say("failed", end.fence, f"failed: {end.error_code}: {end.error_message}")
+            else:
+                self._say("done", end.fence, "done")
         self._names.pop(end.fence.job_id, None)
 
     def segment_ended(self, segment: Segment, bundle: Bundle | None) -> None:
         """Tell of a segment that leaves its job to somebody else."""
+        with _only_looking():
+            self._tell_end(segment, bundle)
+
+    def _tell_end(self, segment: Segment, bundle: Bundle | None) -> None:
         match bundle[-1] if bundle else None:
             case EndAttempt(hold=str(hold)):
                 self._say("held", segment.fence, f"is held ({hold}); see tally show")
@@ -155,6 +177,15 @@ class Watch:
         name = self._names.get(fence.job_id, "")
         text = f"job {fence.job_id} ({name}) {words}"
         self._reporter.event(kind, text, job_id=fence.job_id, workflow=name, attempt=fence.attempt)
+
+
+@contextmanager
+def _only_looking() -> Iterator[None]:
+    """Log what goes wrong while somebody looks, and let the work go on."""
+    try:
+        yield
+    except Exception:  # noqa: BLE001 (logged with its trace; whoever looks must not end the one who works)
+        _log.exception("work: an event could not be told", extra={"action": "work.untold"})
 
 
 class Watched:
@@ -192,7 +223,10 @@ class _Relay(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Say it."""
-        self._reporter.event("warning", self.format(record), action=getattr(record, "action", ""))
+        try:
+            self._reporter.event("warning", self.format(record), action=getattr(record, "action", ""))
+        except Exception:  # noqa: BLE001 (as every handler of Python's own does; a log line ends no thread)
+            self.handleError(record)
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """What a working command says, and to whom: a person at a terminal, a log file, or a program.
 
 At a terminal one line shows the progress and trouble scrolls past above it. Anywhere else there is a line
-for each thing that happened and nothing in between.
+for each thing that happened and nothing in between. What cannot be written (the reader has gone, the disk is
+full, the terminal was closed) is not said, and costs no job anything: whoever speaks here holds a lease.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from contextlib import suppress
 from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TextIO
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 QUIET: Final = frozenset({"done", "turned", "waits", "woken"})
 _STYLES: Final = {"failed": "red", "died": "red", "held": "yellow", "warning": "yellow", "stopping": "cyan"}
 _RATE_SECONDS: Final = 2.0
+# A stream that is full, broken, closed, or cannot encode.
+_UNHEARD: Final = (OSError, ValueError)
 
 
 class Progress(NamedTuple):
@@ -68,7 +72,7 @@ class Reporter:
         if not self.says(kind):
             return
         text = "\n".join(map(printable, words.split("\n")))
-        with self._lock:
+        with self._lock, suppress(*_UNHEARD):
             self._line(self._ink(text, _STYLES[kind]) if kind in _STYLES else text, fields)
 
     def progress(self, progress: Progress) -> None:
@@ -91,12 +95,12 @@ class JsonLines(Reporter):
     def event(self, kind: str, words: str, **fields: object) -> None:
         """Write the event and its fields.
 
-        A reader that goes away is noted and costs no job anything.
+        A reader that goes away is noted, because there is nobody to serve any more.
         """
         if not self.says(kind) or self.reader_gone:
             return
         line = json.dumps({"event": kind, "message": words, **fields}, default=str)
-        with self._lock:
+        with self._lock, suppress(*_UNHEARD):
             try:
                 self._stream.write(f"{line}\n")
                 self._stream.flush()
@@ -122,12 +126,13 @@ class Terminal(Reporter):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Leave an empty line."""
-        self._write("\r\x1b[K")
+        with self._lock, suppress(*_UNHEARD):
+            self._write("\r\x1b[K")
 
     def progress(self, progress: Progress) -> None:
         """Write the line again."""
         text = f"{self._rate.of(progress):,.1f} jobs/s · {progress}"
-        with self._lock:
+        with self._lock, suppress(*_UNHEARD):
             self._write(f"\r\x1b[K{self._ink(text, 'dim')}")
 
     def _line(self, text: str, _fields: dict[str, object]) -> None:
@@ -152,24 +157,28 @@ class RichTerminal(Reporter):
 
     def __enter__(self) -> Self:
         """Show the line."""
-        self._status.start()
+        with suppress(*_UNHEARD):
+            self._status.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Take the line away."""
-        self._status.stop()
+        with suppress(*_UNHEARD):
+            self._status.stop()
 
     def progress(self, progress: Progress) -> None:
         """Show the counts."""
-        self._status.update(f"[bold]{self._rate.of(progress):,.1f}[/bold] jobs/s · {progress}")
+        with suppress(*_UNHEARD):
+            self._status.update(f"[bold]{self._rate.of(progress):,.1f}[/bold] jobs/s · {progress}")
 
     def event(self, kind: str, words: str, **_fields: object) -> None:
         """Print above the line."""
         if self.says(kind):
             text = "\n".join(map(printable, words.split("\n")))
-            self._console.print(text, style=_STYLES.get(kind), markup=False, soft_wrap=True)
+            with suppress(*_UNHEARD):
+                self._console.print(text, style=_STYLES.get(kind), markup=False, soft_wrap=True)
 
 
 class Rate:

@@ -6,7 +6,7 @@ import os
 import select
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Final
 
@@ -50,7 +50,8 @@ class StopRequests:
         self._count += 1
         if self._count > 1:
             self._at_once()
-            os.write(2, b"stopped at once; running jobs are left to their leases\n")
+            with suppress(OSError):
+                os.write(2, b"stopped at once; running jobs are left to their leases\n")
             os._exit(128 + number)
         self.reason = signal.Signals(number).name
         os.write(self._writer, b".")

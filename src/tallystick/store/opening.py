@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from tallystick.clock import Clock
 from tallystick.errors import BadInput
@@ -12,6 +12,7 @@ from tallystick.store.api import Store
 
 def open_store(url: str, clock: Clock, *, create: bool) -> Store:
     """Open the store at an address: `sqlite:///shop.db`, `sqlite:////var/lib/shop.db`, `postgresql://host/db`."""
+    _check_text(url)
     if url.startswith(("postgresql:", "postgres:")):
         return _open_postgres(url, clock, create=create)
     if not url.startswith("sqlite:"):
@@ -23,7 +24,7 @@ def open_store(url: str, clock: Clock, *, create: bool) -> Store:
         raise BadInput(
             f"{url!r} is not an address Tallystick knows; write {file} or postgresql://HOST/DATABASE", url=url
         )
-    parts = urlsplit(url)
+    parts = _split(url)
     if parts.netloc or parts.path in ("", "/"):
         raise BadInput(f"{url!r} names no file; write sqlite:///FILE with three slashes", url=url)
     options = dict(parse_qsl(parts.query))
@@ -34,6 +35,28 @@ def open_store(url: str, clock: Clock, *, create: bool) -> Store:
     from tallystick.store.sqlite.store import SqliteStore  # noqa: PLC0415 (as said above)
 
     return SqliteStore(Path(parts.path[1:]), clock, create=create, synchronous=synchronous)
+
+
+def _check_text(url: object) -> None:
+    """Refuse what no database could be told, before there is a file for it."""
+    try:
+        if not isinstance(url, str) or "\0" in url:
+            raise ValueError("it is no text")
+        url.encode()
+    except ValueError as error:
+        raise _no_address(url, error) from None
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError as error:
+        raise _no_address(url, error) from None
+
+
+def _no_address(url: object, error: ValueError) -> BadInput:
+    shown = f"{url!r:.200}"
+    return BadInput(f"{shown} is not an address of a store: {error}", url=shown)
 
 
 def _open_postgres(url: str, clock: Clock, *, create: bool) -> Store:

@@ -6,6 +6,7 @@ import http.client
 import logging
 import os
 import queue
+import re
 import threading
 from collections.abc import Sequence
 from types import TracebackType
@@ -24,6 +25,9 @@ QUEUE_MAX: Final = 10_000
 TIMEOUT_S: Final = 2.0
 PAUSE_S: Final = 5.0
 CLOSE_S: Final = 5.0
+
+# What the line of a request may hold.
+_PATH: Final = re.compile("[!-~]*")
 
 logger = logging.getLogger("tallystick.runs.telemetry")
 
@@ -110,10 +114,17 @@ class Sender:
 
     def __init__(self, url: str) -> None:
         """Check the address; nothing is sent yet."""
-        parts = urlsplit(url)
-        if parts.scheme != "http" or not parts.hostname:
-            raise BadInput(f"{url[:200]!r} is not the address of a telemetry service; say http://host:port")
-        self._host, self._port = parts.hostname, parts.port or 80
+        refusal = BadInput(f"{url[:200]!r} is not the address of a telemetry service; say http://host:port")
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname or "", parts.port or 80
+            # As the socket will: a name that cannot be looked up is no service that is down for a while.
+            host.encode("idna")
+        except ValueError as error:
+            raise refusal from error
+        if parts.scheme != "http" or not host or not _PATH.fullmatch(parts.path):
+            raise refusal
+        self._host, self._port = host, port
         self._path = f"{parts.path.rstrip('/')}/api/v1/runs/batch"
 
     def send(self, waiting: Sequence[Telling]) -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from tallystick import crash
 from tallystick.clock import Clock
-from tallystick.errors import Misuse, StoreGone, StoreMisused
+from tallystick.errors import BadInput, Misuse, StoreGone, StoreMisused
 from tallystick.store.api import Bundle, ChildRow, Event, ExpiredAttempt, Fence, Group, JobRow, Outcome, RunTx
 from tallystick.store.sqlite.bell import Bell
 from tallystick.store.sqlite.claims import newest
@@ -323,6 +323,9 @@ class SqliteStore:
                 return list(self._reader.execute(statement, parameters))
             except apsw.Error as error:
                 raise translated(error, self.path) from error
+            except (TypeError, ValueError, OverflowError) as error:
+                # As a bundle is refused: what cannot be stored cannot be looked for either.
+                raise BadInput(f"a value cannot be looked for: {error}") from error
 
     def _read_one(self, statement: str, parameters: Sequence[object] = ()) -> Any:  # noqa: ANN401 (one column)
         return self._read(statement, parameters)[0][0]
