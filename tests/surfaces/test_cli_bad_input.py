@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+from pathlib import Path
+
 import pytest
 
-from tests.surfaces.commands import SHOP, Shop, Work
+from tests.surfaces.commands import SHOP, TALLY, Shop, Work
 
 SUBMIT = [
     (["shop:chekout", "1"], 3, "there is no workflow 'chekout'; did you mean 'checkout'?"),
@@ -272,5 +276,17 @@ def test_an_address_that_cannot_be_one_is_refused_before_a_file_is_made(shop, wo
     done = shop.tally(*words, "--url", url)
     assert (done.code, done.out) == (4, "")
     (line,) = done.err.splitlines()
-    assert "is not an address of a store" in line
+    assert "not an address of a store" in line or "no address of a PostgreSQL server" in line
     assert sorted(path.name for path in shop.folder.iterdir()) == ["shop.py"]
+
+
+@pytest.mark.parametrize("words", [["shop"], ["--url", "sqlite:///shop.db"]], ids=["module", "address"])
+def test_a_current_folder_that_is_gone_is_said_so(shop: Shop, tmp_path: Path, words: list[str]):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    tally = [str(TALLY), "list", *words]
+    line = f'cd "{gone}" && rmdir "{gone}" && exec {shlex.join(tally)}'
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == 4
+    assert "gone" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -93,13 +93,20 @@ def find_workflow(app: Tally, label: str, version: str | None) -> AnyWorkflow:
     return versions[version]
 
 
+def _here() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109 (the path of Python holds text)
+    except FileNotFoundError:
+        raise BadInput("the current folder is gone; go to one that is there") from None
+
+
 def _module(name: str, address: str) -> ModuleType:
     if not _DOTTED.fullmatch(name):
         raise BadInput(
             f"{address!r} is no address of a Tally; write MODULE:ATTRIBUTE, for instance {_meant(name)}:app",
             address=address,
         )
-    here = os.getcwd()  # noqa: PTH109 (the path of Python holds text)
+    here = _here()
     if sys.path[:1] != [here]:
         sys.path.insert(0, here)
     try:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import typing
 from typing import Any, Final
 
 import click
 
+from tallystick.app.annotations import hints_of_function
 from tallystick.app.job import Job
 from tallystick.app.signature import Signature
 from tallystick.app.tally import Tally
@@ -129,7 +129,7 @@ def read_arguments(workflow: AnyWorkflow, words: tuple[str, ...]) -> tuple[tuple
     """Return the positional and named arguments that the words mean."""
     pairs = [_NAMED.fullmatch(word) for word in words]
     if words and all(pairs):
-        hints = _hints(workflow)
+        hints = hints_of_function(workflow.fn)
         named: dict[str, Any] = {}
         for name, text in (pair.groups() for pair in pairs if pair):
             if name in named:
@@ -158,13 +158,6 @@ def _value(name: str, text: str) -> Json:
         if text[:1] in ("{", "[", '"'):
             raise BadJson(f"{name}: {error.message}", name=name) from None
     return text
-
-
-def _hints(workflow: AnyWorkflow) -> dict[str, Any]:
-    try:
-        return typing.get_type_hints(workflow.fn)
-    except NameError:
-        return {}
 
 
 def _report(job: Job[Any], *, as_json: bool) -> int:

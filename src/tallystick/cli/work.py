@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import click
 
 from tallystick.cli.loading import Loaded, declared_queues, load_app
@@ -15,9 +13,7 @@ from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
 from tallystick.engine.retention import retention_ms
 from tallystick.errors import BadInput, StoreMissing
-from tallystick.worker.worker import WorkerOptions
-
-_LEASE_MS_MIN: Final = 100
+from tallystick.worker.worker import LEASE_MS_MIN, WorkerOptions
 
 _EXAMPLES = """\b
 Examples:
@@ -132,6 +128,6 @@ def _queues(loaded: Loaded, given: str | None) -> tuple[str, ...]:
 
 def _lease_ms(text: str) -> int:
     ms = duration_ms(text)
-    if ms < _LEASE_MS_MIN:
-        raise BadInput(f"a lease of {text} ends before it can be renewed; give at least {_LEASE_MS_MIN}ms")
+    if ms < LEASE_MS_MIN:
+        raise BadInput(f"a lease of {text} ends before it can be renewed; give at least {LEASE_MS_MIN}ms")
     return ms

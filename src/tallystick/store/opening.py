@@ -34,7 +34,11 @@ def open_store(url: str, clock: Clock, *, create: bool) -> Store:
     # Imported here, so that a process on another store never loads this library.
     from tallystick.store.sqlite.store import SqliteStore  # noqa: PLC0415 (as said above)
 
-    return SqliteStore(Path(parts.path[1:]), clock, create=create, synchronous=synchronous)
+    try:
+        path = Path(parts.path[1:]).absolute()
+    except FileNotFoundError:
+        raise BadInput(f"{url!r} is in the current folder, and that is gone", url=url) from None
+    return SqliteStore(path, clock, create=create, synchronous=synchronous)
 
 
 def _check_text(url: object) -> None:
