@@ -106,6 +106,66 @@ def test_one_step_called_by_two_tasks_one_after_the_other_gives_each_its_own_in_
     assert seen[0] == {"slow": "receipt of slow", "fast": "receipt of fast"}
 
 
+def test_a_task_that_is_far_ahead_waits_for_those_who_asked_before_it_and_were_not_answered(timed, hand):
+    """The slow one has asked for its record when the fast one asks for a later one of its own."""
+    seen: list[Any] = []
+    first_done, second_begun = asyncio.Event(), asyncio.Event()
+
+    @timed.step
+    async def slow() -> None:
+        await first_done.wait()
+
+    @timed.step
+    async def fast(number: int) -> None:
+        if number == 2:
+            await second_begun.wait()
+
+    @timed.step
+    async def mark() -> None: ...
+
+    async def slow_branch(keys: list[str]) -> None:
+        await slow()
+        keys.append(f"slow {tallystick.uuid()}")
+        second_begun.set()
+
+    async def fast_branch(keys: list[str]) -> None:
+        await fast.named("one")(1)
+        first_done.set()
+        await fast.named("two")(2)
+        keys.append(f"fast {tallystick.uuid()}")
+
+    @timed.workflow
+    async def flow() -> None:
+        keys: list[str] = []
+        async with asyncio.TaskGroup() as group:
+            group.create_task(slow_branch(keys))
+            group.create_task(fast_branch(keys))
+        await mark()
+        die_once(seen, keys)
+
+    replayed(hand, flow.submit(), seen)
+    assert [key.split()[0] for key in seen[0]] == ["slow", "fast"]
+
+
+def test_a_thousand_tasks_come_in_the_order_of_their_records(timed, hand):
+    seen: list[Any] = []
+    count = 1_000
+
+    @timed.step
+    async def step(number: int) -> int:
+        for _ in range(3 * (count - number) // count):
+            await asyncio.sleep(0)
+        return number
+
+    @timed.workflow
+    async def flow() -> None:
+        tasks = [asyncio.ensure_future(step.named(f"n{number}")(number)) for number in range(count)]
+        die_once(seen, [await one for one in asyncio.as_completed(tasks)])
+
+    replayed(hand, flow.submit(), seen)
+    assert seen[0] != sorted(seen[0])
+
+
 def test_who_came_first_comes_first_in_a_replay_too(timed, hand, race, done):
     seen: list[Any] = []
 

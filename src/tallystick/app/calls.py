@@ -100,7 +100,7 @@ def call_step(
         record = segment.recall(name, occurrence)
         if record is not None and record.kind == spec.kind:
             context.calls.append((name, occurrence))
-            if context.tasks_begun and segment.skipped(record.n):
+            if context.tasks_begun:
                 # Tasks go on in the order in which they did, so that what they do next has the same numbers.
                 context.in_flight.discard(name)
                 yield Turn(record.n)

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 from tallystick.app.context import Cancelled, Unwind, WorkflowContext
 from tallystick.app.lingering import linger_async
 from tallystick.app.tasks import has_begun_none
+from tallystick.app.turns import Turns
 from tallystick.store.api import Answer, Bundle, Outcome, Wait
 
 # How many rounds of the loop nothing may happen before a workflow counts as still: one is enough for a task
@@ -39,7 +40,7 @@ class Parking:
         self._context = context
         self._loop = asyncio.get_running_loop()
         self._waits: dict[asyncio.Future[Answer], Wait] = {}
-        self._replayed: dict[asyncio.Future[None], int] = {}
+        self.turns = Turns(context.segment, self._loop)
         self._births: Bundle = ()
         self._write: Writing | None = None
         self._rounds = 0
@@ -61,22 +62,17 @@ class Parking:
             self._waits.pop(future, None)
 
     async def in_turn(self, n: int) -> None:
-        """Return when everything that was recorded before place `n` has been asked for, or nobody asks.
-
-        Steps, waits and gathers of a replay go on by this in the order in which they first did.
-        """
-        future: asyncio.Future[None] = self._loop.create_future()
-        self._replayed[future] = n
-        self.stir()
-        try:
-            await future
-        finally:
-            self._replayed.pop(future, None)
+        """Return when it is the turn of what was recorded at place `n`; here it was asked for."""
+        if not self.turns.is_early(n):
+            self.turns.look()
+            return
+        self._loop.call_soon(self.stir)
+        await self.turns.come(n)
 
     def stir(self) -> None:
         """Something has happened: look again when nothing has for a while."""
         # A wait that has its answer belongs to a task that goes on, and stirs again when it waits again.
-        if not self._replayed and all(future.done() for future in self._waits):
+        if not self.turns and all(future.done() for future in self._waits):
             return
         alone = has_begun_none(self._context, self._loop)
         counting, self._rounds = self._rounds > 0, 1 if alone else _STILL_ROUNDS
@@ -92,20 +88,17 @@ class Parking:
         """Let go of every task that still waits: the function has ended without them."""
         for waiting in list(self._waits):
             waiting.cancel()
-        for replayed in list(self._replayed):
-            replayed.cancel()
+        self.turns.abandon()
 
     def _round(self) -> None:
         self._rounds -= 1
         if self._rounds > 0:
             self._loop.call_soon(self._round)
             return
-        if self._context.in_flight or self._deciding is not None or not (self._waits or self._replayed):
+        if self._context.in_flight or self._deciding is not None or not (self._waits or self.turns):
             return
-        if self._replayed:
-            first = min(self._replayed, key=lambda future: self._replayed[future])
-            if not first.done():
-                first.set_result(None)
+        if self.turns:
+            self.turns.let_first_go()
             self.stir()
             return
         # Not by the loop, which counts the tasks of the workflow.

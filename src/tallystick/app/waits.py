@@ -125,7 +125,7 @@ def _taken(context: WorkflowContext, wait: Wait, wake: Wake, *, at_once: bool) -
 
 async def in_turn(context: WorkflowContext, record: Record) -> Record:
     """Return a record when all that happened before it has been asked for, as it was the first time."""
-    if context.segment.skipped(record.n):
+    if context.parking is not None or context.segment.skipped(record.n):
         await parking_of(context).in_turn(record.n)
     return record
 
