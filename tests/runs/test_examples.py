@@ -56,7 +56,8 @@ def test_the_guide_is_true(guide, tmp_path):
     program = re.search(r"```python\n# report\.py\n(.*?)```", guide, re.DOTALL)[1]
     # Instead of three seconds the counts take until their input is closed; they say that they have begun.
     assert "time.sleep(3)" in program
-    waiting = "import sys; print('begun', file=sys.stderr, flush=True); sys.stdin.read()"
+    # A line in one go: three of them may begin at once.
+    waiting = r"import os, sys; os.write(2, b'begun\n'); sys.stdin.read()"
     (tmp_path / "report.py").write_text(program.replace("time.sleep(3)", waiting))
     log = tmp_path / "runs" / "first" / "events.ndjson"
     with subprocess.Popen(
