@@ -109,8 +109,12 @@ def control_due(place: Place) -> None:
 
 def settled(store: Store) -> bool:
     """Tell whether every job is final and nobody is left to be retried or forked."""
-    final = set(store.counts()) <= set(facts.FINAL_STATES)
-    return final and not _dead(store) and not _unforked(store)
+    # Asked twice: between the first time and the search for the dead somebody may have retried the last of them.
+    return _all_final(store) and not _dead(store) and not _unforked(store) and _all_final(store)
+
+
+def _all_final(store: Store) -> bool:
+    return set(store.counts()) <= set(facts.FINAL_STATES)
 
 
 def _dead(store: Store) -> list[JobRow]:
