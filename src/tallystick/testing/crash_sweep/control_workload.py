@@ -109,7 +109,7 @@ def control_due(place: Place) -> None:
 
 def settled(store: Store) -> bool:
     """Tell whether every job is final and nobody is left to be retried or forked."""
-    # Asked twice: between the first time and the search for the dead somebody may have retried the last of them.
+    # Asked twice: before the search for the dead somebody may have retried the last of them.
     return _all_final(store) and not _dead(store) and not _unforked(store) and _all_final(store)
 
 
