@@ -20,6 +20,7 @@ import msgspec
 from bench.limit_jobs import seconds_from_submission, seconds_of, whole_groups
 from bench.on_postgres.answering import answer
 from tallystick.store.postgres.address import parse_address
+from tallystick.store.postgres.arrays import hashes, texts
 from tallystick.store.postgres.connection import connect
 from tallystick.store.postgres.migrations import migrate
 
@@ -129,11 +130,10 @@ class Book:
 
     def submit(self, jobs: list[str]) -> None:
         at = now()
-        links = [str(self.fact(job_id, "submit", at, 0, SUBMITTED)[7]) for job_id in jobs]
-        hashes = '{"\\\\x' + '","\\\\x'.join(links) + '"}'
+        links = [bytes.fromhex(str(self.fact(job_id, "submit", at, 0, SUBMITTED)[7])) for job_id in jobs]
         with self.connection.pipeline():
             self.connection.execute(b"BEGIN")
-            self.connection.execute(INSERT_JOBS, ("{" + ",".join(jobs) + "}", hashes, at, SUBMITTED))
+            self.connection.execute(INSERT_JOBS, (texts(jobs), hashes(links), at, SUBMITTED))
             self.connection.execute(b"COMMIT")
 
     def turn_over(self, done: list[str], begun: list[str]) -> None:

@@ -66,7 +66,7 @@ class SystemIds:
         to an identifier of another kind of source nothing can be promised.
         """
         first = self.new()
-        if first <= after and _UUID.fullmatch(after):
+        if first <= after and is_uuid(after):
             number = int(after.replace("-", ""), 16)
             self._last = number >> 80 << 74 | (number >> 64 & 0xFFF) << 62 | number & _LOW
             first = self.new()
@@ -128,6 +128,11 @@ class CountingIds:
         return self._source.random()
 
 
+def is_uuid(text: str) -> bool:
+    """Tell whether this is written as the identifiers of jobs are."""
+    return _UUID.fullmatch(text) is not None
+
+
 def _high_text(high: int) -> str:
     """Return the front of an identifier: the time, the version, and the first twelve random bits."""
     return f"{high >> 28 & 0xFFFFFFFF:08x}-{high >> 12 & 0xFFFF:04x}-7{high & 0xFFF:03x}-"
@@ -139,4 +144,4 @@ _LOW = (1 << 62) - 1
 _NODE = (1 << 48) - 1
 _VARIANT = 2 << 62
 
-__all__ = ["UUID", "CountingIds", "Ids", "SystemIds"]
+__all__ = ["UUID", "CountingIds", "Ids", "SystemIds", "is_uuid"]

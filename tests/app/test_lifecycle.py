@@ -12,7 +12,15 @@ import pytest
 
 import tallystick.aio
 from tallystick import Retry, Tally, Tx
-from tallystick.errors import BadDuration, BadInput, Misuse, NotFound, StoreMisused, TallyError
+from tallystick.errors import (
+    BadDuration,
+    BadInput,
+    Misuse,
+    NotFound,
+    StoreError,
+    StoreMisused,
+    TallyError,
+)
 from tallystick.worker import loop_lane
 from tests.patience import wait_until
 
@@ -165,6 +173,35 @@ def test_a_pause_between_tries_is_not_cut_into_tries(app, close):
     assert job.state() == "IN_PROGRESS"
     with app.connect() as db:
         assert db.execute("SELECT charged FROM attempts") in ([(0,)], [(False,)])
+
+
+def test_what_is_wrong_with_the_store_is_said_and_not_charged_to_the_job(app, monkeypatch, caplog):
+    @app.tx
+    def note(db: Tx) -> int:
+        return 1
+
+    @app.workflow(attempts=1)
+    def flow() -> int:
+        return note()
+
+    with app.worker():
+        runtime = app.runtime()
+        monkeypatch.setattr(runtime, "run_tx", _failing_once(runtime.run_tx))
+        job = flow.submit()
+        assert job.result(SECONDS) == 1
+    assert [event.name for event in job.history()] == ["submit", "claim", "release", "claim", "tx", "return"]
+    assert f"job {job.id}: given back, too many connections" in caplog.text
+
+
+def _failing_once(run_tx):
+    errors = [StoreError("too many connections")]
+
+    def run(*arguments):
+        if errors:
+            raise errors.pop()
+        return run_tx(*arguments)
+
+    return run
 
 
 def test_a_worker_that_is_stopped_twice_at_once_stops_once(app, flow):

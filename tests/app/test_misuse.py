@@ -421,7 +421,7 @@ def test_what_must_wait_for_the_writer_is_refused_inside_a_transaction(app):
     job = flow.submit()
     with app.transaction(), pytest.raises(Misuse, match="within="):
         flow.submit()
-    with app.transaction(), pytest.raises(Misuse, match="outside of it"):
+    with app.transaction(), pytest.raises(Misuse, match="outside of this transaction"):
         job.result(1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -49,6 +50,15 @@ def replayed(hand: Hand, job: Any, seen: list[Any]) -> None:
     assert len(seen) == 2
 
 
+async def side_by_side(branch: Callable[[str, dict[str, str]], Coroutine[Any, Any, None]]) -> dict[str, str]:
+    """Run a slow and a fast branch as tasks, and return what each has put under its name."""
+    found: dict[str, str] = {}
+    async with asyncio.TaskGroup() as group:
+        for name in ("slow", "fast"):
+            group.create_task(branch(name, found))
+    return found
+
+
 def die_once(seen: list[Any], what: Any) -> None:
     """Note what a run saw; the first one dies of it."""
     seen.append(what)
@@ -69,10 +79,7 @@ def test_what_tasks_draw_after_steps_of_different_length_is_theirs_in_a_replay_t
 
     @timed.workflow
     async def flow() -> None:
-        keys: dict[str, str] = {}
-        async with asyncio.TaskGroup() as group:
-            group.create_task(branch("slow", keys))
-            group.create_task(branch("fast", keys))
+        keys = await side_by_side(branch)
         await mark()
         die_once(seen, keys)
 
@@ -96,11 +103,7 @@ def test_one_step_called_by_two_tasks_one_after_the_other_gives_each_its_own_in_
 
     @timed.workflow
     async def flow() -> None:
-        receipts: dict[str, str] = {}
-        async with asyncio.TaskGroup() as group:
-            group.create_task(branch("slow", receipts))
-            group.create_task(branch("fast", receipts))
-        die_once(seen, receipts)
+        die_once(seen, await side_by_side(branch))
 
     replayed(hand, flow.submit(), seen)
     assert seen[0] == {"slow": "receipt of slow", "fast": "receipt of fast"}

@@ -63,6 +63,7 @@ def test_an_address_means_what_it_means_to_libpq(server: Server, address: str) -
     mark = "&" if "?" in url else "?"
     store = open_store(f"{url}{mark}schema={fresh_schema()}", CLOCK, create=True)
     done(store, submission(CLOCK))
+    assert store.counts() == {"QUEUED": 1}
     store.close()
 
 
@@ -143,18 +144,18 @@ def test_a_database_that_is_not_there_is_missing_and_to_be_created(server: Serve
             open_store(url, CLOCK, create=create)
 
 
-def work(url: str) -> None:
-    """Let a job with texts of any script live and end."""
+def texts_of_a_job(url: str) -> set[str]:
+    """Let a job with texts of any script live and end; return all of its texts, and one that was read."""
     store = PostgresStore(url, CLOCK)
     done(store, submission(CLOCK, key=TEXT, payload=f'"{TEXT}"'))
     (held,) = claimed(store, claim())
     done(store, step(held, CLOCK), finish(held, CLOCK, result=f'"{TEXT}"'))
     row = store.job(held.fence.job_id)
     assert row is not None
-    assert (row.payload, row.result) == (f'"{TEXT}"', f'"{TEXT}"')
     with store.connect() as db:
-        assert db.execute("SELECT %s::text", [TEXT]) == [(TEXT,)]
+        ((read,),) = db.execute("SELECT %s::text", [TEXT])
     store.close()
+    return {row.payload, str(row.result), f'"{read}"'}
 
 
 @pytest.mark.parametrize("database", ["SQL_ASCII", "UTF8"], indirect=True)
@@ -162,10 +163,10 @@ def test_texts_are_texts_whatever_encoding_a_client_is_told_to_use(
     server: Server, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = server.url().replace("/postgres?", f"/{database}?")
-    work(f"{url}schema=a")
+    assert texts_of_a_job(f"{url}schema=a") == {f'"{TEXT}"'}
     monkeypatch.setenv("PGCLIENTENCODING", "SQL_ASCII")
-    work(f"{url}schema=b")
-    work(f"{url}schema=c&client_encoding=latin1")
+    assert texts_of_a_job(f"{url}schema=b") == {f'"{TEXT}"'}
+    assert texts_of_a_job(f"{url}schema=c&client_encoding=latin1") == {f'"{TEXT}"'}
 
 
 @pytest.mark.parametrize("database", ["LATIN1"], indirect=True)

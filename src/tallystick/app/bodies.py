@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from tallystick.app.calls import Body, StepSpec
 from tallystick.app.context import INSIDE_STEP, WorkflowContext, current
-from tallystick.app.daemon_threads import run_in_daemon_thread
+from tallystick.app.daemon_threads import Answer, run_in_daemon_thread
 from tallystick.app.escapes import contained
 from tallystick.errors import StepTimeout
 
@@ -34,18 +34,14 @@ async def in_thread(context: WorkflowContext, function: Callable[..., T], /, *ar
     mark = object()
     context.in_threads.add(mark)
 
-    def answer() -> tuple[bool, Any]:
+    def run() -> T:
         try:
-            return True, inside.run(function, *args)
-        except BaseException as error:  # noqa: BLE001 (raised again where it is awaited; also StopIteration)
-            return False, error
+            return inside.run(function, *args)
         finally:
             context.in_threads.discard(mark)
 
-    succeeded, value = await asyncio.wrap_future(run_in_daemon_thread(answer))
-    if succeeded:
-        return value  # type: ignore[no-any-return]  # the value of the function
-    raise value
+    answer: Answer[T] = await asyncio.wrap_future(run_in_daemon_thread(run))
+    return answer.value()
 
 
 async def run_guarded(context: WorkflowContext, spec: StepSpec, body: Body) -> Any:  # noqa: ANN401 (as annotated)
@@ -71,25 +67,14 @@ def _run_in_time(spec: StepSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
     Python cannot end a thread: the function may go on, and what it returns then is dropped.
     """
-    answer: list[tuple[bool, Any]] = []
     inside = contextvars.copy_context()
     inside.run(current.set, INSIDE_STEP)
-
-    def run() -> None:
-        try:
-            answer.append((True, inside.run(contained, spec.function, *args, **kwargs)))
-        except Exception as error:  # noqa: BLE001 (raised again in the waiting thread)
-            answer.append((False, error))
-
-    thread = threading.Thread(target=run, name=f"tally-step-{spec.name}", daemon=True)
-    thread.start()
-    thread.join((spec.timeout_ms or 0) / 1000)
-    if not answer:
-        raise _took_too_long(spec)
-    succeeded, value = answer[0]
-    if not succeeded:
-        raise value
-    return value
+    running = run_in_daemon_thread(partial(inside.run, contained, spec.function, *args, **kwargs))
+    try:
+        answer = running.result((spec.timeout_ms or 0) / 1000)
+    except TimeoutError:
+        raise _took_too_long(spec) from None
+    return answer.value()
 
 
 def _took_too_long(spec: StepSpec) -> StepTimeout:

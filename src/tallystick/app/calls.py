@@ -182,9 +182,7 @@ def _replayed(spec: StepSpec, record: Record) -> Any:  # noqa: ANN401 (as annota
 
 def _kept(spec: StepSpec, codec: Codec, value: object) -> tuple[str, Any]:
     text, value = codec.round_trip(value, f"what {spec.name} returned")
-    if len(text) * 4 > RESULT_BYTES_MAX:  # as `check_text` asks too; the name is for the few that are long
-        check_text(f"result of {spec.name}", text, RESULT_BYTES_MAX)
-    return text, value
+    return check_text(f"result of {spec.name}", text, RESULT_BYTES_MAX), value
 
 
 def _out_of_order(context: WorkflowContext) -> bool:

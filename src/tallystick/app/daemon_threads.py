@@ -12,9 +12,25 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
-_Work: TypeAlias = tuple[Future[Any], Callable[[], Any]]
+T = TypeVar("T")
+
+
+class Answer(NamedTuple, Generic[T]):
+    """What a function returned, or what it raised: a future takes no `StopIteration`."""
+
+    returned: T | None
+    raised: BaseException | None
+
+    def value(self) -> T:
+        """Return it, or raise it."""
+        if self.raised is not None:
+            raise self.raised
+        return cast("T", self.returned)
+
+
+_Work: TypeAlias = tuple[Future[Answer[Any]], Callable[[], Any]]
 
 # A thread that nobody needs for so long ends.
 _IDLE_SECONDS: Final = 10.0
@@ -26,9 +42,9 @@ _numbers: Final = itertools.count(1)
 os.register_at_fork(after_in_child=_idle.clear)
 
 
-def run_in_daemon_thread(function: Callable[[], Any]) -> Future[Any]:
-    """Run a function that does not raise, in a thread that is idle or new."""
-    future: Future[Any] = Future()
+def run_in_daemon_thread(function: Callable[[], T]) -> Future[Answer[T]]:
+    """Run a function in a thread that is idle or new."""
+    future: Future[Answer[T]] = Future()
     # From now on it cannot be cancelled: whoever waits may go, the thread does not.
     future.set_running_or_notify_cancel()
     try:
@@ -50,8 +66,15 @@ def _main(box: SimpleQueue[_Work]) -> None:
             except ValueError:
                 continue  # somebody has taken it, and is about to put work into it
             return
-        answer = function()
+        answer = _answered(function)
         # Idle before anybody is told, so that who is told finds a thread to go on with.
         _idle.append(box)
         future.set_result(answer)
         del future, function, answer
+
+
+def _answered(function: Callable[[], Any]) -> Answer[Any]:
+    try:
+        return Answer(function(), None)
+    except BaseException as error:  # noqa: BLE001 (raised again where it is waited for)
+        return Answer(None, error)

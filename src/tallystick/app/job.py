@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 
-from tallystick.app.context import INSIDE_TX, WorkflowContext, current, refuse_inside
+from tallystick.app.context import refuse_inside
 from tallystick.app.control import DEFAULT_WHY, Wish, cancelling, forking, pausing, resuming, retrying
 from tallystick.app.results import Ended
 from tallystick.app.sending import deliver_all_async, deliver_one, signals
@@ -21,7 +21,7 @@ from tallystick.core.durations import duration_ms
 from tallystick.core.holds import Held, Resumed
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.failure import Failure
-from tallystick.errors import JobCancelled, JobFailed, Misuse, NotFound, TallyError
+from tallystick.errors import JobCancelled, JobFailed, NotFound, TallyError
 from tallystick.store.api import Delivered
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
 
     def result(self, timeout: str | float | timedelta | None = None) -> R_co:
         """Wait for the end and return the result, or raise `JobFailed`, `JobCancelled` or `TimeoutError`."""
-        self._refuse_inside()
+        refuse_inside(f"wait for job {self.id}")
         results = self._runtime().results
         ended = results.recent(self.id)
         if ended is not None:
@@ -233,14 +233,6 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
     def _after(self, forked: Forked) -> Job[R_co]:
         return Job(self._runtime, forked.job_id, self._codec, created=forked.created)
 
-    def _refuse_inside(self) -> None:
-        """Refuse to wait where the wait could never end, or would not be the same on replay."""
-        context = current.get()
-        if isinstance(context, WorkflowContext):
-            raise Misuse(f"a workflow cannot wait for job {self.id} like this; do it in a step")
-        if context is INSIDE_TX:
-            raise Misuse(f"job {self.id} may need the writer that this transaction holds; wait outside of it")
-
     def _looked_up(self, timeout_ms: int | None = None) -> Ended | None:
         """Return how the job ended, by its row: where it may not exist, or nobody would look in time."""
         if self.created and (timeout_ms is None or timeout_ms > _LOOKED_FOR_MS):
@@ -249,7 +241,7 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
         return None if row.completed_at is None else Ended.of(row)
 
     async def _ended(self) -> R_co:
-        self._refuse_inside()
+        refuse_inside(f"wait for job {self.id}")
         if not self.created and (ended := await asyncio.to_thread(self._looked_up)) is not None:
             return self._settle(ended)
         loop = asyncio.get_running_loop()

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import msgspec
 
 from tallystick.core.limits import PAGE_ROWS_MAX
+from tallystick.engine.committer import check_process
 from tallystick.errors import StoreMisused, TallyError
 from tallystick.store.api import EndJob, JobRow, Store
 
@@ -71,8 +72,7 @@ class Results:
 
     def listen(self, job_id: str, listener: Listener) -> None:
         """Call the listener once when the job has ended or this is closed, from any thread."""
-        if os.getpid() != self._pid:
-            raise StoreMisused("this Tally was used before a fork; make one in the child process instead")
+        check_process(self._pid)
         with self._lock:
             if self._closed:
                 raise StoreMisused("this Tally is closed")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -12,9 +11,8 @@ from tallystick.cli.output import show, show_data, tell
 from tallystick.cli.wording import short
 from tallystick.core.limits import PAGE_ROWS_MAX
 from tallystick.errors import BadInput
+from tallystick.ids import is_uuid
 from tallystick.store.api import JobRow, Store
-
-_ID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,7 +43,7 @@ def checked_cursor(store: Store, after: str | None) -> str | None:
 
     A job that is not there any more is still a place in the order.
     """
-    if after is None or _ID.fullmatch(after) or store.job(after):
+    if after is None or is_uuid(after) or store.job(after):
         return after
     raise BadInput(
         f"--after takes the whole id of a job, the last one of the page before, not {short(after)!r}",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tallystick.cli.output import complain, printable, show, show_bytes, show_data, show_encoded, tell
+from tallystick.cli.output import complain, show, show_bytes, show_data, show_encoded, tell
 from tallystick.errors import BadInput
 
 if TYPE_CHECKING:
@@ -272,4 +272,4 @@ def graph(target: str, root: str, svg_file: str | None, *, as_json: bool) -> Non
         data: Mapping[str, object] = {"graph": msgspec.to_builtins(found), "path": path}
         show_data(data)
     elif not svg_file:
-        show("\n".join(map(printable, drawing.mermaid(found, path).removesuffix("\n").split("\n"))))
+        show(drawing.mermaid(found, path).removesuffix("\n"))

@@ -13,7 +13,7 @@ from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
 from tallystick.engine.retention import retention_ms
 from tallystick.errors import BadInput, StoreMissing
-from tallystick.worker.worker import LEASE_MS_MIN, WorkerOptions
+from tallystick.worker.worker import WorkerOptions
 
 _EXAMPLES = """\b
 Examples:
@@ -91,7 +91,7 @@ def command(
     options = WorkerOptions(
         queues=_queues(loaded, queues),
         concurrency=concurrency,
-        lease_ms=_lease_ms(lease),
+        lease_ms=duration_ms(lease),
         grace_ms=duration_ms(grace),
         keep_ms=loaded.app.keep_ms if keep is None else retention_ms(keep),
     )
@@ -124,10 +124,3 @@ def _queues(loaded: Loaded, given: str | None) -> tuple[str, ...]:
     if given is None:
         return tuple(sorted(declared_queues(loaded.app)))
     return tuple(dict.fromkeys(check_name("queue", name.strip()) for name in given.split(",")))
-
-
-def _lease_ms(text: str) -> int:
-    ms = duration_ms(text)
-    if ms < LEASE_MS_MIN:
-        raise BadInput(f"a lease of {text} ends before it can be renewed; give at least {LEASE_MS_MIN}ms")
-    return ms

@@ -81,12 +81,9 @@ def check_name(kind: str, text: str) -> str:
     >>> check_name("queue", "mail.eu-1")
     'mail.eu-1'
     """
-    try:
-        if _NAME.fullmatch(text) is not None:
-            return text
-    except TypeError:  # it is no text at all
-        raise _bad_name(kind, text, _NAME_RULE) from None
-    raise _bad_name(kind, text, _NAME_RULE)
+    if not _fits(_NAME, text):
+        raise _bad_name(kind, text, _NAME_RULE)
+    return text
 
 
 def check_key(kind: str, text: str) -> str:
@@ -97,12 +94,9 @@ def check_key(kind: str, text: str) -> str:
     >>> check_key("idempotency key", "charge:42/2024")
     'charge:42/2024'
     """
-    try:
-        if _KEY.fullmatch(text) is not None:
-            return text
-    except TypeError:  # as above
-        raise _bad_name(kind, text, _KEY_RULE) from None
-    raise _bad_name(kind, text, _KEY_RULE)
+    if not _fits(_KEY, text):
+        raise _bad_name(kind, text, _KEY_RULE)
+    return text
 
 
 def check_size(kind: str, size_bytes: int, bytes_max: int) -> None:
@@ -131,6 +125,13 @@ def clip_text(text: str, bytes_max: int = ERROR_TEXT_BYTES_MAX) -> str:
     Half of a surrogate pair, which no UTF-8 can carry, becomes a question mark.
     """
     return text.encode("utf-8", "replace")[:bytes_max].decode("utf-8", "ignore")
+
+
+def _fits(pattern: re.Pattern[str], text: str) -> bool:
+    try:
+        return pattern.fullmatch(text) is not None
+    except TypeError:  # it is no text at all
+        return False
 
 
 def _bad_name(kind: str, given: object, rule: str) -> BadName:

@@ -106,6 +106,12 @@ class LoopLane:
             _arrive(released)
 
 
+def check_process(pid: int) -> None:
+    """Refuse what was made in the process that this one is a fork of: its threads are not here."""
+    if os.getpid() != pid:
+        raise StoreMisused("this Tally was used before a fork; make one in the child process instead")
+
+
 class Committer:
     """The one thread that writes."""
 
@@ -131,8 +137,7 @@ class Committer:
 
         `back` says how many of those who were released last have nothing more to add.
         """
-        if os.getpid() != self._pid:
-            raise StoreMisused("this Tally was used before a fork; make one in the child process instead")
+        check_process(self._pid)
         # The lock itself: a condition is entered in Python, and every step comes by here.
         with self._lock:
             if self._closing:

@@ -39,13 +39,14 @@ class Lookout:
         "_suspect_out",
         "failed",
         "free",
-        "stopping",
+        "shut",
     )
 
     def __init__(self, slots: int) -> None:
-        """Begin with all slots free; the first who speaks gets the first look."""
+        """Begin with all slots free, and shut; once that is over the first who speaks gets the first look."""
         self.free = slots
-        self.stopping = False
+        # Before its worker has started, and once it is to stop, nothing is looked for and no slot given away.
+        self.shut = True
         # A look that could not be made says nothing, and is not made again before somebody speaks.
         self.failed = False
         self._said = self._looked = self._looked_for_suspects = 0
@@ -69,7 +70,7 @@ class Lookout:
 
     def take(self) -> bool:
         """Take a free slot for work that is known; tell whether there was one."""
-        if self.stopping or not self.free:
+        if self.shut or not self.free:
             return False
         self.free -= 1
         return True
@@ -109,7 +110,7 @@ class Lookout:
         return self._due()
 
     def _due(self) -> Look | None:
-        if self.stopping or self.failed or self._sharing or not self.free or not self.wanted:
+        if self.shut or self.failed or self._sharing or not self.free or not self.wanted:
             return None
         slots = min(self.free, CLAIM_BATCH_JOBS_MAX)
         self.free -= slots

@@ -52,7 +52,7 @@ class WorkerOptions:
             raise BadInput("a worker that serves no queue would do nothing: name at least one")
         if self.lease_ms < LEASE_MS_MIN:
             raise BadInput(
-                f"a lease of {self.lease_ms} ms ends before it is renewed; give at least {LEASE_MS_MIN} ms"
+                f"a lease of {self.lease_ms}ms ends before it can be renewed; give at least {LEASE_MS_MIN}ms"
             )
 
 
@@ -83,8 +83,6 @@ class Worker:
         self._lock = threading.Lock()
         self._leases = 0
         self._lookout = Lookout(options.concurrency)
-        # Nothing is claimed or taken at birth before everything that is to be called first has returned.
-        self._lookout.stopping = True
         # Set when the worker is to stop: whoever merely waits for his next try gives his job back.
         self.halting = threading.Event()
         self._idle = threading.Condition(self._lock)
@@ -105,7 +103,7 @@ class Worker:
             self._tasks.stop()
             raise
         with self._lock:
-            self._lookout.stopping = False
+            self._lookout.shut = False
         self.poke()
 
     def _call(self, function: Callable[[], Any]) -> None:
@@ -232,7 +230,7 @@ class Worker:
             self._on_end(outcome)
         elif bundle is not None and outcome is None and isinstance(bundle[-1], EndJob):
             self._on_end(bundle[-1])
-        if self._lookout.stopping:
+        if self._lookout.shut:
             with self._idle:
                 self._idle.notify_all()
 
@@ -264,7 +262,7 @@ class Worker:
         """
         last = bundle[-1] if bundle else None
         wakes = isinstance(last, EndJob) and last.parent is not None
-        return (wakes or self._lookout.wanted) and not self._lookout.stopping
+        return (wakes or self._lookout.wanted) and not self._lookout.shut
 
     @property
     def idle(self) -> bool:
@@ -315,7 +313,7 @@ class Worker:
         """
         grace = self.options.grace_ms / 1000
         with self._lock:
-            self._lookout.stopping = True
+            self._lookout.shut = True
         self.halting.set()
         done = self._wait_until_idle(grace)
         if not done:
