@@ -166,7 +166,9 @@ class Search:
 
 
 def searched(kind: type[Lookout], *to_come: str, failures: int = 0, needless: int = 0) -> int:
-    start = World(frozen(kind(SLOTS)), to_come=to_come, failures=failures, needless=needless)
+    lookout = kind(SLOTS)
+    lookout.shut = False
+    start = World(frozen(lookout), to_come=to_come, failures=failures, needless=needless)
     return Search(kind).everything(start)
 
 
