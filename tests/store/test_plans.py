@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from tallystick.store.api import ClaimedJob
-from tallystick.store.sqlite.statements import sql
+from tallystick.store.sqlite.statements import sql, sql_of_rows, takes_list
 from tallystick.testing.conformance.drafts import (
     check_chain,
     claim,
@@ -86,20 +86,48 @@ GIVEN = (
     "SCAN wanted",
     "SCAN level",
     "SCAN parents",
+    "SCAN given",
+    "SCAN (subquery-1)",
     "SCAN CONSTANT ROW",
     "SCAN 2 CONSTANT ROWS",
+    "SCAN 16 CONSTANT ROWS",
+    "SCAN 16-ROW VALUES CLAUSE",
 )
 
 
-def plan(subject: SqliteSubject, name: str) -> list[str]:
-    rows = subject.store._writer.execute(f"EXPLAIN QUERY PLAN {sql(name)}", HOT[name])
-    return [row[3] for row in rows]
+def plan(subject: SqliteSubject, name: str, *, rows: int = 1) -> list[str]:
+    asked = f"EXPLAIN QUERY PLAN {sql_of_rows(name, rows)}"
+    return [row[3] for row in subject.store._writer.execute(asked, HOT[name] * rows)]
+
+
+def scans(plan: list[str]) -> list[str]:
+    """Return what is read as a whole and is neither small nor given."""
+    lines = [line for line in plan if line.startswith("SCAN") and not line.startswith(GIVEN)]
+    return [line for line in lines if not line.endswith(SMALL)]
 
 
 @pytest.mark.parametrize("name", HOT)
 def test_a_hot_statement_reads_no_whole_table(subject: SqliteSubject, name: str):
-    scans = [line for line in plan(subject, name) if line.startswith("SCAN") and not line.startswith(GIVEN)]
-    assert not [line for line in scans if not line.endswith(SMALL)]
+    assert not scans(plan(subject, name))
+
+
+@pytest.mark.parametrize("name", [name for name in HOT if takes_list(name)])
+def test_sixteen_rows_are_looked_up_one_by_one(subject: SqliteSubject, name: str):
+    assert not scans(plan(subject, name, rows=16))
+
+
+def test_what_somebody_found_out_when_there_was_one_job_changes_no_plan(subject: SqliteSubject):
+    subject.store.apply([(submission(subject.clock),), (claim(),)])
+    subject.by_hand.execute("INSERT INTO effects VALUES ('theirs'); ANALYZE")
+    subject.store._writer.execute("ANALYZE sqlite_schema")
+    assert scans(plan(subject, "end_job", rows=16)), "the test proves nothing"
+    subject.open(subject.clock).close()
+    subject.store._writer.execute("ANALYZE sqlite_schema")
+    for name in HOT:
+        assert not scans(plan(subject, name))
+        assert not (takes_list(name) and scans(plan(subject, name, rows=16)))
+    analysed = subject.by_hand.execute("SELECT DISTINCT tbl FROM sqlite_stat1").fetchall()
+    assert analysed == [("effects",)]
 
 
 @pytest.mark.parametrize("name", HOT)

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import apsw
+import msgspec
 
 from tallystick import crash
 from tallystick.errors import (
@@ -20,7 +21,7 @@ from tallystick.errors import (
     VulnerableSqlite,
 )
 from tallystick.store.sqlite import one_library
-from tallystick.store.sqlite.statements import migrations
+from tallystick.store.sqlite.statements import migrations, sql, tables
 from tallystick.store.sqlite.turnstile import Turnstile
 
 # Versions from 3.7.0 up to here can corrupt a WAL database when a checkpoint meets a writer.
@@ -131,6 +132,24 @@ def migrate(connection: apsw.Connection, path: Path, turnstile: Turnstile) -> No
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise translated(error, path) from error
+
+
+def forget_statistics(connection: apsw.Connection, path: Path, turnstile: Turnstile) -> None:
+    """Drop what ANALYZE has found out about our tables; what it says of the user's own stays.
+
+    Somebody may have run it when there was one job. To look up a list of jobs would then be to walk through
+    all of them, of which there may be a million later.
+    """
+    ours = msgspec.json.encode(tables()).decode()
+    try:
+        kept = [table for (table,) in connection.execute(sql("statistics"))]
+        if kept:
+            with turnstile:
+                for table in kept:
+                    connection.execute(sql(f"forget_{table}"), (ours,))
+            connection.execute("ANALYZE sqlite_schema")
+    except apsw.Error as error:
+        raise translated(error, path) from error
 
 
 def refuse_vulnerable(version: str) -> None:

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
 import apsw
 
 from tallystick.errors import BadInput, InvariantBroken, SemaphoreUnderflow, StaleLease, TallyError
 from tallystick.store.refusals import Refused
-
-_FENCE_GONE: Final = re.compile(r"NOT NULL constraint failed: (steps|events)\.job_id")
-
-
-def fence_is_gone(error: apsw.ConstraintError) -> bool:
-    """Tell whether the fence, which gives a row its job, found no live lease."""
-    return _FENCE_GONE.search(str(error)) is not None
 
 
 def refusal(error: BaseException) -> BaseException | None:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib.resources import files
+from typing import Final
+
+# The values of one row, in a list that could hold more.
+_VALUES: Final = re.compile(r"(?<=VALUES )\([^()]*\)")
 
 
 @cache
@@ -18,15 +22,25 @@ def sql(name: str) -> str:
 
 
 @cache
+def takes_list(name: str) -> bool:
+    """Tell whether the statement of that name writes a list of rows: all its parameters are values of one."""
+    return "?" in sql(name) and "?" not in _VALUES.sub("", sql(name), count=1)
+
+
+@cache
 def sql_of_rows(name: str, count: int) -> str:
-    """Return the statement of that name for so many rows: its list of values is there once for each."""
-    head, values = sql(name).split(" VALUES ")
-    taken = max(int(number) for number in re.findall(r"\?(\d+)", values))
+    """Return the statement of that name for so many rows: its values are there once for each."""
+    text = sql(name)
+    if count == 1:
+        return text
+    values = _VALUES.search(text)
+    assert values is not None, f"{name} takes no list"
+    taken = max(int(number) for number in re.findall(r"\?(\d+)", values[0]))
 
     def of_row(row: int) -> str:
-        return re.sub(r"\?(\d+)", lambda number: f"?{int(number[1]) + row * taken}", values)
+        return re.sub(r"\?(\d+)", lambda number: f"?{int(number[1]) + row * taken}", values[0])
 
-    return f"{head} VALUES {', '.join(map(of_row, range(count)))}"
+    return text[: values.start()] + ", ".join(map(of_row, range(count))) + text[values.end() :]
 
 
 def migrations() -> list[tuple[int, str, str]]:
@@ -38,3 +52,8 @@ def migrations() -> list[tuple[int, str, str]]:
         if entry.name.endswith(".sql")
     ]
     return sorted(found)
+
+
+def tables() -> list[str]:
+    """Return the names of our tables: others in the same file are the user's."""
+    return re.findall(r"CREATE TABLE (\w+)", "".join(text for _version, _name, text in migrations()))

@@ -18,7 +18,14 @@ from tallystick.errors import BadInput, Misuse, StoreGone, StoreMisused
 from tallystick.store.api import Bundle, ChildRow, Event, ExpiredAttempt, Fence, Group, JobRow, Outcome, RunTx
 from tallystick.store.sqlite.bell import Bell
 from tallystick.store.sqlite.claims import newest
-from tallystick.store.sqlite.connection import WRITERS_STATEMENTS, connect, disconnect, migrate, translated
+from tallystick.store.sqlite.connection import (
+    WRITERS_STATEMENTS,
+    connect,
+    disconnect,
+    forget_statistics,
+    migrate,
+    translated,
+)
 from tallystick.store.sqlite.inspection import SqliteInspection
 from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.statements import sql
@@ -54,6 +61,7 @@ class SqliteStore:
             self._turnstile = Turnstile(self.path)
             try:
                 migrate(self._writer, self.path, self._turnstile)
+                forget_statistics(self._writer, self.path, self._turnstile)
                 self._reader = connect(self.path, create=False, synchronous=synchronous)
             except BaseException:
                 self._turnstile.close()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tallystick.core.chain import GENESIS, event_hash
 from tallystick.store.api import Existing, Outcome, SubmitJob, SubmitJobs
-from tallystick.store.sqlite.inserts import insert_rows
+from tallystick.store.sqlite.lists import write_rows
 from tallystick.store.sqlite.statements import sql
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ def submit_jobs(batch: Batch, requests: list[SubmitJob]) -> list[Outcome]:
             jobs.append((*job[:7], None, *job[8:], "IN_PROGRESS", 1, *end))
             held = (lease.lease_id, lease.owner, batch.epoch, batch.boot + lease.lease_ms, batch.wall)
             attempts.append((job.job_id, 1, *held, "start"))
-    insert_rows(batch.cursor, "insert_job", jobs)
-    insert_rows(batch.cursor, "insert_attempt", attempts)
-    insert_rows(batch.cursor, "insert_event", events)
+    write_rows(batch.cursor, "insert_job", jobs)
+    write_rows(batch.cursor, "insert_attempt", attempts)
+    write_rows(batch.cursor, "insert_event", events)
     return outcomes
 
 
@@ -48,8 +48,8 @@ def submit_alike(batch: Batch, request: SubmitJobs) -> None:
         head = event_hash(GENESIS, job_id, 1, kind, at, attempt, word)
         jobs.append((job_id, *before, payload, *after, "QUEUED", 0, 1, head))
         events.append((job_id, 1, kind, at, attempt, word, GENESIS, head))
-    insert_rows(batch.cursor, "insert_job", jobs)
-    insert_rows(batch.cursor, "insert_event", events)
+    write_rows(batch.cursor, "insert_job", jobs)
+    write_rows(batch.cursor, "insert_event", events)
 
 
 def _reserve(batch: Batch, request: SubmitJob) -> Existing | None:

@@ -43,9 +43,9 @@ from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, st
 from tallystick.store.sqlite.claims import claim_jobs, newest, outdated
 from tallystick.store.sqlite.crash_points import AROUND
 from tallystick.store.sqlite.endings import close_jobs
-from tallystick.store.sqlite.inserts import PLAIN, insert_rows
+from tallystick.store.sqlite.lists import write_rows
 from tallystick.store.sqlite.loans import Loans, TransactionLost
-from tallystick.store.sqlite.refusals import fence_is_gone, refusal
+from tallystick.store.sqlite.refusals import refusal
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.submits import submit_alike, submit_jobs
 from tallystick.store.sqlite.takes import take_answers
@@ -204,7 +204,7 @@ class Batch:
 
     def bear(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
         """Insert jobs; one that is there already fails. Their tags are rows too, so nothing is counted."""
-        insert_rows(self.cursor, name, rows)
+        write_rows(self.cursor, name, rows)
 
     def rewind(self, start: int = 0) -> None:
         """Give back every place taken since `start`: what was to stand there was rolled back."""
@@ -345,15 +345,7 @@ class Batch:
     def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:
         """Write rows and insist that each changed exactly one; a guard that fails is a stale report."""
         before = self.connection.total_changes()
-        try:
-            if name in PLAIN:
-                insert_rows(self.cursor, name, rows)
-            else:
-                self.cursor.executemany(sql(name), rows)
-        except apsw.ConstraintError as error:
-            if fence_is_gone(error):
-                raise Refused(stale(fences[0])) from error
-            raise
+        write_rows(self.cursor, name, rows)
         if self.connection.total_changes() - before != len(rows):
             raise Refused(stale(fences[0]))
 

@@ -1,15 +1,17 @@
--- claim_job: take a due job; its start message is entered the first time and redelivered from then on.
--- No row changed: somebody else took it, or it is held.
+-- claim_job: take due jobs; the start message of each is entered the first time and redelivered from then on.
+-- Fewer rows changed than given: somebody else took one, or it is held.
 UPDATE jobs
-   SET state = CASE state WHEN 'CANCELLING' THEN 'CANCELLING' ELSE 'IN_PROGRESS' END,
-       attempt = attempt + 1,
+   SET state = iif(jobs.state = 'CANCELLING', 'CANCELLING', 'IN_PROGRESS'),
+       attempt = jobs.attempt + 1,
        attempts_total = attempts_total + 1,
        ready_at = NULL,
        start_redeliveries = start_redeliveries + (start_ledger > 0 AND start_acked_at IS NULL),
        start_ledger = start_ledger + (start_ledger = 0),
-       head_n = ?3,
-       head_hash = ?4,
-       updated_at = ?5,
+       head_n = given.head_n,
+       head_hash = given.head_hash,
+       updated_at = given.at,
        rev = rev + 1
- WHERE job_id = ?1 AND attempt = ?2 AND ready_at IS NOT NULL AND hold IS NULL
+  FROM (SELECT column1 AS job_id, column2 AS attempt, column3 AS head_n, column4 AS head_hash, column5 AS at
+          FROM (VALUES (?1, ?2, ?3, ?4, ?5))) AS given
+ WHERE jobs.job_id = given.job_id AND jobs.attempt = given.attempt AND ready_at IS NOT NULL AND hold IS NULL
    AND (state = 'QUEUED' OR state = 'IN_PROGRESS' OR state = 'CANCELLING')

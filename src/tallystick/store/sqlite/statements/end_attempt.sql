@@ -1,6 +1,10 @@
--- end_attempt: the attempt ends, by its holder while the lease is live (?9 = 1) or by a sweep once it is not (?9 = 0).
--- No row changed: the report is stale, or the sweep came too late.
+-- end_attempt: attempts end, each by its holder while the lease is live (held = 1) or by a sweep once it is not (0).
+-- Fewer rows changed than given: a report is stale, or the sweep came too late.
 UPDATE attempts
-   SET status = ?4, reason = ?5, charged = ?6, finished_at = ?10
- WHERE job_id = ?1 AND unit = '' AND attempt = ?2 AND lease_id = ?3
-   AND status = 'IN_PROGRESS' AND (lease_epoch = ?7 AND lease_expires_at > ?8) = ?9
+   SET status = given.status, reason = given.reason, charged = given.charged, finished_at = given.at
+  FROM (SELECT column1 AS job_id, column2 AS attempt, column3 AS lease_id, column4 AS status, column5 AS reason,
+               column6 AS charged, column7 AS epoch, column8 AS boot, column9 AS held, column10 AS at
+          FROM (VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10))) AS given
+ WHERE attempts.job_id = given.job_id AND unit = '' AND attempts.attempt = given.attempt
+   AND attempts.lease_id = given.lease_id AND attempts.status = 'IN_PROGRESS'
+   AND (lease_epoch = given.epoch AND lease_expires_at > given.boot) = given.held

@@ -1,0 +1,29 @@
+"""Rows that are written in lists: sixteen a statement, because each costs the library more than its row.
+
+A statement is found by its text whenever it is run, and then put back into a ring of a few hundred, out of
+which it pushes the oldest. A flush that ran its statements once a row would soon have none of them left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+from tallystick.store.sqlite.statements import sql_of_rows, takes_list
+
+if TYPE_CHECKING:
+    import apsw
+
+_SIZES: Final = (16, 4, 1)
+
+
+def write_rows(cursor: apsw.Cursor, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Run a statement for every row; if one of them fails, whoever calls undoes all of them."""
+    begin = 0
+    for size in _SIZES if takes_list(name) else (1,):
+        end = begin + (len(rows) - begin) // size * size
+        if end > begin:
+            joined = [tuple(chain.from_iterable(rows[at : at + size])) for at in range(begin, end, size)]
+            cursor.executemany(sql_of_rows(name, size), joined)
+        begin = end
