@@ -289,7 +289,6 @@ def test_what_has_ended_cannot_be_changed_by_hand(database: apsw.Connection):
     for statement in (
         "UPDATE jobs SET result = '2'",
         "UPDATE jobs SET semaphore = 5",
-        "UPDATE jobs SET ready_at = 1",
         "UPDATE jobs SET attempt = 7",
         "UPDATE jobs SET job_id = 'k'",
         "UPDATE OR IGNORE jobs SET result = '2'",
@@ -301,6 +300,8 @@ def test_what_has_ended_cannot_be_changed_by_hand(database: apsw.Connection):
     ):
         with pytest.raises(apsw.ConstraintError, match="FINAL"):
             database.execute(statement)
+    with pytest.raises(apsw.ConstraintError, match="ready_at IS NULL OR completed_at IS NULL"):
+        database.execute("UPDATE jobs SET ready_at = 1")
 
 
 @pytest.mark.parametrize(

@@ -65,17 +65,18 @@ def _sqlite_guard(machine: str, place: str) -> str:
     rules = MACHINES[machine]
     ended = _one_of(f"OLD.{column}", tuple(state for state in rules.states if state in rules.final))
     before = dict.fromkeys(before for before, _after in rules.stored_moves)
-    moves = "\n         ".join(
-        f"WHEN '{state.value}' THEN "
+    # Not a CASE: SQLite would compute every comparison of it, where this leaves at the first that holds.
+    moves = "\n       OR ".join(
+        f"OLD.{column} = '{state.value}' AND ("
         + _one_of(f"NEW.{column}", tuple(after for source, after in rules.stored_moves if source is state))
+        + ")"
         for state in before
     )
     shrinks = f"\n  OR NEW.{ledger[0]} < OLD.{ledger[0]}" if ledger else ""
     return f"""\
 WHEN {ended}{shrinks}
-  OR (OLD.{column} <> NEW.{column} AND NOT CASE OLD.{column}
-         {moves}
-         ELSE 0 END)
+  OR (OLD.{column} <> NEW.{column} AND NOT (
+          {moves}))
 BEGIN
   SELECT RAISE(ABORT, 'FINAL: this {machine} has ended and cannot change') WHERE {ended};
   SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the {machine} lifecycle has no such move')

@@ -94,7 +94,7 @@ CREATE TABLE jobs (
   -- end rule
   CHECK (pruned_at IS NULL OR completed_at IS NOT NULL),
   CHECK (ready_at IS NULL OR completed_at IS NULL)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 -- Only what may be claimed is in this index, so a claim costs the same whatever has piled up elsewhere.
 CREATE INDEX jobs_to_claim ON jobs (queue, priority, ready_at) WHERE ready_at IS NOT NULL AND hold IS NULL;
@@ -338,7 +338,7 @@ WHEN NOT (NEW.state = 'PENDING')
 BEGIN SELECT RAISE(FAIL, 'ILLEGAL_TRANSITION: no outbox begins in this state'); END;
 -- end rule
 
-CREATE TRIGGER jobs_guard BEFORE UPDATE OF
+CREATE TRIGGER jobs_guard AFTER UPDATE OF
   job_id, state, attempt, ready_at, hold, semaphore, start_ledger, start_redeliveries, start_acked_at, head_n, head_hash,
   completed_at, kind, handler, version, dimension, created_at, payload, options, result, error, error_code, error_message,
   tenant_id, idempotency_key, idempotency_hash, parent_job_id, parent_step, retry_of
@@ -346,12 +346,11 @@ ON jobs
 -- rule: sqlite-guard job jobs.state.start_ledger
 WHEN OLD.state = 'SUCCEEDED' OR OLD.state = 'FAILED_FINAL' OR OLD.state = 'CANCELLED'
   OR NEW.start_ledger < OLD.start_ledger
-  OR (OLD.state <> NEW.state AND NOT CASE OLD.state
-         WHEN 'QUEUED' THEN NEW.state = 'DISPATCHING' OR NEW.state = 'CANCELLING' OR NEW.state = 'IN_PROGRESS' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'CANCELLED'
-         WHEN 'DISPATCHING' THEN NEW.state = 'IN_PROGRESS' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'CANCELLING' OR NEW.state = 'CANCELLED'
-         WHEN 'IN_PROGRESS' THEN NEW.state = 'IN_PROGRESS' OR NEW.state = 'SUCCEEDED' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'CANCELLING' OR NEW.state = 'CANCELLED'
-         WHEN 'CANCELLING' THEN NEW.state = 'CANCELLED'
-         ELSE 0 END)
+  OR (OLD.state <> NEW.state AND NOT (
+          OLD.state = 'QUEUED' AND (NEW.state = 'DISPATCHING' OR NEW.state = 'CANCELLING' OR NEW.state = 'IN_PROGRESS' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'CANCELLED')
+       OR OLD.state = 'DISPATCHING' AND (NEW.state = 'IN_PROGRESS' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'CANCELLING' OR NEW.state = 'CANCELLED')
+       OR OLD.state = 'IN_PROGRESS' AND (NEW.state = 'IN_PROGRESS' OR NEW.state = 'SUCCEEDED' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'CANCELLING' OR NEW.state = 'CANCELLED')
+       OR OLD.state = 'CANCELLING' AND (NEW.state = 'CANCELLED')))
 BEGIN
   SELECT RAISE(ABORT, 'FINAL: this job has ended and cannot change') WHERE OLD.state = 'SUCCEEDED' OR OLD.state = 'FAILED_FINAL' OR OLD.state = 'CANCELLED';
   SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the job lifecycle has no such move')
@@ -360,14 +359,13 @@ BEGIN
 END;
 -- end rule
 
-CREATE TRIGGER attempts_guard BEFORE UPDATE ON attempts
+CREATE TRIGGER attempts_guard AFTER UPDATE ON attempts
 -- rule: sqlite-guard attempt attempts.status
 WHEN OLD.status = 'DONE' OR OLD.status = 'ABORTED'
-  OR (OLD.status <> NEW.status AND NOT CASE OLD.status
-         WHEN 'LEASED' THEN NEW.status = 'IN_PROGRESS' OR NEW.status = 'ABORTED'
-         WHEN 'IN_PROGRESS' THEN NEW.status = 'COMMITTED' OR NEW.status = 'ABORTED' OR NEW.status = 'DONE'
-         WHEN 'COMMITTED' THEN NEW.status = 'DONE'
-         ELSE 0 END)
+  OR (OLD.status <> NEW.status AND NOT (
+          OLD.status = 'LEASED' AND (NEW.status = 'IN_PROGRESS' OR NEW.status = 'ABORTED')
+       OR OLD.status = 'IN_PROGRESS' AND (NEW.status = 'COMMITTED' OR NEW.status = 'ABORTED' OR NEW.status = 'DONE')
+       OR OLD.status = 'COMMITTED' AND (NEW.status = 'DONE')))
 BEGIN
   SELECT RAISE(ABORT, 'FINAL: this attempt has ended and cannot change') WHERE OLD.status = 'DONE' OR OLD.status = 'ABORTED';
   SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the attempt lifecycle has no such move')
@@ -376,17 +374,16 @@ BEGIN
 END;
 -- end rule
 
-CREATE TRIGGER steps_guard BEFORE UPDATE ON steps
+CREATE TRIGGER steps_guard AFTER UPDATE ON steps
 -- rule: sqlite-guard step steps.state.ledger
 WHEN OLD.state = 'SUCCEEDED' OR OLD.state = 'FAILED_FINAL' OR OLD.state = 'CANCELLED'
   OR NEW.ledger < OLD.ledger
-  OR (OLD.state <> NEW.state AND NOT CASE OLD.state
-         WHEN 'PENDING' THEN NEW.state = 'DISPATCHING' OR NEW.state = 'CANCELLED'
-         WHEN 'DISPATCHING' THEN NEW.state = 'AWAITING_ACK' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'CANCELLED' OR NEW.state = 'IN_PROGRESS'
-         WHEN 'AWAITING_ACK' THEN NEW.state = 'IN_PROGRESS' OR NEW.state = 'FAILED_RETRY' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'CANCELLED' OR NEW.state = 'SUCCEEDED'
-         WHEN 'IN_PROGRESS' THEN NEW.state = 'SUCCEEDED' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'FAILED_RETRY' OR NEW.state = 'CANCELLED'
-         WHEN 'FAILED_RETRY' THEN NEW.state = 'DISPATCHING' OR NEW.state = 'CANCELLED'
-         ELSE 0 END)
+  OR (OLD.state <> NEW.state AND NOT (
+          OLD.state = 'PENDING' AND (NEW.state = 'DISPATCHING' OR NEW.state = 'CANCELLED')
+       OR OLD.state = 'DISPATCHING' AND (NEW.state = 'AWAITING_ACK' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'CANCELLED' OR NEW.state = 'IN_PROGRESS')
+       OR OLD.state = 'AWAITING_ACK' AND (NEW.state = 'IN_PROGRESS' OR NEW.state = 'FAILED_RETRY' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'CANCELLED' OR NEW.state = 'SUCCEEDED')
+       OR OLD.state = 'IN_PROGRESS' AND (NEW.state = 'SUCCEEDED' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'FAILED_RETRY' OR NEW.state = 'CANCELLED')
+       OR OLD.state = 'FAILED_RETRY' AND (NEW.state = 'DISPATCHING' OR NEW.state = 'CANCELLED')))
 BEGIN
   SELECT RAISE(ABORT, 'FINAL: this step has ended and cannot change') WHERE OLD.state = 'SUCCEEDED' OR OLD.state = 'FAILED_FINAL' OR OLD.state = 'CANCELLED';
   SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the step lifecycle has no such move')
@@ -395,12 +392,11 @@ BEGIN
 END;
 -- end rule
 
-CREATE TRIGGER outbox_guard BEFORE UPDATE ON outbox
+CREATE TRIGGER outbox_guard AFTER UPDATE ON outbox
 -- rule: sqlite-guard outbox outbox.state
 WHEN OLD.state = 'SENT' OR OLD.state = 'FAILED_FINAL'
-  OR (OLD.state <> NEW.state AND NOT CASE OLD.state
-         WHEN 'PENDING' THEN NEW.state = 'SENT' OR NEW.state = 'FAILED_FINAL'
-         ELSE 0 END)
+  OR (OLD.state <> NEW.state AND NOT (
+          OLD.state = 'PENDING' AND (NEW.state = 'SENT' OR NEW.state = 'FAILED_FINAL')))
 BEGIN
   SELECT RAISE(ABORT, 'FINAL: this outbox has ended and cannot change') WHERE OLD.state = 'SENT' OR OLD.state = 'FAILED_FINAL';
   SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: the outbox lifecycle has no such move')
@@ -409,10 +405,10 @@ BEGIN
 END;
 -- end rule
 
-CREATE TRIGGER messages_guard BEFORE UPDATE OF ledger ON messages WHEN NEW.ledger < OLD.ledger
+CREATE TRIGGER messages_guard AFTER UPDATE OF ledger ON messages WHEN NEW.ledger < OLD.ledger
 BEGIN SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases'); END;
 
-CREATE TRIGGER events_guard BEFORE UPDATE ON events
+CREATE TRIGGER events_guard AFTER UPDATE ON events
 BEGIN SELECT RAISE(ABORT, 'FINAL: an event is a fact and cannot change'); END;
 
 -- Retention marks a final job as pruned, then removes its books, children first. Nothing else is ever deleted, and so
