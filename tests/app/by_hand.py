@@ -19,9 +19,9 @@ LEASE_MS = 10_000
 _leases = itertools.count(1)
 
 
-async def _on_a_loop(workflow, segment: Segment):
+async def _on_a_loop(app, workflow, segment: Segment):
     try:
-        return await workflow.run_async(segment)
+        return await workflow.run_async(segment, app.runtime().lane())
     finally:
         if isinstance(segment.handed, Handed):
             refusal = await segment.handed.settled()
@@ -70,7 +70,9 @@ class Hand:
         Death.latest = None
         try:
             bundle = (
-                asyncio.run(_on_a_loop(workflow, segment)) if workflow.is_async else workflow.run(segment)
+                asyncio.run(_on_a_loop(self.app, workflow, segment))
+                if workflow.is_async
+                else workflow.run(segment)
             )
         finally:
             refusal = segment.handed.answer() if isinstance(segment.handed, Blocked) else None

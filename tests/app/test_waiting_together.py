@@ -211,7 +211,7 @@ def test_tasks_that_still_wait_end_with_their_workflow(timed, hand):
         return "done"
 
     async def run(segment):
-        bundle = await flow.run_async(segment)
+        bundle = await flow.run_async(segment, timed.runtime().lane())
         await asyncio.wait(left)
         return bundle
 

@@ -83,11 +83,11 @@ class WorkflowContext:
         "unwinding",
     )
 
-    def __init__(self, runtime: Runtime, segment: Segment, *, is_async: bool) -> None:
-        """Begin at the first line of the function."""
+    def __init__(self, runtime: Runtime, segment: Segment, lane: LoopLane | None = None) -> None:
+        """Begin at the first line of the function: on the loop of a lane, or in this thread."""
         self.runtime = runtime
         self.segment = segment
-        self.is_async = is_async
+        self.is_async = lane is not None
         self.thread = get_ident()
         self.calls: list[tuple[str, int]] = []
         self.cancel_raised = False
@@ -97,7 +97,7 @@ class WorkflowContext:
         self.unwinding: Unwind | None = None
         self.parking: Parking | None = None
         self.tasks_begun = 0
-        self._lane: LoopLane | None = None
+        self._lane = lane
 
     @contextmanager
     def busy(self, what: str) -> Iterator[None]:
@@ -117,8 +117,7 @@ class WorkflowContext:
 
     def lane(self) -> LoopLane:
         """Return the committer's lane of the loop that this workflow runs on."""
-        if self._lane is None:
-            self._lane = self.runtime.lane()
+        assert self._lane is not None, "a sync workflow runs on no loop"
         return self._lane
 
     def check(self) -> None:

@@ -17,6 +17,7 @@ from tallystick.errors import LedgerCeiling, Misuse, TallyError, WrongColour
 from tallystick.store.api import Bundle
 
 if TYPE_CHECKING:
+    from tallystick.engine.committer import LoopLane
     from tallystick.engine.segment import Segment
 
 E = TypeVar("E", bound=BaseException)
@@ -94,7 +95,7 @@ class Workflow(_Declared[P, R_co]):
 
     def run(self, segment: Segment) -> Bundle | None:
         """Run one segment in this thread."""
-        context = WorkflowContext(self._app.runtime(), segment, is_async=False)
+        context = WorkflowContext(self._app.runtime(), segment)
         token = current.set(context)
         try:
             context.check()
@@ -111,7 +112,7 @@ class Workflow(_Declared[P, R_co]):
         finally:
             current.reset(token)
 
-    async def run_async(self, segment: Segment) -> Bundle | None:
+    async def run_async(self, segment: Segment, lane: LoopLane) -> Bundle | None:  # noqa: ARG002 (as handlers have it)
         """Refuse: a sync workflow has no place on a loop."""
         raise Misuse(f"{self.name} is sync and cannot run job {segment.job_id} on a loop")
 
@@ -136,10 +137,10 @@ class AsyncWorkflow(_Declared[P, R_co]):
         """Refuse: an async workflow runs on a loop."""
         raise Misuse(f"{self.name} is async and cannot run job {segment.job_id} in a thread")
 
-    async def run_async(self, segment: Segment) -> Bundle | None:
+    async def run_async(self, segment: Segment, lane: LoopLane) -> Bundle | None:
         """Run one segment in this task."""
-        watch(asyncio.get_running_loop())
-        context = WorkflowContext(self._app.runtime(), segment, is_async=True)
+        watch(lane.loop)
+        context = WorkflowContext(self._app.runtime(), segment, lane)
         current.set(context)
         try:
             context.check()

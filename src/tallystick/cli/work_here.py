@@ -16,6 +16,7 @@ from tallystick.cli.work_progress import Progress, Reporter, summary
 from tallystick.cli.work_signals import StopRequests
 from tallystick.core.derive import AbortReason
 from tallystick.core.lifecycles import JobState
+from tallystick.engine.committer import LoopLane
 from tallystick.engine.segment import Segment
 from tallystick.errors import TallyError
 from tallystick.store.api import Bundle, Cycle, EndAttempt, EndJob, Fence
@@ -206,10 +207,10 @@ class Watched:
         self._watch.segment_ended(segment, bundle)
         return bundle
 
-    async def run_async(self, segment: Segment) -> Bundle | None:
+    async def run_async(self, segment: Segment, lane: LoopLane) -> Bundle | None:
         """Run the segment on this event loop."""
         self._watch.begun(segment)
-        bundle = await self._handler.run_async(segment)
+        bundle = await self._handler.run_async(segment, lane)
         self._watch.segment_ended(segment, bundle)
         return bundle
 

@@ -23,7 +23,7 @@ from tallystick.core.limits import FLUSH_BUNDLES_MAX
 from tallystick.engine.relay import Relay
 from tallystick.engine.requests import Arriving, Blocked, Handed, Request, Together
 from tallystick.errors import StoreError, StoreMisused, TallyError
-from tallystick.store.api import Bundle, Outcome, Primitive, Store, SubmitJobs
+from tallystick.store.api import Bundle, Outcome, Store, SubmitJobs
 
 _log = logging.getLogger("tallystick.engine")
 
@@ -250,7 +250,9 @@ class Committer:
                 request = self._queue.popleft()
                 request.taken = True
                 batch.append(request)
-                room -= _room_of(request.bundle[0])
+                first = request.bundle[0]
+                # A list counts as what is in it.
+                room -= len(first.job_ids) if type(first) is SubmitJobs else 1
             return batch
 
     def _await_returning(self) -> bool:
@@ -262,11 +264,6 @@ class Committer:
             self._relay.rescue()
             return True
         return came > 0
-
-
-def _room_of(primitive: Primitive) -> int:
-    """Return how many of a flush's bundles a bundle counts as that begins with this."""
-    return len(primitive.job_ids) if type(primitive) is SubmitJobs else 1
 
 
 def _arrive(released: list[tuple[Callable[[Any], None], Any]]) -> None:

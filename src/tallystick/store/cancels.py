@@ -65,8 +65,8 @@ def _end(
     drop_open(batch, request.job_id, old, "")
     fence = Fence(request.job_id, attempt, "cancel")
     row = (request.job_id, old, batch.wall, event.n, event.event_hash, attempt, still_open)
-    batch.many("cancel_job", [row], [fence])
-    batch.many("insert_event", [event], [fence])
+    batch.many("cancel_job", [row], fence)
+    batch.many("insert_event", [event], fence)
     if parent is not None:
         count_child(batch, request.job_id, parent, JobState.CANCELLED)
 

@@ -130,7 +130,7 @@ def _insert(
     # Where a job has tags the database writes more rows than this one.
     if not batch.changed("insert_fork", row):
         raise Refused(stale(fence))
-    batch.many("insert_event", events, [fence] * len(events))
+    batch.many("insert_event", events, fence)
     listed = msgspec.json.encode(copies).decode()
     places = (request.new_id, request.job_id, dimension, listed, batch.wall)
     if batch.changed("copy_steps", places) != len(copies):
@@ -173,6 +173,6 @@ def _known(
 def take_place(batch: Writing, request: ForkJob, *, reserved: bool) -> None:
     """Let the job that failed know which job took its place, and give that one what was reserved for it."""
     places = (request.job_id, request.new_id)
-    batch.many("mark_retried", [places], [Fence(request.new_id, 0, "fork")])
+    batch.many("mark_retried", [places], Fence(request.new_id, 0, "fork"))
     if reserved:
         insist(batch, "move_reservation", places)

@@ -68,11 +68,13 @@ def grouped(
             else:
                 plain[kind] = [index]
             continue
-        if kind not in _GROUPED or (plain_only and _touches_others(bundle)) or getattr(last, "alone", False):
+        if type(last) is EndJob and last.waited:
+            alone.append(index)  # it closes more than what began its segment
+        elif kind not in _GROUPED or (plain_only and _touches_others(bundle)):
             alone.append(index)
         elif len(bundle) == 1:
             plain.setdefault(kind, []).append(index)
-        elif tuple(map(type, bundle)) in _PAIRS:
+        elif len(bundle) == 2 and (type(bundle[0]), kind) in _PAIRS:
             plain.setdefault(type(bundle[0]), []).append(index)
             plain.setdefault(kind, []).append(index)
         else:

@@ -28,7 +28,7 @@ def spawn(batch: Writing, request: Spawn) -> bool:
     row = (job_id, *group, request.fence.attempt, request.at, request.total, request.threshold, mode)
     known: set[str] = set()
     if batch.changed("insert_group", row):
-        batch.many("open_more", [(*request.fence[:2], 1)], [request.fence])
+        batch.many("open_more", [(*request.fence[:2], 1)], request.fence)
     else:
         # Bundles are written in order and each whole, so the children that are there are the first ones.
         children = [job.job_id for job, _fact in request.children]
@@ -49,9 +49,8 @@ def spawn(batch: Writing, request: Spawn) -> bool:
         )
         for job, event in born
     ]
-    fences = [request.fence] * len(born)
     batch.bear("insert_child", rows)
-    batch.many("insert_event", [event for _job, event in born], fences)
+    batch.many("insert_event", [event for _job, event in born], request.fence)
     return False
 
 

@@ -64,8 +64,8 @@ def _write(
     kind, attempt, payload = about
     fence = Fence(str(row[0]), attempt, kind)
     if chain is None:
-        batch.many(statement, [(*row, None, None, batch.wall)], [fence])
+        batch.many(statement, [(*row, None, None, batch.wall)], fence)
         return
     event = batch.placed(Fact(chain, kind, batch.wall, attempt, msgspec.json.encode(payload).decode()))
-    batch.many(statement, [(*row, event.n, event.event_hash, batch.wall)], [fence])
-    batch.many("insert_event", [event], [fence])
+    batch.many(statement, [(*row, event.n, event.event_hash, batch.wall)], fence)
+    batch.many("insert_event", [event], fence)

@@ -161,11 +161,6 @@ class EndJob(NamedTuple):
         about = (fence, state, status, reason, charged)
         return make(cls, (*about, *ending, fact, expired, driver, waited, parent))
 
-    @property
-    def alone(self) -> bool:
-        """Tell whether this ending closes more than what began its segment, and is written by itself."""
-        return self.waited
-
 
 class Await(NamedTuple):
     """Take the answer to one of the waits, or end the segment until there is one; one bundle either way.

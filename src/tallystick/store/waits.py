@@ -75,7 +75,7 @@ def await_message(batch: Writing, request: Await) -> Answer | JobState | Hold | 
     # The others are opened all the same, with their timers running: what waits together begins together.
     opened = _open(batch, request, places, ledgers, but=at)
     if opened:
-        batch.many("open_more", [(*request.fence[:2], opened)], [request.fence])
+        batch.many("open_more", [(*request.fence[:2], opened)], request.fence)
     taking = _Taking(request.fence, request.driver, request.fact.chain, request.fact.at)
     _take(batch, taking, request.waits[at], answer, places[at], ledgers[at])
     return answer
@@ -157,7 +157,7 @@ def close_waits(batch: Writing, request: EndJob) -> None:
     still_open = drop_open(batch, job_id, request.fence.attempt, request.driver)
     if request.driver == "start":
         # Its own step 2 follows in `end_job`, which expects the start to be the last obligation.
-        batch.many("open_more", [(*request.fence[:2], -still_open)], [request.fence])
+        batch.many("open_more", [(*request.fence[:2], -still_open)], request.fence)
         return
     marked, consumed = _consumed(batch, job_id, request.driver)
     if not marked:
@@ -188,10 +188,10 @@ def settle_driver(batch: Writing, fence: Fence, driver: str, *, opened: int, fin
     marked, consumed = (False, False) if starts else _consumed(batch, job_id, driver)
     delta = settle_delta(starts=starts, consumed=consumed, opened=opened, finished=finished and driver != "")
     if starts:
-        batch.many("close_start", [(*fence[:2], delta, batch.wall)], [fence])
+        batch.many("close_start", [(*fence[:2], delta, batch.wall)], fence)
         return
     if delta is None:
-        batch.many("open_more", [(*fence[:2], opened)], [fence])
+        batch.many("open_more", [(*fence[:2], opened)], fence)
         return
     if not marked:
         insist(batch, "mark_work", (driver, job_id))
@@ -235,11 +235,11 @@ def _take(
     event = batch.placed(Fact(chain, wait.kind, at, attempt, payload))
     ending = (result, None, attempt, event.at, event.n, event.prev_hash, event.event_hash)
     if wait.kind == "group":
-        batch.many("join_group", [(*place, result, *ending[2:], ledger)], [fence])
+        batch.many("join_group", [(*place, result, *ending[2:], ledger)], fence)
     elif opened:
-        batch.many("answer_wait", [(*place, *ending)], [fence])
+        batch.many("answer_wait", [(*place, *ending)], fence)
     else:
-        batch.many("insert_answered_wait", [(*place, *ending, wait.kind)], [fence])
+        batch.many("insert_answered_wait", [(*place, *ending, wait.kind)], fence)
     insist(batch, "mark_work", (answer.guid, job_id))
     if not answer.timed_out:
         batch.run("acknowledge_loser", (timer_of(place), job_id, batch.wall))

@@ -60,7 +60,7 @@ class Writing(Protocol):
         """
         ...
 
-    def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:
+    def many(self, name: str, rows: Sequence[Sequence[Any]], fence: Fence) -> None:
         """Write rows and insist that each changes exactly one, or the bundle is refused as a stale report."""
         ...
 

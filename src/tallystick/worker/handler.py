@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
+from tallystick.engine.committer import LoopLane
 from tallystick.engine.segment import Segment
 from tallystick.store.api import Bundle
 
@@ -37,8 +38,8 @@ class Handler(Protocol):
         """Run the segment in this thread."""
         ...
 
-    async def run_async(self, segment: Segment) -> Bundle | None:
-        """Run the segment on this event loop."""
+    async def run_async(self, segment: Segment, lane: LoopLane) -> Bundle | None:
+        """Run the segment on the event loop of this lane."""
         ...
 
 

@@ -83,15 +83,16 @@ class AsyncSlots:
 
     def _start(self, segments: list[Segment]) -> None:
         assert self._loop is not None
+        assert self._lane is not None
         for segment in segments:
             # Not by the loop: what it makes tasks with counts those that a workflow begins, and this is ours.
-            self._tasks[segment] = asyncio.Task(self._run(segment), loop=self._loop)
+            self._tasks[segment] = asyncio.Task(self._run(segment, self._lane), loop=self._loop)
 
-    async def _run(self, segment: Segment) -> None:
+    async def _run(self, segment: Segment, lane: LoopLane) -> None:
         try:
             bundle: Bundle | None = None
             try:
-                bundle = await self._worker.handler_of(segment).run_async(segment)
+                bundle = await self._worker.handler_of(segment).run_async(segment, lane)
             except BaseException:  # noqa: BLE001 (logged with its trace; the job goes on under another lease)
                 report_broken(segment)
             segment.over = True

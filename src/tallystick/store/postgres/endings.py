@@ -28,7 +28,7 @@ def end_alone(writing: Batch, request: EndJob) -> None:
     event = writing.placed(request.fact)
     ending = (request.attempt_status, request.reason, str(int(request.charged)), times.epoch, times.lease)
     live = "false" if request.expired else "true"
-    writing.many("end_attempt", [(*fence, *ending, live, writing.wall)], [fence])
+    writing.many("end_attempt", [(*fence, *ending, live, writing.wall)], fence)
     if request.waited or request.driver != "start":
         close_waits(writing, request)
     else:
@@ -37,8 +37,8 @@ def end_alone(writing: Batch, request: EndJob) -> None:
         count_child(writing, fence.job_id, request.parent, request.state)
     about = (request.state, request.result, request.error, request.error_code)
     row = (*fence[:2], *about, storable(request.error_message), event.n, event.event_hash, writing.wall)
-    writing.many("end_waited_job" if request.driver != "start" else "end_job", [row], [fence])
-    writing.many("insert_event", [event], [fence])
+    writing.many("end_waited_job" if request.driver != "start" else "end_job", [row], fence)
+    writing.many("insert_event", [event], fence)
 
 
 def lock_expired(writing: Batch, requests: Sequence[EndAttempt | EndJob]) -> set[int]:

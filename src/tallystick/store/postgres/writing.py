@@ -94,9 +94,9 @@ class PostgresWriting:
         self.connection.execute(sql(name), parameters)
         self.wakes = self.wakes or name in WAKING
 
-    def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:
+    def many(self, name: str, rows: Sequence[Sequence[Any]], fence: Fence) -> None:
         """Write rows and insist that each changes exactly one; in rounds that is seen when all is sent."""
-        for row, fence in zip(rows, fences, strict=True):
+        for row in rows:
             self.expect(name, row, stale(fence))
 
     def expect(self, name: str, parameters: Sequence[object], otherwise: TallyError) -> None:
@@ -162,10 +162,10 @@ class PostgresWriting:
             event = self.placed(request.fact)
             fence, times = request.fence, self.times
             ending = ("ABORTED", request.reason, str(int(request.charged)), times.epoch, times.lease, "true")
-            self.many("end_attempt", [(*fence, *ending, self.wall)], [fence])
+            self.many("end_attempt", [(*fence, *ending, self.wall)], fence)
             hold = (request.hold, storable(request.hold_reason))
             row = (*fence[:2], request.ready_at, *hold, event.n, event.event_hash, self.wall)
-            self.many("release_job", [row], [fence])
-            self.many("insert_event", [event], [fence])
+            self.many("release_job", [row], fence)
+            self.many("insert_event", [event], fence)
         self.wakes = True
         return [None] * len(requests)

@@ -46,7 +46,6 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
     wall, ends_at = batch.wall, batch.boot + request.lease_ms
     claimed: list[ClaimedJob] = []
     attempts, jobs, events = [], [], []
-    fences: list[Fence] = []
     for row in rows:
         job_id, attempt = row[:2]
         n, head, acked, parent, step, cancelling, semaphore, suspect = row[9:]
@@ -57,16 +56,14 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
         driver = "start" if acked is None else "" if wake is None else wake.guid
         event = batch.placed(make(Fact, (chain, "claim", wall, attempt + 1, _AGAIN if attempt else _FIRST)))
         fence = make(Fence, (job_id, attempt + 1, request.lease_ids()))
-        fences.append(fence)
         attempts.append((*fence, request.owner, batch.epoch, ends_at, wall, driver))
         jobs.append((job_id, attempt, event.n, event.event_hash, wall))
         events.append(event)
         home = None if parent is None else (parent, step)
         now = (bool(suspect), driver, home, bool(cancelling), semaphore, wake)
         claimed.append(make(ClaimedJob, (fence, *row[2:9], chain, *before[:3], *now)))
-    batch.many("claim_job", jobs, fences)
-    batch.many("insert_attempt", attempts, fences)
-    batch.many("insert_event", events, fences)
+    for statement, written in (("claim_job", jobs), ("insert_attempt", attempts), ("insert_event", events)):
+        batch.many(statement, written, claimed[0].fence)
     return claimed
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tallystick.core.decisions import count_down_all
 from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.core.lifecycles import JobState
-from tallystick.store.api import EndJob, Event, Fence
+from tallystick.store.api import EndJob, Event
 from tallystick.store.groups import closes, count_child, group_of, wake_parent
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.waits import close_waits
@@ -22,32 +22,31 @@ _CLOSED = int(GuidLedger.of(closed_job=1, tasks_done=1))
 
 def close_jobs(batch: Batch, requests: list[EndJob], events: list[Event]) -> None:
     """Close jobs whose attempts have ended, by what each of them began with and may have open."""
-    closing: dict[str, list[tuple[tuple[object, ...], Fence]]] = {}
-    drivers: list[tuple[tuple[object, ...], Fence]] = []
-    unread = []
+    started: list[tuple[object, ...]] = []
+    woken: list[tuple[object, ...]] = []
+    drivers, plain = [], []
     for r, event in zip(requests, events, strict=True):
         ending = (r.state, r.result, r.error, r.error_code, r.error_message)
         row = (*r.fence[:2], *ending, event.n, event.event_hash, batch.wall)
-        woken = r.driver != "start"
-        looked_at = r.waited or (woken and batch.careful)
+        begun_by_message = r.driver != "start"
+        looked_at = r.waited or (begun_by_message and batch.careful)
         if looked_at:
             close_waits(batch, r)
         else:
-            unread.append((*r.fence[:2], r.driver if woken else "", batch.wall, True))
-            if woken:
-                drivers.append(((r.driver, r.fence.job_id, batch.wall), r.fence))
-        if woken:
-            closing.setdefault("end_woken_job", []).append(((*row, int(not looked_at)), r.fence))
+            plain.append(r)
+            if begun_by_message:
+                drivers.append((r.driver, r.fence.job_id, batch.wall))
+        if begun_by_message:
+            woken.append((*row, int(not looked_at)))
         else:
-            closing.setdefault("end_job", []).append((row, r.fence))
+            started.append(row)
     # A signal that nobody waited for ends with its job; mostly there is none, of anybody's.
-    if unread and batch.rows("any_unread", ()):
+    if plain and batch.rows("any_unread", ()):
+        unread = [(*r.fence[:2], "" if r.driver == "start" else r.driver, batch.wall, True) for r in plain]
         batch.cursor.executemany(sql("drop_messages"), unread)
     count_children(batch, requests)
-    if drivers:
-        closing = {"close_driver": drivers, **closing}
-    for statement, rows in closing.items():
-        batch.many(statement, [row for row, _fence in rows], [fence for _row, fence in rows])
+    for statement, rows in (("close_driver", drivers), ("end_job", started), ("end_woken_job", woken)):
+        batch.many(statement, rows, requests[0].fence)
 
 
 def count_children(batch: Batch, requests: list[EndJob]) -> None:
@@ -82,8 +81,7 @@ def _count_together(batch: Batch, home: tuple[str, str], ended: list[EndJob]) ->
         rows.append((f"child:{request.fence.job_id}", *place, request.state, batch.wall, digits))
         failed += request.state != JobState.SUCCEEDED
         closers += closes(hit, mode, request.state)
-    fences = [request.fence for request in ended]
-    batch.many("insert_child_end", rows, fences)
-    batch.many("count_children", [(*place, ledger, semaphore, len(ended), failed)], fences[:1])
+    batch.many("insert_child_end", rows, ended[0].fence)
+    batch.many("count_children", [(*place, ledger, semaphore, len(ended), failed)], ended[0].fence)
     for _closer in range(closers):
         wake_parent(batch, home)

@@ -31,7 +31,6 @@ def take_answers(batch: Batch, requests: list[TakeAnswer]) -> None:
         marks.append((wake.guid, job_id))
         if wake.kind != "timer":
             losers.append((timer_of(place), job_id, batch.wall))
-    fences = [request.fence for request in together]
-    batch.many("take_wait", waits, fences)
-    batch.many("mark_work", marks, fences)
+    batch.many("take_wait", waits, together[0].fence)
+    batch.many("mark_work", marks, together[0].fence)
     batch.cursor.executemany(sql("acknowledge_loser"), losers)

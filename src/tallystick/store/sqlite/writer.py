@@ -214,28 +214,28 @@ class Batch:
         crash.point(AROUND["step"][0])
         now = (self.epoch, self.boot)
         rows = [(*step.fence, *step[2:], *self._places.step(step), *now) for step in steps]
-        self.many("insert_step", rows, [step.fence for step in steps])
+        self.many("insert_step", rows, steps[0].fence)
         crash.point(AROUND["step"][1])
         return [None] * len(steps)
 
     def _events(self, requests: list[RecordEvent]) -> list[Outcome]:
         crash.point(AROUND["event"][0])
         rows = [(*fence, *self.placed(fact)[1:], self.epoch, self.boot) for fence, fact in requests]
-        self.many("insert_fenced_event", rows, [request.fence for request in requests])
+        self.many("insert_fenced_event", rows, requests[0].fence)
         crash.point(AROUND["event"][1])
         return [None] * len(requests)
 
     def end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
         """Abort attempts and leave their jobs to others."""
         crash.point(AROUND["end_attempt"][0])
-        fences, events = self._begun(requests)
-        self.many("end_attempt", [self.ending(request, "ABORTED") for request in requests], fences)
+        fence, events = requests[0].fence, self._begun(requests)
+        self.many("end_attempt", [self.ending(request, "ABORTED") for request in requests], fence)
         jobs = [
             (*r.fence[:2], r.ready_at, r.hold, r.hold_reason, event.n, event.event_hash, self.wall)
             for r, event in zip(requests, events, strict=True)
         ]
-        self.many("release_job", jobs, fences)
-        self.many("insert_event", events, fences)
+        self.many("release_job", jobs, fence)
+        self.many("insert_event", events, fence)
         crash.point(AROUND["end_attempt"][1])
         return [None] * len(requests)
 
@@ -243,10 +243,10 @@ class Batch:
         """Close jobs; the outcome is None, or the ending that was written instead of the one asked for."""
         crash.point(AROUND["end_job"][0])
         requests = as_asked(self, asked)
-        fences, events = self._begun(requests)
-        self.many("end_attempt", [self.ending(r, r.attempt_status) for r in requests], fences)
+        fence, events = requests[0].fence, self._begun(requests)
+        self.many("end_attempt", [self.ending(r, r.attempt_status) for r in requests], fence)
         close_jobs(self, requests, events)
-        self.many("insert_event", events, fences)
+        self.many("insert_event", events, fence)
         crash.point(AROUND["end_job"][1])
         return [None if r is wanted else r for r, wanted in zip(requests, asked, strict=True)]
 
@@ -331,23 +331,26 @@ class Batch:
         crash.point(AROUND["tx"][1])
         return [step]
 
-    def _begun(self, requests: Sequence[EndAttempt | EndJob]) -> tuple[list[Fence], list[Event]]:
-        """Return fences and events of endings; refuse a reclaim decided before the holder's last write."""
+    def _begun(self, requests: Sequence[EndAttempt | EndJob]) -> list[Event]:
+        """Return the events of endings; refuse a reclaim decided before the holder's last write."""
         if fence := outdated(self.cursor, requests):
             raise Refused(stale(fence))
-        return [request.fence for request in requests], [self.placed(request.fact) for request in requests]
+        return [self.placed(request.fact) for request in requests]
 
     def ending(self, request: EndAttempt | EndJob, status: str) -> tuple[object, ...]:
         """Return the row that ends an attempt, by its holder or by a sweep."""
         clock = (self.epoch, self.boot, int(not request.expired), self.wall)
         return (*request.fence, status, request.reason, int(request.charged), *clock)
 
-    def many(self, name: str, rows: Sequence[Sequence[Any]], fences: list[Fence]) -> None:
-        """Write rows and insist that each changed exactly one; a guard that fails is a stale report."""
+    def many(self, name: str, rows: Sequence[Sequence[Any]], fence: Fence) -> None:
+        """Write rows and insist that each changed exactly one; a guard that fails is a stale report.
+
+        Where bundles are written together any fence will do: none of them hears of it before it is alone.
+        """
         before = self.connection.total_changes()
         write_rows(self.cursor, name, rows)
         if self.connection.total_changes() - before != len(rows):
-            raise Refused(stale(fences[0]))
+            raise Refused(stale(fence))
 
     def _report(self, primitive: Primitive | None, error: BaseException) -> None:
         """Keep a stale report for people."""
