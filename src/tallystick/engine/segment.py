@@ -373,8 +373,8 @@ class Segment:
         notes = _TO_TEXT.encode(self._notes).decode() if self._notes else None
         claimed = self.claimed
         at = self._clock.wall_ms()
-        about = (name, occurrence, kind, state, INLINE_LEDGER, result, error, notes, at)
-        return make(RecordStep, (self.fence, claimed.chain, claimed.dimension, *about))
+        place = (self.fence, claimed.chain, claimed.dimension, name, occurrence)
+        return make(RecordStep, (*place, kind, state, INLINE_LEDGER, result, error, notes, at))
 
     def _noted(self) -> Bundle:
         """Return what keeps the values drawn so far, if any, in front of something that has no room."""

@@ -156,10 +156,8 @@ class EndJob(NamedTuple):
         """
         status = AttemptState.DONE if state is JobState.SUCCEEDED else AttemptState.ABORTED
         text, code, message = error or (None, None, None)
-        charged = error is not None
-        ending = (result, text, code, message)
-        about = (fence, state, status, reason, charged)
-        return make(cls, (*about, *ending, fact, expired, driver, waited, parent))
+        about = (text, code, message, fact, expired, driver, waited, parent)
+        return make(cls, (fence, state, status, reason, error is not None, result, *about))
 
 
 class Await(NamedTuple):

@@ -46,9 +46,7 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
     wall, ends_at = batch.wall, batch.boot + request.lease_ms
     claimed: list[ClaimedJob] = []
     attempts, jobs, events = [], [], []
-    for row in rows:
-        job_id, attempt = row[:2]
-        n, head, acked, parent, step, cancelling, semaphore, suspect = row[9:]
+    for job_id, attempt, *about, n, head, acked, parent, step, cancelling, semaphore, suspect in rows:
         before = past.get(job_id, _FRESH)
         end = (n, head) if before is _FRESH else max((n, head), before.end)
         chain = Chain(job_id, *end)
@@ -61,7 +59,7 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
         events.append(event)
         home = None if parent is None else (parent, step)
         now = (bool(suspect), driver, home, bool(cancelling), semaphore, wake)
-        claimed.append(make(ClaimedJob, (fence, *row[2:9], chain, *before[:3], *now)))
+        claimed.append(make(ClaimedJob, (fence, *about, chain, *before[:3], *now)))
     for statement, written in (("claim_job", jobs), ("insert_attempt", attempts), ("insert_event", events)):
         batch.many(statement, written, claimed[0].fence)
     return claimed

@@ -33,7 +33,12 @@ from tallystick.store.sqlite.transaction import SqliteTransaction
 from tallystick.store.sqlite.turnstile import Turnstile
 from tallystick.store.sqlite.writer import Batch
 
+# The log is moved into the database when it has so many pages, or before if that costs little: to write over
+# a short log takes a disk half as long as to write at the end of a growing one.
 CHECKPOINT_PAGES = 4_000
+_WORTHWHILE_PAGES = 256
+# How many times as long as the last move took goes by before the next of a short log.
+_MOVES_APART = 20
 
 BEGUN = crash.declare("sqlite.begin.after", "the lock is held and a transaction is open")
 BEFORE_COMMIT = crash.declare("sqlite.commit.before", "a batch is written and nothing of it is durable")
@@ -74,6 +79,7 @@ class SqliteStore:
         self._reading = threading.Lock()
         self._lent_to: set[int] = set()
         self._pages = 0
+        self._next_move_at = 0.0
         self._bell = Bell(self.path, clock)
         self._wrote = False
         self._writer.set_wal_hook(self._on_wal)
@@ -201,7 +207,8 @@ class SqliteStore:
 
     def checkpoint(self) -> None:
         """Move the log into the database when it has grown; called between flushes, never inside one."""
-        if self._pages >= CHECKPOINT_PAGES:
+        begun = self._clock.monotonic()
+        if self._pages >= (_WORTHWHILE_PAGES if begun >= self._next_move_at else CHECKPOINT_PAGES):
             with self._writing:
                 self._check_usable()
                 crash.point(BEFORE_CHECKPOINT)
@@ -212,6 +219,8 @@ class SqliteStore:
                     return
                 crash.point(AFTER_CHECKPOINT)
                 self._pages = 0
+                ended = self._clock.monotonic()
+                self._next_move_at = ended + _MOVES_APART * (ended - begun)
 
     def pulse(self) -> int:
         """Return a number that is another one whenever anybody, this process included, has written."""

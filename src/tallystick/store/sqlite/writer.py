@@ -339,8 +339,8 @@ class Batch:
 
     def ending(self, request: EndAttempt | EndJob, status: str) -> tuple[object, ...]:
         """Return the row that ends an attempt, by its holder or by a sweep."""
-        clock = (self.epoch, self.boot, int(not request.expired), self.wall)
-        return (*request.fence, status, request.reason, int(request.charged), *clock)
+        clock = (self.epoch, self.boot, not request.expired, self.wall)
+        return (*request.fence, status, request.reason, request.charged, *clock)
 
     def many(self, name: str, rows: Sequence[Sequence[Any]], fence: Fence) -> None:
         """Write rows and insist that each changed exactly one; a guard that fails is a stale report.
