@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import socket
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -159,3 +161,17 @@ def test_where_there_are_no_descriptors_left_nobody_listens_and_nobody_complains
     bell.listen(lambda: None, "one")
     bell.hush()
     assert list(folder_of(tmp_path).iterdir()) == []
+
+
+@pytest.mark.parametrize(("fraction_ns", "looks_again"), [(0, True), (123_456_789, False)])
+def test_a_time_of_whole_seconds_is_not_believed_for_longer(bells, tmp_path, fraction_ns, looks_again):
+    stamp = (time.time_ns() // 1_000_000_000 - 1) * 1_000_000_000 + fraction_ns
+    early, late, ringer = threading.Event(), threading.Event(), bells()
+    for name, heard in (("one", early), ("two", late)):
+        bells().listen(heard.set, name)
+        os.utime(folder_of(tmp_path), ns=(stamp, stamp))
+        ringer.ring()
+    wait_until(early.is_set)
+    if looks_again:
+        wait_until(late.is_set)
+    assert sorted(ringer._others) == (["one", "two"] if looks_again else ["one"])

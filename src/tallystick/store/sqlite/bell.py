@@ -24,8 +24,10 @@ from tallystick.clock import Clock
 _ADDRESS_BYTES_MAX: Final = 100
 # Where Linux has what a process has open.
 _OPEN: Final = "/proc/self/fd"
-# A folder that was changed this short a while ago may change again without a later time on it.
-_SETTLED_MS: Final = 1_000
+# A folder that was changed this short a while ago may change again without a later time on it: the clock of
+# file systems ticks every few milliseconds, or every second or two if it knows no fractions.
+_SETTLED_MS: Final = 50
+_SETTLED_IN_WHOLE_SECONDS_MS: Final = 2_500
 # Many rings in a row are heard as one: a listener looks at most this often.
 _QUIET_SECONDS: Final = 0.010
 
@@ -108,7 +110,8 @@ class Bell:
             self._open_door()
             names = (path.name for path in self._folder.iterdir())
             self._others = tuple(name for name in names if name != self._own)
-            settled = self._clock.wall_ms() - about.st_mtime_ns // 1_000_000 > _SETTLED_MS
+            patience = _SETTLED_MS if about.st_mtime_ns % 1_000_000_000 else _SETTLED_IN_WHOLE_SECONDS_MS
+            settled = self._clock.wall_ms() - about.st_mtime_ns // 1_000_000 > patience
             self._seen = (about.st_ino, about.st_mtime_ns) if settled else (-1, -1)
 
     def _open_door(self) -> None:
