@@ -56,4 +56,4 @@ def migrations() -> list[tuple[int, str, str]]:
 
 def tables() -> list[str]:
     """Return the names of our tables: others in the same file are the user's."""
-    return re.findall(r"CREATE TABLE (\w+)", "".join(text for _version, _name, text in migrations()))
+    return re.findall(r"\bTABLE (\w+) \(", "".join(text for _version, _name, text in migrations()))
