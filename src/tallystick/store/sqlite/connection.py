@@ -135,22 +135,18 @@ def migrate(connection: apsw.Connection, path: Path, turnstile: Turnstile) -> No
             raise translated(error, path) from error
 
 
-def forget_statistics(connection: apsw.Connection, path: Path, turnstile: Turnstile) -> None:
-    """Drop what ANALYZE has found out about our tables; what it says of the user's own stays.
+def forget_statistics(connection: apsw.Connection) -> None:
+    """Drop what ANALYZE has found out about our tables, with the turn to write held; the user's own stay.
 
     Somebody may have run it when there was one job. To look up a list of jobs would then be to walk through
     all of them, of which there may be a million later.
     """
     ours = msgspec.json.encode(tables()).decode()
-    try:
-        kept = [table for (table,) in connection.execute(sql("statistics"))]
-        if kept:
-            with turnstile:
-                for table in kept:
-                    connection.execute(sql(f"forget_{table}"), (ours,))
-            connection.execute("ANALYZE sqlite_schema")
-    except apsw.Error as error:
-        raise translated(error, path) from error
+    kept = [table for (table,) in connection.execute(sql("statistics"))]
+    if kept:
+        for table in kept:
+            connection.execute(sql(f"forget_{table}"), (ours,))
+        connection.execute("ANALYZE sqlite_schema")
 
 
 def refuse_vulnerable(version: str) -> None:

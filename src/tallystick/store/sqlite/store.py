@@ -66,7 +66,6 @@ class SqliteStore:
             self._turnstile = Turnstile(self.path)
             try:
                 migrate(self._writer, self.path, self._turnstile)
-                forget_statistics(self._writer, self.path, self._turnstile)
                 self._reader = connect(self.path, create=False, synchronous=synchronous)
             except BaseException:
                 self._turnstile.close()
@@ -81,7 +80,7 @@ class SqliteStore:
         self._pages = 0
         self._next_move_at = 0.0
         self._bell = Bell(self.path, clock)
-        self._wrote = False
+        self._wrote = self._has_written = False
         self._writer.set_wal_hook(self._on_wal)
         self._closed = False
 
@@ -97,6 +96,9 @@ class SqliteStore:
         with self._writing, self._turn():
             loans = Loans()
             try:
+                if not self._has_written:
+                    forget_statistics(self._writer)
+                    self._has_written = True
                 while (outcomes := self._flush(batch, loans)) is None:
                     continue
             except BaseException as error:
@@ -188,6 +190,7 @@ class SqliteStore:
             batches.append(Batch(connection, self._clock))
             return batches[-1].alone(bundle)
 
+        forget_statistics(connection)
         connection.execute("BEGIN IMMEDIATE")
         crash.point(LENT)
         loan = SqliteTransaction(connection, apply, borrower=thread)
