@@ -17,7 +17,7 @@ from tallystick.app.context import WorkflowContext
 from tallystick.app.declared_errors import Carried, carried, rebuilt
 from tallystick.app.escapes import Escaped, contained
 from tallystick.core.derive import AbortReason
-from tallystick.core.limits import HELD_BACKOFF_MS_MAX, RESULT_BYTES_MAX, check_text
+from tallystick.core.limits import HELD_BACKOFF_MS_MAX
 from tallystick.core.retry import GiveUp, RetryPolicy, classify, decide_failure
 from tallystick.engine.failure import Failure, name_step, names_of
 from tallystick.errors import InvariantBroken, ParallelCalls, StepFailed
@@ -117,7 +117,7 @@ def call_step(
                 if spec.kind == "tx":
                     return (yield from _transact(context, spec, codec, occurrence, args, kwargs))
                 value = yield Body(args, kwargs)
-                text, value = _kept(spec, codec, value)
+                text, value = codec.returned(value, name)
             except Exception as error:  # noqa: BLE001 (whatever the user's function raises is what the step failed with)
                 raised = error.error if isinstance(error, Escaped) else error
                 yield from _tried(context, spec, occurrence, raised)
@@ -145,7 +145,8 @@ def _transact(
 
     def body(transaction: Transaction) -> RecordStep:
         nonlocal value
-        text, value = _kept(spec, codec, contained(spec.function, transaction, *args, **kwargs))
+        returned = contained(spec.function, transaction, *args, **kwargs)
+        text, value = codec.returned(returned, spec.name)
         return context.segment.step_succeeded(spec.kind, spec.name, occurrence, text)
 
     step = yield InTransaction(body)
@@ -178,11 +179,6 @@ def _replayed(spec: StepSpec, record: Record) -> Any:  # noqa: ANN401 (as annota
     if record.error is None:
         raise InvariantBroken(f"{spec.name}#{record.occurrence} is recorded with neither result nor error")
     raise _error_of(spec, record.occurrence, Failure.parse(record.error))
-
-
-def _kept(spec: StepSpec, codec: Codec, value: object) -> tuple[str, Any]:
-    text, value = codec.round_trip(value, f"what {spec.name} returned")
-    return check_text(f"result of {spec.name}", text, RESULT_BYTES_MAX), value
 
 
 def _out_of_order(context: WorkflowContext) -> bool:

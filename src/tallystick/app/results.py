@@ -45,7 +45,7 @@ class Ended(msgspec.Struct, frozen=True, gc=False):
     @property
     def is_short(self) -> bool:
         """Tell whether it takes little room."""
-        return len(self.result or "") + len(self.error or "") <= _RECENT_RESULT_CHARS_MAX
+        return len(self.result or self.error or "") <= _RECENT_RESULT_CHARS_MAX
 
 
 Listener = Callable[[Ended | TallyError], None]

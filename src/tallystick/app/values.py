@@ -13,6 +13,7 @@ from typing import Any, Final, Never, NoReturn, TypeVar
 
 import msgspec
 
+from tallystick.core.limits import RESULT_BYTES_MAX, check_text
 from tallystick.errors import BadValue
 
 T = TypeVar("T")
@@ -51,16 +52,24 @@ _TO_STRICT: Final = json.JSONEncoder(allow_nan=False).encode
 def encode(value: object, what: str) -> str:
     """Return a value as JSON text; `what` names it in the error."""
     try:
-        text = _ENCODER.encode(value).decode()
-        # It writes null for a float that JSON has not; only a text with a null in it can hide one.
-        if "null" in text and value is not None:
-            _refuse_endless(value)
+        return _text_of(value)
     except Exception as error:  # what a model raises that is asked for its data can be anything
-        raise BadValue(
-            f"{what} cannot be kept as JSON ({str(error) or type(value).__name__}); "
-            "use plain data, dataclasses, Structs or pydantic models"
-        ) from error
+        raise _cannot_be_kept(what, value, error) from error
+
+
+def _text_of(value: object) -> str:
+    text = _ENCODER.encode(value).decode()
+    # It writes null for a float that JSON has not; only a text with a null in it can hide one.
+    if "null" in text and value is not None:
+        _refuse_endless(value)
     return text
+
+
+def _cannot_be_kept(what: str, value: object, error: Exception) -> BadValue:
+    return BadValue(
+        f"{what} cannot be kept as JSON ({str(error) or type(value).__name__}); "
+        "use plain data, dataclasses, Structs or pydantic models"
+    )
 
 
 def _refuse_endless(value: object) -> None:
@@ -102,13 +111,19 @@ class Codec:
                 "types that JSON can tell apart (Structs of a union by a tag=), or Any for plain data"
             ) from error
 
-    def round_trip(self, value: object, what: str) -> tuple[str, Any]:
-        """Return the text that is kept and the value that replay will see."""
+    def returned(self, value: object, name: str) -> tuple[str, Any]:
+        """Return the text that is kept of what a function returned, and the value that replay will see."""
+        try:
+            text = _text_of(value)
+        except Exception as error:  # as above
+            raise _cannot_be_kept(f"what {name} returned", value, error) from error
+        # No character takes more than four bytes: most texts need not be measured.
+        if len(text) * 4 > RESULT_BYTES_MAX:
+            check_text(f"result of {name}", text, RESULT_BYTES_MAX)
         kind = type(value)
         if kind is self._annotation and (kind in _SCALARS or (kind is float and math.isfinite(value))):  # type: ignore[arg-type]  # it is a float here
-            return encode(value, what), value
-        text = encode(value, what)
-        return text, self.decode(text, what)
+            return text, value
+        return text, self.decode(text, f"what {name} returned")
 
     def decode(self, text: str | msgspec.Raw, what: str) -> Any:  # noqa: ANN401 (the annotation says what it is)
         """Return the value behind a text."""

@@ -10,7 +10,7 @@ from tallystick.app.context import Again, Cancelled, Inside, Unwind, WorkflowCon
 from tallystick.app.submittable import P, R_co, Submittable
 from tallystick.app.tasks import watch
 from tallystick.core.derive import AbortReason
-from tallystick.core.limits import LEG2_ENTRIES_MAX, PAYLOAD_BYTES_MAX, RESULT_BYTES_MAX, check_text
+from tallystick.core.limits import LEG2_ENTRIES_MAX, PAYLOAD_BYTES_MAX, check_text
 from tallystick.core.retry import GiveUp, classify, decide_failure
 from tallystick.engine.failure import Failure, names_of
 from tallystick.errors import LedgerCeiling, Misuse, TallyError, WrongColour
@@ -44,8 +44,7 @@ class _Declared(Submittable[P, R_co]):
             return context.swallowed()
         if context.segment.behind:
             return context.mismatch("", 0).bundle
-        text, _value = self._spec.signature.result.round_trip(value, f"what {self.name} returned")
-        check_text(f"result of {self.name}", text, RESULT_BYTES_MAX)
+        text, _value = self._spec.signature.result.returned(value, self.name)
         return context.segment.returned(text)
 
     def _turning(self, context: WorkflowContext, again: Again) -> Bundle | None:

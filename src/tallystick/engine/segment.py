@@ -226,8 +226,16 @@ class Segment:
 
     def returned(self, result: str) -> Bundle:
         """Return the bundle that ends the job well."""
-        event = self._fact("return", _RETURNED, _RETURNED_TEXT)
-        return (self._end(JobState.SUCCEEDED, event, result=result),)
+        end = EndJob.of(
+            self.fence,
+            JobState.SUCCEEDED,
+            self._fact("return", _RETURNED, _RETURNED_TEXT),
+            driver=self.claimed.driver,
+            waited=self.waited,
+            parent=self.claimed.parent,
+            result=result,
+        )
+        return (end,)
 
     def failed(self, failure: Failure, reason: AbortReason = AbortReason.FATAL) -> Bundle:
         """Return the bundle that ends the job badly; it closes like any other."""
@@ -351,7 +359,6 @@ class Segment:
         state: JobState,
         fact: Fact,
         *,
-        result: str | None = None,
         reason: AbortReason | None = None,
         failure: Failure | None = None,
     ) -> EndJob:
@@ -362,7 +369,6 @@ class Segment:
             driver=self.claimed.driver,
             waited=self.waited,
             parent=self.claimed.parent,
-            result=result,
             reason=reason,
             error=failure.stored() if failure else None,
         )

@@ -46,7 +46,10 @@ class AsyncSlots:
         if self._loop is None:
             self.start()
         assert self._loop is not None
-        self._loop.call_soon_threadsafe(self._start, segments)
+        if threading.current_thread() is self._thread:
+            self._start(segments)
+        else:
+            self._loop.call_soon_threadsafe(self._start, segments)
 
     def call(self, function: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Run a coroutine function on the loop and return when it has."""
@@ -97,7 +100,7 @@ class AsyncSlots:
                 report_broken(segment)
             segment.over = True
             handed, segment.handed = segment.handed, None
-            if not isinstance(handed, Handed):
+            if type(handed) is not Handed:
                 self._finish(segment, bundle)
             elif bundle is not None and self._worker.committer.extend(handed, bundle):
                 # The last step and the ending share a flush.

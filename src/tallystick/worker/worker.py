@@ -224,12 +224,11 @@ class Worker:
                 look = self._lookout.suspect_ended()
             if look is not None:
                 self._look(look)
-        if isinstance(outcome, StaleLease):
+        end = bundle[-1] if outcome is None and bundle is not None else outcome
+        if type(end) is EndJob:
+            self._on_end(end)
+        elif isinstance(end, StaleLease):
             self.stale_reports += 1
-        elif isinstance(outcome, EndJob):
-            self._on_end(outcome)
-        elif bundle is not None and outcome is None and isinstance(bundle[-1], EndJob):
-            self._on_end(bundle[-1])
         if self._lookout.shut:
             with self._idle:
                 self._idle.notify_all()
@@ -261,7 +260,7 @@ class Worker:
         A child that ends may wake its parent, whatever the last look found.
         """
         last = bundle[-1] if bundle else None
-        wakes = isinstance(last, EndJob) and last.parent is not None
+        wakes = type(last) is EndJob and last.parent is not None
         return (wakes or self._lookout.wanted) and not self._lookout.shut
 
     @property

@@ -46,9 +46,12 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
     wall, ends_at = batch.wall, batch.boot + request.lease_ms
     claimed: list[ClaimedJob] = []
     attempts, jobs, events = [], [], []
-    for job_id, attempt, *about, n, head, acked, parent, step, cancelling, semaphore, suspect in rows:
+    for row in rows:
+        job_id, attempt, handler, version, payload, options, dimension, deadline_at, created_at = row[:9]
+        n, head, acked, parent, step, cancelling, semaphore, suspect = row[9:]
         before = past.get(job_id, _FRESH)
-        end = (n, head) if before is _FRESH else max((n, head), before.end)
+        records, tries, charged, recorded_end = before
+        end = (n, head) if before is _FRESH else max((n, head), recorded_end)
         chain = Chain(job_id, *end)
         wake = wakes.get(job_id)
         driver = "start" if acked is None else "" if wake is None else wake.guid
@@ -57,9 +60,10 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
         attempts.append((*fence, request.owner, batch.epoch, ends_at, wall, driver))
         jobs.append((job_id, attempt, event.n, event.event_hash, wall))
         events.append(event)
+        about = (fence, handler, version, payload, options, dimension, deadline_at, created_at, chain)
         home = None if parent is None else (parent, step)
-        now = (bool(suspect), driver, home, bool(cancelling), semaphore, wake)
-        claimed.append(make(ClaimedJob, (fence, *about, chain, *before[:3], *now)))
+        now = (records, tries, charged, suspect == 1, driver, home, cancelling == 1, semaphore, wake)
+        claimed.append(make(ClaimedJob, about + now))
     for statement, written in (("claim_job", jobs), ("insert_attempt", attempts), ("insert_event", events)):
         batch.many(statement, written, claimed[0].fence)
     return claimed
