@@ -131,7 +131,7 @@ class AsyncStep(_Callable, Generic[P, R_co]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R_co]:
         """Await it: durably in an async workflow, plainly elsewhere."""
         context = current.get()
-        if not isinstance(context, WorkflowContext) or not context.is_async:
+        if type(context) is not WorkflowContext or not context.is_async:
             context = self._context(from_async=True)
         if context is None:
             return self._spec.function(*args, **kwargs)  # type: ignore[no-any-return]  # as declared

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tallystick.engine.committer import LoopLane
 from tallystick.engine.requests import Handed
-from tallystick.worker.handler import report_broken
+from tallystick.worker.handler import Handler, report_broken
 
 if TYPE_CHECKING:
     from tallystick.engine.segment import Segment
@@ -41,8 +41,8 @@ class AsyncSlots:
         self._thread = threading.Thread(target=self._main, name="tally-loop", daemon=True)
         self._thread.start()
 
-    def run(self, segments: list[Segment]) -> None:
-        """Start a task for each segment; callable from any thread."""
+    def run(self, segments: list[tuple[Segment, Handler]]) -> None:
+        """Start a task for each segment with its code; callable from any thread."""
         if self._loop is None:
             self.start()
         assert self._loop is not None
@@ -84,18 +84,20 @@ class AsyncSlots:
         finally:
             self._loop.close()
 
-    def _start(self, segments: list[Segment]) -> None:
+    def _start(self, segments: list[tuple[Segment, Handler]]) -> None:
         assert self._loop is not None
         assert self._lane is not None
-        for segment in segments:
+        for segment, handler in segments:
             # Not by the loop: what it makes tasks with counts those that a workflow begins, and this is ours.
-            self._tasks[segment] = asyncio.Task(self._run(segment, self._lane), loop=self._loop)
+            self._tasks[segment] = asyncio.Task(
+                self._run(segment, handler, self._lane), loop=self._loop, name=segment.job_id
+            )
 
-    async def _run(self, segment: Segment, lane: LoopLane) -> None:
+    async def _run(self, segment: Segment, handler: Handler, lane: LoopLane) -> None:
         try:
             bundle: Bundle | None = None
             try:
-                bundle = await self._worker.handler_of(segment).run_async(segment, lane)
+                bundle = await handler.run_async(segment, lane)
             except BaseException:  # noqa: BLE001 (logged with its trace; the job goes on under another lease)
                 report_broken(segment)
             segment.over = True

@@ -197,8 +197,9 @@ class Worker:
         tasks = []
         for job in claimed:
             segment = self.hold(job)
-            if self.handler_of(segment).is_async:
-                tasks.append(segment)
+            handler = self.handler_of(segment)
+            if handler.is_async:
+                tasks.append((segment, handler))
             else:
                 self._threads.run(segment)
         if tasks:
@@ -299,8 +300,9 @@ class Worker:
         if not claimed:
             return None
         following = self.hold(claimed[0])
-        if self.handler_of(following).is_async:
-            self._tasks.run([following])
+        handler = self.handler_of(following)
+        if handler.is_async:
+            self._tasks.run([(following, handler)])
             return None
         return following
 
