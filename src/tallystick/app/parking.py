@@ -128,6 +128,7 @@ class Parking:
     def _settle(self, futures: list[asyncio.Future[Answer]], outcome: Outcome) -> None:
         context = self._context
         if isinstance(outcome, Answer):
+            context.segment.leaving = False
             future = futures[outcome.place]
             if not future.done():
                 future.set_result(outcome)

@@ -96,6 +96,7 @@ def ask(context: WorkflowContext, wait: Wait, *, births: Bundle = (), read_after
     context.heed(outcome)
     if not isinstance(outcome, Answer):
         raise context.suspended(f"{wait.name}#{wait.occurrence} is answered")
+    context.segment.leaving = False
     context.calls.append((wait.name, wait.occurrence))
     return outcome.payload
 

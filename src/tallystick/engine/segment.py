@@ -72,6 +72,7 @@ class Segment:
         "fence",
         "handed",
         "job_id",
+        "leaving",
         "lost",
         "moved",
         "over",
@@ -94,6 +95,8 @@ class Segment:
         self.moved = False
         self.cancelled = claimed.cancelling
         self.paused = False
+        # It has asked to be put away until something comes, and may be: its function is about to be left.
+        self.leaving = False
         self.suspended = False
         # An answer is kept that a later segment would not come to again: it must be durable first.
         self.undecided = False
@@ -329,7 +332,7 @@ class Segment:
         `asked` says that the function has been told of a cancellation, and waits all the same; `after` is
         what becomes durable with it.
         """
-        self._owes = True
+        self._owes = self.leaving = True
         told = self.cancelled if asked is None else asked
         noted = after or self._noted()
         awaited = ", ".join(f"{wait.name}#{wait.occurrence}" for wait in waits)

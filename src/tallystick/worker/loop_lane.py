@@ -100,7 +100,7 @@ class AsyncSlots:
                 bundle = await handler.run_async(segment, lane)
             except BaseException:  # noqa: BLE001 (logged with its trace; the job goes on under another lease)
                 report_broken(segment)
-            segment.over = True
+            self._worker.left(segment)
             handed, segment.handed = segment.handed, None
             if type(handed) is not Handed:
                 self._finish(segment, bundle)

@@ -87,6 +87,8 @@ class Worker:
         self.halting = threading.Event()
         self._idle = threading.Condition(self._lock)
         self.running: dict[str, Segment] = {}
+        # Segments that may begin when the function of an earlier one of the same job has been left here.
+        self._behind: dict[Segment, Segment] = {}
         self.stale_reports = 0
         self.arrivals = Arrivals()
         self._threads = ThreadSlots(self, options.concurrency)
@@ -194,9 +196,11 @@ class Worker:
 
     def launch(self, claimed: Iterable[ClaimedJob]) -> None:
         """Run claimed jobs, each in a slot that is already counted as taken."""
+        self._begin([segment for job in claimed if (segment := self.hold(job)) is not None])
+
+    def _begin(self, segments: Iterable[Segment]) -> None:
         tasks = []
-        for job in claimed:
-            segment = self.hold(job)
+        for segment in segments:
             handler = self.handler_of(segment)
             if handler.is_async:
                 tasks.append((segment, handler))
@@ -205,11 +209,25 @@ class Worker:
         if tasks:
             self._tasks.run(tasks)
 
-    def hold(self, job: ClaimedJob) -> Segment:
-        """Return the segment of a claimed job; its lease is renewed from now on."""
+    def hold(self, job: ClaimedJob) -> Segment | None:
+        """Return the segment of a claimed job, whose lease is renewed from now on; None if it begins later.
+
+        What woke a job may come before its function has been left, and whatever that holds been closed.
+        """
         segment = Segment(job, self.clock)
+        before = self.running.get(segment.job_id)
         self.running[segment.job_id] = segment
-        return segment
+        if before is None or not before.leaving:
+            return segment
+        self._behind[before] = segment
+        # Of the two who may take it out one does: here if the function was left in this very moment.
+        return self._behind.pop(before, None) if before.over else None
+
+    def left(self, segment: Segment) -> None:
+        """Note that the function of a segment has been left, so that the next one of its job may begin."""
+        segment.over = True
+        if self._behind and (following := self._behind.pop(segment, None)) is not None:
+            self._begin([following])
 
     def handler_of(self, segment: Segment) -> Handler:
         """Return the code of a claimed job; claims ask only for what is here."""
@@ -276,7 +294,7 @@ class Worker:
 
     def finish(self, segment: Segment, bundle: Bundle | None) -> Segment | None:
         """End a segment of a thread and return the next one for the same thread, in one flush."""
-        segment.over = True
+        self.left(segment)
         handed, segment.handed = segment.handed, None
         refusal: Outcome | BaseException = None
         end: Blocked | None = None
@@ -300,9 +318,8 @@ class Worker:
         if not claimed:
             return None
         following = self.hold(claimed[0])
-        handler = self.handler_of(following)
-        if handler.is_async:
-            self._tasks.run([(following, handler)])
+        if following is not None and self.handler_of(following).is_async:
+            self._begin([following])
             return None
         return following
 
