@@ -51,7 +51,7 @@ class Statement(NamedTuple):
 
 
 INSERT_JOB = Statement(
-    """INSERT INTO jobs (job_id, state, ready_at, head_n, head_hash, updated_at, handler, created_at,
+    """INSERT OR FAIL INTO jobs (job_id, state, ready_at, head_n, head_hash, updated_at, handler, created_at,
                                  payload, options, request_type) VALUES {}""",
     """(?, 'QUEUED', ?, 1, ?, ?, 'ten', ?, '{"steps":10}', '{"attempts_max":3}', 'ten')""",
 )

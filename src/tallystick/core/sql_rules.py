@@ -46,13 +46,14 @@ def _digits(kind: str, column: str) -> str:
 def _sqlite_births(machine: str, place: str) -> str:
     """Print the trigger that refuses a row born in a state in which nothing begins.
 
-    It looks when the row is there: before that, SQLite would make a copy of it to be looked at.
+    It fails instead of aborting: nothing is written before it, and for an INSERT OR FAIL SQLite then keeps no
+    copies of the pages that it touches.
     """
     table, column = place.split(".")
     return f"""\
-CREATE TRIGGER {table}_births AFTER INSERT ON {table}
+CREATE TRIGGER {table}_births BEFORE INSERT ON {table}
 WHEN NOT ({_one_of(f"NEW.{column}", MACHINES[machine].births)})
-BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: no {machine} begins in this state'); END;"""
+BEGIN SELECT RAISE(FAIL, 'ILLEGAL_TRANSITION: no {machine} begins in this state'); END;"""
 
 
 def _sqlite_guard(machine: str, place: str) -> str:

@@ -77,9 +77,9 @@ def connect(
         # again for every row, because the value might let another plan be chosen.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection.execute("PRAGMA recursive_triggers = ON")
-        # What a flush touches fits a small cache, which stays in the processor's own. A commit that has split
-        # a page walks all of it, and what a claim comes back to later is read from the log for less.
-        connection.execute("PRAGMA cache_size = -2048")
+        # What two flushes touch fits a small cache, which stays in the processor's own. A commit that has
+        # split a page walks all of it; what a claim comes back to later is read from the log for less.
+        connection.execute("PRAGMA cache_size = -4096")
         # The committer checkpoints between flushes; never inside somebody's transaction.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
     except apsw.Error as error:

@@ -327,15 +327,15 @@ CREATE TABLE stale_reports (
 -- their lifecycle lists, ledgers only grow. A final job may still learn which job took its place, and be pruned.
 
 -- rule: sqlite-births job jobs.state
-CREATE TRIGGER jobs_births AFTER INSERT ON jobs
+CREATE TRIGGER jobs_births BEFORE INSERT ON jobs
 WHEN NOT (NEW.state = 'QUEUED' OR NEW.state = 'IN_PROGRESS')
-BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: no job begins in this state'); END;
+BEGIN SELECT RAISE(FAIL, 'ILLEGAL_TRANSITION: no job begins in this state'); END;
 -- end rule
 
 -- rule: sqlite-births outbox outbox.state
-CREATE TRIGGER outbox_births AFTER INSERT ON outbox
+CREATE TRIGGER outbox_births BEFORE INSERT ON outbox
 WHEN NOT (NEW.state = 'PENDING')
-BEGIN SELECT RAISE(ABORT, 'ILLEGAL_TRANSITION: no outbox begins in this state'); END;
+BEGIN SELECT RAISE(FAIL, 'ILLEGAL_TRANSITION: no outbox begins in this state'); END;
 -- end rule
 
 CREATE TRIGGER jobs_guard AFTER UPDATE OF

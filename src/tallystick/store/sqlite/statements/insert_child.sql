@@ -1,5 +1,6 @@
 -- insert_child: a child is born for a group; its identifier follows from its place, so a second birth is refused.
-INSERT INTO jobs (
+-- FAIL, not ABORT, so that SQLite keeps no statement journal: who runs it undoes what came before a refused row.
+INSERT OR FAIL INTO jobs (
   job_id, tenant_id, kind, handler, version, queue, priority, ready_at, deadline_at, created_at, payload, options,
   state, attempt, head_n, head_hash, updated_at, parent_job_id, parent_step,
   tags, detached

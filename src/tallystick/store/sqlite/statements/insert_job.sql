@@ -1,5 +1,6 @@
 -- insert_job: a job is born, QUEUED or, when its submitter also claims it, IN_PROGRESS with its start message entered.
-INSERT INTO jobs (
+-- FAIL, not ABORT, so that SQLite keeps no statement journal: who runs it undoes what came before a refused row.
+INSERT OR FAIL INTO jobs (
   job_id, tenant_id, kind, handler, version, queue, priority, ready_at, deadline_at, created_at, payload, options,
   request_type, input_ref, output_ref, schema_version, idempotency_key, idempotency_hash, canon_version,
   correlation_id, traceparent, tags,
