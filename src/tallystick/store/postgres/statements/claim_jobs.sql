@@ -15,7 +15,8 @@ WITH clock AS MATERIALIZED (
    CROSS JOIN generate_series(0, 9) AS priority
    ORDER BY asked.place, priority
 ), first_suspect AS (
-  -- Asked only when the search has met a suspect, and so found at once.
+  -- Asked only when the search has met a suspect, and so found at once. One that another claim is taking is not it: whoever
+  -- found nothing because of that would not look again.
   SELECT due.job_id
     FROM clock
    CROSS JOIN level
@@ -30,7 +31,8 @@ WITH clock AS MATERIALIZED (
                   WHERE live.job_id = s.job_id AND live.unit = '' AND live.status IN ('LEASED', 'IN_PROGRESS')) = 0
             AND (SELECT count(*) FROM futile_attempts AS f WHERE f.job_id = s.job_id AND f.reason = 'EXPIRED') > 0
           ORDER BY s.ready_at, s.job_id
-          LIMIT 1) AS due
+          LIMIT 1
+            FOR NO KEY UPDATE SKIP LOCKED) AS due
    LIMIT 1
 ), found AS MATERIALIZED (
   SELECT due.*, clock.now, clock.wall, row_number() OVER () AS place
