@@ -22,10 +22,22 @@ class Plan(Enum):
     BEFORE = "it never reaches the server"
     AFTER = "it reaches the server, which answers into the void"
     AT_ONCE = "it reaches the server, and the connection is gone before the server can answer"
+    ENDED = (
+        "it is done, and before the server can say that it is ready again, it is told to end the connection"
+    )
+
+
+# "Ready for a query, no transaction is open", and what a backend says that was told to end.
+READY = b"Z\0\0\0\5I"
+_FATAL = b"SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0"
+TERMINATED = b"E" + struct.pack(">I", len(_FATAL) + 4) + _FATAL
 
 
 class Proxy:
-    """One listening port; two threads a connection."""
+    """One listening port; two threads a connection.
+
+    `down` refuses new connections, as a server does that is being started.
+    """
 
     def __init__(self, server: Server) -> None:
         self._target = ("127.0.0.1", server.port)
@@ -34,7 +46,9 @@ class Proxy:
         self.plan = Plan.PASS
         self.fired = 0
         self.silent = threading.Event()
+        self.down = threading.Event()
         self._deaf: set[socket.socket] = set()
+        self._ended: set[socket.socket] = set()
         self._answered = threading.Event()
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._lock = threading.Lock()
@@ -56,6 +70,9 @@ class Proxy:
         with contextlib.suppress(OSError):
             while True:
                 client, _address = self._listening.accept()
+                if self.down.is_set():
+                    _close(client)
+                    continue
                 server = socket.create_connection(self._target)
                 for end in (client, server):
                     end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -77,6 +94,8 @@ class Proxy:
                     break
                 if plan is Plan.AFTER:
                     self._deaf.add(server)
+                if plan is Plan.ENDED:
+                    self._ended.add(server)
                 server.sendall(data)
                 if plan is Plan.AFTER and messages.synced:
                     # Answers leave the server when it is asked for them; then it is done.
@@ -92,6 +111,9 @@ class Proxy:
             while data := server.recv(65536):
                 if server in self._deaf:
                     self._answered.set()
+                elif server in self._ended and READY in data:
+                    client.sendall(data[: data.index(READY)] + TERMINATED)
+                    break
                 elif not self.silent.is_set():
                     client.sendall(data)
         _close(client, server)

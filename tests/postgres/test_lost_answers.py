@@ -8,10 +8,10 @@ import psycopg
 import pytest
 
 from tallystick.clock import SystemClock
+from tallystick.core.chain import Chain
 from tallystick.errors import OutcomeUnknown, StaleLease
 from tallystick.store.api import RecordStep, Transaction
 from tallystick.store.postgres.address import parse_address
-from tallystick.store.postgres.connection import ServerFacts
 from tallystick.store.postgres.fate import fate
 from tallystick.store.postgres.store import PostgresStore
 from tallystick.testing.conformance.drafts import (
@@ -115,7 +115,8 @@ def test_a_claim_whose_answer_was_lost_is_known_to_its_worker(cut: Cut) -> None:
 def test_a_stale_report_stays_stale_when_its_answer_is_lost(cut: Cut) -> None:
     store = cut.store
     held = held_job(store, CLOCK)
-    gone = held._replace(fence=held.fence._replace(lease_id="another"))
+    chain = Chain(held.fence.job_id, held.chain.n, held.chain.head)
+    gone = held._replace(fence=held.fence._replace(lease_id="another"), chain=chain)
     for plan in FAULTS:
         cut.proxy.plan = plan
         late, fresh = store.apply([(step(gone, CLOCK),), (step(held, CLOCK, plan.name),)])
@@ -139,4 +140,4 @@ def test_the_fate_on_another_timeline_is_called_unknown(cut: Cut) -> None:
     address = parse_address(cut.url)
     ((xid,),) = cut.by_hand.execute("SELECT pg_current_xact_id()::text").fetchall()
     with pytest.raises(OutcomeUnknown):
-        fate(address, xid, ServerFacts("00000099", "", ""), [])
+        fate(address, xid, "00000099 0", [])

@@ -12,6 +12,7 @@ import pytest
 from tallystick.errors import StoreBusy
 from tallystick.store.api import RecordStep, Transaction
 from tallystick.store.postgres.address import parse_address
+from tallystick.store.postgres.eras import Eras
 from tallystick.store.postgres.pool import CONNECTIONS_MAX, IDLE_MAX, Pool
 from tallystick.store.postgres.store import PostgresStore
 from tallystick.testing.conformance.drafts import held_job, step
@@ -44,7 +45,7 @@ def test_bodies_that_all_read_on_a_second_connection_all_come_to_their_end(subje
 
 
 def test_who_finds_every_connection_in_use_for_too_long_is_told(server: Server) -> None:
-    pool = Pool(parse_address(server.url()), connections_max=1, wait_seconds=0.01)
+    pool = Pool(parse_address(server.url()), Eras(), connections_max=1, wait_seconds=0.01)
 
     def borrow() -> None:
         with pool.connection(lambda _connection: None):

@@ -95,7 +95,7 @@ def family(parent: ClaimedJob, subject: PostgresSubject, size: int) -> Bundle:
         job_id = f"{parent.fence.job_id}.{number:04d}"
         job = NewJob(job_id, "default", "workflow", "child", "", "default", 5, now, None, now, "{}", "{}")
         children.append((job, Fact(Chain(job_id), "submit", now, 0, "{}")))
-    return (Spawn(parent.fence, Group(0, "gather", 1), size, 0, False, tuple(children), now),)
+    return (Spawn(parent.fence, parent.chain, Group(0, "gather", 1), size, 0, False, tuple(children), now),)
 
 
 def course(subject: PostgresSubject, trips: Trips, size: int) -> dict[str, int]:

@@ -22,20 +22,41 @@ class Link(NamedTuple):
     event_hash: bytes
 
 
+class Era:
+    """A time in which what a process remembers of a store is true.
+
+    It ends when a connection to the server is lost, or when another server answers. A chain is *known* in the
+    era in which its end was last seen, and *doubtful* in every other: then the end is read again before
+    anything is written behind it.
+    """
+
+    __slots__ = ("server",)
+
+    def __init__(self, server: str = "") -> None:
+        """Begin an era of this server."""
+        self.server = server
+
+
+DOUBTFUL: Final = Era("nobody knows")
+"""The era of a chain whose last write may or may not be durable; no store is ever in it."""
+
+
 class Chain:
     """The end of a job's chain, held by its one author.
 
     A place is taken when a fact is written, under the lock of the store, never when it is wished for. So
-    facts become durable in the order of their numbers, and a refused one leaves no gap.
+    facts become durable in the order of their numbers, and a refused one leaves no gap. `era` is when its end
+    was last seen.
     """
 
-    __slots__ = ("head", "job_id", "n")
+    __slots__ = ("era", "head", "job_id", "n")
 
-    def __init__(self, job_id: str, n: int = 0, head: bytes = GENESIS) -> None:
+    def __init__(self, job_id: str, n: int = 0, head: bytes = GENESIS, era: Era | None = None) -> None:
         """Go on from fact `n`."""
         self.job_id = job_id
         self.n = n
         self.head = head
+        self.era = era
 
     def extend(self, kind: str, at: int, attempt: int, payload: str) -> Link:
         """Take the next place."""

@@ -306,7 +306,7 @@ class Segment:
             if submission.detached:
                 detached.append(primitive.job.job_id)
         born = (tuple(children), now, frozenset(detached))
-        return (*self._noted(), Spawn(self.fence, group, *shape, *born))
+        return (*self._noted(), Spawn(self.fence, self.claimed.chain, group, *shape, *born))
 
     def foretold(self, wait: Wait) -> Wake | None:
         """Return the message that this wait will take, because it drove the claim, if that is known.

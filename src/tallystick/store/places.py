@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tallystick.core.chain import Chain, Link, step_payload
+from tallystick.core.chain import DOUBTFUL, Chain, Link, step_payload
 from tallystick.core.tuples import make
 from tallystick.store.api import Event, Fact, RecordStep
 
@@ -44,6 +44,11 @@ class Places:
     def written(self) -> list[tuple[str, int, bytes]]:
         """Return job, place and hash of everything that was written."""
         return [(chain.job_id, link.n, link.event_hash) for chain, link in self._taken]
+
+    def doubt(self) -> None:
+        """Keep every place, and note that nobody knows whether what stands there is durable."""
+        for chain, _link in self._taken:
+            chain.era = DOUBTFUL
 
     def adopt(self, others: Places) -> None:
         """Count the places of a part among those of the whole."""

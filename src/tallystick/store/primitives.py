@@ -218,6 +218,7 @@ class Spawn(NamedTuple):
     """
 
     fence: Fence
+    chain: Chain
     group: Group
     total: int
     threshold: int

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 
 
@@ -20,7 +21,7 @@ class Authors:
         self._changed = threading.Condition(threading.Lock())
 
     @contextmanager
-    def writing(self, jobs: set[str]) -> Iterator[None]:
+    def writing(self, jobs: AbstractSet[str]) -> Iterator[None]:
         """Wait until nobody else writes for any of these jobs, then keep others away."""
         with self._changed:
             self._changed.wait_for(lambda: self._writing.isdisjoint(jobs))

@@ -106,6 +106,8 @@ def _send_others(writing: Batch, requests: Sequence[SubmitJob]) -> Answer:
     if keys:
         writing.ask("reserve", keys)
     placed = [[writing.placed(fact) for fact in request.facts] for request in requests]
+    for request in requests:
+        request.facts[0].chain.era = writing.era
     rows = [job_row(request, events) for request, events in zip(requests, placed, strict=True)]
     times = writing.times
     born = writing.ask("insert_jobs", rows, times.epoch, times.lease, times.wall)

@@ -104,7 +104,7 @@ class Claims:
         claimed = []
         for job_id, attempt, lease_id, *about, n, head, suspect, starts, parent, step, asked, owed, _ in rows:
             before = past.get(job_id, _Past())
-            fence, chain = Fence(job_id, attempt, lease_id), Chain(job_id, n, head)
+            fence, chain = Fence(job_id, attempt, lease_id), Chain(job_id, n, head, self._writing.era)
             wake = drivers.get(job_id)
             driver = "start" if starts else wake.guid if wake is not None else ""
             home = None if parent is None else (parent, step)

@@ -44,6 +44,8 @@ REFUSALS = (psycopg.IntegrityError, psycopg.DataError, errors.RaiseException)
 # A database that holds every text as it is sent: SQL_ASCII takes bytes for what they are, and ours are UTF-8.
 ENCODINGS = ("UTF8", "SQL_ASCII")
 
+_OPERATIONAL = (psycopg.OperationalError, psycopg.InterfaceError)
+
 # How libpq says that there is no such database: an error of a connection has no class and no code.
 _NO_DATABASE = re.compile(r'database ".*" does not exist')
 
@@ -51,8 +53,7 @@ _NO_DATABASE = re.compile(r'database ".*" does not exist')
 class ServerFacts(NamedTuple):
     """What must be known about a server before it is written to."""
 
-    timeline: str
-    started: str
+    server: str
     search_path: str
 
 
@@ -85,7 +86,7 @@ class AnsweringConnection(psycopg.Connection[Any]):
     """A connection that does not wait for ever: a peer may vanish without a word."""
 
     answer_seconds: float = 30.0
-    facts: ServerFacts = ServerFacts("", "", "")
+    facts: ServerFacts = ServerFacts("", "")
 
     def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
         """Wait for the server, but not longer than it may take to answer."""
@@ -116,7 +117,7 @@ def connect(address: Address, *, plain: bool = False) -> AnsweringConnection:
             **{**address.conninfo, **options},
         )
         connection.answer_seconds = address.answer_ms / 1000
-        ((replica, timeline, started, path, encoding),) = connection.execute(sql("server_facts")).fetchall()
+        ((replica, server, path, encoding),) = connection.execute(sql("server_facts")).fetchall()
     except psycopg.Error as error:
         raise translated(error, address) from error
     if replica:
@@ -132,7 +133,7 @@ def connect(address: Address, *, plain: bool = False) -> AnsweringConnection:
             url=address.url,
             encoding=encoding,
         )
-    connection.facts = ServerFacts(timeline, started, path)
+    connection.facts = ServerFacts(server, path)
     return connection
 
 
@@ -163,9 +164,15 @@ def discard(connection: AnsweringConnection | None) -> None:
             connection.close()
 
 
-def is_lost(connection: AnsweringConnection, error: BaseException) -> bool:
-    """Tell whether the connection is gone, which says nothing about what the server did."""
-    return connection.closed or isinstance(
+def is_lost(connection: AnsweringConnection, error: psycopg.Error) -> bool:
+    """Tell whether the connection is gone, which says nothing about what the server did.
+
+    An error that has no SQLSTATE was not made by the server: the library lost the thread of the conversation.
+    (It makes others, about statements that it cannot send; those are no operational errors.)
+    """
+    if connection.closed or (error.sqlstate is None and isinstance(error, _OPERATIONAL)):
+        return True
+    return isinstance(
         error,
         errors.AdminShutdown
         | errors.CrashShutdown

@@ -13,7 +13,7 @@ from psycopg import errors
 from tallystick.clock import SystemClock
 from tallystick.errors import OutcomeUnknown, StoreError
 from tallystick.store.postgres.address import Address
-from tallystick.store.postgres.connection import AnsweringConnection, ServerFacts, begin, connect, discard
+from tallystick.store.postgres.connection import AnsweringConnection, begin, connect, discard
 from tallystick.store.postgres.statements import sql
 
 ASK_TRIES_MAX = 60
@@ -34,14 +34,12 @@ class Lost(Exception):
         self.error = error
 
 
-def fate(
-    address: Address, xid: str | None, facts: ServerFacts, written: Sequence[tuple[str, int, bytes]]
-) -> Fate:
+def fate(address: Address, xid: str | None, server: str, written: Sequence[tuple[str, int, bytes]]) -> Fate:
     """Ask the server what became of a transaction, until it answers; `OutcomeUnknown` if nobody can say.
 
-    A server that took over on another timeline has numbers of its own: the same number there would be another
-    transaction. And one that was not shut down properly gives numbers out again that were lost with their
-    transactions. So a number that is said to be durable is believed only if what was `written` is there.
+    Another server than the one that was asked to commit, or the same when it was started again, has numbers
+    of its own, or gives numbers out again that were lost with their transactions. There, and where a number
+    is said to be durable, what was `written` is looked for: whoever was to commit it is gone.
     """
     if xid is None:
         return Fate.ABORTED  # it had written nothing, so there is nothing to find
@@ -49,14 +47,14 @@ def fate(
         connection: AnsweringConnection | None = None
         try:
             connection = connect(address)
-            if connection.facts.timeline != facts.timeline:
+            another = connection.facts.server != server
+            if another and not written:
                 break
+            if another:
+                return _fate_of(written, connection, address)
             ((status,),) = connection.execute(sql("xid_status"), (xid,)).fetchall()
-            if status == Fate.COMMITTED.value:
-                if written:
-                    return _fate_of(written, connection, address)
-                if connection.facts.started != facts.started:
-                    break
+            if status == Fate.COMMITTED.value and written:
+                return _fate_of(written, connection, address)
         except errors.InvalidParameterValue:
             return Fate.ABORTED  # a number from the future: this server has never seen it
         except (psycopg.Error, StoreError):

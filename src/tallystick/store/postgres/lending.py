@@ -11,8 +11,10 @@ from psycopg import errors
 from psycopg.pq import TransactionStatus
 
 from tallystick import crash
-from tallystick.errors import Misuse, StaleLease, StoreError, StoreMisused, TxTooLong
+from tallystick.core.chain import Chain, Era
+from tallystick.errors import Misuse, OutcomeUnknown, StaleLease, StoreError, StoreMisused, TxTooLong
 from tallystick.store.api import Bundle, Fence, Outcome, RecordStep, Transaction
+from tallystick.store.doubts import forgotten
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.authors import Authors
 from tallystick.store.postgres.connection import (
@@ -23,12 +25,13 @@ from tallystick.store.postgres.connection import (
     refusal,
     translated,
 )
+from tallystick.store.postgres.eras import Eras
 from tallystick.store.postgres.fate import Fate, Lost, fate, retrying
 from tallystick.store.postgres.foreign import ForeignTransaction, foreign_connection
+from tallystick.store.postgres.lent import Lent
 from tallystick.store.postgres.pool import Pool
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.transaction import PostgresTransaction
-from tallystick.store.postgres.writer import Batch
 from tallystick.store.postgres.writing import Times
 from tallystick.store.refusals import stale
 
@@ -52,13 +55,16 @@ _AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
 class Lending:
     """Who works on which connection."""
 
-    def __init__(self, address: Address, times: Callable[[], Times], note: Callable[[], None]) -> None:
+    def __init__(
+        self, address: Address, times: Callable[[], Times], note: Callable[[], None], eras: Eras
+    ) -> None:
         """Open nothing yet; `note` is called when something became durable that may be work."""
+        self._eras = eras
         self.authors = Authors()
         self._address = address
         self._times = times
         self._note = note
-        self._pool = Pool(address)
+        self._pool = Pool(address, eras)
         self._lent_to: set[int] = set()
 
     def close(self) -> None:
@@ -121,24 +127,24 @@ class Lending:
                     raise Misuse("app.connect() is for reading; write in app.transaction()") from error
                 finally:
                     loan.take_back()
-                    _Lent(connection, self._address, self._times).undo()
+                    Lent(connection, self._address, self._times).undo()
                     if loan.tainted:
                         discard(connection)
         except Lost as lost:
             raise self._give_up(lost) from lost
 
     def _lend(self, connection: AnsweringConnection, thread: int) -> Iterator[PostgresTransaction]:
-        lent = _Lent(connection, self._address, self._times)
+        lent = Lent(connection, self._address, self._times)
         loan = PostgresTransaction(connection, lent.apply, borrower=thread)
         try:
             try:
                 yield loan
             finally:
                 loan.take_back()
-            ((xid,),) = connection.execute(sql("own_xid")).fetchall()
-            self._commit(lent, xid)
-        except BaseException:
-            lent.undo()
+            ((lent.xid, lent.server),) = connection.execute(sql("own_xid")).fetchall()
+            self._commit(lent)
+        except BaseException as error:
+            self._undone(lent, error)
             raise
         finally:
             if loan.tainted:
@@ -149,19 +155,21 @@ class Lending:
     ) -> RecordStep:
         crash.point(BEFORE_TX)
 
-        def begin(connection: AnsweringConnection) -> str | None:
+        def begin(connection: AnsweringConnection) -> tuple[str, str] | None:
             return self._hold_fence(connection, fence, ms_max)
 
-        with self._pool.connection(begin) as (connection, xid):
-            lent = _Lent(connection, self._address, self._times)
+        with self._pool.connection(begin) as (connection, number):
+            lent = Lent(connection, self._address, self._times)
             loan = PostgresTransaction(connection, lent.apply)
             try:
-                if xid is None:
+                if number is None:
                     raise stale(fence)
+                lent.xid, lent.server = number
+                era = self._era_of(lent.server)
                 step = _run_body(loan, connection, body, ms_max)
-                self._record_and_commit(lent, step, lease_ms, xid)
+                self._record_and_commit(lent, step, lease_ms, era)
             except BaseException as error:
-                lent.undo()
+                self._undone(lent, error)
                 if isinstance(error, StaleLease):
                     self._keep_report(connection, fence)
                 raise
@@ -182,10 +190,18 @@ class Lending:
         except psycopg.Error as error:
             raise self._loss(connection, error) from error
 
-    def _hold_fence(self, connection: AnsweringConnection, fence: Fence, ms_max: int) -> str | None:
+    def _era_of(self, server: str) -> Era:
+        """Return the era of this server: a new one if another server has answered so far."""
+        self._eras.answered(server)
+        return self._eras.now
+
+    def _hold_fence(
+        self, connection: AnsweringConnection, fence: Fence, ms_max: int
+    ) -> tuple[str, str] | None:
         """Begin, take hold of the attempt row, and leave the rest of the transaction to the user's names.
 
-        Return the number of the transaction, by which its fate can be asked for; None if the fence is gone.
+        Return the number of the transaction and its server, by which its fate can be asked for; None if the
+        fence is gone.
         """
         times = self._times()
         lease = (fence.job_id, str(fence.attempt), fence.lease_id, times.epoch, times.lease)
@@ -197,17 +213,19 @@ class Lending:
                 number = connection.execute(sql("own_xid"))
                 connection.execute(sql("loan_settings"), (self._users_path(connection), str(ms_max)))
             found = held.fetchall()
-            ((xid,),) = number.fetchall()
+            ((xid, server),) = number.fetchall()
         except psycopg.Error as error:
             raise self._loss(connection, error) from error
-        return str(xid) if found else None
+        return (xid, server) if found else None
 
-    def _record_and_commit(self, lent: _Lent, step: RecordStep, lease_ms: int, xid: str) -> None:
+    def _record_and_commit(self, lent: Lent, step: RecordStep, lease_ms: int, era: Era) -> None:
         """Write the step under the fence, renew the lease if need be, and commit: one trip to the server.
 
         If the fence is gone the transaction fails before its COMMIT, so that nothing of the user's stays.
         """
         connection, times = lent.connection, self._times()
+        if step.chain.era is not era:
+            self._insist_on_end(connection, step.chain, era)
         batch = lent.batch()
         fence = step.fence
         own = (fence.job_id, str(fence.attempt), fence.lease_id, times.lease, str(lease_ms))
@@ -228,13 +246,39 @@ class Lending:
                 raise stale(fence) from error
             if isinstance(error, REFUSALS):
                 raise refusal(error) from error
-            if not is_lost(connection, error):
-                raise self._loss(connection, error) from error
-            if fate(self._address, xid, connection.facts, lent.written()) is Fate.ABORTED:
-                raise Lost(error) from error
+            self._ask_fate(lent, error)
         self._committed(lent)
 
-    def _commit(self, lent: _Lent, xid: str | None) -> None:
+    def _insist_on_end(self, connection: AnsweringConnection, chain: Chain, era: Era) -> None:
+        """Insist that a chain which was last seen in another era ends as it did; its attempt is held."""
+        try:
+            with connection.pipeline():
+                connection.execute(sql("use_path"), (self._address.path,))
+                head = connection.execute(sql("chain_head"), (chain.job_id,))
+            if head.fetchall() != [(chain.n, chain.head)]:
+                raise forgotten(chain.job_id)
+        except psycopg.Error as error:
+            raise self._loss(connection, error) from error
+        chain.era = era
+
+    def _ask_fate(self, lent: Lent, error: psycopg.Error) -> None:
+        """Return if a COMMIT that failed is durable all the same; else raise what that means."""
+        connection = lent.connection
+        if not is_lost(connection, error):
+            raise self._loss(connection, error) from error
+        # Out of the way, so that the server ends what it may still be doing for it.
+        discard(connection)
+        self._eras.lost()
+        if fate(self._address, lent.xid, lent.server, lent.written()) is Fate.ABORTED:
+            raise Lost(error) from error
+
+    def _undone(self, lent: Lent, error: BaseException) -> None:
+        """Roll back, or keep in mind that nobody knows whether that is what happened."""
+        if isinstance(error, OutcomeUnknown):
+            lent.doubt()
+        lent.undo()
+
+    def _commit(self, lent: Lent) -> None:
         connection = lent.connection
         crash.point(BEFORE_TX_COMMIT)
         try:
@@ -243,13 +287,10 @@ class Lending:
                     connection.execute(sql("notify"), (self._address.channel,))
                 connection.execute(b"COMMIT")
         except psycopg.Error as error:
-            if not is_lost(connection, error):
-                raise self._loss(connection, error) from error
-            if fate(self._address, xid, connection.facts, lent.written()) is Fate.ABORTED:
-                raise Lost(error) from error
+            self._ask_fate(lent, error)
         self._committed(lent)
 
-    def _committed(self, lent: _Lent) -> None:
+    def _committed(self, lent: Lent) -> None:
         crash.point(AFTER_TX_COMMIT)
         if lent.wakes:
             self._note()
@@ -271,50 +312,16 @@ class Lending:
         return f"{path}, {self._address.schema}" if path else self._address.schema
 
     def _loss(self, connection: AnsweringConnection, error: psycopg.Error) -> BaseException:
-        if is_lost(connection, error) or isinstance(error, _AGAIN):
+        lost = is_lost(connection, error)
+        if lost:
+            self._eras.lost()
+        if lost or isinstance(error, _AGAIN):
             return Lost(error)
         return translated(error, self._address)
 
     def _give_up(self, lost: Lost) -> BaseException:
         error = lost.error
         return error if isinstance(error, StoreError) else translated(error, self._address)
-
-
-class _Lent:
-    """One transaction on loan and what of ours was written in it."""
-
-    def __init__(self, connection: AnsweringConnection, address: Address, times: Callable[[], Times]) -> None:
-        self.connection = connection
-        self._address = address
-        self._times = times
-        self._batches: list[Batch] = []
-
-    @property
-    def wakes(self) -> bool:
-        """Tell whether there may be work for others in it."""
-        return any(batch.wakes for batch in self._batches)
-
-    def written(self) -> list[tuple[str, int, bytes]]:
-        """Return every fact of ours in it."""
-        return [place for batch in self._batches for place in batch.written()]
-
-    def batch(self) -> Batch:
-        """Return a writer in this transaction, whose places are given back if it is undone."""
-        self._batches.append(Batch(self.connection, self._address, self._times()))
-        return self._batches[-1]
-
-    def apply(self, bundle: Bundle) -> Outcome:
-        """Write one of our bundles between the user's statements."""
-        return self.batch().between(bundle)
-
-    def undo(self) -> None:
-        """Roll back, or make sure that the server does."""
-        for batch in reversed(self._batches):
-            batch.rewind()
-        try:
-            self.connection.execute(b"ROLLBACK")
-        except psycopg.Error:
-            discard(self.connection)
 
 
 def _refuse_to_write(_bundle: Bundle) -> Outcome:

@@ -12,6 +12,7 @@ from psycopg.pq import TransactionStatus
 from tallystick.errors import StoreBusy, StoreError
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.connection import AnsweringConnection, connect, discard
+from tallystick.store.postgres.eras import Eras
 from tallystick.store.postgres.fate import Lost
 
 CONNECTIONS_MAX = 16
@@ -27,12 +28,14 @@ class Pool:
     def __init__(
         self,
         address: Address,
+        eras: Eras,
         *,
         connections_max: int = CONNECTIONS_MAX,
         wait_seconds: float = WAIT_SECONDS,
     ) -> None:
         """Open nothing yet."""
         self._address = address
+        self._eras = eras
         self._connections_max = connections_max
         self._wait_seconds = wait_seconds
         self._places = threading.BoundedSemaphore(connections_max)
@@ -111,9 +114,11 @@ class Pool:
 
     def _open(self) -> AnsweringConnection:
         try:
-            return connect(self._address, plain=True)
+            connection = connect(self._address, plain=True)
         except StoreError as error:
             raise Lost(error) from error
+        self._eras.answered(connection.facts.server)
+        return connection
 
     def _give(self, connection: AnsweringConnection) -> None:
         clean = not connection.closed and connection.info.transaction_status == TransactionStatus.IDLE

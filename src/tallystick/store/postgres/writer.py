@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from tallystick import crash
 from tallystick.clock import SystemClock
-from tallystick.core.chain import Chain, Link
+from tallystick.core.chain import Chain, Era, Link
 from tallystick.errors import StaleLease
 from tallystick.store.api import (
     Bundle,
@@ -68,11 +68,18 @@ class Batch(PostgresWriting):
     """The open transaction of one flush: its connection, its clock, and how each primitive is written."""
 
     def __init__(
-        self, connection: Talk, address: Address, times: Times, floors: Floors | None = None
+        self,
+        connection: Talk,
+        address: Address,
+        times: Times,
+        floors: Floors | None = None,
+        era: Era | None = None,
     ) -> None:
-        """Begin nothing yet."""
+        """Begin nothing yet; chains that begin in this transaction are known in `era`."""
         super().__init__(connection, times)
         self.xid: str | None = None
+        self.server = ""
+        self.era = era
         self._address = address
         self._stale: list[tuple[object, ...]] = []
         self._floors = floors or Floors(SystemClock())
@@ -94,7 +101,7 @@ class Batch(PostgresWriting):
             begin(self.connection, self._address)
             for index in dict.fromkeys(index for _kind, indexes in stages for index in indexes):
                 outcomes[index] = self.alone(batch[index])
-            ((self.xid,),) = self.connection.execute(sql("own_xid")).fetchall()
+            ((self.xid, self.server),) = self.connection.execute(sql("own_xid")).fetchall()
         return outcomes
 
     def _write_stages(
@@ -126,7 +133,7 @@ class Batch(PostgresWriting):
                     write_together(self, batch, indexes, outcomes)
                 number = self.connection.execute(sql("own_xid"))
         assert number is not None
-        ((self.xid, *_notified),) = number.fetchall()
+        ((self.xid, self.server, *_notified),) = number.fetchall()
 
     def _number(self) -> Answered:
         """Ask for the number of this transaction, and with it wake whoever listens when it is durable."""
@@ -226,6 +233,10 @@ class Batch(PostgresWriting):
         if self.wakes and not self._notified:
             self._notified = True
             self.connection.execute(sql("notify"), (self._address.channel,))
+
+    def doubt(self) -> None:
+        """Note for every chain that nobody knows whether this was written."""
+        self._places.doubt()
 
     def rewind(self) -> None:
         """Give back every place in a chain: nothing of this was written."""

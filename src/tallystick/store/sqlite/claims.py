@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from tallystick.core.chain import Chain
+from tallystick.core.chain import GENESIS, Chain
 from tallystick.core.tuples import make
 from tallystick.errors import InvariantBroken
 from tallystick.store.api import (
@@ -171,7 +171,12 @@ def outdated(cursor: apsw.Cursor, requests: Iterable[EndAttempt | EndJob]) -> Fe
     """
     for request in requests:
         if request.expired:
-            ((n,),) = cursor.execute(sql("chain_end"), (request.fence.job_id,))
-            if n != request.fact.chain.n:
+            chain = request.fact.chain
+            if chain_end(cursor, chain.job_id) != (chain.n, chain.head):
                 return request.fence
     return None
+
+
+def chain_end(cursor: apsw.Cursor, job_id: str) -> tuple[int, bytes]:
+    """Return the place and the hash of a job's newest fact."""
+    return next(iter(cursor.execute(sql("chain_head"), (job_id,))), (0, GENESIS))

@@ -11,6 +11,7 @@ import msgspec
 
 from tallystick import crash
 from tallystick.errors import (
+    OutcomeUnknown,
     StoreBusy,
     StoreCorrupt,
     StoreError,
@@ -179,6 +180,15 @@ def translated(error: apsw.Error, path: Path) -> StoreError:
             )
         case _:
             return StoreError(f"{path}: {error}", **fields)
+
+
+def in_doubt(error: apsw.IOError, path: Path) -> OutcomeUnknown:
+    """Return our error for a COMMIT that the disk refused: it may be there when the file is recovered."""
+    return OutcomeUnknown(
+        f"{path}: the disk failed while this was made durable ({error}); look before you repeat it",
+        path=str(path),
+        sqlite=str(error),
+    )
 
 
 def _create(path: Path) -> None:

@@ -23,11 +23,12 @@ from tallystick.store.sqlite.connection import (
     connect,
     disconnect,
     forget_statistics,
+    in_doubt,
     migrate,
     translated,
 )
+from tallystick.store.sqlite.flush import Flush
 from tallystick.store.sqlite.inspection import SqliteInspection
-from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.transaction import SqliteTransaction
 from tallystick.store.sqlite.turnstile import Turnstile
@@ -40,9 +41,6 @@ _WORTHWHILE_PAGES = 256
 # How many times as long as the last move took goes by before the next of a short log.
 _MOVES_APART = 20
 
-BEGUN = crash.declare("sqlite.begin.after", "the lock is held and a transaction is open")
-BEFORE_COMMIT = crash.declare("sqlite.commit.before", "a batch is written and nothing of it is durable")
-AFTER_COMMIT = crash.declare("sqlite.commit.after", "a batch is durable and nobody has been told")
 LENT = crash.declare("sqlite.transaction.lent", "a user's own transaction is open and empty")
 BEFORE_LOAN_ENDS = crash.declare("sqlite.transaction.before", "a user's own transaction is about to commit")
 AFTER_LOAN_ENDED = crash.declare("sqlite.transaction.after", "a user's own transaction is durable")
@@ -81,6 +79,7 @@ class SqliteStore:
         self._next_move_at = 0.0
         self._bell = Bell(self.path, clock)
         self._wrote = self._has_written = False
+        self._flush = Flush(self._writer, self.path, clock)
         self._writer.set_wal_hook(self._on_wal)
         self._closed = False
 
@@ -94,13 +93,11 @@ class SqliteStore:
         self._check_usable()
         self._check_not_lent()
         with self._writing, self._turn():
-            loans = Loans()
             try:
                 if not self._has_written:
                     forget_statistics(self._writer)
                     self._has_written = True
-                while (outcomes := self._flush(batch, loans)) is None:
-                    continue
+                outcomes = self._flush.write(batch)
             except BaseException as error:
                 for bundle in batch:
                     for primitive in bundle:
@@ -112,27 +109,6 @@ class SqliteStore:
         if self._wrote:
             self._wrote = False
             self._bell.ring()
-        return outcomes
-
-    def _flush(self, batch: Sequence[Bundle], loans: Loans) -> list[Outcome | BaseException] | None:
-        """Write and commit; None when a user's statement has undone the whole, which must be tried again."""
-        writing: Batch | None = None
-        try:
-            self._writer.execute("BEGIN IMMEDIATE")
-            crash.point(BEGUN)
-            writing = Batch(self._writer, self._clock, loans)
-            outcomes = writing.write(batch)
-            crash.point(BEFORE_COMMIT)
-            self._writer.execute("COMMIT")
-            crash.point(AFTER_COMMIT)
-        except BaseException as error:
-            if self._writer.in_transaction:
-                self._writer.execute("ROLLBACK")
-            if writing is not None:
-                writing.rewind()
-            if isinstance(error, TransactionLost):
-                return None
-            raise
         return outcomes
 
     @contextmanager
@@ -197,7 +173,10 @@ class SqliteStore:
         try:
             yield loan
             crash.point(BEFORE_LOAN_ENDS)
-            connection.execute("COMMIT")
+            try:
+                connection.execute("COMMIT")
+            except apsw.IOError as error:
+                raise in_doubt(error, self.path) from error
             crash.point(AFTER_LOAN_ENDED)
         except BaseException:
             for batch in reversed(batches):

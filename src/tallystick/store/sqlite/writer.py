@@ -15,7 +15,7 @@ import msgspec
 
 from tallystick import crash
 from tallystick.clock import Clock
-from tallystick.core.chain import Chain
+from tallystick.core.chain import DOUBTFUL, Chain
 from tallystick.errors import StaleLease, TallyError
 from tallystick.store.api import (
     Bundle,
@@ -37,10 +37,11 @@ from tallystick.store.api import (
     TakeAnswer,
 )
 from tallystick.store.cancels import as_asked
+from tallystick.store.doubts import forgotten
 from tallystick.store.grouping import grouped, merged_claims, part_of
 from tallystick.store.places import Places
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
-from tallystick.store.sqlite.claims import claim_jobs, newest, outdated
+from tallystick.store.sqlite.claims import chain_end, claim_jobs, newest, outdated
 from tallystick.store.sqlite.crash_points import AROUND
 from tallystick.store.sqlite.endings import close_jobs
 from tallystick.store.sqlite.lists import write_rows
@@ -63,9 +64,9 @@ class Batch:
         self.wall = clock.wall_ms()
         self.boot = clock.boot_ms()
         self.epoch = clock.epoch()
-        self._places = Places()
+        self.places = Places()
         # Gives a fact its place in the chain.
-        self.placed = self._places.fact
+        self.placed = self.places.fact
         # Whether a bundle is written by itself, where everything is looked at before it is written.
         self.careful = False
 
@@ -98,7 +99,7 @@ class Batch:
         A savepoint makes SQLite copy every page it touches. Where nothing was written before, the whole
         transaction is begun again instead, with the lock between processes still held.
         """
-        start = len(self._places)
+        start = len(self.places)
         if undo == "SAVEPOINT":
             self.connection.execute("SAVEPOINT hopeful")
         try:
@@ -130,7 +131,7 @@ class Batch:
 
     def alone(self, bundle: Bundle) -> Outcome | BaseException:
         """Write one bundle under a savepoint of its own; the outcome is that of its last primitive."""
-        start = len(self._places)
+        start = len(self.places)
         outer, self.careful = self.careful, True
         self.connection.execute("SAVEPOINT bundle")
         value: Outcome = None
@@ -199,8 +200,12 @@ class Batch:
 
     def check_fence(self, fence: Fence) -> None:
         """Refuse the bundle unless this lease is the live one."""
-        if not list(self.cursor.execute(sql("live_attempt"), (*fence, self.epoch, self.boot))):
+        if not self.holds(fence):
             raise Refused(stale(fence))
+
+    def holds(self, fence: Fence) -> bool:
+        """Tell whether this lease is the live one."""
+        return bool(self.rows("live_attempt", (*fence, self.epoch, self.boot)))
 
     def bear(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
         """Insert jobs; one that is there already fails. Their tags are rows too, so nothing is counted."""
@@ -208,12 +213,12 @@ class Batch:
 
     def rewind(self, start: int = 0) -> None:
         """Give back every place taken since `start`: what was to stand there was rolled back."""
-        self._places.rewind(start)
+        self.places.rewind(start)
 
     def _steps(self, steps: list[RecordStep]) -> list[Outcome]:
         crash.point(AROUND["step"][0])
         now = (self.epoch, self.boot)
-        rows = [(*step.fence, *step[2:], *self._places.step(step), *now) for step in steps]
+        rows = [(*step.fence, *step[2:], *self.places.step(step), *now) for step in steps]
         self.many("insert_step", rows, steps[0].fence)
         crash.point(AROUND["step"][1])
         return [None] * len(steps)
@@ -327,6 +332,9 @@ class Batch:
             raise
         except BaseException as error:
             raise Refused(error) from error
+        chain = step.chain
+        if chain.era is DOUBTFUL and chain_end(self.cursor, chain.job_id) != (chain.n, chain.head):
+            raise Refused(forgotten(chain.job_id))
         self._steps([step])
         crash.point(AROUND["tx"][1])
         return [step]

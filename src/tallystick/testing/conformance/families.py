@@ -30,7 +30,7 @@ def spawning(
     for index in range(start, total if end is None else end):
         plain = submission(subject.clock, GROUP.child_id(held.fence.job_id, index))
         born.append((plain.job, plain.facts[0]))
-    return Spawn(held.fence, GROUP, total, 0, False, tuple(born), subject.clock.wall_ms())
+    return Spawn(held.fence, held.chain, GROUP, total, 0, False, tuple(born), subject.clock.wall_ms())
 
 
 def family(subject: Subject, total: int) -> tuple[ClaimedJob, list[ClaimedJob]]:

@@ -175,7 +175,8 @@ class TagsAndOrphans:
         for name in ("attached", "detached"):
             job = submission(clock, name, tags='["child"]').job
             children.append((job, Fact(Chain(name), "submit", clock.wall_ms(), 0, "{}")))
-        spawn = Spawn(held.fence, Group(0, "gather", 1), 2, 0, False, tuple(children), clock.wall_ms())
+        shape = (Group(0, "gather", 1), 2, 0, False)
+        spawn = Spawn(held.fence, held.chain, *shape, tuple(children), clock.wall_ms())
         assert done(store, spawn._replace(detached=frozenset({"detached"}))) is False
         done(store, finish(held, clock)._replace(waited=True))
         assert store.orphans(10) == ["attached"]

@@ -64,7 +64,7 @@ def turning(subject: Subject, held: ClaimedJob) -> Cycle:
 
 def spawning(subject: Subject, held: ClaimedJob) -> Spawn:
     """Return the opening of a group without children."""
-    return Spawn(held.fence, Group(0, "gather", 1), 1, 0, False, (), subject.clock.wall_ms())
+    return Spawn(held.fence, held.chain, Group(0, "gather", 1), 1, 0, False, (), subject.clock.wall_ms())
 
 
 class Inbox:

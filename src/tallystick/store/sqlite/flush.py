@@ -1,0 +1,123 @@
+"""One flush: a batch in one transaction, and what a COMMIT leaves behind that the disk did not take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from tallystick import crash
+from tallystick.clock import Clock
+from tallystick.core.chain import DOUBTFUL
+from tallystick.store.api import Bundle, Outcome
+from tallystick.store.doubts import as_known, held_chains
+from tallystick.store.sqlite.claims import chain_end
+from tallystick.store.sqlite.connection import in_doubt
+from tallystick.store.sqlite.loans import Loans, TransactionLost
+from tallystick.store.sqlite.writer import Batch
+
+BEGUN = crash.declare("sqlite.begin.after", "the lock is held and a transaction is open")
+BEFORE_COMMIT = crash.declare("sqlite.commit.before", "a batch is written and nothing of it is durable")
+AFTER_COMMIT = crash.declare("sqlite.commit.after", "a batch is durable and nobody has been told")
+
+
+class CommitFailed(Exception):
+    """A COMMIT ended in an I/O error: what it wrote may be in the log, whole or in part."""
+
+    def __init__(self, error: apsw.IOError, writing: Batch, outcomes: list[Outcome | BaseException]) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.writing = writing
+        self.outcomes = outcomes
+
+
+class Flush:
+    """How batches are written with the one connection that writes, whose turn it is."""
+
+    def __init__(self, connection: apsw.Connection, path: Path, clock: Clock) -> None:
+        """Remember what to write with."""
+        self._connection = connection
+        self._path = path
+        self._clock = clock
+        # Whether any chain may be doubtful: nothing is looked at before there was a reason to.
+        self._doubts = False
+
+    def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
+        """Write a batch and return one outcome a bundle; write it once more if its COMMIT has failed.
+
+        What the log holds then may come back when the file is recovered, or be written over by the next
+        transaction. So the batch is written over itself; if that fails too, nobody knows.
+        """
+        loans = Loans()
+        try:
+            return self._write(batch, loans)
+        except CommitFailed as first:
+            try:
+                if self._is_there(first.writing):
+                    return first.outcomes
+                first.writing.rewind()
+                return self._write(batch, loans)
+            except (apsw.Error, CommitFailed) as second:
+                doubted = second.writing if isinstance(second, CommitFailed) else first.writing
+                doubted.places.doubt()
+                self._doubts = True
+                raise in_doubt(first.error, self._path) from first.error
+
+    def _write(self, batch: Sequence[Bundle], loans: Loans) -> list[Outcome | BaseException]:
+        """Write and commit, again if a user's statement has undone the whole."""
+        while True:
+            try:
+                return self._write_once(batch, loans)
+            except TransactionLost:
+                continue
+
+    def _write_once(self, batch: Sequence[Bundle], loans: Loans) -> list[Outcome | BaseException]:
+        writing: Batch | None = None
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            crash.point(BEGUN)
+            writing = Batch(self._connection, self._clock, loans)
+            outcomes = self._write_known(writing, batch) if self._doubts else writing.write(batch)
+            crash.point(BEFORE_COMMIT)
+            self._commit(writing, outcomes)
+            crash.point(AFTER_COMMIT)
+        except CommitFailed:
+            raise
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            if writing is not None:
+                writing.rewind()
+            raise
+        return outcomes
+
+    def _write_known(self, writing: Batch, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
+        """Write what goes on from where its chains end, now that some of them may be doubtful."""
+        ends = {
+            chain: chain_end(writing.cursor, chain.job_id)
+            for chain, fence in held_chains(batch).items()
+            if chain.era is DOUBTFUL and writing.holds(fence)
+        }
+        known = as_known(batch, ends, None)
+        written = iter(writing.write([bundle for bundle in known if isinstance(bundle, tuple)]))
+        return [next(written) if isinstance(bundle, tuple) else bundle for bundle in known]
+
+    def _commit(self, writing: Batch, outcomes: list[Outcome | BaseException]) -> None:
+        try:
+            self._connection.execute("COMMIT")
+        except apsw.IOError as error:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise CommitFailed(error, writing, outcomes) from error
+
+    def _is_there(self, writing: Batch) -> bool:
+        """Tell whether the file has been recovered with this batch in it."""
+        listed = [(job_id, n, head.hex()) for job_id, n, head in writing.places.written()]
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            ((missing,),) = writing.rows("missing_places", (msgspec.json.encode(listed).decode(),))
+            return bool(listed) and not missing
+        finally:
+            self._connection.execute("ROLLBACK")
