@@ -1,0 +1,67 @@
+"""Files of an older revision are opened and worked off: what is due ends as it would have there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tallystick import Tally
+from tallystick.core.lifecycles import JOB
+from tallystick.errors import NotFound
+from tests.fixtures import shop
+from tests.old_files import OldJob, old_clock, old_jobs, restore_postgres, sqlite_file
+from tests.patience import wait_until
+from tests.postgres.subject import fresh_schema
+
+OPEN_OR_GONE = (
+    "pruned",
+    "its lease is live",
+    "queued for later",
+    "sleeps on",
+    "cancelling, its lease is live",
+)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def app(store: str, request: pytest.FixtureRequest) -> Iterator[Tally]:
+    if store == "sqlite":
+        url = f"sqlite:///{sqlite_file(request.getfixturevalue('tmp_path'))}"
+    else:
+        url = restore_postgres(request.getfixturevalue("server"), fresh_schema())
+    tally = Tally(url, clock=old_clock(store))
+    shop.declare(tally)
+    shop.mended.set()
+    yield tally
+    tally.close()
+
+
+def test_jobs_of_an_old_file_come_to_the_end_that_they_would_have_come_to(app: Tally, store: str) -> None:
+    jobs = old_jobs(store)
+    with app.worker(queues=shop.QUEUES, lease="3s"):
+        for old in jobs:
+            for name, value in old.signals.items():
+                app.job(old.id).send(name, value)
+        for old in jobs:
+            if old.state in JOB.final:
+                wait_until(lambda old=old: app.job(old.id).state() == old.state, f"{old.state}: {old.case}")
+            if old.state == "SUCCEEDED":
+                assert app.job(old.id).result(5) == old.result, old.case
+        assert {old.case: found(app, old) for old in jobs} == {old.case: old.state for old in jobs}
+        for old in (old for old in jobs if old.resumed is not None):
+            app.job(old.id).resume()
+            assert app.job(old.id).result(30) == old.resumed, old.case
+    assert shop.effects(app) == 2, "what a tx has written is written once"
+    assert {old.case for old in jobs if found(app, old) not in JOB.final} == set(OPEN_OR_GONE)
+
+
+def found(app: Tally, old: OldJob) -> str | None:
+    try:
+        return app.job(old.id).state()
+    except NotFound:
+        return None
