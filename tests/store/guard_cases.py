@@ -16,7 +16,7 @@ import pytest
 from tallystick.errors import InvariantBroken
 from tallystick.store.refusals import Refused
 from tallystick.store.writing import Writing, insist
-from tallystick.testing.conformance.drafts import claim, claimed, done, held_job, outcome_of
+from tallystick.testing.conformance.drafts import claim, claimed, done, held_job, outcome_of, step
 from tallystick.testing.conformance.subject import Subject
 from tallystick.testing.conformance.waiting import awaiting, books, ending, signal
 
@@ -93,6 +93,38 @@ class Guards:
                     insist(batch, name, stray)
                 assert isinstance(refused.value.error, InvariantBroken)
             insist(batch, name, GUARDS[name].right)
+
+    @pytest.mark.parametrize("table", ["steps", "events"])
+    @pytest.mark.parametrize("taken", ["steps", "events"])
+    def test_a_place_of_a_chain_is_taken_once(self, subject: Subject, table: str, taken: str):
+        """Not by two steps, not by two events, and not by one of each."""
+        held = held_job(subject.store, subject.clock)
+        done(subject.store, step(held, subject.clock))
+        job_id, n = held.fence.job_id, 3 if taken == "steps" else 2
+        before = books(subject)
+        fact: dict[str, object] = {"attempt": 1, "prev_hash": b"x", "event_hash": b"y"}
+        if table == "events":
+            fact |= {"type": "t", "at": 1, "payload": "{}"}
+        else:
+            fact |= {
+                "name": "again",
+                "kind": "step",
+                "state": "SUCCEEDED",
+                "created_at": 1,
+                "completed_at": 1,
+            }
+        with pytest.raises(Exception, match=r"PLACE|UNIQUE|steps_places|events_pkey"):
+            subject.plant(table, job_id=job_id, n=n, **fact)
+        assert books(subject) == before
+        subject.plant(table, job_id=job_id, n=4, **fact)
+
+    def test_a_wait_that_is_answered_takes_no_place_of_another_fact(self, subject: Subject):
+        held = held_job(subject.store, subject.clock)
+        row = {"name": "go", "kind": "wait", "state": "IN_PROGRESS", "created_at": 1}
+        subject.plant("steps", job_id=held.fence.job_id, **row)
+        with pytest.raises(Exception, match="PLACE"):
+            subject.by_hand.execute("UPDATE steps SET state = 'SUCCEEDED', completed_at = 2, n = 2")
+        subject.by_hand.execute("UPDATE steps SET state = 'SUCCEEDED', completed_at = 2, n = 3")
 
     def test_books_that_do_not_say_what_they_must_refuse_the_whole_bundle(self, subject: Subject):
         """The message that drives a segment is acknowledged behind its back: nothing can be built on that."""

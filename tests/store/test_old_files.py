@@ -8,6 +8,7 @@ import pytest
 
 from tallystick import Tally
 from tallystick.core.lifecycles import JOB
+from tallystick.engine.books import audit
 from tallystick.errors import NotFound
 from tests.fixtures import shop
 from tests.old_files import OldJob, old_clock, old_jobs, restore_postgres, sqlite_file
@@ -58,6 +59,25 @@ def test_jobs_of_an_old_file_come_to_the_end_that_they_would_have_come_to(app: T
             assert app.job(old.id).result(30) == old.resumed, old.case
     assert shop.effects(app) == 2, "what a tx has written is written once"
     assert {old.case for old in jobs if found(app, old) not in JOB.final} == set(OPEN_OR_GONE)
+    # Jobs whose chain was broken in the old file: they are the only ones that are found, and all of them.
+    broken = {old.id: old.case for old in jobs if old.case.startswith("place ")}
+    findings = [
+        found for found in audit(app.runtime().store, old_clock(store)).findings if found.check != "state"
+    ]
+    assert {broken.get(finding.job_id, finding) for finding in findings} == set(broken.values())
+
+
+def test_an_open_job_whose_chain_is_broken_is_held_until_a_person_has_looked(app: Tally, store: str) -> None:
+    open_ones = [old for old in old_jobs(store) if old.state and old.state not in JOB.final]
+    held = {old.case: app.job(old.id).row() for old in open_ones}
+    for case in ("place doubled, open", "place missing, open"):
+        assert held[case].hold == "MISMATCH"
+        assert "a place twice or not at all" in str(held[case].hold_reason)
+    assert sorted(case for case, row in held.items() if row.hold == "MISMATCH") == [
+        "held",
+        "place doubled, open",
+        "place missing, open",
+    ]
 
 
 def found(app: Tally, old: OldJob) -> str | None:

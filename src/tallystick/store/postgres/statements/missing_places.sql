@@ -7,5 +7,5 @@ SELECT count(*)
                       AND events.event_hash = written.event_hash)
    AND NOT EXISTS (SELECT 1
                      FROM steps
-                    WHERE steps.job_id = written.job_id AND steps.n = written.n
+                    WHERE steps.job_id = written.job_id AND steps.n = written.n AND steps.misplaced IS NULL
                       AND steps.event_hash = written.event_hash)

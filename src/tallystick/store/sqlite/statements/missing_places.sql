@@ -7,5 +7,5 @@ SELECT count(*)
                       AND event_hash = unhex(written.value ->> 2))
    AND NOT EXISTS (SELECT 1
                      FROM steps
-                    WHERE job_id = written.value ->> 0 AND n = written.value ->> 1
+                    WHERE job_id = written.value ->> 0 AND n = written.value ->> 1 AND misplaced IS NULL
                       AND event_hash = unhex(written.value ->> 2))
