@@ -13,10 +13,20 @@ from typing import NamedTuple
 
 import pytest
 
-from tallystick.errors import InvariantBroken
+from tallystick.core.chain import Chain
+from tallystick.errors import InvariantBroken, StaleLease
 from tallystick.store.refusals import Refused
 from tallystick.store.writing import Writing, insist
-from tallystick.testing.conformance.drafts import claim, claimed, done, held_job, outcome_of, step
+from tallystick.testing.conformance.drafts import (
+    LEASE_MS,
+    claim,
+    claimed,
+    done,
+    held_job,
+    outcome_of,
+    reclaim,
+    step,
+)
 from tallystick.testing.conformance.subject import Subject
 from tallystick.testing.conformance.waiting import awaiting, books, ending, signal
 
@@ -125,6 +135,24 @@ class Guards:
         with pytest.raises(Exception, match="PLACE"):
             subject.by_hand.execute("UPDATE steps SET state = 'SUCCEEDED', completed_at = 2, n = 2")
         subject.by_hand.execute("UPDATE steps SET state = 'SUCCEEDED', completed_at = 2, n = 3")
+
+    @pytest.mark.parametrize("more", [-1, 1])
+    def test_a_sweep_that_has_read_another_end_of_the_chain_changes_nothing(
+        self, subject: Subject, more: int
+    ):
+        """The holder wrote meanwhile, or the sweep read a server that knew more than the one it writes to."""
+        store, clock = subject.store, subject.clock
+        held = held_job(store, clock)
+        done(store, step(held, clock))
+        subject.clock.advance(LEASE_MS)
+        (lost,) = store.expired(1)
+        before = books(subject)
+        elsewhere = Chain(lost.fence.job_id, lost.chain.n + more, lost.chain.head)
+        forged = Chain(lost.fence.job_id, lost.chain.n, b"another")
+        for chain in (elsewhere, forged):
+            assert isinstance(outcome_of(store, reclaim(lost._replace(chain=chain), clock)), StaleLease)
+        assert books(subject) == before
+        done(store, reclaim(lost, clock))
 
     def test_books_that_do_not_say_what_they_must_refuse_the_whole_bundle(self, subject: Subject):
         """The message that drives a segment is acknowledged behind its back: nothing can be built on that."""

@@ -50,7 +50,11 @@ def lock_expired(writing: Batch, requests: Sequence[EndAttempt | EndJob]) -> set
     swept = [index for index, request in enumerate(requests) if request.expired]
     if not swept:
         return set(range(len(requests)))
-    rows = [(*requests[index].fence, requests[index].fact.chain.n) for index in swept]
+    chains = [requests[index].fact.chain for index in swept]
+    rows = [
+        (*requests[index].fence, chain.n, chain.head.hex())
+        for index, chain in zip(swept, chains, strict=True)
+    ]
     ours, unmoved = writing.ask("lock_expired", rows), writing.ask("unmoved", rows)
     places = {place for (place,) in ours.fetchall()} & {place for (place,) in unmoved.fetchall()}
     lost = {index for place, index in enumerate(swept, start=1) if place not in places}
