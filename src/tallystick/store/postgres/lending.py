@@ -11,6 +11,7 @@ from psycopg import errors
 from psycopg.pq import TransactionStatus
 
 from tallystick import crash
+from tallystick.clock import SystemClock
 from tallystick.core.chain import Chain, Era
 from tallystick.errors import Misuse, OutcomeUnknown, StaleLease, StoreError, StoreMisused, TxTooLong
 from tallystick.store.api import Bundle, Fence, Outcome, RecordStep, Transaction
@@ -321,7 +322,10 @@ class Lending:
 
     def _give_up(self, lost: Lost) -> BaseException:
         error = lost.error
-        return error if isinstance(error, StoreError) else translated(error, self._address)
+        # Cancelled in time whenever it ran: by a limit that the body itself sets, so the body failed by it.
+        if isinstance(error, StoreError | errors.QueryCanceled):
+            return error
+        return translated(error, self._address)
 
 
 def _refuse_to_write(_bundle: Bundle) -> Outcome:
@@ -335,24 +339,31 @@ def _run_body(
     ms_max: int,
 ) -> RecordStep:
     """Run the body and judge what became of its transaction."""
+    clock = SystemClock()
+    until = clock.monotonic() + ms_max / 1000
     try:
         step = body(loan)
     except Exception:
         loan.take_back()
-        _check(loan, connection, ms_max)
+        _check(loan, connection, ms_max, over=clock.monotonic() >= until)
         raise
     finally:
         loan.take_back()
-    _check(loan, connection, ms_max)
+    _check(loan, connection, ms_max, over=clock.monotonic() >= until)
     if connection.info.transaction_status == TransactionStatus.INERROR and loan.error is not None:
         raise loan.error  # swallowed by the body, but the transaction is lost all the same
     return step
 
 
-def _check(loan: PostgresTransaction, connection: AnsweringConnection, ms_max: int) -> None:
-    """Raise what an error of the user's statements means, when it means more than itself."""
+def _check(loan: PostgresTransaction, connection: AnsweringConnection, ms_max: int, *, over: bool) -> None:
+    """Raise what an error of the user's statements means, when it means more than itself.
+
+    A statement that was cancelled, or a silence that was too long for the server, is the body's fault only if
+    its time was over. Otherwise a person cancelled it, or the network was slow: it runs again.
+    """
     error = loan.error
-    if isinstance(error, errors.QueryCanceled | errors.IdleInTransactionSessionTimeout):
+    ended = isinstance(error, errors.QueryCanceled | errors.IdleInTransactionSessionTimeout)
+    if ended and over:
         raise TxTooLong(f"the transaction took more than {ms_max} ms", ms_max=ms_max) from error
-    if error is not None and (isinstance(error, _AGAIN) or is_lost(connection, error)):
+    if error is not None and (ended or isinstance(error, _AGAIN) or is_lost(connection, error)):
         raise Lost(error)
