@@ -256,20 +256,24 @@ def test_the_reason_of_every_attempt_is_kept(timed, hand):
     assert rows == [(1, "ABORTED", AbortReason.EXPIRED, 1), (2, "DONE", None, 0)]
 
 
-def test_a_job_that_kills_its_worker_does_not_spend_the_budget_of_those_beside_it(timed, clock):
-    """They died together, so each is a suspect; from then on no two suspects run at once."""
+@pytest.mark.parametrize(("budget", "deaths"), [(2, 1), (3, 2), (5, 2)])
+def test_a_job_that_kills_its_worker_does_not_spend_the_budget_of_those_beside_it(
+    timed, clock, budget, deaths
+):
+    """They die together once, or twice where there is one attempt more; then no two suspects run at once."""
 
-    @timed.workflow(attempts=3)
+    @timed.workflow(attempts=budget)
     def poison() -> None:
         raise Death
 
-    @timed.workflow(attempts=3)
+    @timed.workflow(attempts=budget)
     def innocent(n: int) -> int:
         return n
 
     bad = poison.submit()
     good = [innocent.submit(n) for n in range(5)]
     worker = Hand(timed, clock)
+    together = []
     for _ in range(20):
         # A worker with many slots claims what it may, and dies over the poisonous one before any record.
         claimed = worker.claim_many(10)
@@ -278,12 +282,15 @@ def test_a_job_that_kills_its_worker_does_not_spend_the_budget_of_those_beside_i
                 break
             continue
         if any(segment.job_id == bad.id for segment in claimed):
+            together.append(len(claimed))
+            worker.expire()
             continue
         for segment in claimed:
             assert worker.run(segment) == "EndJob"
+    assert together == [6] * deaths + [1] * (budget - deaths)
     assert bad.row().error_code == "ATTEMPTS_SPENT"
     assert [job.result(5) for job in good] == list(range(5))
-    assert {job.row().attempt for job in good} == {2}
+    assert {job.row().attempt for job in good} == {deaths + 1}
 
 
 def test_a_reclaimed_job_keeps_its_place_in_the_queue(timed, hand, clock):

@@ -12,7 +12,7 @@ from tallystick import Tally
 from tallystick.clock import SystemClock
 from tallystick.store.postgres import listener
 from tallystick.store.postgres.connection import AnsweringConnection
-from tallystick.testing.conformance.drafts import check_chain, claim, claimed, done, held_job, reclaim, step
+from tallystick.testing.conformance.drafts import check_chain, claim, claimed, done, held_job, step, suspects
 from tests.patience import let_time_pass, wait_until
 from tests.postgres.proxy import Proxy
 from tests.postgres.server import Server
@@ -143,9 +143,7 @@ def test_ten_idle_workers_cause_less_than_five_statements_a_second_and_no_open_t
 def test_a_suspect_that_another_claim_is_taking_does_not_hide_the_next_one(subject: PostgresSubject):
     """Who finds nothing because of it hears of nothing more: the other claim takes that one only."""
     store, clock = subject.store, subject.clock
-    first, second = (held_job(store, clock, lease_ms=100).fence.job_id for _ in range(2))
-    clock.advance(100)
-    store.apply([(reclaim(gone, clock),) for gone in store.expired(10)])
+    first, second = suspects(store, clock, 2)
     with subject.by_hand.transaction():
         subject.by_hand.execute("SELECT 1 FROM jobs WHERE job_id = %s FOR NO KEY UPDATE", (first,))
         assert [job.fence.job_id for job in claimed(store, claim(2))] == [second]

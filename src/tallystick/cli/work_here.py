@@ -130,7 +130,7 @@ class Watch:
             if segment.fence.attempt > 1:
                 steps = count(len(segment.replayed), "recorded step")
                 # A job that was woken or turned is no trouble; one whose worker was lost is, by any driver.
-                usual = (claimed.driver != "start" or claimed.dimension > 0) and not claimed.suspect
+                usual = (claimed.driver != "start" or claimed.dimension > 0) and not claimed.charged
                 kind = "woken" if usual else "again"
                 self._say(kind, segment.fence, f"attempt {segment.fence.attempt}, goes on after {steps}")
 

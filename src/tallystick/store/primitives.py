@@ -58,9 +58,10 @@ class ClaimJobs(NamedTuple):
     """Claim up to `limit` due jobs: attempt inserted, job taken, message entered, event; each whole or not.
 
     Only handlers in `handlers` (name, version) are considered. The entry marker of the message is committed
-    here, before any work, so a job that kills its worker is counted. At most one of them is a suspect, whose
-    worker was lost since it last made progress, and none without `suspects`: of jobs that died together each
-    gets to run with no other suspect beside it, so a deadly one does not spend the budget of the rest.
+    here, before any work, so a job that kills its worker is counted. At most one of them is a suspect, and
+    none without `suspects`: since it last made progress two workers were lost over it, or one and its next
+    attempt is its last. Of jobs that died together twice each gets to run with no other suspect beside it,
+    so a deadly one does not spend the budget of the rest.
     """
 
     owner: str

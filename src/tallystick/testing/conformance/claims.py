@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from threading import Event
 
+import pytest
+
 from tallystick.clock import SystemClock
 from tallystick.store.api import ClaimedJob, JobRow, Store
 from tallystick.store.inspection import Book
@@ -14,10 +16,12 @@ from tallystick.testing.conformance.drafts import (
     done,
     finish,
     held_job,
+    lose_all,
     reclaim,
     release,
     step,
     submission,
+    suspects,
 )
 from tallystick.testing.conformance.race import race
 from tallystick.testing.conformance.subject import Subject
@@ -174,22 +178,45 @@ class Clocks:
             check_chain(store.history(held.fence.job_id))
         assert store.counts() == {"SUCCEEDED": 3}
 
-    def test_suspects_are_claimed_one_at_a_time_and_only_by_who_may_have_one(self, subject: Subject) -> None:
+    def test_jobs_that_lost_one_worker_are_claimed_together(self, subject: Subject) -> None:
         store, clock = subject.store, subject.clock
         for _ in range(3):
             held_job(store, clock, lease_ms=100)
-        clock.advance(100)
-        assert store.apply([(reclaim(gone, clock),) for gone in store.expired(10)]) == [None] * 3
+        assert lose_all(store, clock, 100) == 3
+        again = claimed(store, claim(3)._replace(suspects=False))
+        assert [job.suspect for job in again] == [False] * 3
+
+    def test_suspects_are_claimed_one_at_a_time_and_only_by_who_may_have_one(self, subject: Subject) -> None:
+        store, clock = subject.store, subject.clock
+        suspects(store, clock, 3)
         assert claimed(store, claim(3)._replace(suspects=False)) == []
         assert len(claimed(store, claim(3))) == 1
         assert len(claimed(store, claim(3))) == 1
 
+    @pytest.mark.parametrize(("budget", "suspects"), [(1, [True]), (2, [True]), (3, [False, False])])
+    def test_a_job_that_lost_one_worker_is_a_suspect_if_its_next_attempt_is_its_last(
+        self, subject: Subject, budget: int, suspects: list[bool]
+    ) -> None:
+        store, clock = subject.store, subject.clock
+        options = f'{{"attempts_max":{budget}}}'
+        for _ in range(2):
+            done(store, submission(clock, options=options))
+        assert len(claimed(store, claim(2, lease_ms=100))) == 2
+        assert lose_all(store, clock, 100) == 2
+        assert [job.suspect for job in claimed(store, claim(2))] == suspects
+
+    def test_a_suspect_that_recorded_a_step_is_none_any_more(self, subject: Subject) -> None:
+        store, clock = subject.store, subject.clock
+        suspects(store, clock, 1)
+        (held,) = claimed(store, claim(lease_ms=100))
+        assert held.suspect
+        done(store, step(held, clock))
+        assert lose_all(store, clock, 100) == 1
+        assert [job.suspect for job in claimed(store, claim())] == [False]
+
     def test_a_queue_headed_by_suspects_still_fills_a_claim(self, subject: Subject) -> None:
         store, clock = subject.store, subject.clock
-        for _ in range(5):
-            held_job(store, clock, lease_ms=100)
-        clock.advance(100)
-        assert store.apply([(reclaim(gone, clock),) for gone in store.expired(10)]) == [None] * 5
+        suspects(store, clock, 5)
         clock.advance(1)
         for priority in (5, 5, 5, 5, 9, 9):
             done(store, submission(clock, priority=priority))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tallystick.clock import Clock
+from tallystick.clock import Clock, VirtualClock
 from tallystick.core.chain import GENESIS, Chain, event_hash
 from tallystick.core.lifecycles import JobState
 from tallystick.ids import SystemIds
@@ -127,6 +127,23 @@ def reclaim(expired: ExpiredAttempt, clock: Clock) -> EndAttempt:
     now = clock.wall_ms()
     fact = Fact(expired.chain, "reclaim", now, expired.fence.attempt, "{}")
     return EndAttempt(expired.fence, "EXPIRED", True, now, None, None, fact, expired=True)
+
+
+def lose_all(store: Store, clock: VirtualClock, lease_ms: int) -> int:
+    """Let leases of so long run out, reclaim what they held, and return how many attempts that were."""
+    clock.advance(lease_ms)
+    lost = store.expired(100)
+    assert store.apply([(reclaim(gone, clock),) for gone in lost]) == [None] * len(lost)
+    return len(lost)
+
+
+def suspects(store: Store, clock: VirtualClock, count: int) -> list[str]:
+    """Return jobs over each of which two workers were lost, in the order of their claims."""
+    held = [held_job(store, clock, lease_ms=100) for _ in range(count)]
+    assert lose_all(store, clock, 100) == count
+    assert len(claimed(store, claim(count, lease_ms=100))) == count
+    assert lose_all(store, clock, 100) == count
+    return [job.fence.job_id for job in held]
 
 
 def outcome_of(store: Store, *bundle: object) -> Outcome | BaseException:

@@ -35,6 +35,8 @@ from tallystick.testing.conformance.subject import Subject
 
 REPORTS = ("step", "try", "release", "release later", "hold", "finish", "fail")
 MOMENTS = (1, 199, 200, 1_000)
+# How many attempts a job may lose in a row, where its options do not say.
+BUDGET = 3
 
 
 @dataclass(slots=True)
@@ -46,11 +48,17 @@ class ModelJob:
     state: str = "QUEUED"
     hold: str | None = None
     attempt: int = 0
-    suspect: bool = False
+    lost: int = 0
+    spent: int = 0
     facts: int = 1
     steps: int = 0
     live: Fence | None = None
     ends: tuple[str, int] = field(default=("", 0))
+
+    @property
+    def suspect(self) -> bool:
+        """Tell whether it must not be claimed beside another suspect."""
+        return self.lost > 1 or (self.lost > 0 and self.spent + 1 >= BUDGET)
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -150,7 +158,8 @@ class StoreMachine(RuleBasedStateMachine):
         for attempt in expired:
             done(self.store, reclaim(attempt, self.clock))
             job = self.jobs[attempt.fence.job_id]
-            job.live, job.ready_at, job.suspect = None, self.clock.wall_ms(), True
+            job.live, job.ready_at = None, self.clock.wall_ms()
+            job.lost, job.spent = job.lost + 1, job.spent + 1
             job.facts += 1
 
     @rule(ms=st.sampled_from(MOMENTS))
@@ -204,9 +213,10 @@ class StoreMachine(RuleBasedStateMachine):
         job.facts += 1
         if what == "step":
             job.steps += 1
-            job.suspect = False
+            job.lost = job.spent = 0
         elif what != "try":
             job.live = None
+            job.spent += 1
         now = self.clock.wall_ms()
         job.ready_at = {"release": now, "release later": now + 500}.get(what)
         job.hold = "PAUSED" if what == "hold" else None

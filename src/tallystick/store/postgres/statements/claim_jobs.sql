@@ -6,7 +6,8 @@
 -- job that cannot be claimed (with a live attempt, or a suspect too many) does not stop the others.
 -- $1 queues, $2 handlers with versions, $3 how many, $4 a lease for each, $5 owner, $6 how long a lease lasts,
 -- $7 the clock the leases are on, $8 and $9 lease and wall time if they are not this server's, $10 whether to take a suspect: a
--- job whose worker was lost since it last made progress, and then only the first of them.
+-- job over which, since it last made progress, two workers were lost, or one and its next attempt is its last; and then
+-- only the first of them.
 WITH clock AS MATERIALIZED (
   SELECT store_ms($8::bigint) AS now, store_ms($9::bigint) AS wall
 ), level AS MATERIALIZED (
@@ -29,7 +30,11 @@ WITH clock AS MATERIALIZED (
             AND (SELECT count(*)
                    FROM attempts AS live
                   WHERE live.job_id = s.job_id AND live.unit = '' AND live.status IN ('LEASED', 'IN_PROGRESS')) = 0
-            AND (SELECT count(*) FROM futile_attempts AS f WHERE f.job_id = s.job_id AND f.reason = 'EXPIRED') > 0
+            AND (SELECT count(*) FILTER (WHERE f.reason = 'EXPIRED') > 1
+                     OR (count(*) FILTER (WHERE f.reason = 'EXPIRED') > 0
+                         AND count(*) + 1 >= coalesce(substring(s.options FROM '"attempts_max":(\d{1,9})')::bigint, 3))
+                   FROM futile_attempts AS f
+                  WHERE f.job_id = s.job_id)
           ORDER BY s.ready_at, s.job_id
           LIMIT 1
             FOR NO KEY UPDATE SKIP LOCKED) AS due
@@ -42,21 +47,26 @@ WITH clock AS MATERIALIZED (
          SELECT j.ctid AS job_at, j.job_id, j.attempt, j.handler, j.version, j.payload, j.options, j.dimension,
                 j.deadline_at, j.created_at, j.head_n, j.head_hash, j.start_acked_at, j.parent_job_id, j.parent_step,
                 j.state = 'CANCELLING' AS cancelling, j.semaphore, j.ready_at AS was_ready_at,
-                j.attempt > 0 AND (SELECT count(*) FROM futile_attempts AS f
-                                    WHERE f.job_id = j.job_id AND f.reason = 'EXPIRED') > 0 AS suspect
+                lost.suspect
            FROM jobs AS j
+          CROSS JOIN LATERAL (
+                SELECT j.attempt > 0
+                   AND (SELECT count(*) FILTER (WHERE f.reason = 'EXPIRED') > 1
+                            OR (count(*) FILTER (WHERE f.reason = 'EXPIRED') > 0
+                                AND count(*) + 1 >= coalesce(substring(j.options FROM '"attempts_max":(\d{1,9})')::bigint, 3))
+                          FROM futile_attempts AS f
+                         WHERE f.job_id = j.job_id) AS suspect) AS lost
           WHERE j.queue = level.queue AND j.priority = level.priority AND j.ready_at <= clock.wall
             AND j.ready_at >= $11::bigint AND j.ready_at IS NOT NULL AND j.hold IS NULL AND j.state IN ('QUEUED', 'IN_PROGRESS', 'CANCELLING')
             AND j.handler || ' ' || j.version = ANY ($2::text[])
             AND (SELECT count(*)
                    FROM attempts AS live
                   WHERE live.job_id = j.job_id AND live.unit = '' AND live.status IN ('LEASED', 'IN_PROGRESS')) = 0
-            AND (j.attempt = 0
-              OR (SELECT count(*) FROM futile_attempts AS f WHERE f.job_id = j.job_id AND f.reason = 'EXPIRED') = 0
+            AND (NOT lost.suspect
               OR ($10::bigint > 0 AND j.job_id = (SELECT first_suspect.job_id FROM first_suspect)))
           ORDER BY j.ready_at, j.job_id
           LIMIT $3::bigint
-            FOR NO KEY UPDATE SKIP LOCKED) AS due
+            FOR NO KEY UPDATE OF j SKIP LOCKED) AS due
    LIMIT $3::bigint
 ), numbered AS MATERIALIZED (
   SELECT found.*,
