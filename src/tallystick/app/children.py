@@ -19,7 +19,7 @@ from tallystick.core.limits import GROUP_CHILDREN_MAX, PAGE_ROWS_MAX
 from tallystick.engine.failure import Failure, name_step
 from tallystick.engine.group_shape import GroupShape
 from tallystick.engine.submission import Submission
-from tallystick.errors import BadInput, ChildrenFailed, JobCancelled, JobFailed, TallyError
+from tallystick.errors import BadInput, ChildrenFailed, JobCancelled, JobFailed, StoreError, TallyError
 from tallystick.store.api import Bundle, CancelJob, ChildRow, Group, Record, Wait
 
 R_co = TypeVar("R_co", covariant=True)
@@ -248,7 +248,13 @@ def _results(joining: _Joining, ended: _Ended, *, all_of_them: bool) -> tuple[An
 def _rows(context: WorkflowContext, group: Group) -> Iterator[ChildRow]:
     """Read how the children of a group stand, page by page, in their order."""
     store, job_id, after = context.runtime.store, context.segment.job_id, ""
-    while page := store.children(job_id, group, after=after, limit=PAGE_ROWS_MAX):
+    while True:
+        try:
+            page = store.children(job_id, group, after=after, limit=PAGE_ROWS_MAX)
+        except StoreError as error:
+            raise context.refused(error) from error
+        if not page:
+            return
         yield from page
         after = page[-1].job_id
 

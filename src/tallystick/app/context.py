@@ -120,6 +120,16 @@ class WorkflowContext:
         assert self._lane is not None, "a sync workflow runs on no loop"
         return self._lane
 
+    def begin(self) -> None:
+        """Call the function only if this segment may write, and can read what earlier ones have left."""
+        self.check()
+        if self.segment.unreadable:
+            why = (
+                f"what was kept of this job cannot be read ({self.segment.unreadable}): tally doctor says "
+                "which of its facts are damaged; put them back and resume the job, or cancel it"
+            )
+            raise self.unwind(why, self.segment.held("MISMATCH", why))
+
     def check(self) -> None:
         """Go on only if this segment may still write."""
         if self.unwinding is not None:
@@ -128,7 +138,7 @@ class WorkflowContext:
         if segment.over:
             raise Misuse(f"the workflow of job {segment.job_id} has ended; a task of it cannot go on")
         if segment.lost:
-            raise self.unwind("the worker is stopping or has lost this job's lease", self._give_back())
+            raise self.unwind("the worker is stopping or has lost this job's lease", segment.given_back())
         deadline_at = segment.claimed.deadline_at
         if deadline_at is not None and self.runtime.clock.wall_ms() >= deadline_at:
             failure = Failure.of(DeadlineExceeded("the job's deadline has passed"))
@@ -190,7 +200,7 @@ class WorkflowContext:
             return self.unwind(str(error), None)
         job_id = self.segment.job_id
         _log.warning("job %s: given back, %s", job_id, error, extra={"action": "segment.given_back"})
-        return self.unwind(str(error), self._give_back(_STORE_AWAY_MS))
+        return self.unwind(str(error), self.segment.given_back(_STORE_AWAY_MS))
 
     def mismatch(self, name: str, occurrence: int) -> Unwind:
         """Return the exception for a workflow that no longer does what it did; the job is held."""
@@ -203,10 +213,6 @@ class WorkflowContext:
             "give the changed workflow a new version=, or put back the code and resume the job"
         )
         return self.unwind(why, self.segment.held("MISMATCH", why))
-
-    def _give_back(self, later_ms: int = 0) -> Bundle:
-        ready_at = self.runtime.clock.wall_ms() + later_ms
-        return self.segment.released(AbortReason.RELEASED, charged=False, ready_at=ready_at)
 
 
 class Inside:

@@ -97,7 +97,7 @@ class Workflow(_Declared[P, R_co]):
         context = WorkflowContext(self._app.runtime(), segment)
         token = current.set(context)
         try:
-            context.check()
+            context.begin()
             args, kwargs = self._spec.signature.decode(segment.claimed.payload)
             return self._ending(context, self._spec.function(*args, **kwargs))
         except Unwind as unwind:
@@ -142,7 +142,7 @@ class AsyncWorkflow(_Declared[P, R_co]):
         context = WorkflowContext(self._app.runtime(), segment, lane)
         current.set(context)
         try:
-            context.check()
+            context.begin()
             args, kwargs = self._spec.signature.decode(segment.claimed.payload)
             value = await self._spec.function(*args, **kwargs)
             if context.parking is not None:

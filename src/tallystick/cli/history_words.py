@@ -106,6 +106,8 @@ def _forked(data: dict[str, Any]) -> str:
 def _reclaimed(data: dict[str, Any]) -> str:
     if data.get("verdict") == "FAIL":
         return "the lease ran out and no attempts are left: the job has failed"
+    if data.get("reason") == "RELEASED":
+        return "the lease ran out because the store was away: given back, not charged"
     return "the lease ran out: given to whoever claims it next"
 
 

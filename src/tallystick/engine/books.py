@@ -30,6 +30,7 @@ from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState, StepState
 from tallystick.core.limits import HISTORY_WARN_RECORDS
 from tallystick.core.machine import Machine
+from tallystick.engine.submission import attempts_allowed
 from tallystick.errors import LedgerCorrupt
 from tallystick.store.api import Event, Store
 from tallystick.store.inspection import AttemptRow, Book, Inspection
@@ -284,8 +285,9 @@ def _view_agrees(book: Book, attempts: list[AttemptRow], history: _History, cloc
         )
         for row in attempts
     ]
-    budget = msgspec.json.decode(book.options, type=dict[str, object]).get("attempts_max")
-    allowed = budget if isinstance(budget, int) else ViewPolicy().attempts_max
+    allowed = attempts_allowed(book.options)
+    if allowed is None:
+        return [Finding(book.job_id, "options", "what the job keeps of its submission cannot be read")]
     state = JobState(book.state)
     if state not in JOB.final and facts and facts[-1].reason is AbortReason.ERROR:
         # The workflow's own retry policy has decided to go on; it is code and not in the row.

@@ -1,4 +1,4 @@
-"""Values drawn by a workflow: where they are kept in bundles, and found again in what a claim brings."""
+"""What a claim brings beside records: values that the workflow drew, and the tries that failed."""
 
 from __future__ import annotations
 
@@ -25,6 +25,12 @@ def notes_of(claimed: ClaimedJob) -> dict[str, object]:
     for text in _note_texts(claimed):
         found.update(msgspec.json.decode(text))
     return found
+
+
+def tries_of(claimed: ClaimedJob) -> dict[tuple[str, int], int]:
+    """Return how many tries of each call have failed in earlier segments of a job."""
+    tried = [msgspec.json.decode(event.payload) for event in claimed.tries if event.type == "try"]
+    return {(one["step"], one["occurrence"]): one["try"] for one in tried}
 
 
 def _note_texts(claimed: ClaimedJob) -> Iterable[str]:

@@ -20,7 +20,7 @@ from tallystick.core.promises import PROMISES
 from tallystick.core.tuples import make
 from tallystick.engine.failure import Failure
 from tallystick.engine.group_shape import GroupShape
-from tallystick.engine.notes import notes_in, notes_of
+from tallystick.engine.notes import notes_in, notes_of, tries_of
 from tallystick.engine.requests import Request
 from tallystick.engine.submission import Submission, submit_job
 from tallystick.store.api import (
@@ -79,6 +79,7 @@ class Segment:
         "paused",
         "suspended",
         "undecided",
+        "unreadable",
     )
 
     def __init__(self, claimed: ClaimedJob, clock: Clock) -> None:
@@ -94,10 +95,9 @@ class Segment:
         # Whether this segment has written anything of its own, and so is beyond all earlier ones.
         self.moved = False
         self.cancelled = claimed.cancelling
-        self.paused = False
+        self.paused = self.suspended = False
         # It has asked to be put away until something comes, and may be: its function is about to be left.
         self.leaving = False
-        self.suspended = False
         # An answer is kept that a later segment would not come to again: it must be durable first.
         self.undecided = False
         # Whether the job may have more open than what began this segment.
@@ -108,6 +108,7 @@ class Segment:
         self._notes: dict[str, object] = {}
         self._records: dict[tuple[str, int], Record] = {}
         self._unused: dict[tuple[str, int], Record] = {}
+        self.unreadable = ""
         self._recorded_notes: dict[str, object] = {}
         self._tries: dict[tuple[str, int], int] = {}
         if claimed.records or claimed.tries:
@@ -117,12 +118,10 @@ class Segment:
         """Read what earlier segments of this job recorded."""
         self._records = {(record.name, record.occurrence): record for record in claimed.records}
         self._unused = dict(self._records)
-        self._recorded_notes = notes_of(claimed)
-        for event in claimed.tries:
-            if event.type != "try":
-                continue
-            tried = msgspec.json.decode(event.payload)
-            self._tries[tried["step"], tried["occurrence"]] = tried["try"]
+        try:
+            self._recorded_notes, self._tries = notes_of(claimed), tries_of(claimed)
+        except Exception as error:  # noqa: BLE001 (whatever is wrong with a row, it is this job's alone)
+            self.unreadable = f"{type(error).__name__}: {error}"
 
     @property
     def replayed(self) -> tuple[Record, ...]:
@@ -275,6 +274,11 @@ class Segment:
         return (
             EndAttempt(self.fence, reason, charged, ready_at, None, None, self._fact("release", payload)),
         )
+
+    def given_back(self, later_ms: int = 0) -> Bundle:
+        """Return the bundle that leaves the job to others, due after a while; nobody is to blame."""
+        ready_at = self._clock.wall_ms() + later_ms
+        return self.released(AbortReason.RELEASED, charged=False, ready_at=ready_at)
 
     def held(self, hold: str, why: str) -> Bundle:
         """Return the bundle that stops the job until a person resumes it; not charged, nobody crashed."""

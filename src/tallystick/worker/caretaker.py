@@ -1,6 +1,10 @@
 """One thread that keeps a worker honest: renews its leases, reclaims what others lost, and looks for work.
 
-Where finished jobs are kept for a time only, it also removes them after that, a batch at a time.
+Where finished jobs are kept for a time only, it also removes them after that, a batch at a time. What one
+part of a round meets keeps no other part from its turn.
+
+A job whose end the store did not take is given back here as soon as the store takes that. It is not charged,
+nor is one whose lease ran out while the store could not be written: its worker lives.
 
 An idle worker looks at one number that changes when anybody writes, every few milliseconds at first and more
 slowly when nothing happens. It never scans a table to find out that there is nothing to do. Where the store
@@ -12,17 +16,19 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from tallystick.core.lease import HEARTBEATS_PER_LEASE
 from tallystick.engine.retention import Pruning
 from tallystick.engine.sweep import cancel_orphans, end_overdue, sweep
+from tallystick.errors import StaleLease
 from tallystick.store.api import Fence, RenewLeases
 from tallystick.worker.worker import Worker
 
 LOOK_SECONDS_MIN: Final = 0.010
 LOOK_SECONDS_MAX: Final = 0.100
-RETRY_SECONDS: Final = 1.0
+RETRY_SECONDS: Final = 0.5
 
 _log = logging.getLogger("tallystick.worker")
 
@@ -40,8 +46,12 @@ class Caretaker:
         self._next_due: tuple[int, int] | None = None
         self._unlooked = False
         self._pulse = -1
+        # Leases that the store did not let us renew; if they have run out since, no job is to blame.
+        self._excused: set[Fence] = set()
+        self._failing: dict[str, str] = {}
         lease_seconds = worker.options.lease_ms / 1000
         self._renew_every = lease_seconds / HEARTBEATS_PER_LEASE
+        self._retry = min(RETRY_SECONDS, self._renew_every)
         # A lease that ran out is found after at most this long, by whoever looks first.
         self._sweep_every = min(lease_seconds / HEARTBEATS_PER_LEASE, 5.0)
         keep_ms = worker.options.keep_ms
@@ -77,41 +87,86 @@ class Caretaker:
 
     def _run(self) -> None:
         clock = self._worker.clock
-        renew_at = clock.monotonic() + self._renew_every
-        sweep_at = clock.monotonic()
+        give_back_at = sweep_at = clock.monotonic()
+        renew_at = give_back_at + self._renew_every
         while self._rest():
             now = clock.monotonic()
-            try:
-                if now >= renew_at:
-                    renew_at = now + self._renew_every
-                    self._renew()
-                if now >= sweep_at:
-                    sweep_at = now + self._sweep_every
-                    if self._worker.store.unattended():
-                        self._sweep()
-                self._look()
-                if self._pruning is not None:
-                    self._pruning.tick(now)
-            except Exception as error:  # noqa: BLE001 (a caretaker that dies takes every lease with it)
-                # A store that is away for a while is not the end of the worker: it goes on when it is back.
-                _log.warning("caretaker: %s", error, exc_info=True, extra={"action": "caretaker.retry"})
-                self._pause = RETRY_SECONDS
+            if self._worker.owed and now >= give_back_at and not self._did("give back", self._give_back):
+                give_back_at = now + self._retry
+            if now >= renew_at:
+                renewed = self._did("renew", self._renew)
+                renew_at = now + (self._renew_every if renewed else self._retry)
+            if now >= sweep_at:
+                sweep_at = now + self._sweep_every
+                self._did("sweep", self._sweep)
+            if not self._did("look", self._look):
+                self._pause = self._retry
+            if self._pruning is not None:
+                self._did("prune", partial(self._pruning.tick, now))
+
+    def _did(self, part: str, act: Callable[[], object]) -> bool:
+        """Do one part of a round, and tell whether it went well; if not, say so once for each reason."""
+        try:
+            act()
+        except Exception as error:  # noqa: BLE001 (a caretaker that dies takes every lease with it)
+            # A store that is away for a while is not the end of the worker: it goes on when it is back.
+            if self._failing.get(part) != str(error):
+                _log.warning(
+                    "caretaker: %s: %s", part, error, exc_info=True, extra={"action": "caretaker.retry"}
+                )
+            self._failing[part] = str(error)
+            return False
+        self._failing.pop(part, None)
+        return True
 
     def _sweep(self) -> None:
         worker = self._worker
-        if sweep(worker.store, worker.committer, worker.clock):
+        if worker.store.unattended():
+            where = (worker.store, worker.committer, worker.clock)
+            self._did("reclaim", self._reclaim)
+            self._did("end what is overdue", partial(end_overdue, *where))
+            self._did("cancel orphans", partial(cancel_orphans, *where))
+
+    def _reclaim(self) -> None:
+        worker = self._worker
+        excused = self._excused | {segment.fence for segment in list(worker.owed)}
+        if sweep(worker.store, worker.committer, worker.clock, excused):
             worker.poke()
-        end_overdue(worker.store, worker.committer, worker.clock)
-        cancel_orphans(worker.store, worker.committer, worker.clock)
+
+    def _give_back(self) -> None:
+        """Give back every job whose end the store did not take, charged to nobody; its lease may be over."""
+        worker = self._worker
+        owed = list(worker.owed)
+        outcomes = worker.committer.call_all([segment.given_back() for segment in owed])
+        told = list(zip(owed, outcomes, strict=True))
+        for segment in [segment for segment, outcome in told if outcome is None]:
+            worker.given_back(segment)
+            worker.poke()
+        over = [segment for segment, outcome in told if isinstance(outcome, StaleLease)]
+        if over:
+            self._reclaim()
+        for segment in over:
+            worker.given_back(segment)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException) and not isinstance(outcome, StaleLease):
+                raise outcome
 
     def _renew(self) -> None:
-        fences = tuple(segment.fence for segment in list(self._worker.running.values()))
+        worker = self._worker
+        fences = {segment.fence for segment in list(worker.running.values())}
         if not fences:
             return
-        held = self._worker.committer.call((RenewLeases(fences, self._worker.options.lease_ms),))
+        begun = worker.clock.monotonic()
+        before, self._excused = self._excused, self._excused | fences
+        held = worker.committer.call((RenewLeases(tuple(fences), worker.options.lease_ms),))
         assert isinstance(held, set)
-        for fence in set(fences) - held:
+        lost = fences - held
+        in_time = worker.clock.monotonic() - begun < self._renew_every
+        self._excused = before & lost if in_time else lost
+        for fence in lost:
             self._lost(fence)
+        if self._excused:
+            self._reclaim()
 
     def _lost(self, fence: Fence) -> None:
         segment = self._worker.running.get(fence.job_id)
@@ -142,7 +197,7 @@ class Caretaker:
             self._notice_requests()
             worker.arrivals.stir()
         if worker.claim_failed:
-            self._pause = RETRY_SECONDS
+            self._pause = self._retry
             worker.poke()
             return
         # The claim that keeps the worker from being idle may have looked before somebody wrote.

@@ -18,7 +18,7 @@ from tallystick.clock import Clock
 from tallystick.engine.committer import Committer
 from tallystick.engine.requests import Blocked, Called, Request
 from tallystick.engine.segment import Segment
-from tallystick.errors import BadInput, StaleLease
+from tallystick.errors import BadInput, StaleLease, StoreError, StoreMisused
 from tallystick.ids import Ids
 from tallystick.store.api import Bundle, ClaimedJob, ClaimJobs, EndJob, NewLease, Outcome, Store
 from tallystick.worker.around import AROUND_NOTHING, Around
@@ -87,6 +87,8 @@ class Worker:
         self.halting = threading.Event()
         self._idle = threading.Condition(self._lock)
         self.running: dict[str, Segment] = {}
+        # Segments that are over and whose end the store did not take: the caretaker gives their jobs back.
+        self.owed: set[Segment] = set()
         # Segments that may begin when the function of an earlier one of the same job has been left here.
         self._behind: dict[Segment, Segment] = {}
         self.stale_reports = 0
@@ -235,9 +237,11 @@ class Worker:
 
     def ended(self, segment: Segment, bundle: Bundle | None, outcome: Outcome | BaseException) -> None:
         """Note that a segment is over: its ending is durable, was refused, or could not be written."""
-        # A job that lost its lease may run here again already, under a new one that is still to be renewed.
-        if self.running.get(segment.job_id) is segment:
-            del self.running[segment.job_id]
+        if isinstance(outcome, StoreError) and not isinstance(outcome, StoreMisused):
+            # It counts as running, so that its lease is renewed, until it could be given back.
+            self.owed.add(segment)
+        else:
+            self._let_go(segment)
         if segment.claimed.suspect:
             with self._lock:
                 look = self._lookout.suspect_ended()
@@ -248,6 +252,20 @@ class Worker:
             self._on_end(end)
         elif isinstance(end, StaleLease):
             self.stale_reports += 1
+        elif isinstance(end, BaseException) and segment not in self.owed:
+            _log.error(
+                "job %s: its end was refused, %s", segment.job_id, end, extra={"action": "end.refused"}
+            )
+
+    def given_back(self, segment: Segment) -> None:
+        """Note that a job is nobody's again whose end the store did not take, and may be claimed."""
+        self.owed.discard(segment)
+        self._let_go(segment)
+
+    def _let_go(self, segment: Segment) -> None:
+        # A job that lost its lease may run here again already, under a new one that is still to be renewed.
+        if self.running.get(segment.job_id) is segment:
+            del self.running[segment.job_id]
         if self._lookout.shut:
             with self._idle:
                 self._idle.notify_all()
