@@ -189,6 +189,6 @@ def test_a_refused_bundle_lets_the_thread_go_that_waits_for_its_turn(subject: Sq
 def test_the_holder_of_the_write_lock_can_be_named(subject: SqliteSubject):
     assert holder(subject.path) is None
     with subject.store.transaction():
-        assert holder(subject.path) == os.getpid()
+        assert holder(subject.path).pid == os.getpid()
     assert holder(subject.path) is None
     assert holder(subject.path.with_name("nothing.db")) is None

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tallystick.store.sqlite.turnstile import Turnstile, holder
+from tallystick.testing.conformance.drafts import done, submission
+from tests.store.sqlite_subject import SqliteSubject, child
 
 BUSY = """
 import sys
@@ -70,7 +77,7 @@ def test_four_busy_processes_get_similar_shares(tmp_path):
 def test_a_killed_holder_blocks_nobody(tmp_path):
     database = tmp_path / "shop.db"
     process = start(STANDS, database)
-    assert holder(database) == process.pid
+    assert holder(database).pid == process.pid
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert holder(database) is None
@@ -78,3 +85,79 @@ def test_a_killed_holder_blocks_nobody(tmp_path):
     with turnstile:
         assert (tmp_path / "shop.db-floor").read_text().strip() == str(os.getpid())
     turnstile.close()
+
+
+SUBMITS = """
+import sys
+from pathlib import Path
+from tallystick.clock import SystemClock
+from tallystick.store.sqlite.store import SqliteStore
+from tallystick.testing.conformance.drafts import done, submission
+store = SqliteStore(Path(sys.argv[1]), SystemClock())
+done(store, submission(SystemClock()))
+store.close()
+"""
+
+
+def failing_once(call: Callable[..., object], code: int) -> Callable[..., object]:
+    """Return a real call that fails the first time."""
+    errors = [OSError(code, os.strerror(code))]
+
+    def fails(*arguments: object) -> object:
+        if errors:
+            raise errors.pop()
+        return call(*arguments)
+
+    return fails
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_a_pid_that_cannot_be_written_costs_no_flush_and_blocks_nobody(
+    subject: SqliteSubject, monkeypatch, code: int
+):
+    monkeypatch.setattr(os, "pwrite", failing_once(os.pwrite, code))
+    done(subject.store, submission(subject.clock))
+    assert holder(subject.path) is None
+    assert child(SUBMITS, subject.path).stderr == ""
+    assert subject.store.counts() == {"QUEUED": 2}
+
+
+def test_a_holder_that_could_not_write_its_pid_is_not_taken_for_the_last_one(tmp_path, monkeypatch):
+    database = tmp_path / "shop.db"
+    turnstile = Turnstile(database)
+    with turnstile:
+        assert holder(database).pid == os.getpid()
+    monkeypatch.setattr(os, "pwrite", failing_once(os.pwrite, errno.ENOSPC))
+    with turnstile:
+        assert holder(database).pid == 0
+    with turnstile:
+        assert holder(database).pid == os.getpid()
+    turnstile.close()
+
+
+@pytest.mark.parametrize("locks", [1, 2, 3])
+def test_who_is_interrupted_on_the_way_to_its_turn_holds_nothing(
+    subject: SqliteSubject, monkeypatch, locks: int
+):
+    """The gate is taken, the floor is taken, the gate is opened: Ctrl-C may come after each of them."""
+    flock, calls = fcntl.flock, []
+
+    def interrupted(*arguments: int) -> None:
+        flock(*arguments)
+        calls.append(arguments)
+        if len(calls) == locks:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(fcntl, "flock", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        subject.store.apply([(submission(subject.clock),)])
+    assert child(SUBMITS, subject.path).stderr == ""
+    done(subject.store, submission(subject.clock))
+    assert subject.store.counts() == {"QUEUED": 2}
+
+
+def test_two_who_look_do_not_take_each_other_for_a_writer(subject: SqliteSubject):
+    floor = subject.path.with_name(f"{subject.path.name}-floor")
+    with floor.open("rb") as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        assert holder(subject.path) is None

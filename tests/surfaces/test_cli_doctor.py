@@ -65,7 +65,7 @@ def test_a_store_that_is_well_is_described_and_the_code_is_zero(shop):
     assert (data["books"]["jobs"], data["books"]["facts"]) == (2, 5 + 3)
 
 
-def test_a_writer_that_is_stopped_is_named(shop):
+def test_a_writer_that_holds_on_or_is_stopped_is_named(shop):
     shop.submit("shop:checkout", "1")
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDER],
@@ -78,7 +78,14 @@ def test_a_writer_that_is_stopped_is_named(shop):
         assert holder.stdout.readline() == "held\n"
         data = shop.tally("doctor", "shop", "--json").data
         assert (data["store"]["writer_pid"], data["store"]["writer_state"]) == (holder.pid, "running")
-        assert data["ok"] is True
+        assert (data["ok"], data["store"]["writer_seconds"] < 10) == (True, True)
+        floor = shop.database.with_name("shop.db-floor")
+        an_hour_ago = floor.stat().st_mtime - 3_600
+        os.utime(floor, (an_hour_ago, an_hour_ago))
+        held = shop.tally("doctor", "shop")
+        assert held.code == 6
+        assert f"problem: process {holder.pid} has held the right to write for 360" in held.out
+        assert "let its transaction end, or end the process" in held.out
         os.kill(holder.pid, signal.SIGSTOP)
         stopped = shop.tally("doctor", "shop")
         assert stopped.code == 6

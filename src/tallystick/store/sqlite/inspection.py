@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import stat
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import apsw
 
+from tallystick.clock import SystemClock
 from tallystick.core.chain import step_payload
 from tallystick.core.limits import MIB
 from tallystick.store.api import Event
 from tallystick.store.inspection import AttemptRow, Book, Health, StaleReports
 from tallystick.store.sqlite.statements import sql
-from tallystick.store.sqlite.turnstile import holder
+from tallystick.store.sqlite.turnstile import Holder, holder
 
 WAL_BYTES_WARN: Final = 64 * MIB
+# A flush takes milliseconds and a `tx` a second; only a transaction of a program's own may hold on longer.
+WRITER_SECONDS_MAX: Final = 10
+
+_MOMENT_SECONDS: Final = 0.1
 
 _SYNCHRONOUS: Final = ("OFF", "NORMAL", "FULL", "EXTRA")
 _STOPPED: Final = ("T", "t")
@@ -35,7 +41,8 @@ class SqliteInspection:
         status = self._path.stat()
         wal = self._path.with_name(f"{self._path.name}-wal")
         wal_bytes = wal.stat().st_size if wal.exists() else 0
-        pid = holder(self._path)
+        held = _holding(self._path)
+        pid = None if held is None else held.pid or None
         state = process_state(pid)
         mode = stat.S_IMODE(status.st_mode)
         synchronous = _SYNCHRONOUS[self._pragma("PRAGMA synchronous")]
@@ -50,13 +57,11 @@ class SqliteInspection:
             "schema_version": self._pragma("PRAGMA user_version"),
             "writer_pid": pid,
             "writer_state": state,
+            "writer_seconds": None if held is None else _seconds(held),
         }
         problems, warnings = [], []
-        if state == "stopped":
-            problems.append(
-                f"process {pid} is stopped inside a transaction, and nobody else can write; "
-                f"let it go on with `kill -CONT {pid}` or end it"
-            )
+        if held is not None and (state == "stopped" or _seconds(held) > WRITER_SECONDS_MAX):
+            problems.append(self._blocked_by(held, state))
         if mode & (stat.S_IRWXG | stat.S_IRWXO):
             warnings.append(
                 f"others than the owner may use the file (mode {mode:04o}); chmod 600 keeps it private"
@@ -69,6 +74,23 @@ class SqliteInspection:
         if synchronous != "FULL":
             warnings.append(f"synchronous={synchronous}: a power cut may lose the newest transactions")
         return Health(facts, tuple(problems), tuple(warnings))
+
+    def _blocked_by(self, held: Holder, state: str | None) -> str:
+        """Say who keeps all others from writing, since when, and what to do about it."""
+        pid, seconds = held.pid, _seconds(held)
+        if state == "stopped":
+            return (
+                f"process {pid} is stopped inside a transaction, and nobody else can write; "
+                f"let it go on with `kill -CONT {pid}` or end it"
+            )
+        who, remedy = f"process {pid}", "let its transaction end, or end the process; what it began is undone"
+        if not pid or state == "gone":
+            if pid:
+                who += " (gone, or in another container) or one that it forked"
+            else:
+                who = "a process that could not write down its pid"
+            remedy = f"`fuser {self._path}-floor` names those that may be meant; end the one that hangs"
+        return f"{who} has held the right to write for {seconds} s, and nobody else can write; {remedy}"
 
     def book(self, job_id: str) -> Book | None:
         """Return the book of one job."""
@@ -105,6 +127,22 @@ class SqliteInspection:
 
     def _pragma(self, question: str) -> Any:  # noqa: ANN401 (a number or a word)
         return self._read(question, ())[0][0]
+
+
+def _seconds(held: Holder) -> int:
+    return max(0, SystemClock().wall_ms() - held.since_ms) // 1000
+
+
+def _holding(path: Path) -> Holder | None:
+    """Return who writes; a long time is believed when it is still the same one after a moment.
+
+    Who has just come may not have written its pid yet, and looks like the last one, of long ago.
+    """
+    held = holder(path)
+    if held is not None and _seconds(held) > WRITER_SECONDS_MAX:
+        threading.Event().wait(_MOMENT_SECONDS)
+        held = holder(path)
+    return held
 
 
 def process_state(pid: int | None) -> str | None:

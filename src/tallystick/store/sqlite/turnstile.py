@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 
 from tallystick.errors import StoreReadOnly
 
@@ -25,18 +27,31 @@ class Turnstile:
         self._gate = _open(database.with_name(f"{database.name}-gate"))
         try:
             self._floor = _open(database.with_name(f"{database.name}-floor"))
-        except StoreReadOnly:
+        except BaseException:
             os.close(self._gate)
             raise
 
     def __enter__(self) -> None:
-        """Wait for our turn."""
-        fcntl.flock(self._gate, fcntl.LOCK_EX)
+        """Wait for our turn; if that is cut short, nothing stays held."""
         try:
+            fcntl.flock(self._gate, fcntl.LOCK_EX)
             fcntl.flock(self._floor, fcntl.LOCK_EX)
-        finally:
             fcntl.flock(self._gate, fcntl.LOCK_UN)
-        os.pwrite(self._floor, b"%-20d\n" % os.getpid(), 0)
+            self._sign()
+        except BaseException:
+            # Who is interrupted cannot know what it held already. To give up what was not held does nothing.
+            fcntl.flock(self._gate, fcntl.LOCK_UN)
+            fcntl.flock(self._floor, fcntl.LOCK_UN)
+            raise
+
+    def _sign(self) -> None:
+        """Write down who holds the floor, for people who look: that this cannot be done stops nobody."""
+        try:
+            os.pwrite(self._floor, b"%-20d\n" % os.getpid(), 0)
+        except OSError:
+            # No name is better than that of the last holder, who would be blamed.
+            with suppress(OSError):
+                os.ftruncate(self._floor, 0)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -46,20 +61,33 @@ class Turnstile:
 
     def close(self) -> None:
         """Close both files, which also gives up what is held."""
-        os.close(self._gate)
-        os.close(self._floor)
-
-
-def holder(database: Path) -> int | None:
-    """Return the pid of the process that writes at this moment, or None; a stopped one blocks all others."""
-    floor = database.with_name(f"{database.name}-floor")
-    if not floor.exists():
-        return None
-    with floor.open("rb") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.close(self._floor)
+        finally:
+            os.close(self._gate)
+
+
+class Holder(NamedTuple):
+    """Who writes at this moment: its pid, 0 if it could not write that down, and since when."""
+
+    pid: int
+    since_ms: int
+
+
+def holder(database: Path) -> Holder | None:
+    """Return which process writes at this moment, if any; one that does not go on blocks all others."""
+    floor = database.with_name(f"{database.name}-floor")
+    try:
+        file = floor.open("rb")
+    except FileNotFoundError:
+        return None
+    with file:
+        try:
+            # A shared lock: two who look must not take each other for a writer.
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            return int(file.read(20) or 0)
+            # The holder writes its pid when it comes, so that is when the file was changed last.
+            return Holder(int(file.read(20) or 0), os.fstat(file.fileno()).st_mtime_ns // 1_000_000)
         return None
 
 
