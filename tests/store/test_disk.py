@@ -18,7 +18,16 @@ from tallystick.engine.committer import Committer
 from tallystick.errors import StoreFull, StoreGone, StoreReadOnly
 from tallystick.store.sqlite import store as stores
 from tallystick.store.sqlite.store import SqliteStore
-from tallystick.testing.conformance.drafts import check_chain, claim, claimed, done, finish, submission
+from tallystick.testing.conformance.drafts import (
+    check_chain,
+    claim,
+    claimed,
+    done,
+    finish,
+    held_job,
+    submission,
+)
+from tallystick.testing.conformance.loans import Borrower, effect
 from tests.store.sqlite_subject import SqliteSubject, child
 
 NOBODY = 65_534
@@ -176,7 +185,7 @@ def test_lock_files_of_somebody_else_are_a_clear_error(folder_of_a_user: Path):
 
 @pytest.mark.parametrize("how", ["deleted", "moved", "replaced"])
 def test_a_file_that_is_gone_is_a_clear_error_and_no_new_one_appears(subject: SqliteSubject, how: str):
-    done(subject.store, submission(subject.clock))
+    held = held_job(subject.store, subject.clock)
     if how == "deleted":
         subject.path.unlink()
     else:
@@ -188,15 +197,17 @@ def test_a_file_that_is_gone_is_a_clear_error_and_no_new_one_appears(subject: Sq
     before = {
         entry.name: entry.read_bytes() for entry in subject.path.parent.iterdir() if "shm" not in entry.name
     }
+    waiting = Borrower(held, effect(subject, held, "never"))
     with pytest.raises(StoreGone):
-        subject.store.apply([(submission(subject.clock),)])
+        subject.store.apply([(submission(subject.clock),), (waiting.request,)])
     with pytest.raises(StoreGone), subject.store.transaction():
         raise AssertionError("never lent")
     after = {
         entry.name: entry.read_bytes() for entry in subject.path.parent.iterdir() if "shm" not in entry.name
     }
     assert after == before
+    waiting.join()
     if how == "moved":
         subject.path.with_name("elsewhere.db").rename(subject.path)
         done(subject.store, submission(subject.clock))
-        assert subject.store.counts() == {"QUEUED": 2}
+        assert subject.store.counts() == {"IN_PROGRESS": 1, "QUEUED": 1}

@@ -23,7 +23,7 @@ from tallystick.core.limits import FLUSH_BUNDLES_MAX
 from tallystick.engine.relay import Relay
 from tallystick.engine.requests import Arriving, Blocked, Handed, Request, Together
 from tallystick.errors import StoreError, StoreMisused, TallyError
-from tallystick.store.api import Bundle, Outcome, Store, SubmitJobs
+from tallystick.store.api import Bundle, Outcome, Store, SubmitJobs, call_off
 
 _log = logging.getLogger("tallystick.engine")
 
@@ -212,6 +212,7 @@ class Committer:
             try:
                 outcomes: Sequence[Outcome | BaseException] = self._store.apply(bundles)
             except BaseException as error:  # noqa: BLE001 (whatever it is, every waiter must learn of it)
+                call_off(bundles)
                 failure = (
                     error if isinstance(error, TallyError) else StoreError(f"the flush failed: {error!r}")
                 )

@@ -38,6 +38,7 @@ from tallystick.store.primitives import (
     SubmitJobs,
     TakeAnswer,
     Transaction,
+    call_off,
 )
 from tallystick.store.values import (
     Answer,
@@ -108,6 +109,7 @@ __all__ = [
     "Transaction",
     "Wait",
     "Wake",
+    "call_off",
 ]
 
 
@@ -120,7 +122,10 @@ class Store(Protocol):
         ...
 
     def apply(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
-        """Make a batch durable and return one outcome a bundle; raise only if nothing became durable."""
+        """Make a batch durable and return one outcome a bundle; raise only if nothing became durable.
+
+        Nobody waits for a loan of it afterwards, whatever happened.
+        """
         ...
 
     def pulse(self) -> int:

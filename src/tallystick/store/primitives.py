@@ -358,3 +358,11 @@ Primitive: TypeAlias = (
     | RunTx
 )
 Bundle: TypeAlias = tuple[Primitive, ...]
+
+
+def call_off(batch: Sequence[Bundle]) -> None:
+    """Let the threads go that wait for a loan in these bundles and will not get one."""
+    for bundle in batch:
+        for primitive in bundle:
+            if type(primitive) is RunTx:
+                primitive.turn.call_off()

@@ -25,6 +25,7 @@ from tallystick.store.api import (
     RecordStep,
     RunTx,
     Transaction,
+    call_off,
 )
 from tallystick.store.doubts import as_known, held_chains
 from tallystick.store.postgres.address import parse_address
@@ -94,6 +95,13 @@ class PostgresStore:
 
     def apply(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Make a batch durable in one transaction and return one outcome a bundle."""
+        try:
+            return self._apply(batch)
+        except BaseException:
+            call_off(batch)
+            raise
+
+    def _apply(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         self._check_usable()
         self._lending.check_not_lent()
         if not batch:

@@ -15,7 +15,17 @@ import msgspec
 from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.errors import BadInput, Misuse, StoreGone, StoreMisused
-from tallystick.store.api import Bundle, ChildRow, Event, ExpiredAttempt, Fence, Group, JobRow, Outcome, RunTx
+from tallystick.store.api import (
+    Bundle,
+    ChildRow,
+    Event,
+    ExpiredAttempt,
+    Fence,
+    Group,
+    JobRow,
+    Outcome,
+    call_off,
+)
 from tallystick.store.sqlite.bell import Bell
 from tallystick.store.sqlite.claims import newest
 from tallystick.store.sqlite.connection import (
@@ -90,22 +100,19 @@ class SqliteStore:
 
     def apply(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Make a batch durable with one fsync and return one outcome a bundle."""
-        self._check_usable()
-        self._check_not_lent()
-        with self._writing, self._turn():
-            try:
+        try:
+            self._check_usable()
+            self._check_not_lent()
+            with self._writing, self._turn():
                 if not self._has_written:
                     forget_statistics(self._writer)
                     self._has_written = True
                 outcomes = self._flush.write(batch)
-            except BaseException as error:
-                for bundle in batch:
-                    for primitive in bundle:
-                        if isinstance(primitive, RunTx):
-                            primitive.turn.call_off()
-                if isinstance(error, apsw.Error):
-                    raise translated(error, self.path) from error
-                raise
+        except BaseException as error:
+            call_off(batch)
+            if isinstance(error, apsw.Error):
+                raise translated(error, self.path) from error
+            raise
         if self._wrote:
             self._wrote = False
             self._bell.ring()

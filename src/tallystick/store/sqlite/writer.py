@@ -35,6 +35,7 @@ from tallystick.store.api import (
     SubmitJob,
     SubmitJobs,
     TakeAnswer,
+    call_off,
 )
 from tallystick.store.cancels import as_asked
 from tallystick.store.doubts import forgotten
@@ -155,7 +156,7 @@ class Batch:
             self.careful = outer
         self.connection.execute("RELEASE bundle")
         if len(bundle) > 1:
-            _call_off(bundle)
+            call_off([bundle])
         return value
 
     def lock(self, job_id: str) -> None:
@@ -385,10 +386,3 @@ class Batch:
         **dict.fromkeys(VERBS, _singly),
         TakeAnswer: _takes,
     }
-
-
-def _call_off(bundle: Bundle) -> None:
-    """Let the threads go whose turn did not come because the bundle ended before it."""
-    for primitive in bundle:
-        if isinstance(primitive, RunTx):
-            primitive.turn.call_off()

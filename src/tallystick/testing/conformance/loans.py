@@ -245,10 +245,13 @@ class LentTransactions:
     def test_waiting_for_the_store_inside_its_own_transaction_is_refused_at_once(
         self, subject: Subject
     ) -> None:
+        held = held_job(subject.store, subject.clock)
+        waiting = Borrower(held, effect(subject, held, "never"))
         with subject.store.transaction() as transaction:
             subject.put_effect(transaction, "a")
             with pytest.raises(StoreMisused):
-                subject.store.apply([(submission(subject.clock),)])
+                subject.store.apply([(submission(subject.clock),), (waiting.request,)])
+            waiting.join()
             with pytest.raises(StoreMisused), subject.store.transaction():
                 raise AssertionError("never lent")
         assert subject.effects() == ["a"]
