@@ -8,6 +8,8 @@ import pytest
 
 from tallystick import ChildrenFailed, JobCancelled, JobFailed, again, gather, sleep, wait
 from tallystick.app.context import Cancelled
+from tallystick.core.derive import AbortReason
+from tallystick.engine.books import audit
 from tallystick.engine.sweep import cancel_orphans, end_overdue
 from tests.app.by_hand import Death
 from tests.elsewhere import elsewhere
@@ -64,6 +66,32 @@ def test_a_running_job_meets_its_cancellation_at_the_next_call_and_may_clean_up(
     assert hand.run(segment) == "EndJob"
     assert done == ["first", "clean up"]
     assert job.state() == "CANCELLED"
+
+
+def test_the_books_of_a_job_that_is_being_cancelled_balance_at_every_stage(timed, hand, clock):
+    """Asked to end while it runs, given back by its worker, taken up again, ended."""
+
+    def findings():
+        return audit(timed.runtime().store, clock).findings
+
+    @timed.step
+    def work(name: str) -> None: ...
+
+    @timed.workflow
+    def flow() -> None:
+        work("first")
+        assert elsewhere(job.cancel, grace="1m") == "CANCELLING"
+        assert elsewhere(findings) == []
+        work("second")
+
+    job = flow.submit()
+    segment = hand.claim()
+    assert job.cancel(grace="1m") == "CANCELLING"
+    assert findings() == []
+    timed.runtime().committer.call(segment.released(AbortReason.RELEASED, charged=False, ready_at=0))
+    assert (job.state(), findings()) == ("CANCELLING", [])
+    hand.work()
+    assert (job.state(), findings()) == ("CANCELLED", [])
 
 
 def test_a_job_that_returns_while_it_is_being_cancelled_is_cancelled(timed, hand):

@@ -114,6 +114,17 @@ def test_a_lease_that_ran_out_and_a_late_report_are_counted(shop):
     assert (data["ok"], data["jobs"]) == (True, {"SUCCEEDED": 1})
 
 
+def test_a_job_that_is_being_cancelled_is_well(shop):
+    job = shop.submit("shop:waits", '"go"')
+    with Work(shop) as work:
+        wait_until((shop.folder / "go.began").exists, "the job runs")
+        assert shop.tally("cancel", job, "shop", "--grace", "1h").code == 0
+        done = shop.tally("doctor", "shop", "--json")
+        assert (done.code, done.data["problems"], done.data["jobs"]) == (0, [], {"CANCELLING": 1})
+        (shop.folder / "go").touch()
+        assert work.stop() == 0
+
+
 def test_a_held_job_is_shown_with_its_reason(shop):
     job = shop.submit("shop:waits", '"go"')
     with Work(shop, "--lease", "300ms") as work:
