@@ -5,8 +5,11 @@ from __future__ import annotations
 import threading
 from types import SimpleNamespace
 
+import pytest
+
 from tallystick import Tally
 from tallystick.clock import VirtualClock
+from tallystick.errors import StoreError
 from tallystick.worker import caretaker as caretaking
 from tallystick.worker.caretaker import Caretaker
 from tallystick.worker.worker import WorkerOptions
@@ -63,6 +66,62 @@ def test_what_was_written_while_a_claim_was_on_its_way_is_looked_for_when_it_is_
     worker.idle = True
     caretaker._look()
     assert len(pokes) == 2
+
+
+def test_what_was_written_while_claims_failed_is_looked_for_when_they_work_again():
+    """A job that is given back is due a moment later: who does not ask when, does not look then."""
+    asked = []
+    pulses = iter([1, 2, 2])
+    worker = SimpleNamespace(
+        clock=VirtualClock(),
+        store=SimpleNamespace(pulse=lambda: next(pulses), next_due=lambda queues, after: asked.append(after)),
+        options=WorkerOptions(),
+        idle=True,
+        running={},
+        claim_failed=False,
+        poke=lambda: None,
+    )
+    caretaker = Caretaker(worker)
+    caretaker._look()
+    worker.claim_failed = True
+    caretaker._look()
+    worker.claim_failed = False
+    caretaker._look()
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize("fails", ["interrupted", "next_due"])
+def test_what_a_round_that_failed_had_noticed_is_noticed_by_the_next(fails):
+    calls = []
+
+    def answering(name, answer):
+        def call(*_arguments):
+            calls.append(name)
+            if name == fails and calls.count(name) == 1:
+                raise StoreError("away for a moment")
+            return answer
+
+        return call
+
+    store = SimpleNamespace(
+        pulse=lambda: 2, next_due=answering("next_due", None), interrupted=answering("interrupted", [])
+    )
+    worker = SimpleNamespace(
+        clock=VirtualClock(),
+        store=store,
+        options=WorkerOptions(),
+        idle=True,
+        running={"a job": None},
+        claim_failed=False,
+        notice_held=lambda job_id, held: None,
+        arrivals=SimpleNamespace(stir=lambda: None),
+        poke=lambda: None,
+    )
+    caretaker = Caretaker(worker)
+    with pytest.raises(StoreError):
+        caretaker._look()
+    caretaker._look()
+    assert calls.count(fails) == 2
 
 
 def test_an_idle_worker_hears_at_once_that_another_process_has_written(tmp_path, monkeypatch):

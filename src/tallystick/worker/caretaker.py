@@ -192,21 +192,20 @@ class Caretaker:
     def _look(self) -> None:
         worker = self._worker
         pulse = worker.store.pulse()
-        changed, self._pulse = pulse != self._pulse, pulse
-        if changed and worker.running:
-            self._notice_requests()
-            worker.arrivals.stir()
+        if pulse != self._pulse:
+            if worker.running:
+                self._notice_requests()
+                worker.arrivals.stir()
+            # Kept until a round has looked: a claim on its way may have looked before somebody wrote.
+            self._pulse, self._unlooked = pulse, True
         if worker.claim_failed:
             self._pause = self._retry
             worker.poke()
             return
-        # The claim that keeps the worker from being idle may have looked before somebody wrote.
-        changed, self._unlooked = changed or self._unlooked, False
         if not worker.idle:
-            self._unlooked = changed
             self._pause = LOOK_SECONDS_MAX
             return
-        if changed or self._due():
+        if self._unlooked or self._due():
             self._pause = LOOK_SECONDS_MIN
             before = worker.clock.wall_ms()
             worker.poke()
@@ -215,6 +214,7 @@ class Caretaker:
             next_due = worker.store.next_due(worker.options.queues, before)
             left = 0 if next_due is None else next_due - worker.clock.wall_ms()
             self._next_due = None if next_due is None else (next_due, worker.clock.boot_ms() + left)
+            self._unlooked = False
         else:
             self._pause = min(self._pause * 1.5, LOOK_SECONDS_MAX)
 
