@@ -18,7 +18,7 @@ class Ending:
         )
 
     def finished(self, job_ids):
-        return [self._row] if self._row.job_id in job_ids else []
+        return {self._row.job_id: self._row} if self._row.job_id in job_ids else {}
 
 
 def test_those_who_wait_for_ever_do_not_hide_the_one_whose_job_has_ended():

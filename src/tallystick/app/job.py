@@ -13,7 +13,7 @@ import msgspec
 
 from tallystick.app.context import refuse_inside
 from tallystick.app.control import DEFAULT_WHY, Wish, cancelling, forking, pausing, resuming, retrying
-from tallystick.app.results import Ended
+from tallystick.app.results import Ended, not_there
 from tallystick.app.sending import deliver_all_async, deliver_one, signals
 from tallystick.app.values import Codec
 from tallystick.app.why import why
@@ -21,7 +21,7 @@ from tallystick.core.durations import duration_ms
 from tallystick.core.holds import Held, Resumed
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.failure import Failure
-from tallystick.errors import JobCancelled, JobFailed, NotFound, TallyError
+from tallystick.errors import JobCancelled, JobFailed, TallyError
 from tallystick.store.api import Delivered
 
 if TYPE_CHECKING:
@@ -67,7 +67,10 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
         return f"<Job {self.id}>"
 
     def result(self, timeout: str | float | timedelta | None = None) -> R_co:
-        """Wait for the end and return the result, or raise `JobFailed`, `JobCancelled` or `TimeoutError`."""
+        """Wait for the end and return the result, or raise `JobFailed`, `JobCancelled` or `TimeoutError`.
+
+        A job that was removed meanwhile, or whose transaction is not durable, is `NotFound`.
+        """
         refuse_inside(f"wait for job {self.id}")
         results = self._runtime().results
         ended = results.recent(self.id)
@@ -210,7 +213,7 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
         """Return everything that is stored about the job itself."""
         row = self._runtime().store.job(self.id)
         if row is None:
-            raise NotFound(f"there is no job {self.id}", job_id=self.id)
+            raise not_there(self.id)
         return row
 
     def why(self) -> str:

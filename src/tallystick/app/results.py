@@ -15,7 +15,7 @@ import msgspec
 
 from tallystick.core.limits import PAGE_ROWS_MAX
 from tallystick.engine.committer import check_process
-from tallystick.errors import StoreMisused, TallyError
+from tallystick.errors import NotFound, StoreMisused, TallyError
 from tallystick.store.api import EndJob, JobRow, Store
 
 _log = logging.getLogger("tallystick.app")
@@ -140,11 +140,16 @@ class Results:
 
     def _look(self, job_ids: list[str]) -> bool:
         try:
-            rows = self._store.finished(job_ids)
+            found = self._store.finished(job_ids)
         except TallyError as error:
             for job_id in job_ids:
                 self.announce(job_id, error)
             return True
-        for row in rows:
-            self.announce(row.job_id, Ended.of(row))
-        return bool(rows)
+        for job_id, row in found.items():
+            self.announce(job_id, not_there(job_id) if row is None else Ended.of(row))
+        return bool(found)
+
+
+def not_there(job_id: str) -> NotFound:
+    """Return the error for a job that was removed, or whose submission never became durable."""
+    return NotFound(f"there is no job {job_id}", job_id=job_id)

@@ -208,8 +208,8 @@ class Store(Protocol):
         """Return a page of jobs that have failed and were not retried, newest first; `after` as in `jobs`."""
         ...
 
-    def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
-        """Return those of these jobs that have ended."""
+    def finished(self, job_ids: Sequence[str]) -> dict[str, JobRow | None]:
+        """Return those of these jobs that have ended, and None for each that is not there."""
         ...
 
     def inspect(self) -> Inspection:

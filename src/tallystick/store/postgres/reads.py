@@ -100,9 +100,10 @@ class Reader:
         ((found,),) = self.rows("has_signal", [job_id, list(names)])
         return bool(found)
 
-    def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
-        """Return those of these jobs that have ended."""
-        return [JobRow(*row) for row in self.rows("finished", [texts(job_ids)])]
+    def finished(self, job_ids: Sequence[str]) -> dict[str, JobRow | None]:
+        """Return those of these jobs that have ended, and None for each that is not there."""
+        found = self.rows("finished", [texts(job_ids)])
+        return {job_id: JobRow(*row) if row[0] else None for job_id, *row in found}
 
     def children(self, job_id: str, group: Group, after: str, limit: int) -> list[ChildRow]:
         """Return a page of the children of a group in their order."""

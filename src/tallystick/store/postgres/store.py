@@ -209,8 +209,8 @@ class PostgresStore:
         self._check_usable()
         return self._reader.dead(tenant_id, handler, after, limit)
 
-    def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
-        """Return those of these jobs that have ended."""
+    def finished(self, job_ids: Sequence[str]) -> dict[str, JobRow | None]:
+        """Return those of these jobs that have ended, and None for each that is not there."""
         self._check_usable()
         return self._reader.finished(job_ids)
 

@@ -294,10 +294,11 @@ class SqliteStore:
         """Return a page of jobs that have failed and were not retried, newest first."""
         return [JobRow(*row) for row in self._read(sql("dead"), (tenant_id, handler, after, limit))]
 
-    def finished(self, job_ids: Sequence[str]) -> list[JobRow]:
-        """Return those of these jobs that have ended."""
+    def finished(self, job_ids: Sequence[str]) -> dict[str, JobRow | None]:
+        """Return those of these jobs that have ended, and None for each that is not there."""
         wanted = msgspec.json.encode(list(job_ids)).decode()
-        return [JobRow(*row) for row in self._read(sql("finished"), (wanted,))]
+        found = self._read(sql("finished"), (wanted,))
+        return {job_id: JobRow(*row) if row[0] else None for job_id, *row in found}
 
     def history(self, job_id: str) -> list[Event]:
         """Return every event of a job in order, inline steps included."""

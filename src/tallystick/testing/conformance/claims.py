@@ -267,7 +267,7 @@ class Reads:
         store = subject.store
         assert store.job("nobody") is None
         assert store.history("nobody") == []
-        assert store.finished(["nobody"]) == []
+        assert store.finished(["nobody"]) == {"nobody": None}
         assert store.expired(5) == []
         assert store.counts() == {}
         assert store.next_due(("default",)) is None

@@ -138,7 +138,7 @@ class WhatBecomesDurable:
         assert job.completed_at == clock.wall_ms()
         (attempt,) = subject.rows("attempts")
         assert (attempt["status"], attempt["finished_at"]) == ("DONE", clock.wall_ms())
-        assert [row.job_id for row in store.finished([job.job_id, "nobody"])] == [job.job_id]
+        assert store.finished([job.job_id, "nobody"]) == {job.job_id: job, "nobody": None}
 
     def test_a_job_that_fails_closes_like_any_other(self, subject: Subject) -> None:
         store, clock = subject.store, subject.clock
