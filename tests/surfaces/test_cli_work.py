@@ -9,9 +9,11 @@ import signal
 import subprocess
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests.patience import wait_until
+from tests.postgres.subject import fresh_schema
 from tests.surfaces.commands import PATIENCE, TALLY, Shop, Work
 
 
@@ -251,3 +253,28 @@ def test_a_retention_without_a_unit_is_refused(shop):
     refused = shop.tally("work", "shop:app", "--keep", "30")
     assert refused.code == 4
     assert "30d" in refused.err
+
+
+def test_it_ends_with_an_error_when_the_file_refuses_every_write(shop):
+    shop.submit("shop:checkout", "1")
+    with (shop.folder / "shop.py").open("a") as module:
+        module.write("\napp.runtime().store._writer.execute('PRAGMA query_only = ON')\n")
+    done = shop.tally("work", "shop")
+    assert done.code == 5
+    assert "shop.db cannot be written" in done.err
+
+
+@pytest.mark.parametrize(("processes", "code"), [("1", 5), ("2", 1)])
+def test_it_ends_with_an_error_for_a_role_that_may_only_read(shop, server, processes, code):
+    schema = fresh_schema()
+    url = server.url(schema=schema)
+    assert shop.tally("submit", "shop:checkout", "1", "--url", url).code == 0
+    role = f"reader_{schema}"
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        connection.execute(
+            f"CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA {schema} TO {role}; "
+            f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}".encode()
+        )
+    done = shop.tally("work", "shop", "--url", url.replace("tally@", f"{role}@"), "--processes", processes)
+    assert done.code == code
+    assert "this role may not do that" in done.err

@@ -30,6 +30,9 @@ from tallystick.store.api import Transaction
 from tallystick.worker.around import Around
 from tallystick.worker.worker import WorkerOptions
 
+# How soon `work` learns that its worker is of no use.
+_LOOK_SECONDS = 0.25
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -186,9 +189,14 @@ class Tally(Jobs):
         grace: Duration = "10s",
         until: threading.Event | None = None,
     ) -> None:
-        """Work until interrupted, or until the event is set; running jobs get the grace to end."""
+        """Work until interrupted, or until the event is set; running jobs get the grace to end.
+
+        Raise what keeps the worker from its first look for good, such as a role that may only read.
+        """
+        until = until or threading.Event()
         with self.worker(queues=queues, concurrency=concurrency, lease=lease, grace=grace):
-            (until or threading.Event()).wait()
+            while not until.wait(_LOOK_SECONDS) and (worker := self.runtime().worker) is not None:
+                worker.refusals.check()
 
     @overload
     def step(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncStep[P, R]: ...  # type: ignore[overload-overlap]  # coroutines are the special case

@@ -29,7 +29,10 @@ _log: Final = logging.getLogger("tallystick.cli")
 
 
 def serve(loaded: Loaded, options: WorkerOptions, reporter: Reporter, *, watch_stdin: bool) -> int:
-    """Work until asked to stop; return 0 when everything that ran here came to its end."""
+    """Work until asked to stop; return 0 when everything that ran here came to its end.
+
+    Raise what keeps this worker from its first look for good: it would stand idle for ever.
+    """
     requests = StopRequests(watch_stdin=watch_stdin, at_once=lambda: None)
     watch = Watch(reporter)
     runtime = loaded.app.runtime()
@@ -39,6 +42,7 @@ def serve(loaded: Loaded, options: WorkerOptions, reporter: Reporter, *, watch_s
         try:
             worker = _started(loaded, watch, options)
             while not requests.wait(_LOOK_SECONDS) and not reporter.reader_gone:
+                worker.refusals.check()
                 reporter.progress(watch.progress(len(worker.running)))
             running = len(worker.running)
             grace = (

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -24,6 +25,7 @@ from tallystick.engine.retention import Pruning
 from tallystick.engine.sweep import cancel_orphans, end_overdue, sweep
 from tallystick.errors import StaleLease
 from tallystick.store.api import Fence, RenewLeases
+from tallystick.worker.refusals import Reasons
 from tallystick.worker.worker import Worker
 
 LOOK_SECONDS_MIN: Final = 0.010
@@ -48,7 +50,7 @@ class Caretaker:
         self._pulse = -1
         # Leases that the store did not let us renew; if they have run out since, no job is to blame.
         self._excused: set[Fence] = set()
-        self._failing: dict[str, str] = {}
+        self._troubles: dict[str, Reasons] = defaultdict(Reasons)
         lease_seconds = worker.options.lease_ms / 1000
         self._renew_every = lease_seconds / HEARTBEATS_PER_LEASE
         self._retry = min(RETRY_SECONDS, self._renew_every)
@@ -110,13 +112,12 @@ class Caretaker:
             act()
         except Exception as error:  # noqa: BLE001 (a caretaker that dies takes every lease with it)
             # A store that is away for a while is not the end of the worker: it goes on when it is back.
-            if self._failing.get(part) != str(error):
+            if self._troubles[part].is_new(error):
                 _log.warning(
                     "caretaker: %s: %s", part, error, exc_info=True, extra={"action": "caretaker.retry"}
                 )
-            self._failing[part] = str(error)
             return False
-        self._failing.pop(part, None)
+        self._troubles[part].forget()
         return True
 
     def _sweep(self) -> None:

@@ -26,6 +26,7 @@ from tallystick.worker.arrivals import Arrivals
 from tallystick.worker.handler import Handler
 from tallystick.worker.lookout import Look, Lookout
 from tallystick.worker.loop_lane import AsyncSlots
+from tallystick.worker.refusals import Refusals
 from tallystick.worker.thread_lane import ThreadSlots
 
 _log = logging.getLogger("tallystick.worker")
@@ -92,6 +93,7 @@ class Worker:
         # Segments that may begin when the function of an earlier one of the same job has been left here.
         self._behind: dict[Segment, Segment] = {}
         self.stale_reports = 0
+        self.refusals = Refusals()
         self.arrivals = Arrivals()
         self._threads = ThreadSlots(self, options.concurrency)
         self._tasks = AsyncSlots(self)
@@ -179,6 +181,10 @@ class Worker:
                 suspect = any(job.suspect for job in jobs)
                 following = self._lookout.answered(look, len(jobs), suspect=suspect)
             self._idle.notify_all()
+        if isinstance(outcome, BaseException):
+            self.refusals.note(outcome)
+        elif self.refusals.last:
+            self.refusals.end()
         if following is not None:
             self._look(following)
         return jobs
