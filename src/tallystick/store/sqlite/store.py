@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ import msgspec
 
 from tallystick import crash
 from tallystick.clock import Clock
-from tallystick.errors import BadInput, Misuse, StoreGone, StoreMisused
+from tallystick.errors import BadInput, Misuse, StoreMisused
 from tallystick.store.api import (
     Bundle,
     ChildRow,
@@ -37,6 +38,7 @@ from tallystick.store.sqlite.connection import (
     migrate,
     translated,
 )
+from tallystick.store.sqlite.files import Files
 from tallystick.store.sqlite.flush import Flush
 from tallystick.store.sqlite.inspection import SqliteInspection
 from tallystick.store.sqlite.statements import sql
@@ -74,6 +76,7 @@ class SqliteStore:
             self._turnstile = Turnstile(self.path)
             try:
                 migrate(self._writer, self.path, self._turnstile)
+                self._files = Files(self.path)
                 self._reader = connect(self.path, create=False, synchronous=synchronous)
             except BaseException:
                 self._turnstile.close()
@@ -81,12 +84,12 @@ class SqliteStore:
         except BaseException:
             disconnect(self._writer)
             raise
-        self._identity = _identity(self.path)
         self._writing = threading.Lock()
         self._reading = threading.Lock()
         self._lent_to: set[int] = set()
         self._pages = 0
         self._next_move_at = 0.0
+        self._news = itertools.count(-2, -1)
         self._bell = Bell(self.path, clock)
         self._wrote = self._has_written = False
         self._flush = Flush(self._writer, self.path, clock)
@@ -123,7 +126,7 @@ class SqliteStore:
         """Wait for our turn, and look once more whether there is still something to write to."""
         self._check_usable()
         with self._turnstile:
-            self._check_file()
+            self._files.check_log(self._writer)
             yield
 
     @contextmanager
@@ -131,14 +134,14 @@ class SqliteStore:
         """Lend a connection of its own to the calling thread: the user's rows and ours in one transaction."""
         self._check_usable()
         self._check_not_lent()
-        self._check_file()
+        self._files.check()
         thread = threading.get_ident()
         connection = connect(self.path, create=False, synchronous=self._synchronous)
         turnstile = Turnstile(self.path)
         self._lent_to.add(thread)
         try:
             with turnstile:
-                self._check_file()
+                self._files.check()
                 yield from self._lend(connection, thread)
             self._bell.ring()
         except apsw.Error as error:
@@ -152,11 +155,12 @@ class SqliteStore:
     def connect(self) -> Iterator[SqliteTransaction]:
         """Lend a connection of its own to the calling thread, for reading."""
         self._check_usable()
-        self._check_file()
+        self._files.check()
         connection = connect(self.path, create=False, synchronous=self._synchronous)
         connection.execute("PRAGMA query_only = ON")
         loan = SqliteTransaction(connection, _refuse_to_write, borrower=threading.get_ident(), reading=True)
         try:
+            self._files.check()
             yield loan
         except apsw.ReadOnlyError as error:
             raise Misuse("app.connect() is for reading; write in app.transaction()") from error
@@ -200,6 +204,8 @@ class SqliteStore:
         if self._pages >= (_WORTHWHILE_PAGES if begun >= self._next_move_at else CHECKPOINT_PAGES):
             with self._writing:
                 self._check_usable()
+                if not self._files.are_ours():
+                    return  # whoever writes next hears of it
                 crash.point(BEFORE_CHECKPOINT)
                 try:
                     self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
@@ -212,8 +218,12 @@ class SqliteStore:
                 self._next_move_at = ended + _MOVES_APART * (ended - begun)
 
     def pulse(self) -> int:
-        """Return a number that is another one whenever anybody, this process included, has written."""
-        return int(self._read_one("PRAGMA data_version"))
+        """Return a number that is another one whenever anybody, this process included, has written.
+
+        That the files are not ours any more is news every time: whoever looks then hears of it.
+        """
+        version = int(self._read_one("PRAGMA data_version"))
+        return version if self._files.are_ours() else next(self._news)
 
     def listen(self, heard: Callable[[], None], name: str) -> Callable[[], None]:
         """Call `heard` soon after another process has written, where that can be had."""
@@ -298,6 +308,7 @@ class SqliteStore:
         """Return those of these jobs that have ended, and None for each that is not there."""
         wanted = msgspec.json.encode(list(job_ids)).decode()
         found = self._read(sql("finished"), (wanted,))
+        self._files.check()  # somebody waits, and would for ever
         return {job_id: JobRow(*row) if row[0] else None for job_id, *row in found}
 
     def history(self, job_id: str) -> list[Event]:
@@ -319,6 +330,7 @@ class SqliteStore:
         self._closed = True
         self._bell.close()
         with self._writing, self._reading:
+            self._files.let_go(self._reader, self._writer)
             disconnect(self._reader)
             disconnect(self._writer)
             self._turnstile.close()
@@ -355,21 +367,6 @@ class SqliteStore:
                 "this thread holds a transaction and would wait for itself; use that transaction instead"
             )
 
-    def _check_file(self) -> None:
-        """Refuse to write when the file at our path is no longer ours: everything after would be lost."""
-        if _identity(self.path) != self._identity:
-            raise StoreGone(
-                f"{self.path} was moved, deleted or replaced while it was open", path=str(self.path)
-            )
-
 
 def _refuse_to_write(_bundle: Bundle) -> Outcome:
     raise Misuse("app.connect() is for reading; submit with within= in app.transaction()")
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
