@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -242,7 +243,7 @@ def test_bytes_that_are_no_text_are_refused_by_whoever_looks_for_them(shop_with_
     done = shop_with_a_job.tally(*words)
     assert (done.code, done.out) == (4, "")
     (line,) = done.err.splitlines()
-    assert line.startswith("error: a value cannot be ")
+    assert re.match(r"error: (a value cannot be |'\\udcff' cannot be a |--after takes the whole id)", line)
 
 
 @pytest.fixture(scope="module")

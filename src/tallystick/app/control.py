@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 from tallystick.app.context import refuse_inside
 from tallystick.core.holds import Held, Hold, Resumed
 from tallystick.core.lifecycles import JobState
-from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, check_key, clip_text
+from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, check_key, check_storable, clip_text
 from tallystick.engine.failure import Failure
 from tallystick.errors import InvariantBroken, NotFound
 from tallystick.store.api import Bundle, CancelJob, Forked, ForkJob, HoldJob, JobRow, Outcome, ResumeJob
@@ -77,7 +77,12 @@ def forking(job_id: str, new_id: str, at: str, version: str | None, fork_id: str
     refuse_inside(f"fork job {job_id}")
     if fork_id is not None:
         check_key("fork id", fork_id)
-    return Wish((ForkJob(job_id, new_id, step_named(at), version=version, id=fork_id),), _forked)
+    if version is not None:
+        check_storable("version", version)
+    return Wish(
+        (ForkJob(job_id, new_id, step_named(check_storable("step", at)), version=version, id=fork_id),),
+        _forked,
+    )
 
 
 def retrying(job_id: str, new_id: str, row: JobRow | None) -> Wish[Forked]:

@@ -12,7 +12,7 @@ from tallystick.app.runtime import Runtime
 from tallystick.app.sending import deliver_all, deliver_all_async, signals
 from tallystick.app.values import Codec
 from tallystick.core.lifecycles import JobState
-from tallystick.core.limits import PAGE_ROWS_MAX
+from tallystick.core.limits import PAGE_ROWS_MAX, check_storable
 from tallystick.store.api import Delivered
 
 
@@ -24,8 +24,8 @@ class Jobs(ABC):
         """Return the open store; a Tally opens it on first use."""
 
     def job(self, job_id: str) -> Job[Any]:
-        """Return a job by its id."""
-        return Job(self.runtime, job_id, lambda: Codec(Any), created=False)
+        """Return a job by its id; whether there is one is known when it is asked for something."""
+        return Job(self.runtime, check_storable("job id", job_id), lambda: Codec(Any), created=False)
 
     def dead(
         self, *, workflow: str | None = None, after: Job[Any] | None = None, limit: int = PAGE_ROWS_MAX
@@ -36,7 +36,7 @@ class Jobs(ABC):
         """
         rows = self.runtime().store.dead(
             tenant_id="default",
-            handler=workflow,
+            handler=_wanted("workflow", workflow),
             after=None if after is None else after.id,
             limit=min(limit, PAGE_ROWS_MAX),
         )
@@ -58,10 +58,10 @@ class Jobs(ABC):
         rows = self.runtime().store.jobs(
             tenant_id="default",
             states=[state.value for state in states],
-            handler=workflow,
+            handler=_wanted("workflow", workflow),
             after=None if after is None else after.id,
             limit=min(limit, PAGE_ROWS_MAX),
-            tag=tag,
+            tag=_wanted("tag", tag),
         )
         return [self.job(row.job_id) for row in rows]
 
@@ -94,3 +94,7 @@ class Jobs(ABC):
         refuse_inside("send to many jobs")
         runtime = self.runtime()
         return await deliver_all_async(runtime, signals(runtime, [job.id for job in jobs], name, value, id))
+
+
+def _wanted(kind: str, text: str | None) -> str | None:
+    return None if text is None else check_storable(kind, text)

@@ -9,7 +9,7 @@ import click
 
 from tallystick.cli.output import show, show_data, tell
 from tallystick.cli.wording import short
-from tallystick.core.limits import PAGE_ROWS_MAX
+from tallystick.core.limits import PAGE_ROWS_MAX, is_storable
 from tallystick.errors import BadInput
 from tallystick.ids import is_uuid
 from tallystick.store.api import JobRow, Store
@@ -43,7 +43,7 @@ def checked_cursor(store: Store, after: str | None) -> str | None:
 
     A job that is not there any more is still a place in the order.
     """
-    if after is None or is_uuid(after) or store.job(after):
+    if after is None or is_uuid(after) or (is_storable(after) and store.job(after)):
         return after
     raise BadInput(
         f"--after takes the whole id of a job, the last one of the page before, not {short(after)!r}",

@@ -14,6 +14,7 @@ from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.wording import ago, instant, short, span, stored_value
 from tallystick.clock import SystemClock
 from tallystick.core.digits import GuidLedger
+from tallystick.core.limits import check_storable
 from tallystick.errors import NotFound
 from tallystick.store.api import JobRow, Store
 from tallystick.store.inspection import AttemptRow
@@ -48,7 +49,7 @@ def command(*, job: str, app: str | None, url: str | None, as_json: bool) -> Non
 
 def find_job(store: Store, job_id: str) -> JobRow:
     """Return a job or raise `NotFound`."""
-    row = store.job(job_id)
+    row = store.job(check_storable("job id", job_id))
     if row is None:
         raise NotFound(f"there is no job {short(job_id)} in {store.url}", job_id=job_id)
     return row

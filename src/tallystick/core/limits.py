@@ -71,6 +71,7 @@ _NAME_RULE: Final = (
     "beginning with a letter or digit and not ending in a dot"
 )
 _KEY_RULE: Final = f"1 to {KEY_CHARS_MAX} visible ASCII characters without spaces"
+_TEXT_RULE: Final = "a text without NUL and without half of a surrogate pair"
 
 
 def check_name(kind: str, text: str) -> str:
@@ -99,6 +100,25 @@ def check_key(kind: str, text: str) -> str:
     return text
 
 
+def check_storable(kind: str, text: str) -> str:
+    """Return the text if a store can look for it, else raise `BadName`: nothing can be called that.
+
+    >>> check_storable("job id", "01a1e109-dad7")
+    '01a1e109-dad7'
+    """
+    if not is_storable(text):
+        raise _bad_name(kind, text, _TEXT_RULE)
+    return text
+
+
+def is_storable(text: object) -> bool:
+    """Tell whether this is a text that every store can hold."""
+    try:
+        return isinstance(text, str) and b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
+
+
 def check_size(kind: str, size_bytes: int, bytes_max: int) -> None:
     """Raise `PayloadTooLarge` if the size is above the limit."""
     if size_bytes > bytes_max:
@@ -122,9 +142,10 @@ def check_text(kind: str, text: str, bytes_max: int) -> str:
 def clip_text(text: str, bytes_max: int = ERROR_TEXT_BYTES_MAX) -> str:
     """Return the beginning of the text that fits, as text that every store can hold.
 
-    Half of a surrogate pair, which no UTF-8 can carry, becomes a question mark.
+    Half of a surrogate pair, which no UTF-8 can carry, and NUL, which PostgreSQL does not take, become
+    question marks.
     """
-    return text.encode("utf-8", "replace")[:bytes_max].decode("utf-8", "ignore")
+    return text.replace("\0", "?").encode("utf-8", "replace")[:bytes_max].decode("utf-8", "ignore")
 
 
 def _fits(pattern: re.Pattern[str], text: str) -> bool:

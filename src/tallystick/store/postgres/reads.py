@@ -10,7 +10,7 @@ import psycopg
 
 from tallystick.clock import Clock
 from tallystick.core.chain import Chain
-from tallystick.errors import StoreError
+from tallystick.errors import BadInput, StoreError
 from tallystick.store.api import ChildRow, ExpiredAttempt, Fence, Group, JobRow
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.arrays import texts
@@ -24,6 +24,7 @@ from tallystick.store.postgres.connection import (
 )
 from tallystick.store.postgres.fate import Lost, retrying
 from tallystick.store.postgres.writing import Times
+from tallystick.store.refusals import UNSTORABLE
 
 READ_TRIES_MAX = 24
 READ_SECONDS_MAX = 45.0
@@ -142,6 +143,9 @@ class Reader:
         connection = self._open()
         try:
             return read(connection, self._address, name, parameters)
+        except (psycopg.DataError, *UNSTORABLE) as error:
+            discard(connection)
+            raise BadInput(f"a value cannot be looked for: {error}") from error
         except psycopg.Error as error:
             lost = is_lost(connection, error)
             discard(connection)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from tallystick.core.limits import is_storable
 from tallystick.store.api import Bundle, EndAttempt, EndJob, Outcome
 from tallystick.store.postgres.connection import Talk
 from tallystick.store.postgres.refusing import REFUSING
@@ -101,5 +102,6 @@ def _to_hold(bundle: Bundle) -> Iterable[str]:
     for primitive in bundle:
         fence = getattr(primitive, "fence", None)
         job_id = fence.job_id if fence is not None else getattr(primitive, "job_id", None)
-        if job_id is not None:
+        # What no row can be called is refused when it is looked for, after the savepoint.
+        if job_id is not None and is_storable(job_id):
             yield str(job_id)
