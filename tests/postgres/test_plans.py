@@ -77,6 +77,30 @@ def test_a_report_finds_its_rows_by_their_keys(planner, name: str) -> None:
     )
 
 
+@pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
+@pytest.mark.parametrize("analysed", [True, False])
+def test_a_tag_that_nobody_has_is_looked_for_without_reading_the_jobs(
+    subject: PostgresSubject, planner, mode: str, analysed: bool
+) -> None:
+    subject.by_hand.execute(FILL, [2_000])
+    subject.by_hand.execute(
+        "INSERT INTO job_tags SELECT 'vip', job_id FROM jobs WHERE job_id > 'job-000001000'"
+    )
+    if analysed:
+        subject.by_hand.execute("ANALYZE jobs, job_tags")
+    planner.execute(f"SET plan_cache_mode = {mode}".encode())
+    planner.execute(b"PREPARE tagged (text, text[], text, text, text, text) AS " + sql("jobs_tagged"))
+    for tag, found in (("nobody", 0), ("vip", 5)):
+        asked = f"EXECUTE tagged ('default', '{{}}', NULL, NULL, '5', '{tag}')"
+        rows = planner.execute(f"EXPLAIN (COSTS OFF, ANALYZE, TIMING OFF, SUMMARY OFF) {asked}".encode())
+        plan = "\n".join(line for (line,) in rows)
+        assert "Seq Scan" not in plan
+        assert re.search(rf"using job_tags_pkey on job_tags tagged \(actual rows={found} loops=1\)", plan)
+        read = [int(rows) * int(loops) for rows, loops in re.findall(r"rows=(\d+) loops=(\d+)", plan)]
+        assert max(read) == found
+        assert "Removed" not in plan
+
+
 def test_a_sweep_looks_only_at_what_runs(planner) -> None:
     plan = explained(planner, "expired", ("e", "1", "10"))
     assert "Index Scan using attempts_one_live" in plan

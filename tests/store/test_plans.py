@@ -58,6 +58,7 @@ HOT = {
     "children": ("j", 0, "gather", 1, "", 100),
     "orphans": (10,),
     "children_known": ('["j"]',),
+    "jobs_tagged": ("default", "[]", None, None, 5, "vip"),
     "count_child": ("child:c", "j", 0, "gather", 1, "SUCCEEDED", 0, 1),
     "job": ("j",),
     "facts": ("j", 0, 100),
@@ -116,6 +117,17 @@ def test_a_hot_statement_reads_no_whole_table(subject: SqliteSubject, name: str)
 @pytest.mark.parametrize("name", [name for name in HOT if takes_list(name)])
 def test_sixteen_rows_are_looked_up_one_by_one(subject: SqliteSubject, name: str):
     assert not scans(plan(subject, name, rows=16))
+
+
+def test_a_tag_that_nobody_has_is_looked_for_without_reading_the_jobs(subject: SqliteSubject):
+    """What a search does is counted in hundreds of the machine's instructions."""
+    subject.store.apply([(submission(subject.clock),) for _ in range(500)])
+    steps: list[int] = []
+    subject.store._reader.set_progress_handler(lambda: bool(steps.append(1)), 100)
+    assert (
+        subject.store.jobs(tenant_id="default", states=(), handler=None, after=None, limit=5, tag="x") == []
+    )
+    assert len(steps) < 5
 
 
 def flush(store: SqliteStore, clock: Clock) -> None:

@@ -85,8 +85,9 @@ class Reader:
         tag: str | None,
     ) -> list[JobRow]:
         """Return a page of jobs, newest first."""
-        wanted = [tenant_id, list(states), handler, after, str(limit), tag]
-        return [JobRow(*row) for row in self.rows("jobs", wanted)]
+        wanted = [tenant_id, list(states), handler, after, str(limit)]
+        rows = self.rows("jobs", wanted) if tag is None else self.rows("jobs_tagged", [*wanted, tag])
+        return [JobRow(*row) for row in rows]
 
     def interrupted(self, job_ids: Sequence[str]) -> list[tuple[str, bool, str | None]]:
         """Return those of these jobs that are asked to end or held."""

@@ -273,7 +273,10 @@ class SqliteStore:
     ) -> list[JobRow]:
         """Return a page of jobs, newest first."""
         wanted = msgspec.json.encode(list(states)).decode()
-        rows = self._read(sql("jobs"), (tenant_id, wanted, handler, after, limit, tag))
+        asked = (tenant_id, wanted, handler, after, limit)
+        rows = (
+            self._read(sql("jobs"), asked) if tag is None else self._read(sql("jobs_tagged"), (*asked, tag))
+        )
         return [JobRow(*row) for row in rows]
 
     def has_signal(self, job_id: str, names: Sequence[str]) -> bool:

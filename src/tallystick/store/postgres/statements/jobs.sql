@@ -4,6 +4,5 @@ SELECT * FROM job_rows
    AND ($2::text[] = '{}' OR state = ANY ($2::text[]))
    AND ($3::text IS NULL OR handler = $3)
    AND ($4::text IS NULL OR job_id < $4)
-   AND ($6::text IS NULL OR job_id IN (SELECT tagged.job_id FROM job_tags AS tagged WHERE tagged.tag = $6))
  ORDER BY job_id DESC
  LIMIT $5::bigint

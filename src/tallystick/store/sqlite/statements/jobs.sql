@@ -4,6 +4,5 @@ SELECT * FROM job_rows
    AND (?2 = '[]' OR state IN (SELECT wanted.value FROM json_each(?2) AS wanted))
    AND (?3 IS NULL OR handler = ?3)
    AND job_id < coalesce(?4, char(1114111))
-   AND (?6 IS NULL OR job_id IN (SELECT tagged.job_id FROM job_tags AS tagged WHERE tagged.tag = ?6))
  ORDER BY job_id DESC
  LIMIT ?5
