@@ -48,6 +48,12 @@ _OPERATIONAL = (psycopg.OperationalError, psycopg.InterfaceError)
 
 # How libpq says that there is no such database: an error of a connection has no class and no code.
 _NO_DATABASE = re.compile(r'database ".*" does not exist')
+# The same of a server that is away for a moment: it starts, stops, recovers, or has just ended our session.
+_AWAY = re.compile(
+    "the database system is |terminating connection|server closed the connection|reset by peer"
+)
+# How PgBouncer refuses what a connection of ours is told when it starts.
+_POOLER = re.compile("unsupported startup parameter")
 
 
 class ServerFacts(NamedTuple):
@@ -119,7 +125,12 @@ def connect(address: Address, *, plain: bool = False) -> AnsweringConnection:
         connection.answer_seconds = address.answer_ms / 1000
         ((replica, server, path, encoding),) = connection.execute(sql("server_facts")).fetchall()
     except psycopg.Error as error:
+        if _POOLER.search(str(error)):
+            raise _behind_a_pooler(address) from error
         raise translated(error, address) from error
+    if options and path != address.path:
+        discard(connection)
+        raise _behind_a_pooler(address)
     if replica:
         discard(connection)
         raise StoreReadOnly(
@@ -135,6 +146,15 @@ def connect(address: Address, *, plain: bool = False) -> AnsweringConnection:
         )
     connection.facts = ServerFacts(server, path)
     return connection
+
+
+def _behind_a_pooler(address: Address) -> BadInput:
+    """Return the error of an address behind which the settings of a connection do not arrive."""
+    return BadInput(
+        f"{address.url} is a pooler, which gives a connection no settings of its own; "
+        "add pooler=transaction to the address",
+        url=address.url,
+    )
 
 
 def begin(connection: Talk, address: Address) -> None:
@@ -178,6 +198,14 @@ def is_lost(connection: AnsweringConnection, error: psycopg.Error) -> bool:
         | errors.CrashShutdown
         | errors.CannotConnectNow
         | errors.IdleInTransactionSessionTimeout,
+    )
+
+
+def is_away(error: BaseException | None) -> bool:
+    """Tell whether this says that the server is away for a moment, and not that it is not there at all."""
+    passing = errors.AdminShutdown | errors.CrashShutdown | errors.CannotConnectNow
+    return isinstance(error, passing) or (
+        isinstance(error, psycopg.OperationalError) and _AWAY.search(str(error)) is not None
     )
 
 

@@ -31,8 +31,8 @@ def migrate(connection: AnsweringConnection, address: Address, *, create: bool) 
                 path=address.url,
             )
         with connection.transaction():
-            connection.execute(sql("migration_lock"), (address.schema,))
             connection.execute(sql("migration_settings"), (address.schema,))
+            connection.execute(sql("migration_lock"), (address.schema,))
             crash.point(BEFORE_MIGRATE)
             connection.execute(sql("create_schema"))
             done = _version(connection, address, newest)

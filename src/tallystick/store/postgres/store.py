@@ -35,6 +35,7 @@ from tallystick.store.postgres.connection import (
     begin,
     connect,
     discard,
+    is_away,
     is_lost,
     translated,
 )
@@ -45,7 +46,7 @@ from tallystick.store.postgres.inspection import PostgresInspection
 from tallystick.store.postgres.lending import Lending
 from tallystick.store.postgres.listener import Listener
 from tallystick.store.postgres.migrations import migrate
-from tallystick.store.postgres.reads import Reader
+from tallystick.store.postgres.reads import READ_SECONDS_MAX, READ_TRIES_MAX, Reader
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.transaction import PostgresTransaction
 from tallystick.store.postgres.wire import Wire
@@ -72,14 +73,28 @@ class PostgresStore:
         self._wire: Wire | None = None
         self._floors = Floors(clock)
         self._eras = Eras()
-        connection = connect(self._address, plain=True)
-        try:
-            migrate(connection, self._address, create=create)
-        finally:
-            discard(connection)
+        retrying(
+            lambda: self._migrate(create=create),
+            READ_TRIES_MAX,
+            lambda lost: lost.error,
+            seconds_max=READ_SECONDS_MAX,
+        )
         self._reader = Reader(self._address)
         self._listener = Listener(self._address, clock)
         self._lending = Lending(self._address, self.times, self._listener.note, self._eras)
+
+    def _migrate(self, *, create: bool) -> None:
+        """Bring the schema up to date; `Lost` when the server went away, and may well be back at once."""
+        connection: AnsweringConnection | None = None
+        try:
+            connection = connect(self._address)
+            migrate(connection, self._address, create=create)
+        except StoreError as error:
+            if is_away(error.__cause__):
+                raise Lost(error) from error
+            raise
+        finally:
+            discard(connection)
 
     @property
     def url(self) -> str:
