@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -11,6 +12,11 @@ from tests.postgres.server import Server, shared_server
 
 for name in ("TALLY_URL", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
     os.environ.pop(name, None)
+
+# Started in the background of a script, or with `nohup` there, this process ignores Ctrl-C, and so would every program
+# that a test starts and interrupts. A signal that is handled is not: what we start gets it as it is in a terminal.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, lambda _number, _frame: None)
 
 # An example has no deadline of its own; pytest-timeout ends what hangs.
 settings.register_profile("tallystick", deadline=None, print_blob=True)

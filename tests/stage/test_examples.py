@@ -73,8 +73,8 @@ def test_hashing_a_tree_can_be_stopped_anywhere_and_goes_on(tmp_path: Path, end:
         printed += [line, child.stdout.read()]
         child.wait(30)
         child.stdout.close()
-        if child.returncode == 0:
-            break
+        if child.returncode in {0, -signal.SIGINT}:
+            break  # it was through, and perhaps on its way out
         assert child.returncode in {130, -signal.SIGKILL}
     done = run_example("31_hash_a_tree.py", str(tmp_path / "tree"), str(journal))
     assert done.returncode == 0, done.stderr

@@ -119,9 +119,9 @@ class Shop:
 class Work:
     """A `tally work` that runs; what it says is read as it comes."""
 
-    def __init__(self, shop: Shop, *arguments: str) -> None:
+    def __init__(self, shop: Shop, *arguments: str, started_by: tuple[str, ...] = ()) -> None:
         self.process = subprocess.Popen(
-            [TALLY, "work", "shop", "--json", *arguments],
+            [*started_by, TALLY, "work", "shop", "--json", *arguments],
             cwd=shop.folder,
             env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
             stdout=subprocess.PIPE,

@@ -80,6 +80,15 @@ def test_a_signal_lets_running_jobs_end_and_claims_no_more(shop, number):
     assert (shop.state(running), shop.state(late)) == ("SUCCEEDED", "QUEUED")
 
 
+def test_in_the_background_of_a_script_it_does_not_hear_the_keyboard(shop):
+    script = ("/bin/sh", "-c", 'trap "" INT; exec "$0" "$@"')
+    with Work(shop, started_by=script) as work:
+        work.process.send_signal(signal.SIGINT)
+        work.process.send_signal(signal.SIGTERM)
+        assert work.wait_for("stopping")["message"].count("SIGTERM")
+        assert work.finish() == 0
+
+
 def test_a_second_signal_ends_it_at_once_and_the_job_goes_on_elsewhere(shop):
     job = shop.submit("shop:waits", '"go"')
     with Work(shop, "--lease", "1s") as work:

@@ -8,9 +8,6 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Final
-
-_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 class StopRequests:
@@ -36,8 +33,14 @@ class StopRequests:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Listen to the signals while the block lasts."""
-        old = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
+        """Listen to the signals while the block lasts; a Ctrl-C that is ignored for us stays ignored.
+
+        A shell that starts a program in the background ignores it, so that it stops what runs in front only.
+        """
+        heard = [signal.SIGTERM]
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            heard.append(signal.SIGINT)
+        old = {number: signal.signal(number, self._on_signal) for number in heard}
         try:
             yield
         finally:
