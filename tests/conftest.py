@@ -13,8 +13,9 @@ from tests.postgres.server import Server, shared_server
 for name in ("TALLY_URL", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
     os.environ.pop(name, None)
 
-# Started in the background of a script, or with `nohup` there, this process ignores Ctrl-C, and so would every program
-# that a test starts and interrupts. A signal that is handled is not: what we start gets it as it is in a terminal.
+# Started in the background of a script, or with `nohup` there, this process ignores Ctrl-C, and so would any
+# program that a test starts and interrupts. A signal that is handled is not inherited: what we start gets it
+# as it is in a terminal.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, lambda _number, _frame: None)
 

@@ -135,8 +135,8 @@ def test_a_connection_that_dies_under_a_long_list_is_replaced(subject: PostgresS
     """What has left early is begun again with the rest: nothing of it was durable."""
     for _ in range(5):
         subject.store.apply([born(subject.clock)])
-        assert subject.store._wire is not None
-        pid = subject.store._wire.connection.info.backend_pid
+        assert subject.store._flush._wire is not None
+        pid = subject.store._flush._wire.connection.info.backend_pid
         subject.by_hand.execute("SELECT pg_terminate_backend(%s)", [pid])
         batch = [born(subject.clock, f'"{"x" * 300}"') for _ in range(MANY)]
         assert subject.store.apply(batch) == [None] * MANY

@@ -362,7 +362,7 @@ def test_a_sweep_that_is_interrupted_leaves_everything_to_the_next(
     clock.advance(10)
     (gone,) = subject.store.expired(5)
     gone = gone._replace(options='{"attempts_max":3}')
-    monkeypatch.setattr("tallystick.store.postgres.store.FLUSH_TRIES_MAX", 1)
+    monkeypatch.setattr("tallystick.store.postgres.flush.FLUSH_TRIES_MAX", 1)
     killer = Killer(subject, monkeypatch)
     killer.left = 2
     with pytest.raises(Exception, match=r"terminat|closed|lost"):

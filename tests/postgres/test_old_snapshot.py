@@ -70,9 +70,9 @@ def claim(store: PostgresStore) -> list[ClaimedJob]:
 
 def entries_read(subject: PostgresSubject, store: PostgresStore) -> int:
     """Return how many entries of the queue's index were read so far, dead ones too."""
-    assert store._wire is not None
-    store._wire.connection.execute(b"SELECT pg_stat_force_next_flush()")
-    store._wire.connection.execute(b"SELECT 1")
+    assert store._flush._wire is not None
+    store._flush._wire.connection.execute(b"SELECT pg_stat_force_next_flush()")
+    store._flush._wire.connection.execute(b"SELECT 1")
     query = "SELECT idx_tup_read FROM pg_stat_user_indexes WHERE schemaname = %s AND indexrelname = %s"
     ((read,),) = subject.by_hand.execute(query, [subject.schema, "jobs_to_claim"]).fetchall()
     return int(read)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-import psycopg
-
-from tallystick import crash
 from tallystick.clock import Clock, SystemClock
-from tallystick.core.chain import GENESIS, Chain, Era
-from tallystick.errors import OutcomeUnknown, StoreError, StoreMisused, TxTooLong
+from tallystick.errors import StoreError, StoreMisused, TxTooLong
 from tallystick.store.api import (
     Bundle,
     ChildRow,
@@ -27,37 +23,25 @@ from tallystick.store.api import (
     Transaction,
     call_off,
 )
-from tallystick.store.doubts import as_known, held_chains
+from tallystick.store.doubts import held_chains
 from tallystick.store.postgres.address import parse_address
 from tallystick.store.postgres.connection import (
-    TRANSIENT,
     AnsweringConnection,
-    begin,
     connect,
     discard,
     is_away,
-    is_lost,
-    translated,
 )
 from tallystick.store.postgres.eras import Eras
-from tallystick.store.postgres.fate import Fate, Lost, fate, retrying
+from tallystick.store.postgres.fate import Lost, retrying
 from tallystick.store.postgres.floors import Floors
+from tallystick.store.postgres.flush import Flush
 from tallystick.store.postgres.inspection import PostgresInspection
 from tallystick.store.postgres.lending import Lending
 from tallystick.store.postgres.listener import Listener
 from tallystick.store.postgres.migrations import migrate
 from tallystick.store.postgres.reads import READ_SECONDS_MAX, READ_TRIES_MAX, Reader
-from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.transaction import PostgresTransaction
-from tallystick.store.postgres.wire import Wire
-from tallystick.store.postgres.writer import Batch
 from tallystick.store.postgres.writing import Times
-
-FLUSH_TRIES_MAX = 24
-
-BEGUN = crash.declare("postgres.begin.before", "a batch is about to begin its transaction")
-BEFORE_COMMIT = crash.declare("postgres.commit.before", "a batch is written and nothing of it is durable")
-AFTER_COMMIT = crash.declare("postgres.commit.after", "a batch is durable and nobody has been told")
 
 
 class PostgresStore:
@@ -70,9 +54,7 @@ class PostgresStore:
         self._pid = os.getpid()
         self._closed = False
         self._writing = threading.Lock()
-        self._wire: Wire | None = None
-        self._floors = Floors(clock)
-        self._eras = Eras()
+        eras = Eras()
         retrying(
             lambda: self._migrate(create=create),
             READ_TRIES_MAX,
@@ -81,7 +63,8 @@ class PostgresStore:
         )
         self._reader = Reader(self._address)
         self._listener = Listener(self._address, clock)
-        self._lending = Lending(self._address, self.times, self._listener.note, self._eras)
+        self._lending = Lending(self._address, self.times, self._listener.note, eras)
+        self._flush = Flush(self._address, self.times, Floors(clock), self._listener, eras)
 
     def _migrate(self, *, create: bool) -> None:
         """Bring the schema up to date; `Lost` when the server went away, and may well be back at once."""
@@ -267,124 +250,14 @@ class PostgresStore:
         self._lending.close()
         self._reader.close()
         with self._writing:
-            discard(None if self._wire is None else self._wire.connection)
+            self._flush.close()
 
     def _write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Write a batch with the one connection that writes."""
         chains = held_chains(batch)
         with self._writing, self._lending.authors.writing({chain.job_id for chain in chains}):
             self._check_usable()
-            outcomes = retrying(lambda: self._look_and_flush(batch, chains), FLUSH_TRIES_MAX, self._give_up)
-        assert isinstance(outcomes, list)
-        return outcomes
-
-    def _look_and_flush(
-        self, batch: Sequence[Bundle], chains: Mapping[Chain, Fence]
-    ) -> list[Outcome | BaseException]:
-        """Write and commit what goes on from where its chains end; `Lost` when it can be begun again."""
-        try:
-            wire = self._open_wire()
-        except StoreError as error:
-            raise Lost(error) from error
-        era = self._eras.now
-        doubtful = {chain: fence for chain, fence in chains.items() if chain.era is not era}
-        if not doubtful:
-            return self._flush(wire, batch, era)
-        known = as_known(batch, self._ends(wire, doubtful), era)
-        bundles = [bundle for bundle in known if isinstance(bundle, tuple)]
-        written = iter(self._flush(wire, bundles, era) if bundles else ())
-        return [next(written) if isinstance(bundle, tuple) else bundle for bundle in known]
-
-    def _ends(self, wire: Wire, chains: Mapping[Chain, Fence]) -> dict[Chain, tuple[int, bytes]]:
-        """Return where chains end whose holders still hold them, read when nobody is writing for them."""
-        times = self.times()
-        connection = wire.connection
-        order = sorted(chains.items(), key=lambda held: held[1])
-        try:
-            with connection.pipeline():
-                begin(connection, self._address)
-                # In statements of their own: one that waits for a lock does not see what it has waited for.
-                looks = [
-                    (
-                        connection.execute(sql("live_attempt"), (*fence, times.epoch, times.lease)),
-                        connection.execute(sql("chain_head"), (fence.job_id,)),
-                    )
-                    for _chain, fence in order
-                ]
-                connection.execute(b"COMMIT")
-            found = [(live.fetchall(), head.fetchall()) for live, head in looks]
-        except psycopg.Error as error:
-            self._roll_back(connection)
-            raise self._loss(connection, error) from error
-        ends = zip(order, found, strict=True)
-        return {chain: head[0] if head else (0, GENESIS) for (chain, _), (live, head) in ends if live}
-
-    def _flush(self, wire: Wire, batch: Sequence[Bundle], era: Era) -> list[Outcome | BaseException]:
-        """Write and commit; `Lost` when nothing of it became durable and it can be begun again."""
-        crash.point(BEGUN)
-        connection = wire.connection
-        writing = Batch(wire, self._address, self.times(), self._floors, era)
-        try:
-            outcomes = writing.write(batch)
-            if not self._eras.answered(writing.server):
-                raise Lost(StoreError(f"{self.url}: another server answers than before"))
-        except BaseException as error:
-            self._undo(connection, writing)
-            if isinstance(error, psycopg.Error):
-                raise self._loss(connection, error) from error
-            raise
-        crash.point(BEFORE_COMMIT)
-        wakes = writing.wakes
-        try:
-            writing.commit()
-        except psycopg.Error as error:
-            if is_lost(connection, error) and self._fate(connection, writing) is Fate.COMMITTED:
-                return outcomes
-            self._undo(connection, writing)
-            raise self._loss(connection, error) from error
-        crash.point(AFTER_COMMIT)
-        if wakes or self._floors.owes:
-            self._listener.note()
-        return outcomes
-
-    def _fate(self, connection: AnsweringConnection, writing: Batch) -> Fate:
-        """Ask what became of a transaction, with its connection out of the way."""
-        discard(connection)
-        try:
-            return fate(self._address, writing.xid, writing.server, writing.written())
-        except OutcomeUnknown:
-            writing.doubt()
-            raise
-
-    def _open_wire(self) -> Wire:
-        if self._wire is None or self._wire.connection.closed:
-            if self._wire is not None:
-                self._eras.lost()
-            connection = connect(self._address)
-            self._eras.answered(connection.facts.server)
-            self._listener.own_pids = {connection.info.backend_pid}
-            self._wire = Wire(connection, prepares=not self._address.pooled)
-        return self._wire
-
-    def _loss(self, connection: AnsweringConnection, error: psycopg.Error) -> BaseException:
-        """Return what an error means when nothing became durable: begin again, or give up."""
-        if is_lost(connection, error) or isinstance(error, TRANSIENT):
-            return Lost(error)
-        return translated(error, self._address)
-
-    def _undo(self, connection: AnsweringConnection, writing: Batch) -> None:
-        writing.rewind()
-        self._roll_back(connection)
-
-    def _roll_back(self, connection: AnsweringConnection) -> None:
-        try:
-            connection.execute(b"ROLLBACK")
-        except psycopg.Error:
-            discard(connection)
-
-    def _give_up(self, lost: Lost) -> BaseException:
-        error = lost.error
-        return translated(error, self._address) if isinstance(error, psycopg.Error) else error
+            return self._flush.write(batch, chains)
 
     def _take_turn(self, request: RunTx) -> Outcome | BaseException:
         """Lend a transaction to the thread that waits for its turn."""
