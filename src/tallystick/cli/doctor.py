@@ -12,16 +12,18 @@ import click
 
 from tallystick.cli.output import FINDINGS, Ink, printable, show, show_data
 from tallystick.cli.place import json_option, looking, url_option
-from tallystick.cli.wording import ago, count, instant, short, size
+from tallystick.cli.wording import ago, count, instant, short, size, span
 from tallystick.clock import SystemClock
 from tallystick.core.holds import Hold
 from tallystick.core.limits import SWEEP_ROWS_MAX
 from tallystick.engine.books import Audit, audit
 from tallystick.store.api import Store
-from tallystick.store.inspection import Book, Health, StaleReports
+from tallystick.store.inspection import Book, Health, StaleReports, WorkerLeases
 
 _HELD_SHOWN: Final = 20
 _NEWEST: Final = 10_000
+# A sweep comes by every five seconds at least, so a lease that ran out so long ago is one that nobody sweeps.
+_SILENT_MS: Final = 60_000
 
 _EXAMPLES = """\b
 Examples:
@@ -40,6 +42,7 @@ class Examination(NamedTuple):
     held: list[Book]
     stale: StaleReports
     books: Audit
+    leases: list[WorkerLeases]
 
     @property
     def problems(self) -> list[str]:
@@ -52,6 +55,7 @@ class Examination(NamedTuple):
                 else count(self.expired, "lease")
             )
             found.append(f"{many} ran out and nobody took the jobs over yet; start a worker")
+        found += self._unheard()
         stuck = [book for book in self.held if book.hold != Hold.PAUSED]
         for book in stuck[:_HELD_SHOWN]:
             why = short((book.hold_reason or "").split("\n")[0], 100)
@@ -61,6 +65,28 @@ class Examination(NamedTuple):
         found += [f"job {job_id}: {check}: {message}" for job_id, check, message in self.books.findings]
         if self.books.findings_total > len(self.books.findings):
             found.append(f"the books have {self.books.findings_total:,} findings; the first are shown")
+        return found
+
+    def _unheard(self) -> list[str]:
+        """Name workers that have been silent for long, and a sweep that should have taken their jobs back."""
+        silent = [
+            worker
+            for worker in self.leases
+            if worker.lost and (worker.overdue_ms is None or worker.overdue_ms > _SILENT_MS)
+        ]
+        found = []
+        for worker in silent[:_HELD_SHOWN]:
+            since = "before the last boot" if worker.overdue_ms is None else f"{span(worker.overdue_ms)} ago"
+            found.append(
+                f"worker {short(worker.owner, 12)} was not heard of since a lease of it ran out {since} "
+                f"({count(worker.lost, 'job')}, one is {worker.job_id}); if it still runs, it is stopped or "
+                "cut off: end it"
+            )
+        if silent and any(worker.held for worker in self.leases):
+            found.append(
+                "other workers are at work and do not take these jobs back: their sweep fails; "
+                'see why in their logs ("caretaker"), and mend or hold the job that they name'
+            )
         return found
 
     @property
@@ -99,8 +125,8 @@ def command(*, app: str | None, jobs_max: int, check_all: bool, url: str | None,
     """Examine a store and check the books of its jobs.
 
     The store is that of APP, of --url, or of the variable TALLY_URL. The exit code is 0 when all is well and
-    6 when somebody should look: a stopped writer, leases that nobody takes over, held jobs, books that do not
-    balance. Warnings do not change it.
+    6 when somebody should look: a writer that is stopped or holds on, leases that nobody takes over, workers
+    that were not heard of, held jobs, books that do not balance. Warnings do not change it.
     """
     with looking(app, url) as store:
         seen = examine(store, None if check_all else jobs_max)
@@ -129,6 +155,7 @@ def examine(store: Store, jobs_max: int | None) -> Examination:
         inspection.held(_HELD_SHOWN + 1),
         inspection.stale_reports(),
         audit(store, SystemClock(), jobs_max=jobs_max, on_page=on_page),
+        inspection.leases(SWEEP_ROWS_MAX),
     )
     if terminal:
         sys.stderr.write("\r\x1b[K")
@@ -144,6 +171,7 @@ def as_data(seen: Examination) -> dict[str, object]:
         "store": seen.health.facts,
         "jobs": seen.counts,
         "expired_leases": seen.expired,
+        "workers": [worker._asdict() for worker in seen.leases],
         "held": [
             {"job_id": book.job_id, "hold": book.hold, "reason": book.hold_reason} for book in seen.held
         ],

@@ -61,6 +61,20 @@ class StaleReports(NamedTuple):
     last_at: int | None
 
 
+class WorkerLeases(NamedTuple):
+    """The live attempts of one worker: how many of its leases hold, and how many ran out.
+
+    `overdue_ms` says for how long the oldest has, None if that was before this machine was started; `job_id`
+    is one of those whose lease ran out.
+    """
+
+    owner: str
+    held: int
+    lost: int
+    overdue_ms: int | None
+    job_id: str | None
+
+
 class Inspection(Protocol):
     """The reads of a check."""
 
@@ -86,6 +100,10 @@ class Inspection(Protocol):
 
     def held(self, limit: int) -> list[Book]:
         """Return jobs that wait for a person, newest first."""
+        ...
+
+    def leases(self, limit: int) -> list[WorkerLeases]:
+        """Return the leases of live attempts by worker, those that lost most first."""
         ...
 
     def stale_reports(self) -> StaleReports:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tallystick.core.chain import step_payload
 from tallystick.store.api import Event
-from tallystick.store.inspection import AttemptRow, Book, Health, StaleReports
+from tallystick.store.inspection import AttemptRow, Book, Health, StaleReports, WorkerLeases
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.reads import Reader
+from tallystick.store.postgres.writing import Times
 
 _OLDEST_TRANSACTION_SECONDS = 300
 
@@ -14,9 +17,10 @@ _OLDEST_TRANSACTION_SECONDS = 300
 class PostgresInspection:
     """The reads of a check, on the connection that reads."""
 
-    def __init__(self, address: Address, reader: Reader) -> None:
+    def __init__(self, address: Address, reader: Reader, times: Callable[[], Times]) -> None:
         """Look through the store's own way to read."""
         self._address = address
+        self._times = times
         self._reader = reader
 
     def health(self) -> Health:
@@ -75,6 +79,13 @@ class PostgresInspection:
     def held(self, limit: int) -> list[Book]:
         """Return jobs that wait for a person, newest first."""
         return [Book(*row) for row in self._reader.rows("held", [str(limit)])]
+
+    def leases(self, limit: int) -> list[WorkerLeases]:
+        """Return the leases of live attempts by worker, those that lost most first."""
+        times = self._times()
+        return [
+            WorkerLeases(*row) for row in self._reader.rows("leases", [times.epoch, times.lease, str(limit)])
+        ]
 
     def stale_reports(self) -> StaleReports:
         """Count the reports that came too late."""

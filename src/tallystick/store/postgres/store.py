@@ -234,7 +234,7 @@ class PostgresStore:
     def inspect(self) -> PostgresInspection:
         """Return the reads of a check."""
         self._check_usable()
-        return PostgresInspection(self._address, self._reader)
+        return PostgresInspection(self._address, self._reader, self.times)
 
     def counts(self) -> dict[str, int]:
         """Return how many jobs stand in each state."""

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import apsw
 
-from tallystick.clock import SystemClock
+from tallystick.clock import Clock, SystemClock
 from tallystick.core.chain import step_payload
 from tallystick.core.limits import MIB
 from tallystick.store.api import Event
-from tallystick.store.inspection import AttemptRow, Book, Health, StaleReports
+from tallystick.store.inspection import AttemptRow, Book, Health, StaleReports, WorkerLeases
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.turnstile import Holder, holder
 
@@ -31,9 +31,10 @@ _STOPPED: Final = ("T", "t")
 class SqliteInspection:
     """The reads of a check, on the connection that reads."""
 
-    def __init__(self, path: Path, read: Callable[[str, Sequence[object]], list[Any]]) -> None:
+    def __init__(self, path: Path, read: Callable[[str, Sequence[object]], list[Any]], clock: Clock) -> None:
         """Look at the file at `path` with the store's own way to read."""
         self._path = path
+        self._clock = clock
         self._read = read
 
     def health(self) -> Health:
@@ -120,6 +121,11 @@ class SqliteInspection:
     def held(self, limit: int) -> list[Book]:
         """Return jobs that wait for a person, newest first."""
         return [Book(*row) for row in self._read(sql("held"), (limit,))]
+
+    def leases(self, limit: int) -> list[WorkerLeases]:
+        """Return the leases of live attempts by worker, those that lost most first."""
+        now = (self._clock.epoch(), self._clock.boot_ms())
+        return [WorkerLeases(*row) for row in self._read(sql("leases"), (*now, limit))]
 
     def stale_reports(self) -> StaleReports:
         """Count the reports that came too late."""

@@ -324,7 +324,7 @@ class SqliteStore:
 
     def inspect(self) -> SqliteInspection:
         """Return the reads of a check."""
-        return SqliteInspection(self.path, self._read)
+        return SqliteInspection(self.path, self._read, self._clock)
 
     def close(self) -> None:
         """Close both connections and the lock files."""
