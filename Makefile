@@ -7,10 +7,10 @@ PY := .venv/bin/python
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench bench-quick soak crash docs verify lock clean
+.PHONY: help setup demo test check bench bench-against bench-quick soak crash docs verify lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup: ## prepare .venv (a fraction of a second when nothing changed)
 	@scripts/setup
@@ -30,6 +30,10 @@ check: setup ## format, lint, types, layers and house rules; no other tests
 
 bench: setup ## benchmarks against peers and against the limits
 	@$(PY) -m bench
+
+bench-against: setup ## this tree against the revision REV, ours only; WITH="--quick --only kernel --rounds 3"
+	@test -n "$(REV)" || { echo 'say which: make bench-against REV=82afe54 [WITH="--quick"]' >&2; exit 2; }
+	@scripts/at_revision "$(REV)" "$(CURDIR)/$(PY)" -m bench.against $(WITH)
 
 bench-quick: setup ## the same in small, under three minutes
 	@$(PY) -m bench --quick

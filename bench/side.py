@@ -28,6 +28,8 @@ class Side:
     name: str
     command: tuple[str, ...]
     order: dict[str, Any] = field(default_factory=dict)
+    # Where it runs, and so whose `bench` it is.
+    root: Path = ROOT
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def measure(side: Side, folder: Path, **order: Any) -> Measured:
         text = json.dumps({**side.order, **order, "folder": fresh})
         run = subprocess.run(
             [*side.command, text],
-            cwd=ROOT,
+            cwd=side.root,
             capture_output=True,
             text=True,
             timeout=TIMEOUT_SECONDS,
@@ -75,7 +77,7 @@ def taking_turns(side: Side, folder: Path, **order: Any) -> Iterator[Turns]:
         text = json.dumps({**side.order, **order, "folder": fresh})
         process = subprocess.Popen(
             [*side.command, text],
-            cwd=ROOT,
+            cwd=side.root,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

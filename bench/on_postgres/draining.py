@@ -12,7 +12,7 @@ import psycopg
 
 from bench.on_postgres.server import database
 from bench.on_postgres.sides import Member
-from bench.side import ROOT, Measured, SideFailed, measure
+from bench.side import Measured, SideFailed, measure
 from bench.sync_rate import sync_rate
 from tallystick.testing.postgres_server import Server
 
@@ -43,7 +43,7 @@ def drain(server: Server, member: Member, folder: Path, *, jobs: int, steps: int
 def start(member: Member, order: dict[str, object]) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [*member.side.command, json.dumps(order)],
-        cwd=ROOT,
+        cwd=member.side.root,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -75,15 +75,15 @@ PEERS = (
 )
 
 
+def one_of_ours(side: Side) -> Member:
+    """Return a member that is Tallystick, of this revision or another."""
+    open_jobs = "SELECT 1 FROM tallystick.jobs WHERE completed_at IS NULL ORDER BY job_id DESC LIMIT 1"
+    return Member(side, open_jobs, 256)
+
+
 def the_members() -> dict[str, Member]:
     """Return everybody who can take part here; who cannot is named aloud."""
-    members = {
-        OURS: Member(
-            Side(OURS, (sys.executable, "-m", "bench.on_postgres.ours")),
-            "SELECT 1 FROM tallystick.jobs WHERE completed_at IS NULL ORDER BY job_id DESC LIMIT 1",
-            256,
-        )
-    }
+    members = {OURS: one_of_ours(Side(OURS, (sys.executable, "-m", "bench.on_postgres.ours")))}
     for peer in PEERS:
         python = python_of(*peer.requirements, at_least=peer.at_least)
         if python is not None:
