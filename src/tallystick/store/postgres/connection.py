@@ -128,9 +128,6 @@ def connect(address: Address, *, plain: bool = False) -> AnsweringConnection:
         if _POOLER.search(str(error)):
             raise _behind_a_pooler(address) from error
         raise translated(error, address) from error
-    if options and path != address.path:
-        discard(connection)
-        raise _behind_a_pooler(address)
     if replica:
         discard(connection)
         raise StoreReadOnly(
@@ -144,6 +141,9 @@ def connect(address: Address, *, plain: bool = False) -> AnsweringConnection:
             url=address.url,
             encoding=encoding,
         )
+    if options and path != address.path:
+        discard(connection)
+        raise _behind_a_pooler(address)
     connection.facts = ServerFacts(server, path)
     return connection
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import psycopg
 
 from tallystick import crash
@@ -21,6 +23,8 @@ def migrate(connection: AnsweringConnection, address: Address, *, create: bool) 
     """
     steps = migrations()
     newest = steps[-1][0]
+    # A migration takes as long as it takes; a peer that vanishes is noticed by the system.
+    connection.answer_seconds = math.inf
     try:
         if _version(connection, address, newest) == newest:
             return
