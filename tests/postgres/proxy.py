@@ -59,12 +59,18 @@ class Proxy:
         self._listening.close()
         self.cut()
 
-    def cut(self) -> None:
-        """Close every connection that is open now."""
+    def cut(self) -> int:
+        """Close every connection that is open now, and return how many that were."""
         with self._lock:
-            pairs, self._pairs = self._pairs, []
+            pairs, self._pairs = _still_open(self._pairs), []
         for pair in pairs:
             _close(*pair)
+        return len(pairs)
+
+    def lead_to(self, server: Server) -> None:
+        """Lead to another server from now on; nobody stays connected to the old one."""
+        self._target = ("127.0.0.1", server.port)
+        self.cut()
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
@@ -73,11 +79,15 @@ class Proxy:
                 if self.down.is_set():
                     _close(client)
                     continue
-                server = socket.create_connection(self._target)
+                try:
+                    server = socket.create_connection(self._target)
+                except OSError:
+                    _close(client)  # there is no server now; there may be one for the next
+                    continue
                 for end in (client, server):
                     end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 with self._lock:
-                    self._pairs.append((client, server))
+                    self._pairs = [*_still_open(self._pairs), (client, server)]
                 for pump in (self._forth, self._back):
                     threading.Thread(target=pump, args=(client, server), daemon=True).start()
 
@@ -166,6 +176,10 @@ class Messages:
         elif kind == b"B":
             return body.split(b"\0")[1] in self._commits
         return kind == b"Q" and body.strip(b"\0 \n").upper() == b"COMMIT"
+
+
+def _still_open(pairs: list[tuple[socket.socket, socket.socket]]) -> list[tuple[socket.socket, socket.socket]]:
+    return [pair for pair in pairs if pair[0].fileno() >= 0]
 
 
 def _close(*ends: socket.socket) -> None:

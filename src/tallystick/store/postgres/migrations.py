@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import psycopg
 
 from tallystick import crash
@@ -11,6 +9,8 @@ from tallystick.errors import StoreMissing, StoreTooNew
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.connection import AnsweringConnection, translated
 from tallystick.store.postgres.statements import migrations, sql
+
+_DAY_SECONDS = 86_400.0
 
 BEFORE_MIGRATE = crash.declare("postgres.migrate.before", "a new schema is about to be written")
 AFTER_MIGRATE = crash.declare("postgres.migrate.after", "a new schema is durable")
@@ -23,17 +23,17 @@ def migrate(connection: AnsweringConnection, address: Address, *, create: bool) 
     """
     steps = migrations()
     newest = steps[-1][0]
-    # A migration takes as long as it takes; a peer that vanishes is noticed by the system.
-    connection.answer_seconds = math.inf
     try:
-        if _version(connection, address, newest) == newest:
+        found = _version(connection, address, newest)
+        if found == newest:
             return
-        if not create:
+        if not found and not create:
             raise StoreMissing(
                 f"{address.url} has no books of ours yet; submit a job or start a worker to create them",
                 url=address.url,
                 path=address.url,
             )
+        connection.answer_seconds = _DAY_SECONDS  # it takes as long as it takes
         with connection.transaction():
             connection.execute(sql("migration_settings"), (address.schema,))
             connection.execute(sql("migration_lock"), (address.schema,))

@@ -1,0 +1,208 @@
+"""A run: a store, a crew at work, a nemesis at a time, and when the faults are over, the judgement."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tallystick import Tally
+from tallystick.cli.doctor import examine
+from tallystick.clock import SystemClock
+from tests.chaos.crew import Crew
+from tests.chaos.disk import BadCalls, Disk, DiskFull
+from tests.chaos.nemesis import Freeze, KillAll, KillOne, Nemesis, WrongClock
+from tests.chaos.oracle import Ended, Evidence, Verdict, judge, told_by
+from tests.chaos.place import SLOTS, Place
+from tests.patience import let_time_pass
+
+# How long after the last fault everything that was acknowledged may take to end.
+BOUND_SECONDS = 90.0
+SHOWN_MAX = 12
+# A nemesis that was called so often and never did anything makes a run invalid.
+CALLS_MAX = 4
+_EFFECTS = "CREATE TABLE effects (label TEXT NOT NULL, effect TEXT NOT NULL, token TEXT NOT NULL)"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a run, in numbers and in sentences."""
+
+    store: str
+    seed: str
+    folder: Path
+    jobs: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    calls: Counter[str] = field(default_factory=Counter)
+    missing: dict[str, str] = field(default_factory=dict)
+    verdict: Verdict = field(default_factory=Verdict)
+
+    @property
+    def invalid(self) -> str:
+        """Say why the run proves nothing, or nothing: faults must have happened, and work been done."""
+        idle = [name for name, calls in self.calls.items() if calls >= CALLS_MAX and not self.faults[name]]
+        if idle:
+            return f"never did anything: {', '.join(idle)}"
+        if self.faults.total() < 1 or self.jobs < 10:
+            return f"only {self.jobs} jobs and {self.faults.total()} faults"
+        return ""
+
+
+class Run:
+    """One store for so many seconds."""
+
+    def __init__(self, store: str, seconds: float, seed: str, only: Sequence[str] = (), *, relaxed: bool = False) -> None:
+        self._store, self._seconds, self._seed = store, seconds, seed
+        self._only = only
+        self._relaxed = relaxed
+        self._clock = SystemClock()
+        self._chance = random.Random(seed)
+        folder = Path(tempfile.mkdtemp(prefix=f"tallystick-chaos-{store}-"))
+        self._place = Place(folder)
+        self.outcome = Outcome(store, seed, folder)
+
+    def go(self) -> Outcome:
+        """Work, do harm, wait for the end of it all, and judge; the folder stays if something was found."""
+        outcome = self.outcome
+        with self._ground() as (urls, make_nemeses):
+            self._place.prepare(self._seed, urls)
+            app = Tally(urls[0])
+            with app.transaction() as db:
+                db.execute(_EFFECTS)
+            crew = Crew(self._place)
+            try:
+                self._harm(crew, make_nemeses(crew))
+                self._place.mark("drain")
+                crew.drained(BOUND_SECONDS)
+            finally:
+                self._place.mark("stop")
+                crew.dismiss()
+            try:
+                outcome.verdict = self._judged(app)
+            finally:
+                app.close()
+        if outcome.verdict.clean and not outcome.invalid:
+            shutil.rmtree(outcome.folder, ignore_errors=True)
+        return outcome
+
+    def _wanted(self, name: str) -> bool:
+        return name in self._only if self._only else name != "promote asynchronous"
+
+    @contextmanager
+    def _ground(self) -> Iterator[tuple[list[str], object]]:
+        if self._store == "sqlite":
+            disk = Disk(self._place.folder / "disk")
+            try:
+                yield [disk.url] * SLOTS, lambda crew: self._on_a_disk(crew, disk)
+            finally:
+                found = not self.outcome.verdict.clean or bool(self.outcome.invalid)
+                disk.remove(keep=self._place.folder / "kept" if found else None)
+            return
+        from tests.chaos.server import Site
+
+        wants = any(self._wanted(name) for name in ("promote",))
+        site = Site(self._place.folder, standby=wants, synchronous=not self._relaxed)
+        try:
+            yield site.urls(SLOTS), lambda crew: self._on_a_server(crew, site)
+        finally:
+            site.remove()
+
+    def _on_a_disk(self, crew: Crew, disk: Disk) -> list[Nemesis]:
+        own = [DiskFull(disk, crew), BadCalls(self._place.folder, crew)]
+        return [KillOne(crew), KillAll(crew), Freeze(crew), WrongClock(self._place, shared=True), *own]
+
+    def _on_a_server(self, crew: Crew, site: object) -> list[Nemesis]:
+        from tests.chaos import server
+
+        named = (server.Terminate, server.Cut, server.HalfOpen, server.LostCommit, server.Restart)
+        own: list[Nemesis] = [make(site) for make in (*named, server.Promote, server.KillBouncer)]
+        return [KillOne(crew), KillAll(crew), Freeze(crew), WrongClock(self._place, shared=False), *own]
+
+    def _harm(self, crew: Crew, nemeses: list[Nemesis]) -> None:
+        outcome = self.outcome
+        able = []
+        for nemesis in nemeses:
+            if not self._wanted(nemesis.name):
+                continue
+            if why := nemesis.missing():
+                outcome.missing[nemesis.name] = why
+            else:
+                able.append(nemesis)
+        until = self._clock.monotonic() + self._seconds
+        turn: list[Nemesis] = []
+        self._breathe(crew, 2.0)
+        while self._clock.monotonic() < until:
+            # All of them in an order of chance, and then again: none is forgotten for long.
+            turn = turn or self._chance.sample(able, len(able))
+            nemesis = turn.pop()
+            self._place.note("nemesis.log", begins=nemesis.name)
+            fired = nemesis.strike(self._chance)
+            self._place.note("nemesis.log", ends=nemesis.name, fired=fired)
+            outcome.calls[nemesis.name] += 1
+            outcome.faults[nemesis.name] += fired
+            self._breathe(crew, self._chance.uniform(0.2, 1.2))
+
+    def _breathe(self, crew: Crew, seconds: float) -> None:
+        until = self._clock.monotonic() + seconds
+        while self._clock.monotonic() < until:
+            crew.heal()
+            let_time_pass(0.05)
+
+    def _judged(self, app: Tally) -> Verdict:
+        told, surprises = told_by(self._place.notes("client-*.log"))
+        calls: dict[tuple[str, str], set[str]] = defaultdict(set)
+        for note in self._place.notes("effects.log"):
+            calls[note["label"], note["step"]].add(note["token"])
+        with app.connect() as db:
+            rows = list(db.execute("SELECT label, effect, token FROM effects"))
+        store = app.runtime().store
+        jobs: dict[str, Ended | None] = {}
+        for about in told.values():
+            self.outcome.jobs += bool(about.jobs)
+            for job_id in [job_id for ids in about.jobs.values() for job_id in ids]:
+                row = store.job(job_id)
+                value = None if row is None or row.result is None else row.result.strip('"')
+                jobs[job_id] = None if row is None else Ended(row.state, value)
+        verdict = judge(Evidence(told, calls, rows, jobs, surprises), relaxed=self._relaxed)
+        verdict.findings += examine(store, None).problems
+        return verdict
+
+
+def report(outcome: Outcome) -> None:
+    """Print what was done to one store, and if something was found, where to look."""
+    for name, why in outcome.missing.items():
+        print(f"{outcome.store}: {name} cannot be had here: {why}")
+    struck = ", ".join(f"{name} {count}" for name, count in sorted(outcome.faults.items()))
+    print(f"{outcome.store}: {outcome.jobs} jobs; faults: {struck}")
+    verdict = outcome.verdict
+    if verdict.forgiven:
+        print(f"{outcome.store}: {verdict.forgiven} acknowledged jobs forgotten by an asynchronous standby")
+    for name in ("lost", "doubled", "stuck", "findings"):
+        found = getattr(verdict, name)
+        for text in found[:SHOWN_MAX]:
+            print(f"{outcome.store}: {name}: {text}")
+        if len(found) > SHOWN_MAX:
+            print(f"{outcome.store}: {name}: and {len(found) - SHOWN_MAX} more")
+    if outcome.invalid:
+        print(f"{outcome.store}: INVALID: {outcome.invalid}")
+    if outcome.invalid or not verdict.clean:
+        print(f"{outcome.store}: seed {outcome.seed}; everything is kept in {outcome.folder}:")
+        print("  nemesis.log (what was done when), client-*.log (what clients were told), effects.log,")
+        print("  worker-*.err and client-*.err (what the processes said), kept/ (the SQLite file)")
+
+
+def last_line(outcomes: Sequence[Outcome]) -> str:
+    """Return the numbers of all stores together."""
+    names = ("lost", "doubled", "stuck", "findings")
+    sums = {name: sum(len(getattr(outcome.verdict, name)) for outcome in outcomes) for name in names}
+    jobs = sum(outcome.jobs for outcome in outcomes)
+    faults = sum(outcome.faults.total() for outcome in outcomes)
+    found = " ".join(f"{name}={count}" for name, count in sums.items())
+    return f"chaos: jobs={jobs} faults={faults} {found}"

@@ -1,0 +1,25 @@
+"""A worker process of a run: `python -m tests.chaos.worker FOLDER SLOT`. It works until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from tests.chaos.place import LEASE_SECONDS
+from tests.chaos.work import app, settle_in
+from tests.patience import let_time_pass
+
+CONCURRENCY = 6
+
+
+def main() -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(relativeCreated)d %(name)s %(message)s")
+    place = settle_in(sys.argv[1], int(sys.argv[2]))
+    with app.worker(concurrency=CONCURRENCY, lease=LEASE_SECONDS, grace=2.0):
+        while not place.marked("stop"):
+            let_time_pass(0.05)
+    app.close()
+
+
+if __name__ == "__main__":
+    main()
