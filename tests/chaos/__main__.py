@@ -11,8 +11,12 @@ from tests.chaos.run import Run, last_line, report
 
 def main() -> int:
     """Return 0 if nothing was lost, doubled or stuck and the books balance, 1 if not, 2 for an empty run."""
-    parser = argparse.ArgumentParser(prog="chaos", description="Do harm to a crew at work; judge what is left.")
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long to do harm (of both: half each)")
+    parser = argparse.ArgumentParser(
+        prog="chaos", description="Do harm to a crew at work; judge what is left."
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="how long to do harm (of both: half each)"
+    )
     parser.add_argument("--store", choices=("sqlite", "postgres", "both"), default="both")
     parser.add_argument("--seed", default="", help="choose the same nemeses as an earlier run")
     parser.add_argument("--only", default="", help="names of nemeses, with commas between them")

@@ -91,9 +91,7 @@ class DiskFull:
         let_time_pass(seconds)
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
-                resource.prlimit(
-                    pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-                )
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         return len(pids) and 1
 
 

@@ -38,6 +38,7 @@ class Kind:
 
 
 _RECEIPT = (("/receipt", "receipt"),)
+_LINES = tuple(f"line{number}" for number in range(10))
 _CHORES = tuple((f"/{name}", "chore") for name in "abcd")
 
 KINDS: dict[str, Kind] = {
@@ -46,9 +47,7 @@ KINDS: dict[str, Kind] = {
         workflow="order", weight=4, effects=("booked", "reserve", "ship"), others=_RECEIPT, booked=True
     ),
     "crawl": Kind(workflow="crawl", weight=4, effects=("page",)),
-    "approval": Kind(
-        workflow="approval", weight=3, effects=("approve",), signals=("go",), rest=":SAID:None"
-    ),
+    "approval": Kind(workflow="approval", weight=3, effects=("approve",), signals=("go",), rest=":SAID:None"),
     "parley": Kind(
         workflow="parley",
         weight=3,
@@ -63,8 +62,8 @@ KINDS: dict[str, Kind] = {
     "doomed": Kind(workflow="doomed", states=("FAILED_FINAL",), effects=("brace", "mend"), retries=True),
     "draft": Kind(workflow="draft", effects=("outline",), rest=f":{TOKEN}", forks=True),
     "patient": Kind(workflow="patient", states=("CANCELLED",), effects=("patience",), cancels=True),
-    "hasty": Kind(
-        workflow="hasty", states=("SUCCEEDED", "CANCELLED"), effects=("hurry",), cancels=True
-    ),
+    "hasty": Kind(workflow="hasty", states=("SUCCEEDED", "CANCELLED"), effects=("hurry",), cancels=True),
+    "serial": Kind(workflow="serial", weight=4, effects=_LINES),
+    "stream": Kind(workflow="stream", weight=4, effects=_LINES),
     "slow": Kind(workflow="slow", weight=1, effects=("late",)),
 }

@@ -1,4 +1,4 @@
-"""What a nemesis is, and those that need nothing but processes: kill one, kill all, stop, set a clock wrong."""
+"""What a nemesis is, and those that need only processes: kill one, kill all, stop, set a clock wrong."""
 
 from __future__ import annotations
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
-import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -28,6 +26,8 @@ BOUND_SECONDS = 90.0
 SHOWN_MAX = 12
 # A nemesis that was called so often and never did anything makes a run invalid.
 CALLS_MAX = 4
+# The server of a run keeps nothing for a power cut, which is not tried here; doctor is right to say so.
+_OURS = "fsync is off"
 _EFFECTS = "CREATE TABLE effects (label TEXT NOT NULL, effect TEXT NOT NULL, token TEXT NOT NULL)"
 
 
@@ -58,7 +58,9 @@ class Outcome:
 class Run:
     """One store for so many seconds."""
 
-    def __init__(self, store: str, seconds: float, seed: str, only: Sequence[str] = (), *, relaxed: bool = False) -> None:
+    def __init__(
+        self, store: str, seconds: float, seed: str, only: Sequence[str] = (), *, relaxed: bool = False
+    ) -> None:
         self._store, self._seconds, self._seed = store, seconds, seed
         self._only = only
         self._relaxed = relaxed
@@ -76,6 +78,7 @@ class Run:
             app = Tally(urls[0])
             with app.transaction() as db:
                 db.execute(_EFFECTS)
+            app.close()
             crew = Crew(self._place)
             try:
                 self._harm(crew, make_nemeses(crew))
@@ -93,7 +96,7 @@ class Run:
         return outcome
 
     def _wanted(self, name: str) -> bool:
-        return name in self._only if self._only else name != "promote asynchronous"
+        return not self._only or name in self._only
 
     @contextmanager
     def _ground(self) -> Iterator[tuple[list[str], object]]:
@@ -107,8 +110,7 @@ class Run:
             return
         from tests.chaos.server import Site
 
-        wants = any(self._wanted(name) for name in ("promote",))
-        site = Site(self._place.folder, standby=wants, synchronous=not self._relaxed)
+        site = Site(standby=self._wanted("promote"), synchronous=not self._relaxed)
         try:
             yield site.urls(SLOTS), lambda crew: self._on_a_server(crew, site)
         finally:
@@ -143,11 +145,13 @@ class Run:
             turn = turn or self._chance.sample(able, len(able))
             nemesis = turn.pop()
             self._place.note("nemesis.log", begins=nemesis.name)
+            begun = self._clock.monotonic()
             fired = nemesis.strike(self._chance)
+            lasted = self._clock.monotonic() - begun
             self._place.note("nemesis.log", ends=nemesis.name, fired=fired)
             outcome.calls[nemesis.name] += 1
             outcome.faults[nemesis.name] += fired
-            self._breathe(crew, self._chance.uniform(0.2, 1.2))
+            self._breathe(crew, self._chance.uniform(0.2, 1.2) + lasted / 2)
 
     def _breathe(self, crew: Crew, seconds: float) -> None:
         until = self._clock.monotonic() + seconds
@@ -171,7 +175,7 @@ class Run:
                 value = None if row is None or row.result is None else row.result.strip('"')
                 jobs[job_id] = None if row is None else Ended(row.state, value)
         verdict = judge(Evidence(told, calls, rows, jobs, surprises), relaxed=self._relaxed)
-        verdict.findings += examine(store, None).problems
+        verdict.findings += [text for text in examine(store, None).problems if not text.startswith(_OURS)]
         return verdict
 
 

@@ -7,7 +7,9 @@ import os
 import pwd
 import random
 import shutil
+import socket
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,19 +23,20 @@ from tests.postgres.server import Server, make_server, make_standby
 _OPTIONS = {"schema": "shop", "answer": "5s", "connect_timeout": "2"}
 _PLAIN = {"sslmode": "disable", "gssencmode": "disable"}
 _FIRED_SECONDS = 3
+_BEHIND_SECONDS = 0.5
 # A standby that has lost its primary for a moment finds it again soon.
 _SERVER = {"wal_retrieve_retry_interval": "200ms"}
 
 
 class Site:
-    """A primary behind a proxy; beside it a standby and a pooler, where they were asked for and can be had."""
+    """A primary behind a proxy; beside it a standby and a pooler, where they can be had."""
 
-    def __init__(self, folder: Path, *, standby: bool, synchronous: bool = True) -> None:
+    def __init__(self, *, standby: bool, synchronous: bool = True) -> None:
         self._synchronous = synchronous
-        self.primary = make_server(fsync=True, settings=_SERVER)
+        self.primary = make_server(fsync=False, settings=_SERVER)
         self.proxy = Proxy(self.primary)
         self.standby: Server | None = None
-        self.bouncer = Bouncer(folder, self.proxy.port, self.primary.user)
+        self.bouncer = Bouncer(self.proxy.port, self.primary.user)
         if standby:
             self.add_standby()
 
@@ -69,7 +72,13 @@ class Site:
             # What an earlier nemesis cut off while it waited for the standby has to arrive there too.
             wait_until(self._follows(), "a standby that has everything")
         old, new = self.primary, self.standby
+        if not self._synchronous:
+            # The last things that the primary acknowledges never reach the standby.
+            new.stop("fast")
+            let_time_pass(_BEHIND_SECONDS)
         old.stop("immediate")
+        if not self._synchronous:
+            new.start()
         new.promote()
         self.primary, self.standby = new, None
         self.proxy.lead_to(new)
@@ -77,7 +86,7 @@ class Site:
 
     def remove(self) -> None:
         """Stop everything, and leave nothing behind."""
-        self.bouncer.kill()
+        self.bouncer.remove()
         self.proxy.close()
         for server in (self.standby, self.primary):
             if server is not None:
@@ -98,10 +107,9 @@ class Site:
 class Bouncer:
     """PgBouncer in transaction mode in front of the proxy."""
 
-    def __init__(self, folder: Path, port: int, user: str) -> None:
+    def __init__(self, port: int, user: str) -> None:
         self.missing = "" if shutil.which("pgbouncer", path=_PATHS) else "there is no pgbouncer"
         self.port = free_port()
-        self._folder = folder / "bouncer"
         self._user = user
         self._process: subprocess.Popen[bytes] | None = None
         if not self.missing:
@@ -109,7 +117,7 @@ class Bouncer:
             self.start()
 
     def _write(self, port: int) -> None:
-        self._folder.mkdir()
+        self._folder = Path(tempfile.mkdtemp(prefix="tallystick-bouncer-"))
         settings = {
             "listen_addr": "127.0.0.1",
             "listen_port": self.port,
@@ -142,6 +150,13 @@ class Bouncer:
             stderr=subprocess.DEVNULL,
             **identity,
         )
+        wait_until(self._answers, "a pooler that answers")
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", self.port), 5).close()
+            return True
+        return False
 
     def kill(self) -> None:
         """Kill it as `kill -9` does."""
@@ -149,6 +164,12 @@ class Bouncer:
             self._process.kill()
             self._process.wait(30)
             self._process = None
+
+    def remove(self) -> None:
+        """Kill it, and leave nothing behind."""
+        if self._process is not None:
+            self.kill()
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 class Terminate:
@@ -192,7 +213,7 @@ class Cut:
 
 
 class HalfOpen:
-    """The other side is silent, and nobody is told: a machine has vanished. Later its connections are reset."""
+    """The other side is silent, and nobody is told: a machine has vanished. Later it is reset."""
 
     name = "half-open"
 

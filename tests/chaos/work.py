@@ -27,6 +27,7 @@ place = Place(Path())
 PATIENT = 500
 SOON = Retry(PATIENT, first=0.005, longest=0.05)
 TURNS = 3
+LINES = 10
 _ids = SystemIds()
 _BLINK = 0.02
 _ABOUT_NOW = 0.25
@@ -269,3 +270,25 @@ def slow(label: str) -> str:
     token = draw(label)
     linger(label)
     return keep(label, "late", token)
+
+
+@app.workflow(attempts=PATIENT)
+def serial(label: str) -> str:
+    """Write a row after another for about half a second, so that most faults meet it in the middle."""
+    token = draw(label)
+    for number in range(LINES):
+        let_time_pass(_BLINK)
+        keep(label, f"line{number}", token)
+    return token
+
+
+@app.workflow(attempts=PATIENT)
+async def stream(label: str) -> str:
+    """The same in the other colour, with a step beside each row."""
+    token = await fetch(label)
+    for number in range(LINES):
+        await asyncio.sleep(_BLINK)
+        await asyncio.gather(
+            fetch.named(f"beside{number}")(f"{label}/beside"), keep.aio(label, f"line{number}", token)
+        )
+    return token

@@ -1,4 +1,4 @@
-"""A worker process of a run: `python -m tests.chaos.worker FOLDER SLOT`. It works until it is told to stop."""
+"""A worker process of a run: `python -m tests.chaos.worker FOLDER SLOT`. It works until told to stop."""
 
 from __future__ import annotations
 

@@ -178,7 +178,9 @@ class Messages:
         return kind == b"Q" and body.strip(b"\0 \n").upper() == b"COMMIT"
 
 
-def _still_open(pairs: list[tuple[socket.socket, socket.socket]]) -> list[tuple[socket.socket, socket.socket]]:
+def _still_open(
+    pairs: list[tuple[socket.socket, socket.socket]],
+) -> list[tuple[socket.socket, socket.socket]]:
     return [pair for pair in pairs if pair[0].fileno() >= 0]
 
 
