@@ -3,11 +3,12 @@ PYTHON ?= python3
 SECONDS ?= 60
 SOAK_SECONDS ?= 600
 STORE ?= both
+SEED ?=
 PY := .venv/bin/python
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench bench-against bench-quick soak crash docs verify lock clean
+.PHONY: help setup demo test check bench bench-against bench-quick soak crash chaos power-loss docs verify lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -43,6 +44,12 @@ soak: setup ## jobs of 1-10 KB on PostgreSQL for SOAK_SECONDS=600: do the rates 
 
 crash: setup ## kill workers at every crash point for SECONDS=60, on STORE=sqlite, postgres or both
 	@$(PY) -m tallystick.testing.crash_sweep --seconds $(SECONDS) --store $(STORE)
+
+chaos: setup ## mixed work in several processes under faults for SECONDS=60, on STORE=, again with SEED=
+	@$(PY) -m tests.chaos --seconds $(SECONDS) --store $(STORE) --seed "$(SEED)"
+
+power-loss: setup ## cut the power on paper after any write for SECONDS=60, again with SEED=
+	@$(PY) -m tests.power_loss --seconds $(SECONDS) --seed "$(SEED)"
 
 docs: setup ## write the pages that are generated from code
 	@$(PY) scripts/docs.py

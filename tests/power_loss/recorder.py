@@ -97,7 +97,9 @@ class _Vfs(apsw.VFS):
         self._recorder = recorder
         super().__init__("tallystick-recorder", _BELOW, makedefault=True)
 
-    def xOpen(self, name: apsw.URIFilename | str | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
+    def xOpen(  # noqa: N802 (SQLite's name)
+        self, name: apsw.URIFilename | str | None, flags: list[int]
+    ) -> apsw.VFSFile:
         if name is None:
             return apsw.VFSFile(_BELOW, name, flags)  # a temporary file, which nobody looks for afterwards
         return _File(self._recorder, name, flags)
