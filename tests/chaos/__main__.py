@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 
 from tallystick.ids import SystemIds
@@ -26,6 +27,8 @@ def main() -> int:
         help="promote a standby that may lag behind: acknowledged work may be lost, but not be wrong",
     )
     options = parser.parse_args()
+    # Whatever ends the run, its processes and its file system go with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     seed = options.seed or SystemIds().token()[:8]
     stores = ("sqlite", "postgres") if options.store == "both" else (options.store,)
     only = [name.strip() for name in options.only.split(",") if name.strip()]

@@ -81,7 +81,7 @@ class Freeze:
 
 
 class WrongClock:
-    """A wall clock is wrong by an hour or a year for a while, and right again after that.
+    """A wall clock is wrong by an hour or a year, or right again, until this strikes the next time.
 
     On one machine (SQLite) all processes have the same clock; on several (PostgreSQL) each has its own.
     """
@@ -91,16 +91,14 @@ class WrongClock:
     def __init__(self, place: Place, *, shared: bool) -> None:
         self._place = place
         self._shared = shared
+        self._wrong_by = 0
 
     def missing(self) -> str:
         return ""
 
     def strike(self, chance: random.Random) -> int:
         slots = range(SLOTS) if self._shared else [chance.randrange(SLOTS // 2)]
-        wrong_by = chance.choice(WRONG_BY)
+        self._wrong_by = chance.choice([by for by in (0, *WRONG_BY) if by != self._wrong_by])
         for slot in slots:
-            self._place.set_clock(slot, wrong_by)
-        let_time_pass(chance.uniform(0.3, 1.0))
-        for slot in slots:
-            self._place.set_clock(slot, 0)
+            self._place.set_clock(slot, self._wrong_by)
         return 1

@@ -54,6 +54,11 @@ class Outcome:
             return f"only {self.jobs} jobs and {self.faults.total()} faults"
         return ""
 
+    @property
+    def good(self) -> bool:
+        """Tell whether the run proves something, and nothing was found."""
+        return self.verdict.clean and not self.invalid
+
 
 class Run:
     """One store for so many seconds."""
@@ -82,6 +87,8 @@ class Run:
             crew = Crew(self._place)
             try:
                 self._harm(crew, make_nemeses(crew))
+                for slot in range(SLOTS):
+                    self._place.set_clock(slot, 0)
                 self._place.mark("drain")
                 crew.drained(BOUND_SECONDS)
             finally:
@@ -91,7 +98,7 @@ class Run:
                 outcome.verdict = self._judged(app)
             finally:
                 app.close()
-        if outcome.verdict.clean and not outcome.invalid:
+        if outcome.good:
             shutil.rmtree(outcome.folder, ignore_errors=True)
         return outcome
 
@@ -105,8 +112,7 @@ class Run:
             try:
                 yield [disk.url] * SLOTS, lambda crew: self._on_a_disk(crew, disk)
             finally:
-                found = not self.outcome.verdict.clean or bool(self.outcome.invalid)
-                disk.remove(keep=self._place.folder / "kept" if found else None)
+                disk.remove(keep=None if self.outcome.good else self._place.folder / "kept")
             return
         from tests.chaos.server import Site
 
@@ -114,6 +120,8 @@ class Run:
         try:
             yield site.urls(SLOTS), lambda crew: self._on_a_server(crew, site)
         finally:
+            if not self.outcome.good:
+                site.keep(self._place.folder / "kept.sql")
             site.remove()
 
     def _on_a_disk(self, crew: Crew, disk: Disk) -> list[Nemesis]:
@@ -123,7 +131,14 @@ class Run:
     def _on_a_server(self, crew: Crew, site: object) -> list[Nemesis]:
         from tests.chaos import server
 
-        named = (server.Terminate, server.Cut, server.HalfOpen, server.LostCommit, server.Restart)
+        named = (
+            server.Terminate,
+            server.Cancel,
+            server.Cut,
+            server.HalfOpen,
+            server.LostCommit,
+            server.Restart,
+        )
         own: list[Nemesis] = [make(site) for make in (*named, server.Promote, server.KillBouncer)]
         return [KillOne(crew), KillAll(crew), Freeze(crew), WrongClock(self._place, shared=False), *own]
 
@@ -196,10 +211,10 @@ def report(outcome: Outcome) -> None:
             print(f"{outcome.store}: {name}: and {len(found) - SHOWN_MAX} more")
     if outcome.invalid:
         print(f"{outcome.store}: INVALID: {outcome.invalid}")
-    if outcome.invalid or not verdict.clean:
+    if not outcome.good:
         print(f"{outcome.store}: seed {outcome.seed}; everything is kept in {outcome.folder}:")
         print("  nemesis.log (what was done when), client-*.log (what clients were told), effects.log,")
-        print("  worker-*.err and client-*.err (what the processes said), kept/ (the SQLite file)")
+        print("  worker-*.err and client-*.err (what the processes said), kept/ or kept.sql (the database)")
 
 
 def last_line(outcomes: Sequence[Outcome]) -> str:

@@ -23,6 +23,11 @@ from tests.postgres.server import Server, make_server, make_standby
 _OPTIONS = {"schema": "shop", "answer": "5s", "connect_timeout": "2"}
 _PLAIN = {"sslmode": "disable", "gssencmode": "disable"}
 _FIRED_SECONDS = 3
+# Connections of ours, those in the middle of something before the others.
+_BUSY_FIRST = """
+    SELECT pid FROM pg_stat_activity WHERE application_name = 'tallystick' AND (state <> 'idle' OR %s)
+    ORDER BY state = 'idle', random()
+"""
 _BEHIND_SECONDS = 0.5
 # A standby that has lost its primary for a moment finds it again soon.
 _SERVER = {"wal_retrieve_retry_interval": "200ms"}
@@ -83,6 +88,12 @@ class Site:
         self.primary, self.standby = new, None
         self.proxy.lead_to(new)
         old.remove()
+
+    def keep(self, path: Path) -> None:
+        """Write down everything that is in the database."""
+        program = Path(self.primary.binaries, "pg_dump")
+        with path.open("wb") as file, contextlib.suppress(OSError):
+            subprocess.run([program, self.primary.dsn], stdout=file, stderr=subprocess.DEVNULL, check=False)
 
     def remove(self) -> None:
         """Stop everything, and leave nothing behind."""
@@ -176,6 +187,8 @@ class Terminate:
     """The server ends connections of ours: one, or all."""
 
     name = "terminate"
+    verb = "SELECT pg_terminate_backend(%s)"
+    idle_too = True
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -184,17 +197,24 @@ class Terminate:
         return ""
 
     def strike(self, chance: random.Random) -> int:
-        ours = "SELECT pid FROM pg_stat_activity WHERE application_name = 'tallystick'"
         fired = 0
-        for _ in range(chance.randrange(1, 6)):
+        for _ in range(chance.randrange(1, 20)):
             with self._site.administrator() as connection:
-                pids = [pid for (pid,) in connection.execute(ours).fetchall()]
-                some = pids if chance.random() < 0.3 else pids and [chance.choice(pids)]
+                pids = [pid for (pid,) in connection.execute(_BUSY_FIRST, [self.idle_too]).fetchall()]
+                some = pids if chance.random() < 0.3 else pids[: chance.randrange(1, 4)]
                 for pid in some:
-                    connection.execute("SELECT pg_terminate_backend(%s)", [pid])
+                    connection.execute(self.verb, [pid])
                 fired += len(some)
-            let_time_pass(chance.uniform(0, 0.2))
+            let_time_pass(chance.uniform(0, 0.1))
         return fired
+
+
+class Cancel(Terminate):
+    """The server interrupts statements of ours, as an administrator or a timeout of the server's does."""
+
+    name = "cancel"
+    verb = "SELECT pg_cancel_backend(%s)"
+    idle_too = False
 
 
 class Cut:

@@ -8,6 +8,9 @@ or is done twice shows in the user's own rows and results.
 from __future__ import annotations
 
 import asyncio
+import os
+import select
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,6 +34,7 @@ LINES = 10
 _ids = SystemIds()
 _BLINK = 0.02
 _ABOUT_NOW = 0.25
+_NAP = {"sqlite": "SELECT 1", "postgres": "SELECT pg_sleep(0.1)"}
 _INSERT = {
     "sqlite": "INSERT INTO effects (label, effect, token) VALUES (?, ?, ?)",
     "postgres": "INSERT INTO effects (label, effect, token) VALUES (%s, %s, %s)",
@@ -41,14 +45,26 @@ def settle_in(folder: str, slot: int) -> Place:
     """Bind the program to the store of a run, as the process with this number."""
     global place  # noqa: PLW0603 (a process belongs to one run, and its steps need to know which)
     place = Place(Path(folder))
+    parent = os.pidfd_open(os.getppid())
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     clock.watch(place, slot)
     app.bind(place.settings["urls"][slot])
     return place
 
 
+def _end_with(parent: int) -> None:
+    """End when the run has ended, however it did."""
+    select.select([parent], [], [])
+    os._exit(3)
+
+
+def _store() -> str:
+    return "postgres" if app.url.startswith("postgres") else "sqlite"
+
+
 def write_effect(db: Tx, label: str, effect: str, token: str) -> None:
     """Do the thing that must happen once. The table has no key: what is done twice is there twice."""
-    db.execute(_INSERT["postgres" if app.url.startswith("postgres") else "sqlite"], (label, effect, token))
+    db.execute(_INSERT[_store()], (label, effect, token))
 
 
 def _drawn(label: str, step: str) -> str:
@@ -106,6 +122,13 @@ def keep(db: Tx, label: str, effect: str, token: str) -> str:
     """Write a row of the user's; what it returns is recorded with it."""
     write_effect(db, label, effect, token)
     return token
+
+
+@app.tx(retry=SOON)
+def brood(db: Tx, label: str, token: str) -> None:
+    """Write a row and keep the transaction open for a while, so that faults meet it."""
+    write_effect(db, label, "mood", token)
+    db.execute(_NAP[_store()])
 
 
 @app.tx(retry=SOON)
@@ -222,7 +245,7 @@ def rounds(label: str, token: str = "", turn: int = 1) -> str:
 def moody(label: str) -> str:
     """Fail more often than not, after a transaction that must not happen again."""
     token = draw(label)
-    keep(label, "mood", token)
+    brood(label, token)
     if _ids.random() < 0.5:
         raise ConnectionError("not today")
     return token
