@@ -55,7 +55,9 @@ class Client:
         notes = list(place.notes(self._file))
         self._begun = sum(note["what"] == "try" for note in notes)
         self._left = _unfinished(notes)
-        self._chance = random.Random(f"{place.settings['seed']} {slot} {self._begun}")
+        settings = place.settings
+        self._chance = random.Random(f"{settings['seed']} {slot} {self._begun}")
+        self._forgetful = settings["relaxed"]
 
     def run(self) -> None:
         """Go on until told to take up nothing new, and all that was begun has ended."""
@@ -147,7 +149,12 @@ class Client:
         if kind.cancels:
             let_time_pass(self._chance.uniform(0, 0.1))
             self._insist(lambda: job.cancel(grace="5s"), episode)
-        state = self._ended(episode, job, "main")
+        try:
+            state = self._ended(episode, job, "main")
+        except TimeoutError:
+            # A standby that lags behind may have forgotten what was sent; all of it may be said again.
+            self._follow(episode, job)
+            return
         if kind.retries and state == "FAILED_FINAL":
             self._place.mark(f"mended-{label}")
             self._second(episode, "retry", job.retry)
@@ -161,7 +168,10 @@ class Client:
         except NotFailed:
             return
         self._note("ack", episode, role=role, job=job.id)
-        self._ended(episode, job, role)
+        try:
+            self._ended(episode, job, role)
+        except TimeoutError:
+            self._second(episode, role, make)  # as above
 
     def _ended(self, episode: Episode, job: Job[str], role: str) -> str:
         """Wait for the end and note it, as it was told."""
@@ -185,6 +195,8 @@ class Client:
             except TimeoutError:
                 if self._place.marked("stop"):
                     raise SystemExit(1) from None
+                if self._forgetful:
+                    raise
 
     def _insist(self, call: Callable[[], R], episode: Episode) -> R:
         """Repeat a call, which is harmless to repeat, until the store can do it."""
@@ -195,7 +207,7 @@ class Client:
                 self._note("trouble", episode, error=repr(error))
             except NotFound as error:
                 raise Gone from error
-            except TallyError:
+            except (TallyError, TimeoutError):
                 raise
             except Exception as error:  # noqa: BLE001 (what users should never meet is noted and judged)
                 self._note("surprise", episode, error=repr(error))

@@ -31,10 +31,11 @@ class Place:
         self._files: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def prepare(self, seed: str, urls: list[str]) -> None:
-        """Write down what the processes are told: the seed, and the address for each of them."""
+    def prepare(self, seed: str, urls: list[str], *, relaxed: bool) -> None:
+        """Write down what the processes are told: the seed, the address of each, whether much may be lost."""
         (self.folder / "clock").write_bytes(bytes(SLOTS * _SLOT.size))
-        (self.folder / "settings.json").write_text(json.dumps({"seed": seed, "urls": urls}), "utf-8")
+        settings = {"seed": seed, "urls": urls, "relaxed": relaxed}
+        (self.folder / "settings.json").write_text(json.dumps(settings), "utf-8")
 
     @property
     def settings(self) -> dict[str, Any]:

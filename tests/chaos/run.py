@@ -26,6 +26,9 @@ BOUND_SECONDS = 90.0
 SHOWN_MAX = 12
 # A nemesis that was called so often and never did anything makes a run invalid.
 CALLS_MAX = 4
+# Between two faults so much is to be noted by steps, a dozen of them, unless that takes very long.
+_WORK_BYTES = 1_200
+_WORK_SECONDS = 20.0
 # The server of a run keeps nothing for a power cut, which is not tried here; doctor is right to say so.
 _OURS = "fsync is off"
 _EFFECTS = "CREATE TABLE effects (label TEXT NOT NULL, effect TEXT NOT NULL, token TEXT NOT NULL)"
@@ -79,7 +82,7 @@ class Run:
         """Work, do harm, wait for the end of it all, and judge; the folder stays if something was found."""
         outcome = self.outcome
         with self._ground() as (urls, make_nemeses):
-            self._place.prepare(self._seed, urls)
+            self._place.prepare(self._seed, urls, relaxed=self._relaxed)
             app = Tally(urls[0])
             with app.transaction() as db:
                 db.execute(_EFFECTS)
@@ -152,9 +155,9 @@ class Run:
                 outcome.missing[nemesis.name] = why
             else:
                 able.append(nemesis)
-        until = self._clock.monotonic() + self._seconds
         turn: list[Nemesis] = []
-        self._breathe(crew, 2.0)
+        self._breathe(crew, 0.0)
+        until = self._clock.monotonic() + self._seconds
         while self._clock.monotonic() < until:
             # All of them in an order of chance, and then again: none is forgotten for long.
             turn = turn or self._chance.sample(able, len(able))
@@ -169,10 +172,15 @@ class Run:
             self._breathe(crew, self._chance.uniform(0.2, 1.2) + lasted / 2)
 
     def _breathe(self, crew: Crew, seconds: float) -> None:
-        until = self._clock.monotonic() + seconds
-        while self._clock.monotonic() < until:
+        """Wait for a while, and until some work was done: a nemesis for people who sleep proves nothing."""
+        work = self._place.folder / "effects.log"
+        enough = _size(work) + _WORK_BYTES
+        now = self._clock.monotonic()
+        until, at_last = now + seconds, now + _WORK_SECONDS
+        while now < until or (_size(work) < enough and now < at_last):
             crew.heal()
             let_time_pass(0.05)
+            now = self._clock.monotonic()
 
     def _judged(self, app: Tally) -> Verdict:
         told, surprises = told_by(self._place.notes("client-*.log"))
@@ -192,6 +200,10 @@ class Run:
         verdict = judge(Evidence(told, calls, rows, jobs, surprises), relaxed=self._relaxed)
         verdict.findings += [text for text in examine(store, None).problems if not text.startswith(_OURS)]
         return verdict
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def report(outcome: Outcome) -> None:

@@ -11,7 +11,7 @@ IN_SUITE = {
     "sqlite": ("kill one", "kill all", "freeze", "disk full"),
     "postgres": ("kill one", "kill all", "freeze", "restart"),
 }
-SECONDS = 9.0
+SECONDS = 7.0
 
 
 @pytest.mark.slow
