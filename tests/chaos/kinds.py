@@ -23,6 +23,8 @@ class Kind:
     # Rows of its own that are there once when it has succeeded, and rows of jobs that it started.
     effects: tuple[str, ...] = ()
     others: tuple[tuple[str, str], ...] = ()
+    # Rows of jobs that it submitted and does not wait for; they are there when the run is over.
+    later: tuple[tuple[str, str], ...] = ()
     # What follows the token in the result.
     rest: str = ""
     # What its client does after the submission.
@@ -42,9 +44,9 @@ _LINES = tuple(f"line{number}" for number in range(10))
 _CHORES = tuple((f"/{name}", "chore") for name in "abcd")
 
 KINDS: dict[str, Kind] = {
-    "order": Kind(workflow="order", weight=4, effects=("reserve", "ship"), others=_RECEIPT),
+    "order": Kind(workflow="order", weight=4, effects=("reserve", "ship"), later=_RECEIPT),
     "booking": Kind(
-        workflow="order", weight=4, effects=("booked", "reserve", "ship"), others=_RECEIPT, booked=True
+        workflow="order", weight=4, effects=("booked", "reserve", "ship"), later=_RECEIPT, booked=True
     ),
     "crawl": Kind(workflow="crawl", weight=4, effects=("page",)),
     "approval": Kind(workflow="approval", weight=3, effects=("approve",), signals=("go",), rest=":SAID:None"),

@@ -200,3 +200,6 @@ class _Judge:
         for label, effect in expected:
             if effect not in self._rows.get(label, {}):
                 self._verdict.lost.append(f"{about} succeeded, and its effect {effect} of {label} is gone")
+        for suffix, effect in kind.later:
+            if effect not in self._rows.get(told.label + suffix, {}):
+                self._verdict.stuck.append(f"{about} succeeded, and the job that it submitted has not")

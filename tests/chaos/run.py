@@ -24,6 +24,10 @@ from tests.patience import let_time_pass
 # How long after the last fault everything that was acknowledged may take to end.
 BOUND_SECONDS = 90.0
 SHOWN_MAX = 12
+_LOOK_AT = (
+    "verdict.txt (this), nemesis.log (what was done when), client-*.log (what clients were told), "
+    "effects.log (what steps did), *.err (what processes said), kept/ or kept.sql (the database)"
+)
 # A nemesis that was called so often and never did anything makes a run invalid.
 CALLS_MAX = 4
 # Between two faults so much is to be noted by steps, a dozen of them, unless that takes very long.
@@ -31,6 +35,12 @@ _WORK_BYTES = 1_200
 _WORK_SECONDS = 20.0
 # The server of a run keeps nothing for a power cut, which is not tried here; doctor is right to say so.
 _OURS = "fsync is off"
+# Labels whose row says that a job was submitted with it, and that job has not left its own row yet.
+_UNDONE = (
+    "SELECT label || '/receipt' FROM effects WHERE effect = 'ship' "
+    "EXCEPT SELECT label FROM effects WHERE effect = 'receipt'",
+    "SELECT label FROM effects WHERE effect = 'booked' EXCEPT SELECT label FROM effects WHERE effect = 'ship'",
+)
 _EFFECTS = "CREATE TABLE effects (label TEXT NOT NULL, effect TEXT NOT NULL, token TEXT NOT NULL)"
 
 
@@ -94,6 +104,7 @@ class Run:
                     self._place.set_clock(slot, 0)
                 self._place.mark("drain")
                 crew.drained(BOUND_SECONDS)
+                self._await_the_rest(crew, app)
             finally:
                 self._place.mark("stop")
                 crew.dismiss()
@@ -182,6 +193,17 @@ class Run:
             let_time_pass(0.05)
             now = self._clock.monotonic()
 
+    def _await_the_rest(self, crew: Crew, app: Tally) -> None:
+        """Wait for jobs that were submitted in a transaction and that no client waits for."""
+        until = self._clock.monotonic() + BOUND_SECONDS / 3
+        while self._clock.monotonic() < until:
+            with app.connect() as db:
+                undone = [row for query in _UNDONE for row in db.execute(query)]
+            if not undone:
+                break
+            crew.heal(draining=True)
+            let_time_pass(0.1)
+
     def _judged(self, app: Tally) -> Verdict:
         told, surprises = told_by(self._place.notes("client-*.log"))
         calls: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -208,25 +230,24 @@ def _size(path: Path) -> int:
 
 def report(outcome: Outcome) -> None:
     """Print what was done to one store, and if something was found, where to look."""
-    for name, why in outcome.missing.items():
-        print(f"{outcome.store}: {name} cannot be had here: {why}")
+    lines = [f"{name} cannot be had here: {why}" for name, why in outcome.missing.items()]
     struck = ", ".join(f"{name} {count}" for name, count in sorted(outcome.faults.items()))
-    print(f"{outcome.store}: {outcome.jobs} jobs; faults: {struck}")
+    lines.append(f"{outcome.jobs} jobs; faults: {struck}")
     verdict = outcome.verdict
     if verdict.forgiven:
-        print(f"{outcome.store}: {verdict.forgiven} acknowledged jobs forgotten by an asynchronous standby")
+        lines.append(f"{verdict.forgiven} acknowledged jobs forgotten by an asynchronous standby")
     for name in ("lost", "doubled", "stuck", "findings"):
         found = getattr(verdict, name)
-        for text in found[:SHOWN_MAX]:
-            print(f"{outcome.store}: {name}: {text}")
+        lines += [f"{name}: {text}" for text in found[:SHOWN_MAX]]
         if len(found) > SHOWN_MAX:
-            print(f"{outcome.store}: {name}: and {len(found) - SHOWN_MAX} more")
+            lines.append(f"{name}: and {len(found) - SHOWN_MAX} more")
     if outcome.invalid:
-        print(f"{outcome.store}: INVALID: {outcome.invalid}")
+        lines.append(f"INVALID: {outcome.invalid}")
     if not outcome.good:
-        print(f"{outcome.store}: seed {outcome.seed}; everything is kept in {outcome.folder}:")
-        print("  nemesis.log (what was done when), client-*.log (what clients were told), effects.log,")
-        print("  worker-*.err and client-*.err (what the processes said), kept/ or kept.sql (the database)")
+        lines.append(f"seed {outcome.seed}; everything is kept in {outcome.folder}: {_LOOK_AT}")
+    print("\n".join(f"{outcome.store}: {line}" for line in lines))
+    if not outcome.good:
+        (outcome.folder / "verdict.txt").write_text("\n".join(lines) + "\n", "utf-8")
 
 
 def last_line(outcomes: Sequence[Outcome]) -> str:

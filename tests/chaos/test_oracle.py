@@ -87,7 +87,7 @@ def effect_gone(case: Case) -> None:
     case.rows.remove(("2-1", "ship", TOKEN))
 
 
-def detached_effect_gone(case: Case) -> None:
+def submitted_and_never_done(case: Case) -> None:
     case.rows.remove(("2-1/receipt", "receipt", OTHER))
 
 
@@ -150,7 +150,7 @@ PLANTED = [
     (vanished, (1, 0, 0, 0)),
     (fell_back, (1, 0, 0, 0)),
     (effect_gone, (1, 0, 0, 0)),
-    (detached_effect_gone, (1, 0, 0, 0)),
+    (submitted_and_never_done, (0, 0, 1, 0)),
     (half_of_a_transaction, (1, 0, 0, 0)),
     (other_half_of_a_transaction, (1, 0, 0, 0)),
     (done_twice, (0, 1, 0, 0)),
