@@ -37,9 +37,10 @@ _WORK_SECONDS = 20.0
 _OURS = "fsync is off"
 # Labels whose row says that a job was submitted with it, and that job has not left its own row yet.
 _UNDONE = (
-    "SELECT label || '/receipt' FROM effects WHERE effect = 'ship' "
-    "EXCEPT SELECT label FROM effects WHERE effect = 'receipt'",
-    "SELECT label FROM effects WHERE effect = 'booked' EXCEPT SELECT label FROM effects WHERE effect = 'ship'",
+    """SELECT label || '/receipt' FROM effects WHERE effect = 'ship'
+       EXCEPT SELECT label FROM effects WHERE effect = 'receipt'""",
+    """SELECT label FROM effects WHERE effect = 'booked'
+       EXCEPT SELECT label FROM effects WHERE effect = 'ship'""",
 )
 _EFFECTS = "CREATE TABLE effects (label TEXT NOT NULL, effect TEXT NOT NULL, token TEXT NOT NULL)"
 
