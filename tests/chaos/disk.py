@@ -37,6 +37,17 @@ class Disk:
         size = (used.f_blocks - used.f_bfree) * used.f_frsize
         self._mount(f"remount,size={size}")
 
+    def is_full(self) -> bool:
+        """Tell whether nothing more can be written."""
+        probe = self.folder / "probe"
+        try:
+            probe.write_bytes(bytes(1 << 20))
+        except OSError:
+            return True
+        finally:
+            probe.unlink(missing_ok=True)
+        return False
+
     def free(self) -> None:
         """Make room again."""
         self._mount(f"remount,{_ROOMY}")
@@ -75,9 +86,10 @@ class DiskFull:
         seconds = chance.uniform(0.2, 1.5)
         if self._disk.mounted:
             self._disk.fill()
+            full = self._disk.is_full()
             let_time_pass(seconds)
             self._disk.free()
-            return 1
+            return int(full)
         return self._limited(seconds)
 
     def _limited(self, seconds: float) -> int:
