@@ -238,7 +238,7 @@ class Performance:
                 taken.setdefault(one.owner, []).append(f"{orders[one.job_id]} (at {goes_on})")
         for owner, listed in taken.items():
             letter = self._record.letter_of(owner)
-            self._audience.note(at, f"worker {letter} takes over and goes on: {', '.join(listed)}", "green")
+            self._audience.note(at, f"worker {letter} takes over and goes on: {first_few(listed)}", "green")
 
     def _is_new(self, what: str, job_id: str, attempt: int) -> bool:
         key = (what, job_id, attempt)
@@ -258,3 +258,13 @@ def _worth(look: Look, worker: Worker) -> int:
 def numbers(orders: Iterable[int]) -> str:
     """Return order numbers as people list them."""
     return ", ".join(str(order) for order in sorted(orders)) or "none"
+
+
+def first_few(names: list[str]) -> str:
+    """Return a list that fits a line: two names, and how many more there are.
+
+    >>> first_few(["28 (at pack)", "33 (at pack)", "38 (at quote)"])
+    '28 (at pack), 33 (at pack), and 1 more'
+    """
+    more = [f"and {len(names) - 2} more"] if len(names) > 2 else []
+    return ", ".join([*names[:2], *more])
