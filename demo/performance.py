@@ -238,7 +238,7 @@ class Performance:
                 taken.setdefault(one.owner, []).append(f"{orders[one.job_id]} (at {goes_on})")
         for owner, listed in taken.items():
             letter = self._record.letter_of(owner)
-            self._audience.note(at, f"worker {letter} takes over and goes on: {first_few(listed)}", "green")
+            self._audience.note(at, f"worker {letter} goes on with {first_few(listed)}", "green")
 
     def _is_new(self, what: str, job_id: str, attempt: int) -> bool:
         key = (what, job_id, attempt)
