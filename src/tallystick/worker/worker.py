@@ -246,8 +246,9 @@ class Worker:
         if isinstance(outcome, StoreError) and not isinstance(outcome, StoreMisused):
             # It counts as running, so that its lease is renewed, until it could be given back.
             self.owed.add(segment)
-        else:
-            self._let_go(segment)
+        # A job that lost its lease may run here again already, under a new one that is still to be renewed.
+        elif self.running.get(segment.job_id) is segment:
+            del self.running[segment.job_id]
         if segment.claimed.suspect:
             with self._lock:
                 look = self._lookout.suspect_ended()
@@ -262,19 +263,17 @@ class Worker:
             _log.error(
                 "job %s: its end was refused, %s", segment.job_id, end, extra={"action": "end.refused"}
             )
+        if self._lookout.shut:
+            with self._idle:
+                self._idle.notify_all()
 
     def given_back(self, segment: Segment) -> None:
         """Note that a job is nobody's again whose end the store did not take, and may be claimed."""
         self.owed.discard(segment)
-        self._let_go(segment)
-
-    def _let_go(self, segment: Segment) -> None:
-        # A job that lost its lease may run here again already, under a new one that is still to be renewed.
-        if self.running.get(segment.job_id) is segment:
-            del self.running[segment.job_id]
-        if self._lookout.shut:
-            with self._idle:
-                self._idle.notify_all()
+        with self._idle:
+            if self.running.get(segment.job_id) is segment:
+                del self.running[segment.job_id]
+            self._idle.notify_all()
 
     def free(self) -> None:
         """Give a slot back, and look after all if somebody spoke after it had decided not to ask."""
