@@ -129,10 +129,7 @@ def _show_times(plan: Plan, record: Record) -> bool:
         ("worked", f"{plan.orders} orders, {calls} durable calls in {record.work_seconds:.1f} s"),
         ("", "mostly waiting for pretended services; make bench measures"),
         ("kill to reclaim", f"{_span(back, record.kill_ms)}; the lease was {plan.lease}, the default is 30s"),
-        (
-            "kill to takeover",
-            f"{_span(taken, record.kill_ms)}; jobs that died together go one by one",
-        ),
+        ("kill to takeover", _span(taken, record.kill_ms)),
     ]
     for label, text in rows:
         show(f"  {ink(f'{label:17}', 'dim')} {text}")

@@ -229,16 +229,16 @@ class Performance:
             at = self._record.seconds_of(fresh[0].at_ms)
             held = numbers(orders[one.job_id] for one in fresh)
             self._audience.note(at, f"leases ran out, taken back: {held}", "yellow")
-        taken: dict[str, list[str]] = {}
+        taken: dict[tuple[str, str], list[int]] = {}
         at = 0.0
         for one in look.takeovers:
             if self._is_new("taken", one.job_id, one.attempt):
                 at = self._record.seconds_of(one.at_ms)
                 goes_on = CALLS_A_JOB[one.replayed] if one.replayed < len(CALLS_A_JOB) else "return"
-                taken.setdefault(one.owner, []).append(f"{orders[one.job_id]} (at {goes_on})")
-        for owner, listed in taken.items():
+                taken.setdefault((one.owner, goes_on), []).append(orders[one.job_id])
+        for (owner, goes_on), some in taken.items():
             letter = self._record.letter_of(owner)
-            self._audience.note(at, f"worker {letter} goes on with {first_few(listed)}", "green")
+            self._audience.note(at, f"worker {letter} goes on at {goes_on}: {numbers(some)}", "green")
 
     def _is_new(self, what: str, job_id: str, attempt: int) -> bool:
         key = (what, job_id, attempt)
@@ -258,13 +258,3 @@ def _worth(look: Look, worker: Worker) -> int:
 def numbers(orders: Iterable[int]) -> str:
     """Return order numbers as people list them."""
     return ", ".join(str(order) for order in sorted(orders)) or "none"
-
-
-def first_few(names: list[str]) -> str:
-    """Return a list that fits a line: two names, and how many more there are.
-
-    >>> first_few(["28 (at pack)", "33 (at pack)", "38 (at quote)"])
-    '28 (at pack), 33 (at pack), and 1 more'
-    """
-    more = [f"and {len(names) - 2} more"] if len(names) > 2 else []
-    return ", ".join([*names[:2], *more])
