@@ -116,7 +116,7 @@ def test_when_the_grace_is_over_the_holder_is_fenced(timed, hand, clock):
         elsewhere(job.cancel, grace="1s")
         clock.advance(1_000)
         runtime = timed.runtime()
-        assert end_overdue(runtime.store, runtime.committer, clock) == 1
+        assert end_overdue(runtime.store, runtime.committer) == 1
         work()
 
     job = stubborn.submit()
@@ -256,8 +256,8 @@ def test_children_whose_parent_ends_without_them_are_cancelled(timed, hand, cloc
     assert [hand.work() for _ in range(3)] == ["lost"] * 3
     job.cancel()
     runtime = timed.runtime()
-    assert cancel_orphans(runtime.store, runtime.committer, clock) == 2
-    assert cancel_orphans(runtime.store, runtime.committer, clock) == 0
+    assert cancel_orphans(runtime.store, runtime.committer) == 2
+    assert cancel_orphans(runtime.store, runtime.committer) == 0
     with timed.connect() as db:
         assert db.execute("select state, count(*) from jobs group by state") == [("CANCELLED", 3)]
 

@@ -12,8 +12,8 @@ from tests.app.by_hand import Death
 
 def sweep_orphans(app, clock) -> int:
     runtime = app.runtime()
-    found = cancel_orphans(runtime.store, runtime.committer, clock)
-    end_overdue(runtime.store, runtime.committer, clock)
+    found = cancel_orphans(runtime.store, runtime.committer)
+    end_overdue(runtime.store, runtime.committer)
     return found
 
 

@@ -259,10 +259,10 @@ class Replay:
         return "done"
 
     def _cancel(self, label: Any, before: Any) -> str:
-        return str(self._do(CancelJob(self.name, self.clock.wall_ms(), GRACE_MS)))
+        return str(self._do(CancelJob(self.name, GRACE_MS)))
 
     def _grace(self, label: Any, before: Any) -> str:
-        self._do(CancelJob(self.name, self.clock.wall_ms(), 0, force=True))
+        self._do(CancelJob(self.name, 0, force=True))
         return "done"
 
     # What the rows say, in the words of the model.

@@ -1,4 +1,4 @@
-"""The clocks of workers and submitters may be wrong by an hour: due times are by that of the server."""
+"""The clocks of all who use a server may be wrong by an hour or a year: the server's clock counts."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ from types import SimpleNamespace
 
 import pytest
 
-from tallystick import Tally, gather, sleep
+from tallystick import JobFailed, Retry, Tally, gather, sleep, wait
 from tallystick.clock import SystemClock, VirtualClock
-from tallystick.testing.conformance.drafts import done, submission
+from tallystick.engine.retention import prune
+from tallystick.engine.sweep import reclaim
+from tallystick.store.api import CancelJob, Delivered
+from tallystick.testing.conformance.drafts import claim, claimed, done, held_job, submission
 from tallystick.worker.caretaker import Caretaker
 from tallystick.worker.worker import WorkerOptions
+from tests.patience import wait_until
 from tests.postgres.server import Server
 from tests.postgres.subject import PostgresSubject, fresh_schema
 
-HOUR = 3_600_000
-WRONG = pytest.mark.parametrize("wrong_by", [-HOUR, HOUR], ids=["behind", "ahead"])
+HOUR, YEAR = 3_600_000, 365 * 86_400_000
+WRONG = pytest.mark.parametrize(
+    "wrong_by",
+    [-YEAR, -HOUR, HOUR, YEAR],
+    ids=["a year behind", "an hour behind", "an hour ahead", "a year ahead"],
+)
 SECONDS = 15
 
 
@@ -89,3 +97,103 @@ def test_a_worker_whose_clock_is_set_back_looks_when_it_was_going_to() -> None:
     clock.advance(1_000)
     caretaker._look()
     assert pokes == [start, start + 1_000]
+
+
+@WRONG
+@pytest.mark.parametrize("who", ["submitter", "sweeper"])
+def test_a_job_of_a_lost_worker_is_due_at_once(subject: PostgresSubject, wrong_by: int, who: str) -> None:
+    wrong, right = WrongClock(wrong_by), SystemClock()
+    submits, sweeps = (wrong, right) if who == "submitter" else (right, wrong)
+    store = subject.open(sweeps)
+    done(store, submission(submits, options='{"attempts_max":3}'))
+    (lost,) = claimed(store, claim(1, lease_ms=1))
+    wait_until(lambda: store.expired(10), "the end of the lease")
+    (expired,) = store.expired(10)
+    done(store, *reclaim(expired, sweeps.wall_ms()))
+    (held,) = claimed(store, claim(1))
+    assert (held.fence.job_id, held.fence.attempt) == (lost.fence.job_id, 2)
+    store.close()
+
+
+@WRONG
+def test_a_retry_a_signal_and_a_timeout_come_in_time(server: Server, wrong_by: int) -> None:
+    app = Tally(server.url(schema=fresh_schema()), clock=WrongClock(wrong_by))
+    outside = Tally(app.url, clock=SystemClock())
+    tries = []
+
+    @app.step(retry=Retry(2, first="300ms"))
+    def flaky() -> int:
+        tries.append(1)
+        if len(tries) == 1:
+            raise RuntimeError("not yet")
+        return len(tries)
+
+    @app.workflow
+    def flow() -> tuple[int, int | None, int | None]:
+        return flaky(), wait("go", int, timeout="1h"), wait("never", int, timeout="300ms")
+
+    with app.worker():
+        job = flow.submit()
+        wait_until(lambda: len(tries) == 2, "another try")
+        wait_until(lambda: outside.job(job.id).send("go", 7) is not Delivered.ABSENT)
+        assert job.result(SECONDS) == (2, 7, None)
+    outside.close()
+    app.close()
+
+
+@WRONG
+def test_the_grace_of_a_cancellation_is_by_the_clock_of_the_server(
+    subject: PostgresSubject, wrong_by: int
+) -> None:
+    store = subject.open(WrongClock(wrong_by))
+    one, other = (held_job(store, SystemClock(), lease_ms=60_000).fence.job_id for _ in range(2))
+    done(store, CancelJob(one, 600_000))
+    done(store, CancelJob(other, 1))
+    wait_until(lambda: store.overdue(10), "the end of the grace")
+    assert store.overdue(10) == [other]
+    store.close()
+
+
+@WRONG
+@pytest.mark.parametrize("who", ["submitter", "worker"])
+def test_a_deadline_is_as_far_away_as_it_was_told(server: Server, wrong_by: int, who: str) -> None:
+    url, wrong, right = server.url(schema=fresh_schema()), WrongClock(wrong_by), SystemClock()
+    submitter = Tally(url, clock=wrong if who == "submitter" else right)
+    worker = Tally(url, clock=right if who == "submitter" else wrong)
+    for app in (submitter, worker):
+
+        @app.workflow
+        def nap(duration: str) -> str:
+            sleep(duration)
+            sleep("0s")
+            return "done"
+
+    job = submitter.workflows["nap", ""].opts(deadline="10m").submit("300ms")
+    late = submitter.workflows["nap", ""].opts(deadline="1ms").submit("300ms")
+    with worker.worker():
+        assert job.result(SECONDS) == "done"
+        with pytest.raises(JobFailed):
+            late.result(SECONDS)
+    forked = job.fork(at="sleep#1").row()
+    assert forked.deadline_at - forked.created_at == 600_000
+    submitter.close()
+    worker.close()
+
+
+@WRONG
+@pytest.mark.parametrize("who", ["submitter", "pruner"])
+def test_books_are_kept_as_long_as_they_were_to_be(server: Server, wrong_by: int, who: str) -> None:
+    url, wrong, right = server.url(schema=fresh_schema()), WrongClock(wrong_by), SystemClock()
+    submitter = Tally(url, clock=wrong if who == "submitter" else right)
+    pruner = Tally(url, clock=right if who == "submitter" else wrong)
+
+    @submitter.workflow
+    def flow() -> None: ...
+
+    with submitter.worker():
+        flow.submit().result(SECONDS)
+    runtime = pruner.runtime()
+    assert prune(runtime.committer, 600_000, 10) == 0
+    wait_until(lambda: prune(runtime.committer, 1, 10) == 1, "the end of its millisecond")
+    submitter.close()
+    pruner.close()

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import apsw
 import pytest
 
+from tallystick.store.sqlite.file_clock import FileClock
 from tallystick.store.sqlite.writer import Batch
 from tallystick.testing.conformance.drafts import check_chain, done, submission
 from tallystick.testing.conformance.waiting import books
@@ -20,7 +21,7 @@ class TestSqlite(Guards):
     @contextmanager
     def writing(self, subject: SqliteSubject):
         with subject.by_hand:
-            yield Batch(subject.by_hand, subject.clock)
+            yield Batch(subject.by_hand, FileClock(subject.clock).now(subject.by_hand))
 
 
 @pytest.mark.parametrize("place", [("over", "", 0, "unread"), ("j", "go", 1, "worked"), ("j", "", 0, "late")])

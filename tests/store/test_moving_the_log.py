@@ -28,7 +28,7 @@ def test_a_short_log_is_moved_unless_it_was_a_moment_ago_and_a_long_one_always(t
     clock = Ticking()
     store = SqliteStore(tmp_path / "shop.db", clock)
     log = tmp_path / "shop.db-wal"
-    fill(store, clock, WORTHWHILE_PAGES)
+    fill(store, clock, 2 * WORTHWHILE_PAGES)
     store.checkpoint()
     assert store._pages == 0
     size = log.stat().st_size

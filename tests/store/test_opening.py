@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -26,6 +27,7 @@ from tallystick.store.opening import open_store
 from tallystick.store.sqlite import connection as connections
 from tallystick.store.sqlite.statements import migrations
 from tallystick.store.sqlite.store import SqliteStore
+from tallystick.store.sqlite.turnstile import Turnstile
 from tests.store.sqlite_subject import child
 
 OPEN = """
@@ -164,7 +166,10 @@ def test_a_fresh_schema_equals_one_migrated_step_by_step(tmp_path: Path, monkeyp
     replayed = tmp_path / "replayed.db"
     for known in range(1, len(steps) + 1):
         monkeypatch.setattr(connections, "migrations", lambda known=known: steps[:known])
-        opened(replayed).close()
+        connection = connections.connect(replayed, create=True)
+        with closing(Turnstile(replayed)) as turnstile:
+            assert connections.migrate(connection, replayed, turnstile)
+        connections.disconnect(connection)
     opened(tmp_path / "fresh.db").close()
     assert schema_of(replayed) == schema_of(tmp_path / "fresh.db")
 

@@ -376,6 +376,7 @@ def test_a_final_job_may_learn_its_successor_and_be_pruned_with_its_books(databa
 
 
 def test_the_parts_of_the_schema_that_follow_from_the_rules_are_current():
-    for _version, name, text in migrations():
+    texts = {name: text for _version, name, text in migrations()}
+    for name, text in texts.items():
         assert sql_rules.refresh(text) == text, f"{name} is stale: write it again with core.sql_rules.refresh"
-        assert "-- rule:" in text
+    assert "-- rule:" in texts["0001_initial.sql"]

@@ -24,6 +24,9 @@ def empty_store() -> Iterator[SqliteSubject]:
 class SqliteMachine(StoreMachine):
     opening = staticmethod(empty_store)
 
+    def store_ms(self) -> int:
+        return super().store_ms() + self.store._time.lag()
+
 
 TestSqliteMachine = SqliteMachine.TestCase
 TestSqliteMachine.settings = settings(max_examples=60, stateful_step_count=40)

@@ -203,9 +203,8 @@ def _going_on(context: WorkflowContext, joining: _Joining) -> list[CancelJob]:
     """Return what asks the children to end that go on after a failure; asking twice changes nothing."""
     if not joining.shape.fail_fast or not joining.children:
         return []
-    now = context.runtime.clock.wall_ms()
     return [
-        CancelJob(row.job_id, now, CANCEL_GRACE_MS)
+        CancelJob(row.job_id, CANCEL_GRACE_MS)
         for child, row in zip(joining.children, _rows(context, joining.group), strict=True)
         if not child.submission.detached and row.state not in JOB.final
     ]

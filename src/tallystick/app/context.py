@@ -139,8 +139,7 @@ class WorkflowContext:
             raise Misuse(f"the workflow of job {segment.job_id} has ended; a task of it cannot go on")
         if segment.lost:
             raise self.unwind("the worker is stopping or has lost this job's lease", segment.given_back())
-        deadline_at = segment.claimed.deadline_at
-        if deadline_at is not None and self.runtime.clock.wall_ms() >= deadline_at:
+        if segment.time_over_at is not None and self.runtime.clock.boot_ms() >= segment.time_over_at:
             failure = Failure.of(DeadlineExceeded("the job's deadline has passed"))
             raise self.unwind("deadline", segment.failed(failure, AbortReason.DEADLINE))
         if segment.paused and stops_here(held=True, cancelling=segment.cancelled):

@@ -31,7 +31,7 @@ class Wish(NamedTuple, Generic[T]):
     settle: Callable[[Runtime, Outcome], T]
 
 
-def cancelling(job_id: str, now: int, grace_ms: int) -> Wish[JobState]:
+def cancelling(job_id: str, grace_ms: int) -> Wish[JobState]:
     """Return the wish that a job ends: at once if nobody runs it, else when the grace is over."""
     refuse_inside(f"cancel job {job_id}")
 
@@ -39,7 +39,7 @@ def cancelling(job_id: str, now: int, grace_ms: int) -> Wish[JobState]:
         runtime.notice_cancelled(job_id)
         return JobState(str(outcome))
 
-    return Wish((CancelJob(job_id, now, grace_ms),), settle)
+    return Wish((CancelJob(job_id, grace_ms),), settle)
 
 
 def pausing(job_id: str, why: str) -> Wish[Held]:

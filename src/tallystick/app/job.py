@@ -128,12 +128,12 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
         A job that nobody runs ends at once. One that runs meets `Cancelled` at its next call and has the
         grace to clean up; then it is ended. A job that has ended stays as it is.
         """
-        return self._say(cancelling(self.id, self._runtime().clock.wall_ms(), duration_ms(grace)))
+        return self._say(cancelling(self.id, duration_ms(grace)))
 
     async def cancel_aio(self, *, grace: str | float | timedelta = "30s") -> JobState:
         """Ask the job to end without blocking the event loop."""
         runtime = self._runtime()
-        wish = cancelling(self.id, runtime.clock.wall_ms(), duration_ms(grace))
+        wish = cancelling(self.id, duration_ms(grace))
         outcome = await runtime.lane().call(wish.bundle)
         # It looks whether the job has ended by this, for those who wait here.
         return await asyncio.to_thread(wish.settle, runtime, outcome)

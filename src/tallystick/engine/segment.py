@@ -78,6 +78,7 @@ class Segment:
         "over",
         "paused",
         "suspended",
+        "time_over_at",
         "undecided",
         "unreadable",
     )
@@ -104,6 +105,9 @@ class Segment:
         self._owes = claimed.semaphore > 1
         self._taken = claimed.wake is not None and claimed.wake.taken
         self._clock = clock
+        # On the boot clock, which nobody can set.
+        left = claimed.time_left_ms
+        self.time_over_at = None if left is None else clock.boot_ms() + left
         self._counts: dict[str, int] = {}
         self._notes: dict[str, object] = {}
         self._records: dict[tuple[str, int], Record] = {}
@@ -340,14 +344,8 @@ class Segment:
         told = self.cancelled if asked is None else asked
         noted = after or self._noted()
         awaited = ", ".join(f"{wait.name}#{wait.occurrence}" for wait in waits)
-        payload = {"attempt": "IN_PROGRESS>ABORTED", "for": awaited}
-        fact = Fact(
-            self.claimed.chain,
-            "suspend",
-            self._clock.wall_ms(),
-            self.fence.attempt,
-            _TO_TEXT.encode(payload).decode(),
-        )
+        text = _TO_TEXT.encode({"attempt": "IN_PROGRESS>ABORTED", "for": awaited}).decode()
+        fact = Fact(self.claimed.chain, "suspend", self._clock.wall_ms(), self.fence.attempt, text)
         return (
             *noted,
             Await(self.fence, self.claimed.driver, self.claimed.dimension, waits, fact, told),

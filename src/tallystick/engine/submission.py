@@ -157,7 +157,7 @@ def claimed_at_birth(primitive: SubmitJob) -> ClaimedJob:
         job.payload,
         job.options,
         0,
-        job.deadline_at,
+        None if job.deadline_at is None else job.deadline_at - job.created_at,
         job.created_at,
         facts[-1].chain,
         (),

@@ -45,18 +45,16 @@ def sweep(store: Store, committer: Committer, clock: Clock, excused: Collection[
     return _written(committer, bundles, [expired.fence.job_id for expired in found])
 
 
-def end_overdue(store: Store, committer: Committer, clock: Clock) -> int:
+def end_overdue(store: Store, committer: Committer) -> int:
     """End what was asked to end and did not within its grace; return how many jobs that were."""
-    now = clock.wall_ms()
-    overdue = [job_id for job_id, grace_ends in store.cancelling(SWEEP_ROWS_MAX) if grace_ends <= now]
-    return _written(committer, [(CancelJob(job_id, now, 0, force=True),) for job_id in overdue], overdue)
+    overdue = store.overdue(SWEEP_ROWS_MAX)
+    return _written(committer, [(CancelJob(job_id, 0, force=True),) for job_id in overdue], overdue)
 
 
-def cancel_orphans(store: Store, committer: Committer, clock: Clock) -> int:
+def cancel_orphans(store: Store, committer: Committer) -> int:
     """Cancel children whose parent has ended without them; return how many were asked to end."""
-    now = clock.wall_ms()
     orphans = store.orphans(SWEEP_ROWS_MAX)
-    return _written(committer, [(CancelJob(job_id, now, CANCEL_GRACE_MS),) for job_id in orphans], orphans)
+    return _written(committer, [(CancelJob(job_id, CANCEL_GRACE_MS),) for job_id in orphans], orphans)
 
 
 def _written(committer: Committer, bundles: Sequence[Bundle], job_ids: Sequence[str]) -> int:
@@ -96,7 +94,8 @@ def reclaim(expired: ExpiredAttempt, now: int, *, excused: bool = False) -> Bund
         payload["job"] = "IN_PROGRESS>CANCELLING>CANCELLED"
     reclaimed = _fact(expired, "reclaim", now, payload)
     if verdict is Reclaim.RETRY:
-        ready_at = expired.created_at
+        # As early in the queue as it has waited, and due at once whatever the clocks say.
+        ready_at = min(expired.created_at, now)
         return (
             EndAttempt(expired.fence, reason, not excused, ready_at, None, None, reclaimed, expired=True),
         )

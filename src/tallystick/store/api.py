@@ -196,8 +196,8 @@ class Store(Protocol):
         """Return children that go on although their parent has ended."""
         ...
 
-    def cancelling(self, limit: int) -> list[tuple[str, int]]:
-        """Return jobs that are asked to end and have not, with the end of their grace, soonest first."""
+    def overdue(self, limit: int) -> list[str]:
+        """Return jobs that were asked to end and have not within their grace, by the store's clock."""
         ...
 
     def interrupted(self, job_ids: Sequence[str]) -> list[tuple[str, bool, str | None]]:

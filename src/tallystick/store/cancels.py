@@ -29,7 +29,7 @@ def cancel_job(batch: Writing, request: CancelJob) -> JobState:
     if verdict is Cancellation.NOTHING:
         return JobState(state)
     if verdict is Cancellation.ASK:
-        asked = (request.job_id, attempt, request.at + request.grace_ms, request.at)
+        asked = (request.job_id, attempt, batch.wall + request.grace_ms, batch.wall)
         if state != JobState.CANCELLING:
             insist(batch, "request_cancel", asked)
         return JobState.CANCELLING

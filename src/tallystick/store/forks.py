@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from tallystick.core.canonical import CANON_VERSION
-from tallystick.core.chain import Chain, step_payload
+from tallystick.core.chain import Chain, event_hash, step_payload
 from tallystick.core.forking import Forking, decide_fork, kept_before
 from tallystick.core.lifecycles import JobState
 from tallystick.errors import BadInput, IdempotencyConflict, InvariantBroken, NoSuchStep, NotFailed, NotFound
@@ -67,7 +67,7 @@ def fork_job(batch: Writing, request: ForkJob) -> Forked:
 
 def _kept(batch: Writing, request: ForkJob, dimension: int) -> list[_Recorded]:
     """Return the records before the point, in their order."""
-    records = [_Recorded(*row) for row in batch.rows("recorded", (request.job_id, dimension))]
+    records = [_Recorded._make(row) for row in batch.rows("recorded", (request.job_id, dimension))]
     if request.point is None:
         return records
     ends = [record.n for record in records if (record.name, record.occurrence) == request.point]
@@ -104,11 +104,13 @@ def _facts(
     if drawn:
         payload = msgspec.json.encode({"notes": drawn}).decode()
         events.append(batch.placed(Fact(chain, "note", now, 0, payload)))
+    # Nobody else holds the end of this chain, so no place has to be given back if this is undone.
+    head, after = chain.head, chain.head.hex()
     copies: list[tuple[object, ...]] = []
-    for one in kept:
-        payload = step_payload(*one[2:9])
-        link = batch.placed(Fact(chain, one.kind, now, 0, payload))
-        copies.append((one.name, one.occurrence, link.n, link.prev_hash.hex(), link.event_hash.hex()))
+    for n, one in enumerate(kept, start=chain.n + 1):
+        head = event_hash(head, request.new_id, n, one.kind, now, 0, step_payload(*one[2:9]))
+        before, after = after, head.hex()
+        copies.append((one.name, one.occurrence, n, before, after))
     return events, copies
 
 

@@ -44,7 +44,9 @@ def spawn(batch: Writing, request: Spawn) -> bool:
         (
             *job[:7],
             batch.moment(job.ready_at, job.created_at),
-            *job[8:12],
+            None if job.deadline_at is None else batch.moment(job.deadline_at, job.created_at),
+            batch.wall,
+            *job[10:12],
             *(event.n, event.event_hash, *place, job.tags, int(job.job_id in request.detached)),
         )
         for job, event in born

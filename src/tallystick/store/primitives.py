@@ -252,7 +252,6 @@ class CancelJob(NamedTuple):
     """
 
     job_id: str
-    at: int
     grace_ms: int
     force: bool = False
 

@@ -204,7 +204,8 @@ class ClaimedJob(NamedTuple):
     payload: str
     options: str
     dimension: int
-    deadline_at: int | None
+    # How long its deadline was away when it was claimed; instants on the store's clock mean nothing here.
+    time_left_ms: int | None
     created_at: int
     chain: Chain
     records: tuple[Record, ...]

@@ -123,7 +123,7 @@ class Caretaker:
     def _sweep(self) -> None:
         worker = self._worker
         if worker.store.unattended():
-            where = (worker.store, worker.committer, worker.clock)
+            where = (worker.store, worker.committer)
             self._did("reclaim", self._reclaim)
             self._did("end what is overdue", partial(end_overdue, *where))
             self._did("cancel orphans", partial(cancel_orphans, *where))

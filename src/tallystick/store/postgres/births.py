@@ -46,7 +46,9 @@ def send_births(writing: Batch, requests: Sequence[SubmitJob]) -> Answer:
 def send_births_alike(writing: Batch, request: SubmitJobs) -> None:
     """Send jobs that differ in their ids and payloads alone, in pieces, as `_send_plain` does."""
     job, ((_chain, kind, at, attempt, word),), _reservation, _lease = request.like
-    shared = (*job[1:7], job.ready_at - job.created_at, *job[8:10], *job[11:13], job.tags, word)
+    left_ms = None if job.deadline_at is None else job.deadline_at - job.created_at
+    about = (left_ms, job.created_at, *job[11:13], job.tags, word)
+    shared = (*job[1:7], job.ready_at - job.created_at, *about)
     for start in range(0, len(request.job_ids), _PIECE):
         ids = request.job_ids[start : start + _PIECE]
         heads = [event_hash(GENESIS, job_id, 1, kind, at, attempt, word) for job_id in ids]
@@ -80,6 +82,7 @@ def _send_piece(writing: Batch, requests: Sequence[SubmitJob]) -> None:
     columns = list(zip(*[request.job for request in requests], strict=True))
     # How long from now, because only the store's clock counts.
     delays = list(map(sub, columns[7], columns[9]))
+    left = [None if at is None else at - told for at, told in zip(*columns[8:10], strict=True)]
     writing.connection.execute(
         sql("insert_queued_jobs"),
         (
@@ -87,7 +90,8 @@ def _send_piece(writing: Batch, requests: Sequence[SubmitJob]) -> None:
             *map(texts, columns[:6]),
             numbers(columns[6]),
             numbers(delays),
-            *map(numbers, columns[8:10]),
+            numbers(left),
+            numbers(columns[9]),
             *map(texts, columns[10:13]),
             texts(columns[21]),
             texts([fact.payload for fact in facts]),

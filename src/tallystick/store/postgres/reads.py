@@ -115,9 +115,9 @@ class Reader:
         """Return children that go on although their parent has ended."""
         return [job_id for (job_id,) in self.rows("orphans", [str(limit)])]
 
-    def cancelling(self, limit: int) -> list[tuple[str, int]]:
-        """Return jobs that are asked to end and have not, with the end of their grace, soonest first."""
-        return [(job_id, cancel_at) for job_id, cancel_at in self.rows("cancelling", [str(limit)])]
+    def overdue(self, times: Times, limit: int) -> list[str]:
+        """Return jobs that were asked to end and have not within their grace, the longest over first."""
+        return [job_id for (job_id,) in self.rows("overdue", [str(limit), times.wall])]
 
     def counts(self) -> dict[str, int]:
         """Return how many jobs stand in each state."""

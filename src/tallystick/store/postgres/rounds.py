@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Generic, TypeVar
 
-from tallystick.store.api import Bundle, CancelJob, ClaimJobs, Deliver, EndJob
+from tallystick.store.api import Bundle, CancelJob, ClaimJobs, Deliver, EndJob, ForkJob
 from tallystick.store.postgres.connection import Answered, Talk
 
 T = TypeVar("T")
@@ -110,9 +110,9 @@ def in_rounds(talk: Talk, verbs: Iterable[Callable[[Talk], T]]) -> list[T]:
             later.answered = True
 
 
-def draws_ids(bundle: Bundle) -> bool:
-    """Tell whether a bundle is not a function of its answers alone: a claim draws its leases."""
-    return any(isinstance(primitive, ClaimJobs) for primitive in bundle)
+def runs_once(bundle: Bundle) -> bool:
+    """Tell whether a bundle is not run again: a claim draws its leases, a fork hashes all its records."""
+    return any(isinstance(primitive, (ClaimJobs, ForkJob)) for primitive in bundle)
 
 
 def rounds_of(

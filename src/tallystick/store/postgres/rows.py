@@ -29,10 +29,11 @@ def job_row(request: SubmitJob, events: Sequence[Event]) -> tuple[object, ...]:
     job, _facts, reservation, lease = request
     # How long from now, because only the store's clock counts.
     delay_ms = job.ready_at - job.created_at if lease is None else None
+    left_ms = None if job.deadline_at is None else job.deadline_at - job.created_at
     state, attempt = ("QUEUED", 0) if lease is None else ("IN_PROGRESS", 1)
     head = events[-1]
     born = (state, attempt, head.n, head.event_hash.hex(), [columns(event) for event in events])
-    return (*job[:7], delay_ms, *job[8:], *born, reservation and reservation[:3], lease)
+    return (*job[:7], delay_ms, left_ms, *job[9:], *born, reservation and reservation[:3], lease)
 
 
 def storable(text: str | None) -> str | None:

@@ -222,10 +222,10 @@ class PostgresStore:
         self._check_usable()
         return self._reader.orphans(limit)
 
-    def cancelling(self, limit: int) -> list[tuple[str, int]]:
-        """Return jobs that are asked to end and have not, with the end of their grace, soonest first."""
+    def overdue(self, limit: int) -> list[str]:
+        """Return jobs that were asked to end and have not within their grace, by the server's clock."""
         self._check_usable()
-        return self._reader.cancelling(limit)
+        return self._reader.overdue(self.times(), limit)
 
     def history(self, job_id: str) -> list[Event]:
         """Return every event of a job in order, inline steps included."""

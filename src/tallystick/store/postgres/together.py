@@ -13,7 +13,7 @@ from tallystick.core.limits import is_storable
 from tallystick.store.api import Bundle, EndAttempt, EndJob, Outcome
 from tallystick.store.postgres.connection import Talk
 from tallystick.store.postgres.refusing import REFUSING
-from tallystick.store.postgres.rounds import cancelled_jobs, draws_ids, in_rounds, rounds_of
+from tallystick.store.postgres.rounds import cancelled_jobs, in_rounds, rounds_of, runs_once
 from tallystick.store.postgres.statements import sql
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def write_together(
     writing: Batch, batch: Sequence[Bundle], indexes: Sequence[int], outcomes: list[Outcome | BaseException]
 ) -> None:
     """Write these bundles of a batch and fill in their outcomes."""
-    steady = [index for index in indexes if not draws_ids(batch[index])]
+    steady = [index for index in indexes if not runs_once(batch[index])]
     for members in rounds_of(batch, steady, _parents(writing, batch, steady)):
         for index, outcome in _halving(writing, batch, members).items():
             outcomes[index] = outcome

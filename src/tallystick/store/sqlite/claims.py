@@ -60,7 +60,8 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
         attempts.append((*fence, request.owner, batch.epoch, ends_at, wall, driver))
         jobs.append((job_id, attempt, event.n, event.event_hash, wall))
         events.append(event)
-        about = (fence, handler, version, payload, options, dimension, deadline_at, created_at, chain)
+        left = None if deadline_at is None else deadline_at - wall
+        about = (fence, handler, version, payload, options, dimension, left, created_at, chain)
         home = None if parent is None else (parent, step)
         now = (records, tries, charged, suspect == 1, driver, home, cancelling == 1, semaphore, wake)
         claimed.append(make(ClaimedJob, about + now))

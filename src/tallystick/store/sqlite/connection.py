@@ -111,12 +111,15 @@ def disconnect(connection: apsw.Connection) -> None:
     one_library.forget(connection)
 
 
-def migrate(connection: apsw.Connection, path: Path, turnstile: Turnstile) -> None:
-    """Bring the schema up to date, in one transaction, one process at a time; refuse a newer one."""
+def migrate(connection: apsw.Connection, path: Path, turnstile: Turnstile) -> bool:
+    """Bring the schema up to date, in one transaction, one process at a time; refuse a newer one.
+
+    Return whether it was not.
+    """
     steps = migrations()
     newest = steps[-1][0]
     if _version(connection, path, newest) == newest:
-        return
+        return False
     with turnstile:
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -134,6 +137,7 @@ def migrate(connection: apsw.Connection, path: Path, turnstile: Turnstile) -> No
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise translated(error, path) from error
+    return True
 
 
 def forget_statistics(connection: apsw.Connection) -> None:

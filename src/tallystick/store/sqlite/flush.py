@@ -9,12 +9,12 @@ import apsw
 import msgspec
 
 from tallystick import crash
-from tallystick.clock import Clock
 from tallystick.core.chain import DOUBTFUL
 from tallystick.store.api import Bundle, Outcome
 from tallystick.store.doubts import as_known, held_chains
 from tallystick.store.sqlite.claims import chain_end
 from tallystick.store.sqlite.connection import in_doubt
+from tallystick.store.sqlite.file_clock import FileClock
 from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.writer import Batch
 
@@ -36,11 +36,11 @@ class CommitFailed(Exception):
 class Flush:
     """How batches are written with the one connection that writes, whose turn it is."""
 
-    def __init__(self, connection: apsw.Connection, path: Path, clock: Clock) -> None:
+    def __init__(self, connection: apsw.Connection, path: Path, time: FileClock) -> None:
         """Remember what to write with."""
         self._connection = connection
         self._path = path
-        self._clock = clock
+        self._time = time
         # Whether any chain may be doubtful: nothing is looked at before there was a reason to.
         self._doubts = False
 
@@ -78,10 +78,11 @@ class Flush:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             crash.point(BEGUN)
-            writing = Batch(self._connection, self._clock, loans)
+            writing = Batch(self._connection, self._time.now(self._connection), loans)
             outcomes = self._write_known(writing, batch) if self._doubts else writing.write(batch)
             crash.point(BEFORE_COMMIT)
             self._commit(writing, outcomes)
+            self._time.wrote(self._connection)
             crash.point(AFTER_COMMIT)
         except CommitFailed:
             raise

@@ -38,6 +38,7 @@ from tallystick.store.sqlite.connection import (
     migrate,
     translated,
 )
+from tallystick.store.sqlite.file_clock import FileClock
 from tallystick.store.sqlite.files import Files
 from tallystick.store.sqlite.flush import Flush
 from tallystick.store.sqlite.inspection import SqliteInspection
@@ -67,6 +68,7 @@ class SqliteStore:
         """Open the file and bring its schema up to date."""
         self.path = path.absolute()
         self._clock = clock
+        self._time = FileClock(clock)
         self._pid = os.getpid()
         self._synchronous = synchronous
         self._writer = connect(
@@ -75,7 +77,9 @@ class SqliteStore:
         try:
             self._turnstile = Turnstile(self.path)
             try:
-                migrate(self._writer, self.path, self._turnstile)
+                if migrate(self._writer, self.path, self._turnstile):
+                    with self._turnstile:
+                        self._time.begin(self._writer)
                 self._files = Files(self.path)
                 self._reader = connect(self.path, create=False, synchronous=synchronous)
             except BaseException:
@@ -92,7 +96,7 @@ class SqliteStore:
         self._news = itertools.count(-2, -1)
         self._bell = Bell(self.path, clock)
         self._wrote = self._has_written = False
-        self._flush = Flush(self._writer, self.path, clock)
+        self._flush = Flush(self._writer, self.path, self._time)
         self._writer.set_wal_hook(self._on_wal)
         self._closed = False
 
@@ -174,7 +178,7 @@ class SqliteStore:
         batches: list[Batch] = []
 
         def apply(bundle: Bundle) -> Outcome:
-            batches.append(Batch(connection, self._clock))
+            batches.append(Batch(connection, self._time.now(connection, on_loan=True)))
             return batches[-1].alone(bundle)
 
         forget_statistics(connection)
@@ -232,12 +236,15 @@ class SqliteStore:
 
     def next_due(self, queues: Sequence[str], after: int = 0) -> int | None:
         """Return when the next job of these queues becomes due after this instant."""
+        lag = self._time.lag()
+        # Not after now: somebody may have set the wall clock back since it was asked for.
+        after = min(after, self._clock.wall_ms()) + lag
         due = [
             self._read_one(sql("next_due"), (queue, priority, after))
             for queue in queues
             for (priority,) in self._read(sql("levels"), (queue,))
         ]
-        return min((at for at in due if at is not None), default=None)
+        return min((at - lag for at in due if at is not None), default=None)
 
     def unattended(self) -> bool:
         """Say yes: on a file, looking is as cheap as asking whether to look."""
@@ -292,9 +299,10 @@ class SqliteStore:
         """Return children that go on although their parent has ended."""
         return [job_id for (job_id,) in self._read(sql("orphans"), (limit,))]
 
-    def cancelling(self, limit: int) -> list[tuple[str, int]]:
-        """Return jobs that are asked to end and have not, with the end of their grace, soonest first."""
-        return [(job_id, cancel_at) for job_id, cancel_at in self._read(sql("cancelling"), (limit,))]
+    def overdue(self, limit: int) -> list[str]:
+        """Return jobs that were asked to end and have not within their grace, the longest over first."""
+        now = self._clock.wall_ms() + self._time.lag()
+        return [job_id for (job_id,) in self._read(sql("overdue"), (now, limit))]
 
     def interrupted(self, job_ids: Sequence[str]) -> list[tuple[str, bool, str | None]]:
         """Return those of these jobs that are asked to end or held."""

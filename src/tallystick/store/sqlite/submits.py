@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tallystick.core.chain import GENESIS, event_hash
-from tallystick.store.api import Existing, Outcome, SubmitJob, SubmitJobs
+from tallystick.store.api import Existing, NewJob, Outcome, SubmitJob, SubmitJobs
 from tallystick.store.sqlite.lists import write_rows
 from tallystick.store.sqlite.statements import sql
 
@@ -25,9 +25,10 @@ def submit_jobs(batch: Batch, requests: list[SubmitJob]) -> list[Outcome]:
         events += [batch.placed(fact) for fact in facts]
         end = (events[-1].n, events[-1].event_hash)
         if lease is None:
-            jobs.append((*job, "QUEUED", 0, *end))
+            jobs.append((*job[:7], *_instants(batch, job), *job[10:], "QUEUED", 0, *end))
         else:
-            jobs.append((*job[:7], None, *job[8:], "IN_PROGRESS", 1, *end))
+            _ready_at, *when = _instants(batch, job)
+            jobs.append((*job[:7], None, *when, *job[10:], "IN_PROGRESS", 1, *end))
             held = (lease.lease_id, lease.owner, batch.epoch, batch.boot + lease.lease_ms, batch.wall)
             attempts.append((job.job_id, 1, *held, "start"))
     write_rows(batch.cursor, "insert_job", jobs)
@@ -42,7 +43,7 @@ def submit_alike(batch: Batch, request: SubmitJobs) -> None:
     Nobody holds the ends of their chains, so no place has to be given back if this is undone.
     """
     job, ((_chain, kind, at, attempt, word),), _reservation, _lease = request.like
-    before, after = job[1:10], job[11:]
+    before, after = (*job[1:7], *_instants(batch, job)), job[11:]
     jobs, events = [], []
     for job_id, payload in zip(request.job_ids, request.payloads, strict=True):
         head = event_hash(GENESIS, job_id, 1, kind, at, attempt, word)
@@ -50,6 +51,12 @@ def submit_alike(batch: Batch, request: SubmitJobs) -> None:
         events.append((job_id, 1, kind, at, attempt, word, GENESIS, head))
     write_rows(batch.cursor, "insert_job", jobs)
     write_rows(batch.cursor, "insert_event", events)
+
+
+def _instants(batch: Batch, job: NewJob) -> tuple[int, int | None, int]:
+    """Return when a job is due, when its time is over and when it was made, all by the clock of the file."""
+    moved = batch.wall - job.created_at
+    return job.ready_at + moved, None if job.deadline_at is None else job.deadline_at + moved, batch.wall
 
 
 def _reserve(batch: Batch, request: SubmitJob) -> Existing | None:

@@ -14,7 +14,6 @@ import apsw
 import msgspec
 
 from tallystick import crash
-from tallystick.clock import Clock
 from tallystick.core.chain import DOUBTFUL, Chain
 from tallystick.errors import StaleLease, TallyError
 from tallystick.store.api import (
@@ -45,6 +44,7 @@ from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, st
 from tallystick.store.sqlite.claims import chain_end, claim_jobs, newest, outdated
 from tallystick.store.sqlite.crash_points import AROUND
 from tallystick.store.sqlite.endings import close_jobs
+from tallystick.store.sqlite.file_clock import Instants
 from tallystick.store.sqlite.lists import write_rows
 from tallystick.store.sqlite.loans import Loans, TransactionLost
 from tallystick.store.sqlite.refusals import refusal
@@ -57,14 +57,12 @@ from tallystick.store.verbs import VERBS
 class Batch:
     """The open transaction of one flush: its connection, its clocks, and how each primitive is written."""
 
-    def __init__(self, connection: apsw.Connection, clock: Clock, loans: Loans | None = None) -> None:
-        """Read the clocks now, with the lock held: a lease is judged by the time of the write."""
+    def __init__(self, connection: apsw.Connection, now: Instants, loans: Loans | None = None) -> None:
+        """Begin, at a time that was read with the lock held: a lease is judged by the time of the write."""
         self._loans = loans or Loans()
         self.connection = connection
         self.cursor = connection.cursor()
-        self.wall = clock.wall_ms()
-        self.boot = clock.boot_ms()
-        self.epoch = clock.epoch()
+        self.wall, self.boot, self.epoch = now
         self.places = Places()
         # Gives a fact its place in the chain.
         self.placed = self.places.fact
@@ -162,9 +160,9 @@ class Batch:
     def lock(self, job_id: str) -> None:
         """Do nothing: whoever writes to the file holds all of it."""
 
-    def moment(self, at: int, told_at: int) -> int:  # noqa: ARG002 (one machine, one clock)
-        """Return the instant as it was told."""
-        return at
+    def moment(self, at: int, told_at: int) -> int:
+        """Return an instant on the clock of the file that somebody named at `told_at` by his own."""
+        return at + self.wall - told_at
 
     def rows(self, name: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows."""
@@ -231,8 +229,17 @@ class Batch:
         crash.point(AROUND["event"][1])
         return [None] * len(requests)
 
+    def _end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
+        """Abort attempts whose jobs are due at an instant by the clock of who ends them."""
+        return self.end_attempts(
+            [
+                r if r.ready_at is None else r._replace(ready_at=self.moment(r.ready_at, r.fact.at))
+                for r in requests
+            ]
+        )
+
     def end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
-        """Abort attempts and leave their jobs to others."""
+        """Abort attempts and leave their jobs to others, at an instant by the store's clock."""
         crash.point(AROUND["end_attempt"][0])
         fence, events = requests[0].fence, self._begun(requests)
         self.many("end_attempt", [self.ending(request, "ABORTED") for request in requests], fence)
@@ -376,7 +383,7 @@ class Batch:
         RenewLeases: _renew,
         RecordStep: _steps,
         RecordEvent: _events,
-        EndAttempt: end_attempts,
+        EndAttempt: _end_attempts,
         EndJob: end_jobs,
         SubmitJob: _submits,
         SubmitJobs: _submits_alike,

@@ -133,7 +133,7 @@ class Answers:
         assert done(store, taking(held, clock, GO)) is None
         clock.advance(LEASE_MS)
         (expired,) = store.expired(9)
-        done(store, CancelJob(held.fence.job_id, clock.wall_ms(), 0, force=True))
+        done(store, CancelJob(held.fence.job_id, 0, force=True))
         assert expired.driver == held.driver
         assert [row["ledger"] for row in subject.rows("steps")] == [1_111_000_000_001]
 
@@ -185,7 +185,7 @@ class Answers:
     ) -> None:
         store, clock = subject.store, subject.clock
         (held,) = woken(subject, 1, GO)
-        done(store, CancelJob(held.fence.job_id, clock.wall_ms(), 1_000))
+        done(store, CancelJob(held.fence.job_id, 1_000))
         (outcome,) = applied(subject, (taking(held, clock, GO), ending(held, clock)))
         assert isinstance(outcome, EndJob)
         assert outcome.state == "CANCELLED"

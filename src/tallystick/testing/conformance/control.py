@@ -135,13 +135,13 @@ class Holds:
         held = held_job(subject.store, subject.clock)
         job_id = held.fence.job_id
         done(subject.store, pause(job_id))
-        done(subject.store, CancelJob(job_id, subject.clock.wall_ms(), 1_000))
+        done(subject.store, CancelJob(job_id, 1_000))
         assert hold_of(subject, job_id) is None
         assert done(subject.store, pause(job_id)) is Held.ENDED
         assert subject.store.interrupted([job_id]) == [(job_id, True, None)]
         done(subject.store, submission(subject.clock, "idle"))
         done(subject.store, pause("idle"))
-        done(subject.store, CancelJob("idle", subject.clock.wall_ms(), 0))
+        done(subject.store, CancelJob("idle", 0))
         assert hold_of(subject, "idle") is None
 
     def test_a_wish_about_nobody_is_refused_alone(self, subject: Subject) -> None:

@@ -78,6 +78,10 @@ class StoreMachine(RuleBasedStateMachine):
         self.holders: list[ClaimedJob] = []
         self.stale = 0
 
+    def store_ms(self) -> int:
+        """Return the time by the store's clock, after something was written."""
+        return self.clock.wall_ms()
+
     def teardown(self) -> None:
         """Close the store."""
         self._lent.__exit__(None, None, None)
@@ -94,20 +98,20 @@ class StoreMachine(RuleBasedStateMachine):
             assert answer.job_id == self.keys[key]
             return
         assert answer is None
-        self.jobs[wish.job.job_id] = ModelJob(priority, ready_at)
+        self.jobs[wish.job.job_id] = ModelJob(priority, self.store_ms() + delay)
         if key:
             self.keys[key] = wish.job.job_id
 
     @rule(limit=st.integers(1, 3), lease_ms=st.sampled_from([200, 1_000]))
     def take(self, limit: int, lease_ms: int) -> None:
-        now = self.clock.wall_ms()
+        found = claimed(self.store, claim(limit, lease_ms=lease_ms))
+        now = self.store_ms()
         waiting = [(job.priority, job.ready_at, job_id) for job_id, job in self.jobs.items()]
         first = sorted(
             (priority, at, job_id) for priority, at, job_id in waiting if at is not None and at <= now
         )
         suspects = [job_id for _, _, job_id in first if self.jobs[job_id].suspect]
         expected = [job_id for _, _, job_id in first if job_id not in suspects[1:]][:limit]
-        found = claimed(self.store, claim(limit, lease_ms=lease_ms))
         taken = [self.jobs[held.fence.job_id] for held in found]
         assert [held.fence.job_id for held in found] == expected
         for held, job in zip(found, taken, strict=True):
@@ -158,7 +162,7 @@ class StoreMachine(RuleBasedStateMachine):
         for attempt in expired:
             done(self.store, reclaim(attempt, self.clock))
             job = self.jobs[attempt.fence.job_id]
-            job.live, job.ready_at = None, self.clock.wall_ms()
+            job.live, job.ready_at = None, self.store_ms()
             job.lost, job.spent = job.lost + 1, job.spent + 1
             job.facts += 1
 
@@ -217,7 +221,7 @@ class StoreMachine(RuleBasedStateMachine):
         elif what != "try":
             job.live = None
             job.spent += 1
-        now = self.clock.wall_ms()
+        now = self.store_ms()
         job.ready_at = {"release": now, "release later": now + 500}.get(what)
         job.hold = "PAUSED" if what == "hold" else None
         job.state = {"finish": "SUCCEEDED", "fail": "FAILED_FINAL"}.get(what, "IN_PROGRESS")

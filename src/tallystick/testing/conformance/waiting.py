@@ -123,18 +123,18 @@ class LateReports:
         assert books(subject) == before
 
     def test_a_second_request_to_end_changes_nothing(self, subject: Subject) -> None:
-        store, now = subject.store, subject.clock.wall_ms()
+        store = subject.store
         held = held_job(store, subject.clock)
-        ask = CancelJob(held.fence.job_id, now, 1_000)
+        ask = CancelJob(held.fence.job_id, 1_000)
         assert done(store, ask) == JobState.CANCELLING
         before = books(subject)
         assert done(store, ask._replace(grace_ms=9_000)) == JobState.CANCELLING
         assert books(subject) == before
 
     def test_a_second_cancellation_by_force_changes_nothing(self, subject: Subject) -> None:
-        store, now = subject.store, subject.clock.wall_ms()
+        store = subject.store
         held = held_job(store, subject.clock)
-        force = CancelJob(held.fence.job_id, now, 0, force=True)
+        force = CancelJob(held.fence.job_id, 0, force=True)
         assert done(store, force) == JobState.CANCELLED
         before = books(subject)
         assert done(store, force) == JobState.CANCELLED
@@ -153,7 +153,7 @@ class LateReports:
         subject.plant("messages", guid="stray", job_id=job_id, **stray)
         before = books(subject)
         for force in (False, True):
-            assert isinstance(outcome_of(store, CancelJob(job_id, now, 0, force=force)), InvariantBroken)
+            assert isinstance(outcome_of(store, CancelJob(job_id, 0, force=force)), InvariantBroken)
         assert books(subject) == before
 
     def test_a_message_for_an_ended_job_changes_nothing(self, subject: Subject) -> None:

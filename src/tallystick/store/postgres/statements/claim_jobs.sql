@@ -97,7 +97,7 @@ WITH clock AS MATERIALIZED (
   INSERT INTO events (job_id, n, type, at, attempt, payload, prev_hash, event_hash)
   SELECT job_id, head_n + 1, 'claim', wall, attempt + 1, fact, head_hash, event_hash FROM taken
 )
-SELECT job_id, attempt + 1, lease_id, handler, version, payload, options, dimension, deadline_at, created_at, head_n + 1,
+SELECT job_id, attempt + 1, lease_id, handler, version, payload, options, dimension, deadline_at - wall, created_at, head_n + 1,
        event_hash, suspect, start_acked_at IS NULL, parent_job_id, parent_step,
        cancelling, semaphore, was_ready_at
   FROM taken

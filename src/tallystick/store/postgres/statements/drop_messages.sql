@@ -3,5 +3,14 @@
 -- Nothing changes unless the job is open and in this attempt.
 UPDATE messages
    SET acked_at = $4
- WHERE job_id = $1 AND acked_at IS NULL AND guid <> $3 AND (kind <> 'signal' OR $5::bigint = 1)
+ WHERE guid = ANY (ARRAY(
+         SELECT unread.guid
+           FROM unnest(ARRAY['start', 'timer', 'child', 'result', 'resume',
+                             CASE WHEN $5::bigint = 1 THEN 'signal' END]) AS one (kind)
+          CROSS JOIN LATERAL (
+                SELECT m.guid
+                  FROM messages AS m
+                 WHERE m.job_id = $1 AND m.kind = one.kind AND m.acked_at IS NULL
+                OFFSET 0) AS unread
+          WHERE unread.guid <> $3))
    AND EXISTS (SELECT 1 FROM jobs AS j WHERE j.job_id = messages.job_id AND j.attempt = $2 AND j.completed_at IS NULL)

@@ -9,12 +9,24 @@ SELECT a.job_id, a.attempt, a.lease_id, a.status, j.state = 'CANCELLING', a.guid
        newest.n, newest.event_hash
   FROM clock
  CROSS JOIN attempts AS a
- CROSS JOIN LATERAL (SELECT state, created_at, parent_job_id, parent_step, options FROM jobs WHERE jobs.job_id = a.job_id OFFSET 0) AS j
+ CROSS JOIN LATERAL (
+       SELECT state, created_at, parent_job_id, parent_step, options, dimension
+         FROM jobs
+        WHERE jobs.job_id = a.job_id
+       OFFSET 0) AS j
  CROSS JOIN LATERAL (
        SELECT facts.n, facts.event_hash
-         FROM (SELECT s.n, s.event_hash FROM steps AS s WHERE s.job_id = a.job_id AND s.n IS NOT NULL
+         FROM ((SELECT s.n, s.event_hash
+                  FROM steps AS s
+                 WHERE s.job_id = a.job_id AND s.dimension = j.dimension AND s.n IS NOT NULL
+                 ORDER BY s.n DESC
+                 LIMIT 1)
                UNION ALL
-               SELECT e.n, e.event_hash FROM events AS e WHERE e.job_id = a.job_id) AS facts
+               (SELECT e.n, e.event_hash
+                  FROM events AS e
+                 WHERE e.job_id = a.job_id
+                 ORDER BY e.job_id DESC, e.n DESC
+                 LIMIT 1)) AS facts
         ORDER BY facts.n DESC
         LIMIT 1) AS newest
  WHERE a.status IN ('LEASED', 'IN_PROGRESS') AND a.unit = ''

@@ -1,7 +1,7 @@
 -- insert_jobs: jobs are born, QUEUED or, when their submitter also claims them, IN_PROGRESS with an attempt and their
 -- start message entered; their first facts with them.
 -- Returns the places in the list that became jobs; the others met an earlier reservation. Runs after `reserve`. A due
--- time is measured from now by the store's clock.
+-- time and a deadline are measured from now by the store's clock, which also says when a job was made.
 -- $1 the list, $2 the clock the leases are on, $3 and $4 lease and wall time if they are not this server's.
 WITH request AS (
   SELECT place, r, r ->> 0 AS job_id, r ->> 22 AS state, (r ->> 23)::bigint AS attempt, (r ->> 24)::bigint AS head_n,
@@ -23,9 +23,9 @@ WITH request AS (
     state, attempt, attempts_total, start_ledger, head_n, head_hash, updated_at
   )
   SELECT job_id, r ->> 1, r ->> 2, r ->> 3, r ->> 4, r ->> 5, (r ->> 6)::bigint, wall + (r ->> 7)::bigint,
-         (r ->> 8)::bigint, (r ->> 9)::bigint, r ->> 10, r ->> 11, r ->> 12, r ->> 13, r ->> 14, r ->> 15, r ->> 16,
+         wall + (r ->> 8)::bigint, wall, r ->> 10, r ->> 11, r ->> 12, r ->> 13, r ->> 14, r ->> 15, r ->> 16,
          r ->> 17, (r ->> 18)::bigint, r ->> 19, r ->> 20, r ->> 21,
-         state, attempt, attempt, attempt, head_n, head_hash, (r ->> 9)::bigint
+         state, attempt, attempt, attempt, head_n, head_hash, wall
     FROM fresh
    ORDER BY place
 ), leased AS (

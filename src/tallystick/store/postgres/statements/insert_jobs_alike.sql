@@ -1,6 +1,6 @@
 -- insert_jobs_alike: jobs that differ in id and payload alone are born QUEUED, each with the fact of its submission;
 -- nobody has reserved or claimed them, so there is nothing to look at and none can be refused alone.
--- A due time is measured from now by the store's clock. $1 that clock's time if it is not this server's, $2 to $4 ids,
+-- A due time and a deadline are measured from now by the store's clock, which also says when a job was made. $1 that clock's time if it is not this server's, $2 to $4 ids,
 -- payloads and the hashes of their facts, then what they share: columns of the jobs, and the payload of the facts.
 WITH clock AS MATERIALIZED (
   SELECT store_ms($1::bigint) AS wall
@@ -12,8 +12,8 @@ WITH clock AS MATERIALIZED (
     job_id, tenant_id, kind, handler, version, queue, priority, ready_at, deadline_at, created_at, payload, options,
     request_type, tags, state, head_n, head_hash, updated_at
   )
-  SELECT job_id, $5::text, $6::text, $7::text, $8::text, $9::text, $10::bigint, wall + $11::bigint, $12::bigint,
-         $13::bigint, payload, $14::text, $15::text, $16::text, 'QUEUED', 1, event_hash, $13::bigint
+  SELECT job_id, $5::text, $6::text, $7::text, $8::text, $9::text, $10::bigint, wall + $11::bigint,
+         wall + $12::bigint, wall, payload, $14::text, $15::text, $16::text, 'QUEUED', 1, event_hash, wall
     FROM request
    CROSS JOIN clock
 )

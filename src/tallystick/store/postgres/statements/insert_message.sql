@@ -5,10 +5,12 @@ INSERT INTO messages (guid, job_id, dimension, name, occurrence, kind, payload, 
 SELECT $1::text, job_id, $3::bigint, $4::text, $5::bigint, $6::text, $7::text, $8::bigint,
        greatest($9::bigint, (SELECT m.created_at
                                FROM messages AS m
-                              WHERE m.job_id = $2 AND m.acked_at IS NULL
+                              WHERE m.job_id = $2 AND m.acked_at IS NULL AND m.arrived >= 0
                               ORDER BY m.arrived DESC
                               LIMIT 1)),
-       1 + coalesce((SELECT max(m.arrived) FROM messages AS m WHERE m.job_id = $2 AND m.acked_at IS NULL), 0)
+       1 + coalesce((SELECT max(m.arrived)
+                       FROM messages AS m
+                      WHERE m.job_id = $2 AND m.acked_at IS NULL AND m.arrived >= 0), 0)
   FROM jobs
  WHERE job_id = $2 AND completed_at IS NULL
 ON CONFLICT (guid) DO NOTHING

@@ -1,4 +1,5 @@
 -- timer_due: when the timer of a wait fires, as it was set when the wait was opened; null without one.
 SELECT min(due_at)
   FROM messages
- WHERE job_id = $1 AND dimension = $2 AND name = $3 AND occurrence = $4 AND kind = 'timer' AND acked_at IS NULL
+ WHERE guid = $1::text || ':' || $2::bigint || ':' || $3::text || '#' || $4::bigint || ':timer' AND job_id = $1
+   AND kind = 'timer' AND acked_at IS NULL

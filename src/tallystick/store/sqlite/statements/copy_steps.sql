@@ -7,7 +7,6 @@ INSERT INTO steps (
 SELECT ?1, 0, s.name, s.occurrence, s.kind, s.state, s.ledger, copy.value ->> 2, 0, ?5, ?5, s.result, s.error, s.notes,
        unhex(copy.value ->> 3), unhex(copy.value ->> 4), s.semaphore, s.threshold, s.failed, s.payload,
        coalesce(s.origin_job_id, s.job_id), coalesce(s.origin_dimension, s.dimension)
-  FROM json_each(?4) AS copy
-  JOIN steps AS s
-    ON s.job_id = ?2 AND s.dimension = ?3 AND s.name = copy.value ->> 0 AND s.occurrence = copy.value ->> 1
- WHERE s.n IS NOT NULL
+  FROM json_each(?4) AS copy CROSS JOIN steps AS s
+ WHERE s.job_id = ?2 AND s.dimension = ?3 AND s.name = copy.value ->> 0 AND s.occurrence = copy.value ->> 1
+   AND s.n IS NOT NULL

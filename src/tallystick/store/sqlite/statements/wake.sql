@@ -5,4 +5,6 @@ UPDATE jobs
  WHERE job_id = ?1 AND completed_at IS NULL AND (ready_at IS NULL OR ready_at > ?2) AND attempt > 0
    AND NOT EXISTS (SELECT 1 FROM attempts
                     WHERE attempts.job_id = ?1 AND unit = '' AND status IN ('LEASED', 'IN_PROGRESS'))
-   AND EXISTS (SELECT 1 FROM steps WHERE steps.job_id = ?1 AND kind = ?4 AND name = ?3 AND state = 'IN_PROGRESS')
+   AND EXISTS (SELECT 1
+                 FROM steps INDEXED BY steps_open
+                WHERE steps.job_id = ?1 AND name = ?3 AND kind = ?4 AND state = 'IN_PROGRESS' AND completed_at IS NULL)

@@ -1,0 +1,2 @@
+-- clock: how far the clock of this file is ahead of the boot clock, and of which boot. No row: nobody has written yet.
+SELECT epoch, ahead FROM clock
