@@ -8,8 +8,18 @@ from tests.chaos.run import Run, last_line, report
 
 # The nemeses of the suite. `make chaos` has all of them.
 IN_SUITE = {
-    "sqlite": ("kill one", "kill all", "freeze", "disk full"),
-    "postgres": ("kill one", "kill all", "freeze", "restart"),
+    "sqlite": ("kill one", "kill all", "freeze", "disk full", "i/o error", "clock"),
+    "postgres": (
+        "kill one",
+        "kill all",
+        "freeze",
+        "restart",
+        "terminate",
+        "cut",
+        "lost commit",
+        "cancel",
+        "clock",
+    ),
 }
 SECONDS = 7.0
 
