@@ -7,6 +7,8 @@ which the new server knows nothing run again.
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 
@@ -167,7 +169,10 @@ def test_steps_that_a_server_had_not_synced_are_run_again(primary: Server, kind:
     app = Tally(address_of(primary))
 
     def sync() -> None:
+        """Sync what is there, and let nobody sync anything later: a stopped process is killed at the end."""
         told(primary, "CHECKPOINT")
+        for (pid,) in told(primary, "SELECT pid FROM pg_stat_activity WHERE backend_type ~ 'writer'"):
+            os.kill(int(str(pid)), signal.SIGSTOP)
 
     try:
         result, runs = run_through(app, kind, primary, sync, primary.restart)

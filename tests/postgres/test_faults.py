@@ -392,7 +392,7 @@ def test_numbers_are_wide_enough_for_ever(subject: PostgresSubject) -> None:
 
 def test_a_replica_is_refused(subject: PostgresSubject, monkeypatch: pytest.MonkeyPatch) -> None:
     """P06: what a replica says may be old."""
-    pretends = b"SELECT true, '', '', '', ''"
+    pretends = b"SELECT true, '', '', ''"
     monkeypatch.setattr(connections, "sql", lambda name: pretends)
     with pytest.raises(StoreReadOnly, match="replica"):
         PostgresStore(subject.url, CLOCK)

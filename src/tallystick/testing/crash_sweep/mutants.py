@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable
+from importlib.resources import files
+
+import apsw
 
 from tallystick.app import driving
 from tallystick.app.context import INSIDE_TX, WorkflowContext, current
@@ -12,7 +15,9 @@ from tallystick.app.job import Job
 from tallystick.engine.committer import Committer
 from tallystick.store import forks
 from tallystick.store.api import Bundle, Delivered, Outcome, RecordStep, SubmitJob, Transaction
+from tallystick.store.sqlite import connection as connections
 from tallystick.store.sqlite import statements, writer
+from tallystick.store.sqlite import store as stores
 from tallystick.store.sqlite.statements import sql
 from tallystick.worker import caretaker
 
@@ -55,6 +60,7 @@ def effect_on_its_own() -> None:
 def steps_without_fence() -> None:
     """Let any lease, live or not, record a step."""
     _leave_out("insert_step", r"AND live\.status = .*?lease_expires_at > given\.boot")
+    _places_taken_twice()
 
 
 def end_after_expiry() -> None:
@@ -100,6 +106,7 @@ def nobody_reclaims() -> None:
 def reclaim_as_it_was_read() -> None:
     """Let a sweep end an attempt whose holder has written since the sweep looked."""
     put(writer, "outdated", lambda *_arguments: None)
+    _places_taken_twice()
 
 
 def acknowledge_at_once() -> None:
@@ -130,6 +137,22 @@ MUTANTS: dict[str, Callable[[], None]] = {
         retries_unmarked,
     )
 }
+
+
+def without_places(store: str) -> str:
+    """Return the statements that take out what keeps a place of a chain from being taken twice."""
+    return files(__package__).joinpath(f"places_of_{store}.sql").read_text(encoding="utf-8")
+
+
+def _places_taken_twice() -> None:
+    """Take the key and the guards of places out of the file, so that they cannot help."""
+    forget = connections.forget_statistics
+
+    def forget_them_too(connection: apsw.Connection) -> None:
+        forget(connection)
+        connection.execute(without_places("sqlite"))
+
+    put(stores, "forget_statistics", forget_them_too)
 
 
 def _leave_out(name: str, guard: str) -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tallystick.store.postgres import store as stores
 from tallystick.store.postgres import writing
+from tallystick.store.postgres.address import Address
+from tallystick.store.postgres.connection import AnsweringConnection
+from tallystick.store.postgres.migrations import migrate
 from tallystick.store.postgres.statements import sql
-from tallystick.testing.crash_sweep.mutants import nobody_reclaims, put
+from tallystick.testing.crash_sweep.mutants import nobody_reclaims, put, without_places
 
 
 def steps_without_fence() -> None:
@@ -16,6 +20,7 @@ def steps_without_fence() -> None:
         ("held.lease_epoch = $2 AND held.lease_expires_at > clock.now", "$2::text IS NOT NULL"),
         ("AND a.status = 'IN_PROGRESS'", ""),
     )
+    _places_taken_twice()
 
 
 def end_after_expiry() -> None:
@@ -54,6 +59,16 @@ MUTANTS: dict[str, Callable[[], None]] = {
         retries_unmarked,
     )
 }
+
+
+def _places_taken_twice() -> None:
+    """Take the key and the guards of places out of the schema, so that they cannot help."""
+
+    def migrate_back(connection: AnsweringConnection, address: Address, *, create: bool) -> None:
+        migrate(connection, address, create=create)
+        connection.execute(without_places("postgres").encode())
+
+    put(stores, "migrate", migrate_back)
 
 
 def _say_instead(name: str, *changes: tuple[str, str]) -> None:
