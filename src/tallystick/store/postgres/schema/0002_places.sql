@@ -16,12 +16,12 @@ ALTER TABLE steps ENABLE TRIGGER steps_guard;
 
 CREATE UNIQUE INDEX steps_places ON steps (job_id, n) WHERE n IS NOT NULL AND misplaced IS NULL;
 
--- Once a statement, for all of its rows.
+-- Once a statement, for all of its rows; each is looked up by itself, whatever the planner thinks of the tables.
 CREATE FUNCTION refuse_place_of_event() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   IF EXISTS (SELECT 1
                FROM placed
-              CROSS JOIN LATERAL (SELECT 1 FROM events WHERE events.job_id = placed.job_id AND events.n = placed.n) AS taken) THEN
+              WHERE (SELECT count(*) FROM events WHERE events.job_id = placed.job_id AND events.n = placed.n) > 0) THEN
     RAISE EXCEPTION 'PLACE: an event stands at this place of the chain'
       USING ERRCODE = 'integrity_constraint_violation', TABLE = TG_TABLE_NAME;
   END IF;
@@ -32,10 +32,10 @@ CREATE FUNCTION refuse_place_of_step() RETURNS trigger LANGUAGE plpgsql SET sear
 BEGIN
   IF EXISTS (SELECT 1
                FROM placed
-              CROSS JOIN LATERAL (SELECT 1
-                                    FROM steps
-                                   WHERE steps.job_id = placed.job_id AND steps.n = placed.n AND steps.misplaced IS NULL) AS taken
-              WHERE placed.n > 1) THEN
+              WHERE placed.n > 1
+                AND (SELECT count(*)
+                       FROM steps
+                      WHERE steps.job_id = placed.job_id AND steps.n = placed.n AND steps.misplaced IS NULL) > 0) THEN
     RAISE EXCEPTION 'PLACE: a step stands at this place of the chain'
       USING ERRCODE = 'integrity_constraint_violation', TABLE = TG_TABLE_NAME;
   END IF;
