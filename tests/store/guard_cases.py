@@ -22,6 +22,8 @@ from tallystick.testing.conformance.drafts import (
     claim,
     claimed,
     done,
+    failed_try,
+    finish,
     held_job,
     outcome_of,
     reclaim,
@@ -104,13 +106,26 @@ class Guards:
                 assert isinstance(refused.value.error, InvariantBroken)
             insist(batch, name, GUARDS[name].right)
 
-    @pytest.mark.parametrize("table", ["steps", "events"])
-    @pytest.mark.parametrize("taken", ["steps", "events"])
-    def test_a_place_of_a_chain_is_taken_once(self, subject: Subject, table: str, taken: str):
-        """Not by two steps, not by two events, and not by one of each."""
+    def test_a_step_takes_no_place_of_an_event(self, subject: Subject):
+        """Whoever remembers another end of the chain is refused, also with the last step of a job."""
+        store, clock = subject.store, subject.clock
+        held = held_job(store, clock)
+        done(store, step(held, clock))
+        done(store, failed_try(held, clock))
+        before = books(subject)
+        held.chain.n -= 1
+        for bundle in ((step(held, clock, "late"),), (step(held, clock, "late"), finish(held, clock))):
+            assert isinstance(outcome_of(store, *bundle), StaleLease)
+            assert books(subject) == before
+        held.chain.n += 1
+        done(store, step(held, clock, "late"))
+
+    @pytest.mark.parametrize(("table", "taken"), [("steps", 3), ("events", 3), ("events", 2)])
+    def test_a_place_of_a_chain_is_taken_once(self, subject: Subject, table: str, taken: int):
+        """Not by two steps, not by two events, and not by an event behind a step."""
         held = held_job(subject.store, subject.clock)
         done(subject.store, step(held, subject.clock))
-        job_id, n = held.fence.job_id, 3 if taken == "steps" else 2
+        job_id, n = held.fence.job_id, taken
         before = books(subject)
         fact: dict[str, object] = {"attempt": 1, "prev_hash": b"x", "event_hash": b"y"}
         if table == "events":

@@ -19,6 +19,7 @@ def steps_without_fence() -> None:
         "insert_steps",
         ("held.lease_epoch = $2 AND held.lease_expires_at > clock.now", "$2::text IS NOT NULL"),
         ("AND a.status = 'IN_PROGRESS'", ""),
+        ("(SELECT count(*) FROM events WHERE events.job_id = held.job_id AND events.n = held.n) = 0", "true"),
     )
     _places_taken_twice()
 

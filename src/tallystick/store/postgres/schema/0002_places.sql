@@ -16,12 +16,10 @@ ALTER TABLE steps ENABLE TRIGGER steps_guard;
 
 CREATE UNIQUE INDEX steps_places ON steps (job_id, n) WHERE n IS NOT NULL AND misplaced IS NULL;
 
--- Once a statement, for all of its rows; each is looked up by itself, whatever the planner thinks of the tables.
+-- Steps are written under a fence, and the statements that insert them look for an event at their place too.
 CREATE FUNCTION refuse_place_of_event() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-  IF EXISTS (SELECT 1
-               FROM placed
-              WHERE (SELECT count(*) FROM events WHERE events.job_id = placed.job_id AND events.n = placed.n) > 0) THEN
+  IF EXISTS (SELECT 1 FROM events WHERE events.job_id = NEW.job_id AND events.n = NEW.n) THEN
     RAISE EXCEPTION 'PLACE: an event stands at this place of the chain'
       USING ERRCODE = 'integrity_constraint_violation', TABLE = TG_TABLE_NAME;
   END IF;
@@ -31,25 +29,20 @@ END $$;
 CREATE FUNCTION refuse_place_of_step() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   IF EXISTS (SELECT 1
-               FROM placed
-              WHERE placed.n > 1
-                AND (SELECT count(*)
-                       FROM steps
-                      WHERE steps.job_id = placed.job_id AND steps.n = placed.n AND steps.misplaced IS NULL) > 0) THEN
+               FROM steps
+              WHERE steps.job_id = NEW.job_id AND steps.n = NEW.n AND steps.misplaced IS NULL) THEN
     RAISE EXCEPTION 'PLACE: a step stands at this place of the chain'
       USING ERRCODE = 'integrity_constraint_violation', TABLE = TG_TABLE_NAME;
   END IF;
   RETURN NULL;
 END $$;
 
-CREATE TRIGGER steps_place AFTER INSERT ON steps REFERENCING NEW TABLE AS placed
-FOR EACH STATEMENT EXECUTE FUNCTION refuse_place_of_event();
+CREATE TRIGGER steps_placed AFTER UPDATE OF n ON steps FOR EACH ROW WHEN (NEW.n IS NOT NULL)
+EXECUTE FUNCTION refuse_place_of_event();
 
-CREATE TRIGGER steps_placed AFTER UPDATE ON steps REFERENCING NEW TABLE AS placed
-FOR EACH STATEMENT EXECUTE FUNCTION refuse_place_of_event();
-
-CREATE TRIGGER events_place AFTER INSERT ON events REFERENCING NEW TABLE AS placed
-FOR EACH STATEMENT EXECUTE FUNCTION refuse_place_of_step();
+-- The first two places are those of the submission and of the first claim.
+CREATE TRIGGER events_place AFTER INSERT ON events FOR EACH ROW WHEN (NEW.n > 2)
+EXECUTE FUNCTION refuse_place_of_step();
 
 -- An open job whose history has a place twice or not at all goes no further until a person has looked at it.
 UPDATE jobs

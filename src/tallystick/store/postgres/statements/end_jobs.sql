@@ -24,6 +24,8 @@ WITH request AS (
           WHERE a.job_id = request.job_id AND a.unit = '' AND a.attempt = request.attempt
             AND a.lease_id = request.lease_id AND a.status = 'IN_PROGRESS'
             AND (a.lease_epoch = $2 AND a.lease_expires_at > clock.now) = request.live
+            AND (request.step = 'null'
+                 OR (SELECT count(*) FROM events WHERE events.job_id = request.job_id AND events.n = (request.step ->> 10)::bigint) = 0)
          OFFSET 0) AS a
    CROSS JOIN LATERAL (
          SELECT j.ctid AS job_at,

@@ -1,5 +1,6 @@
 -- insert_steps: record inline steps, each under its fence; a row is its own event.
--- Returns the places in the list that were written; the others are stale and changed nothing. The list is in the order of
+-- Returns the places in the list that were written; the others are stale, or an event stands at their place of the chain,
+-- and changed nothing. The list is in the order of
 -- jobs: the attempt rows are locked first, one after the other, and the time is read once, after that. Each is looked up
 -- on its own, so that a plan made while the table was empty is as good as any. Reads attempts, writes steps.
 -- $1 the list, $2 the clock the leases are on, $3 that clock's time if it is not this server's.
@@ -21,7 +22,10 @@ WITH request AS (
 ), clock AS MATERIALIZED (
   SELECT store_ms($3::bigint) AS now FROM (SELECT count(*) FROM held) AS locked
 ), live AS NOT MATERIALIZED (
-  SELECT held.* FROM clock CROSS JOIN held WHERE held.lease_epoch = $2 AND held.lease_expires_at > clock.now
+  SELECT held.*
+    FROM clock CROSS JOIN held
+   WHERE held.lease_epoch = $2 AND held.lease_expires_at > clock.now
+     AND (SELECT count(*) FROM events WHERE events.job_id = held.job_id AND events.n = held.n) = 0
 ), written AS (
   INSERT INTO steps (
     job_id, attempt, dimension, name, occurrence, kind, state, ledger, result, error, notes, created_at, completed_at, n,

@@ -32,16 +32,13 @@ END;
 
 CREATE UNIQUE INDEX steps_places ON steps (job_id, n) WHERE n IS NOT NULL AND misplaced IS NULL;
 
-CREATE TRIGGER steps_place AFTER INSERT ON steps
-WHEN EXISTS (SELECT 1 FROM events WHERE job_id = NEW.job_id AND n = NEW.n)
-BEGIN SELECT RAISE(ABORT, 'PLACE: an event stands at this place of the chain'); END;
-
+-- Steps are written under a fence, and the statements that insert them look for an event at their place too.
 CREATE TRIGGER steps_placed AFTER UPDATE OF n ON steps
 WHEN EXISTS (SELECT 1 FROM events WHERE job_id = NEW.job_id AND n = NEW.n)
 BEGIN SELECT RAISE(ABORT, 'PLACE: an event stands at this place of the chain'); END;
 
 CREATE TRIGGER events_place AFTER INSERT ON events
-WHEN NEW.n > 1 AND EXISTS (SELECT 1 FROM steps WHERE job_id = NEW.job_id AND n = NEW.n AND misplaced IS NULL)
+WHEN NEW.n > 2 AND EXISTS (SELECT 1 FROM steps WHERE job_id = NEW.job_id AND n = NEW.n AND misplaced IS NULL)
 BEGIN SELECT RAISE(ABORT, 'PLACE: a step stands at this place of the chain'); END;
 
 -- An open job whose history has a place twice or not at all goes no further until a person has looked at it.
