@@ -31,7 +31,7 @@ _LAST_SECONDS = 10.0
 
 
 # How often an unguarded case is tried until it goes wrong as it should.
-_CONTROL_TRIES: Final = 3
+_CONTROL_TRIES: Final = 8
 
 
 class Sweep:
