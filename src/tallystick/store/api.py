@@ -122,7 +122,9 @@ class Store(Protocol):
         ...
 
     def apply(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
-        """Make a batch durable and return one outcome a bundle; raise only if nothing became durable.
+        """Make a batch durable and return one outcome a bundle; raise if nothing became durable.
+
+        `OutcomeUnknown` says that nobody can tell; the chains of the batch are doubtful then.
 
         Nobody waits for a loan of it afterwards, whatever happened.
         """
