@@ -14,11 +14,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
-from tallystick.store.controls import Forked, ForkJob, HoldJob, ResumeJob
-from tallystick.store.inspection import Inspection
-from tallystick.store.primitives import (
+from tallystick.core.controls import Forked, ForkJob, HoldJob, ResumeJob
+from tallystick.core.requests import (
     Await,
-    Bundle,
     CancelJob,
     ClaimJobs,
     CountDown,
@@ -26,21 +24,16 @@ from tallystick.store.primitives import (
     Deliver,
     EndAttempt,
     EndJob,
-    Outcome,
-    Primitive,
     PruneJobs,
     RecordEvent,
     RecordStep,
     RenewLeases,
-    RunTx,
     Spawn,
     SubmitJob,
     SubmitJobs,
     TakeAnswer,
-    Transaction,
-    call_off,
 )
-from tallystick.store.values import (
+from tallystick.core.values import (
     Answer,
     ChildRow,
     ClaimedJob,
@@ -61,6 +54,8 @@ from tallystick.store.values import (
     Wait,
     Wake,
 )
+from tallystick.store.inspection import Inspection
+from tallystick.store.primitives import Bundle, Outcome, Primitive, RunTx, Transaction, call_off
 
 __all__ = [
     "Answer",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from tallystick.store.values import Event
+from tallystick.core.values import Event
 
 
 class Health(NamedTuple):

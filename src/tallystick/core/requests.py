@@ -1,0 +1,294 @@
+"""Requests to a store: each one guarded change, and in its docstring what becomes durable together.
+
+Every request that acts for a worker carries a `Fence`. It is checked in the transaction that writes,
+against the clock of the store, after the lock is held; a stale one changes nothing and its outcome is
+`StaleLease`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+from tallystick.core.chain import Chain
+from tallystick.core.lifecycles import AttemptState, JobState
+from tallystick.core.tuples import make
+from tallystick.core.values import (
+    Fact,
+    Fence,
+    Group,
+    NewJob,
+    NewLease,
+    Reservation,
+    StoredError,
+    Wait,
+    Wake,
+)
+
+
+class SubmitJob(NamedTuple):
+    """Insert reservation, job (semaphore 1) and its first event, and with `lease` also claim it.
+
+    One bundle: a crash leaves all of it or nothing. When the reservation exists already, nothing is written
+    and the outcome is `Existing`. With a lease the job is born IN_PROGRESS with its first attempt and
+    `events` has two.
+    """
+
+    job: NewJob
+    facts: tuple[Fact, ...]
+    reservation: Reservation | None = None
+    lease: NewLease | None = None
+
+
+class SubmitJobs(NamedTuple):
+    """Insert QUEUED jobs that differ in their ids and payloads alone, each with its first event: all or none.
+
+    `like` is what they share, with one fact, no reservation and no lease; so none of them can be refused
+    alone.
+    """
+
+    like: SubmitJob
+    job_ids: Sequence[str]
+    payloads: Sequence[str]
+
+
+class ClaimJobs(NamedTuple):
+    """Claim up to `limit` due jobs: attempt inserted, job taken, message entered, event; each whole or not.
+
+    Only handlers in `handlers` (name, version) are considered. The entry marker of the message is committed
+    here, before any work, so a job that kills its worker is counted. At most one of them is a suspect, and
+    none without `suspects`: since it last made progress two workers were lost over it, or one and its next
+    attempt is its last. Of jobs that died together twice each gets to run with no other suspect beside it,
+    so a deadly one does not spend the budget of the rest.
+    """
+
+    owner: str
+    queues: tuple[str, ...]
+    handlers: frozenset[tuple[str, str]]
+    limit: int
+    lease_ms: int
+    lease_ids: Callable[[], str]
+    suspects: bool = True
+
+
+class RecordStep(NamedTuple):
+    """Insert the row of an inline step under the fence: result, digits and event in one row."""
+
+    fence: Fence
+    chain: Chain
+    dimension: int
+    name: str
+    occurrence: int
+    kind: str
+    state: str
+    ledger: int
+    result: str | None
+    error: str | None
+    notes: str | None
+    at: int
+
+
+class RecordEvent(NamedTuple):
+    """Append an event under the fence (a failed try, a note)."""
+
+    fence: Fence
+    fact: Fact
+
+
+class EndAttempt(NamedTuple):
+    """Abort the attempt and leave its job to others: due again at `ready_at`, or held, with an event.
+
+    With `expired` the fence must have run out instead of being live: that is how a sweep reclaims.
+    """
+
+    fence: Fence
+    reason: str
+    charged: bool
+    ready_at: int | None
+    hold: str | None
+    hold_reason: str | None
+    fact: Fact
+    expired: bool = False
+
+
+class EndJob(NamedTuple):
+    """Close the job: result or error, attempt ended, semaphore down, start message marked, event, one bundle.
+
+    The closer digit is set in the same statement that moves the semaphore. A job that fails closes like any
+    other. One that was asked to end is cancelled, whatever its function made of it: then the outcome is the
+    `EndJob` that was written instead, else None.
+    """
+
+    fence: Fence
+    state: str
+    attempt_status: str
+    reason: str | None
+    charged: bool
+    result: str | None
+    error: str | None
+    error_code: str | None
+    error_message: str | None
+    fact: Fact
+    expired: bool = False
+    driver: str = "start"
+    waited: bool = False
+    parent: tuple[str, str] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        fence: Fence,
+        state: JobState,
+        fact: Fact,
+        *,
+        driver: str = "start",
+        waited: bool = False,
+        parent: tuple[str, str] | None = None,
+        result: str | None = None,
+        reason: str | None = None,
+        error: StoredError | None = None,
+        expired: bool = False,
+    ) -> EndJob:
+        """Return the end of a job: the attempt is DONE if the job succeeded, else ABORTED for a reason.
+
+        An error is what is charged to the budget; who was asked to end is not.
+        """
+        status = AttemptState.DONE if state is JobState.SUCCEEDED else AttemptState.ABORTED
+        text, code, message = error or (None, None, None)
+        about = (text, code, message, fact, expired, driver, waited, parent)
+        return make(cls, (fence, state, status, reason, error is not None, result, *about))
+
+
+class Await(NamedTuple):
+    """Take the answer to one of the waits, or end the segment until there is one; one bundle either way.
+
+    All of them are opened with leg 1 complete, unless they are. If an unconsumed message answers one, that
+    wait gets its result and the message its marks, and the outcome is the `Answer`: the segment goes on.
+    Otherwise the driving message is closed, the semaphore moves by what was opened less one, the attempt ends
+    SUSPENDED and not charged, and the outcome is None. Delivery locks the same job row, so no wake-up falls
+    between the look and the suspension. If the job was asked to end and the segment does not know (`asked`),
+    no wait is written and the outcome is `JobState.CANCELLING`; if it is held, the outcome is that `Hold`.
+    """
+
+    fence: Fence
+    driver: str
+    dimension: int
+    waits: tuple[Wait, ...]
+    fact: Fact
+    asked: bool = False
+
+
+class TakeAnswer(NamedTuple):
+    """Give a wait the message that drove the claim; the segment knew that, and has gone on meanwhile.
+
+    It writes what `Await` writes when it answers that wait. Like a step it is written also when the job was
+    asked to end or held since the claim: the segment hears of that at its next call.
+    """
+
+    fence: Fence
+    chain: Chain
+    dimension: int
+    wait: Wait
+    wake: Wake
+    at: int
+
+
+class Deliver(NamedTuple):
+    """Store a message, once for each guid, and make its job due if it waits for it and nobody runs it.
+
+    It stands behind everything that is in the job's inbox then: messages are taken in the order in which they
+    became durable, whatever the clocks of their senders say.
+    """
+
+    guid: str
+    job_id: str
+    kind: Literal["signal", "timer", "child", "result", "resume"]
+    name: str
+    payload: str | None
+
+
+class Spawn(NamedTuple):
+    """Open a group, the first time, and insert some of its children, each with its first event.
+
+    Opening counts one obligation on the parent and `total` on the group. Children have identifiers that
+    follow from their place, so a spawn that was cut short is simply made again. The
+    outcome is True when all were there already, so that nothing is left to spawn. Those in
+    `detached` (their identifiers) go on when their parent has ended.
+    """
+
+    fence: Fence
+    chain: Chain
+    group: Group
+    total: int
+    threshold: int
+    fail_fast: bool
+    children: tuple[tuple[NewJob, Fact], ...]
+    at: int
+    detached: frozenset[str] = frozenset()
+
+
+class Cycle(NamedTuple):
+    """End the segment by a turn of the same job: next dimension, new arguments, empty history, due at once.
+
+    What the old dimension had open is dropped; signals that nobody took stay. At the ceiling of entries
+    nothing is written and the outcome is `LedgerCeiling`. A job that was asked to end ends instead, and the
+    outcome is its `EndJob`.
+    """
+
+    fence: Fence
+    driver: str
+    dimension: int
+    payload: str
+    fact: Fact
+
+
+class CancelJob(NamedTuple):
+    """Cancel a job: at once when nobody runs it, else by asking, with `grace_ms` to end by itself.
+
+    With `force` the grace is over: the attempt is aborted, which fences whoever still runs it, and the
+    job ends. On a final job nothing changes. The outcome is the state the job is in afterwards.
+    """
+
+    job_id: str
+    grace_ms: int
+    force: bool = False
+
+
+class PruneJobs(NamedTuple):
+    """Look at the next `limit` jobs behind `after` and remove those that ended at least `older_ms` ago.
+
+    Each job goes whole, with its reservation, or stays whole; one bundle. A job stays while it owes anything
+    (an open activity, a message, a directive, an attempt that is not done), while any child of it is there or
+    an open fork needs its group, and as long as its parent stays. The outcome is a `Pruned`.
+    """
+
+    older_ms: int
+    limit: int
+    after: str = ""
+
+
+class RenewLeases(NamedTuple):
+    """Move the end of all these leases, in one statement. An expired one is never revived.
+
+    The outcome is the set of fences that are still held.
+    """
+
+    fences: tuple[Fence, ...]
+    lease_ms: int
+
+
+class CountDown(NamedTuple):
+    """Step 2 of a leg-2 message: semaphore, marker and closer digit in one statement.
+
+    `name` empty: the semaphore of the whole job; else that of the group (dimension, name, occurrence). In a
+    batch the requests apply in order, so a threshold that is passed is hit. The outcome is whether this one
+    hit it.
+    """
+
+    job_id: str
+    dimension: int
+    name: str
+    occurrence: int
+    guid: str
+    delta: int
+    threshold: int
