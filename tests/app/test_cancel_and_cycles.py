@@ -88,7 +88,7 @@ def test_the_books_of_a_job_that_is_being_cancelled_balance_at_every_stage(timed
     segment = hand.claim()
     assert job.cancel(grace="1m") == "CANCELLING"
     assert findings() == []
-    timed.runtime().committer.call(segment.released(AbortReason.RELEASED, charged=False, ready_at=0))
+    timed.runtime().committer.call(segment.released(AbortReason.RELEASED, charged=False))
     assert (job.state(), findings()) == ("CANCELLING", [])
     hand.work()
     assert (job.state(), findings()) == ("CANCELLED", [])

@@ -136,6 +136,29 @@ def test_what_waits_ten_seconds_waits_ten_seconds(submitter, clock, hand, worker
     assert job.result(5) == (None if kind == "listener" else "done")
 
 
+@MOVED
+@pytest.mark.parametrize("kind", ["sleeper", "async_sleeper", "listener"])
+def test_a_clock_that_is_set_while_a_wait_lingers_changes_nothing(
+    submitter, clock, hand, jump, kind, monkeypatch
+):
+    def set_meanwhile(*_about) -> None:
+        clock.advance(50)
+        clock.jump_wall(jump)
+
+    async def set_meanwhile_async(*_about) -> None:
+        set_meanwhile()
+
+    monkeypatch.setattr("tallystick.app.waits.linger", set_meanwhile)
+    monkeypatch.setattr("tallystick.app.parking.linger_async", set_meanwhile_async)
+    job = flow(submitter, kind).submit()
+    hand.work()
+    clock.advance(9_949)
+    assert (hand.work(), job.state()) == ("idle", "IN_PROGRESS")
+    clock.advance(1)
+    hand.work_all()
+    assert job.result(5) == (None if kind == "listener" else "done")
+
+
 @BACK
 def test_a_delay_lasts_as_long_as_it_was_to(submitter, clock, worker, jump):
     job = flow(submitter, "plain").opts(delay="10s").submit()

@@ -180,7 +180,7 @@ class Replay:
             return _heedless(segment.awaiting(Wait("group", "gather", 1, None)))
         if op[0] == "wait":
             timed = any(m.kind == "timer" and m.answers == place for m in self.shape.messages)
-            due_at = self.clock.wall_ms() + TIMER_MS if timed else None
+            due_at = self.clock.boot_ms() + TIMER_MS if timed else None
             return _heedless(segment.awaiting(Wait("wait", op[1], self._occurrence(place), due_at)))
         if op[0] == "again":
             return segment.turned("{}")

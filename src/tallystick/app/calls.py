@@ -167,8 +167,9 @@ def _tried(context: WorkflowContext, spec: StepSpec, occurrence: int, error: Bas
         raise _error_of(spec, occurrence, failure) from error
     yield Write(segment.step_tried(spec.name, occurrence, failure, verdict.delay_ms))
     if verdict.delay_ms > HELD_BACKOFF_MS_MAX:
-        ready_at = context.runtime.clock.wall_ms() + verdict.delay_ms
-        bundle = segment.released(AbortReason.SUSPENDED, charged=False, ready_at=ready_at, failure=failure)
+        bundle = segment.released(
+            AbortReason.SUSPENDED, charged=False, after_ms=verdict.delay_ms, failure=failure
+        )
         raise context.suspended(f"{spec.name} is tried again", bundle)
     yield Pause(verdict.delay_ms)
 

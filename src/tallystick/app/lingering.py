@@ -66,8 +66,10 @@ def _patience_ms(context: WorkflowContext, waits: Sequence[Wait]) -> int:
     if worker is None or context.segment.cancelled:
         return 0
     due = min((wait.due_at for wait in waits if wait.due_at is not None), default=None)
-    if due is not None and due - context.runtime.clock.wall_ms() <= HELD_WAIT_MS_MAX:
-        return max(0, due - context.runtime.clock.wall_ms())
+    if due is not None:
+        left = due - context.runtime.clock.boot_ms()
+        if left <= HELD_WAIT_MS_MAX:
+            return max(0, left)
     signals = any(wait.kind == "wait" for wait in waits)
     return HELD_WAIT_MS_MAX if signals and worker.idle else 0
 

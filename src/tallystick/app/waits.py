@@ -72,8 +72,11 @@ def recall(context: WorkflowContext, kind: Literal["wait", "sleep", "group"], na
 
 
 def as_wait(asked: Asked, limit: Duration | None) -> Wait:
-    """Return the wait as the store knows it, with the instant at which its own timer answers it."""
-    now = asked.context.runtime.clock.wall_ms()
+    """Return the wait with the instant at which its own timer answers it, on the boot clock.
+
+    The workflow may linger before it asks the store, and the wall clock may be set meanwhile.
+    """
+    now = asked.context.runtime.clock.boot_ms()
     due_at = None if limit is None else now + duration_ms(limit)
     return Wait(asked.kind, asked.name, asked.occurrence, due_at)
 

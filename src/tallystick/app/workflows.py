@@ -73,8 +73,7 @@ class _Declared(Submittable[P, R_co]):
         verdict = decide_failure(policy, tries, classify(policy, names_of(error)), key=segment.job_id)
         if isinstance(verdict, GiveUp):
             return segment.failed(failure)
-        ready_at = context.runtime.clock.wall_ms() + verdict.delay_ms
-        return segment.released(AbortReason.ERROR, charged=True, ready_at=ready_at, failure=failure)
+        return segment.released(AbortReason.ERROR, charged=True, after_ms=verdict.delay_ms, failure=failure)
 
 
 class Workflow(_Declared[P, R_co]):

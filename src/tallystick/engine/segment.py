@@ -265,24 +265,26 @@ class Segment:
         return (self._end(JobState.CANCELLED, event, reason=AbortReason.CANCELLED),)
 
     def released(
-        self, reason: AbortReason, *, charged: bool, ready_at: int | None, failure: Failure | None = None
+        self, reason: AbortReason, *, charged: bool, after_ms: int = 0, failure: Failure | None = None
     ) -> Bundle:
-        """Return the bundle that ends the attempt and leaves the job to whoever claims it at `ready_at`."""
+        """Return the bundle that ends the attempt and leaves the job to others, due after a while.
+
+        The clock is read once: the store takes the time between the fact and the instant for the while.
+        """
+        now = self._clock.wall_ms()
         payload: dict[str, object] = {
             "attempt": "IN_PROGRESS>ABORTED",
             "reason": reason.value,
-            "ready_at": ready_at,
+            "ready_at": now + after_ms,
         }
         if failure is not None:
             payload["error"] = failure.summary()
-        return (
-            EndAttempt(self.fence, reason, charged, ready_at, None, None, self._fact("release", payload)),
-        )
+        fact = self._fact("release", payload)._replace(at=now)
+        return (EndAttempt(self.fence, reason, charged, now + after_ms, None, None, fact),)
 
     def given_back(self, later_ms: int = 0) -> Bundle:
         """Return the bundle that leaves the job to others, due after a while; nobody is to blame."""
-        ready_at = self._clock.wall_ms() + later_ms
-        return self.released(AbortReason.RELEASED, charged=False, ready_at=ready_at)
+        return self.released(AbortReason.RELEASED, charged=False, after_ms=later_ms)
 
     def held(self, hold: str, why: str) -> Bundle:
         """Return the bundle that stops the job until a person resumes it; not charged, nobody crashed."""
@@ -337,19 +339,21 @@ class Segment:
     def awaiting(self, *waits: Wait, asked: bool | None = None, after: Bundle = ()) -> Bundle:
         """Return the bundle that takes the answer to one of these, or suspends until there is one.
 
-        `asked` says that the function has been told of a cancellation, and waits all the same; `after` is
-        what becomes durable with it.
+        The timers of the waits are on the boot clock here, and told by the same look at the wall clock as the
+        fact: the store counts from that instant. `asked` says that the function has been told of a
+        cancellation, and waits all the same; `after` is what becomes durable with it.
         """
         self._owes = self.leaving = True
         told = self.cancelled if asked is None else asked
         noted = after or self._noted()
         awaited = ", ".join(f"{wait.name}#{wait.occurrence}" for wait in waits)
         text = _TO_TEXT.encode({"attempt": "IN_PROGRESS>ABORTED", "for": awaited}).decode()
-        fact = Fact(self.claimed.chain, "suspend", self._clock.wall_ms(), self.fence.attempt, text)
-        return (
-            *noted,
-            Await(self.fence, self.claimed.driver, self.claimed.dimension, waits, fact, told),
+        at, boot = self._clock.wall_ms(), self._clock.boot_ms()
+        fact = Fact(self.claimed.chain, "suspend", at, self.fence.attempt, text)
+        due = tuple(
+            wait if wait.due_at is None else wait._replace(due_at=wait.due_at - boot + at) for wait in waits
         )
+        return (*noted, Await(self.fence, self.claimed.driver, self.claimed.dimension, due, fact, told))
 
     def written(self, bundle: Bundle) -> None:
         """Note that a bundle is durable, and with it the values drawn before it."""
