@@ -150,8 +150,9 @@ def test_a_bad_timeout_leaves_nobody_waiting(app, flow):
     assert not app.runtime().results._listeners
 
 
-@pytest.mark.parametrize("close", [True, False], ids=["closed", "stopped"])
-def test_a_pause_between_tries_is_not_cut_into_tries(app, close):
+@pytest.fixture
+def pausing(app, monkeypatch):
+    """A workflow whose step fails and is tried again after a pause that outlasts the test; and its tries."""
     tries = []
 
     @app.step(retry=Retry(5, first="4s"))
@@ -163,16 +164,52 @@ def test_a_pause_between_tries_is_not_cut_into_tries(app, close):
     def flow() -> None:
         fails()
 
+    runtime = app.runtime()
+    pause = runtime.pause
+    monkeypatch.setattr(runtime, "pause", lambda ms: pause(100 * ms))
+    return flow, tries
+
+
+def names_of(job) -> list[str]:
+    return [event.name for event in job.history()]
+
+
+@pytest.mark.parametrize("close", [True, False], ids=["closed", "stopped"])
+def test_a_pause_between_tries_is_not_cut_into_tries(app, pausing, close):
+    flow, tries = pausing
     with app.worker():
         job = flow.submit()
-        wait_until(lambda: [event.name for event in job.history()][-1] == "try", "it pauses")
+        wait_until(lambda: names_of(job)[-1] == "try", "it pauses")
         if close:
             app.close()
     assert len(tries) == 1
-    assert [event.name for event in job.history()] == ["submit", "claim", "try", "release"]
+    assert names_of(job) == ["submit", "claim", "try", "release"]
     assert job.state() == "IN_PROGRESS"
     with app.connect() as db:
         assert db.execute("SELECT charged FROM attempts") in ([(0,)], [(False,)])
+
+
+def test_a_worker_that_stops_does_not_claim_again_what_it_gives_back(app, pausing, monkeypatch):
+    """A claim on its way would bring the job back, and spend one of its tries."""
+    flow, tries = pausing
+    runtime = app.runtime()
+    with app.worker(), ThreadPoolExecutor(1) as pool:
+        worker, put, held = runtime.worker, runtime.committer.put, []
+        job = flow.submit()
+        wait_until(lambda: names_of(job)[-1] == "try", "it pauses")
+        with monkeypatch.context() as patch:
+            patch.setattr(runtime.committer, "put", held.append)
+            worker.poke()
+            wait_until(lambda: held, "a claim that is on its way, and stays there")
+        stopping = pool.submit(runtime.stop_worker)
+        # It waits for the claim, or has let go what pauses already.
+        wait_until(lambda: worker._idle._waiters, "a worker that stops")
+        wait_until(lambda: not worker.halting.is_set() or names_of(job)[-1] == "release")
+        for requests in held:
+            put(requests)
+        assert stopping.result(SECONDS)
+    assert len(tries) == 1
+    assert names_of(job) == ["submit", "claim", "try", "release"]
 
 
 def test_what_is_wrong_with_the_store_is_said_and_not_charged_to_the_job(app, monkeypatch, caplog):

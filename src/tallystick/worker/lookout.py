@@ -39,6 +39,7 @@ class Lookout:
         "_suspect_out",
         "failed",
         "free",
+        "out",
         "shut",
     )
 
@@ -47,6 +48,8 @@ class Lookout:
         self.free = slots
         # Before its worker has started, and once it is to stop, nothing is looked for and no slot given away.
         self.shut = True
+        # Looks that have begun and are not answered.
+        self.out = 0
         # A look that could not be made says nothing, and is not made again before somebody speaks.
         self.failed = False
         self._said = self._looked = self._looked_for_suspects = 0
@@ -118,10 +121,12 @@ class Lookout:
         return self._begin(slots, shared=True)
 
     def _begin(self, slots: int, *, shared: bool) -> Look:
+        self.out += 1
         suspects, self._suspect_out = not self._suspect_out, True
         return Look(slots, self._said, suspects, shared)
 
     def _ended(self, look: Look, empty: int, *, suspect: bool) -> None:
+        self.out -= 1
         self.free += empty
         if look.shared:
             self._sharing = False

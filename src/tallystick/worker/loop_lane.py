@@ -147,6 +147,10 @@ class AsyncSlots:
         slots, self._wanted = self._wanted, 0
         worker = self._worker
         look = worker.look_on(slots)
+        if look is None:
+            for _ in range(slots):
+                worker.free()
+            return
 
         def claimed(outcome: Outcome | BaseException) -> None:
             worker.launch(worker.answered(look, outcome))

@@ -151,10 +151,13 @@ class Worker:
             put(first)
         return look is not None
 
-    def look_on(self, slots: int) -> Look:
-        """Begin a look for slots whose jobs have just ended; the claim may share their flush."""
+    def look_on(self, slots: int) -> Look | None:
+        """Begin a look for slots whose jobs have just ended, unless the worker stops.
+
+        The claim may share their flush.
+        """
         with self._lock:
-            return self._lookout.go_on(slots)
+            return None if self._lookout.shut else self._lookout.go_on(slots)
 
     def claim(self, look: Look) -> ClaimJobs:
         """Return the request of a look; equal requests of one flush are answered by one search."""
@@ -303,7 +306,7 @@ class Worker:
         """
         last = bundle[-1] if bundle else None
         wakes = type(last) is EndJob and last.parent is not None
-        return (wakes or self._lookout.wanted) and not self._lookout.shut
+        return wakes or self._lookout.wanted
 
     @property
     def idle(self) -> bool:
@@ -350,13 +353,14 @@ class Worker:
         """Claim no more, let running segments end within the grace, and tell whether all did.
 
         What is left then unwinds at its next call and gives its lease back; what makes no call is left to
-        its lease.
+        its lease. No claim is on its way when the first job is given back: it would bring it here again.
         """
         grace = self.options.grace_ms / 1000
-        with self._lock:
+        with self._idle:
             self._lookout.shut = True
+            answered = self._idle.wait_for(lambda: not self._lookout.out, grace)
         self.halting.set()
-        done = self._wait_until_idle(grace)
+        done = answered and self._wait_until_idle(grace)
         if not done:
             for segment in list(self.running.values()):
                 segment.lost = True
@@ -369,7 +373,7 @@ class Worker:
 
     def _wait_until_idle(self, seconds: float) -> bool:
         with self._idle:
-            # A claim on its way counts too: what it brings must not be left to its lease.
+            # What a claim has brought and is about to begin counts too: it must not be left to its lease.
             return self._idle.wait_for(
                 lambda: not self.running and self._lookout.free == self.options.concurrency, seconds
             )
