@@ -162,7 +162,7 @@ def decide_deliver(
     *,
     job_final: bool,
     names_activity: bool,
-    activity: ActivityLedger | None,
+    leg1_complete: bool,
     wait_open: bool,
     attempt_live: bool,
 ) -> Delivery:
@@ -174,7 +174,7 @@ def decide_deliver(
     if job_final:
         return Delivery.DROP
     if names_activity:
-        if activity is None or not activity.leg1_complete:
+        if not leg1_complete:
             return Delivery.REFUSE
         if not wait_open:
             return Delivery.DROP

@@ -60,6 +60,14 @@ class Path(Generic[S]):
     born: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Followed(Generic[S]):
+    """Where a path of triggers leads, and all of its states as a fact tells them: `QUEUED>DISPATCHING`."""
+
+    target: S
+    path: str
+
+
 @dataclass(frozen=True)
 class Machine(Generic[S]):
     """A complete lifecycle, proven sound when it is built."""
@@ -72,6 +80,7 @@ class Machine(Generic[S]):
     paths: tuple[Path[S], ...] = ()
     _by_trigger: Mapping[tuple[S, str], Transition[S]] = field(init=False, repr=False, compare=False)
     _by_target: Mapping[tuple[S, S], Transition[S]] = field(init=False, repr=False, compare=False)
+    _followed: dict[tuple[S, tuple[str, ...]], Followed[S]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse ambiguous triggers, exits from final states, and states nobody reaches or leaves."""
@@ -88,6 +97,7 @@ class Machine(Generic[S]):
             by_trigger[key] = transition
             by_target.setdefault((transition.source, transition.target), transition)
         object.__setattr__(self, "_by_trigger", by_trigger)
+        object.__setattr__(self, "_followed", {})
         object.__setattr__(self, "_by_target", by_target)
         for state in self.states:
             if state not in self._reachable(self.start):
@@ -154,6 +164,23 @@ class Machine(Generic[S]):
         for trigger in triggers:
             state = self.find(state, trigger).target
         return state
+
+    def follow(self, state: S, *triggers: str) -> Followed[S]:
+        """Return where a path of triggers leads, and the path; what is not listed cannot be followed.
+
+        >>> from tallystick.core.lifecycles import JOB, JobState
+        >>> JOB.follow(JobState.IN_PROGRESS, "cancel", "settle").path
+        'IN_PROGRESS>CANCELLING>CANCELLED'
+        """
+        followed = self._followed.get((state, triggers))
+        if followed is None:
+            here = type(self.start)(state)
+            names = [here.name]
+            for trigger in triggers:
+                here = self.find(here, trigger).target
+                names.append(here.name)
+            followed = self._followed[state, triggers] = Followed(here, ">".join(names))
+        return followed
 
     def _reachable(self, state: S) -> frozenset[S]:
         seen = {state}

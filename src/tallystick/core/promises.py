@@ -28,7 +28,8 @@ class Promise(NamedTuple):
 
 
 _OPENED: Final = ActivityLedger(0).enter_leg1().complete_leg1()
-_ANSWERED: Final = _OPENED.enter_leg2().mark_work().mark_children()
+_ENTERED: Final = _OPENED.enter_leg2()
+_ANSWERED: Final = _ENTERED.mark_work().mark_children()
 _CONSUMED: Final = GuidLedger.first_seen(_ANSWERED).mark_work().mark_children(closed=False)
 _CLOSED: Final = GuidLedger(1).mark_work().mark_children(closed=True).mark_tasks()
 
@@ -38,6 +39,10 @@ def _children(count: int) -> ActivityLedger:
     for _ in range(count):
         ledger = ledger.enter_leg2().mark_work().mark_children()
     return ledger.mark_tasks()
+
+
+def _counted(entry: int) -> GuidLedger:
+    return GuidLedger(entry).mark_work()
 
 
 PROMISES: Final = (
@@ -69,23 +74,49 @@ PROMISES: Final = (
         "wait, sleep",
         "no thread, no lease, no lost wake-up",
         "signal or timer",
-        (Bundle("suspension", _OPENED, None), Bundle("delivery", _ANSWERED, _CONSUMED)),
+        (
+            Bundle("suspension", _OPENED, None),
+            Bundle("claim because of its message", _ENTERED, GuidLedger(1)),
+            Bundle("answered, the segment goes on", _ENTERED.mark_work(), GuidLedger(1).mark_work()),
+            Bundle("the segment ends in another wait", _ANSWERED, _CONSUMED),
+            Bundle("the segment ends and closes the job", _ANSWERED.mark_tasks(), _CLOSED),
+        ),
     ),
     Promise(
         "gather",
         "one closer, however many children",
-        "one a child; the last is shown, of a group of three",
+        "one a child; here of a group of three, and then the word that it is closed",
         (
-            Bundle("spawn", _OPENED, None),
-            Bundle(
-                "the closer", _children(3), GuidLedger(3).mark_work().mark_children(closed=True).mark_tasks()
-            ),
+            Bundle("some of the children", ActivityLedger(0).enter_leg1(), None),
+            Bundle("the last of the children", _OPENED, None),
+            Bundle("the first child to end", _ANSWERED, _CONSUMED),
+            Bundle("the closer", _children(3), _counted(3).mark_children(closed=True).mark_tasks()),
+            Bundle("the word drives the parent", _children(3).enter_leg2(), GuidLedger(4)),
         ),
     ),
     Promise(
         "whole job",
         "one result, completion tasks exactly once",
-        "start",
-        (Bundle("claim", None, GuidLedger(1)), Bundle("return", None, _CLOSED)),
+        "start; the activity is the root, leg 1 of which is the submission",
+        (
+            Bundle("submit", _OPENED, GuidLedger(0)),
+            Bundle("claim", _ENTERED, GuidLedger(1)),
+            Bundle("return", _ANSWERED.mark_tasks(), _CLOSED),
+            Bundle("first suspension instead", _ANSWERED, _CONSUMED),
+        ),
+    ),
+    Promise(
+        "again",
+        "one job, as many turns as eight digits count",
+        "the word to turn, an entry of the root; here the first",
+        (
+            Bundle("claim", _ANSWERED.enter_leg2(), GuidLedger(2)),
+            Bundle("the next turn", _ANSWERED.enter_leg2(), _counted(2).mark_children(closed=False)),
+            Bundle(
+                "return instead",
+                _ANSWERED.enter_leg2().mark_tasks(),
+                _counted(2).mark_children(closed=True).mark_tasks(),
+            ),
+        ),
     ),
 )

@@ -275,20 +275,3 @@ class RenewLeases(NamedTuple):
 
     fences: tuple[Fence, ...]
     lease_ms: int
-
-
-class CountDown(NamedTuple):
-    """Step 2 of a leg-2 message: semaphore, marker and closer digit in one statement.
-
-    `name` empty: the semaphore of the whole job; else that of the group (dimension, name, occurrence). In a
-    batch the requests apply in order, so a threshold that is passed is hit. The outcome is whether this one
-    hit it.
-    """
-
-    job_id: str
-    dimension: int
-    name: str
-    occurrence: int
-    guid: str
-    delta: int
-    threshold: int

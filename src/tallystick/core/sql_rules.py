@@ -72,7 +72,7 @@ def _sqlite_guard(machine: str, place: str) -> str:
         + ")"
         for state in before
     )
-    shrinks = f"\n  OR NEW.{ledger[0]} < OLD.{ledger[0]}" if ledger else ""
+    shrinks = "".join(f"\n  OR NEW.{digits} < OLD.{digits}" for digits in ledger)
     return f"""\
 WHEN {ended}{shrinks}
   OR (OLD.{column} <> NEW.{column} AND NOT (
@@ -83,6 +83,40 @@ BEGIN
    WHERE OLD.{column} <> NEW.{column};
   SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases');
 END;"""
+
+
+def _learnt(kind: str, column: str) -> str:
+    """Print what a ledger may still learn after the end of its activity: step 2 and step 3, each once."""
+    fields = {
+        field.name: field.weight for field in (ActivityLedger if kind == "activity" else GuidLedger).FIELDS
+    }
+    children, tasks = fields["children_spawned"], fields["tasks_done"]
+    grown = f"NEW.{column} - OLD.{column}"
+    return " OR ".join(f"{grown} = {weight}" for weight in (children, tasks, children + tasks))
+
+
+def _sqlite_learns(machine: str, place: str) -> str:
+    """Print the trigger that lets an ended activity learn digits, and nothing else."""
+    _table, column, ledger = place.split(".")
+    rules = MACHINES[machine]
+    ended = _one_of(f"OLD.{column}", tuple(state for state in rules.states if state in rules.final))
+    return f"""\
+WHEN NEW.{ledger} < OLD.{ledger}
+  OR (({ended}) AND NOT ({_learnt("activity", ledger)}))
+BEGIN
+  SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases') WHERE NEW.{ledger} < OLD.{ledger};
+  SELECT RAISE(ABORT, 'FINAL: this {machine} has ended and cannot change');
+END;"""
+
+
+def _postgres_learns(machine: str, place: str) -> str:
+    """Print the condition of the trigger that lets an ended activity learn digits, and nothing else."""
+    _table, column, ledger = place.split(".")
+    rules = MACHINES[machine]
+    ended = _any_of(f"OLD.{column}", tuple(state for state in rules.states if state in rules.final))
+    return f"""\
+WHEN ({ended} AND NOT ({_learnt("activity", ledger)}))
+EXECUTE FUNCTION refuse_change('FINAL: this {machine} has ended and cannot change');"""
 
 
 def _postgres_births(machine: str, place: str) -> str:
@@ -149,12 +183,15 @@ def _one_of(column: str, states: tuple[Enum, ...]) -> str:
 
 _RULES: Final[dict[str, Callable[[str, str], str]]] = {
     "states": _states,
+    "column-digits": lambda kind, column: _digits(kind, column).removesuffix(","),
     "digits": _digits,
     "final": _final,
     "postgres-births": _postgres_births,
     "postgres-final": _postgres_final,
     "postgres-guard": _postgres_guard,
+    "postgres-learns": _postgres_learns,
     "postgres-states": _postgres_states,
     "sqlite-births": _sqlite_births,
     "sqlite-guard": _sqlite_guard,
+    "sqlite-learns": _sqlite_learns,
 }

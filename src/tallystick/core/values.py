@@ -150,7 +150,8 @@ class Delivered(StrEnum):
     WOKE = "stored; the job is due now"
     KEPT = "stored; a live attempt or a later wait takes it"
     KNOWN = "it was delivered before"
-    DROPPED = "the job has ended"
+    DROPPED = "the job has ended, or what it names was answered"
+    REFUSED = "not stored; what it names has not begun, deliver it again later"
     ABSENT = "there is no such job"
 
 

@@ -1,0 +1,126 @@
+"""A request and a picture make a plan; a plan and a picture make the next picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, assert_never
+
+from tallystick.core.controls import HoldJob, ResumeJob
+from tallystick.core.lifecycles import STEP, StepState
+from tallystick.core.pictures import Now, Pictures
+from tallystick.core.plans import (
+    AppendFact,
+    CountChild,
+    Decision,
+    DropActivities,
+    DropInbox,
+    InsertActivity,
+    InsertAttempt,
+    InsertChild,
+    InsertMessage,
+    InsertStep,
+    MoveActivity,
+    MoveAttempt,
+    MoveJob,
+    MoveMessage,
+    MoveSemaphore,
+    Write,
+)
+from tallystick.core.requests import (
+    Await,
+    CancelJob,
+    Cycle,
+    Deliver,
+    EndAttempt,
+    EndJob,
+    RecordEvent,
+    RecordStep,
+    Spawn,
+    TakeAnswer,
+)
+from tallystick.core.verbs.children import spawn
+from tallystick.core.verbs.control import hold, resume, turn
+from tallystick.core.verbs.endings import cancel, end_job
+from tallystick.core.verbs.records import record_event, record_step, release
+from tallystick.core.verbs.waiting import deliver, suspend_or_answer, take_answer
+from tallystick.core.verbs.wants import Planned
+
+_DROPPED: Final = STEP.follow(StepState.IN_PROGRESS, "drop").target
+
+
+def decide(  # noqa: C901, PLR0911 (one line for each request)
+    pictures: Pictures, request: Planned, now: Now
+) -> Decision:
+    """Return what a request comes to, given the pictures that it wants."""
+    match request:
+        case TakeAnswer():
+            return take_answer(pictures, request, now)
+        case Await():
+            return suspend_or_answer(pictures, request, now)
+        case EndJob():
+            return end_job(pictures, request, now)
+        case RecordStep():
+            return record_step(pictures, request)
+        case RecordEvent():
+            return record_event(pictures, request)
+        case EndAttempt():
+            return release(pictures, request, now)
+        case Deliver():
+            return deliver(pictures, request, now)
+        case Spawn():
+            return spawn(pictures, request, now)
+        case Cycle():
+            return turn(pictures, request, now)
+        case CancelJob():
+            return cancel(pictures, request, now)
+        case HoldJob():
+            return hold(pictures, request, now)
+        case ResumeJob():
+            return resume(pictures, request, now)
+    assert_never(request)
+
+
+def see(pictures: Pictures, writes: Iterable[Write]) -> None:
+    """Put what was planned into the pictures, for the next request of the same flush."""
+    for write in writes:
+        _see(pictures, write)
+
+
+def _see(pictures: Pictures, write: Write) -> None:  # noqa: C901, PLR0912 (a case for each kind of write)
+    match write:
+        case MoveJob(job):
+            pictures[job.job_id].job = job
+        case MoveSemaphore(job, message=message, activity=activity):
+            picture = pictures[job.job_id]
+            picture.job = job
+            picture.messages[message.guid] = message
+            if activity is not None:
+                picture.activities[activity.place] = activity
+        case CountChild(group, message=message):
+            pictures[group.job_id].activities[group.place] = group
+            pictures[group.job_id].messages[message.guid] = message
+        case InsertActivity(activity) | MoveActivity(activity):
+            pictures[activity.job_id].activities[activity.place] = activity
+        case InsertMessage(message):
+            picture = pictures[message.job_id]
+            picture.messages[message.guid] = message
+            if message.acked_at is None:
+                end = max(picture.job.inbox_end, message.arrived)
+                picture.job = picture.job._replace(inbox_end=end, inbox_at=message.created_at)
+        case MoveMessage(message):
+            pictures[message.job_id].messages[message.guid] = message
+        case MoveAttempt(job_id):
+            pictures[job_id].lease = None
+        case DropActivities(job_id):
+            activities = pictures[job_id].activities
+            for activity in pictures[job_id].open_activities():
+                activities[activity.place] = activity._replace(state=_DROPPED, rev=activity.rev + 1)
+        case DropInbox(job_id, keep, signals):
+            messages = pictures[job_id].messages
+            for message in list(messages.values()):
+                if message.guid not in keep and (signals or message.kind != "signal"):
+                    del messages[message.guid]
+        case InsertChild() | InsertAttempt() | InsertStep() | AppendFact():
+            pass
+        case _:
+            assert_never(write)

@@ -1,0 +1,250 @@
+"""Pictures: what a decision may look at, read under the lock of its job. Plain values: no store, no clock.
+
+A store reads what a request wants to see, a verb decides from it, and what the verb plans is put into the
+picture again, so that the next request of the same flush sees what the one before it has left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple, TypeAlias
+
+from tallystick.core.chain import Chain
+from tallystick.core.marks import is_taken
+from tallystick.core.values import Fence, Group, Wait
+
+Place: TypeAlias = tuple[int, str, int]
+"""Where an activity stands in its job: dimension, name, occurrence."""
+
+START: Final = "start"
+"""What an attempt calls the message that began its job; its ledger is a column of the job."""
+
+
+class Now(NamedTuple):
+    """The time by the clock of the store, read after the locks."""
+
+    wall: int
+
+    def moment(self, at: int, told_at: int) -> int:
+        """Return an instant on the store's clock that a worker named at `told_at` by its own clock."""
+        return at + self.wall - told_at
+
+
+class JobFacts(NamedTuple):
+    """The columns of a job that decisions read or change."""
+
+    job_id: str
+    state: str
+    attempt: int
+    dimension: int
+    ready_at: int | None
+    hold: str | None
+    semaphore: int
+    root_ledger: int
+    start_ledger: int
+    start_acked_at: int | None
+    cancel_at: int | None
+    completed_at: int | None
+    rev: int
+    ledger_form: int
+    parent_job_id: str | None
+    parent_step: str | None
+    # The newest place of its inbox, and when what stands there was written.
+    inbox_end: int
+    inbox_at: int
+
+    @property
+    def parent(self) -> tuple[str, str] | None:
+        """Return the job and the group that this job is a child of."""
+        return None if self.parent_job_id is None else (self.parent_job_id, self.parent_step or "")
+
+
+class Lease(NamedTuple):
+    """The attempt that holds a job; `live` is judged by the clock of the store, after the lock."""
+
+    attempt: int
+    lease_id: str
+    status: str
+    live: bool
+    guid: str
+
+
+class Activity(NamedTuple):
+    """A wait, a sleep or a group of children, with what a group counts."""
+
+    job_id: str
+    dimension: int
+    name: str
+    occurrence: int
+    kind: str
+    state: str
+    ledger: int
+    rev: int
+    attempt: int
+    semaphore: int | None = None
+    threshold: int | None = None
+    failed: int | None = None
+    mode: str | None = None
+
+    @property
+    def place(self) -> Place:
+        """Return where it stands in its job."""
+        return (self.dimension, self.name, self.occurrence)
+
+    @property
+    def is_closed(self) -> bool:
+        """Tell whether a group has what its parent waits for: enough ends, or a failure that is enough."""
+        if self.semaphore is None or self.threshold is None:
+            return False
+        return self.semaphore <= self.threshold or (self.mode == FAIL_FAST and bool(self.failed))
+
+
+FAIL_FAST: Final = "fail_fast"
+
+
+class Message(NamedTuple):
+    """A message in the inbox of a job; a signal learns the place of its wait when it enters it."""
+
+    guid: str
+    job_id: str
+    dimension: int
+    name: str
+    occurrence: int | None
+    kind: str
+    payload: str | None
+    due_at: int | None
+    ledger: int
+    redeliveries: int
+    created_at: int
+    arrived: int
+    acked_at: int | None
+
+    @property
+    def place(self) -> Place | None:
+        """Return the activity that it names or has entered; None for a signal that nobody has taken."""
+        return None if self.occurrence is None else (self.dimension, self.name, self.occurrence)
+
+    @property
+    def is_taken(self) -> bool:
+        """Tell whether its work is durable."""
+        return is_taken(self.ledger)
+
+    @property
+    def is_of_root(self) -> bool:
+        """Tell whether it enters the job itself: the word to turn, and the one that cancels it."""
+        return self.kind == "resume" and self.name in _OF_ROOT
+
+    @property
+    def since(self) -> int:
+        """Return since when it could be taken."""
+        return self.created_at if self.due_at is None else self.due_at
+
+
+AGAIN: Final = "again"
+CANCEL: Final = "cancel"
+_OF_ROOT: Final = (AGAIN, CANCEL)
+
+
+class Picture:
+    """One job as a decision sees it."""
+
+    __slots__ = ("_chain", "activities", "asked", "children", "end", "job", "lease", "messages", "whole")
+
+    def __init__(self, job: JobFacts, lease: Lease | None = None) -> None:
+        """Begin with the row of the job and the attempt that holds it."""
+        self.job = job
+        self.lease = lease
+        # Those that are open, and those that messages in the picture name.
+        self.activities: dict[Place, Activity] = {}
+        self.messages: dict[str, Message] = {}
+        # Whether all signals that were asked for are here; if not, a verb may want another look.
+        self.whole = True
+        # The end of its chain, for those who write facts without holding the job.
+        self.end: tuple[int, bytes] = (0, b"")
+        self._chain: Chain | None = None
+        # Children that were asked for, and those of them that exist.
+        self.asked: frozenset[str] = frozenset()
+        self.children: frozenset[str] = frozenset()
+
+    def copy(self) -> Picture:
+        """Return a picture that can be changed without this one."""
+        other = Picture(self.job, self.lease)
+        other.activities = dict(self.activities)
+        other.messages = dict(self.messages)
+        other.whole, other.end, other._chain = self.whole, self.end, self._chain
+        other.asked, other.children = self.asked, self.children
+        return other
+
+    def holds(self, fence: Fence) -> bool:
+        """Tell whether this fence is that of the live attempt."""
+        lease = self.lease
+        return lease is not None and lease.live and (lease.attempt, lease.lease_id) == fence[1:]
+
+    def chain(self) -> Chain:
+        """Return the chain of a job that nobody holds; whoever writes to it next goes on from there."""
+        if self._chain is None:
+            self._chain = Chain(self.job.job_id, *self.end)
+        return self._chain
+
+    def open_activities(self) -> list[Activity]:
+        """Return what has not ended, in the order in which it was read."""
+        return [each for each in self.activities.values() if each.state == OPEN]
+
+
+OPEN: Final = "IN_PROGRESS"
+
+
+class Pictures(dict[str, Picture]):
+    """The jobs of a flush."""
+
+    def overlay(self, jobs: Iterable[str]) -> Pictures:
+        """Return pictures of which those of these jobs, and of their parents, can be changed and given up.
+
+        A bundle of several requests is whole or nothing.
+        """
+        over = Pictures(self)
+        for job_id in jobs:
+            picture = self.get(job_id)
+            if picture is not None:
+                over[job_id] = picture.copy()
+                home = picture.job.parent_job_id
+                if home is not None and home in self:
+                    over[home] = self[home].copy()
+        return over
+
+
+def timer_of(job_id: str, place: Place) -> str:
+    """Return the identifier of the timer of a wait."""
+    dimension, name, occurrence = place
+    return f"{job_id}:{dimension}:{name}#{occurrence}:timer"
+
+
+def join_of(job_id: str, group: str) -> str:
+    """Return the identifier of the word that a group is closed."""
+    return f"join:{job_id}:{group}"
+
+
+def child_of(child_id: str) -> str:
+    """Return the identifier of the word that a child has ended."""
+    return f"child:{child_id}"
+
+
+def turn_of(job_id: str, dimension: int) -> str:
+    """Return the identifier of the word to turn to this dimension."""
+    return f"{AGAIN}:{job_id}:{dimension}"
+
+
+def cancel_of(job_id: str) -> str:
+    """Return the identifier of the message by which a cancellation ends a job."""
+    return f"{CANCEL}:{job_id}"
+
+
+def place_of(dimension: int, wait: Wait) -> Place:
+    """Return where a wait of a segment in this dimension stands."""
+    return (dimension, wait.name, wait.occurrence)
+
+
+def group_place(step: str) -> Place:
+    """Return where the group stands that children name as their parent's step."""
+    dimension, name, occurrence = Group.parse(step)
+    return (dimension, name, occurrence)

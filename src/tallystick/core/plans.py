@@ -1,0 +1,203 @@
+"""Plans: the guarded writes that a decision wants, each kind one statement of a store, and what it answers.
+
+A write carries the row as it is to be, and enough of the row as it was to guard it: the revision where the
+table has one, the digits of a message. SQL confirms digits; it never makes them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from tallystick.core.pictures import Activity, JobFacts, Message
+from tallystick.core.requests import RecordStep
+from tallystick.core.values import Fact, NewJob
+from tallystick.errors import TallyError
+
+
+class JobValues(NamedTuple):
+    """What a job learns besides the facts of its picture; None leaves a column as it is."""
+
+    payload: str | None = None
+    result: str | None = None
+    error: str | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+    hold_reason: str | None = None
+
+
+NO_VALUES = JobValues()
+
+
+class MoveJob(NamedTuple):
+    """The row of a job as it is to be; `fact` becomes the newest of its chain."""
+
+    job: JobFacts
+    rev: int
+    fact: Fact | None
+    values: JobValues
+
+
+class MoveSemaphore(NamedTuple):
+    """Step 2 of a message, in one statement: semaphore and root, the message's digits, its activity's digits.
+
+    The statement answers whether the semaphore came to zero by this; that must be `hit`.
+    """
+
+    job: JobFacts
+    rev: int
+    delta: int
+    hit: bool
+    message: Message
+    digits: int
+    activity: Activity | None
+    activity_rev: int
+
+
+class CountChild(NamedTuple):
+    """Step 2 of a child's message in its group, in one statement: the group's row, and the message.
+
+    `digits` are those that a stored message has; None says that the message is new.
+    """
+
+    group: Activity
+    rev: int
+    hit: bool
+    message: Message
+    digits: int | None
+
+
+class InsertActivity(NamedTuple):
+    """A wait, a sleep or a group that begins, or one that was answered before it was asked for (`fact`)."""
+
+    activity: Activity
+    at: int
+    fact: Fact | None
+    result: str | None
+
+
+class MoveActivity(NamedTuple):
+    """The row of an activity as it is to be; `fact` is its answer, and its row the place of that fact."""
+
+    activity: Activity
+    rev: int
+    at: int
+    fact: Fact | None
+    result: str | None
+
+
+class InsertStep(NamedTuple):
+    """The row of an inline step, which is its own fact."""
+
+    step: RecordStep
+
+
+class AppendFact(NamedTuple):
+    """A fact of a job that goes on: a failed try, values that were drawn."""
+
+    fact: Fact
+
+
+class InsertMessage(NamedTuple):
+    """A message that is not there yet."""
+
+    message: Message
+
+
+class MoveMessage(NamedTuple):
+    """The row of a message as it is to be; `digits` are those that it has."""
+
+    message: Message
+    digits: int
+
+
+class MoveAttempt(NamedTuple):
+    """An attempt that ends; `live` says what its lease must be."""
+
+    job_id: str
+    attempt: int
+    lease_id: str
+    before: str
+    status: str
+    reason: str | None
+    charged: bool
+    live: bool
+
+
+class InsertAttempt(NamedTuple):
+    """An attempt that nobody ran: a job ends that nobody holds."""
+
+    job_id: str
+    attempt: int
+    status: str
+    reason: str
+    guid: str
+
+
+class InsertChild(NamedTuple):
+    """A child with its first fact, in the group that its parent names `step`."""
+
+    job: NewJob
+    fact: Fact
+    parent: str
+    step: str
+    detached: bool
+
+
+class DropActivities(NamedTuple):
+    """Everything that a job has open is dropped; `how_many` that are."""
+
+    job_id: str
+    how_many: int
+
+
+class DropInbox(NamedTuple):
+    """What nobody took is acknowledged without effect, except `keep`; without `signals` they stay."""
+
+    job_id: str
+    keep: tuple[str, str]
+    signals: bool
+
+
+Write: TypeAlias = (
+    MoveJob
+    | MoveSemaphore
+    | CountChild
+    | InsertActivity
+    | MoveActivity
+    | InsertStep
+    | AppendFact
+    | InsertMessage
+    | MoveMessage
+    | MoveAttempt
+    | InsertAttempt
+    | InsertChild
+    | DropActivities
+    | DropInbox
+)
+
+
+class Plan(NamedTuple):
+    """What a request comes to: its writes, in the order in which a store without transactions may stop.
+
+    `wakes` says that a worker may find something to claim afterwards.
+    """
+
+    writes: tuple[Write, ...]
+    outcome: object = None
+    wakes: bool = False
+
+
+class Refusal(NamedTuple):
+    """A request that is not written; the error is its outcome."""
+
+    error: TallyError
+
+
+class Relook(NamedTuple):
+    """The picture is too small: the whole inbox, or these children, must be seen before it is decided."""
+
+    job_id: str
+    children: tuple[str, ...] = ()
+
+
+Decision: TypeAlias = Plan | Refusal | Relook

@@ -1,0 +1,188 @@
+"""Groups of children: one activity in the parent, one countdown for each child, one closer.
+
+A group's leg 1 is complete when all of its children are durable. A child that ends before that is not
+forgotten: its message waits, and the bundle that completes the leg enters it, in the order of arrival.
+"""
+
+from __future__ import annotations
+
+from tallystick.core.decisions import Verdict, count_down
+from tallystick.core.lifecycles import JobState
+from tallystick.core.marks import ENTERED, complete, entry, first_entry, is_complete, settled
+from tallystick.core.pictures import (
+    FAIL_FAST,
+    Activity,
+    JobFacts,
+    Message,
+    Now,
+    Picture,
+    Pictures,
+    child_of,
+    group_place,
+    join_of,
+)
+from tallystick.core.plans import (
+    NO_VALUES,
+    CountChild,
+    Decision,
+    InsertActivity,
+    InsertChild,
+    InsertMessage,
+    MoveActivity,
+    MoveJob,
+    MoveMessage,
+    Plan,
+    Relook,
+    Write,
+)
+from tallystick.core.requests import Spawn
+from tallystick.core.values import Group
+from tallystick.core.verbs.settling import full, stale
+from tallystick.core.verbs.waiting import BEGUN, wake
+
+
+def spawn(pictures: Pictures, request: Spawn, now: Now) -> Decision:
+    """Open a group unless it is open, insert the children that are missing, and tell if none was."""
+    picture = pictures[request.fence.job_id]
+    if not picture.holds(request.fence):
+        return stale(request.fence)
+    job, group = picture.job, picture.activities.get(group_place(str(request.group)))
+    if group is not None and _all_born(picture, group, request):
+        return Plan((), True)
+    children = tuple(child.job_id for child, _fact in request.children)
+    born = _born(picture, children)
+    if born is None:
+        return Relook(job.job_id, children)
+    writes: list[Write] = []
+    if group is None:
+        group, job, opening = _opened(job, request)
+        writes += opening
+    elif group.attempt != request.fence.attempt:
+        verdict, ledger = first_entry(group.ledger)
+        if verdict is Verdict.ESCALATE:
+            return full(job.job_id, group.name)
+        after = group._replace(ledger=ledger, attempt=request.fence.attempt, rev=group.rev + 1)
+        writes.append(MoveActivity(after, group.rev, now.wall, None, None))
+        group = after
+    step = str(request.group)
+    writes += [
+        InsertChild(child, fact, job.job_id, step, child.job_id in request.detached)
+        for child, fact in request.children
+        if child.job_id not in born
+    ]
+    if request.group.child_id(job.job_id, request.total - 1) in children:
+        writes += _completed(picture, job, group, request.group, now)
+    return Plan(tuple(writes), False, wakes=True)
+
+
+def _born(picture: Picture, children: tuple[str, ...]) -> frozenset[str] | None:
+    """Return which of these children exist; they are born in order, so the ends tell. None: look at all."""
+    if not children:
+        return frozenset()
+    first, last = children[0] in picture.children, children[-1] in picture.children
+    if first == last:
+        return frozenset(children) if first else frozenset()
+    return picture.children if picture.asked.issuperset(children) else None
+
+
+def _all_born(picture: Picture, group: Activity, request: Spawn) -> bool:
+    """Tell whether all children are durable; in an older form that is so when the last one is there."""
+    if picture.job.ledger_form == 0:
+        return request.group.child_id(picture.job.job_id, request.total - 1) in picture.children
+    return is_complete(group.ledger)
+
+
+def _opened(job: JobFacts, request: Spawn) -> tuple[Activity, JobFacts, list[Write]]:
+    mode = FAIL_FAST if request.fail_fast else None
+    dimension, name, occurrence = request.group
+    group = Activity(
+        job.job_id,
+        dimension,
+        name,
+        occurrence,
+        "group",
+        BEGUN,
+        ENTERED,
+        1,
+        request.fence.attempt,
+        request.total,
+        request.threshold,
+        0,
+        mode,
+    )
+    after = job._replace(semaphore=job.semaphore + 1, rev=job.rev + 1)
+    return (
+        group,
+        after,
+        [InsertActivity(group, request.at, None, None), MoveJob(after, job.rev, None, NO_VALUES)],
+    )
+
+
+def _completed(picture: Picture, job: JobFacts, group: Activity, named: Group, now: Now) -> list[Write]:
+    """Complete leg 1 in the bundle of the last children, and count those that have ended meanwhile."""
+    if is_complete(group.ledger):
+        return []  # an older form: it was complete from the beginning
+    whole = group._replace(ledger=complete(group.ledger), rev=group.rev + 1)
+    writes: list[Write] = [MoveActivity(whole, group.rev, now.wall, None, None)]
+    early = [
+        message
+        for message in picture.messages.values()
+        if message.kind == "child" and message.place == group.place and message.acked_at is None
+    ]
+    for message in sorted(early, key=lambda each: each.arrived):
+        counted = _counted(whole, message, message.ledger, now)
+        writes += counted[1]
+        whole = counted[0]
+    if whole.is_closed:
+        writes += _wake_parent(picture, (job.job_id, str(named)), now)
+    return writes
+
+
+def child_ended(
+    pictures: Pictures, child_id: str, parent: tuple[str, str], state: str, now: Now
+) -> tuple[Write, ...]:
+    """Return what a child's end means for its parent: it is counted, or waits, or comes too late."""
+    picture = pictures.get(parent[0])
+    if picture is None:
+        return ()
+    job, place = picture.job, group_place(parent[1])
+    group = picture.activities.get(place)
+    word = Message(child_of(child_id), job.job_id, *place, "child", state, None, 0, 0, now.wall, 0, None)
+    if group is None or group.state != BEGUN or _is_done(group):
+        return (InsertMessage(word._replace(acked_at=now.wall)),)
+    if not is_complete(group.ledger):
+        at = max(now.wall, job.inbox_at)
+        return (InsertMessage(word._replace(created_at=at, arrived=job.inbox_end + 1)),)
+    after, writes = _counted(group, word, None, now)
+    if after.is_closed:
+        writes += _wake_parent(picture, parent, now)
+    return tuple(writes)
+
+
+def _is_done(group: Activity) -> bool:
+    return group.semaphore is not None and group.semaphore <= (group.threshold or 0)
+
+
+def _counted(group: Activity, word: Message, digits: int | None, now: Now) -> tuple[Activity, list[Write]]:
+    """Return a group that has counted a child, and how that is written; a group that is done counts none."""
+    done = word._replace(acked_at=now.wall)
+    if _is_done(group):
+        return group, [] if digits is None else [MoveMessage(done, digits)]
+    entered = entry(group.ledger, 0)
+    moved = count_down(group.semaphore or 0, -1, group.threshold or 0)
+    ledger, guid = settled(entered.activity, entered.guid, closes=moved.hit)
+    failed = (group.failed or 0) + (word.payload != JobState.SUCCEEDED)
+    after = group._replace(ledger=ledger, semaphore=moved.after, failed=failed, rev=group.rev + 1)
+    return after, [CountChild(after, group.rev, moved.hit, done._replace(ledger=guid), digits)]
+
+
+def _wake_parent(picture: Picture, parent: tuple[str, str], now: Now) -> list[Write]:
+    """Leave the word that a group is closed, once, and make its parent due if nobody runs it."""
+    job = picture.job
+    inbox = (max(now.wall, job.inbox_at), job.inbox_end + 1)
+    guid = join_of(job.job_id, parent[1])
+    if guid in picture.messages:
+        return []
+    word = Message(guid, job.job_id, *group_place(parent[1]), "resume", None, None, 0, 0, *inbox, None)
+    woken = wake(job, now) if picture.lease is None else ()
+    return [InsertMessage(word), *woken]

@@ -1,0 +1,72 @@
+"""The entry of a claim: which message drives a job that was put away, counted before any work."""
+
+from __future__ import annotations
+
+from tallystick.core.decisions import Verdict, first_to_act
+from tallystick.core.marks import entry
+from tallystick.core.pictures import Activity, Message, Now, Picture
+from tallystick.core.plans import NO_VALUES, MoveActivity, MoveJob, MoveMessage, Plan, Refusal, Write
+from tallystick.core.values import Wake
+from tallystick.core.verbs.settling import full
+
+
+def enter(picture: Picture, now: Now) -> Plan | Refusal:
+    """Choose the message that drives a claim and count its entry; the outcome is its `Wake`, or None."""
+    able = [
+        (message, activity)
+        for message in picture.messages.values()
+        if message.acked_at is None and (message.due_at is None or message.due_at <= now.wall)
+        for activity in _entered(picture, message)
+    ]
+    able.sort(key=lambda each: (each[0].since, each[0].arrived))
+    first = first_to_act([message.ledger > 0 for message, _activity in able])
+    if first is None:
+        return Plan((), None)
+    message, activity = able[first]
+    job = picture.job
+    if message.ledger:
+        again = message._replace(redeliveries=message.redeliveries + 1)
+        if activity is not None:
+            again = again._replace(dimension=activity.dimension, occurrence=activity.occurrence)
+        return Plan((MoveMessage(again, message.ledger),), _wake(again))
+    entered = entry(job.root_ledger if activity is None else activity.ledger, 0)
+    if entered.verdict is Verdict.ESCALATE:
+        return full(job.job_id, message.name)
+    begun = message._replace(ledger=entered.guid)
+    writes: list[Write] = []
+    if activity is None:
+        after = job._replace(root_ledger=entered.activity, rev=job.rev + 1)
+        writes.append(MoveJob(after, job.rev, None, NO_VALUES))
+    else:
+        begun = begun._replace(dimension=activity.dimension, occurrence=activity.occurrence)
+        counted = activity._replace(ledger=entered.activity, rev=activity.rev + 1)
+        writes.append(MoveActivity(counted, activity.rev, now.wall, None, None))
+    writes.append(MoveMessage(begun, 0))
+    return Plan(tuple(writes), _wake(begun))
+
+
+def _entered(picture: Picture, message: Message) -> list[Activity | None]:
+    """Return what a message may drive: the root (None), the activity that it names, the first such wait."""
+    if message.is_of_root or (message.place is None and message.is_taken):
+        return [None]
+    if message.kind == "signal" and message.place is None:
+        waits = [
+            each for each in picture.open_activities() if each.kind == "wait" and each.name == message.name
+        ]
+        return [min(waits, key=lambda each: (each.dimension, each.occurrence))] if waits else []
+    activity = None if message.place is None else picture.activities.get(message.place)
+    if activity is None or (message.ledger == 0 and activity not in picture.open_activities()):
+        return []
+    return [activity]
+
+
+def _wake(message: Message) -> Wake:
+    return Wake(
+        message.guid,
+        message.kind,
+        message.dimension,
+        message.name,
+        message.occurrence,
+        message.payload,
+        message.is_taken,
+    )

@@ -1,0 +1,140 @@
+"""Turning, holding, resuming: what a job goes on with, or does not."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import msgspec
+
+from tallystick.core.controls import HoldJob, ResumeJob
+from tallystick.core.decisions import Verdict, settle_delta
+from tallystick.core.derive import AbortReason
+from tallystick.core.holds import Held, Resumed, decide_hold, decide_resume
+from tallystick.core.lifecycles import JOB, JobState
+from tallystick.core.marks import entry
+from tallystick.core.pictures import AGAIN, Message, Now, Picture, Pictures, turn_of
+from tallystick.core.plans import (
+    NO_VALUES,
+    Decision,
+    DropActivities,
+    DropInbox,
+    InsertMessage,
+    JobValues,
+    MoveAttempt,
+    MoveJob,
+    Plan,
+    Refusal,
+    Write,
+)
+from tallystick.core.requests import Cycle, EndJob
+from tallystick.core.values import Fact
+from tallystick.core.verbs.endings import CANCELLED, end_job
+from tallystick.core.verbs.settling import driver_of, full, settle, stale
+from tallystick.core.verbs.waiting import RUNNING, SUSPENDED
+from tallystick.errors import NotFound
+
+
+def turn(pictures: Pictures, request: Cycle, now: Now) -> Decision:
+    """End the segment by a turn of the same job; one that was asked to end ends instead."""
+    picture, fence = pictures[request.fence.job_id], request.fence
+    if not picture.holds(fence):
+        return stale(fence)
+    job = picture.job
+    if job.state == JobState.CANCELLING:
+        return _end_instead(pictures, request, picture, now)
+    if entry(job.root_ledger, 0).verdict is Verdict.ESCALATE:
+        return full(job.job_id, "the root")
+    driver = driver_of(picture, request.driver)
+    if isinstance(driver, Refusal):
+        return driver
+    still_open = len(picture.open_activities())
+    delta = settle_delta(
+        starts=driver.enters_root, consumed=driver.is_consumed, opened=1 - still_open, finished=True
+    )
+    assert delta is not None, "a segment that turns is over"
+    settling = settle(job, driver, delta, closes=False, at=now.wall)
+    if isinstance(settling, Refusal):
+        return settling
+    dimension = job.dimension + 1
+    guid = turn_of(job.job_id, dimension)
+    inbox = (max(now.wall, job.inbox_at), job.inbox_end + 1, None)
+    word = Message(guid, job.job_id, dimension, AGAIN, 1, "resume", None, None, 0, 0, *inbox)
+    after = settling.job._replace(dimension=dimension, ready_at=now.wall, rev=settling.job.rev + 1)
+    dropped: tuple[Write, ...] = (DropActivities(job.job_id, still_open),) if still_open else ()
+    keep = "" if driver.message is None else driver.message.guid
+    return Plan(
+        (
+            *settling.writes,
+            *dropped,
+            DropInbox(job.job_id, (keep, guid), signals=False),
+            InsertMessage(word),
+            MoveAttempt(*fence, RUNNING, SUSPENDED, AbortReason.SUSPENDED, charged=False, live=True),
+            MoveJob(after, settling.job.rev, request.fact, JobValues(payload=request.payload)),
+        ),
+        wakes=True,
+    )
+
+
+def _end_instead(pictures: Pictures, request: Cycle, picture: Picture, now: Now) -> Decision:
+    fact = request.fact
+    end = EndJob.of(
+        request.fence,
+        JobState.CANCELLED,
+        Fact(fact.chain, "cancel", fact.at, fact.attempt, CANCELLED),
+        driver=request.driver,
+        waited=True,
+        parent=picture.job.parent,
+        reason=AbortReason.CANCELLED,
+    )
+    decision = end_job(pictures, end, now)
+    return decision._replace(outcome=end) if isinstance(decision, Plan) else decision
+
+
+def hold(pictures: Pictures, request: HoldJob, now: Now) -> Decision:
+    """Set the flag, and write the fact unless a live attempt will."""
+    picture = pictures.get(request.job_id)
+    if picture is None:
+        return _absent(request.job_id)
+    job, live = picture.job, picture.lease is not None
+    if request.since is not None and (job.attempt != request.since or live):
+        return Plan((), Held.MOVED)
+    final, cancelling = JobState(job.state) in JOB.final, job.state == JobState.CANCELLING
+    verdict = decide_hold(final=final, cancelling=cancelling, held=job.hold is not None, live=live)
+    match verdict:
+        case Held.ALREADY | Held.ENDED | Held.MOVED:
+            return Plan((), verdict)
+        case Held.HELD | Held.ASKED:
+            fact = _fact(picture, "hold", {"hold": request.hold.value, "why": request.why}, now)
+            after = job._replace(hold=request.hold.value, rev=job.rev + 1)
+            return Plan((MoveJob(after, job.rev, fact, JobValues(hold_reason=request.why)),), verdict)
+    assert_never(verdict)
+
+
+def resume(pictures: Pictures, request: ResumeJob, now: Now) -> Decision:
+    """Clear the flag, and write the fact unless a live attempt is the author now."""
+    picture = pictures.get(request.job_id)
+    if picture is None:
+        return _absent(request.job_id)
+    job = picture.job
+    verdict = decide_resume(final=JobState(job.state) in JOB.final, held=job.hold is not None)
+    match verdict:
+        case Resumed.ENDED | Resumed.NOT_HELD:
+            return Plan((), verdict)
+        case Resumed.FREE:
+            fact = _fact(picture, "resume", {"hold": job.hold}, now)
+            after = job._replace(hold=None, rev=job.rev + 1)
+            return Plan((MoveJob(after, job.rev, fact, NO_VALUES),), verdict, wakes=True)
+    assert_never(verdict)
+
+
+def _fact(picture: Picture, kind: str, payload: dict[str, object], now: Now) -> Fact | None:
+    """Return a fact of somebody who does not hold the job; None when its holder is the author."""
+    if picture.lease is not None:
+        return None
+    job = picture.job
+    text = msgspec.json.encode(payload).decode()
+    return Fact(picture.chain(), kind, now.wall, job.attempt, text)
+
+
+def _absent(job_id: str) -> Refusal:
+    return Refusal(NotFound(f"there is no job {job_id}", job_id=job_id))

@@ -1,0 +1,306 @@
+"""Waiting and waking: two decisions under the lock of one job, so no wake-up can fall between them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tallystick.core.chain import Chain, step_payload
+from tallystick.core.decisions import Delivery, Verdict, decide_deliver, first_to_act, settle_delta
+from tallystick.core.derive import AbortReason
+from tallystick.core.holds import Hold
+from tallystick.core.lifecycles import ATTEMPT, JOB, STEP, AttemptState, JobState, StepState
+from tallystick.core.marks import OPENED, entry, first_entry, is_complete, settled, worked
+from tallystick.core.pictures import (
+    Activity,
+    JobFacts,
+    Message,
+    Now,
+    Picture,
+    Pictures,
+    Place,
+    place_of,
+    timer_of,
+)
+from tallystick.core.plans import (
+    NO_VALUES,
+    Decision,
+    InsertActivity,
+    InsertMessage,
+    MoveActivity,
+    MoveAttempt,
+    MoveJob,
+    MoveMessage,
+    MoveSemaphore,
+    Plan,
+    Refusal,
+    Relook,
+    Write,
+)
+from tallystick.core.requests import Await, Deliver, TakeAnswer
+from tallystick.core.values import Answer, Delivered, Fact, Fence, Wait
+from tallystick.core.verbs.settling import broken, driver_of, full, settle, stale
+
+ANSWERED = STEP.follow(StepState.IN_PROGRESS, "succeed").target
+SUSPENDED = ATTEMPT.follow(AttemptState.IN_PROGRESS, "abort").target
+RUNNING = AttemptState.IN_PROGRESS
+BEGUN = STEP.follow(StepState.PENDING, "dispatch", "sent", "ack").target
+
+
+def suspend_or_answer(pictures: Pictures, request: Await, now: Now) -> Decision:
+    """Answer a wait from the inbox, or end the segment until there is one, or say that the job is to end."""
+    picture = pictures[request.fence.job_id]
+    if not picture.holds(request.fence):
+        return stale(request.fence)
+    job = picture.job
+    if job.state == JobState.CANCELLING and not request.asked:
+        return Plan((), JobState.CANCELLING)
+    if job.hold is not None:
+        return Plan((), Hold(job.hold))
+    found = [each for index in range(len(request.waits)) for each in _answers(picture, request, index, now)]
+    found.sort(key=lambda each: (each.message.since, each.message.arrived))
+    first = first_to_act([each.message.ledger > 0 for each in found])
+    if first is not None:
+        return _answer(picture, request, found[first], now)
+    if not picture.whole:
+        return Relook(job.job_id)
+    return _suspend(picture, request, now)
+
+
+def take_answer(pictures: Pictures, request: TakeAnswer, now: Now) -> Decision:
+    """Give a wait the message that drove the claim, as a step is written: whatever was asked of the job."""
+    picture = pictures[request.fence.job_id]
+    if not picture.holds(request.fence):
+        return stale(request.fence)
+    place = place_of(request.dimension, request.wait)
+    activity, message = picture.activities.get(place), picture.messages.get(request.wake.guid)
+    if activity is None or message is None or activity.state != BEGUN:
+        return broken(request.fence.job_id, f"{request.wait.name} is not open, or its message is gone")
+    taking = _Taking(request.fence, message.guid, request.chain, request.at)
+    taken = _take(picture, taking, request.wait, activity, message, now, picture.job)
+    return taken if isinstance(taken, Refusal) else Plan(taken)
+
+
+class _Found(NamedTuple):
+    """A message that answers one of the waits; a timer that is due before it was set is not stored yet."""
+
+    which: int
+    message: Message
+    stored: bool = True
+
+
+class _Taking(NamedTuple):
+    """Who takes an answer, and when."""
+
+    fence: Fence
+    driver: str
+    chain: Chain
+    at: int
+
+
+def _answers(picture: Picture, request: Await, index: int, now: Now) -> list[_Found]:
+    """Return what would answer a wait: signals of its name, its timer when due, the end of its group."""
+    wait = request.waits[index]
+    place = place_of(request.dimension, wait)
+    found = []
+    for message in picture.messages.values():
+        if message.name != wait.name or message.acked_at is not None or message.is_taken:
+            continue
+        if message.kind == "signal":
+            # One that has entered a wait answers that one and no other.
+            answers = wait.kind == "wait" and (message.place is None or message.place == place)
+        elif message.kind == "timer":
+            answers = message.place == place and (message.due_at or 0) <= now.wall
+        else:
+            group = picture.activities.get(place)
+            answers = (
+                message.kind == "resume" and message.place == place and group is not None and group.is_closed
+            )
+        if answers:
+            found.append(_Found(index, message))
+    if wait.due_at is not None and place not in picture.activities:
+        timer = _timer(picture.job, request, wait, place, now)
+        if timer.since <= now.wall:
+            found.append(_Found(index, timer, stored=False))
+    return found
+
+
+def _timer(job: JobFacts, request: Await, wait: Wait, place: Place, now: Now) -> Message:
+    due_at = now.moment(wait.due_at or 0, request.fact.at)
+    inbox = (max(now.wall, job.inbox_at), job.inbox_end + 1, None)
+    guid = timer_of(job.job_id, place)
+    return Message(guid, job.job_id, *place, "timer", None, due_at, 0, 0, *inbox)
+
+
+def _answer(picture: Picture, request: Await, found: _Found, now: Now) -> Decision:
+    """Give the first answer to its wait; the others are opened all the same, with their timers running."""
+    wait, message = request.waits[found.which], found.message
+    writes: list[Write] = []
+    if not found.stored:
+        writes.append(InsertMessage(message))
+    opened, job, births = _open(picture, picture.job, request, now, but=found.which)
+    writes += births
+    if opened:
+        after = job._replace(semaphore=job.semaphore + opened, rev=job.rev + 1)
+        writes.append(MoveJob(after, job.rev, None, NO_VALUES))
+        job = after
+    activity = picture.activities.get(place_of(request.dimension, wait))
+    taking = _Taking(request.fence, request.driver, request.fact.chain, request.fact.at)
+    taken = _take(picture, taking, wait, activity, message, now, job)
+    if isinstance(taken, Refusal):
+        return taken
+    answer = Answer(message.guid, message.payload, message.kind == "timer", found.which)
+    return Plan((*writes, *taken), answer)
+
+
+def _take(
+    picture: Picture,
+    taking: _Taking,
+    wait: Wait,
+    activity: Activity | None,
+    message: Message,
+    now: Now,
+    job: JobFacts,
+) -> tuple[Write, ...] | Refusal:
+    """Give the wait its result and the message its digits; a driver's step 2 comes with the segment's end."""
+    drives = message.guid == taking.driver and message.ledger > 0
+    before = OPENED if activity is None else activity.ledger
+    if drives:
+        ledger, guid = worked(before, message.ledger)
+    else:
+        entered = entry(before, message.ledger)
+        if entered.verdict is Verdict.ESCALATE:
+            return full(job.job_id, wait.name)
+        ledger, guid = settled(entered.activity, entered.guid, closes=False)
+    result = "null" if message.payload is None else message.payload
+    attempt = taking.fence.attempt
+    payload = step_payload(wait.name, wait.occurrence, ANSWERED, ledger, result, None, None)
+    fact = Fact(taking.chain, wait.kind, taking.at, attempt, payload)
+    answered: Write
+    if activity is None:
+        place = place_of(job.dimension, wait)
+        row = Activity(job.job_id, *place, wait.kind, ANSWERED, ledger, 1, attempt)
+        answered = InsertActivity(row, taking.at, fact, result)
+    else:
+        place = activity.place
+        row = activity._replace(state=ANSWERED, ledger=ledger, attempt=attempt, rev=activity.rev + 1)
+        answered = MoveActivity(row, activity.rev, taking.at, fact, result)
+    acked_at = None if drives else now.wall
+    done = message._replace(dimension=place[0], occurrence=place[2], ledger=guid, acked_at=acked_at)
+    marked: Write = MoveMessage(done, message.ledger)
+    if activity is not None and not drives:
+        after = job._replace(semaphore=job.semaphore - 1, rev=job.rev + 1)
+        marked = MoveSemaphore(after, job.rev, -1, False, done, message.ledger, None, 0)
+    losers = () if message.kind == "timer" else _loser(picture, place, now)
+    return (answered, marked, *losers)
+
+
+def _loser(picture: Picture, place: Place, now: Now) -> tuple[Write, ...]:
+    """Return what acknowledges the timer that lost the race for a wait; it never enters."""
+    timer = picture.messages.get(timer_of(picture.job.job_id, place))
+    if timer is None or timer.acked_at is not None:
+        return ()
+    return (MoveMessage(timer._replace(acked_at=now.wall), timer.ledger),)
+
+
+def _open(
+    picture: Picture, job: JobFacts, request: Await, now: Now, *, but: int | None = None
+) -> tuple[int, JobFacts, list[Write]]:
+    """Open those waits that are not open yet, all but one that is answered; return how many, and how."""
+    writes: list[Write] = []
+    opened = 0
+    for index, wait in enumerate(request.waits):
+        place = place_of(request.dimension, wait)
+        if place in picture.activities or index == but:
+            continue
+        row = Activity(job.job_id, *place, wait.kind, BEGUN, OPENED, 1, request.fence.attempt)
+        writes.append(InsertActivity(row, now.wall, None, None))
+        if wait.due_at is not None:
+            timer = _timer(job, request, wait, place, now)
+            writes.append(InsertMessage(timer))
+            job = job._replace(inbox_end=timer.arrived, inbox_at=timer.created_at)
+        opened += 1
+    return opened, job, writes
+
+
+def _suspend(picture: Picture, request: Await, now: Now) -> Decision:
+    """Open what is not open yet, count what is met once more, and end the attempt until something comes."""
+    fence = request.fence
+    driver = driver_of(picture, request.driver)
+    if isinstance(driver, Refusal):
+        return driver
+    opened, job, writes = _open(picture, picture.job, request, now)
+    for wait in request.waits:
+        activity = picture.activities.get(place_of(request.dimension, wait))
+        if activity is None or wait.kind == "group":
+            continue
+        _verdict, ledger = first_entry(activity.ledger)
+        if ledger != activity.ledger:
+            again = activity._replace(ledger=ledger, rev=activity.rev + 1)
+            writes.append(MoveActivity(again, activity.rev, now.wall, None, None))
+    delta = settle_delta(starts=driver.enters_root, consumed=driver.is_consumed, opened=opened)
+    if delta is None:
+        job = job._replace(semaphore=job.semaphore + opened)
+    else:
+        settling = settle(job, driver, delta, closes=False, at=now.wall)
+        if isinstance(settling, Refusal):
+            return settling
+        job = settling.job
+        writes += settling.writes
+    timers = [_due(picture, place_of(request.dimension, wait), writes) for wait in request.waits]
+    due_at = min((due for due in timers if due is not None), default=None)
+    after = job._replace(ready_at=due_at, rev=job.rev + 1)
+    ended = MoveAttempt(*fence, RUNNING, SUSPENDED, AbortReason.SUSPENDED, charged=False, live=True)
+    return Plan(
+        (*writes, ended, MoveJob(after, job.rev, request.fact, NO_VALUES)), None, wakes=due_at is not None
+    )
+
+
+def _due(picture: Picture, place: Place, writes: list[Write]) -> int | None:
+    """Return when the timer of a wait answers it, be it there already or about to be written."""
+    guid = timer_of(picture.job.job_id, place)
+    for write in writes:
+        if type(write) is InsertMessage and write.message.guid == guid:
+            return write.message.due_at
+    timer = picture.messages.get(guid)
+    return timer.due_at if timer is not None and timer.acked_at is None else None
+
+
+def deliver(pictures: Pictures, request: Deliver, now: Now) -> Decision:
+    """Store a message and make its job due, or say why not."""
+    picture = pictures.get(request.job_id)
+    if picture is None:
+        return Plan((), Delivered.ABSENT)
+    job = picture.job
+    if request.guid in picture.messages:
+        return Plan((), Delivered.KNOWN)
+    awaited = [each for each in picture.open_activities() if each.name == request.name]
+    named = next((each for each in awaited if is_complete(each.ledger)), awaited[0] if awaited else None)
+    verdict = decide_deliver(
+        job_final=JobState(job.state) in JOB.final,
+        names_activity=request.kind != "signal",
+        leg1_complete=named is not None and is_complete(named.ledger),
+        wait_open=bool(awaited) if request.kind != "signal" else any(each.kind == "wait" for each in awaited),
+        attempt_live=picture.lease is not None,
+    )
+    if verdict is Delivery.DROP:
+        return Plan((), Delivered.DROPPED)
+    if verdict is Delivery.REFUSE:
+        return Plan((), Delivered.REFUSED)
+    dimension, occurrence = (0, None) if named is None else (named.dimension, named.occurrence)
+    if request.kind == "signal":
+        dimension, occurrence = 0, None
+    place = (dimension, request.name, occurrence)
+    inbox = (max(now.wall, job.inbox_at), job.inbox_end + 1, None)
+    message = Message(request.guid, job.job_id, *place, request.kind, request.payload, None, 0, 0, *inbox)
+    writes: list[Write] = [InsertMessage(message)]
+    if verdict is Delivery.KEEP:
+        return Plan(tuple(writes), Delivered.KEPT)
+    woken = wake(job, now)
+    return Plan((*writes, *woken), Delivered.WOKE if woken else Delivered.KEPT, wakes=bool(woken))
+
+
+def wake(job: JobFacts, now: Now) -> tuple[Write, ...]:
+    """Return what makes a job due that nobody holds, unless it is due already, or has never begun."""
+    if job.attempt == 0 or (job.ready_at is not None and job.ready_at <= now.wall):
+        return ()
+    return (MoveJob(job._replace(ready_at=now.wall, rev=job.rev + 1), job.rev, None, NO_VALUES),)

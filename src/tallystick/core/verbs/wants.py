@@ -1,0 +1,153 @@
+"""What each request wants to see before it is decided: rows to lock, and what to read of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias, assert_never
+
+from tallystick.core.controls import HoldJob, ResumeJob
+from tallystick.core.pictures import START, Place, group_place, join_of, place_of, timer_of
+from tallystick.core.requests import (
+    Await,
+    CancelJob,
+    Cycle,
+    Deliver,
+    EndAttempt,
+    EndJob,
+    RecordEvent,
+    RecordStep,
+    Spawn,
+    TakeAnswer,
+)
+
+Planned: TypeAlias = (
+    Await
+    | TakeAnswer
+    | Deliver
+    | Spawn
+    | EndJob
+    | Cycle
+    | CancelJob
+    | HoldJob
+    | ResumeJob
+    | RecordStep
+    | RecordEvent
+    | EndAttempt
+)
+"""The requests that are decided from a picture."""
+
+
+class Wants(NamedTuple):
+    """What to read of one job; its row and its lease always are."""
+
+    job_id: str
+    # Every activity that is open.
+    open: bool = False
+    # Messages by identifier, with the activity that each names.
+    guids: tuple[str, ...] = ()
+    # Signals of these names that wait.
+    signals: tuple[str, ...] = ()
+    # The message that drives the attempt which holds the job, and all that have begun.
+    begun: bool = False
+    # One activity by its place.
+    place: Place | None = None
+    # Words of children that have ended before their group was complete.
+    early: bool = False
+    # Whether these children exist.
+    children: tuple[str, ...] = ()
+    # The end of its chain.
+    end: bool = False
+    # The end of its inbox: something may be written there.
+    inbox: bool = False
+    # Its parent, with the group that it belongs to: it may end.
+    ends: bool = False
+
+
+def _driver(driver: str) -> tuple[str, ...]:
+    return () if driver == START else (driver,)
+
+
+def _for_taking(request: TakeAnswer) -> Wants:
+    job_id = request.fence.job_id
+    timer = timer_of(job_id, place_of(request.dimension, request.wait))
+    return Wants(job_id, guids=(request.wake.guid, timer))
+
+
+def _for_ending(request: EndJob) -> Wants:
+    return Wants(
+        request.fence.job_id, open=True, guids=_driver(request.driver), end=request.expired, ends=True
+    )
+
+
+def _for_waiting(request: Await) -> Wants:
+    job_id = request.fence.job_id
+    guids = list(_driver(request.driver))
+    for wait in request.waits:
+        place = place_of(request.dimension, wait)
+        if wait.kind == "group":
+            guids.append(join_of(job_id, f"{place[0]}:{place[1]}#{place[2]}"))
+        else:
+            guids.append(timer_of(job_id, place))
+    signals = tuple({wait.name for wait in request.waits if wait.kind == "wait"})
+    return Wants(job_id, open=True, guids=tuple(guids), signals=signals, inbox=True)
+
+
+def _for_spawning(request: Spawn) -> Wants:
+    job_id, group = request.fence.job_id, request.group
+    born = tuple(request.children[end][0].job_id for end in (0, -1) if request.children)
+    last = group.child_id(job_id, request.total - 1)
+    completes = last in born
+    return Wants(
+        job_id,
+        place=group_place(str(group)),
+        guids=(join_of(job_id, str(group)),) if completes else (),
+        early=completes,
+        children=(*born, last),
+        inbox=completes,
+    )
+
+
+def _for_delivery(request: Deliver) -> Wants:
+    return Wants(request.job_id, open=True, guids=(request.guid,), inbox=True)
+
+
+def _for_turning(request: Cycle) -> Wants:
+    return Wants(request.fence.job_id, open=True, guids=_driver(request.driver), inbox=True, ends=True)
+
+
+def _for_cancelling(request: CancelJob) -> Wants:
+    return Wants(request.job_id, open=True, begun=True, end=True, inbox=True, ends=True)
+
+
+def _for_holding(request: HoldJob | ResumeJob) -> Wants:
+    return Wants(request.job_id, end=True)
+
+
+def wanted_to_escalate(job_id: str) -> Wants:
+    """Return what to see of a job that ends because its ledger is full."""
+    return Wants(job_id, open=True, end=True, inbox=True, ends=True)
+
+
+def wanted(request: Planned) -> Wants:  # noqa: C901, PLR0911 (one line for each request)
+    """Return what a request wants to see of its job."""
+    match request:
+        case TakeAnswer():
+            return _for_taking(request)
+        case Await():
+            return _for_waiting(request)
+        case EndJob():
+            return _for_ending(request)
+        case Deliver():
+            return _for_delivery(request)
+        case Spawn():
+            return _for_spawning(request)
+        case Cycle():
+            return _for_turning(request)
+        case CancelJob():
+            return _for_cancelling(request)
+        case HoldJob() | ResumeJob():
+            return _for_holding(request)
+        case RecordStep() | RecordEvent():
+            return Wants(request.fence.job_id)
+        case EndAttempt():
+            return Wants(request.fence.job_id, end=request.expired)
+    assert_never(request)
