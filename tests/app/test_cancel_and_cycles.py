@@ -25,8 +25,11 @@ def test_a_job_that_nobody_has_begun_is_cancelled_at_once(timed, hand):
     with pytest.raises(JobCancelled):
         job.result(5)
     assert job.cancel() == "CANCELLED"
-    row = job.row()
-    assert (row.semaphore, f"{row.start_ledger:015d}") == (0, "000111100000001")
+    with timed.transaction() as db:
+        ((semaphore, root, start),) = db.execute("select semaphore, root_ledger, start_ledger from jobs")
+        words = db.execute("select guid, ledger, acked_at is not null from messages")
+    assert (semaphore, f"{root:015d}", start) == (0, "001111100000001", 0)
+    assert words == [(f"cancel:{job.id}", 111_100_000_001, 1)]
 
 
 def test_a_waiting_job_is_cancelled_at_once_and_everything_it_had_open_with_it(timed, hand):
@@ -196,7 +199,12 @@ def test_a_cycle_is_the_same_job_with_an_empty_history(timed, hand):
     assert job.result(5) == 5
     assert turns == [1, 2, 3, 4, 5]
     with timed.transaction() as db:
-        assert db.execute("select dimension, semaphore, start_ledger % 100000000 from jobs") == [(4, 0, 5)]
+        jobs = db.execute("select dimension, semaphore, root_ledger, start_ledger from jobs")
+        words = db.execute("select dimension, ledger from messages order by dimension")
+    assert jobs == [(4, 0, 1_111_100_000_005, 11_000_000_001)]
+    # Each turn is a message of the root with its own entry; the last one closes the job.
+    turned = [(turn, 11_000_000_001 + turn) for turn in (1, 2, 3)]
+    assert words == [*turned, (4, 111_100_000_005)]
 
 
 def test_cycles_with_waits_and_crashes_keep_the_books(timed, hand, clock):

@@ -50,7 +50,7 @@ def test_children_are_joined_in_their_order_in_one_wake_up(timed, hand, square):
         ledgers = db.execute("select ledger, kind, acked_at is not null from messages order by ledger")
         groups = db.execute("select ledger, semaphore, state from steps where kind = 'group'")
         semaphores = db.execute("select distinct semaphore from jobs")
-    assert groups == [(1_111_100_000_003, 0, "SUCCEEDED")]
+    assert groups == [(1_111_100_000_004, 0, "SUCCEEDED")]
     assert [f"{ledger:015d}" for ledger, kind, _ in ledgers if kind == "child"] == [
         "000011000000001",
         "000011000000002",
@@ -82,8 +82,10 @@ def test_a_child_that_ends_costs_the_same_statements_in_a_small_group_as_in_a_la
         ends += costs[:-1]
         closers.append(costs[-1])
     assert all(cost == ends[0] for cost in ends)
-    assert ends[0]["count_child"] == 1
-    waking = Counter(["insert_message", "wake"])
+    # On PostgreSQL one statement moves whatever a flush has decided, the closer's word and its parent too.
+    on_a_file = url.startswith("sqlite")
+    assert ends[0]["count_child" if on_a_file else "move"] == 1
+    waking = Counter(["insert_message", "move_job"] if on_a_file else [])
     assert [cost - ends[0] - Counter(["notify"]) for cost in closers] == [waking, waking]
 
 

@@ -136,9 +136,12 @@ def test_a_segment_suspends_only_if_no_message_answers_one_of_its_waits():
     ("job_final", "names", "complete", "wait_open", "live"), list(product([False, True], repeat=5))
 )
 def test_delivery_is_decided_for_every_combination(job_final, names, complete, wait_open, live):
-    activity = COMPLETE if complete else ActivityLedger.parse("001000000000000")
     answer = decide_deliver(
-        job_final=job_final, names_activity=names, activity=activity, wait_open=wait_open, attempt_live=live
+        job_final=job_final,
+        names_activity=names,
+        leg1_complete=complete,
+        wait_open=wait_open,
+        attempt_live=live,
     )
     if job_final:
         assert answer is Delivery.DROP
@@ -150,13 +153,6 @@ def test_delivery_is_decided_for_every_combination(job_final, names, complete, w
         assert answer is Delivery.WAKE
     else:
         assert answer is Delivery.KEEP
-
-
-def test_a_message_for_an_activity_nobody_opened_is_refused():
-    answer = decide_deliver(
-        job_final=False, names_activity=True, activity=None, wait_open=False, attempt_live=False
-    )
-    assert answer is Delivery.REFUSE
 
 
 @pytest.mark.parametrize("status", ["LEASED", "IN_PROGRESS", "COMMITTED", "DONE", "ABORTED"])

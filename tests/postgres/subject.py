@@ -27,8 +27,8 @@ class PostgresSubject:
 
     crash_points = (
         "postgres.begin.before",
-        "postgres.count_down.before",
-        "postgres.count_down.after",
+        "postgres.end_job.before",
+        "postgres.end_job.after",
         "postgres.commit.before",
         "postgres.commit.after",
     )

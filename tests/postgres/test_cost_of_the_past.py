@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import psycopg
@@ -47,16 +48,42 @@ INSERT INTO messages (guid, job_id, dimension, name, occurrence, kind, due_at, c
 VALUES ('j:{PAST}:go#1:timer', 'j', {PAST}, 'go', 1, 'timer', 9, 1, 1);
 """
 PLACE = ("j", PAST, "go", 1)
+TIMER = f"j:{PAST}:go#1:timer"
+JOB = {
+    "job_id": "j",
+    "before": 1,
+    "hit": False,
+    "state": "IN_PROGRESS",
+    "attempt": PAST + 1,
+    "dimension": PAST,
+}
+JOB |= {"semaphore": 2, "root_ledger": 0, "start_ledger": 11000000001, "rev": 2, "updated_at": 10}
+WAIT = {
+    "job_id": "j",
+    "dimension": PAST,
+    "name": "go",
+    "occurrence": 1,
+    "before": 1,
+    "hit": False,
+    "kind": "wait",
+}
+WAIT |= {"state": "IN_PROGRESS", "ledger": 1100000000001, "rev": 2, "attempt": PAST}
+WORD = {"guid": "waitsgo1", "before": 0, "job_id": "j", "dimension": PAST, "name": "go", "occurrence": 1}
+WORD |= {"kind": "signal", "ledger": 1, "redeliveries": 0, "created_at": 1, "arrived": 3}
 READS: dict[str, tuple[object, ...]] = {
+    "lock_pictures": (["j"], ["j"]),
+    "picture_jobs": (["j"], ["j"]),
+    "picture_leases": (["j"], ["j"], "e", "1"),
+    "picture_open": (["j"],),
+    "picture_messages": (["waitsgo1", TIMER], ["j"], []),
+    "picture_entered": (["waitsgo1", TIMER], []),
+    "picture_groups": (json.dumps([PLACE]), ["j"]),
+    "picture_signals": ('[["j", "go", 8]]',),
+    "picture_children": (["j", "k"],),
+    "picture_ends": (["j"],),
+    "picture_drivers": (["j"], "10"),
+    "move": (json.dumps([JOB]), json.dumps([WAIT]), json.dumps([WORD]), "3"),
     "has_signal": ("j", ["go"]),
-    "wake": ("j", 3, "go", "wait"),
-    "driver": ("j", 10),
-    "enter_wait": ("j", "waitsgo1", PAST),
-    "answer": (*PLACE, "wait", 10, "waitsgo1"),
-    "timer_due": PLACE,
-    "insert_message": ("g", "j", 0, "go", None, "signal", "1", None, 10),
-    "drop_messages": ("j", PAST + 1, "waitsgo1", 10, 0),
-    "drop_activities": ("j", PAST + 1, 10),
     "charged_since_progress": (f'[["j", {PAST}]]',),
     "tries": (f'[["j", {PAST}]]',),
     "records": (f'[["j", {PAST}]]',),

@@ -28,6 +28,8 @@ CLAIM = (
     "1000000000",
     "1",
     "0",
+    "2",
+    "1",
 )
 STEP = '[["job-000000001",1,"l",0,"s",1,"step","SUCCEEDED",1111000000001,"1",null,null,1,3,"00","00"]]'
 
@@ -69,7 +71,8 @@ def test_a_report_finds_its_rows_by_their_keys(planner, name: str) -> None:
     parameters = (
         ("[]", "e", "1") if name in ("insert_steps", "insert_fenced_events") else ("[]", "e", "1", "1")
     )
-    plan = explained(planner, name, parameters)
+    digits = ("1", "2", "1", "2") if name == "end_jobs" else ()
+    plan = explained(planner, name, (*parameters, *digits))
     assert "Seq Scan" not in plan
     assert "Hash" not in plan
     assert re.search(

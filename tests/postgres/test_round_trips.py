@@ -92,7 +92,7 @@ def family(parent: ClaimedJob, subject: PostgresSubject, size: int) -> Bundle:
     now = subject.clock.wall_ms()
     children = []
     for number in range(size):
-        job_id = f"{parent.fence.job_id}.{number:04d}"
+        job_id = Group(0, "gather", 1).child_id(parent.fence.job_id, number)
         job = NewJob(job_id, "default", "workflow", "child", "", "default", 5, now, None, now, "{}", "{}")
         children.append((job, Fact(Chain(job_id), "submit", now, 0, "{}")))
     return (Spawn(parent.fence, parent.chain, Group(0, "gather", 1), size, 0, False, tuple(children), now),)
@@ -131,7 +131,7 @@ def course(subject: PostgresSubject, trips: Trips, size: int) -> dict[str, int]:
     taken["cancel children"], outcomes = trips.of(subject, [(CancelJob(name, 1_000),) for name in rest])
     assert outcomes == ["CANCELLED"] * size
     (group,) = [row for row in subject.rows("steps") if row["kind"] == "group"]
-    assert (group["semaphore"], group["failed"], group["ledger"]) == (0, size, 1_111_000_000_000 + 2 * size)
+    assert (group["semaphore"], group["failed"], group["ledger"]) == (0, size, 1_111_100_000_000 + 2 * size)
     messages = [row for row in subject.rows("messages") if row["kind"] == "child"]
     digits = sorted(f"{row['ledger']:015d}" for row in messages)
     ordinals = range(1, 2 * size + 1)
@@ -148,12 +148,10 @@ def test_a_hundred_waits_take_as_many_round_trips_as_two(server, trips: Trips) -
         with closing(PostgresSubject(server)) as subject:
             counted.append(course(subject, trips, size))
     assert counted[0] == counted[1]
-    assert max(counted[1].values()) <= 14, counted
+    assert max(counted[1].values()) <= 4, counted
 
 
-def test_one_refused_bundle_is_found_by_halves_and_spoils_nobody(
-    subject: PostgresSubject, trips: Trips
-) -> None:
+def test_a_refused_bundle_plans_nothing_and_spoils_nobody(subject: PostgresSubject, trips: Trips) -> None:
     jobs = [held_job(subject.store, subject.clock) for _ in range(64)]
     gone = jobs[40]._replace(fence=jobs[40].fence._replace(lease_id="another"))
     batch = [waiting(gone if job is jobs[40] else job, subject) for job in jobs]
@@ -161,7 +159,7 @@ def test_one_refused_bundle_is_found_by_halves_and_spoils_nobody(
     assert isinstance(outcomes.pop(40), StaleLease)
     assert outcomes == [None] * 63
     assert [row["report"] for row in subject.rows("stale_reports")] == ["Await"]
-    assert taken < 130, "alone they would take about a thousand"
+    assert taken <= 3
     for job in jobs:
         check_chain(subject.store.history(job.fence.job_id))
 

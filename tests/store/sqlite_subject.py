@@ -21,8 +21,8 @@ class SqliteSubject:
 
     crash_points = (
         "sqlite.begin.after",
-        "sqlite.count_down.before",
-        "sqlite.count_down.after",
+        "sqlite.end_job.before",
+        "sqlite.end_job.after",
         "sqlite.commit.before",
         "sqlite.commit.after",
     )

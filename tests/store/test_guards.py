@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 import apsw
 import pytest
 
@@ -11,30 +9,69 @@ from tallystick.store.sqlite.file_clock import FileClock
 from tallystick.store.sqlite.writer import Batch
 from tallystick.testing.conformance.drafts import check_chain, done, submission
 from tallystick.testing.conformance.waiting import books
-from tests.store.guard_cases import WORK, Guards, end_over, plant
+from tests.store.guard_cases import COUNTED, WORK, Guards, end_over, plant
 from tests.store.sqlite_subject import SqliteSubject
+
+# The parameters that change one row, and those of strays, each wrong in one place.
+_JOB = ("IN_PROGRESS", 2, 0, None, None, 3, 0, 0, None, None, None, 2, None, None, *[None] * 6, 9)
+_ATTEMPT = ("IN_PROGRESS", "ABORTED", "ERROR", 0, 9, 0, "e", 9)
+_ACTIVITY = ("IN_PROGRESS", 1, 2, 2, None, None, None, None, None)
+GUARDS = {
+    "move_job": (("j", 1, *_JOB), [("j", 2, *_JOB), ("over", 9, *_JOB)]),
+    "move_message": (
+        ("signal", "j", 0, 1, 0, None, 0, 1),
+        [
+            ("worked", "j", 0, 1, 0, None, 0, 1),
+            ("signal", "over", 0, 1, 0, None, 0, 1),
+            ("late", "over", 0, 1, 0, None, 0, 1),
+        ],
+    ),
+    "move_activity": (
+        ("j", 0, "go", 1, 1, *_ACTIVITY),
+        [("j", 0, "go", 1, 2, *_ACTIVITY), ("j", 0, "no", 1, 1, *_ACTIVITY)],
+    ),
+    "move_attempt": (
+        ("j", 2, "l", *_ATTEMPT),
+        [("j", 1, "l", *_ATTEMPT), ("j", 2, "m", *_ATTEMPT), ("over", 1, "l", *_ATTEMPT)],
+    ),
+    "drop_activities": (("j", "CANCELLED", 9), [("no", "CANCELLED", 9)]),
+}
 
 
 class TestSqlite(Guards):
     """On a real file."""
 
-    @contextmanager
-    def writing(self, subject: SqliteSubject):
+    @pytest.mark.parametrize("name", GUARDS)
+    def test_a_statement_changes_its_one_row_and_a_stray_changes_none(
+        self, subject: SqliteSubject, name: str
+    ):
+        plant(subject)
+        end_over(subject)
+        right, strays = GUARDS[name]
         with subject.by_hand:
-            yield Batch(subject.by_hand, FileClock(subject.clock).now(subject.by_hand))
+            batch = Batch(subject.by_hand, FileClock(subject.clock).now(subject.by_hand))
+            assert [batch.changed(name, stray) for stray in strays] == [0] * len(strays)
+            assert batch.changed(name, right) == 1
 
 
-@pytest.mark.parametrize("place", [("over", "", 0, "unread"), ("j", "go", 1, "worked"), ("j", "", 0, "late")])
-def test_a_stray_closing_is_refused_by_the_database_itself(subject: SqliteSubject, place):
-    """Of a job that has ended, of an activity that is no group, and by a message of another job."""
+@pytest.mark.parametrize(
+    "stray",
+    [
+        ("over", 1, -1, 0, 0, "unread", 0, 1, 2),
+        ("j", 2, -1, 0, 0, "worked", 1 + WORK, 1 + WORK + COUNTED, 2),
+        ("j", 1, -1, 0, 1, "worked", 1 + WORK, 1 + WORK + COUNTED, 2),
+        ("j", 1, -1, 0, 0, "worked", 1, 1 + WORK + COUNTED, 2),
+        ("j", 1, -1, 0, 0, "late", 0, 1, 2),
+    ],
+    ids=["an ended job", "another revision", "no hit", "other digits", "another's message"],
+)
+def test_a_stray_step_2_is_refused_by_the_database_itself(subject: SqliteSubject, stray):
     plant(subject)
-    subject.by_hand.execute("UPDATE messages SET ledger = ? WHERE guid = 'unread'", (WORK,))
     end_over(subject)
     before = books(subject)
-    job_id, name, occurrence, guid = place
     with pytest.raises(apsw.ConstraintError, match="MARKER"):
         subject.by_hand.execute(
-            "INSERT INTO closings VALUES (?, 0, ?, ?, ?, -1, 0, 0)", (job_id, name, occurrence, guid)
+            "INSERT INTO semaphore_moves VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 'go', 1, 0, NULL)", stray
         )
     assert books(subject) == before
 
@@ -45,7 +82,8 @@ def test_a_child_that_ends_in_no_open_group_is_refused_by_the_database_itself(su
     before = books(subject)
     with pytest.raises(apsw.ConstraintError, match="MARKER"):
         subject.by_hand.execute(
-            "INSERT INTO child_ends VALUES ('child:c', ?, 0, ?, ?, 'SUCCEEDED', 0, 1, 1, 0, NULL)", place
+            "INSERT INTO child_counts VALUES (?, 0, ?, ?, 1, 1, 0, 0, 'child:c', NULL, 1, 'SUCCEEDED', 1)",
+            place,
         )
     assert books(subject) == before
 

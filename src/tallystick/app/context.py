@@ -18,7 +18,7 @@ from tallystick.core.derive import AbortReason
 from tallystick.core.holds import Hold, stops_here
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.failure import Failure
-from tallystick.errors import DeadlineExceeded, Misuse, StaleLease
+from tallystick.errors import DeadlineExceeded, LedgerCeiling, Misuse, StaleLease
 
 if TYPE_CHECKING:
     from tallystick.app.parking import Parking
@@ -197,6 +197,8 @@ class WorkflowContext:
         """
         if isinstance(error, StaleLease):
             return self.unwind(str(error), None)
+        if isinstance(error, LedgerCeiling):
+            return self.unwind(str(error), self.segment.failed(Failure.of(error)))
         job_id = self.segment.job_id
         _log.warning("job %s: given back, %s", job_id, error, extra={"action": "segment.given_back"})
         return self.unwind(str(error), self.segment.given_back(_STORE_AWAY_MS))

@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
+from tallystick.core.digits import ActivityLedger
 from tallystick.core.durations import duration_ms
 from tallystick.core.retry import RetryPolicy
+from tallystick.errors import BadInput
 
 Duration = str | float | timedelta
+
+# Every recorded failure of a step is an entry of its leg 1.
+TRIES_MAX: Final = ActivityLedger.FIELDS[0].top
 
 
 class Retry:
@@ -29,6 +34,10 @@ class Retry:
         on: Sequence[type[BaseException]] = (Exception,),
     ) -> None:
         """Check the numbers now, not when the first error comes."""
+        if tries > TRIES_MAX:
+            raise BadInput(
+                f"a step is tried at most {TRIES_MAX} times, not {tries}; its ledger counts no more"
+            )
         self.policy: Final = RetryPolicy(
             attempts_max=tries,
             base_ms=duration_ms(first),

@@ -71,7 +71,7 @@ class _Declared(Submittable[P, R_co]):
         policy = self._spec.policy
         tries = segment.claimed.charged + 1
         verdict = decide_failure(policy, tries, classify(policy, names_of(error)), key=segment.job_id)
-        if isinstance(verdict, GiveUp):
+        if isinstance(verdict, GiveUp) or isinstance(error, LedgerCeiling):
             return segment.failed(failure)
         return segment.released(AbortReason.ERROR, charged=True, after_ms=verdict.delay_ms, failure=failure)
 

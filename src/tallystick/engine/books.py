@@ -251,20 +251,26 @@ def _attempts_agree(book: Book, attempts: list[AttemptRow], history: _History) -
 
 
 def _digits_agree(book: Book) -> list[Finding]:
-    """Check the start message's digits and the semaphore against where the job stands."""
+    """Check the digits of root and start message, and the semaphore, against where the job stands."""
     final = JobState(book.state) in JOB.final
     found = []
     try:
-        ledger = GuidLedger(book.start_ledger)
+        root, start = ActivityLedger(book.root_ledger), GuidLedger(book.start_ledger)
     except LedgerCorrupt as error:
-        return [Finding(book.job_id, "digits", f"start: {error.message}")]
-    found += [f"start: {ledger.text}: {contradiction}" for contradiction in contradictions(ledger)]
-    if bool(ledger.get("entry")) != bool(book.attempt):
-        found.append(f"start: {ledger.text} after {book.attempt} attempts")
-    # A start whose segment ended in a wait is done with; another message closes the job.
-    passed_on = ledger.children_spawned and not ledger.closed_job
-    if not passed_on and (final != ledger.closed_job or final != ledger.tasks_done):
-        found.append(f"start: {ledger.text} in a job that is {book.state}")
+        return [Finding(book.job_id, "digits", f"root or start: {error.message}")]
+    found += [f"root: {root.text}: {contradiction}" for contradiction in contradictions(root)]
+    found += [f"start: {start.text}: {contradiction}" for contradiction in contradictions(start)]
+    # A job that ends before anybody claims it is closed by its cancellation, and its start never enters.
+    never_begun = book.state == JobState.CANCELLED and book.attempt == 1 and book.ledger_form > 0
+    if bool(start.get("entry")) != bool(book.attempt) and not never_begun:
+        found.append(f"start: {start.text} after {book.attempt} attempts")
+    # A start whose segment ended in a wait is done with: another message closes the job, or a cancellation.
+    passed_on = start.children_spawned and not start.closed_job
+    cancelled = book.state == JobState.CANCELLED and bool(root.get("tasks_done")) and book.ledger_form > 0
+    if not (passed_on or cancelled) and (final != start.closed_job or final != start.tasks_done):
+        found.append(f"start: {start.text} in a job that is {book.state}")
+    if book.ledger_form > 0 and start.tasks_done and not root.get("tasks_done"):
+        found.append(f"root: {root.text} in a job that its start has closed")
     findings = [Finding(book.job_id, "digits", message) for message in found]
     expected = 0 if final else book.open_activities
     if book.semaphore != expected:

@@ -16,13 +16,14 @@ from tallystick.clock import Clock
 from tallystick.core.derive import AbortReason
 from tallystick.core.holds import Hold
 from tallystick.core.lifecycles import JobState, StepState
-from tallystick.core.promises import PROMISES
+from tallystick.core.marks import recorded
 from tallystick.core.tuples import make
 from tallystick.engine.failure import Failure
 from tallystick.engine.group_shape import GroupShape
 from tallystick.engine.notes import notes_in, notes_of, tries_of
 from tallystick.engine.requests import Request
 from tallystick.engine.submission import Submission, submit_job
+from tallystick.errors import LedgerCeiling
 from tallystick.store.api import (
     Await,
     Bundle,
@@ -42,8 +43,8 @@ from tallystick.store.api import (
     Wake,
 )
 
-# An inline step's row is written once, with all its digits.
-INLINE_LEDGER: Final = int(next(p for p in PROMISES if p.name == "step").bundles[-1].activity or 0)
+# The digits of an inline step that is recorded at its first try: its row is written once, with all of them.
+_AT_ONCE: Final = recorded(1)
 
 _TO_TEXT: Final = msgspec.json.Encoder()
 
@@ -267,16 +268,11 @@ class Segment:
     def released(
         self, reason: AbortReason, *, charged: bool, after_ms: int = 0, failure: Failure | None = None
     ) -> Bundle:
-        """Return the bundle that ends the attempt and leaves the job to others, due after a while.
-
-        The clock is read once: the store takes the time between the fact and the instant for the while.
-        """
+        """Return the bundle that ends the attempt and leaves the job to others, due after a while."""
+        # Read once: the store takes the time between the fact and the instant for the while.
         now = self._clock.wall_ms()
-        payload: dict[str, object] = {
-            "attempt": "IN_PROGRESS>ABORTED",
-            "reason": reason.value,
-            "ready_at": now + after_ms,
-        }
+        about = {"attempt": "IN_PROGRESS>ABORTED", "reason": reason.value, "ready_at": now + after_ms}
+        payload: dict[str, object] = {**about}
         if failure is not None:
             payload["error"] = failure.summary()
         fact = self._fact("release", payload)._replace(at=now)
@@ -339,9 +335,8 @@ class Segment:
     def awaiting(self, *waits: Wait, asked: bool | None = None, after: Bundle = ()) -> Bundle:
         """Return the bundle that takes the answer to one of these, or suspends until there is one.
 
-        The timers of the waits are on the boot clock here, and told by the same look at the wall clock as the
-        fact: the store counts from that instant. `asked` says that the function has been told of a
-        cancellation, and waits all the same; `after` is what becomes durable with it.
+        Timers are on the boot clock here, and told by the same look at the wall clock as the fact. `asked`:
+        the function was told of a cancellation and waits all the same. `after` becomes durable with it.
         """
         self._owes = self.leaving = True
         told = self.cancelled if asked is None else asked
@@ -388,8 +383,11 @@ class Segment:
         notes = _TO_TEXT.encode(self._notes).decode() if self._notes else None
         claimed = self.claimed
         at = self._clock.wall_ms()
+        ledger = _AT_ONCE if not self._tries else recorded(self.tries(name, occurrence) + 1)
+        if ledger is None:
+            raise LedgerCeiling(f"{name}#{occurrence} was tried as often as its ledger can count")
         place = (self.fence, claimed.chain, claimed.dimension, name, occurrence)
-        return make(RecordStep, (*place, kind, state, INLINE_LEDGER, result, error, notes, at))
+        return make(RecordStep, (*place, kind, state, ledger, result, error, notes, at))
 
     def _noted(self) -> Bundle:
         """Return what keeps the values drawn so far, if any, in front of something that has no room."""

@@ -15,7 +15,6 @@ WRITES: Final = {
     "end_job": "finished jobs",
     "submit": "submitted jobs",
     "claim": "claims",
-    "count_down": "closed obligations",
     "await": "waits",
     "take": "answers that the claim brought",
     "deliver": "messages",

@@ -14,6 +14,7 @@ from tallystick.core.canonical import CANON_VERSION
 from tallystick.core.chain import Chain, event_hash, step_payload
 from tallystick.core.forking import Forking, decide_fork, kept_before
 from tallystick.core.lifecycles import JobState
+from tallystick.core.marks import OPENED
 from tallystick.errors import BadInput, IdempotencyConflict, InvariantBroken, NoSuchStep, NotFailed, NotFound
 from tallystick.store.api import Event, Fact, Fence, Forked, ForkJob
 from tallystick.store.refusals import Refused, stale
@@ -128,7 +129,7 @@ def _insert(
         n, event_hash = int(str(copies[-1][2])), bytes.fromhex(str(copies[-1][4]))
     key = (request.key, request.content_hash, CANON_VERSION) if request.id is not None else (None,) * 3
     retry = int(request.retry)
-    row = (request.job_id, request.new_id, batch.wall, n, event_hash, request.version, retry, *key)
+    row = (request.job_id, request.new_id, batch.wall, n, event_hash, request.version, retry, *key, OPENED)
     # Where a job has tags the database writes more rows than this one.
     if not batch.changed("insert_fork", row):
         raise Refused(stale(fence))

@@ -8,7 +8,6 @@ from typing import Final
 from tallystick.store.api import (
     Bundle,
     ClaimJobs,
-    CountDown,
     Deliver,
     EndAttempt,
     EndJob,
@@ -32,7 +31,6 @@ ORDER: Final[tuple[type[Primitive], ...]] = (
     EndJob,
     SubmitJob,
     SubmitJobs,
-    CountDown,
     Deliver,
     ClaimJobs,
 )
@@ -70,7 +68,7 @@ def grouped(
             continue
         if type(last) is EndJob and last.waited:
             alone.append(index)  # it closes more than what began its segment
-        elif kind not in _GROUPED or (plain_only and _touches_others(bundle)):
+        elif kind not in _GROUPED or (plain_only and (kind is Deliver or _touches_others(bundle))):
             alone.append(index)
         elif len(bundle) == 1:
             plain.setdefault(kind, []).append(index)

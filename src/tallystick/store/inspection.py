@@ -31,7 +31,9 @@ class Book(NamedTuple):
     hold: str | None
     hold_reason: str | None
     semaphore: int
+    root_ledger: int
     start_ledger: int
+    ledger_form: int
     head_n: int
     head_hash: bytes
     rev: int

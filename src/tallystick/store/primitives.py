@@ -10,7 +10,6 @@ from tallystick.core.requests import (
     Await,
     CancelJob,
     ClaimJobs,
-    CountDown,
     Cycle,
     Deliver,
     EndAttempt,
@@ -85,7 +84,6 @@ Primitive: TypeAlias = (
     | Deliver
     | PruneJobs
     | RenewLeases
-    | CountDown
     | RunTx
 )
 Bundle: TypeAlias = tuple[Primitive, ...]

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from tallystick.core.chain import Chain
 from tallystick.errors import InvariantBroken, TallyError
-from tallystick.store.api import CountDown, EndAttempt, EndJob, Event, Fact, Fence
+from tallystick.store.api import Event, Fact, Fence
 
 
 def insist(batch: Writing, name: str, parameters: Sequence[object]) -> None:
@@ -64,30 +63,6 @@ class Writing(Protocol):
         """Write rows and insist that each changes exactly one, or the bundle is refused as a stale report."""
         ...
 
-    def bear(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Insert jobs; one that is there already fails. What follows from a job's row is not counted."""
-        ...
-
     def placed(self, fact: Fact) -> Event:
         """Give a fact its place in the chain."""
-        ...
-
-    def newest(self, job_id: str, dimension: int) -> Chain:
-        """Return the end of a job's chain."""
-        ...
-
-    def check_fence(self, fence: Fence) -> None:
-        """Refuse the bundle unless this lease is the live one."""
-        ...
-
-    def count_down(self, request: CountDown) -> bool | None:
-        """Move a semaphore and mark its message; return whether it hit, or None if nothing is open there."""
-        ...
-
-    def end_jobs(self, asked: list[EndJob]) -> object:
-        """Close jobs; the outcome is None, or the ending that was written instead of the one asked for."""
-        ...
-
-    def end_attempts(self, requests: list[EndAttempt]) -> object:
-        """Abort attempts and leave their jobs to others."""
         ...

@@ -7,6 +7,7 @@ from operator import sub
 from typing import TYPE_CHECKING, Final
 
 from tallystick.core.chain import GENESIS, Chain, event_hash
+from tallystick.core.marks import OPENED
 from tallystick.store.api import Existing, Fact, Outcome, SubmitJob, SubmitJobs
 from tallystick.store.postgres.arrays import hashes, numbers, texts
 from tallystick.store.postgres.connection import row_moved
@@ -53,7 +54,9 @@ def send_births_alike(writing: Batch, request: SubmitJobs) -> None:
         ids = request.job_ids[start : start + _PIECE]
         heads = [event_hash(GENESIS, job_id, 1, kind, at, attempt, word) for job_id in ids]
         lists = (texts(ids), texts(request.payloads[start : start + _PIECE]), hashes(heads))
-        writing.connection.execute(sql("insert_jobs_alike"), (writing.times.wall, *lists, *shared))
+        writing.connection.execute(
+            sql("insert_jobs_alike"), (writing.times.wall, *lists, *shared, str(OPENED))
+        )
     # Nobody holds the ends of their chains. One of them tells whether all are there, if the answer is lost.
     writing.placed_link(Fact(Chain(request.job_ids[-1]), kind, at, attempt, word))
 
@@ -96,6 +99,7 @@ def _send_piece(writing: Batch, requests: Sequence[SubmitJob]) -> None:
             texts(columns[21]),
             texts([fact.payload for fact in facts]),
             hashes(heads),
+            str(OPENED),
         ),
     )
 

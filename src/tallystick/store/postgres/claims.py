@@ -7,15 +7,21 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tallystick.core.chain import Chain
+from tallystick.core.marks import STARTED
+from tallystick.core.pictures import JobFacts, Now, Picture, Pictures
+from tallystick.core.plans import Refusal
+from tallystick.core.verbs.claiming import enter
+from tallystick.core.verbs.endings import escalate
+from tallystick.core.verbs.wants import wanted_to_escalate
+from tallystick.errors import TallyError
 from tallystick.store.api import ClaimedJob, ClaimJobs, Event, Fence, Outcome, Record, Wake
 from tallystick.store.grouping import merged_claims
+from tallystick.store.postgres.applying import Writes, expanded
 from tallystick.store.postgres.arrays import texts
-from tallystick.store.postgres.connection import Answered, Talk
+from tallystick.store.postgres.connection import Answered
 from tallystick.store.postgres.floors import Floors
-from tallystick.store.postgres.rounds import in_rounds
+from tallystick.store.postgres.looking import Look, add_activities, add_messages
 from tallystick.store.postgres.statements import sql
-from tallystick.store.waits import as_wake
-from tallystick.store.writing import insist
 
 if TYPE_CHECKING:
     from tallystick.store.postgres.writer import Batch
@@ -37,6 +43,7 @@ class Claims:
         """Ask nothing yet."""
         self._writing = writing
         self._floors = floors
+        self._ended: dict[str, TallyError] = {}
 
     def send(self, requests: Sequence[ClaimJobs]) -> Callable[[], list[Outcome]]:
         """Send one search for each worker and return how to read what came of them."""
@@ -94,13 +101,13 @@ class Claims:
             *self._writing.times,
             str(int(request.suspects)),
             str(floor),
+            str(STARTED.activity),
+            str(STARTED.guid),
         )
 
     def _claimed(self, rows: Sequence[tuple[Any, ...]]) -> list[ClaimedJob]:
-        # A job that is new has two facts now, its submission and this claim; a fork has its copies too.
-        again = [(row[0], row[7]) for row in rows if row[1] > 1 or row[10] > 2]
-        past = self._replay(again) if again else {}
-        drivers = self._drivers(rows)
+        past, drivers = self._look(rows)
+        rows = [row for row in rows if row[0] not in self._ended] if self._ended else rows
         claimed = []
         for job_id, attempt, lease_id, *about, n, head, suspect, starts, parent, step, asked, owed, _ in rows:
             before = past.get(job_id, _Past())
@@ -112,49 +119,81 @@ class Claims:
             claimed.append(ClaimedJob(fence, *about, chain, *before, *now))  # type: ignore[call-arg]  # columns in order
         return claimed
 
-    def _drivers(self, rows: Sequence[tuple[Any, ...]]) -> dict[str, Wake | None]:
-        """Enter the messages because of which suspended jobs were claimed; their attempts remember them."""
-        suspended = [(Fence(*row[:3]), row[7]) for row in rows if not row[13]]
-        if not suspended:
-            return {}
-        # Not an instant read before the claim: what made a job due then must be due now.
-        now = self._writing.part(self._writing.connection, frozenset())
-        now.forget_wall()
+    def _look(self, rows: Sequence[tuple[Any, ...]]) -> tuple[dict[str, _Past], dict[str, Wake]]:
+        """Return what was recorded before, and what drives the jobs that were put away; in one round trip.
 
-        def verb(fence: Fence, dimension: int) -> Callable[[Talk], Wake | None]:
-            def run(talk: Talk) -> Wake | None:
-                part = now.part(talk, frozenset())
-                wake = _enter_driver(part, fence.job_id, dimension)
-                insist(part, "set_driver", (*fence[:2], "" if wake is None else wake.guid))
-                part.settle()
-                return wake
+        A job that is new has two facts now, its submission and this claim; a fork has its copies too.
+        """
+        again = [(row[0], row[7]) for row in rows if row[1] > 1 or row[10] > 2]
+        woken = [Fence(*row[:3]) for row in rows if not row[13]]
+        if not again and not woken:
+            return {}, {}
+        talk, ask = self._writing.connection, self._writing.ask
+        now: Answered | None = None
+        about: list[Answered] = []
+        with talk.pipeline():
+            if woken:
+                # Not an instant read before the claim: what made a job due then must be due now.
+                now = self._ask_time()
+                jobs = texts([fence.job_id for fence in woken])
+                about = [
+                    talk.execute(sql("picture_jobs"), (jobs, "{}")),
+                    talk.execute(sql("picture_open"), (jobs,)),
+                ]
+                about.append(talk.execute(sql("picture_drivers"), (jobs, self._writing.times.wall)))
+                about.append(talk.execute(sql("picture_entered"), ("{}", jobs)))
+            past = (
+                [ask(name, again) for name in ("records", "tries", "charged_since_progress")] if again else []
+            )
+        wakes = {} if now is None else self._enter(woken, int(now.fetchall()[0][0]), about)
+        return _pasts(past) if past else {}, wakes
 
-            return run
+    def _enter(self, woken: Sequence[Fence], wall: int, about: Sequence[Answered]) -> dict[str, Wake]:
+        """Count the entries of the messages that drive these claims; their attempts remember them."""
+        jobs, activities, messages, entered = (answer.fetchall() for answer in about)
+        pictures = Pictures({row[0]: Picture(JobFacts._make(row)) for row in jobs})
+        add_activities(pictures, [*entered, *activities])
+        add_messages(pictures, messages)
+        writes, wakes = Writes(self._writing, wall), {}
+        drivers = []
+        full: dict[str, TallyError] = {}
+        for fence in woken:
+            decision = enter(pictures[fence.job_id], Now(wall))
+            if isinstance(decision, Refusal):
+                full[fence.job_id] = decision.error
+                continue
+            writes.add(decision.writes)
+            wake = decision.outcome
+            if isinstance(wake, Wake):
+                wakes[fence.job_id] = wake
+            guid = wake.guid if isinstance(wake, Wake) else ""
+            drivers.append({"job_id": fence.job_id, "attempt": fence.attempt, "guid": guid})
+        with self._writing.connection.pipeline():
+            writes.send()
+            self._writing.ask("set_drivers", drivers, str(len(drivers)))
+        self._ended.update(full)
+        for job_id, error in full.items():
+            self._escalate(job_id, error)
+        return wakes
 
-        drivers = in_rounds(self._writing.connection, [verb(*one) for one in suspended])
-        return {fence.job_id: driver for (fence, _), driver in zip(suspended, drivers, strict=True)}
-
-    def _replay(self, jobs: Sequence[tuple[str, int]]) -> dict[str, _Past]:
-        """Return what was recorded before, for jobs that were claimed before."""
-        ask = self._writing.ask
-        records: dict[str, list[Record]] = defaultdict(list)
-        tries: dict[str, list[Event]] = defaultdict(list)
-        for job_id, *record in ask("records", jobs).fetchall():
-            records[job_id].append(Record(*record))
-        for row in ask("tries", jobs).fetchall():
-            tries[row[0]].append(Event(*row))
-        return {
-            job_id: _Past(tuple(records[job_id]), tuple(tries[job_id]), charged)
-            for job_id, charged in ask("charged_since_progress", jobs).fetchall()
-        }
+    def _escalate(self, job_id: str, error: TallyError) -> None:
+        """End a job whose ledger can count no further entry; it was claimed just now."""
+        with self._writing.connection.pipeline():
+            look = Look(self._writing, [wanted_to_escalate(job_id)])
+        pictures, now = look.seen()
+        plan = escalate(pictures, job_id, error, now)
+        writes = Writes(self._writing, now.wall)
+        writes.add(expanded(pictures, plan.writes, now))
+        with self._writing.connection.pipeline():
+            writes.send()
 
 
-def _enter_driver(part: Batch, job_id: str, dimension: int) -> Wake | None:
-    """Count the entry of the message that drives this claim, before any work, and return it."""
-    found = part.rows("driver", (job_id, part.wall))
-    if not found:
-        return None
-    wake = as_wake(found[0])
-    part.run("enter_wait", (job_id, wake.guid, dimension))
-    insist(part, "enter_message", (wake.guid, job_id))
-    return wake
+def _pasts(answers: Sequence[Answered]) -> dict[str, _Past]:
+    recorded, tried, charged = (answer.fetchall() for answer in answers)
+    records: dict[str, list[Record]] = defaultdict(list)
+    tries: dict[str, list[Event]] = defaultdict(list)
+    for job_id, *record in recorded:
+        records[job_id].append(Record(*record))
+    for row in tried:
+        tries[row[0]].append(Event(*row))
+    return {job_id: _Past(tuple(records[job_id]), tuple(tries[job_id]), spent) for job_id, spent in charged}

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tallystick.core.chain import Chain, Link
+from tallystick.core.marks import STARTED, settled
 from tallystick.store.api import EndAttempt, EndJob, Outcome, RecordStep
 from tallystick.store.postgres.connection import row_moved
-from tallystick.store.postgres.endings import lock_expired
 from tallystick.store.postgres.rows import columns, link_of, step_columns, storable
 from tallystick.store.refusals import Refused, stale
 
 if TYPE_CHECKING:
     from tallystick.store.postgres.writer import Batch
+
+# Root and start of a plain job before and after its end: nothing else of it was ever open.
+_ROOT, _START = settled(STARTED.activity, STARTED.guid, closes=True)
+_DIGITS: Final = (str(STARTED.activity), str(_ROOT), str(STARTED.guid), str(_START))
 
 Places = list[tuple[Chain, Link]]
 
@@ -52,7 +56,7 @@ def send_endings_of_jobs(
         ending = (request.state, request.result, request.error, request.error_code)
         return (*request.fence, *about, *ending, storable(request.error_message), *columns(event), last)
 
-    return _send(writing, "end_jobs", requests, row)
+    return _send(writing, "end_jobs", requests, row, _DIGITS)
 
 
 def _send(
@@ -60,9 +64,10 @@ def _send(
     statement: str,
     requests: Sequence[EndAttempt | EndJob],
     row: Callable[[int, Places], tuple[object, ...]],
+    digits: tuple[str, ...] = (),
 ) -> Callable[[], list[Outcome]]:
     """End attempts and what ends with them; of two requests for one job the first counts."""
-    mine = lock_expired(writing, requests)
+    mine = _lock_expired(writing, requests)
     seen: set[str] = set()
     chosen: list[int] = []
     for index, request in enumerate(requests):
@@ -72,7 +77,7 @@ def _send(
     places: list[Places] = [[] for _ in requests]
     rows = [row(index, places[index]) for index in chosen]
     times = writing.times
-    cursor = writing.ask(statement, rows, times.epoch, times.lease, times.wall)
+    cursor = writing.ask(statement, rows, times.epoch, times.lease, times.wall, *digits)
 
     def answer() -> list[Outcome]:
         ((live, sound, ended),) = cursor.fetchall()
@@ -89,3 +94,23 @@ def _send(
 def steps_with_endings(bundles: Sequence[Sequence[Any]]) -> list[RecordStep | None]:
     """Return the step of each bundle that ends with its job, or None."""
     return [bundle[0] if len(bundle) > 1 else None for bundle in bundles]
+
+
+def _lock_expired(writing: Batch, requests: Sequence[EndAttempt | EndJob]) -> set[int]:
+    """Return which requests to go on with: those of holders, and those of a sweep that nobody else holds.
+
+    A sweep does not wait for anybody, and must have seen the end of the chain: a holder may have written
+    after it was read.
+    """
+    swept = [index for index, request in enumerate(requests) if request.expired]
+    if not swept:
+        return set(range(len(requests)))
+    chains = [requests[index].fact.chain for index in swept]
+    rows = [
+        (*requests[index].fence, chain.n, chain.head.hex())
+        for index, chain in zip(swept, chains, strict=True)
+    ]
+    ours, unmoved = writing.ask("lock_expired", rows), writing.ask("unmoved", rows)
+    places = {place for (place,) in ours.fetchall()} & {place for (place,) in unmoved.fetchall()}
+    lost = {index for place, index in enumerate(swept, start=1) if place not in places}
+    return set(range(len(requests))) - lost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tallystick.core.chain import step_payload
+from tallystick.core.told import told
 from tallystick.store.api import Event
 from tallystick.store.inspection import AttemptRow, Book, Health, StaleReports, WorkerLeases
 from tallystick.store.postgres.address import Address
@@ -66,8 +66,7 @@ class PostgresInspection:
         """Return the facts of a job that follow number `after`; a limit of -1 returns all."""
         page = [job_id, after, str(limit)]
         events = [Event(*row) for row in self._reader.rows("facts", page)]
-        for n, kind, at, attempt, *payload, prev_hash, event_hash in self._reader.rows("step_facts", page):
-            events.append(Event(job_id, n, kind, at, attempt, step_payload(*payload), prev_hash, event_hash))
+        events += [told(job_id, *row) for row in self._reader.rows("step_facts", page)]
         events.sort(key=lambda event: event.n)
         return events if limit < 0 else events[:limit]
 

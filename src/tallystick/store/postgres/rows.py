@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tallystick.core.chain import Link
+from tallystick.core.marks import OPENED, STARTED
 from tallystick.store.api import Event, SubmitJob
 
 
@@ -33,7 +34,8 @@ def job_row(request: SubmitJob, events: Sequence[Event]) -> tuple[object, ...]:
     state, attempt = ("QUEUED", 0) if lease is None else ("IN_PROGRESS", 1)
     head = events[-1]
     born = (state, attempt, head.n, head.event_hash.hex(), [columns(event) for event in events])
-    return (*job[:7], delay_ms, left_ms, *job[9:], *born, reservation and reservation[:3], lease)
+    digits = (OPENED, 0) if lease is None else (STARTED.activity, STARTED.guid)
+    return (*job[:7], delay_ms, left_ms, *job[9:], *born, reservation and reservation[:3], lease, *digits)
 
 
 def storable(text: str | None) -> str | None:

@@ -9,9 +9,8 @@ bundle under savepoints, which finds the one and leaves the others alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from itertools import groupby
 from typing import Any, ClassVar
 
 from tallystick import crash
@@ -21,43 +20,42 @@ from tallystick.errors import StaleLease
 from tallystick.store.api import (
     Bundle,
     ClaimJobs,
-    CountDown,
     EndAttempt,
     EndJob,
     Existing,
     Fence,
+    ForkJob,
     Outcome,
     Primitive,
+    PruneJobs,
     RecordEvent,
     RecordStep,
     RenewLeases,
     SubmitJob,
     SubmitJobs,
 )
-from tallystick.store.cancels import as_asked
+from tallystick.store.forks import fork_job
 from tallystick.store.grouping import grouped, part_of
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.births import send_births, send_births_alike
 from tallystick.store.postgres.claims import Claims
 from tallystick.store.postgres.connection import REFUSALS, Answered, RowMoved, Talk, begin
-from tallystick.store.postgres.count_downs import send_count_downs
 from tallystick.store.postgres.crash_points import AROUND
-from tallystick.store.postgres.endings import end_alone, hold_ending
 from tallystick.store.postgres.endings_together import (
     send_endings_of_attempts,
     send_endings_of_jobs,
     steps_with_endings,
 )
 from tallystick.store.postgres.floors import Floors
+from tallystick.store.postgres.looking import Look
+from tallystick.store.postgres.planned import Decided, is_planned, wants_of, write_whole
 from tallystick.store.postgres.refusing import REFUSING, why_refused
 from tallystick.store.postgres.rows import columns, link_of
-from tallystick.store.postgres.stages import Stage, first_held, stages_of
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.steps_together import send_steps
-from tallystick.store.postgres.together import write_together
 from tallystick.store.postgres.writing import PostgresWriting, Times
+from tallystick.store.pruning import prune
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, share_fate, stale
-from tallystick.store.verbs import VERBS
 
 Answer = Callable[[], list[Outcome]]
 
@@ -90,50 +88,70 @@ class Batch(PostgresWriting):
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Write every bundle and return its outcome; nothing is durable before `commit`."""
         alone, groups = grouped(batch, plain_only=True)
-        alone.sort(key=lambda index: first_held(batch[index]))
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
-        stages = stages_of(batch, alone, groups)
+        # Renewals first, so that nothing costs a lease; claims last: they may take what is submitted here.
+        renewals = [index for kind, indexes in groups if kind is RenewLeases for index in indexes]
+        order = dict.fromkeys([*renewals, *alone, *(index for _kind, indexes in groups for index in indexes)])
         try:
-            self._write_stages(batch, stages, outcomes)
+            self._write_together(batch, alone, _without_last_steps(batch, groups), outcomes)
         except (Refused, *REFUSALS, *UNSTORABLE):
             self.connection.execute(b"ROLLBACK")
             self.rewind()
             begin(self.connection, self._address)
-            for index in dict.fromkeys(index for _kind, indexes in stages for index in indexes):
+            for index in order:
                 outcomes[index] = self.alone(batch[index])
             ((self.xid, self.server),) = self.connection.execute(sql("own_xid")).fetchall()
         return outcomes
 
-    def _write_stages(
-        self, batch: Sequence[Bundle], stages: list[Stage], outcomes: list[Outcome | BaseException]
+    def _write_together(
+        self,
+        batch: Sequence[Bundle],
+        alone: list[int],
+        groups: list[tuple[type[Primitive], list[int]]],
+        outcomes: list[Outcome | BaseException],
     ) -> None:
-        """Send what can travel together, and write what must be alone in its place between."""
+        """Look at what is decided from pictures; then send that, and whatever needs no look, in one go."""
         answers: list[tuple[list[int], Answer]] = []
+        decided = self._look_and_decide(batch, alone, groups, answers) if alone else None
+        for index in alone:
+            if not is_planned(batch[index]):
+                outcomes[index] = self.alone(batch[index])
+        with self.connection.pipeline():
+            if not alone:
+                begin(self.connection, self._address)
+            if decided is not None:
+                decided.send()
+            for kind, indexes in groups:
+                answers.append((indexes, self._send(kind, [batch[index] for index in indexes])))
+            number = self._number()
         answered: set[int] = set()
-        begun = False
-        number: Answered | None = None
-        for together, run in groupby(stages, key=lambda stage: stage[0] is not None):
-            with self.connection.pipeline():
-                if not begun:
-                    begin(self.connection, self._address)
-                    begun = True
-                for kind, indexes in run if together else ():
-                    assert kind is not None
-                    answers.append((indexes, self._send(kind, [batch[index] for index in indexes])))
-                number = self._number()
-            for indexes, answer in answers:
-                for index, value in zip(indexes, answer(), strict=True):
-                    if index in answered:
-                        share_fate(outcomes[index], value)
-                    outcomes[index] = value
-                answered.update(indexes)
-            answers.clear()
-            if not together:
-                for _kind, indexes in run:
-                    write_together(self, batch, indexes, outcomes)
-                number = self.connection.execute(sql("own_xid"))
-        assert number is not None
+        for indexes, answer in answers:
+            for index, value in zip(indexes, answer(), strict=True):
+                if index in answered:
+                    share_fate(outcomes[index], value)
+                outcomes[index] = value
+            answered.update(indexes)
+        for index, value in decided.finished().items() if decided is not None else ():
+            outcomes[index] = value
         ((self.xid, self.server, *_notified),) = number.fetchall()
+
+    def _look_and_decide(
+        self,
+        batch: Sequence[Bundle],
+        alone: list[int],
+        groups: list[tuple[type[Primitive], list[int]]],
+        answers: list[tuple[list[int], Answer]],
+    ) -> Decided | None:
+        """Begin, renew leases, look at all jobs of the planned bundles, and decide them."""
+        planned = [index for index in alone if is_planned(batch[index])]
+        wants = [want for index in planned for want in wants_of(batch[index])]
+        with self.connection.pipeline():
+            begin(self.connection, self._address)
+            if groups and groups[0][0] is RenewLeases:
+                kind, indexes = groups.pop(0)
+                answers.append((indexes, self._send(kind, [batch[index] for index in indexes])))
+            look = Look(self, wants, also=_ending_in_lists(batch, groups)) if planned else None
+        return None if look is None else Decided(self, batch, planned, look)
 
     def _number(self) -> Answered:
         """Ask for the number of this transaction, and with it wake whoever listens when it is durable."""
@@ -175,28 +193,19 @@ class Batch(PostgresWriting):
         """Write one bundle and return the outcome of its last primitive; raise what refuses it."""
         value: Outcome = None
         self._expected.clear()
-        for self.at in bundle:
-            (value,) = self._writers[type(self.at)](self, [self.at])()
+        # What is all decided from pictures is one decision; else each part comes after what stands before it.
+        for part in [bundle] if is_planned(bundle) else [(each,) for each in bundle]:
+            self.at = part[-1]
+            if is_planned(part):
+                value = write_whole(self, part)
+            else:
+                (value,) = self._writers[type(self.at)](self, [self.at])()
             if isinstance(value, BaseException):
                 raise Refused(value)
             self.settle()
             if isinstance(value, Existing):
                 break
         return value
-
-    def part(self, talk: Talk, held: frozenset[str]) -> Batch:
-        """Return a writer in this transaction for one bundle, which speaks through `talk`."""
-        part = Batch(talk, self._address, self.times)
-        part.held, part.in_rounds = held, True
-        part._wall = self._wall
-        part._by_itself = True
-        return part
-
-    def adopt(self, part: Batch) -> None:
-        """Count what a part has written as written here."""
-        self._places.adopt(part._places)
-        self._stale += part._stale
-        self.wakes = self.wakes or part.wakes
 
     def between(self, bundle: Bundle) -> Outcome | BaseException:
         """Write a bundle in a user's transaction: with our names, and then his again."""
@@ -245,12 +254,17 @@ class Batch(PostgresWriting):
         self.wakes = False
         self._notified = False
 
-    def _singly(self, requests: list[Any]) -> Answer:
-        """Write primitives that read before they write, one after the other."""
-        kind, write = VERBS[type(requests[0])]
-        crash.point(AROUND[kind][0])
-        outcomes = [write(self, request) for request in requests]
-        crash.point(AROUND[kind][1])
+    def _forked(self, requests: list[ForkJob]) -> Answer:
+        crash.point(AROUND["fork"][0])
+        outcomes: list[Outcome] = [fork_job(self, request) for request in requests]
+        crash.point(AROUND["fork"][1])
+        self.wakes = True
+        return lambda: outcomes
+
+    def _pruned(self, requests: list[PruneJobs]) -> Answer:
+        crash.point(AROUND["prune"][0])
+        outcomes: list[Outcome] = [prune(self, request) for request in requests]
+        crash.point(AROUND["prune"][1])
         return lambda: outcomes
 
     def report(self, primitive: Primitive | None) -> None:
@@ -303,29 +317,12 @@ class Batch(PostgresWriting):
         return answer
 
     def _end_jobs(self, asked: list[EndJob], steps: Sequence[RecordStep | None] = ()) -> Answer:
-        """Close jobs; one that was asked to end is refused here when it wants to end otherwise.
-
-        Then it is written alone, where it is seen first what it was asked.
-        """
+        """Close plain jobs; one that was asked to end is refused here, and then decided from a picture."""
         crash.point(AROUND["end_job"][0])
-        if self._by_itself:
-            outcomes = self.end_jobs(asked)
-            crash.point(AROUND["end_job"][1])
-            return lambda: outcomes
         answer = send_endings_of_jobs(self, asked, steps)
         self.ask("drop_unread", [request.fence[:2] for request in asked], self.times.wall)
         crash.point(AROUND["end_job"][1])
         return answer
-
-    def end_jobs(self, asked: list[EndJob]) -> list[Outcome]:
-        """Close jobs one by one, as cancellations where that was asked for; return those endings."""
-        outcomes: list[Outcome] = []
-        for wanted in asked:
-            hold_ending(self, wanted)
-            (request,) = as_asked(self, [wanted])
-            end_alone(self, request)
-            outcomes.append(None if request is wanted else request)
-        return outcomes
 
     def _submits(self, requests: list[SubmitJob]) -> Answer:
         crash.point(AROUND["submit"][0])
@@ -357,12 +354,6 @@ class Batch(PostgresWriting):
         crash.point(AROUND["renew"][1])
         return lambda: [{Fence(*row) for row in cursor.fetchall()} for cursor in cursors]
 
-    def _count_downs(self, requests: list[CountDown]) -> Answer:
-        crash.point(AROUND["count_down"][0])
-        answer = send_count_downs(self.ask, requests)
-        crash.point(AROUND["count_down"][1])
-        return answer
-
     # A table of the class, not of each batch: a batch that points to itself would wait for the collector.
     _writers: ClassVar[dict[type, Callable[[Batch, list[Any]], Answer]]] = {
         RenewLeases: _renew,
@@ -373,6 +364,27 @@ class Batch(PostgresWriting):
         SubmitJob: _submits,
         SubmitJobs: _submits_alike,
         ClaimJobs: _claim,
-        CountDown: _count_downs,
-        **dict.fromkeys(VERBS, _singly),
+        ForkJob: _forked,
+        PruneJobs: _pruned,
     }
+
+
+def _ending_in_lists(
+    batch: Sequence[Bundle], groups: Sequence[tuple[type[Primitive], list[int]]]
+) -> Iterable[str]:
+    """Return the jobs whose rows are moved by lists: they are locked with all others, in one order."""
+    for kind, indexes in groups:
+        if kind in (EndJob, EndAttempt):
+            for index in indexes:
+                yield str(part_of(batch[index], kind).fence.job_id)  # type: ignore[union-attr]  # both have one
+
+
+def _without_last_steps(
+    batch: Sequence[Bundle], groups: Sequence[tuple[type[Primitive], list[int]]]
+) -> list[tuple[type[Primitive], list[int]]]:
+    """Return groups without steps that come with the end of their job: that statement has them."""
+    kept = [
+        (kind, [index for index in indexes if kind is not RecordStep or type(batch[index][-1]) is not EndJob])
+        for kind, indexes in groups
+    ]
+    return [(kind, indexes) for kind, indexes in kept if indexes]

@@ -8,17 +8,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tallystick.core.chain import Chain, Link
-from tallystick.errors import StaleLease, TallyError
-from tallystick.store.api import CountDown, EndAttempt, Event, Fact, Fence, Outcome, RecordStep
+from tallystick.errors import TallyError
+from tallystick.store.api import Event, Fact, Fence, RecordStep
 from tallystick.store.places import Places
 from tallystick.store.postgres.connection import Answered, Talk
-from tallystick.store.postgres.count_downs import send_count_downs
-from tallystick.store.postgres.rows import storable
 from tallystick.store.postgres.statements import sql
 from tallystick.store.refusals import Refused, stale
 
 # Statements after which there may be work for somebody.
-WAKING = ("wake", "insert_child", "request_cancel", "hold_job", "resume_job", "insert_fork")
+WAKING = ("insert_fork",)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -113,11 +111,6 @@ class PostgresWriting:
             if cursor.rowcount != 1:
                 raise Refused(otherwise)
 
-    def bear(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Insert jobs; one that is there already fails."""
-        for row in rows:
-            self.run(name, row)
-
     def placed(self, fact: Fact) -> Event:
         """Give a fact its place in the chain."""
         return self._places.fact(fact)
@@ -137,35 +130,3 @@ class PostgresWriting:
     def written(self) -> list[tuple[str, int, bytes]]:
         """Return job, place and hash of every fact that is part of this transaction."""
         return self._places.written()
-
-    def newest(self, job_id: str, dimension: int) -> Chain:  # noqa: ARG002 (a chain goes through all dimensions)
-        """Return the end of a job's chain."""
-        return Chain(job_id, *self.rows("chain_head", (job_id,))[0])
-
-    def check_fence(self, fence: Fence) -> None:
-        """Refuse the bundle unless this lease is the live one, and hold its row."""
-        if not self.rows("live_attempt", (*fence, self.times.epoch, self.times.lease)):
-            raise Refused(stale(fence))
-
-    def count_down(self, request: CountDown) -> bool | None:
-        """Move a semaphore and mark its message; return whether it hit, or None if nothing is open there."""
-        (outcome,) = send_count_downs(self.ask, [request])()
-        if isinstance(outcome, StaleLease):
-            return None
-        if isinstance(outcome, BaseException):
-            raise Refused(outcome)
-        return bool(outcome)
-
-    def end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
-        """Abort attempts and leave their jobs to others, at an instant by the store's clock."""
-        for request in requests:
-            event = self.placed(request.fact)
-            fence, times = request.fence, self.times
-            ending = ("ABORTED", request.reason, str(int(request.charged)), times.epoch, times.lease, "true")
-            self.many("end_attempt", [(*fence, *ending, self.wall)], fence)
-            hold = (request.hold, storable(request.hold_reason))
-            row = (*fence[:2], request.ready_at, *hold, event.n, event.event_hash, self.wall)
-            self.many("release_job", [row], fence)
-            self.many("insert_event", [event], fence)
-        self.wakes = True
-        return [None] * len(requests)

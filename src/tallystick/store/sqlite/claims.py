@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from tallystick.core.chain import GENESIS, Chain
+from tallystick.core.chain import Chain
+from tallystick.core.marks import STARTED
+from tallystick.core.pictures import Now
+from tallystick.core.plans import Refusal
 from tallystick.core.tuples import make
-from tallystick.errors import InvariantBroken
+from tallystick.core.verbs.claiming import enter
+from tallystick.core.verbs.endings import escalate
+from tallystick.core.verbs.wants import wanted_to_escalate
 from tallystick.store.api import (
     ClaimedJob,
     ClaimJobs,
@@ -21,9 +26,9 @@ from tallystick.store.api import (
     Record,
     Wake,
 )
-from tallystick.store.refusals import Refused
+from tallystick.store.sqlite.applying import apply
+from tallystick.store.sqlite.looking import chain_end, look, look_at_drivers
 from tallystick.store.sqlite.statements import sql
-from tallystick.store.waits import as_wake
 
 if TYPE_CHECKING:
     import apsw
@@ -42,7 +47,10 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
         return []
     # A job that is new has one fact; a fork has its copies.
     past = _pasts(batch.cursor, {row[0]: row[6] for row in rows if row[1] or row[9] > 1})
-    wakes = _enter_drivers(batch, {row[0]: row[6] for row in rows if row[11] is not None})
+    wakes, ended = _enter_drivers(batch, [row[0] for row in rows if row[11] is not None])
+    rows = [row for row in rows if row[0] not in ended] if ended else rows
+    if not rows:
+        return []
     wall, ends_at = batch.wall, batch.boot + request.lease_ms
     claimed: list[ClaimedJob] = []
     attempts, jobs, events = [], [], []
@@ -58,7 +66,7 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
         event = batch.placed(make(Fact, (chain, "claim", wall, attempt + 1, _AGAIN if attempt else _FIRST)))
         fence = make(Fence, (job_id, attempt + 1, request.lease_ids()))
         attempts.append((*fence, request.owner, batch.epoch, ends_at, wall, driver))
-        jobs.append((job_id, attempt, event.n, event.event_hash, wall))
+        jobs.append((job_id, attempt, event.n, event.event_hash, wall, STARTED.activity, STARTED.guid))
         events.append(event)
         left = None if deadline_at is None else deadline_at - wall
         about = (fence, handler, version, payload, options, dimension, left, created_at, chain)
@@ -100,19 +108,22 @@ def _due(batch: Batch, request: ClaimJobs, known: str) -> Iterable[tuple]:  # ty
         cursor.close(True)
 
 
-def _enter_drivers(batch: Batch, jobs: dict[str, int]) -> dict[str, Wake]:
-    """Count the entries of the messages that drive these jobs, before any work, and return them."""
-    if not jobs:
-        return {}
-    found = batch.rows("drivers", (_listed(jobs), batch.wall))
-    wakes = {job_id: as_wake(wake) for job_id, *wake in found}
-    entered = [(job_id, wake.guid, jobs[job_id]) for job_id, wake in wakes.items()]
-    batch.cursor.executemany(sql("enter_wait"), entered)
-    before = batch.connection.total_changes()
-    batch.cursor.executemany(sql("enter_message"), [(wake.guid, job_id) for job_id, wake in wakes.items()])
-    if batch.connection.total_changes() - before != len(wakes):
-        raise Refused(InvariantBroken("a message that is there was not entered", statement="enter_message"))
-    return wakes
+def _enter_drivers(batch: Batch, jobs: list[str]) -> tuple[dict[str, Wake], set[str]]:
+    """Count the entries of the messages that drive these jobs, before any work, and return them.
+
+    A job whose ledger can count no further entry ends here, and is not claimed.
+    """
+    wakes, ended = {}, set()
+    for job_id in jobs:
+        now = Now(batch.wall)
+        decision = enter(look_at_drivers(batch, job_id), now)
+        if isinstance(decision, Refusal):
+            ended.add(job_id)
+            decision = escalate(look(batch, wanted_to_escalate(job_id)), job_id, decision.error, now)
+        apply(batch, decision.writes)
+        if isinstance(decision.outcome, Wake):
+            wakes[job_id] = decision.outcome
+    return wakes, ended
 
 
 class _Past(NamedTuple):
@@ -176,8 +187,3 @@ def outdated(cursor: apsw.Cursor, requests: Iterable[EndAttempt | EndJob]) -> Fe
             if chain_end(cursor, chain.job_id) != (chain.n, chain.head):
                 return request.fence
     return None
-
-
-def chain_end(cursor: apsw.Cursor, job_id: str) -> tuple[int, bytes]:
-    """Return the place and the hash of a job's newest fact."""
-    return next(iter(cursor.execute(sql("chain_head"), (job_id,))), (0, GENESIS))

@@ -12,10 +12,10 @@ from tallystick import crash
 from tallystick.core.chain import DOUBTFUL
 from tallystick.store.api import Bundle, Outcome
 from tallystick.store.doubts import as_known, held_chains
-from tallystick.store.sqlite.claims import chain_end
 from tallystick.store.sqlite.connection import in_doubt
 from tallystick.store.sqlite.file_clock import FileClock
 from tallystick.store.sqlite.loans import Loans, TransactionLost
+from tallystick.store.sqlite.looking import chain_end
 from tallystick.store.sqlite.writer import Batch
 
 BEGUN = crash.declare("sqlite.begin.after", "the lock is held and a transaction is open")

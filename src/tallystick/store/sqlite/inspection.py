@@ -11,8 +11,8 @@ from typing import Any, Final
 import apsw
 
 from tallystick.clock import Clock, SystemClock
-from tallystick.core.chain import step_payload
 from tallystick.core.limits import MIB
+from tallystick.core.told import told
 from tallystick.store.api import Event
 from tallystick.store.inspection import AttemptRow, Book, Health, StaleReports, WorkerLeases
 from tallystick.store.sqlite.statements import sql
@@ -105,10 +105,7 @@ class SqliteInspection:
     def facts(self, job_id: str, *, after: int, limit: int) -> list[Event]:
         """Return the facts of a job that follow number `after`; a limit of -1 returns all."""
         events = [Event(*row) for row in self._read(sql("facts"), (job_id, after, limit))]
-        for n, kind, at, attempt, *payload, prev_hash, event_hash in self._read(
-            sql("step_facts"), (job_id, after, limit)
-        ):
-            events.append(Event(job_id, n, kind, at, attempt, step_payload(*payload), prev_hash, event_hash))
+        events += [told(job_id, *row) for row in self._read(sql("step_facts"), (job_id, after, limit))]
         events.sort(key=lambda event: event.n)
         return events if limit < 0 else events[:limit]
 

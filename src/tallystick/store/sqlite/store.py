@@ -110,11 +110,15 @@ class SqliteStore:
         try:
             self._check_usable()
             self._check_not_lent()
-            with self._writing, self._turn():
-                if not self._has_written:
-                    forget_statistics(self._writer)
-                    self._has_written = True
-                outcomes = self._flush.write(batch)
+            with self._writing:
+                self._check_open()
+                with self._turnstile:
+                    # It may have been a long wait: is there still something to write to?
+                    self._files.check_log(self._writer)
+                    if not self._has_written:
+                        forget_statistics(self._writer)
+                        self._has_written = True
+                    outcomes = self._flush.write(batch)
         except BaseException as error:
             call_off(batch)
             if isinstance(error, apsw.Error):
@@ -124,14 +128,6 @@ class SqliteStore:
             self._wrote = False
             self._bell.ring()
         return outcomes
-
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        """Wait for our turn, and look once more whether there is still something to write to."""
-        self._check_usable()
-        with self._turnstile:
-            self._files.check_log(self._writer)
-            yield
 
     @contextmanager
     def transaction(self) -> Iterator[SqliteTransaction]:
@@ -368,6 +364,9 @@ class SqliteStore:
     def _check_usable(self) -> None:
         if os.getpid() != self._pid:
             raise StoreMisused("this store was opened before a fork; open the Tally in the child instead")
+        self._check_open()
+
+    def _check_open(self) -> None:
         if self._closed:
             raise StoreMisused("this store is closed")
 

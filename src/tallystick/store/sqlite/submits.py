@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tallystick.core.chain import GENESIS, event_hash
+from tallystick.core.marks import OPENED, STARTED
 from tallystick.store.api import Existing, NewJob, Outcome, SubmitJob, SubmitJobs
 from tallystick.store.sqlite.lists import write_rows
 from tallystick.store.sqlite.statements import sql
@@ -25,10 +26,11 @@ def submit_jobs(batch: Batch, requests: list[SubmitJob]) -> list[Outcome]:
         events += [batch.placed(fact) for fact in facts]
         end = (events[-1].n, events[-1].event_hash)
         if lease is None:
-            jobs.append((*job[:7], *_instants(batch, job), *job[10:], "QUEUED", 0, *end))
+            jobs.append((*job[:7], *_instants(batch, job), *job[10:], "QUEUED", 0, OPENED, 0, *end))
         else:
             _ready_at, *when = _instants(batch, job)
-            jobs.append((*job[:7], None, *when, *job[10:], "IN_PROGRESS", 1, *end))
+            begun = (1, STARTED.activity, STARTED.guid)
+            jobs.append((*job[:7], None, *when, *job[10:], "IN_PROGRESS", *begun, *end))
             held = (lease.lease_id, lease.owner, batch.epoch, batch.boot + lease.lease_ms, batch.wall)
             attempts.append((job.job_id, 1, *held, "start"))
     write_rows(batch.cursor, "insert_job", jobs)
@@ -47,7 +49,7 @@ def submit_alike(batch: Batch, request: SubmitJobs) -> None:
     jobs, events = [], []
     for job_id, payload in zip(request.job_ids, request.payloads, strict=True):
         head = event_hash(GENESIS, job_id, 1, kind, at, attempt, word)
-        jobs.append((job_id, *before, payload, *after, "QUEUED", 0, 1, head))
+        jobs.append((job_id, *before, payload, *after, "QUEUED", 0, OPENED, 0, 1, head))
         events.append((job_id, 1, kind, at, attempt, word, GENESIS, head))
     write_rows(batch.cursor, "insert_job", jobs)
     write_rows(batch.cursor, "insert_event", events)

@@ -24,6 +24,7 @@ class Turnstile:
 
     def __init__(self, database: Path) -> None:
         """Open both lock files beside the database; they stay, empty but for the holder's pid."""
+        self._signature = b"%-20d\n" % os.getpid()
         self._gate = _open(database.with_name(f"{database.name}-gate"))
         try:
             self._floor = _open(database.with_name(f"{database.name}-floor"))
@@ -47,7 +48,7 @@ class Turnstile:
     def _sign(self) -> None:
         """Write down who holds the floor, for people who look: that this cannot be done stops nobody."""
         try:
-            os.pwrite(self._floor, b"%-20d\n" % os.getpid(), 0)
+            os.pwrite(self._floor, self._signature, 0)
         except OSError:
             # No name is better than that of the last holder, who would be blamed.
             with suppress(OSError):

@@ -8,50 +8,64 @@ bundle under savepoints, which finds the stale one and leaves the others alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, assert_never
 
 import apsw
 import msgspec
 
 from tallystick import crash
-from tallystick.core.chain import DOUBTFUL, Chain
-from tallystick.errors import StaleLease, TallyError
+from tallystick.core.chain import DOUBTFUL
+from tallystick.core.deciding import decide
+from tallystick.core.pictures import Now
+from tallystick.core.plans import Plan, Refusal, Relook
+from tallystick.core.verbs.wants import Planned, wanted
+from tallystick.errors import InvariantBroken, StaleLease, TallyError
 from tallystick.store.api import (
+    Await,
     Bundle,
+    CancelJob,
     ClaimJobs,
-    CountDown,
+    Cycle,
+    Deliver,
     EndAttempt,
     EndJob,
     Event,
     Existing,
     Fence,
+    ForkJob,
+    HoldJob,
     Outcome,
     Primitive,
+    PruneJobs,
     RecordEvent,
     RecordStep,
     RenewLeases,
+    ResumeJob,
     RunTx,
+    Spawn,
     SubmitJob,
     SubmitJobs,
     TakeAnswer,
     call_off,
 )
-from tallystick.store.cancels import as_asked
 from tallystick.store.doubts import forgotten
+from tallystick.store.forks import fork_job
 from tallystick.store.grouping import grouped, merged_claims, part_of
 from tallystick.store.places import Places
+from tallystick.store.planning import NAMES
+from tallystick.store.pruning import prune
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
-from tallystick.store.sqlite.claims import chain_end, claim_jobs, newest, outdated
+from tallystick.store.sqlite.applying import apply
+from tallystick.store.sqlite.claims import claim_jobs, outdated
 from tallystick.store.sqlite.crash_points import AROUND
-from tallystick.store.sqlite.endings import close_jobs
+from tallystick.store.sqlite.endings import end_plain_jobs, is_plain
 from tallystick.store.sqlite.file_clock import Instants
 from tallystick.store.sqlite.lists import write_rows
 from tallystick.store.sqlite.loans import Loans, TransactionLost
+from tallystick.store.sqlite.looking import chain_end, look
 from tallystick.store.sqlite.refusals import refusal
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.submits import submit_alike, submit_jobs
-from tallystick.store.sqlite.takes import take_answers
-from tallystick.store.verbs import VERBS
 
 
 class Batch:
@@ -183,41 +197,20 @@ class Batch:
         if self.changed(name, parameters) != 1:
             raise Refused(otherwise)
 
-    def newest(self, job_id: str, dimension: int) -> Chain:
-        """Return the end of a job's chain."""
-        return newest(self.cursor, job_id, dimension)[1]
-
-    def count_down(self, request: CountDown) -> bool | None:
-        """Move a semaphore and mark its message; return whether it hit, or None if nothing is open there."""
-        job_id, dimension, name, occurrence, guid, delta, threshold = request
-        if name:
-            place = (job_id, dimension, name, occurrence)
-            found = self.rows("count_down_group", (*place, guid, delta, threshold))
-        else:
-            found = self.rows("count_down_job", (job_id, guid, delta, threshold))
-        return bool(found[0][0]) if found else None
-
-    def check_fence(self, fence: Fence) -> None:
-        """Refuse the bundle unless this lease is the live one."""
-        if not self.holds(fence):
-            raise Refused(stale(fence))
-
     def holds(self, fence: Fence) -> bool:
         """Tell whether this lease is the live one."""
         return bool(self.rows("live_attempt", (*fence, self.epoch, self.boot)))
-
-    def bear(self, name: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Insert jobs; one that is there already fails. Their tags are rows too, so nothing is counted."""
-        write_rows(self.cursor, name, rows)
 
     def rewind(self, start: int = 0) -> None:
         """Give back every place taken since `start`: what was to stand there was rolled back."""
         self.places.rewind(start)
 
-    def _steps(self, steps: list[RecordStep]) -> list[Outcome]:
+    def record_steps(self, steps: list[RecordStep]) -> list[Outcome]:
+        """Write inline steps under their fences, as one list."""
         crash.point(AROUND["step"][0])
         now = (self.epoch, self.boot)
-        rows = [(*step.fence, *step[2:], *self.places.step(step), *now) for step in steps]
+        place = self.places.step
+        rows = [step.fence + step[2:] + place(step) + now for step in steps]
         self.many("insert_step", rows, steps[0].fence)
         crash.point(AROUND["step"][1])
         return [None] * len(steps)
@@ -230,21 +223,12 @@ class Batch:
         return [None] * len(requests)
 
     def _end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
-        """Abort attempts whose jobs are due at an instant by the clock of who ends them."""
-        return self.end_attempts(
-            [
-                r if r.ready_at is None else r._replace(ready_at=self.moment(r.ready_at, r.fact.at))
-                for r in requests
-            ]
-        )
-
-    def end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
-        """Abort attempts and leave their jobs to others, at an instant by the store's clock."""
+        """Abort attempts and leave their jobs to others, due at instants by the clocks of who ends them."""
         crash.point(AROUND["end_attempt"][0])
-        fence, events = requests[0].fence, self._begun(requests)
+        fence, events = requests[0].fence, self.begun(requests)
         self.many("end_attempt", [self.ending(request, "ABORTED") for request in requests], fence)
         jobs = [
-            (*r.fence[:2], r.ready_at, r.hold, r.hold_reason, event.n, event.event_hash, self.wall)
+            (*r.fence[:2], self._due(r), r.hold, r.hold_reason, event.n, event.event_hash, self.wall)
             for r, event in zip(requests, events, strict=True)
         ]
         self.many("release_job", jobs, fence)
@@ -252,16 +236,21 @@ class Batch:
         crash.point(AROUND["end_attempt"][1])
         return [None] * len(requests)
 
-    def end_jobs(self, asked: list[EndJob]) -> list[Outcome]:
+    def _due(self, request: EndAttempt) -> int | None:
+        return None if request.ready_at is None else self.moment(request.ready_at, request.fact.at)
+
+    def _end_jobs(self, requests: list[EndJob]) -> list[Outcome]:
         """Close jobs; the outcome is None, or the ending that was written instead of the one asked for."""
         crash.point(AROUND["end_job"][0])
-        requests = as_asked(self, asked)
-        fence, events = requests[0].fence, self._begun(requests)
-        self.many("end_attempt", [self.ending(r, r.attempt_status) for r in requests], fence)
-        close_jobs(self, requests, events)
-        self.many("insert_event", events, fence)
+        plain = [] if self.careful else [index for index, r in enumerate(requests) if is_plain(r)]
+        outcomes: list[Outcome] = [None] * len(requests)
+        for index, request in enumerate(requests):
+            if index not in plain:
+                outcomes[index] = self.plan(request)
+        if plain:
+            end_plain_jobs(self, [requests[index] for index in plain])
         crash.point(AROUND["end_job"][1])
-        return [None if r is wanted else r for r, wanted in zip(requests, asked, strict=True)]
+        return outcomes
 
     def _submits(self, requests: list[SubmitJob]) -> list[Outcome]:
         crash.point(AROUND["submit"][0])
@@ -300,35 +289,44 @@ class Batch:
         crash.point(AROUND["renew"][1])
         return held
 
-    def _count_downs(self, requests: list[CountDown]) -> list[Outcome]:
-        crash.point(AROUND["count_down"][0])
-        hits: list[Outcome] = []
-        for request in requests:
-            hit = self.count_down(request)
-            if hit is None:
-                raise Refused(
-                    StaleLease(
-                        f"{request.job_id} {request.name}: nothing is open here to count down",
-                        job_id=request.job_id,
-                    )
-                )
-            hits.append(hit)
-        crash.point(AROUND["count_down"][1])
-        return hits
-
-    def _singly(self, requests: list[Any]) -> list[Outcome]:
-        """Write primitives that read before they write, one after the other."""
-        kind, write = VERBS[type(requests[0])]
+    def _planned(self, requests: list[Any]) -> list[Outcome]:
+        """Decide requests from pictures, one after the other: each sees what the one before it wrote."""
+        kind = NAMES[type(requests[0])]
         crash.point(AROUND[kind][0])
-        outcomes = [write(self, request) for request in requests]
+        outcomes = [self.plan(request) for request in requests]
         crash.point(AROUND[kind][1])
         return outcomes
 
-    def _takes(self, requests: list[TakeAnswer]) -> list[Outcome]:
-        crash.point(AROUND["take"][0])
-        take_answers(self, requests)
-        crash.point(AROUND["take"][1])
-        return [None] * len(requests)
+    def plan(self, request: Planned) -> Outcome:
+        """Look, decide, and write what was decided."""
+        wants, now = wanted(request), Now(self.wall)
+        decision = decide(look(self, wants), request, now)
+        if isinstance(decision, Relook):
+            wants = wants._replace(children=decision.children or wants.children)
+            decision = decide(look(self, wants, whole=True), request, now)
+        match decision:
+            case Plan(writes, outcome):
+                apply(self, writes)
+                return outcome
+            case Refusal(error):
+                raise Refused(error)
+            case Relook():
+                raise Refused(
+                    InvariantBroken("a whole picture is not enough", statement=type(request).__name__)
+                )
+        assert_never(decision)
+
+    def _pruned(self, requests: list[PruneJobs]) -> list[Outcome]:
+        crash.point(AROUND["prune"][0])
+        outcomes: list[Outcome] = [prune(self, request) for request in requests]
+        crash.point(AROUND["prune"][1])
+        return outcomes
+
+    def _forked(self, requests: list[ForkJob]) -> list[Outcome]:
+        crash.point(AROUND["fork"][0])
+        outcomes: list[Outcome] = [fork_job(self, request) for request in requests]
+        crash.point(AROUND["fork"][1])
+        return outcomes
 
     def _run_tx(self, requests: list[RunTx]) -> list[Outcome]:
         """Lend the connection to the thread whose turn it is, then record its step under the fence."""
@@ -343,11 +341,11 @@ class Batch:
         chain = step.chain
         if chain.era is DOUBTFUL and chain_end(self.cursor, chain.job_id) != (chain.n, chain.head):
             raise Refused(forgotten(chain.job_id))
-        self._steps([step])
+        self.record_steps([step])
         crash.point(AROUND["tx"][1])
         return [step]
 
-    def _begun(self, requests: Sequence[EndAttempt | EndJob]) -> list[Event]:
+    def begun(self, requests: Sequence[EndAttempt | EndJob]) -> list[Event]:
         """Return the events of endings; refuse a reclaim decided before the holder's last write."""
         if fence := outdated(self.cursor, requests):
             raise Refused(stale(fence))
@@ -381,15 +379,15 @@ class Batch:
     # A table of the class, not of each batch: a batch that points to itself would wait for the collector.
     _writers: ClassVar[dict[type, Callable[[Batch, list[Any]], list[Outcome]]]] = {
         RenewLeases: _renew,
-        RecordStep: _steps,
+        RecordStep: record_steps,
         RecordEvent: _events,
         EndAttempt: _end_attempts,
-        EndJob: end_jobs,
+        EndJob: _end_jobs,
         SubmitJob: _submits,
         SubmitJobs: _submits_alike,
         ClaimJobs: _claims,
-        CountDown: _count_downs,
         RunTx: _run_tx,
-        **dict.fromkeys(VERBS, _singly),
-        TakeAnswer: _takes,
+        PruneJobs: _pruned,
+        ForkJob: _forked,
+        **dict.fromkeys((Await, TakeAnswer, Spawn, Cycle, CancelJob, Deliver, HoldJob, ResumeJob), _planned),
     }

@@ -102,7 +102,7 @@ class Answers:
     def test_a_claim_brings_the_message_that_woke_its_job(self, subject: Subject) -> None:
         (signalled,) = woken(subject, 1, GO)
         guid = f"m:{signalled.fence.job_id}"
-        assert signalled.wake == Wake(guid, "signal", 0, "go", None, "7", taken=False)
+        assert signalled.wake == Wake(guid, "signal", 0, "go", 1, "7", taken=False)
         assert signalled.driver == guid
         (rested,) = woken(subject, 1, NAP)
         assert rested.wake is not None
@@ -135,7 +135,7 @@ class Answers:
         (expired,) = store.expired(9)
         done(store, CancelJob(held.fence.job_id, 0, force=True))
         assert expired.driver == held.driver
-        assert [row["ledger"] for row in subject.rows("steps")] == [1_111_000_000_001]
+        assert [row["ledger"] for row in subject.rows("steps")] == [1_111_100_000_001]
 
     def test_an_answer_that_is_too_late_spoils_no_other_of_its_flush(self, subject: Subject) -> None:
         store, clock = subject.store, subject.clock

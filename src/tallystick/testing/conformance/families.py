@@ -69,7 +69,7 @@ class Families:
         ends = [ending(subject, child, well=number != 2) for number, child in enumerate(children)]
         assert subject.store.apply(bundles(*ends)) == [None] * 5
         assert told(subject) == [CHILD + 1, CHILD + 2, CHILD + 3, CHILD + 4, CLOSER + 5]
-        assert group_of(subject) == (1_111_000_000_005, 0, 1)
+        assert group_of(subject) == (1_111_100_000_005, 0, 1)
         words = [row["guid"] for row in subject.rows("messages") if row["kind"] == "resume"]
         assert words == [f"join:{held.fence.job_id}:{GROUP}"]
 
@@ -114,3 +114,16 @@ class Families:
             pages.append([(row.job_id, row.state) for row in page])
             after = page[-1].job_id
         assert pages == [[(ids[0], "SUCCEEDED"), (ids[1], "IN_PROGRESS")], [(ids[2], "IN_PROGRESS")]]
+
+    def test_a_child_that_ends_after_its_group_has_closed_has_not_ended_for_its_parent(
+        self, subject: Subject
+    ) -> None:
+        """A parent that replays its join sees what the first run saw: those that were counted."""
+        held = held_job(subject.store, subject.clock)
+        done(subject.store, spawning(subject, held, 3)._replace(threshold=1))
+        children = sorted(claimed(subject.store, claim(3)), key=lambda child: child.fence.job_id)
+        for child in children:
+            done(subject.store, ending(subject, child))
+        assert told(subject) == [0, CHILD + 1, CLOSER + 2]
+        rows = subject.store.children(held.fence.job_id, GROUP, after="", limit=3)
+        assert [row.state for row in rows] == ["SUCCEEDED", "SUCCEEDED", "IN_PROGRESS"]

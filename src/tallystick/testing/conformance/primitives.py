@@ -258,7 +258,7 @@ class WhatIsRefused:
         )
         held = held_job(store, clock)._replace(fence=Fence("two", 1, "l"), chain=Chain("two"))
         before = books(subject)
-        assert isinstance(outcome_of(store, finish(held, clock)), StaleLease)
+        assert isinstance(outcome_of(store, finish(held, clock)), InvariantBroken)
         assert books(subject) == before
 
     def test_a_step_that_is_recorded_cannot_be_recorded_again(self, subject: Subject) -> None:

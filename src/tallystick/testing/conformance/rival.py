@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tallystick.clock import SystemClock
-from tallystick.store.api import CountDown, Existing, Forked, ForkJob, Store
+from tallystick.store.api import Existing, Forked, ForkJob, Store
 from tallystick.store.opening import open_store
-from tallystick.testing.conformance.drafts import FRESH, claim, claimed, outcome_of, submission
+from tallystick.testing.conformance.drafts import FRESH, claim, claimed, done, finish, outcome_of, submission
 
 CLOCK = SystemClock()
 
@@ -34,15 +34,15 @@ def take(store: Store, arguments: list[int]) -> list[str]:
     return taken
 
 
-def close(store: Store, arguments: list[Any]) -> list[str]:
-    """Close obligations one by one and return the messages that hit the threshold."""
-    job_id, name, threshold, guids = arguments
-    occurrence = 1 if name else 0
-    return [
-        guid
-        for guid in guids
-        if outcome_of(store, CountDown(job_id, 0, name, occurrence, guid, -1, threshold)) is True
-    ]
+def close(store: Store, arguments: list[int]) -> list[str]:
+    """Claim children one by one, end each well, and return those that were ended, at most so many."""
+    (most,) = arguments
+    ended: list[str] = []
+    while len(ended) < most and (found := claimed(store, claim(1))):
+        (held,) = found
+        done(store, finish(held, CLOCK)._replace(parent=held.parent))
+        ended.append(held.fence.job_id)
+    return ended
 
 
 def retry(store: Store, job_ids: list[str]) -> list[str]:

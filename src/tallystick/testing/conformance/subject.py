@@ -21,7 +21,7 @@ class Subject(Protocol):
     """The store, opened on that clock."""
 
     crash_points: tuple[str, ...]
-    """The declared points that a `CountDown` visits, for tests that kill a process there."""
+    """The declared points around the end of a job, for tests that kill a process there."""
 
     def open(self, clock: Clock) -> Store:
         """Open the same data once more; whoever opens closes."""

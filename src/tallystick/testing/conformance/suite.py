@@ -8,7 +8,7 @@ import pytest
 
 # Whoever reads a failure wants to see the values; pytest must know before it imports the tests.
 _TESTS = (
-    "answers births claims control countdown drafts families loans machine primitives reservations retention "
+    "answers births claims closers control drafts families loans machine primitives reservations retention "
     "suspending waiting"
 )
 _NAMES = [f"tallystick.testing.conformance.{name}" for name in _TESTS.split()]
@@ -17,8 +17,8 @@ pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modu
 from tallystick.testing.conformance.answers import Answers  # noqa: E402 (registered first)
 from tallystick.testing.conformance.births import Births  # noqa: E402 (registered first)
 from tallystick.testing.conformance.claims import Claims, Clocks, Reads  # noqa: E402 (registered first)
+from tallystick.testing.conformance.closers import Closers  # noqa: E402 (registered first)
 from tallystick.testing.conformance.control import Forks, Holds  # noqa: E402 (registered first)
-from tallystick.testing.conformance.countdown import CountDowns, CountDownsUnderKills  # noqa: E402 (registered first)
 from tallystick.testing.conformance.families import Families  # noqa: E402 (registered first)
 from tallystick.testing.conformance.loans import LentTransactions, UsersTransactions  # noqa: E402 (registered first)
 from tallystick.testing.conformance.primitives import BatchesAndBundles, WhatBecomesDurable, WhatIsRefused  # noqa: E402 (registered first)
@@ -37,8 +37,7 @@ class StoreConformance(
     Claims,
     Clocks,
     Reads,
-    CountDowns,
-    CountDownsUnderKills,
+    Closers,
     WhoActs,
     LateReports,
     Holds,

@@ -40,8 +40,9 @@ END $$;
 CREATE TRIGGER steps_placed AFTER UPDATE OF n ON steps FOR EACH ROW WHEN (NEW.n IS NOT NULL)
 EXECUTE FUNCTION refuse_place_of_event();
 
--- The first two places are those of the submission and of the first claim.
-CREATE TRIGGER events_place AFTER INSERT ON events FOR EACH ROW WHEN (NEW.n > 2)
+-- The first two places are those of the submission and of the first claim. The two statements that write a return look for
+-- a step at its place too: every job that ends well would pay for this.
+CREATE TRIGGER events_place AFTER INSERT ON events FOR EACH ROW WHEN (NEW.n > 2 AND NEW.type <> 'return')
 EXECUTE FUNCTION refuse_place_of_step();
 
 -- An open job whose history has a place twice or not at all goes no further until a person has looked at it.

@@ -7,7 +7,7 @@
 -- $1 queues, $2 handlers with versions, $3 how many, $4 a lease for each, $5 owner, $6 how long a lease lasts,
 -- $7 the clock the leases are on, $8 and $9 lease and wall time if they are not this server's, $10 whether to take a suspect: a
 -- job over which, since it last made progress, two workers were lost, or one and its next attempt is its last; and then
--- only the first of them.
+-- only the first of them. $12 and $13 the digits of root and start of a job that is claimed for the first time.
 WITH clock AS MATERIALIZED (
   SELECT store_ms($8::bigint) AS now, store_ms($9::bigint) AS wall
 ), level AS MATERIALIZED (
@@ -83,7 +83,8 @@ WITH clock AS MATERIALIZED (
          attempt = jobs.attempt + 1, attempts_total = attempts_total + 1, ready_at = NULL,
          start_redeliveries =
            start_redeliveries + CASE WHEN start_ledger > 0 AND jobs.start_acked_at IS NULL THEN 1 ELSE 0 END,
-         start_ledger = start_ledger + CASE WHEN start_ledger = 0 THEN 1 ELSE 0 END,
+         root_ledger = CASE WHEN start_ledger = 0 AND jobs.start_acked_at IS NULL THEN $12::bigint ELSE root_ledger END,
+         start_ledger = CASE WHEN start_ledger = 0 AND jobs.start_acked_at IS NULL THEN $13::bigint ELSE start_ledger END,
          head_n = linked.head_n + 1, head_hash = linked.event_hash, updated_at = linked.wall, rev = rev + 1
     FROM linked
    WHERE jobs.ctid = linked.job_at

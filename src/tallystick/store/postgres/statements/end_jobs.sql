@@ -2,9 +2,11 @@
 -- its job: steps 2 and 3 of the start message, where the semaphore falls, the closer digit is written if it reached
 -- zero, and the result with it, and the last step where it came along; a fact each.
 -- Returns the places whose fence held, those of them whose job can end so, and those that ended: if the last two differ,
--- somebody changed a row after it was seen, and the caller begins again. No row is locked before it is changed: a row
+-- somebody changed a row after it was seen, and the caller begins again. A fact or a step whose place in the chain the other
+-- kind has taken is as good as a fence that did not hold. No row is locked before it is changed: a row
 -- is changed where it was seen (`ctid`) or not at all. Job rows go before attempt rows, job by job.
--- $1 the list, $2 the clock the leases are on, $3 and $4 lease and wall time if they are not this server's.
+-- $1 the list, $2 the clock the leases are on, $3 and $4 lease and wall time if they are not this server's,
+-- $5 to $8 the digits of root and start before and after.
 WITH request AS (
   SELECT place, r ->> 0 AS job_id, (r ->> 1)::bigint AS attempt, r ->> 2 AS lease_id, r ->> 3 AS reason,
          (r ->> 4)::bigint AS charged, (r ->> 5)::boolean AS live, r ->> 6 AS status, r ->> 7 AS state,
@@ -24,14 +26,14 @@ WITH request AS (
           WHERE a.job_id = request.job_id AND a.unit = '' AND a.attempt = request.attempt
             AND a.lease_id = request.lease_id AND a.status = 'IN_PROGRESS'
             AND (a.lease_epoch = $2 AND a.lease_expires_at > clock.now) = request.live
+            AND (SELECT s.n FROM steps AS s WHERE s.job_id = request.job_id AND s.n = request.n AND s.misplaced IS NULL) IS NULL
             AND (request.step = 'null'
-                 OR (SELECT count(*) FROM events WHERE events.job_id = request.job_id AND events.n = (request.step ->> 10)::bigint) = 0)
+                 OR (SELECT e.n FROM events AS e WHERE e.job_id = request.job_id AND e.n = (request.step ->> 10)::bigint) IS NULL)
          OFFSET 0) AS a
    CROSS JOIN LATERAL (
          SELECT j.ctid AS job_at,
                 j.attempt = request.attempt AND j.semaphore = 1
-                AND j.state = CASE request.state WHEN 'CANCELLED' THEN 'CANCELLING' ELSE 'IN_PROGRESS' END
-                AND j.start_ledger / 10000000000 % 10 = 0 AND j.start_ledger / 1000000000 % 10 = 0 AS sound
+                AND j.state = 'IN_PROGRESS' AND j.root_ledger = $5::bigint AND j.start_ledger = $7::bigint AS sound
            FROM jobs AS j
           WHERE j.job_id = request.job_id
          OFFSET 0) AS j
@@ -39,7 +41,7 @@ WITH request AS (
   UPDATE jobs
      SET state = found.state, result = found.result, error = found.error, error_code = found.error_code,
          error_message = found.error_message, hold = NULL, hold_reason = NULL, semaphore = semaphore - 1,
-         start_ledger = start_ledger + 11000000000 + CASE WHEN semaphore - 1 = 0 THEN 100100000000 ELSE 0 END,
+         root_ledger = $6::bigint, start_ledger = $8::bigint,
          start_acked_at = found.wall, completed_at = found.wall, updated_at = found.wall,
          head_n = found.n, head_hash = found.event_hash, rev = rev + 1
     FROM found

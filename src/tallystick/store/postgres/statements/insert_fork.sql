@@ -5,11 +5,12 @@
 INSERT INTO jobs (
   job_id, state, tenant_id, kind, handler, version, queue, priority, ready_at, deadline_at, created_at, updated_at,
   payload, options, request_type, input_ref, output_ref, schema_version, idempotency_key, idempotency_hash,
-  canon_version, correlation_id, traceparent, tags, head_n, head_hash, retry_of
+  canon_version, correlation_id, traceparent, tags, head_n, head_hash, retry_of, root_ledger, ledger_form
 )
 SELECT $2, 'QUEUED', tenant_id, kind, handler, coalesce($6::text, version), queue, priority, $3::bigint, $3::bigint + deadline_at - created_at,
        $3::bigint, $3::bigint, payload, options, request_type, input_ref, output_ref, schema_version,
        CASE WHEN $7::bigint = 1 THEN idempotency_key ELSE $8::text END, CASE WHEN $7::bigint = 1 THEN idempotency_hash ELSE $9::text END,
-       CASE WHEN $7::bigint = 1 THEN canon_version ELSE $10::bigint END, correlation_id, traceparent, tags, $4::bigint, $5, job_id
+       CASE WHEN $7::bigint = 1 THEN canon_version ELSE $10::bigint END, correlation_id, traceparent, tags, $4::bigint, $5, job_id,
+       $11::bigint, 1
   FROM jobs
  WHERE job_id = $1 AND kind = 'workflow' AND ($7::bigint = 0 OR (state = 'FAILED_FINAL' AND retried_as IS NULL))

@@ -20,12 +20,12 @@ WITH request AS (
     job_id, tenant_id, kind, handler, version, queue, priority, ready_at, deadline_at, created_at, payload, options,
     request_type, input_ref, output_ref, schema_version, idempotency_key, idempotency_hash, canon_version,
     correlation_id, traceparent, tags,
-    state, attempt, attempts_total, start_ledger, head_n, head_hash, updated_at
+    state, attempt, attempts_total, ledger_form, root_ledger, start_ledger, head_n, head_hash, updated_at
   )
   SELECT job_id, r ->> 1, r ->> 2, r ->> 3, r ->> 4, r ->> 5, (r ->> 6)::bigint, wall + (r ->> 7)::bigint,
          wall + (r ->> 8)::bigint, wall, r ->> 10, r ->> 11, r ->> 12, r ->> 13, r ->> 14, r ->> 15, r ->> 16,
          r ->> 17, (r ->> 18)::bigint, r ->> 19, r ->> 20, r ->> 21,
-         state, attempt, attempt, attempt, head_n, head_hash, wall
+         state, attempt, attempt, 1, (r ->> 29)::bigint, (r ->> 30)::bigint, head_n, head_hash, wall
     FROM fresh
    ORDER BY place
 ), leased AS (

@@ -10,10 +10,10 @@ WITH clock AS MATERIALIZED (
 ), born AS (
   INSERT INTO jobs (
     job_id, tenant_id, kind, handler, version, queue, priority, ready_at, deadline_at, created_at, payload, options,
-    request_type, tags, state, head_n, head_hash, updated_at
+    request_type, tags, state, ledger_form, root_ledger, head_n, head_hash, updated_at
   )
   SELECT job_id, $5::text, $6::text, $7::text, $8::text, $9::text, $10::bigint, wall + $11::bigint,
-         wall + $12::bigint, wall, payload, $14::text, $15::text, $16::text, 'QUEUED', 1, event_hash, wall
+         wall + $12::bigint, wall, payload, $14::text, $15::text, $16::text, 'QUEUED', 1, $18::bigint, 1, event_hash, wall
     FROM request
    CROSS JOIN clock
 )

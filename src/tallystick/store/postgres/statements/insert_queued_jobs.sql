@@ -15,10 +15,10 @@ WITH clock AS MATERIALIZED (
 ), born AS (
   INSERT INTO jobs (
     job_id, tenant_id, kind, handler, version, queue, priority, ready_at, deadline_at, created_at, payload, options,
-    request_type, tags, state, head_n, head_hash, updated_at
+    request_type, tags, state, ledger_form, root_ledger, head_n, head_hash, updated_at
   )
   SELECT job_id, tenant_id, kind, handler, version, queue, priority, wall + delay_ms, wall + left_ms, wall, payload,
-         options, request_type, tags, 'QUEUED', 1, event_hash, wall
+         options, request_type, tags, 'QUEUED', 1, $18::bigint, 1, event_hash, wall
     FROM request
    CROSS JOIN clock
 )

@@ -19,13 +19,11 @@ WITH request AS (
           WHERE a.job_id = request.job_id AND a.unit = '' AND a.attempt = request.attempt
             AND a.lease_id = request.lease_id AND a.status = 'IN_PROGRESS'
             FOR NO KEY UPDATE) AS a
+   WHERE (SELECT e.n FROM events AS e WHERE e.job_id = request.job_id AND e.n = request.n) IS NULL
 ), clock AS MATERIALIZED (
   SELECT store_ms($3::bigint) AS now FROM (SELECT count(*) FROM held) AS locked
 ), live AS NOT MATERIALIZED (
-  SELECT held.*
-    FROM clock CROSS JOIN held
-   WHERE held.lease_epoch = $2 AND held.lease_expires_at > clock.now
-     AND (SELECT count(*) FROM events WHERE events.job_id = held.job_id AND events.n = held.n) = 0
+  SELECT held.* FROM clock CROSS JOIN held WHERE held.lease_epoch = $2 AND held.lease_expires_at > clock.now
 ), written AS (
   INSERT INTO steps (
     job_id, attempt, dimension, name, occurrence, kind, state, ledger, result, error, notes, created_at, completed_at, n,

@@ -5,13 +5,15 @@ UPDATE jobs
        attempt = jobs.attempt + 1,
        attempts_total = attempts_total + 1,
        ready_at = NULL,
-       start_redeliveries = start_redeliveries + (start_ledger > 0 AND start_acked_at IS NULL),
-       start_ledger = start_ledger + (start_ledger = 0),
+       start_redeliveries = start_redeliveries + (jobs.start_ledger > 0 AND start_acked_at IS NULL),
+       root_ledger = iif(jobs.start_ledger = 0 AND start_acked_at IS NULL, given.root_ledger, jobs.root_ledger),
+       start_ledger = iif(jobs.start_ledger = 0 AND start_acked_at IS NULL, given.start_ledger, jobs.start_ledger),
        head_n = given.head_n,
        head_hash = given.head_hash,
        updated_at = given.at,
        rev = rev + 1
-  FROM (SELECT column1 AS job_id, column2 AS attempt, column3 AS head_n, column4 AS head_hash, column5 AS at
-          FROM (VALUES (?1, ?2, ?3, ?4, ?5))) AS given
+  FROM (SELECT column1 AS job_id, column2 AS attempt, column3 AS head_n, column4 AS head_hash, column5 AS at,
+               column6 AS root_ledger, column7 AS start_ledger
+          FROM (VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7))) AS given
  WHERE jobs.job_id = given.job_id AND jobs.attempt = given.attempt AND ready_at IS NOT NULL AND hold IS NULL
    AND (state = 'QUEUED' OR state = 'IN_PROGRESS' OR state = 'CANCELLING')

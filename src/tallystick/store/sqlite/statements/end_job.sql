@@ -1,5 +1,5 @@
--- end_job: steps 2 and 3 of start messages in one statement: each semaphore falls, the closer digit is written if it
--- reached zero, and the result with it. Runs after `end_attempt` in the same bundles.
+-- end_job: steps 2 and 3 of start messages, and with them the ends of jobs that have nothing else open: each semaphore
+-- falls to zero, the digits of start and root are those of a closer, and the result is there. Runs after `end_attempt`.
 -- Fewer rows changed than given: a job moved on, or is being cancelled and wants to end otherwise, or obligations are open.
 UPDATE jobs
    SET state = given.state,
@@ -10,7 +10,8 @@ UPDATE jobs
        hold = NULL,
        hold_reason = NULL,
        semaphore = semaphore - 1,
-       start_ledger = start_ledger + 11000000000 + 100100000000 * (semaphore - 1 = 0),
+       root_ledger = given.root_ledger,
+       start_ledger = given.start_ledger,
        start_acked_at = given.at,
        completed_at = given.at,
        updated_at = given.at,
@@ -19,8 +20,8 @@ UPDATE jobs
        rev = rev + 1
   FROM (SELECT column1 AS job_id, column2 AS attempt, column3 AS state, column4 AS result, column5 AS error,
                column6 AS error_code, column7 AS error_message, column8 AS head_n, column9 AS head_hash,
-               column10 AS at
-          FROM (VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10))) AS given
- WHERE jobs.job_id = given.job_id AND jobs.attempt = given.attempt
-   AND jobs.state = iif(given.state = 'CANCELLED', 'CANCELLING', 'IN_PROGRESS') AND semaphore = 1
-   AND start_ledger / 10000000000 % 10 = 0 AND start_ledger / 1000000000 % 10 = 0
+               column10 AS at, column11 AS root_before, column12 AS root_ledger, column13 AS start_before,
+               column14 AS start_ledger
+          FROM (VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14))) AS given
+ WHERE jobs.job_id = given.job_id AND jobs.attempt = given.attempt AND jobs.state = 'IN_PROGRESS' AND semaphore = 1
+   AND jobs.root_ledger = given.root_before AND jobs.start_ledger = given.start_before

@@ -1,0 +1,118 @@
+"""Pictures on PostgreSQL: what the decisions of a flush want to see, locked and read in one round trip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from tallystick.core.pictures import Activity, JobFacts, Lease, Message, Now, Picture, Pictures
+from tallystick.core.verbs.wants import Wants
+from tallystick.store.postgres.arrays import texts
+from tallystick.store.postgres.connection import Answered
+from tallystick.store.postgres.statements import sql
+
+if TYPE_CHECKING:
+    from tallystick.store.postgres.writer import Batch
+
+# How many signals of one name are read at first; a decision that finds no answer among them wants all.
+_SIGNALS: Final = 8
+
+
+class Look:
+    """One look at the jobs of a flush: sent first, and read when the answers are there."""
+
+    def __init__(
+        self, writing: Batch, wants: Sequence[Wants], *, whole: bool = False, also: Iterable[str] = ()
+    ) -> None:
+        """Send the look: lock the rows, and then read; `also` names jobs to lock that nobody looks at."""
+        self._writing = writing
+        self._wants = wants
+        self._whole = whole
+        own = sorted({each.job_id for each in wants})
+        ending = texts([each.job_id for each in wants if each.ends]) if wants else "{}"
+        begun = texts([each.job_id for each in wants if each.begun])
+        guids = texts(sorted({guid for each in wants for guid in each.guids}))
+        jobs = texts(own)
+        times = writing.times
+        self._ask("lock_pictures", texts(sorted({*own, *also})), ending)
+        self._now = self._ask("now", times.wall)
+        self._jobs = self._ask("picture_jobs", jobs, ending)
+        self._leases = self._ask("picture_leases", jobs, ending, times.epoch, times.lease)
+        self._activities = [
+            self._ask("picture_open", texts([each.job_id for each in wants if each.open])),
+            self._ask("picture_entered", guids, begun),
+            self._ask(
+                "picture_groups", _json([(each.job_id, *each.place) for each in wants if each.place]), ending
+            ),
+        ]
+        signals = [
+            (each.job_id, name, None if whole else _SIGNALS) for each in wants for name in each.signals
+        ]
+        self._messages = [self._ask("picture_messages", guids, ending, begun)]
+        self._signals = self._ask("picture_signals", _json(signals)) if signals else None
+        if early := [each.job_id for each in wants if each.early]:
+            self._messages.append(self._ask("picture_early", texts(early)))
+        children = [child for each in wants for child in each.children]
+        self._children = self._ask("picture_children", texts(children)) if children else None
+        ends = [each.job_id for each in wants if each.end]
+        self._ends = self._ask("picture_ends", texts(ends)) if ends else None
+
+    def _ask(self, name: str, *parameters: object) -> Answered:
+        return self._writing.connection.execute(sql(name), parameters)
+
+    def seen(self) -> tuple[Pictures, Now]:
+        """Return the pictures, and the time that was read after the locks."""
+        ((wall,),) = self._now.fetchall()
+        pictures = Pictures({row[0]: Picture(JobFacts._make(row)) for row in self._jobs.fetchall()})
+        for job_id, *lease in self._leases.fetchall():
+            pictures[job_id].lease = Lease._make(lease)
+        for answer in self._activities:
+            add_activities(pictures, answer.fetchall())
+        for answer in self._messages:
+            add_messages(pictures, answer.fetchall())
+        if self._signals is not None:
+            self._add_signals(pictures, self._signals.fetchall())
+        if self._children is not None:
+            there = frozenset(job_id for (job_id,) in self._children.fetchall())
+            for each in self._wants:
+                if each.children and each.job_id in pictures:
+                    picture = pictures[each.job_id]
+                    picture.asked = picture.asked.union(each.children)
+                    picture.children = there & picture.asked
+        for job_id, *end in self._ends.fetchall() if self._ends is not None else ():
+            if job_id in pictures:
+                pictures[job_id].end = (end[0], end[1])
+        return pictures, Now(wall)
+
+    def _add_signals(self, pictures: Pictures, rows: list[tuple[Any, ...]]) -> None:
+        add_messages(pictures, rows)
+        if self._whole:
+            return
+        found: dict[tuple[str, str], int] = {}
+        for row in rows:
+            found[row[1], row[3]] = found.get((row[1], row[3]), 0) + 1
+        for (job_id, _name), count in found.items():
+            if count >= _SIGNALS and job_id in pictures:
+                pictures[job_id].whole = False
+
+
+def add_activities(pictures: Pictures, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Add activities to the pictures of their jobs."""
+    for row in rows:
+        activity = Activity._make(row)
+        if activity.job_id in pictures:
+            pictures[activity.job_id].activities[activity.place] = activity
+
+
+def add_messages(pictures: Pictures, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Add messages to the pictures of their jobs."""
+    for row in rows:
+        message = Message._make(row)
+        if message.job_id in pictures:
+            pictures[message.job_id].messages[message.guid] = message
+
+
+def _json(rows: object) -> str:
+    return msgspec.json.encode(rows).decode()

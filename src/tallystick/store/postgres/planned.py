@@ -1,0 +1,121 @@
+"""Bundles that are decided from pictures: one look for all of them, decisions in order, one round of writes.
+
+A bundle that is refused plans nothing and takes no place; the others do not notice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tallystick import crash
+from tallystick.core.deciding import decide
+from tallystick.core.pictures import Now, Pictures
+from tallystick.core.plans import Refusal, Relook, Write
+from tallystick.core.verbs.wants import Planned, Wants, wanted
+from tallystick.errors import InvariantBroken, StaleLease
+from tallystick.store.api import Bundle, Outcome, Primitive, Spawn
+from tallystick.store.planning import NAMES
+from tallystick.store.postgres.applying import Writes, expanded
+from tallystick.store.postgres.crash_points import AROUND
+from tallystick.store.postgres.looking import Look
+
+if TYPE_CHECKING:
+    from tallystick.store.postgres.writer import Batch
+
+
+class Decided:
+    """The planned bundles of a flush: looked at in one round trip, decided in order, ready to be sent."""
+
+    def __init__(self, writing: Batch, batch: Sequence[Bundle], indexes: Sequence[int], look: Look) -> None:
+        """Decide everything; nothing is sent yet."""
+        self._writing = writing
+        self._batch = batch
+        self.outcomes: dict[int, Outcome | BaseException] = {}
+        self._again: list[int] = []
+        self._kinds = sorted({NAMES[type(primitive)] for index in indexes for primitive in batch[index]})
+        self._around(0)
+        pictures, now = look.seen()
+        self._writes = Writes(writing, now.wall)
+        for index in indexes:
+            outcome = _decided(writing, self._writes, pictures, batch[index], now)
+            if isinstance(outcome, Relook):
+                self._again.append(index)
+            else:
+                self.outcomes[index] = outcome
+
+    def _around(self, side: int) -> None:
+        for kind in self._kinds:
+            crash.point(AROUND[kind][side])
+
+    def send(self) -> None:
+        """Send all writes."""
+        self._writes.send()
+        self._around(1)
+
+    def finished(self) -> dict[int, Outcome | BaseException]:
+        """Write by itself what wanted to see more, and return what came of everything."""
+        for index in self._again:
+            self.outcomes[index] = write_whole(self._writing, self._batch[index])
+        return self.outcomes
+
+
+def write_whole(writing: Batch, bundle: Bundle) -> Outcome | BaseException:
+    """Decide one bundle by itself, from pictures that leave nothing out, and write it."""
+    children = tuple(
+        child.job_id
+        for primitive in bundle
+        if type(primitive) is Spawn
+        for child, _fact in primitive.children
+    )
+    wants = [want._replace(children=children + want.children) for want in wants_of(bundle)]
+    with writing.connection.pipeline():
+        look = Look(writing, wants, whole=True)
+    pictures, now = look.seen()
+    writes = Writes(writing, now.wall)
+    outcome = _decided(writing, writes, pictures, bundle, now)
+    if isinstance(outcome, Relook):
+        return InvariantBroken("a whole picture is not enough", statement=type(bundle[-1]).__name__)
+    with writing.connection.pipeline():
+        writes.send()
+    return outcome
+
+
+def wants_of(bundle: Bundle) -> list[Wants]:
+    """Return what the requests of a bundle want to see."""
+    return [wanted(_planned(primitive)) for primitive in bundle]
+
+
+def _decided(
+    writing: Batch, writes: Writes, pictures: Pictures, bundle: Bundle, now: Now
+) -> Outcome | BaseException | Relook:
+    """Decide the requests of a bundle in their order; it is whole, or nothing of it is written."""
+    seen = pictures if len(bundle) == 1 else pictures.overlay(want.job_id for want in wants_of(bundle))
+    accepted: list[Write] = []
+    value: Outcome = None
+    wakes = False
+    for primitive in bundle:
+        decision = decide(seen, _planned(primitive), now)
+        if isinstance(decision, Refusal):
+            writing.at = primitive
+            if isinstance(decision.error, StaleLease):
+                writing.report(primitive)
+            return decision.error
+        if isinstance(decision, Relook):
+            return decision
+        value = decision.outcome
+        wakes = wakes or decision.wakes
+        accepted += expanded(seen, decision.writes, now)
+    writes.add(accepted)
+    pictures.update(seen)
+    writing.wakes = writing.wakes or wakes
+    return value
+
+
+def _planned(primitive: Primitive) -> Planned:
+    return primitive  # type: ignore[return-value]  # only these come here
+
+
+def is_planned(bundle: Bundle) -> bool:
+    """Tell whether every request of a bundle can be decided from pictures."""
+    return all(type(primitive) in NAMES for primitive in bundle)

@@ -1,0 +1,105 @@
+-- move: rows of jobs ($1), activities ($2) and messages ($3) as decisions want them, in one statement: step 2 of a message
+-- moves a semaphore, its own digits and those of its activity, all or nothing. A row that has `before` is guarded by it:
+-- its revision, or its digits; one that has none is new. A semaphore that comes to its threshold must have been said to
+-- (`hit`). It fails unless everything changed that was planned ($4).
+WITH job AS MATERIALIZED (
+  SELECT * FROM jsonb_to_recordset($1::jsonb) AS listed (
+    job_id text, before bigint, hit boolean, state text, attempt bigint, dimension bigint, ready_at bigint, hold text,
+    semaphore bigint, root_ledger bigint, start_ledger bigint, start_acked_at bigint, cancel_at bigint, completed_at bigint,
+    rev bigint, head_n bigint, head_hash text, payload text, result text, error text, error_code text, error_message text,
+    hold_reason text, updated_at bigint)
+), activity AS MATERIALIZED (
+  SELECT * FROM jsonb_to_recordset($2::jsonb) AS listed (
+    job_id text, dimension bigint, name text, occurrence bigint, before bigint, hit boolean, kind text, state text,
+    ledger bigint, rev bigint, attempt bigint, semaphore bigint, threshold bigint, failed bigint, mode text,
+    created_at bigint, completed_at bigint, result text, n bigint, prev_hash text, event_hash text)
+), message AS MATERIALIZED (
+  SELECT * FROM jsonb_to_recordset($3::jsonb) AS listed (
+    guid text, before bigint, job_id text, dimension bigint, name text, occurrence bigint, kind text, payload text,
+    due_at bigint, ledger bigint, redeliveries bigint, created_at bigint, arrived bigint, acked_at bigint)
+), at_jobs AS MATERIALIZED (
+  SELECT job.*, j.*
+    FROM job
+   CROSS JOIN LATERAL (
+         SELECT jobs.ctid AS job_at
+           FROM jobs
+          WHERE jobs.job_id = job.job_id AND jobs.rev = job.before
+            AND (jobs.semaphore <> 0 AND job.semaphore = 0) = job.hit
+         OFFSET 0) AS j
+), moved_jobs AS (
+  UPDATE jobs
+     SET state = at_jobs.state, attempt = at_jobs.attempt, dimension = at_jobs.dimension, ready_at = at_jobs.ready_at,
+         hold = at_jobs.hold, semaphore = at_jobs.semaphore, root_ledger = at_jobs.root_ledger,
+         start_ledger = at_jobs.start_ledger, start_acked_at = at_jobs.start_acked_at, cancel_at = at_jobs.cancel_at,
+         completed_at = at_jobs.completed_at, rev = at_jobs.rev, head_n = coalesce(at_jobs.head_n, jobs.head_n),
+         head_hash = coalesce(decode(at_jobs.head_hash, 'hex'), jobs.head_hash),
+         payload = coalesce(at_jobs.payload, jobs.payload), result = at_jobs.result, error = at_jobs.error,
+         error_code = at_jobs.error_code, error_message = at_jobs.error_message,
+         hold_reason = CASE WHEN at_jobs.hold IS NOT NULL THEN coalesce(at_jobs.hold_reason, jobs.hold_reason) END,
+         updated_at = at_jobs.updated_at
+    FROM at_jobs
+   WHERE jobs.ctid = at_jobs.job_at
+  RETURNING 1
+), at_activities AS MATERIALIZED (
+  SELECT activity.*, s.step_at
+    FROM activity
+   CROSS JOIN LATERAL (
+         SELECT steps.ctid AS step_at, steps.rev, steps.semaphore, steps.threshold
+           FROM steps
+          WHERE steps.job_id = activity.job_id AND steps.dimension = activity.dimension AND steps.name = activity.name
+            AND steps.occurrence = activity.occurrence
+         OFFSET 0) AS s
+   WHERE s.rev = activity.before
+     AND (s.semaphore IS NULL OR (s.semaphore <> s.threshold AND activity.semaphore = s.threshold) = activity.hit)
+), moved_activities AS (
+  UPDATE steps
+     SET state = at_activities.state, ledger = at_activities.ledger, rev = at_activities.rev, attempt = at_activities.attempt,
+         semaphore = at_activities.semaphore, failed = at_activities.failed,
+         completed_at = coalesce(at_activities.completed_at, steps.completed_at),
+         result = coalesce(at_activities.result, steps.result), n = coalesce(at_activities.n, steps.n),
+         prev_hash = coalesce(decode(at_activities.prev_hash, 'hex'), steps.prev_hash),
+         event_hash = coalesce(decode(at_activities.event_hash, 'hex'), steps.event_hash)
+    FROM at_activities
+   WHERE steps.ctid = at_activities.step_at
+  RETURNING 1
+), new_activities AS (
+  INSERT INTO steps (
+    job_id, dimension, name, occurrence, kind, state, ledger, rev, attempt, semaphore, threshold, failed, payload,
+    created_at, completed_at, result, n, prev_hash, event_hash
+  )
+  SELECT job_id, dimension, name, occurrence, kind, state, ledger, rev, attempt, semaphore, threshold, failed, mode,
+         created_at, completed_at, result, n, decode(prev_hash, 'hex'), decode(event_hash, 'hex')
+    FROM activity
+   WHERE before IS NULL
+     AND (SELECT count(*) FROM events WHERE events.job_id = activity.job_id AND events.n = activity.n) = 0
+  RETURNING 1
+), at_messages AS MATERIALIZED (
+  SELECT message.*, m.message_at
+    FROM message
+   CROSS JOIN LATERAL (
+         SELECT messages.ctid AS message_at, messages.job_id, messages.ledger, messages.acked_at
+           FROM messages
+          WHERE messages.guid = message.guid
+         OFFSET 0) AS m
+   WHERE m.job_id = message.job_id AND m.ledger = message.before AND m.acked_at IS NULL
+), moved_messages AS (
+  UPDATE messages
+     SET ledger = at_messages.ledger, redeliveries = at_messages.redeliveries, acked_at = at_messages.acked_at,
+         dimension = at_messages.dimension, occurrence = at_messages.occurrence
+    FROM at_messages
+   WHERE messages.ctid = at_messages.message_at
+  RETURNING 1
+), new_messages AS (
+  INSERT INTO messages (
+    guid, job_id, dimension, name, occurrence, kind, payload, due_at, ledger, redeliveries, created_at, arrived, acked_at
+  )
+  SELECT guid, job_id, dimension, name, occurrence, kind, payload, due_at, ledger, redeliveries, created_at, arrived, acked_at
+    FROM message
+   WHERE before IS NULL
+  RETURNING 1
+)
+SELECT expect_rows('move',
+                   (SELECT count(*) FROM moved_jobs) + (SELECT count(*) FROM moved_activities)
+                   + (SELECT count(*) FROM new_activities) + (SELECT count(*) FROM moved_messages)
+                   + (SELECT count(*) FROM new_messages),
+                   $4::bigint)

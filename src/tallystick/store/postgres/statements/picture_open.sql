@@ -1,0 +1,9 @@
+-- picture_open: every activity of these jobs that is open.
+SELECT s.job_id, s.dimension, s.name, s.occurrence, s.kind, s.state, s.ledger, s.rev, s.attempt, s.semaphore, s.threshold, s.failed,
+       s.payload
+  FROM unnest($1::text[]) AS wanted (job_id)
+ CROSS JOIN LATERAL (
+       SELECT *
+         FROM steps
+        WHERE steps.job_id = wanted.job_id AND steps.completed_at IS NULL AND steps.kind <> 'protocol'
+       OFFSET 0) AS s

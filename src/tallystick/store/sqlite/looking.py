@@ -1,0 +1,158 @@
+"""Pictures on a file: what a decision wants to see, read with the lock held that everybody needs to write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from tallystick.core.chain import GENESIS
+from tallystick.core.pictures import (
+    START,
+    Activity,
+    JobFacts,
+    Lease,
+    Message,
+    Picture,
+    Pictures,
+    group_place,
+    join_of,
+)
+from tallystick.core.verbs.wants import Wants
+from tallystick.store.sqlite.statements import sql
+
+if TYPE_CHECKING:
+    import apsw
+
+    from tallystick.store.sqlite.writer import Batch
+
+# How many signals of one name are read at first; a decision that finds no answer among them wants all.
+_SIGNALS: Final = 2
+# Messages that name an activity, or the job, and may drive a claim.
+_WORDS: Final = ("resume", "timer", "result")
+
+
+def look(  # noqa: C901, PLR0912 (one line for each thing to see)
+    batch: Batch, wants: Wants, *, whole: bool = False
+) -> Pictures:
+    """Return the picture of a job, and of its parent if the job may end; none if there is no such job."""
+    pictures = Pictures()
+    job_id = wants.job_id
+    picture = _picture(batch, pictures, job_id)
+    if picture is None:
+        return pictures
+    if wants.open:
+        _add_activities(picture, _rows(batch, "picture_open", job_id))
+    for guid in wants.guids:
+        _add_message(batch, pictures, guid)
+    for name in wants.signals:
+        limit = -1 if whole else _SIGNALS
+        found = _rows(batch, "picture_signals", job_id, name, limit)
+        picture.whole = picture.whole and (whole or len(found) < limit)
+        for row in found:
+            picture.messages[row[0]] = Message._make(row)
+    if wants.begun:
+        _add_begun(batch, pictures, picture)
+    if wants.place is not None:
+        _add_activities(picture, _rows(batch, "picture_activity", job_id, *wants.place))
+    if wants.early:
+        for row in _rows(batch, "picture_words", job_id, "child", batch.wall):
+            picture.messages[row[0]] = Message._make(row)
+    if wants.children:
+        picture.asked = frozenset(wants.children)
+        listed = msgspec.json.encode(wants.children).decode()
+        picture.children = frozenset(child for (child,) in _rows(batch, "picture_children", listed))
+    if wants.end:
+        picture.end = chain_end(batch.cursor, job_id)
+    if wants.inbox:
+        _add_inbox(batch, picture)
+    if wants.ends and picture.job.parent is not None:
+        add_parent(batch, pictures, picture.job.parent)
+    return pictures
+
+
+def add_parent(batch: Batch, pictures: Pictures, parent: tuple[str, str]) -> None:
+    """Add the parent of a job that may end, with the group that counts it."""
+    home, step = parent
+    picture = pictures.get(home) or _picture(batch, pictures, home)
+    if picture is None:
+        return
+    _add_activities(picture, _rows(batch, "picture_activity", home, *group_place(step)))
+    _add_message(batch, pictures, join_of(home, step))
+    _add_inbox(batch, picture)
+
+
+def look_at_drivers(batch: Batch, job_id: str) -> Picture:
+    """Return the picture of a job that was put away: what is open, and what may drive it now."""
+    pictures = Pictures()
+    picture = _picture(batch, pictures, job_id)
+    assert picture is not None, "a job that is being claimed is there"
+    _add_activities(picture, _rows(batch, "picture_open", job_id))
+    _add_begun(batch, pictures, picture)
+    if any(message.ledger for message in picture.messages.values()):
+        return picture
+    for kind in _WORDS:
+        for row in _rows(batch, "picture_words", job_id, kind, batch.wall):
+            picture.messages[row[0]] = Message._make(row)
+    for name in {each.name for each in picture.open_activities() if each.kind == "wait"}:
+        for row in _rows(batch, "picture_signals", job_id, name, 1):
+            picture.messages[row[0]] = Message._make(row)
+    return picture
+
+
+def _picture(batch: Batch, pictures: Pictures, job_id: str) -> Picture | None:
+    for row in _rows(batch, "picture_job", job_id):
+        picture = pictures[job_id] = Picture(JobFacts._make(row))
+        for attempt, lease_id, status, live, guid in _rows(
+            batch, "picture_lease", job_id, batch.epoch, batch.boot
+        ):
+            picture.lease = Lease(attempt, lease_id, status, bool(live), guid)
+        return picture
+    return None
+
+
+def _add_begun(batch: Batch, pictures: Pictures, picture: Picture) -> None:
+    """Add what drives the attempt that holds a job, and every message that has begun."""
+    lease = picture.lease
+    if lease is not None and lease.guid not in ("", START):
+        _add_message(batch, pictures, lease.guid)
+    words = _rows(batch, "picture_words", picture.job.job_id, "resume", batch.wall)
+    for row in (*_rows(batch, "picture_begun", picture.job.job_id), *words):
+        message = Message._make(row)
+        picture.messages[message.guid] = message
+        _add_entered(batch, picture, message)
+
+
+def _add_message(batch: Batch, pictures: Pictures, guid: str) -> None:
+    for row in _rows(batch, "picture_message", guid):
+        message = Message._make(row)
+        picture = pictures.get(message.job_id)
+        if picture is not None:
+            picture.messages[guid] = message
+            _add_entered(batch, picture, message)
+
+
+def _add_entered(batch: Batch, picture: Picture, message: Message) -> None:
+    place = message.place
+    if place is not None and place not in picture.activities and not message.is_of_root:
+        _add_activities(picture, _rows(batch, "picture_activity", message.job_id, *place))
+
+
+def _add_activities(picture: Picture, rows: list[tuple[Any, ...]]) -> None:
+    for row in rows:
+        activity = Activity._make(row)
+        picture.activities[activity.place] = activity
+
+
+def _add_inbox(batch: Batch, picture: Picture) -> None:
+    for arrived, created_at in _rows(batch, "picture_inbox", picture.job.job_id):
+        picture.job = picture.job._replace(inbox_end=arrived, inbox_at=created_at)
+
+
+def _rows(batch: Batch, name: str, *parameters: object) -> list[tuple[Any, ...]]:
+    return list(batch.cursor.execute(sql(name), parameters))
+
+
+def chain_end(cursor: apsw.Cursor, job_id: str) -> tuple[int, bytes]:
+    """Return the place and the hash of a job's newest fact."""
+    return next(iter(cursor.execute(sql("chain_head"), (job_id,))), (0, GENESIS))
