@@ -22,8 +22,8 @@ def python(*arguments: str, seconds: float = 110, **environment: str) -> subproc
     )
 
 
-def trial(case: str, folder: Path) -> str:
-    """Run one case in a folder and return its verdict as JSON."""
+def trial(case: str, folder: Path, before: str = "") -> str:
+    """Run one case in a folder, after some lines of code, and return its verdict as JSON."""
     script = f"""
 import sys
 from pathlib import Path
@@ -31,6 +31,7 @@ from {HARNESS}.controls import CONTROLS
 from {HARNESS}.place import Place
 from {HARNESS}.plan import *
 from {HARNESS}.trial import *
+{before}
 print(run({case}, Place(Path(sys.argv[1]))).text())
 """
     answer = python("-c", script, str(folder))

@@ -61,6 +61,23 @@ def test_the_duplicate_after_a_lease_timeout_happens_without_the_guard_and_not_w
     assert not guarded.findings
 
 
+def test_a_step_without_the_fence_is_seen_however_late_its_worker_reports(tmp_path):
+    """The replacement is held until the stopped worker has reported; otherwise it would be first at times."""
+    late = """
+import threading
+called = Place.called
+def called_late(place, *call):
+    if place.first_time("late"):
+        threading.Event().wait(3 * place.lease_ms / 1000)
+    called(place, *call)
+Place.called = called_late
+"""
+    case = "next(one.case for one in CONTROLS if one.case.mutant == 'steps_without_fence')"
+    verdict = Verdict.parse(trial(case, tmp_path, late))
+    assert verdict.stopped
+    assert Wrong.BROKEN in [finding.wrong for finding in verdict.findings]
+
+
 def test_a_point_named_in_the_environment_kills_a_fresh_interpreter(tmp_path):
     script = """
 import sys

@@ -43,6 +43,13 @@ class JobBook(NamedTuple):
     parent_step: str | None
     dimension: int
     start_acked_at: int | None
+    root_ledger: int
+
+    @property
+    def start(self) -> MessageBook:
+        """Return what began the job, which has no row of its own."""
+        about = (self.job_id, "start", self.start_ledger, 0, "start", 1, "start", None, 0, None)
+        return MessageBook(*about, self.start_acked_at)
 
     @property
     def final(self) -> bool:
@@ -94,10 +101,19 @@ class StepBook(NamedTuple):
         return f"{self.name}@{self.dimension}" if self.dimension else self.name
 
     @property
-    def payload(self) -> str:
-        """Return the text that the hash of such a row covers."""
-        parts = (self.name, self.occurrence, self.state, self.ledger, self.result or "", self.error or "")
-        return "\0".join(map(str, (*parts, self.notes or "")))
+    def payloads(self) -> set[str]:
+        """Return the texts that the hash of such a row may cover.
+
+        After its end a wait or a group may learn that its obligation is counted, and what follows is done.
+        """
+        ledgers = {self.ledger}
+        for place in (6, 7) if self.kind in {"wait", "sleep", "group"} else ():
+            ledgers |= {each - 10 ** (15 - place) for each in ledgers if f"{each:015d}"[place - 1] == "1"}
+        after = (self.result or "", self.error or "", self.notes or "")
+        return {
+            "\0".join(map(str, (self.name, self.occurrence, self.state, ledger, *after)))
+            for ledger in ledgers
+        }
 
 
 class EventBook(NamedTuple):
@@ -111,6 +127,11 @@ class EventBook(NamedTuple):
     payload: str
     prev_hash: bytes
     event_hash: bytes
+
+    @property
+    def payloads(self) -> set[str]:
+        """Return the one text that its hash may cover."""
+        return {self.payload}
 
 
 class ActivityBook(NamedTuple):
@@ -170,9 +191,24 @@ class MessageBook(NamedTuple):
         return f"{self.ledger:015d}"
 
     @property
+    def entry(self) -> int:
+        """Return which entry of its activity it was; 0 if it never entered."""
+        return self.ledger % 10**8
+
+    @property
     def taken(self) -> bool:
         """Tell whether its work is durable."""
         return self.digits[4] == "1"
+
+    @property
+    def closes(self) -> bool:
+        """Tell whether it closed what it entered."""
+        return self.digits[3] == "1"
+
+    @property
+    def of_root(self) -> bool:
+        """Tell whether it enters the job itself."""
+        return self.kind == "start" or (self.kind == "resume" and self.name in (facts.AGAIN, facts.CANCEL))
 
 
 class Books:

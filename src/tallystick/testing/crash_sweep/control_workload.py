@@ -34,7 +34,9 @@ def nap(label: str) -> str:
     scene.reached(label, facts.NAPPING)
     for _ in range(_TICKS):
         tick(label)
-    return wait("wake", str)
+    word = wait("wake", str)
+    scene.hold("woken")
+    return word
 
 
 @app.tx(retry=SOON)

@@ -71,6 +71,18 @@ CONTROLS = (
         Wrong.BROKEN,
     ),
     Control(
+        "a job that has waited ended after its lease",
+        Case(
+            kind=Kind.ZOMBIE,
+            jobs=("nap",),
+            hold="woken",
+            relief=Relief.NOBODY,
+            mutant="end_waited_after_expiry",
+            seconds=3.0,
+        ),
+        Wrong.BROKEN,
+    ),
+    Control(
         "a submit acknowledged before it is durable",
         Case(
             arms=(Arm(Stage.SUBMIT, "sqlite.commit.before"),),

@@ -14,21 +14,17 @@ FINAL_STATES: Final = ("SUCCEEDED", "FAILED_FINAL", "CANCELLED")
 LIVE_ATTEMPTS: Final = ("LEASED", "IN_PROGRESS")
 COMMITTED_ATTEMPTS: Final = ("COMMITTED", "DONE")
 
-# Digits of an inline step and of a wait that was answered; of a wait that is open, and entered by its answer.
-STEP_DIGITS: Final = "001111000000001"
-OPEN_DIGITS: Final = ("001100000000000", "001100000000001")
-# Digits of a start message before, during and after its job.
-QUEUED_DIGITS: Final = "000000000000000"
-ENTERED_DIGITS: Final = "000000000000001"
-CLOSED_DIGITS: Final = "000111100000001"
-# Digits of a message that its job is at work on.
-WORKED_DIGITS: Final = "000010000000001"
-
-# Digits of the messages of a group: answered and counted down; the one that closed it has one more.
-COUNTED_DIGITS: Final = "000011000000001"
-CLOSER_DIGITS: Final = "000111000000001"
-GROUP: Final = "group"
-GROUP_MESSAGES: Final = 9
+# Digits of an inline step, after the three that count its tries.
+STEP_DIGITS: Final = "111000000001"
+# The digits of a message before the eight that say which entry it was: it has entered, its answer is durable,
+# its obligation is counted, and by that it closed its job or group.
+ENTERED: Final = "0000000"
+WORKED: Final = "0000100"
+COUNTED: Final = "0000110"
+CLOSER: Final = "0001111"
+# The names of messages that enter the job itself.
+AGAIN: Final = "again"
+CANCEL: Final = "cancel"
 
 # How each workflow of the workload ends, and the effects (named like their tx) that it leaves, each once.
 ENDINGS: Final[dict[str, tuple[str, str | None, tuple[str, ...]]]] = {

@@ -6,15 +6,23 @@ import re
 import threading
 from collections.abc import Callable
 from importlib.resources import files
+from itertools import count
+from os import getpid
 
 import apsw
 
 from tallystick.app import driving
 from tallystick.app.context import INSIDE_TX, WorkflowContext, current
 from tallystick.app.job import Job
+from tallystick.core import deciding
+from tallystick.core.pictures import Now, Pictures, join_of, place_of
+from tallystick.core.plans import Decision, MoveAttempt, Plan
+from tallystick.core.verbs import children
+from tallystick.core.verbs.endings import end_job
+from tallystick.core.verbs.waiting import suspend_or_answer
 from tallystick.engine.committer import Committer
 from tallystick.store import forks
-from tallystick.store.api import Bundle, Delivered, Outcome, RecordStep, SubmitJob, Transaction
+from tallystick.store.api import Await, Bundle, Delivered, EndJob, Outcome, RecordStep, SubmitJob, Transaction
 from tallystick.store.sqlite import connection as connections
 from tallystick.store.sqlite import statements, writer
 from tallystick.store.sqlite import store as stores
@@ -69,18 +77,48 @@ def end_after_expiry() -> None:
     nobody_reclaims()
 
 
+def end_waited_after_expiry() -> None:
+    """Let an attempt at a job that has waited end it after its lease has run out."""
+
+    def late(pictures: Pictures, request: EndJob, now: Now) -> Decision:
+        seen = pictures.overlay((request.fence.job_id,))
+        picture = seen[request.fence.job_id]
+        lease = picture.lease
+        if lease is None:
+            return end_job(seen, request, now)
+        picture.lease = lease._replace(live=True)
+        decision = end_job(seen, request, now)
+        if not isinstance(decision, Plan):
+            return decision
+        as_it_is = (w._replace(live=lease.live) if isinstance(w, MoveAttempt) else w for w in decision.writes)
+        return decision._replace(writes=tuple(as_it_is))
+
+    put(deciding, "end_job", late)
+    nobody_reclaims()
+
+
 def suspend_without_looking() -> None:
     """Open a wait without a look at what came before it; only what comes later wakes the job."""
-    looked = (
-        "EXISTS (SELECT 1 FROM steps WHERE job_id = ?1 AND dimension = ?2 AND name = ?3 AND occurrence = ?4)"
-    )
-    _say_instead(writer, "answer", "acked_at IS NULL", f"acked_at IS NULL AND {looked}")
+
+    def blind(pictures: Pictures, request: Await, now: Now) -> Decision:
+        seen = pictures.overlay((request.fence.job_id,))
+        picture = seen[request.fence.job_id]
+        places = {wait.name: place_of(request.dimension, wait) for wait in request.waits}
+        new = {name for name, place in places.items() if place not in picture.activities}
+        picture.messages = {m.guid: m for m in picture.messages.values() if m.ledger or m.name not in new}
+        return suspend_or_answer(seen, request, now)
+
+    put(deciding, "suspend_or_answer", blind)
 
 
 def word_without_a_name() -> None:
-    """Let everybody who finds a group closed leave a word of his own for the parent."""
-    nameless = "CASE WHEN ?1 LIKE 'join:%' THEN ?1 || hex(randomblob(8)) ELSE ?1 END"
-    _say_instead(writer, "insert_message", "?1, job_id", f"{nameless}, job_id")
+    """Let every child that finds its group closed leave a word of its own for the parent."""
+    numbers = count()
+
+    def nameless(job_id: str, group: str) -> str:
+        return f"{join_of(job_id, group)}:{getpid()}:{next(numbers)}"
+
+    put(children, "join_of", nameless)
 
 
 def signals_without_id() -> None:
@@ -128,6 +166,7 @@ MUTANTS: dict[str, Callable[[], None]] = {
         effect_on_its_own,
         steps_without_fence,
         end_after_expiry,
+        end_waited_after_expiry,
         nobody_reclaims,
         acknowledge_at_once,
         reclaim_as_it_was_read,

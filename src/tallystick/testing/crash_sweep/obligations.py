@@ -1,14 +1,15 @@
 """What a job has open, and who may close it: semaphores, waits, groups, their messages, and the one closer.
 
-The digits are read one by one, from the left: of a message the fourth says that it closed its job or group,
-the fifth that its work is durable, the sixth that its obligation is counted, the seventh that what follows
-from closing is done; the last eight say which entry it was.
+The digits are read one by one, from the left. Of an activity, which is a wait, a group or the job itself:
+three that count how often it was come to, one that says that this is durable, and the last eight count the
+messages that entered it. Of a message: the fourth says that it closed its job or group, the last eight which
+entry it was. The three between say the same of both: the work is durable, the obligation is counted, what
+follows from closing is done. So an activity says exactly what its messages say together.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 
 from tallystick.testing.crash_sweep import facts
@@ -18,23 +19,24 @@ from tallystick.testing.crash_sweep.books import ActivityBook, Books, JobBook, M
 def check(job: JobBook, books: Books) -> Iterator[str]:
     """Say everything that is wrong with what a job has open, had open, and was sent."""
     activities, messages = books.activities[job.job_id], books.messages[job.job_id]
-    yield from _semaphore(job, activities, messages)
-    yield from _start(job, books)
-    yield from _closers(job, books)
-    yield from _turns(job, messages)
-    for activity in activities:
-        if activity.kind == "group":
-            yield from _group(activity, books)
-        else:
-            yield from _wait(job, activity, messages)
-    for message in messages:
-        if message.kind != "child":
-            yield from _message(job, message, activities)
     copied = {
         (name, occurrence) for job_id, name, occurrence, _origin in books.copies if job_id == job.job_id
     }
+    # A copy has the digits of its origin, and no messages.
     own = [activity for activity in activities if (activity.name, activity.occurrence) not in copied]
-    yield from _signals(job, own, messages)
+    yield from _semaphore(job, own, messages)
+    yield from _root(job, books)
+    yield from _drivers(job, books)
+    for activity in own:
+        answers = [message for message in messages if message.place == activity.place]
+        if activity.kind == "group":
+            yield from _group(activity, answers, books)
+        else:
+            yield from _adds_up(f"{activity}, {activity.state},", activity.ledger, answers)
+            yield from _wait(activity, answers)
+    for message in (job.start, *messages):
+        yield from _message(job, message, books)
+    yield from _signals(own, messages)
     if job.final:
         yield from (f"{activity} is open in a job that has ended" for activity in activities if activity.open)
         yield from (f"{m.guid} is not acknowledged and its job has ended" for m in messages if not m.acked_at)
@@ -50,108 +52,118 @@ def ended_from_outside(job: JobBook, books: Books) -> bool:
 def _semaphore(job: JobBook, activities: list[ActivityBook], messages: list[MessageBook]) -> Iterator[str]:
     """Say where a job owes something else than its start, what is open, and what drives it once taken."""
     owed = sum(activity.open for activity in activities) + (job.start_acked_at is None)
-    owed += sum(_drives(message) and not message.acked_at for message in messages)
+    owed += sum((m.taken or m.of_root) and not m.acked_at for m in messages if m.kind != "child")
     expected = 0 if job.final else owed
     if job.semaphore != expected:
         yield f"a {job.state} job with semaphore {job.semaphore} and {expected} open obligations"
 
 
-def _drives(message: MessageBook) -> bool:
-    """Tell whether a message is an obligation itself: the turn of a cycle, or an answer already taken."""
-    return message.kind != "child" and (message.taken or message.name == "again")
+def _root(job: JobBook, books: Books) -> Iterator[str]:
+    """Say where the digits of a job are wrong: its start enters it, every turn, and what cancels it."""
+    words = [message for message in books.messages[job.job_id] if message.of_root]
+    yield from _adds_up(f"a {job.state} job", job.root_ledger, [job.start, *words])
+    claimed = any(attempt.made for attempt in books.attempts[job.job_id])
+    if job.start.entry != claimed:
+        yield f"a {job.state} job, {'claimed' if claimed else 'unclaimed'}, starts with {job.start.digits}"
+    turns = {word.dimension: word.entry for word in words if word.name == facts.AGAIN}
+    if sorted(turns) != list(range(1, job.dimension + 1)):
+        yield f"a job in dimension {job.dimension} was told to turn to {sorted(turns)}"
+    if any(entry not in (0, dimension + 1) for dimension, entry in turns.items()):
+        yield f"a job whose turns were the entries {turns}"
 
 
-def _start(job: JobBook, books: Books) -> Iterator[str]:
-    digits = f"{job.start_ledger:015d}"
-    claims = sum(attempt.made for attempt in books.attempts[job.job_id])
-    closed = facts.CLOSED_DIGITS
-    passed = f"0000110{job.dimension + 1:08d}"
-    begun = facts.ENTERED_DIGITS if claims else facts.QUEUED_DIGITS
-    if job.final:
-        allowed = (
-            (closed, passed) if books.messages[job.job_id] or books.activities[job.job_id] else (closed,)
-        )
-    else:
-        allowed = (begun,) if job.start_acked_at is None else (passed,)
-    if digits not in allowed:
-        yield f"a {job.state} job with the digits {digits} instead of {' or '.join(allowed)}"
+def _adds_up(what: str, ledger: int, messages: list[MessageBook], complete: int = 1) -> Iterator[str]:
+    """Say where an activity says something else than its messages: a marker for all, an entry for each."""
+    markers = [max((message.digits[place] for message in messages), default="0") for place in (4, 5, 6)]
+    entries = sorted(message.entry for message in messages if message.entry)
+    expected = f"001{complete}{''.join(markers)}{len(entries):08d}"
+    if f"{ledger:015d}" != expected:
+        yield f"{what} has the digits {ledger:015d} instead of {expected}"
+    if entries != list(range(1, len(entries) + 1)):
+        yield f"{what} has the entries {entries}"
 
 
-def _closers(job: JobBook, books: Books) -> Iterator[str]:
-    """Say where not one message closed a job; nobody closes one that is open or was cancelled waiting."""
-    closers = [m.guid for m in books.messages[job.job_id] if m.kind != "child" and m.digits[3] == "1"]
-    if f"{job.start_ledger:015d}"[3] == "1":
-        closers.append("start")
-    outside = job.final and ended_from_outside(job, books)
-    if outside and not closers:
-        return
-    if len(closers) != job.final:
-        yield f"a {job.state} job with the closers {closers}"
+def _drivers(job: JobBook, books: Books) -> Iterator[str]:
+    """Say where not one message closed a job that ended, or one is at work that no attempt is driven by."""
+    messages = [job.start, *(m for m in books.messages[job.job_id] if m.kind != "child")]
+    last = [attempt.guid for attempt in books.attempts[job.job_id][-1:]]
+    closers = [message.guid for message in messages if message.closes]
+    if closers != (last if job.final else []):
+        yield f"a {job.state} job with the closers {closers}, last driven by {last}"
+    begun = [message.guid for message in messages if message.entry and not message.acked_at]
+    if begun and begun != last:
+        yield f"a {job.state} job with {begun} at work, last driven by {last}"
 
 
-def _turns(job: JobBook, messages: list[MessageBook]) -> Iterator[str]:
-    turned = sorted(m.dimension for m in messages if m.name == "again" and m.kind == "resume")
-    if turned != list(range(1, job.dimension + 1)):
-        yield f"a job in dimension {job.dimension} was told to turn to {turned}"
-
-
-def _wait(job: JobBook, wait: ActivityBook, messages: list[MessageBook]) -> Iterator[str]:
-    """Say where the digits of a wait are wrong, or it was not answered by one message."""
-    digits = f"{wait.ledger:015d}"
-    allowed = (facts.STEP_DIGITS,) if wait.state == "SUCCEEDED" else facts.OPEN_DIGITS
-    if digits not in allowed:
-        yield f"{wait}, {wait.state}, has the digits {digits}"
-    timers = [m for m in messages if m.kind == "timer" and m.place == wait.place]
+def _wait(wait: ActivityBook, messages: list[MessageBook]) -> Iterator[str]:
+    """Say where a wait was not answered by one message."""
+    timers = [message for message in messages if message.kind == "timer"]
     if len(timers) > 1:
         yield f"{wait} has {len(timers)} timers"
+    taken = [message for message in messages if message.taken]
+    # One that was dropped may have been entered by what drove the last segment, which did not come to it.
+    if len(taken) != (wait.state == "SUCCEEDED") and not (len(taken) == 1 and wait.state == "CANCELLED"):
+        yield f"{wait}, {wait.state}, was answered by {[message.guid for message in taken]}"
+    if wait.state != "SUCCEEDED":
+        return
     timed_out = any(timer.taken for timer in timers)
-    if wait.state == "SUCCEEDED" and timed_out != (wait.result == "null"):
+    if timed_out != (wait.result == "null"):
         yield f"{wait} has the answer {wait.result}, and its timer {'fired' if timed_out else 'did not fire'}"
-    if wait.state == "SUCCEEDED" and any(not timer.acked_at and not timer.taken for timer in timers):
+    if any(not timer.acked_at and not timer.taken for timer in timers):
         yield f"{wait} is answered and its timer is still set"
-    if wait.open and job.final:
-        yield f"{wait} is open in a job that has ended"
 
 
-def _signals(job: JobBook, activities: list[ActivityBook], messages: list[MessageBook]) -> Iterator[str]:
+def _signals(activities: list[ActivityBook], messages: list[MessageBook]) -> Iterator[str]:
     """Say where signals of one name did not answer the waits of that name, each one, in order."""
     waits = sorted(
         (a for a in activities if a.kind == "wait" and a.state == "SUCCEEDED" and a.result != "null"),
         key=lambda wait: wait.n or 0,
     )
-    signals = [m for m in messages if m.kind == "signal"]
+    dropped = {activity.place for activity in activities if activity.state == "CANCELLED"}
+    signals = [message for message in messages if message.kind == "signal"]
     for name in {m.name for m in signals} | {wait.name for wait in waits}:
-        answers = [wait.result for wait in waits if wait.name == name]
-        sent = [m.payload for m in signals if m.name == name and m.taken]
-        # A job that was cancelled as its signal arrived was closed by a signal that answered nothing.
-        if answers != sent and not (job.state == "CANCELLED" and answers == sent[:-1]):
+        answers = [(wait.place, wait.result) for wait in waits if wait.name == name]
+        sent = [
+            (m.place, m.payload) for m in signals if m.name == name and m.taken and m.place not in dropped
+        ]
+        if answers != sent:
             yield f"the waits for {name} were answered by {answers}, and the signals taken were {sent}"
 
 
-def _message(job: JobBook, message: MessageBook, activities: list[ActivityBook]) -> Iterator[str]:
-    """Say where a signal, a timer or a word to go on has digits that no history has written."""
-    digits = message.digits
-    over = job.final or message.dimension < job.dimension
-    answered = any(a.state == "SUCCEEDED" and a.place == message.place for a in activities)
-    waiting = {facts.QUEUED_DIGITS, facts.ENTERED_DIGITS}
-    if not message.acked_at:
-        allowed = waiting | {facts.WORKED_DIGITS}
+def _message(job: JobBook, message: MessageBook, books: Books) -> Iterator[str]:
+    """Say where a message that may drive a job has digits that no history has written."""
+    if message.kind == "child":
+        return
+    if message.kind == "signal" and bool(message.entry) != (message.occurrence is not None):
+        yield f"{message.guid} was entry {message.entry} of the occurrence {message.occurrence}"
+    if message.ledger == 0:
+        allowed = not message.acked_at or _may_be_unread(job, message, books.activities[job.job_id])
     else:
-        allowed = {facts.COUNTED_DIGITS}
-        if job.final:
-            allowed.add(facts.CLOSED_DIGITS)
-        if message.kind == "timer" and (answered or over):
-            allowed.add(facts.QUEUED_DIGITS)
-        if message.kind == "signal" and job.final:
-            allowed.add(facts.QUEUED_DIGITS)
-        if job.state == "CANCELLED" or (over and message.kind != "signal"):
-            allowed |= waiting | ({facts.WORKED_DIGITS} if job.state == "CANCELLED" else set())
-    if digits not in allowed:
+        allowed = message.entry > 0 and message.digits[:7] in _markers(job, message, books)
+    if not allowed:
         acked = "acknowledged" if message.acked_at else "not acknowledged"
-        yield f"the {message.kind} {message.guid}, {acked}, has the digits {digits}"
+        yield f"the {message.kind} {message.guid}, {acked}, has the digits {message.digits}"
 
 
-def _group(group: ActivityBook, books: Books) -> Iterator[str]:
+def _markers(job: JobBook, message: MessageBook, books: Books) -> set[str]:
+    """Return what may stand before the entry of a message that has entered."""
+    if not message.acked_at:
+        return {facts.ENTERED} if message.of_root else {facts.ENTERED, facts.WORKED}
+    if job.final and any(m.closes and m.name == facts.CANCEL for m in books.messages[job.job_id]):
+        # It was at work, and nobody ran it, when the job was cancelled.
+        return {facts.ENTERED, facts.WORKED, facts.COUNTED, facts.CLOSER}
+    return {facts.COUNTED, facts.CLOSER} if job.final else {facts.COUNTED}
+
+
+def _may_be_unread(job: JobBook, message: MessageBook, activities: list[ActivityBook]) -> bool:
+    """Tell whether a message may be acknowledged that nobody took: what it was for is over."""
+    if message.kind == "timer":
+        answered = any(a.place == message.place and a.state == "SUCCEEDED" for a in activities)
+        return answered or job.final or message.dimension < job.dimension
+    return job.final or (message.kind == "resume" and message.dimension < job.dimension)
+
+
+def _group(group: ActivityBook, messages: list[MessageBook], books: Books) -> Iterator[str]:
     """Say where a group was not counted down by its children one by one and closed by one of them."""
     home = f"{group.dimension}:{group.name}#{group.occurrence}"
     children = {
@@ -159,43 +171,51 @@ def _group(group: ActivityBook, books: Books) -> Iterator[str]:
         for job in books.jobs
         if job.parent == group.job_id and job.parent_step == home
     }
-    messages = [m for m in books.messages[group.job_id] if m.place == group.place]
-    counted = [m for m in messages if m.kind == "child"]
-    joins = [m for m in messages if m.kind == "resume"]
-    entered = len(counted)
-    markers = "110" if entered and group.state != "SUCCEEDED" else "111" if entered else "000"
-    digits = f"{group.ledger:015d}"
-    if digits != f"0011{markers}{entered:08d}":
-        yield f"{group}, {group.state}, has the digits {digits} after {entered} of {len(children)} children"
-    if group.semaphore != len(children) - entered:
-        yield f"{group} has semaphore {group.semaphore} after {entered} of {len(children)} children"
-    closing = len(children) - (group.threshold or 0)
+    words = [message for message in messages if message.kind == "child"]
+    joins = [message for message in messages if message.kind == "resume"]
+    counted = sorted((word for word in words if word.entry), key=lambda word: word.entry)
+    so_far = f"after {len(counted)} of {len(children)} children"
+    total = (group.semaphore or 0) + len(counted)
+    complete = len(children) == total
+    yield from _adds_up(f"{group}, {group.state}, {so_far},", group.ledger, messages, int(complete))
+    if total < len(children) or (counted and not complete):
+        yield f"{group} has semaphore {group.semaphore} {so_far}"
     failed = sum(message.payload != "SUCCEEDED" for message in counted)
     if group.failed != failed:
         yield f"{group} counts {group.failed} failed children, and {failed} have failed"
-    closed = entered >= closing or bool(group.fail_fast and failed)
-    expected = Counter(
-        f"{'0001111' if ordinal == closing else '0000110'}{ordinal:08d}" for ordinal in range(1, entered + 1)
-    )
-    if Counter(m.digits for m in counted) != expected:
-        yield f"the children of {group} have the digits {sorted(m.digits for m in counted)}"
+    closing = total - (group.threshold or 0)
+    closed = len(counted) >= closing or bool(group.fail_fast and failed)
+    markers = [facts.CLOSER if place == closing else facts.COUNTED for place in range(1, len(counted) + 1)]
+    if [message.digits[:7] for message in counted] != markers:
+        yield f"the children of {group} have the digits {[message.digits for message in counted]}"
     if len(joins) != closed:
         yield f"{group} is {'closed' if closed else 'open'} and has {len(joins)} words for its parent"
     if group.state == "SUCCEEDED" and not closed:
-        yield f"{group} was joined after {entered} of {len(children)} children"
-    yield from _children(group, children, counted)
+        yield f"{group} was joined {so_far}"
+    over = not group.open or len(counted) >= closing
+    yield from _children(group, children, words, over=over, complete=complete)
 
 
-def _children(group: ActivityBook, children: dict[str, JobBook], counted: list[MessageBook]) -> Iterator[str]:
-    known = {m.guid: m for m in counted}
+def _children(
+    group: ActivityBook,
+    children: dict[str, JobBook],
+    words: list[MessageBook],
+    *,
+    over: bool,
+    complete: bool,
+) -> Iterator[str]:
+    """Say where a child left no word, or a wrong one: not counted is only who ends too early or too late."""
+    known = {message.guid: message for message in words}
     for guid in known.keys() - children.keys():
         yield f"{guid} was counted for {group} and is none of its children"
     for guid, child in children.items():
         message = known.get(guid)
         if message is None:
-            if child.final and group.open:
+            if child.final:
                 yield f"{child.label} has ended and {group} did not count it"
         elif message.payload != child.state:
             yield f"{child.label} is {child.state} and was counted as {message.payload}"
-        elif not message.acked_at:
+        elif not message.acked_at and (message.ledger or complete):
             yield f"{guid} is not acknowledged"
+        elif message.acked_at and not message.ledger and not over:
+            yield f"{guid} was not counted, and {group} is open"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
@@ -37,7 +38,6 @@ def judge(place: Place, books: Books, *, finished: bool, wall_minus_boot_ms: int
     """Return everything that is wrong: always true things at any moment, the rest when all should be done."""
     found = [*_acknowledged(place, books), *_sent(place, books), *_effects(books), *_within(books)]
     found += [Finding(Wrong.BROKEN, f"integrity_check: {text}") for text in books.integrity if text != "ok"]
-    found += [Finding(Wrong.BROKEN, text) for text in _groups(books, finished=finished)]
     found += [Finding(Wrong.BROKEN, text) for text in forks.broken(books)]
     found += [Finding(Wrong.DUPLICATED, text) for text in forks.twice(books)]
     found += [Finding(Wrong.LOST, text) for text in forks.lost(place, books)]
@@ -137,8 +137,9 @@ def _chain(job: JobBook, books: Books) -> Iterator[str]:
         return
     before = b""
     for fact in history:
-        text = f"{fact.job_id}\0{fact.n}\0{fact.kind}\0{fact.at}\0{fact.attempt}\0{fact.payload}\0"
-        if fact.prev_hash != before or fact.event_hash != sha256(text.encode() + before).digest():
+        about = f"{fact.job_id}\0{fact.n}\0{fact.kind}\0{fact.at}\0{fact.attempt}\0"
+        hashes = {sha256(f"{about}{text}\0".encode() + before).digest() for text in fact.payloads}
+        if fact.prev_hash != before or fact.event_hash not in hashes:
             yield f"the chain breaks at fact {fact.n} ({fact.kind})"
         before = fact.event_hash
     if job.final and (job.head_n, job.head_hash) != (len(history), before):
@@ -150,10 +151,20 @@ def _chain(job: JobBook, books: Books) -> Iterator[str]:
 
 
 def _digits(job: JobBook, books: Books) -> Iterator[str]:
-    """Say where the digits of an inline step differ from what its row means."""
-    for step in books.steps[job.job_id]:
-        if step.kind in {"step", "tx"} and f"{step.ledger:015d}" != facts.STEP_DIGITS:
-            yield f"the step {step.name} has the digits {step.ledger:015d}"
+    """Say where the digits of an inline step differ from what its row means: it counts its failures too."""
+    copied = {(name, occurrence) for job_id, name, occurrence, _of in books.copies if job_id == job.job_id}
+    tries = [(e.n, json.loads(e.payload)) for e in books.events[job.job_id] if e.kind == "try"]
+    failed = [(n, (about["step"], about["occurrence"])) for n, about in tries]
+    before: dict[tuple[str, int], int] = {}
+    for step in sorted(books.steps[job.job_id], key=lambda one: one.n):
+        place = (step.name, step.occurrence)
+        if step.kind not in {"step", "tx"} or place in copied:
+            continue
+        # Those of an earlier turn stand before the row of that turn.
+        failures = sum(each == place and before.get(place, 0) < n < step.n for n, each in failed)
+        before[place] = step.n
+        if f"{step.ledger:015d}" != f"{failures + 1:03d}{facts.STEP_DIGITS}":
+            yield f"the step {step.name} has the digits {step.ledger:015d} after {failures} failures"
 
 
 def _attempts(job: JobBook, attempts: list[AttemptBook], wall_minus_boot_ms: int) -> Iterator[str]:
@@ -222,7 +233,7 @@ def _told(job: JobBook, books: Books) -> Iterator[str]:
 
 def _joined(job: JobBook, books: Books) -> str:
     """Return what a parent must return: the children that were counted when each group was joined."""
-    counted = {m.guid for m in books.messages[job.job_id] if m.kind == "child"}
+    counted = {m.guid for m in books.messages[job.job_id] if m.kind == "child" and m.entry}
     children = sorted(
         (child for child in books.jobs if child.parent == job.job_id), key=lambda one: one.job_id
     )
@@ -239,7 +250,7 @@ def _joined(job: JobBook, books: Books) -> str:
 
 def _homeless(books: Books) -> Iterator[str]:
     """Say where books are left of a job that is not there."""
-    known = {job.job_id for job in books.jobs} | {facts.GROUP}
+    known = {job.job_id for job in books.jobs}
     tables: dict[str, Iterable[str]] = {
         "events": books.events,
         "steps": books.steps,
@@ -285,19 +296,5 @@ def _ending(job: JobBook, books: Books) -> Iterator[Finding]:
 def _left_over(job: JobBook, books: Books) -> bool:
     """Tell whether a child was left behind by its group, which closed without counting it."""
     return job.parent is not None and f"child:{job.job_id}" not in {
-        m.guid for m in books.messages[job.parent]
+        m.guid for m in books.messages[job.parent] if m.entry
     }
-
-
-def _groups(books: Books, *, finished: bool) -> Iterator[str]:
-    """Say where the group that has no job has a semaphore other than its markers say, or not one closer."""
-    for group in books.activities[facts.GROUP]:
-        digits = [message.digits for message in books.messages[facts.GROUP]]
-        counted = sum(text in {facts.COUNTED_DIGITS, facts.CLOSER_DIGITS} for text in digits)
-        closers = digits.count(facts.CLOSER_DIGITS)
-        if group.semaphore != len(digits) - counted:
-            yield f"the group has semaphore {group.semaphore} and {len(digits) - counted} open messages"
-        if closers != (group.semaphore == 0):
-            yield f"the group has semaphore {group.semaphore} and {closers} closers"
-        if finished and group.semaphore:
-            yield f"the group is still open: {group.semaphore}"

@@ -30,7 +30,7 @@ def calibration(store: str) -> tuple[Case, ...]:
     return (
         Case(count=True),
         Case(count=True, arms=(_FIRST_DEATH[store],)),
-        Case(count=True, kind=Kind.GROUP),
+        Case(count=True, kind=Kind.FLEETING),
         Case(count=True, kind=Kind.ZOMBIE, hold="quote", jobs=("order",)),
         Case(count=True, kind=Kind.WAITING, jobs=WAITING),
         Case(count=True, kind=Kind.WAITING, jobs=WAITING, arms=(_FIRST_WAITING_DEATH[store],)),
@@ -146,7 +146,7 @@ class Plan:
             elif draw < 16:
                 yield Case(arms=(self._arm(Stage.WORK),), beside=True)
             elif draw < 17:
-                yield self._single(self._arm(chance.one_of((Stage.GROUP, Stage.SEND))))
+                yield self._single(self._arm(chance.one_of((Stage.FLEETING, Stage.SEND))))
             elif draw < 19:
                 yield chance.one_of((*ZOMBIES, *WAITING_ZOMBIES))
             else:
@@ -198,8 +198,8 @@ class Plan:
 
     def _single(self, arm: Arm) -> Case:
         match arm.stage:
-            case Stage.GROUP:
-                return Case(kind=Kind.GROUP, arms=(arm,))
+            case Stage.FLEETING:
+                return Case(kind=Kind.FLEETING, arms=(arm,))
             case Stage.ZOMBIE:
                 return Case(kind=Kind.ZOMBIE, arms=(arm,), hold="quote", jobs=("order",))
             case Stage.RECOVER:
@@ -220,7 +220,7 @@ _PREFERRED: Final = (
     Stage.WORK,
     Stage.SUBMIT,
     Stage.RECOVER,
-    Stage.GROUP,
+    Stage.FLEETING,
     Stage.ZOMBIE,
     Stage.WORK_WAITING,
     Stage.SEND,

@@ -1,4 +1,4 @@
-"""What a child does: submit, send, work, or close a group; armed to die, held, or without a guard."""
+"""What a child does: submit, send, work, or remove; armed to die, held, or without a guard."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from tallystick import crash
 from tallystick.app import driving
 from tallystick.app.context import WorkflowContext
 from tallystick.clock import SystemClock
-from tallystick.errors import StaleLease
-from tallystick.store.api import CountDown, RecordStep, Transaction
+from tallystick.engine.committer import Committer
+from tallystick.engine.requests import Blocked
+from tallystick.store.api import Bundle, RecordStep, Transaction
 from tallystick.store.sqlite import store as sqlite_store
 from tallystick.testing.crash_sweep import control_workload, facts, mutants, workload
 from tallystick.testing.crash_sweep.place import Place, Sent
@@ -26,6 +27,11 @@ KEYED_KIND = "keyed"
 
 # Small enough that a trial of a few jobs meets a checkpoint.
 _CHECKPOINT_PAGES = 20
+
+
+def reported(pid: int) -> str:
+    """Return the mark of a process whose report the store has taken or refused, after it was held."""
+    return f"reported-{pid}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,37 +103,17 @@ def work(place: Place, line: Line, duty: Duty) -> int:
     return 0 if done else facts.EXIT_UNFINISHED
 
 
-def close_group(place: Place, line: Line, duty: Duty) -> int:
-    """Count a group down with one message after the other, some in one flush, until all are marked."""
-    visits = _prepare(place, line, duty)
-    app = workload.app
-    guids = [f"{facts.GROUP}-{number}" for number in range(facts.GROUP_MESSAGES)]
-    with app.transaction() as db:
-        db.execute(sql("open_group", workload.scene.place.store), (facts.GROUP, len(guids)))
-        for guid in guids:
-            db.execute(sql("open_message", workload.scene.place.store), (facts.GROUP, guid))
-    committer = app.runtime().committer
-    for first in range(0, len(guids), 3):
-        requests = [
-            CountDown(facts.GROUP, 0, "children", 1, guid, -1, 0) for guid in guids[first : first + 3]
-        ]
-        for outcome in committer.call_all([(request,) for request in requests]):
-            # Marked before the crash: it must not count twice.
-            if isinstance(outcome, BaseException) and not isinstance(outcome, StaleLease):
-                raise outcome
-    _come_and_go()
-    app.close()
-    _tell(line, visits)
-    return 0
-
-
-def _come_and_go() -> None:
+def come_and_go(place: Place, line: Line, duty: Duty) -> int:
     """Submit jobs under keys, cancel them, and remove them a few at a time, until none is left."""
+    visits = _prepare(place, line, duty)
     for number in range(facts.FLEETING_JOBS):
         label = f"{facts.FLEETING}-{number}"
         workload.fleeting.opts(idempotency_key=label).submit(label).cancel()
     while workload.app.prune(older_than=0, limit=2):
         continue
+    workload.app.close()
+    _tell(line, visits)
+    return 0
 
 
 def _submit_one(kind: str, label: str) -> str:
@@ -170,7 +156,7 @@ def _prepare(place: Place, line: Line, duty: Duty) -> Counter[str]:
     """Make this process what its duty says, and return the visits that it will count."""
     workload.app.bind(place.url)
     workload.scene.place = place
-    workload.scene.hold = _holding(line, duty.hold)
+    workload.scene.hold = _holding(place, line, duty.hold)
     mutants.put(sqlite_store, "CHECKPOINT_PAGES", _CHECKPOINT_PAGES)
     mutants.apply(duty.mutant, place.store)
     mutants.put(driving, "transact", _held_before(driving.transact))
@@ -186,16 +172,32 @@ def _tell(line: Line, visits: Counter[str]) -> None:
         line.say(json.dumps(visits))
 
 
-def _holding(line: Line, place: str) -> Callable[[str], None]:
-    """Return a hold that stops the first visitor of the place until the parent says go."""
+def _holding(place: Place, line: Line, at: str) -> Callable[[str], None]:
+    """Return a hold that stops its first visitor until the parent says go, and marks what it records."""
     first = threading.Lock()
 
     def hold(where: str) -> None:
-        if where in place.split() and first.acquire(blocking=False):
+        if where in at.split() and first.acquire(blocking=False):
             line.say("held")
             line.hear()
+            _mark_report(place, threading.get_ident())
 
     return hold
+
+
+def _mark_report(place: Place, author: int) -> None:
+    """Mark that the store has taken or refused the step that this thread hands over next."""
+    begin = Committer.begin
+
+    def begin_and_mark(committer: Committer, bundle: Bundle) -> Blocked:
+        request = begin(committer, bundle)
+        if threading.get_ident() == author and type(bundle[0]) is RecordStep:
+            mutants.put(Committer, "begin", begin)
+            request.answer()
+            place.first_time(reported(os.getpid()))
+        return request
+
+    mutants.put(Committer, "begin", begin_and_mark)
 
 
 def _held_before(

@@ -35,7 +35,7 @@ class Kind(StrEnum):
     """What a trial does to its processes."""
 
     CRASH = "crash"
-    GROUP = "group"
+    FLEETING = "fleeting"
     POISON = "poison"
     WAITING = "waiting"
     ZOMBIE = "zombie"
@@ -47,7 +47,7 @@ class Stage(StrEnum):
     SUBMIT = "submit"
     WORK = "work"
     RECOVER = "recover"
-    GROUP = "group"
+    FLEETING = "come and go"
     ZOMBIE = "zombie"
     SUBMIT_WAITING = "submit of waiting jobs"
     WORK_WAITING = "work on waiting jobs"
@@ -144,10 +144,8 @@ class Trial:
     def run(self) -> Verdict:
         """Let it happen, and judge the books at the end."""
         try:
-            if self._case.kind is Kind.GROUP:
-                self._repeat(
-                    Stage.GROUP, Stage.GROUP, lambda line, duty: roles.close_group(self._place, line, duty)
-                )
+            if self._case.kind is Kind.FLEETING:
+                self._repeat(Stage.FLEETING, Stage.FLEETING, self._coming_and_going)
             else:
                 self._submit()
                 if set(self._case.jobs) & set(WAITING):
@@ -224,14 +222,26 @@ class Trial:
                 threading.Event().wait(self._place.lease_ms * 1.7 / 1000)
         zombie.revive()
         zombie.go_on()
+        if case.relief is Relief.BEGUN:
+            self._await_report(zombie)
         if other is not None:
-            zombie.wait(self._place.lease_ms * 1.7 / 1000)
             other.go_on()
             self._ended(other, None, alone=False)
         self._ended(zombie, Stage.ZOMBIE)
 
+    def _await_report(self, zombie: Child) -> None:
+        """Wait until the store has taken or refused what a process that was held had to report."""
+        clock = SystemClock()
+        until = clock.monotonic() + _HELD_SECONDS
+        while not self._place.marked(roles.reported(zombie.pid)) and clock.monotonic() < until:
+            if zombie.wait(self._place.look_seconds) is not None:
+                return
+
     def _working(self, line: Line, duty: Duty) -> int:
         return roles.work(self._place, line, duty)
+
+    def _coming_and_going(self, line: Line, duty: Duty) -> int:
+        return roles.come_and_go(self._place, line, duty)
 
     def _sending(self, line: Line, duty: Duty) -> int:
         return roles.send(self._place, line, duty)

@@ -1,5 +1,5 @@
 -- jobs: the whole table, as the oracle reads it.
 SELECT job_id, state, handler, payload ->> 'label' AS label, result, error_code, semaphore, start_ledger, attempt,
        ready_at, hold, completed_at, idempotency_key, head_n, head_hash, parent_job_id, parent_step, dimension,
-       start_acked_at
+       start_acked_at, root_ledger
   FROM jobs

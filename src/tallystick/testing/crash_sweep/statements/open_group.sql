@@ -1,4 +1,0 @@
--- open_group: an activity that waits for ?2 messages; a second call changes nothing.
-INSERT INTO steps (job_id, name, kind, state, ledger, created_at, semaphore, threshold)
-VALUES (?1, 'children', 'group', 'IN_PROGRESS', 1100000000000, 0, ?2, 0)
-ON CONFLICT (job_id, dimension, name, occurrence) DO NOTHING
