@@ -6,15 +6,16 @@ from typing import Any
 
 from tests.model import forks, jobs, messages
 from tests.model.rules import Rules
-from tests.model.world import Message, Shape
+from tests.model.world import Sent, Shape
 
-TX, RETURN, SPAWN, JOIN = ("tx",), ("return",), ("spawn",), ("join",)
-WAIT_A, WAIT_B = ("wait", "a"), ("wait", "b")
-A, B = Message("signal", "a"), Message("signal", "b")
+TX, RETURN, SPAWN, JOIN, AGAIN = ("tx",), ("return",), ("spawn",), ("join",), ("again",)
+WAIT_A, WAIT_B, TIMED_A = ("wait", "a"), ("wait", "b"), ("wait", "a", "timed")
+A, B = Sent("signal", "a"), Sent("signal", "b")
+ONE_BY_ONE = (("spawn", 0, 1), ("spawn", 1, 2))
 
 
 def gathering(children: int, **more: Any) -> Shape:
-    return Shape((SPAWN, JOIN, RETURN), (Message("join", 1),), children=children, **more)
+    return Shape((SPAWN, JOIN, RETURN), children=children, **more)
 
 
 AnyShape = Shape | messages.Shape | forks.Shape
@@ -22,32 +23,38 @@ AnyShape = Shape | messages.Shape | forks.Shape
 SMALL: dict[str, AnyShape] = {
     "chain": Shape((TX, RETURN), crashes=2),
     "wait": Shape((WAIT_A, RETURN), (A,), deliveries=2),
-    "timeout": Shape((WAIT_A, RETURN), (A, Message("timer", 0)), zombies=0),
+    "timeout": Shape((TIMED_A, RETURN), (A,), zombies=0),
     "two waits": Shape((WAIT_A, WAIT_B, RETURN), (A, B), zombies=0, workers=1),
+    "two waits at once": Shape((("any", "a", "b"), TX, RETURN), (A, B), zombies=0, workers=1),
     "wait twice": Shape((WAIT_A, WAIT_A, RETURN), (A, A), zombies=0, skew=True),
-    "result": Shape((TX, ("wait", "r"), RETURN), (Message("result", 1), Message("result", 1)), zombies=0),
+    "result": Shape((TX, WAIT_A, RETURN), (Sent("result", "a"), A), zombies=0),
+    "a signal called again": Shape(
+        (("wait", "again"), RETURN), (Sent("signal", "again"),), zombies=0, cancels=1
+    ),
     "group": gathering(2, crashes=1, zombies=0),
     "group, one is enough": gathering(2, threshold=1, crashes=1, zombies=0),
     "group, fail fast": gathering(2, fail_fast=True, child_fails=True, crashes=0, zombies=0),
+    "group in two bundles": Shape((*ONE_BY_ONE, JOIN, RETURN), children=2, crashes=1, zombies=0),
+    "group in two bundles, one is enough": Shape(
+        (*ONE_BY_ONE, JOIN, RETURN), children=2, threshold=1, crashes=0, zombies=0
+    ),
+    "group, born and awaited at once": Shape((("gather",), RETURN), children=2, crashes=1, zombies=0),
+    "group in two bundles, cancel": Shape(
+        (*ONE_BY_ONE, JOIN, RETURN), children=2, cancels=1, zombies=0, workers=1
+    ),
+    "cancel of children": gathering(1, cancels=2, cancels_children=True, crashes=0, zombies=0),
     "cancel": Shape((WAIT_A, RETURN), (A,), cancels=1),
     "cancel a chain": Shape((TX, RETURN), cancels=1),
     "pause": Shape((WAIT_A, RETURN), (A,), pauses=1, zombies=0),
     "pause a chain": Shape((TX, RETURN), pauses=2, zombies=0),
     "pause and cancel": Shape((WAIT_A, RETURN), (A,), pauses=1, cancels=1, crashes=0, zombies=0),
-    "turns": Shape((WAIT_A, ("again",), WAIT_A, RETURN), (A, A, Message("again", 1)), zombies=0, workers=1),
-    "group behind a wait": Shape(
-        (SPAWN, WAIT_A, JOIN, RETURN), (Message("join", 2), A), children=1, crashes=1, zombies=0
-    ),
+    "turns": Shape((WAIT_A, AGAIN, WAIT_A, RETURN), (A, A), zombies=0, workers=1),
+    "turns and cancel": Shape((TX, AGAIN, TX, RETURN), cancels=1, zombies=0, workers=1),
+    "group behind a wait": Shape((SPAWN, WAIT_A, JOIN, RETURN), (A,), children=1, crashes=1, zombies=0),
     "group dropped by a turn": Shape(
-        (SPAWN, WAIT_A, ("again",), TX, RETURN),
-        (Message("join", 9), A, Message("again", 2)),
-        children=1,
-        crashes=1,
-        zombies=0,
-        workers=1,
+        (SPAWN, WAIT_A, AGAIN, TX, RETURN), (A,), children=1, crashes=1, zombies=0, workers=1
     ),
     "poison": Shape((WAIT_A, TX, RETURN), (A,), crashes=4, zombies=0, workers=1, budget=3),
-    "return in two bundles": Shape((TX, RETURN), two_bundles=True),
     "effect": Shape((("effect",), RETURN), zombies=0),
     "forks": forks.Shape((forks.Wish("i", 2), forks.Wish("i", 2), forks.Wish("i", 1))),
     "retries": forks.Shape((forks.RETRY, forks.RETRY, forks.Wish(None, 1))),
@@ -66,7 +73,7 @@ LARGE: dict[str, tuple[int, AnyShape]] = {
     "chain of three": (100_000, Shape((TX, TX, TX, RETURN), crashes=4, zombies=2, budget=3, cancels=1)),
     "signal against timer": (
         100_000,
-        Shape((WAIT_A, TX, RETURN), (A, A, Message("timer", 0)), crashes=2, zombies=1, deliveries=2),
+        Shape((TIMED_A, TX, RETURN), (A, A), crashes=2, zombies=1, deliveries=2),
     ),
     "waits and cancel": (
         40_000,
@@ -77,17 +84,11 @@ LARGE: dict[str, tuple[int, AnyShape]] = {
     "cancel of a parent": (8_000, gathering(2, crashes=1, zombies=0, cancels=1, child_fails=True)),
     "turns and signals": (
         50_000,
-        Shape(
-            (WAIT_A, ("again",), WAIT_A, TX, RETURN),
-            (A, A, Message("again", 1)),
-            crashes=1,
-            zombies=1,
-            cancels=1,
-        ),
+        Shape((WAIT_A, AGAIN, WAIT_A, TX, RETURN), (A, A), crashes=1, zombies=1, cancels=1),
     ),
     "pauses and a timer": (
         100_000,
-        Shape((WAIT_A, TX, RETURN), (A, Message("timer", 0)), crashes=1, zombies=1, cancels=1, pauses=2),
+        Shape((TIMED_A, TX, RETURN), (A,), crashes=1, zombies=1, cancels=1, pauses=2),
     ),
     "forks and retries": (
         30_000,

@@ -89,8 +89,10 @@ class Forks:
         for n, (phase, seen, answer) in enumerate(askers):
             wish = self.shape.wishes[n]
             if phase == ASKING and self._never(original, wish):
-                refused = put(askers, n, (ANSWERED, "NO_SUCH_STEP", 0))
-                found.append((("refuse", n), (original, made, ids, refused, losses)))
+                taken = self._verdict(state, wish) == "CONFLICT"
+                said = "CONFLICT" if taken else "NO_SUCH_STEP"
+                refused = put(askers, n, (ANSWERED, said, 0))
+                found.append((("refuse", n, said), (original, made, ids, refused, losses)))
             elif phase == ASKING and (wish.retry or original.recorded >= wish.at):
                 looked = put(askers, n, (LOOKED, self._verdict(state, wish), 0))
                 found.append((("look", n), (original, made, ids, looked, losses)))

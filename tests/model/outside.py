@@ -1,124 +1,122 @@
-"""What happens to jobs that no worker does: time passes, messages arrive, somebody cancels."""
+"""What happens to jobs that no worker does: time passes, messages arrive, people cancel, pause and resume."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from tallystick.core.holds import Hold
+from tallystick.store.api import CancelJob, Deliver, HoldJob, ResumeJob
+from tests.model.books import NOW, Book, Books, Desk
 from tests.model.search import Violation
-from tests.model.world import (
-    ABSENT,
-    ACKED,
-    CANCELLED,
-    CANCELLING,
-    INBOX,
-    NOBODY,
-    OPEN,
-    RUN,
-    SET,
-    SUCCEEDED,
-    Draft,
-    State,
-)
+from tests.model.world import Run, Shape, guid_of
+
+NAME = "j"
+"""What the first job is called."""
+State = tuple[Any, ...]
 
 
 class Outside:
     """The moves of senders, clocks and people."""
 
-    def _outside_moves(self, state: State, found: list[Any]) -> None:
-        jobs, _group, messages, _order, workers, env = state
-        for j, job in enumerate(jobs):
-            if job.live == 1:
-                held = any(worker[:3] == (RUN, j, job.attempt) for worker in workers)
+    shape: Shape
+    core: Any
+    names: list[str]
+    act: Any
+    _books: list[Books]
+    _number: Any
+
+    def _time_moves(self, state: State, found: list[Any]) -> None:
+        """Let a lease or a timer run out."""
+        at, workers, env = state
+        books = self._books[at]
+        for j, book in enumerate(books):
+            lease = book.lease
+            if lease is not None and lease.live:
+                held = any(isinstance(run, Run) and run[:2] == (j, lease.attempt) for run in workers)
                 if not held or env[1]:
-                    draft = Draft(state)
-                    draft.jobs[j] = job._replace(live=2)
-                    draft.env[1] -= held
-                    found.append((("expire", j), draft.freeze()))
-        for index, m in enumerate(self.signals):
-            if env[3 + index]:
-                draft = Draft(state)
-                verdict = self._deliver(draft, m)
-                if verdict != "REFUSE":
-                    draft.env[3 + index] -= 1
-                    found.append((("deliver", m, verdict), draft.freeze()))
-        for m in self.timers.values():
-            if messages[m][0] == SET:
-                draft = Draft(state)
-                draft.messages[m] = (INBOX, messages[m][1])
-                draft.order += (m,)
-                found.append((("fire", m), draft.freeze()))
-        self._cancel_moves(state, found)
+                    after = self._number(put(books, j, book._replace(lease=lease._replace(live=False))))
+                    found.append((("expire", j), (after, workers, put(env, 1, env[1] - held))))
+            found += [
+                (("fire", message.guid), (self._fired(at, j, message), workers, env))
+                for message in book.messages
+                if message.due_at is not None and message.due_at > NOW
+            ]
 
-    def _cancel_moves(self, state: State, found: list[Any]) -> None:
-        job = state[0][0]
-        final = job.state >= SUCCEEDED
-        verdict = self.rules.cancel(final, job.live > 0, False)
-        forced = self.rules.cancel(final, job.live > 0, True)
-        if (verdict == "ASK") is not (job.live > 0 and not final) or (forced == "END") is final:
-            raise Violation(f"a cancellation says {verdict}, and {forced} when the grace is over")
-        if state[5][2] and verdict != "NOTHING" and job.state != CANCELLING:
-            draft = Draft(state)
-            draft.env[2] -= 1
-            if verdict == "ASK":
-                draft.jobs[0] = job._replace(state=CANCELLING, hold=0, wish=0)
-            else:
-                self._cancelled(draft, 0)
-            found.append((("cancel", 0, verdict), draft.freeze()))
-        if job.state == CANCELLING:
-            draft = Draft(state)
-            self._cancelled(draft, 0)
-            found.append((("grace", 0), draft.freeze()))
+    def _fired(self, at: int, j: int, timer: Any) -> int:
+        desk = Desk(self.core, self._books[at])
+        picture = desk.pictures[self.names[j]]
+        picture.messages[timer.guid] = timer._replace(due_at=NOW)
+        if picture.job.ready_at is not None:
+            picture.job = picture.job._replace(ready_at=NOW)
+        return self._number(desk.freeze())
 
-    def _cancelled(self, draft: Draft, j: int) -> None:
-        """End a job at once: the live attempt is aborted, or one is made that never ran."""
-        rules, job = self.rules, draft.jobs[j]
-        if job.state >= SUCCEEDED:
-            raise Violation("a job that has ended is cancelled")
-        draft.jobs[j] = job = job._replace(driver=NOBODY)
-        self._drop(draft, j)
-        start = job.start
-        if not job.acked:
-            start = start or 1  # a start that nobody entered is entered by the attempt that was never made
-            start = start if rules.work_done(start) else rules.mark_work(start)
-            start = rules.mark_tasks(rules.mark_children(start, True))
-        draft.jobs[j] = job._replace(
-            state=CANCELLED,
-            attempt=job.attempt + (not job.live),
-            live=0,
-            ready=0,
-            semaphore=0,
-            start=start,
-            acked=1,
-            wait=0,
-            ended="CANCELLED",
-            hold=0,
-            wish=0,
+    def _outside_moves(self, state: State, found: list[Any]) -> None:
+        """Let messages arrive, and people cancel, pause and resume."""
+        at, workers, env = state
+        for m, sent in enumerate(self.shape.messages):
+            if env[4 + m] and self._may_send(at, sent):
+                request = Deliver(guid_of(NAME, m), NAME, sent.kind, sent.name, '"x"')
+                after, outcome = self.act(
+                    at, ("deliver", m), lambda r=request: (r,), wall=0 if self.shape.skew else NOW
+                )
+                ended = self._books[at][0].job.completed_at is not None
+                if sent.kind != "signal" and outcome.name != ("DROPPED" if ended else "REFUSED"):
+                    raise Violation(f"a {sent.kind} that nobody waits for is {outcome.name}")
+                spent = put(env, 4 + m, env[4 + m] - 1)
+                found.append((("deliver", m, outcome.name), (after, workers, spent)))
+        for j, book in enumerate(self._books[at]):
+            if j == 0 or self.shape.cancels_children:
+                self._cancel_moves(state, j, book, found)
+        if self.shape.pauses:
+            self._hold_moves(state, found)
+
+    def _may_send(self, at: int, sent: Any) -> bool:
+        """Nobody waits for results yet: they are sent where a store must refuse them."""
+        opened = [each for each in self._books[at][0].activities if each.state == "IN_PROGRESS"]
+        complete = self.core.marks.is_complete
+        return sent.kind == "signal" or not any(
+            each.name == sent.name and complete(each.ledger) for each in opened
         )
-        if j:
-            self._count_child(draft, True)
 
-    def _deliver(self, draft: Draft, m: int) -> str:
-        """Store a message once and wake its job if it waits for it."""
-        job, message, group = draft.jobs[0], self.shape.messages[m], draft.group
-        if draft.messages[m][0] != ABSENT and "a message is known by its guid" not in self.flaws:
-            return "KNOWN"
-        if message.kind == "join":
-            waits, activity = group.state == OPEN, group.ledger
-        else:
-            waits = job.wait > 0 and self._fits(m, job.place)
-            activity = job.wait if waits else None
-            if message.kind == "result" and job.place == message.answers and job.live and not waits:
-                activity = self.rules.leg1(0)[1]
-            if message.kind == "result" and job.place > message.answers:
-                activity = self.rules.complete
-        verdict = self.rules.deliver(
-            job.state >= SUCCEEDED, message.kind != "signal", activity, waits, job.live > 0
-        )
-        if verdict in ("WAKE", "KEEP"):
-            draft.messages[m] = (INBOX, 0)
-            draft.order = (m, *draft.order) if self.shape.skew else (*draft.order, m)
-        if verdict == "DROP":
-            draft.messages[m] = (ACKED, 0)
-        if verdict == "WAKE" and "delivery wakes" not in self.flaws:
-            draft.jobs[0] = draft.jobs[0]._replace(ready=1)
-        return verdict
+    def _cancel_moves(self, state: State, j: int, book: Book, found: list[Any]) -> None:
+        at, workers, env = state
+        name = self.names[j]
+        if book.job.state == "CANCELLING":
+            after, _ = self.act(at, ("grace", j), lambda: (CancelJob(name, 0, force=True),))
+            if self._books[after][j].job.completed_at is None:
+                raise Violation(f"the grace of job {j} is over, and it does not end")
+            found.append((("grace", j), (after, workers, env)))
+        elif env[2]:
+            after, outcome = self.act(at, ("cancel", j), lambda: (CancelJob(name, 10**6),))
+            expected = "CANCELLING" if book.lease is not None else "CANCELLED"
+            if book.job.completed_at is None and outcome != expected:
+                raise Violation(f"a cancellation of a job that is {book.job.state} says {outcome}")
+            if after != at:
+                found.append((("cancel", j, str(outcome)), (after, workers, put(env, 2, env[2] - 1))))
+
+    def _hold_moves(self, state: State, found: list[Any]) -> None:
+        at, workers, env = state
+        job, lease = self._books[at][0][:2]
+        over = job.completed_at is not None or job.state == "CANCELLING"
+        expected = "ENDED" if over else "ALREADY" if job.hold else "ASKED" if lease else "HELD"
+        after, said = self._controlled(at, HoldJob(NAME, Hold.PAUSED, "a pause"), expected, 1)
+        if env[3] and after != at:
+            found.append((("pause", 0, said), (after, workers, put(env, 3, env[3] - 1))))
+        expected = "ENDED" if job.completed_at is not None else "FREE" if job.hold else "NOT_HELD"
+        after, _ = self._controlled(at, ResumeJob(NAME), expected, 0)
+        if after != at:
+            found.append((("resume", 0), (after, workers, env)))
+
+    def _controlled(self, at: int, request: Any, expected: str, wish: int) -> tuple[int, str]:
+        def wished(desk: Desk, outcome: Any) -> None:
+            if outcome.name in ("HELD", "ASKED", "FREE"):
+                desk.pasts[NAME] = desk.pasts[NAME]._replace(wish=wish)
+
+        after, outcome = self.act(at, type(request).__name__, lambda: (request,), wished)
+        if outcome.name != expected:
+            raise Violation(f"{type(request).__name__} says {outcome.name} and not {expected}")
+        return after, str(outcome.name)
+
+
+def put(values: tuple[Any, ...], n: int, value: Any) -> tuple[Any, ...]:
+    return (*values[:n], value, *values[n + 1 :])

@@ -1,8 +1,8 @@
-"""The decision functions of the core, as plain functions of small integers, remembered.
+"""The modules that decide, and the functions of ledgers as plain functions of small integers, remembered.
 
-The model calls core's own code and nothing else decides. What is added here is a memory: the functions are
+The models call core's own code and nothing else decides. What is added here is a memory: the functions are
 pure, a search asks the same few thousand questions a million times. `Rules` can also be made from a changed
-source of a core module, which is how a guard is taken away.
+source of a module, which is how a guard is taken away.
 """
 
 from __future__ import annotations
@@ -12,30 +12,59 @@ import importlib
 import sys
 from functools import cache
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import CodeType, ModuleType, SimpleNamespace
 
-MODULES = ("digits", "decisions", "lease", "derive", "holds", "forking")
+MODULES = {
+    name.rpartition(".")[2]: f"tallystick.{name}"
+    for name in (
+        "core.digits",
+        "core.decisions",
+        "core.lease",
+        "core.derive",
+        "core.holds",
+        "core.forking",
+        "core.marks",
+        "core.pictures",
+        "core.plans",
+        "core.verbs.settling",
+        "core.verbs.waiting",
+        "core.verbs.children",
+        "core.verbs.endings",
+        "core.verbs.records",
+        "core.verbs.control",
+        "core.verbs.claiming",
+        "core.verbs.wants",
+        "core.deciding",
+        "engine.sweep",
+    )
+}
+"""What is made again when one of them is changed, each behind those that it imports."""
 ROW_END = 1
 
 
 @cache
 def source(name: str) -> str:
-    return Path(str(importlib.import_module(f"tallystick.core.{name}").__file__)).read_text("utf-8")
+    return Path(str(importlib.import_module(MODULES[name]).__file__)).read_text("utf-8")
+
+
+@cache
+def _compiled(name: str) -> CodeType:
+    return compile(source(name), MODULES[name], "exec")
 
 
 def load(changed: dict[str, ast.Module] | None = None) -> SimpleNamespace:
-    """Return the core modules, those in `changed` and what imports them made from another tree."""
-    names = {name: f"tallystick.core.{name}" for name in MODULES}
+    """Return the modules that decide, those in `changed` and what imports them made from another tree."""
     if not changed:
-        return SimpleNamespace(**{name: importlib.import_module(path) for name, path in names.items()})
-    kept = {path: importlib.import_module(path) for path in names.values()}
+        return SimpleNamespace(**{name: importlib.import_module(path) for name, path in MODULES.items()})
+    kept = {path: importlib.import_module(path) for path in MODULES.values()}
     made = {}
     try:
-        for name, path in names.items():
+        for name, path in MODULES.items():
             module = ModuleType(path)
             module.__file__ = kept[path].__file__
             sys.modules[path] = module
-            exec(compile(changed.get(name) or ast.parse(source(name)), path, "exec"), module.__dict__)
+            code = compile(changed[name], path, "exec") if name in changed else _compiled(name)
+            exec(code, module.__dict__)
             made[name] = module
     finally:
         sys.modules.update(kept)
@@ -48,9 +77,7 @@ class Rules:
     def __init__(self, core: SimpleNamespace | None = None) -> None:
         self.core = core or load()
         self._of_ledgers()
-        self._of_waits()
         self._of_attempts()
-        self._of_people()
         self.view = cache(self._view)
 
     def _of_ledgers(self) -> None:
@@ -78,62 +105,21 @@ class Rules:
         self.mark_work = cache(lambda g: int(guid(g).mark_work()))
         self.mark_children = cache(lambda g, closed: int(guid(g).mark_children(closed=closed)))
         self.mark_tasks = cache(lambda g: int(guid(g).mark_tasks()))
+
+        def count(before: int, delta: int, threshold: int) -> tuple[int, bool]:
+            move = decide.count_down(before, delta, threshold)
+            return move.after, move.hit
+
+        self.count = cache(count)
         self.step = cache(lambda g: decide.next_step(guid(g)).name)
         self.work_done = cache(lambda g: guid(g).work_done)
         self.children_spawned = cache(lambda g: guid(g).children_spawned)
         self.closed_job = cache(lambda g: guid(g).closed_job)
         self.tasks_done = cache(lambda g: guid(g).tasks_done)
 
-    def _of_waits(self) -> None:
-        """How a semaphore moves, and between whom no wake-up falls."""
-        decide, activity = self.core.decisions, self.core.digits.ActivityLedger
-
-        def count(before: int, delta: int, threshold: int) -> tuple[int, bool]:
-            move = decide.count_down(before, delta, threshold)
-            return move.after, move.hit
-
-        def suspend(wait: str, inbox: tuple[str, ...]) -> tuple[bool, int | None]:
-            return tuple(decide.decide_suspend([wait], inbox))
-
-        def deliver(final: bool, names: bool, a: int | None, wait_open: bool, live: bool) -> str:
-            return decide.decide_deliver(
-                job_final=final,
-                names_activity=names,
-                activity=None if a is None else activity(a),
-                wait_open=wait_open,
-                attempt_live=live,
-            ).name
-
-        self.count = cache(count)
-        self.suspend = cache(suspend)
-        self.deliver = cache(deliver)
-        self.first = cache(decide.first_to_act)
-        self.settle = cache(
-            lambda starts, consumed, opened, finished: decide.settle_delta(
-                starts=starts, consumed=consumed, opened=opened, finished=finished
-            )
-        )
-        self.close = cache(
-            lambda starts, consumed, still_open: decide.close_delta(
-                starts=starts, consumed=consumed, still_open=still_open
-            )
-        )
-
     def _of_attempts(self) -> None:
-        """Who holds a job, and who takes it over."""
-        decide, lease = self.core.decisions, self.core.lease
-
-        def reclaim(
-            status: str, expired: bool, cancelling: bool, charged: int, budget: int, effect: bool = False
-        ) -> str:
-            return decide.decide_reclaim(
-                status=status,
-                expired=expired,
-                effect=effect,
-                cancelling=cancelling,
-                charged=charged,
-                budget=budget,
-            ).name
+        """Who holds a message, and what becomes of forks."""
+        lease = self.core.lease
 
         def held(row: tuple[int, str] | None, attempt: int, lease_id: str, state: str, expired: bool) -> bool:
             current = None if row is None else lease.Lease(row[0], row[1], "w", ROW_END)
@@ -143,28 +129,8 @@ class Rules:
             )
             return type(verdict).__name__ == "Held"
 
-        self.reclaim = cache(reclaim)
         self.held = cache(held)
-        self.is_live = cache(lease.is_live)
-
-    def _of_people(self) -> None:
-        """Cancelling, pausing, forking."""
-        decide, holds, forking = self.core.decisions, self.core.holds, self.core.forking
-        self.cancel = cache(
-            lambda final, live, forced: decide.decide_cancel(final=final, live=live, forced=forced).name
-        )
-        self.end = cache(
-            lambda state, attempt, cancelling: tuple(
-                decide.decide_end(state=state, attempt=attempt, cancelling=cancelling)
-            )
-        )
-        self.hold = cache(
-            lambda final, cancelling, held, live: (
-                holds.decide_hold(final=final, cancelling=cancelling, held=held, live=live).name
-            )
-        )
-        self.resume = cache(lambda final, held: holds.decide_resume(final=final, held=held).name)
-        self.stops = cache(lambda held, cancelling: holds.stops_here(held=held, cancelling=cancelling))
+        forking = self.core.forking
         self.fork = cache(
             lambda retry, failed, retried, reserved, asked: (
                 forking.decide_fork(

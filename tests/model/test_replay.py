@@ -13,8 +13,12 @@ import pytest
 from tallystick.clock import VirtualClock
 from tallystick.store.postgres.store import PostgresStore
 from tallystick.store.sqlite.store import SqliteStore
+from tests.model import forks
 from tests.model.configurations import LARGE, SMALL, model_of
+from tests.model.mutants import known
 from tests.model.replay import Differs, Replay, told, walk
+from tests.model.replay_forks import ReplayForks
+from tests.model.rules import Rules, load
 from tests.model.world import Shape
 from tests.postgres.server import Server
 from tests.postgres.subject import fresh_schema
@@ -72,18 +76,14 @@ def subject(request, tmp_path) -> Iterator[SqliteSubject | PostgresSubject]:
 
 def is_stored(shape: object) -> bool:
     """Tell whether a store has everything that this world speaks of."""
-    if not isinstance(shape, Shape) or shape.two_bundles:
-        return False
-    ops = {op[0] for op in shape.script}
-    return "effect" not in ops and "result" not in {message.kind for message in shape.messages}
+    return isinstance(shape, Shape) and "effect" not in {op[0] for op in shape.script}
 
 
+ALL = SMALL | {name: shape for name, (_, shape) in LARGE.items()}
 # A store takes messages in the order of their arrival; where they pass each other, only the rules are tested.
-WORLDS = {
-    name: shape._replace(skew=False)
-    for name, shape in (SMALL | {name: shape for name, (_, shape) in LARGE.items()}).items()
-    if is_stored(shape)
-}
+WORLDS = {name: shape._replace(skew=False) for name, shape in ALL.items() if is_stored(shape)}
+
+FORKS = {name: shape for name, shape in ALL.items() if isinstance(shape, forks.Shape)}
 
 
 @pytest.mark.parametrize("name", WORLDS)
@@ -92,7 +92,18 @@ def test_a_walk_of_the_model_is_a_history_of_the_store(subject, name):
     for seed in range(TRACES):
         steps = walk(model, seed)
         try:
-            Replay(subject, WORLDS[name], f"walk-{seed}").play(steps, subject.look_every)
+            Replay(subject, model, f"walk-{seed}").play(steps, subject.look_every)
+        except Exception as error:
+            raise Differs(f"world {name!r}, seed {seed}: {error}\n{told(steps)}") from error
+
+
+@pytest.mark.parametrize("name", FORKS)
+def test_a_walk_of_forks_is_a_history_of_the_store(subject, name):
+    model = model_of(FORKS[name])
+    for seed in range(TRACES):
+        steps = walk(model, seed)
+        try:
+            ReplayForks(subject, model, f"walk-{seed}").play(steps, subject.look_every)
         except Exception as error:
             raise Differs(f"world {name!r}, seed {seed}: {error}\n{told(steps)}") from error
 
@@ -103,12 +114,12 @@ def test_the_worlds_give_a_thousand_walks():
 
 def test_a_store_that_differs_from_the_model_is_noticed(subject):
     """Here it is the model that is wrong: it forgets to acknowledge the timer that lost."""
-    shape = WORLDS["timeout"]
-    model = model_of(shape, flaws=frozenset({"losers are acknowledged"}))
+    forgetful = next(mutant for mutant in known() if mutant.name.startswith("_loser:"))
+    model = model_of(WORLDS["timeout"], Rules(load(forgetful.changed())))
 
     def play_all() -> None:
         for seed in range(100):
-            Replay(subject, shape, f"walk-{seed}").play(walk(model, seed))
+            Replay(subject, model, f"walk-{seed}").play(walk(model, seed))
 
     with pytest.raises(Differs, match="move"):
         play_all()
