@@ -201,7 +201,7 @@ class Writes:
 def expanded(pictures: Pictures, writes: Sequence[Write], now: Now) -> list[Write]:
     """Return writes with what is dropped as rows: a list would meet those that this flush moves as well.
 
-    Each write is put into the pictures before the next: what is dropped keeps the digits that it was just given.
+    Each write is put into the pictures before the next: what is dropped keeps the digits it was just given.
     """
     rows: list[Write] = []
     for write in writes:
