@@ -16,8 +16,8 @@ from tallystick.core.lifecycles import ATTEMPT, JOB, STEP
 from tests.model.search import Violation
 
 NOW, FUTURE = 1_000, 10**9
-SIGNALS = 1
-"""How many signals are looked at before all are: few, so that a verb has to look again."""
+SIGNALS = 2
+"""How many signals are looked at before all are: few, so that a verb may have to look again."""
 WORDS = ("resume", "timer", "result")
 MOVES = {machine: frozenset(machine.stored_moves) for machine in (JOB, STEP, ATTEMPT)}
 

@@ -38,6 +38,9 @@ SMALL: dict[str, AnyShape] = {
     "group in two bundles, one is enough": Shape(
         (*ONE_BY_ONE, JOIN, RETURN), children=2, threshold=1, crashes=0, zombies=0
     ),
+    "group in two bundles, two end early": Shape(
+        (("spawn", 0, 2), ("spawn", 2, 3), JOIN, RETURN), children=3, crashes=0, zombies=0
+    ),
     "group, born and awaited at once": Shape((("gather",), RETURN), children=2, crashes=1, zombies=0),
     "group in two bundles, cancel": Shape(
         (*ONE_BY_ONE, JOIN, RETURN), children=2, cancels=1, zombies=0, workers=1

@@ -249,7 +249,7 @@ KNOWN = (
         "start_acked_at=job.start_acked_at",
     ),
     (
-        "_completed: early ends are entered the newest first",
+        "_completed: only one of the early ends is entered",
         "children",
         "sorted(early, key=lambda each: each.arrived)",
         "sorted(early, key=lambda each: -each.arrived)[:1]",

@@ -17,6 +17,7 @@ def check(model: Any, books: Books) -> None:
     for j, book in enumerate(books):
         _check_job(model, j, book)
         _check_digits(model.rules, j, book)
+        _check_losers(j, book)
     _check_group(model, books)
 
 
@@ -128,7 +129,8 @@ def _check_end(model: Any, j: int, book: Book, opened: int) -> None:
     """A job that has ended has left nothing open, and one message closed it and did the completion tasks."""
     job, rules = book.job, model.rules
     left = [each.guid for each in book.messages if each.acked_at is None]
-    if job.semaphore or left or opened or book.lease or job.ready_at is not None:
+    owes = job.start_acked_at is None or job.ready_at is not None
+    if job.semaphore or left or opened or book.lease or owes:
         raise Violation(f"job {j} has ended and left something open: messages {left}")
     ledgers = [job.start_ledger, *(each.ledger for each in book.messages if each.kind != "child")]
     closers = [ledger for ledger in ledgers if rules.closed_job(ledger)]
@@ -183,6 +185,14 @@ def _check_digits(rules: Any, j: int, book: Book) -> None:
         # One that was dropped may have been entered by the message that closed the job or made it turn.
         if activity.state == ("IN_PROGRESS" if taken else "SUCCEEDED"):
             raise Violation(f"{activity.name} is {activity.state} and its messages say otherwise")
+
+
+def _check_losers(j: int, book: Book) -> None:
+    """The timer that lost the race for a wait does not stay behind."""
+    ended = {each.place for each in book.activities if each.state != OPEN}
+    for each in book.messages:
+        if each.kind == "timer" and each.acked_at is None and not each.ledger and each.place in ended:
+            raise Violation(f"{each.guid} of job {j} waits for an activity that was answered")
 
 
 def _compare(what: str, ledger: int, messages: list[int]) -> None:
