@@ -17,7 +17,7 @@ from tallystick.cli.output import Ink
 from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.core.promises import PROMISES
 
-_CLAIMED, _CLOSED = (
+_SUBMITTED, _CLAIMED, _SUSPENDED, _CLOSED = (
     bundle.guid.text if bundle.guid is not None else ""
     for bundle in next(promise for promise in PROMISES if promise.name == "whole job").bundles
 )

@@ -129,7 +129,7 @@ class TestHistory:
             "step": "quote",
             "occurrence": 1,
             "state": "SUCCEEDED",
-            "ledger": "001111000000001",
+            "ledger": "002111000000001",
             "result": 26,
             "error": None,
             "drawn": None,

@@ -101,8 +101,8 @@ PROMISES: Final = (
         (
             Bundle("submit", _OPENED, GuidLedger(0)),
             Bundle("claim", _ENTERED, GuidLedger(1)),
-            Bundle("return", _ANSWERED.mark_tasks(), _CLOSED),
-            Bundle("first suspension instead", _ANSWERED, _CONSUMED),
+            Bundle("first suspension, if there is one", _ANSWERED, _CONSUMED),
+            Bundle("return without one", _ANSWERED.mark_tasks(), _CLOSED),
         ),
     ),
     Promise(
