@@ -105,13 +105,8 @@ def test_the_engines_own_check_of_the_books_agrees(place: Place):
         ),
         (
             Wrong.BROKEN,
-            "has the digits 001111100000003 instead of 001111000000003",
-            f"UPDATE jobs SET root_ledger = root_ledger + 100000000 WHERE job_id = {ROUNDS}",
-        ),
-        (
-            Wrong.BROKEN,
-            "has the digits 001111000000002 instead of 001111000000003",
-            f"UPDATE jobs SET root_ledger = root_ledger - 1 WHERE job_id = {ROUNDS}",
+            "has the digits 001111100000001 instead of 001111100000002",
+            f"UPDATE jobs SET root_ledger = root_ledger - 1 WHERE job_id = {PATIENT}",
         ),
         (
             Wrong.BROKEN,

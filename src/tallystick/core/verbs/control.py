@@ -106,7 +106,9 @@ def hold(pictures: Pictures, request: HoldJob, now: Now) -> Decision:
         case Held.HELD | Held.ASKED:
             fact = _fact(picture, "hold", {"hold": request.hold.value, "why": request.why}, now)
             after = job._replace(hold=request.hold.value, rev=job.rev + 1)
-            return Plan((MoveJob(after, job.rev, fact, JobValues(hold_reason=request.why)),), verdict)
+            # A job that runs stops soon only if its worker hears of it.
+            about = JobValues(hold_reason=request.why)
+            return Plan((MoveJob(after, job.rev, fact, about),), verdict, wakes=verdict is Held.ASKED)
     assert_never(verdict)
 
 

@@ -187,7 +187,8 @@ def cancel(pictures: Pictures, request: CancelJob, now: Now) -> Decision:
         asked = JOB.follow(JobState(job.state), "cancel").target
         cancel_at = now.wall + request.grace_ms
         after = job._replace(state=asked, hold=None, cancel_at=cancel_at, rev=job.rev + 1)
-        return Plan((MoveJob(after, job.rev, None, NO_VALUES),), asked)
+        # Its worker may be another process, and is to hear of it soon.
+        return Plan((MoveJob(after, job.rev, None, NO_VALUES),), asked, wakes=True)
     writes = (
         _forced(pictures, picture, now) if lease is not None else _at_once(pictures, picture, request, now)
     )
