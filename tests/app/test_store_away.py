@@ -237,6 +237,8 @@ def test_a_function_that_runs_on_while_its_lease_cannot_be_renewed_is_not_charge
         job = flow.submit()
         assert once.done.wait(SECONDS)
         wait_until(lambda: app.runtime().store.expired(1), "the lease has run out")
+        # Not before the worker has tried to renew it: a worker that did not even try is to blame.
+        wait_until(lambda: app.runtime()._caretaker._excused, "a renewal was refused")
         door.open()
         wait_until(lambda: "reclaim" in [event.name for event in job.history()], "it is given back")
         back.set()
