@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tallystick.core.chain import Chain, Link
 from tallystick.core.marks import STARTED, settled
-from tallystick.store.api import EndAttempt, EndJob, Outcome, RecordStep
+from tallystick.store.api import EndAttempt, EndJob, Fence, Outcome, RecordStep
 from tallystick.store.postgres.connection import row_moved
 from tallystick.store.postgres.rows import columns, link_of, step_columns, storable
 from tallystick.store.refusals import Refused, stale
@@ -66,13 +66,16 @@ def _send(
     row: Callable[[int, Places], tuple[object, ...]],
     digits: tuple[str, ...] = (),
 ) -> Callable[[], list[Outcome]]:
-    """End attempts and what ends with them; of two requests for one job the first counts."""
+    """End attempts and what ends with them; of two requests under one fence the first counts.
+
+    A worker that lost a job and has it again may report for both attempts in one flush: one of them is live.
+    """
     mine = _lock_expired(writing, requests)
-    seen: set[str] = set()
+    seen: set[Fence] = set()
     chosen: list[int] = []
     for index, request in enumerate(requests):
-        if index in mine and request.fence.job_id not in seen:
-            seen.add(request.fence.job_id)
+        if index in mine and request.fence not in seen:
+            seen.add(request.fence)
             chosen.append(index)
     places: list[Places] = [[] for _ in requests]
     rows = [row(index, places[index]) for index in chosen]

@@ -7,6 +7,7 @@ from itertools import product
 
 import pytest
 
+from tallystick.clock import VirtualClock
 from tallystick.core.decisions import first_to_act
 from tallystick.core.lifecycles import JobState
 from tallystick.errors import InvariantBroken, StaleLease
@@ -24,7 +25,19 @@ from tallystick.store.api import (
     Spawn,
     Wait,
 )
-from tallystick.testing.conformance.drafts import FRESH, claim, claimed, done, held_job, outcome_of
+from tallystick.testing.conformance.drafts import (
+    FRESH,
+    LEASE_MS,
+    check_chain,
+    claim,
+    claimed,
+    done,
+    finish,
+    held_job,
+    outcome_of,
+    reclaim,
+    release,
+)
 from tallystick.testing.conformance.subject import Subject
 
 OPEN = 1_100_000_000_000
@@ -110,6 +123,21 @@ class WhoActs:
 
 class LateReports:
     """Who no longer holds a job changes nothing in its books, and is told."""
+
+    @pytest.mark.parametrize("how", [finish, release])
+    def test_a_report_of_a_lost_attempt_in_the_same_flush_does_not_stop_the_live_one(
+        self, subject: Subject, how: Callable[[ClaimedJob, VirtualClock], Primitive]
+    ) -> None:
+        """A worker that lost a job and has it again may end both attempts at once."""
+        store, clock = subject.store, subject.clock
+        lost = held_job(store, clock)
+        clock.advance(LEASE_MS)
+        done(store, reclaim(store.expired(1)[0], clock))
+        (live,) = claimed(store, claim())
+        outcomes = store.apply([(how(lost, clock),), (how(live, clock),)])
+        assert isinstance(outcomes[0], StaleLease)
+        assert outcomes[1] is None
+        check_chain(store.history(live.fence.job_id))
 
     @pytest.mark.parametrize("report", [awaiting, ending, turning, spawning])
     def test_a_report_from_before_a_suspension_changes_nothing(
