@@ -7,7 +7,7 @@ answer carries in the same transaction as the work that they prove.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -109,44 +109,6 @@ def count_down(before: int, delta: int, threshold: int = 0) -> Countdown:
             f"the semaphore stands at {before} and cannot move by {delta}", before=before, delta=delta
         )
     return Countdown(after, hit=after == threshold and delta != 0)
-
-
-def count_down_all(before: int, deltas: Iterable[int], threshold: int = 0) -> list[Countdown | None]:
-    """Apply the requests of one flush in order; one that would fall below zero fails alone (None).
-
-    They are never added up first: a threshold that is passed on the way is hit.
-
-    >>> [move.hit for move in count_down_all(2, [-1, -1, +3], threshold=0)]
-    [False, True, False]
-    """
-    moves: list[Countdown | None] = []
-    for delta in deltas:
-        if before + delta < 0:
-            moves.append(None)
-            continue
-        move = count_down(before, delta, threshold)
-        moves.append(move)
-        before = move.after
-    return moves
-
-
-class Suspension(NamedTuple):
-    """Whether a segment ends here; `answered` is the index of the wait that already has its message."""
-
-    suspend: bool
-    answered: int | None
-
-
-def decide_suspend(waits: Sequence[str], inbox: Iterable[str]) -> Suspension:
-    """Suspend unless a message in the inbox already answers one of the waits.
-
-    `inbox` holds the wait names of unconsumed messages, oldest first: the oldest message drives. Caller
-    holds the job row, so that no delivery falls between this answer and its commit.
-    """
-    for name in inbox:
-        if name in waits:
-            return Suspension(suspend=False, answered=waits.index(name))
-    return Suspension(suspend=True, answered=None)
 
 
 class Delivery(StrEnum):

@@ -50,10 +50,6 @@ class Places:
         for chain, _link in self._taken:
             chain.era = DOUBTFUL
 
-    def adopt(self, others: Places) -> None:
-        """Count the places of a part among those of the whole."""
-        self._taken += others._taken
-
     def give_back(self, chain: Chain, link: Link) -> None:
         """Give one place back: what was to stand there was refused, and others were not."""
         chain.rewind(link)

@@ -58,11 +58,6 @@ class PostgresWriting:
         """Ask for the time, unless it is known."""
         return self.connection.execute(sql("now"), (self.times.wall,)) if self._wall is None else None
 
-    def forget_wall(self) -> None:
-        """Read the time again, at once."""
-        self._wall = None
-        self.take_wall(self.ask_wall())
-
     def take_wall(self, asked: Answered | None) -> None:
         """Keep the time that was asked for."""
         if asked is not None:
