@@ -27,6 +27,8 @@ def event_schema() -> dict[str, Any]:
     types = [Event, *dict.fromkeys(PAYLOADS.values())]
     _, definitions = msgspec.json.schema_components(types, ref_template=_REF)
     event = definitions.pop("Event")
+    definitions["ArtifactWritten"]["properties"]["sha256"] = _HASH
+    _require_status(definitions["Issue"])
     event["properties"] |= {
         "event_id": {"type": "string", "minLength": 1},
         "run_id": _RUN_ID,
@@ -54,7 +56,8 @@ def snapshot_schema() -> dict[str, Any]:
     _, definitions = msgspec.json.schema_components([Snapshot], ref_template=_REF)
     snapshot = definitions.pop("Snapshot")
     snapshot["properties"]["run_id"] = _RUN_ID
-    definitions["Artifact"]["properties"]["sha256"] = _HASH
+    definitions["Artifact"]["properties"] |= {"sha256": _HASH, "ts": _INSTANT}
+    _require_status(definitions["Issue"])
     definitions["Issue"]["allOf"] = [
         {
             "if": {"properties": {"severity": {"enum": ["blocker", "error"]}}},
@@ -62,6 +65,12 @@ def snapshot_schema() -> dict[str, Any]:
         }
     ]
     return {"$schema": DIALECT, "$id": "snapshot.schema.json", **snapshot, "$defs": definitions}
+
+
+def _require_status(issue: dict[str, Any]) -> None:
+    """Demand what is always written; a reader also takes an open issue of an older log, which has none."""
+    issue["required"] = [*issue["required"], "status"]
+    issue["properties"]["status"].pop("default", None)
 
 
 def schema_text(schema: dict[str, Any]) -> str:
