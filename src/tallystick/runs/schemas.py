@@ -28,7 +28,7 @@ def event_schema() -> dict[str, Any]:
     _, definitions = msgspec.json.schema_components(types, ref_template=_REF)
     event = definitions.pop("Event")
     definitions["ArtifactWritten"]["properties"]["sha256"] = _HASH
-    _require_status(definitions["Issue"])
+    _bind_issue(definitions["Issue"])
     event["properties"] |= {
         "event_id": {"type": "string", "minLength": 1},
         "run_id": _RUN_ID,
@@ -57,20 +57,22 @@ def snapshot_schema() -> dict[str, Any]:
     snapshot = definitions.pop("Snapshot")
     snapshot["properties"]["run_id"] = _RUN_ID
     definitions["Artifact"]["properties"] |= {"sha256": _HASH, "ts": _INSTANT}
-    _require_status(definitions["Issue"])
-    definitions["Issue"]["allOf"] = [
+    _bind_issue(definitions["Issue"])
+    return {"$schema": DIALECT, "$id": "snapshot.schema.json", **snapshot, "$defs": definitions}
+
+
+def _bind_issue(issue: dict[str, Any]) -> None:
+    """Demand a status, which is always written, and an error code of errors and blockers.
+
+    A reader also takes the issue of an older log that leaves out the status while it is open.
+    """
+    issue["required"] = [*issue["required"], "status"]
+    issue["allOf"] = [
         {
             "if": {"properties": {"severity": {"enum": ["blocker", "error"]}}},
             "then": {"required": ["error_code"]},
         }
     ]
-    return {"$schema": DIALECT, "$id": "snapshot.schema.json", **snapshot, "$defs": definitions}
-
-
-def _require_status(issue: dict[str, Any]) -> None:
-    """Demand what is always written; a reader also takes an open issue of an older log, which has none."""
-    issue["required"] = [*issue["required"], "status"]
-    issue["properties"]["status"].pop("default", None)
 
 
 def schema_text(schema: dict[str, Any]) -> str:
