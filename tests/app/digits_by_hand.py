@@ -33,33 +33,6 @@ WAIT_AND_WAIT = [
     *WAIT[:4],
     ("suspended again", "001111000000001", "000011000000001", "001111000000001", "000011000000001"),
 ]
-# A message that was there before its wait was asked for.
-EARLY_SIGNAL = ("001111000000001", "000011000000001")
-# Comes to its open wait once more, driven by another message.
-MET_AGAIN = "002100000000000"
-# The timer that lost: acknowledged, and never entered.
-LOSER = "000000000000000"
-GROUP_OF_3 = [
-    ("spawned", "001100000000000", []),
-    ("first", "001111000000001", ["000011000000001"]),
-    ("second", "001111000000002", ["000011000000001", "000011000000002"]),
-    ("closer", "001111100000003", ["000011000000001", "000011000000002", "000111100000003"]),
-]
-JOINED = ("001111100000004", "000111100000004")
-SPAWN_CUT = [
-    ("first bundle", "001000000000000"),
-    ("made again", "002000000000000"),
-    ("last bundle", "002100000000000"),
-]
-# Of a group that waits for one: a child that comes too late touches nothing.
-TOO_LATE = "000000000000000"
-# The root after each of five turns, and the ledger of each turn's message at its end.
-TURNS = ["001111000000002", "001111000000003", "001111000000004", "001111000000005", "001111100000006"]
-TURN_WORDS = ["000011000000002", "000011000000003", "000011000000004", "000011000000005", "000111100000006"]
-# Cancelled with nobody at work, before any claim and while it waits: root, start, the cancellation's message.
-CANCELLED_QUEUED = ("001111100000001", "000000000000000", "000111100000001")
-CANCELLED_WAITING = ("001111100000002", "000011000000001", "000111100000002", "001100000000000")
-FORKED = ("001100000000000", "000000000000000")
 # A wait whose worker dies twice, as docs/ledger.md walks it: activity, message.
 WALK = [
     ("001100000000000", ""),
@@ -102,3 +75,30 @@ PROMISES = {
         ("001111100000002", "000111100000002"),
     ],
 }
+# A message that was there before its wait was asked for.
+EARLY_SIGNAL = ("001111000000001", "000011000000001")
+# Comes to its open wait once more, driven by another message.
+MET_AGAIN = "002100000000000"
+# The timer that lost: acknowledged, and never entered.
+LOSER = "000000000000000"
+GROUP_OF_3 = [
+    ("spawned", "001100000000000", []),
+    ("first", "001111000000001", ["000011000000001"]),
+    ("second", "001111000000002", ["000011000000001", "000011000000002"]),
+    ("closer", "001111100000003", ["000011000000001", "000011000000002", "000111100000003"]),
+]
+JOINED = ("001111100000004", "000111100000004")
+SPAWN_CUT = [
+    ("first bundle", "001000000000000"),
+    ("made again", "002000000000000"),
+    ("last bundle", "002100000000000"),
+]
+# Of a group that waits for one: a child that comes too late touches nothing.
+TOO_LATE = "000000000000000"
+# The root after each of five turns, and the ledger of each turn's message at its end.
+TURNS = ["001111000000002", "001111000000003", "001111000000004", "001111000000005", "001111100000006"]
+TURN_WORDS = ["000011000000002", "000011000000003", "000011000000004", "000011000000005", "000111100000006"]
+# Cancelled with nobody at work, before any claim and while it waits: root, start, the cancellation's message.
+CANCELLED_QUEUED = ("001111100000001", "000000000000000", "000111100000001")
+CANCELLED_WAITING = ("001111100000002", "000011000000001", "000111100000002", "001100000000000")
+FORKED = ("001100000000000", "000000000000000")

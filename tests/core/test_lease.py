@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallystick.core import lease as rules
-from tallystick.core.lease import Held, Lease, Stale, StaleReason, fence, is_live, renew
+from tallystick.core.lease import Held, Lease, Stale, StaleReason, fence, heartbeat_ms, is_live, renew
 
 EXPIRES = 1_000
 ROW = Lease(attempt=2, lease_id="lease-2", owner="worker-a", expires_at=EXPIRES)
@@ -95,3 +95,14 @@ def test_the_timeouts_are_those_of_the_specification():
 
 def test_the_publish_lease_covers_every_wait_of_the_publish_budget():
     assert rules.PUBLISH_LEASE_MS > 30_000 + 120_000 + 600_000
+
+
+def test_two_heartbeats_may_be_lost_before_the_lease_is():
+    assert heartbeat_ms(rules.WORKER_LEASE_MS) == 10_000
+
+
+@given(st.integers(min_value=1, max_value=10**9))
+def test_heartbeats_are_sooner_than_the_lease_ends(lease_ms):
+    assert 1 <= heartbeat_ms(lease_ms) <= lease_ms
+    if lease_ms >= 3:
+        assert 3 * heartbeat_ms(lease_ms) <= lease_ms

@@ -23,7 +23,9 @@ COMING = {
     "ACK_TIMEOUT_MS": "remote steps",
     "WORK_LEASE_MS": "remote steps",
     "PUBLISH_LEASE_MS": "the outbox",
-    "renew": "heartbeats of remote workers; with it `fence`, which the model checker asks",
+    "WORKER_LEASE_MS": "the one home of a default that stands in four places",
+    "heartbeat_ms": "remote steps",
+    "renew": "remote steps; with it `fence`, which the model checker asks",
     "CALLBACK_BYTES_MAX": "HTTP",
     "CALLBACK_SKEW_MS_MAX": "HTTP",
     "HEADER_BYTES_MAX": "HTTP",
@@ -93,8 +95,9 @@ def test_what_core_declares_is_used_by_the_product(path):
 
 
 def test_what_is_still_to_come_has_no_user_yet():
+    there = {name for path in CORE for name in declared(parsed(path))}
     waiting = {name for path in CORE for name in unused(path)}
-    assert sorted(set(COMING) - waiting) == []
+    assert sorted(there & set(COMING) - waiting) == []
 
 
 def test_a_path_that_a_fact_tells_is_a_path_of_its_machine():

@@ -1,9 +1,8 @@
 """Lease rules: who may act, until when, and the one fence that every report passes.
 
 A report is accepted only with the current (attempt, lease), in the right state, before the lease expires.
-For a job every statement that writes checks this itself, or reads it under the lock for the verb that
-decides (`core.pictures`). The functions here say the same of a report that comes from outside: the model
-checker's messages ask them, and remote workers are coming. Instants are whole milliseconds.
+The store makes the same check in the transaction that writes; these functions are what it must agree with.
+Instants are whole milliseconds.
 """
 
 from __future__ import annotations
@@ -107,3 +106,8 @@ def renew(
         return verdict
     expires_at = max(verdict.lease.expires_at, now + lease_ms)
     return Held(replace(verdict.lease, expires_at=expires_at))
+
+
+def heartbeat_ms(lease_ms: int) -> int:
+    """Return the time between heartbeats: two may be lost before the lease is."""
+    return max(1, lease_ms // HEARTBEATS_PER_LEASE)
