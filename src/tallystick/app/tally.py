@@ -13,10 +13,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 from tallystick.app.calls import StepSpec
 from tallystick.app.context import INSIDE_TX, current, refuse_inside
 from tallystick.app.decorators import StepDecorator, TxDecorator, WorkflowDecorator
+from tallystick.app.foreign import declare
 from tallystick.app.jobs import Jobs
 from tallystick.app.retrying import ONCE, Duration, Retry
 from tallystick.app.runtime import Runtime
-from tallystick.app.signature import Signature, own_name
+from tallystick.app.signature import Signature, is_local, own_name
 from tallystick.app.steps import AsyncStep, Step, Tx, TxStep
 from tallystick.app.submittable import SubmitOptions, WorkflowSpec
 from tallystick.app.workflows import AsyncWorkflow, Workflow
@@ -116,6 +117,13 @@ class Tally(Jobs):
             if self._runtime is runtime:
                 self._runtime = None
 
+    def codec(self, kind: type[R], encode: Callable[[R], object], decode: Callable[[Any], R]) -> None:
+        """Declare how values of a type are kept that is no data of its own: as what, and how they come back.
+
+        It holds for arguments and results of every Tally in this process.
+        """
+        declare(kind, encode, decode)
+
     def on_worker_start(self, fn: Callable[[], R], /) -> Callable[[], R]:
         """Have this called in every worker process before it claims its first job, on its loop if async.
 
@@ -173,6 +181,8 @@ class Tally(Jobs):
             grace_ms=duration_ms(grace),
             keep_ms=self._keep_ms,
         )
+        for workflow in self._workflows.values():
+            workflow.check()
         runtime = self.runtime()
         runtime.start_worker(self._workflows, options, self._around)
         try:
@@ -314,6 +324,8 @@ class Tally(Jobs):
             made: Workflow[..., Any] | AsyncWorkflow[..., Any] = (AsyncWorkflow if is_async else Workflow)(
                 self, spec, options
             )
+            if is_local(function):
+                spec.signature.check()
             self._workflows[label, version] = made
             return made
 
@@ -336,6 +348,8 @@ class Tally(Jobs):
             )
         self._steps.add(label)
         signature = Signature(function, injected=1 if kind == "tx" else 0)
+        if is_local(function):
+            signature.check("return")
         return StepSpec(
             name=label,
             kind=kind,
