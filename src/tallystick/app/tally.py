@@ -12,12 +12,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from tallystick.app.calls import StepSpec
 from tallystick.app.context import INSIDE_TX, current, refuse_inside
+from tallystick.app.declaring import check_function, label_of, policy_of, timeout_ms
 from tallystick.app.decorators import StepDecorator, TxDecorator, WorkflowDecorator
 from tallystick.app.foreign import declare
 from tallystick.app.jobs import Jobs
 from tallystick.app.retrying import ONCE, Duration, Retry
 from tallystick.app.runtime import Runtime
-from tallystick.app.signature import Signature, is_local, own_name
+from tallystick.app.signature import Signature, is_local
 from tallystick.app.steps import AsyncStep, Step, Tx, TxStep
 from tallystick.app.submittable import SubmitOptions, WorkflowSpec
 from tallystick.app.workflows import AsyncWorkflow, Workflow
@@ -301,7 +302,8 @@ class Tally(Jobs):
         """
 
         def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (the overloads say what comes out)
-            label = check_name("workflow", name or own_name(function))
+            label = label_of("workflow", function, name)
+            check_function(function)
             if (label, version) in self._workflows:
                 raise DuplicateHandler(
                     f"there is a workflow {label!r} already; give one of them another name= or version=",
@@ -312,7 +314,7 @@ class Tally(Jobs):
                 version=check_name("version", version) if version != "" else "",
                 function=function,
                 signature=Signature(function),
-                policy=retry.policy,
+                policy=policy_of(retry),
                 attempts_max=attempts,
             )
             options = SubmitOptions(
@@ -341,7 +343,8 @@ class Tally(Jobs):
         timeout: Duration | None,
         raises: Sequence[type[Exception]],
     ) -> StepSpec:
-        label = check_name("step", name or own_name(function))
+        label = label_of("step", function, name)
+        check_function(function, takes_transaction=kind == "tx")
         if label in self._steps:
             raise DuplicateHandler(
                 f"there is a step {label!r} already; give one of them another name=", name=label
@@ -355,8 +358,8 @@ class Tally(Jobs):
             kind=kind,
             function=function,
             is_async=inspect.iscoroutinefunction(function),
-            policy=retry.policy,
-            timeout_ms=None if timeout is None else duration_ms(timeout),
+            policy=policy_of(retry),
+            timeout_ms=timeout_ms(timeout),
             raises=tuple(raises),
             codec=lambda: signature.result,
         )

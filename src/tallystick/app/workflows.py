@@ -13,7 +13,7 @@ from tallystick.core.derive import AbortReason
 from tallystick.core.holds import Hold
 from tallystick.core.limits import LEG2_ENTRIES_MAX, PAYLOAD_BYTES_MAX, check_text
 from tallystick.core.retry import GiveUp, classify, decide_failure
-from tallystick.engine.failure import Failure, names_of
+from tallystick.engine.failure import Failure, alone, names_of
 from tallystick.errors import BadInput, LedgerCeiling, Misuse, TallyError, WrongColour
 from tallystick.store.api import Bundle
 
@@ -78,6 +78,7 @@ class _Declared(Submittable[P, R_co]):
         """Return the ending of a function that raised."""
         if context.unwinding is not None:
             return context.unwinding.bundle
+        error = alone(error)
         segment = context.segment
         failure = Failure.of(error, tries=segment.fence.attempt)
         policy = self._spec.policy
