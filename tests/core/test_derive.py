@@ -39,11 +39,16 @@ SMALL_SETS = [attempts for size in range(4) for attempts in product(KINDS, repea
 
 
 def spent(attempts):
-    """Count the charged attempts from the newest back to the one that last wrote a record."""
+    """Count the charged attempts from the newest back to the one that last wrote a record, waited or turned.
+
+    Of a loss the budget decides, of an error the workflow's own policy, and nobody of an attempt not charged.
+    """
+    if not attempts or not attempts[-1].charged or attempts[-1].reason == "ERROR":
+        return 0
     tail = []
     for attempt in attempts[::-1]:
         tail.append(attempt)
-        if attempt.progressed:
+        if attempt.progressed or attempt.reason == "SUSPENDED":
             break
     return len([attempt for attempt in tail if attempt.charged])
 

@@ -58,15 +58,13 @@ class Signature:
         """Return how the result is kept."""
         return Codec(self._hints.get("return", Any), f"what {self._name} returns")
 
-    def encode(self, args: tuple[object, ...], kwargs: dict[str, object]) -> str:
-        """Bind a call by name and return it as JSON; defaults are not filled in."""
-        return encode(self._bound(args, kwargs), f"the arguments of {self._name}")
+    def encode(self, args: tuple[object, ...], kwargs: dict[str, object], *, for_hash: bool = False) -> str:
+        """Bind a call by name and return it as JSON; defaults are not filled in.
 
-    def content(self, args: tuple[object, ...], kwargs: dict[str, object]) -> str:
-        """Return what is hashed of a call that `encode` accepts, or nothing where that is the payload."""
+        What is hashed too has its sets in one order: its row then tells what was hashed.
+        """
         bound = self._bound(args, kwargs)
-        content = settled(bound)
-        return "" if content is bound else encode(content, f"the arguments of {self._name}")
+        return encode(settled(bound) if for_hash else bound, f"the arguments of {self._name}")
 
     def _bound(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
         required, names = self._by_place

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
 
-import msgspec
-
 from tallystick.app.children import Child
 from tallystick.app.context import Inside, WorkflowContext, current
 from tallystick.app.detached import submitted
@@ -148,14 +146,14 @@ class Submittable(Generic[P, R_co]):
         """
         self._check_list()
         runtime, within = self._app.runtime(), self._options.within
-        made = submit_all(runtime, self._like(""), *self._encoded(calls), within)
+        made = submit_all(runtime, self._like(""), self._encoded(calls), within)
         return self._jobs(made)
 
     async def submit_many_aio(self, calls: Iterable[tuple[Any, ...]]) -> list[Job[R_co]]:
         """Make a job of each tuple of arguments without blocking the event loop."""
         self._refuse_within("submit_many")
         self._check_list()
-        made = await submit_all_async(self._app.runtime(), self._like(""), *self._encoded(calls))
+        made = await submit_all_async(self._app.runtime(), self._like(""), self._encoded(calls))
         return self._jobs(made)
 
     def _check_list(self) -> None:
@@ -166,11 +164,12 @@ class Submittable(Generic[P, R_co]):
                 f"submit them one by one with {self.name}.opts(detached=True)"
             )
 
-    def _encoded(self, calls: Iterable[tuple[Any, ...]]) -> tuple[list[str], list[str]]:
-        """Return the payload of each call, and where it is looked for what is hashed of it."""
-        signature, calls = self._spec.signature, list(calls)
-        payloads = [check_text("payload", signature.encode(args, {}), PAYLOAD_BYTES_MAX) for args in calls]
-        return payloads, [signature.content(args, {}) for args in calls] if self._reserved else []
+    def _encoded(self, calls: Iterable[tuple[Any, ...]]) -> list[str]:
+        """Return the payload of each call."""
+        encode, for_hash = self._spec.signature.encode, self._reserved
+        return [
+            check_text("payload", encode(args, {}, for_hash=for_hash), PAYLOAD_BYTES_MAX) for args in calls
+        ]
 
     def opts(
         self,
@@ -212,11 +211,7 @@ class Submittable(Generic[P, R_co]):
 
     def submission(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Submission:
         """Encode a call, as it becomes a job."""
-        signature = self._spec.signature
-        made = self._like(signature.encode(args, kwargs))
-        if not self._reserved:
-            return made
-        return msgspec.structs.replace(made, content=signature.content(args, kwargs))
+        return self._like(self._spec.signature.encode(args, kwargs, for_hash=self._reserved))
 
     def _like(self, payload: str) -> Submission:
         options = self._options

@@ -13,11 +13,11 @@ from tallystick.cli.output import Ink, printable, show, show_data
 from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.wording import ago, instant, short, span, stored_value
 from tallystick.clock import SystemClock
+from tallystick.core.book import AttemptRow
 from tallystick.core.digits import GuidLedger
 from tallystick.core.limits import check_storable
 from tallystick.errors import NotFound
 from tallystick.store.api import JobRow, Store
-from tallystick.store.inspection import AttemptRow
 
 _EXAMPLES = """\b
 Examples:
