@@ -39,7 +39,7 @@ SMALL_SETS = [attempts for size in range(4) for attempts in product(KINDS, repea
 
 
 def spent(attempts):
-    """Count the charged attempts from the newest back to the one that last wrote a record, waited or turned.
+    """Count the charged attempts from the newest back to the one that last made progress.
 
     Of a loss the budget decides, of an error the workflow's own policy, and nobody of an attempt not charged.
     """
@@ -48,7 +48,7 @@ def spent(attempts):
     tail = []
     for attempt in attempts[::-1]:
         tail.append(attempt)
-        if attempt.progressed or attempt.reason == "SUSPENDED":
+        if attempt.progressed:
             break
     return len([attempt for attempt in tail if attempt.charged])
 

@@ -38,7 +38,7 @@ class AbortReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AttemptFacts:
-    """What the view needs to know about one attempt."""
+    """What the view needs to know about one attempt; progress is a durable record, a wait or a turn."""
 
     status: AttemptState
     expires_at: int
@@ -59,11 +59,11 @@ _ENDS_THE_JOB = (AbortReason.FATAL, AbortReason.DEADLINE)
 
 
 def charged_since_progress(attempts: Sequence[AttemptFacts]) -> int:
-    """Count the charged attempts since the last durable record, wait or turn: progress is not poison."""
+    """Count the charged attempts since the last progress; a job that makes progress is not poison."""
     count = 0
     for attempt in reversed(attempts):
         count += attempt.charged
-        if attempt.progressed or attempt.reason is AbortReason.SUSPENDED:
+        if attempt.progressed:
             break
     return count
 
@@ -85,7 +85,7 @@ def job_view(attempts: Sequence[AttemptFacts], open_waits: int, now: int, policy
     reasons = {attempt.reason for attempt in attempts}
     if AbortReason.CANCELLED in reasons:
         return JobView.CANCELLED
-    lost = bool(attempts) and attempts[-1].charged and attempts[-1].reason is not AbortReason.ERROR
+    lost = any(newest.charged and newest.reason is not AbortReason.ERROR for newest in attempts[-1:])
     spent = lost and not open_waits and charged_since_progress(attempts) >= policy.attempts_max
     return JobView.FAILED if spent or reasons.intersection(_ENDS_THE_JOB) else JobView.PENDING
 

@@ -29,7 +29,7 @@ def derive(book: Book, attempts: Sequence[AttemptRow], now: tuple[str, int]) -> 
             # A lease of an earlier boot protects nobody.
             row.lease_expires_at if row.lease_epoch == epoch else 0,
             row.charged,
-            row.attempt == book.progress,
+            row.attempt == book.progress or row.reason == AbortReason.SUSPENDED,
             None if row.reason is None else AbortReason(row.reason),
         )
         for row in attempts
