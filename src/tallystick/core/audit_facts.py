@@ -19,6 +19,7 @@ from tallystick.core.values import Event
 from tallystick.errors import LedgerCorrupt
 
 INLINE: Final = frozenset({"step", "tx"})
+_ASKED: Final = (JobState.CANCELLING, JobState.CANCELLED)
 _LISTED: Final = {
     machine.name: frozenset((move.source.value, move.target.value) for move in machine.transitions)
     for machine in (JOB, ATTEMPT)
@@ -85,6 +86,8 @@ class History:
         asked = (self._state, book.state) == (JobState.IN_PROGRESS, JobState.CANCELLING)
         if self._state != book.state and not (asked and book.cancel_at is not None):
             note("state", f"the facts end in {self._state or 'nothing'}, the job says {book.state}")
+        if book.ledger_form and book.cancel_at is not None and book.state not in _ASKED:
+            note("state", f"the job was asked to end, and says {book.state}")
         if self._dimension != book.dimension:
             note("state", f"the facts tell of {self._dimension} turns, the job says {book.dimension}")
         if [row.attempt for row in attempts] != list(range(1, book.attempt + 1)):

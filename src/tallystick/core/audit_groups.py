@@ -55,8 +55,10 @@ def judge_group(
     born = heard.words + open_children
     semaphore, threshold = group.semaphore or 0, group.threshold or 0
     if not ledger.leg1_complete:
-        if heard.counted or semaphore <= born:
+        if heard.counted or group.failed or semaphore <= born:
             yield "semaphore", f"semaphore {semaphore} with {born} children, not all of which are born"
+        if heard.late and group.state == OPEN:
+            yield "digits", f"{heard.late} words of children are acknowledged and not counted"
         return
     if semaphore != born - heard.counted:
         yield (

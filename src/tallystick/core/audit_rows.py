@@ -8,11 +8,13 @@ their semaphore alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from tallystick.core.audit_groups import GroupSum, judge_group
-from tallystick.core.book import ActivityRow, Book, Findings
+from tallystick.core.book import ActivityRow, AttemptRow, Book, Findings
 from tallystick.core.consistency import contradictions
+from tallystick.core.derive import AbortReason
 from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.core.lifecycles import JOB, StepState
 from tallystick.core.marks import OPENED
@@ -72,11 +74,13 @@ class _Sum:
 class Rows:
     """The activities and messages of one job, and what does not agree about them."""
 
-    def __init__(self, book: Book, findings: Findings, *, driver: str, is_claimed: bool) -> None:
-        """Begin with the row of the job; `driver` is the message that drove its newest attempt."""
+    def __init__(
+        self, book: Book, findings: Findings, attempts: Sequence[AttemptRow], *, is_claimed: bool
+    ) -> None:
+        """Begin with the row of the job and its attempts, oldest first."""
         self._book = book
         self._findings = findings
-        self._driver = driver
+        self._driver = attempts[-1].guid if attempts else ""
         self._is_claimed = is_claimed
         self._final = book.state in JOB.final
         self._rows: dict[Place, tuple[ActivityRow, ActivityLedger]] = {}
@@ -84,8 +88,7 @@ class Rows:
         self._closers: list[str] = []
         self._owed = int(book.start_acked_at is None)
         self._root = self._activity("root", book.root_ledger) or ActivityLedger(OPENED)
-        # What was at work then keeps the digits that it had: the job ended over its head.
-        self._cut_short = self._final and (driver == cancel_of(book.job_id) or self._is_escalated())
+        self._left = self._left_at_work(attempts) if self._final else None
         if book.ledger_form:
             self._judge_start()
 
@@ -148,6 +151,16 @@ class Rows:
         book = self._book
         return book.state == "FAILED_FINAL" and book.error_code == LedgerCeiling.code
 
+    def _left_at_work(self, attempts: Sequence[AttemptRow]) -> AttemptRow | None:
+        """Return the attempt whose message keeps the digits that it had: the job ended over its head.
+
+        A cancellation of a job that nobody runs, and a ledger that is full, end it without that message; the
+        attempt that they make for it was never driven.
+        """
+        if self._driver == cancel_of(self._book.job_id) or (self._is_escalated() and not self._driver):
+            return attempts[-2] if len(attempts) > 1 else None
+        return attempts[-1] if self._is_escalated() and attempts else None
+
     def _enter(self, label: str, message: Message, place: Place | None, ledger: GuidLedger) -> None:
         """Add a message to what is said of the activity that it names or has entered."""
         if place is None:
@@ -186,8 +199,10 @@ class Rows:
             note("digits", f"{START}: {ledger.text} {wrong}")
         if ledger.closed_job:
             self._closers.append(START)
-        if _marks(ledger) not in self._legal(book.start_acked_at, of_root=True):
-            note("digits", f"{START}: {ledger.text}, {_acked(book.start_acked_at)}, in a job {book.state}")
+        acked_at = book.start_acked_at
+        legal = self._legal(START, acked_at, of_root=True)
+        if not (_marks(ledger) in legal if ledger else (acked_at is not None) == self._final):
+            note("digits", f"{START}: {ledger.text}, {_acked(acked_at)}, in a job {book.state}")
         self._judge_driver(START, ledger, book.start_acked_at)
 
     def _judge_driver(self, guid: str, ledger: GuidLedger, acked_at: int | None) -> None:
@@ -196,7 +211,7 @@ class Rows:
             driver = self._driver or "nothing"
             self._findings.note("digits", f"{guid} is at work, and {driver} drove the newest attempt")
 
-    def _legal(self, acked_at: int | None, *, of_root: bool) -> tuple[_Marks, ...]:
+    def _legal(self, guid: str, acked_at: int | None, *, of_root: bool) -> tuple[_Marks, ...]:
         """Return the markers that a message may have that has entered."""
         if not self._final:
             if acked_at is not None:
@@ -204,7 +219,11 @@ class Rows:
             return (_ENTERED,) if of_root else (_ENTERED, _WORKED)
         if acked_at is None:
             return ()
-        return (_ENTERED, _WORKED, _COUNTED, _CLOSER) if self._cut_short else (_COUNTED, _CLOSER)
+        if self._left is None or guid != self._left.guid:
+            return (_COUNTED, _CLOSER)
+        # One that was taken is settled when its segment ends in a wait.
+        taken = () if of_root or self._left.reason == AbortReason.SUSPENDED else (_WORKED,)
+        return (_ENTERED, *taken, _COUNTED, _CLOSER)
 
     def _judge_message(self, label: str, message: Message, ledger: GuidLedger) -> None:
         """Judge a message that may drive the job: what it has done, and whether it is acknowledged."""
@@ -218,7 +237,9 @@ class Rows:
         if not ledger:
             allowed = self._may_wait(message) if message.acked_at is None else self._may_be_unread(message)
         else:
-            allowed = _marks(ledger) in self._legal(message.acked_at, of_root=message.is_of_root)
+            allowed = _marks(ledger) in self._legal(
+                message.guid, message.acked_at, of_root=message.is_of_root
+            )
         if not allowed:
             note("digits", f"{label}: {ledger.text}, {acked}, in a job {book.state}")
         self._judge_driver(message.guid, ledger, message.acked_at)
@@ -258,6 +279,8 @@ class Rows:
                 legal = row.n is None and over
             case _:
                 legal = row.n is not None and activity.state == StepState.SUCCEEDED
+        if activity.kind == "group":
+            legal = legal and (activity.state != StepState.SUCCEEDED or activity.is_closed)
         if not legal:
             place = "without a fact" if row.n is None else f"with fact {row.n}"
             note("state", f"{label} is {activity.state} {place}, in a job {self._book.state}")

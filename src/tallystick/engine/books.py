@@ -144,7 +144,7 @@ def _check(inspection: Inspection, book: Book, now: tuple[str, int]) -> Checked:
         history.read(fact)
     history.close(attempts)
     seen = hash((book, tuple(attempts)))
-    rows = Rows(book, findings, driver=attempts[-1].guid if attempts else "", is_claimed=history.is_claimed)
+    rows = Rows(book, findings, attempts, is_claimed=history.is_claimed)
     children: dict[str, int] = {}
     if book.has_waited:
         groups = False
