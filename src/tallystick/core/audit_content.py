@@ -12,9 +12,11 @@ from tallystick.errors import NotCanonical
 def judge_content(content: Content, findings: Findings) -> None:
     """Compare the hash by which a job was submitted with what its row says was submitted.
 
-    In the older form the order of a set in the payload was not the one that was hashed. Which arrays were
-    sets the row does not tell, so such a row is judged only if its payload has no array of two or more.
+    In the older form the version of the workflow stands for that of the schema, and the order of a set in the
+    payload is not the one that was hashed. Which arrays were sets the row does not tell, so such a row is
+    judged only if its payload has no array of two or more.
     """
+    is_older = content.canon_version < CANON_OF_ROW
     try:
         payload = msgspec.json.decode(content.payload)
         made = idempotency_hash(
@@ -23,12 +25,12 @@ def judge_content(content: Content, findings: Findings) -> None:
             input_ref=content.input_ref,
             output_ref=content.output_ref,
             payload=payload,
-            schema_version=content.schema_version,
+            schema_version=(content.version or None) if is_older else content.schema_version,
         )
     except (msgspec.DecodeError, NotCanonical) as error:
         findings.note("content", f"the payload cannot be hashed: {error}")
         return
-    if made == content.idempotency_hash or (content.canon_version < CANON_OF_ROW and _has_array(payload)):
+    if made == content.idempotency_hash or (is_older and _has_array(payload)):
         return
     findings.note(
         "content",

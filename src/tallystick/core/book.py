@@ -70,6 +70,7 @@ class Content(NamedTuple):
     output_ref: str | None
     payload: str
     schema_version: str | None
+    version: str
     idempotency_hash: str
     canon_version: int
 

@@ -24,7 +24,8 @@ from tallystick.errors import NotCanonical
 CANON_OF_ROW: Final = 2
 """From this form on the row has what was hashed, so that the hash can be made again from it.
 
-In form 1 a set stands in the payload in an order of its own. The hashes of both forms are the same.
+In form 1 a set stands in the payload in an order of its own, and the schema version in the column of the
+workflow's. The same content has the same hash in both.
 """
 
 CANON_VERSION: Final = CANON_OF_ROW

@@ -80,7 +80,3 @@ SELECT job_id, state, attempt, dimension, hold, hold_reason, semaphore, root_led
                 WHERE steps.job_id = jobs.job_id AND steps.kind <> 'step' AND steps.kind <> 'tx')
        OR EXISTS (SELECT 1 FROM messages WHERE messages.job_id = jobs.job_id) AS has_waited
   FROM jobs;
-
--- The version of a workflow was part of what was hashed of a submission, and its column was left empty.
-UPDATE jobs SET schema_version = version
- WHERE idempotency_hash IS NOT NULL AND schema_version IS NULL AND version <> '';
