@@ -154,12 +154,10 @@ class Rows:
     def _left_at_work(self, attempts: Sequence[AttemptRow]) -> AttemptRow | None:
         """Return the attempt whose message keeps the digits that it had: the job ended over its head.
 
-        A cancellation of a job that nobody runs, and a ledger that is full, end it without that message; the
-        attempt that they make for it was never driven.
+        A cancellation of a job that nobody runs does that, with a message and an attempt of its own.
         """
-        if self._driver == cancel_of(self._book.job_id) or (self._is_escalated() and not self._driver):
-            return attempts[-2] if len(attempts) > 1 else None
-        return attempts[-1] if self._is_escalated() and attempts else None
+        cancelled = self._driver == cancel_of(self._book.job_id) and len(attempts) > 1
+        return attempts[-2] if cancelled else None
 
     def _enter(self, label: str, message: Message, place: Place | None, ledger: GuidLedger) -> None:
         """Add a message to what is said of the activity that it names or has entered."""

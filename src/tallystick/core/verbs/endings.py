@@ -280,6 +280,4 @@ def escalate(pictures: Pictures, job_id: str, error: TallyError, now: Now) -> Pl
     summary = msgspec.json.encode(about)
     values = JobValues(error=summary.decode(), error_code=error.code, error_message=error.message)
     end = _End(JobState.FAILED_FINAL, fact, values, attempt)
-    acked_at = job.start_acked_at or now.wall
-    settled = job._replace(semaphore=0, start_acked_at=acked_at)
-    return Plan(_closed(pictures, settled, still_open, "", end, now), wakes=True)
+    return Plan(_closed(pictures, job._replace(semaphore=0), still_open, "", end, now), wakes=True)
