@@ -69,7 +69,7 @@ def audit(
 ) -> Audit:
     """Check the books of the newest jobs, or of all, and return what was found."""
     inspection = store.inspect()
-    # Which leases are live says only whether an open job runs or waits, and it may do either.
+    # Which leases are live tells a job that is at work from one that is not, and it may be either.
     now = inspection.lease_clock()
     done = Audit()
     for book in _books(inspection, jobs_max):
