@@ -75,7 +75,7 @@ def test_the_books_of_a_job_that_is_being_cancelled_balance_at_every_stage(timed
     """Asked to end while it runs, given back by its worker, taken up again, ended."""
 
     def findings():
-        return audit(timed.runtime().store, clock).findings
+        return audit(timed.runtime().store).findings
 
     @timed.step
     def work(name: str) -> None: ...

@@ -38,7 +38,7 @@ GUARDED = {
 
 VERBS = {
     "marks": ("settled",),
-    "pictures": ("is_closed", "is_of_root", "holds", "open_activities"),
+    "pictures": ("is_closed", "is_of_root", "is_owed", "holds", "open_activities"),
     "settling": ("enters_root", "is_consumed", "driver_of", "settle"),
     "waiting": (
         "suspend_or_answer",
@@ -74,7 +74,6 @@ VERBS = {
         "_way",
         "cancel",
         "_at_once",
-        "_owed",
     ),
     "control": ("turn", "hold", "resume"),
     "records": ("record_step", "release"),

@@ -148,8 +148,11 @@ class Rules:
         states, reasons = derive.AttemptState, derive.AbortReason
         lost = derive.AttemptFacts(states.ABORTED, 0, charged=True, reason=reasons.EXPIRED)
         kept = derive.AttemptFacts(states.ABORTED, 0, progressed=True, reason=reasons.SUSPENDED)
-        # What was lost before the last progress is forgiven, so it may as well have happened.
+        erred = derive.AttemptFacts(states.ABORTED, 0, charged=True, reason=reasons.ERROR)
+        # What was lost before the last progress is forgiven, so it may as well have happened. So may errors
+        # while nothing is lost: of those the workflow's own policy decides.
         facts = [*([lost] * (budget - 1) + [kept] if progressed else []), *[lost] * charged]
+        facts += [] if charged else [erred] * budget
         if done:
             # 1 is DONE; 2 is COMMITTED, whose lease may have run out.
             facts.append(derive.AttemptFacts(states.DONE if done == 1 else states.COMMITTED, ROW_END))

@@ -135,6 +135,11 @@ class Message(NamedTuple):
         return self.kind == "resume" and self.name in _OF_ROOT
 
     @property
+    def is_owed(self) -> bool:
+        """Tell whether it counts in the semaphore: of the root, or taken by a wait, with step 2 to do."""
+        return self.acked_at is None and self.kind != "child" and (self.is_taken or self.is_of_root)
+
+    @property
     def since(self) -> int:
         """Return since when it could be taken."""
         return self.created_at if self.due_at is None else self.due_at

@@ -219,7 +219,7 @@ def _at_once(
     """End a job that nobody runs: a message of the root, which it is, closes whatever is open."""
     job = picture.job
     still_open = len(picture.open_activities())
-    owed = _owed(picture) + (job.start_acked_at is None)
+    owed = sum(message.is_owed for message in picture.messages.values()) + (job.start_acked_at is None)
     if job.semaphore != still_open + owed:
         return broken(
             job.job_id, f"{still_open} activities are open, and its semaphore counts {job.semaphore}"
@@ -246,15 +246,6 @@ def _at_once(
         InsertMessage(word),
         *settling.writes,
         *_closed(pictures, settling.job, still_open, word.guid, end, now),
-    )
-
-
-def _owed(picture: Picture) -> int:
-    """Return how many messages of the root, or taken by a wait, have their step 2 still to do."""
-    return sum(
-        1
-        for message in picture.messages.values()
-        if message.acked_at is None and message.kind != "child" and (message.is_taken or message.is_of_root)
     )
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tallystick.core.book import ActivityRow, AttemptRow, Book, Content
+from tallystick.core.pictures import Activity, Message, Place
 from tallystick.core.told import told
 from tallystick.store.api import Event
-from tallystick.store.inspection import AttemptRow, Book, Health, StaleReports, WorkerLeases
+from tallystick.store.inspection import Health, StaleReports, WorkerLeases
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.reads import Reader
 from tallystick.store.postgres.writing import Times
@@ -74,6 +76,29 @@ class PostgresInspection:
         """Return the attempts at a job itself, oldest first."""
         rows = self._reader.rows("attempts", [job_id])
         return [AttemptRow(*row)._replace(charged=bool(row[7])) for row in rows]
+
+    def activities(self, job_id: str, *, after: Place, limit: int) -> list[ActivityRow]:
+        """Return the waits, sleeps and groups of a job that stand behind a place, in order."""
+        rows = self._reader.rows("activities", [job_id, *after, str(limit)])
+        return [ActivityRow(Activity(*row), n, copy) for *row, n, copy in rows]
+
+    def messages(self, job_id: str, *, after: str, limit: int) -> list[Message]:
+        """Return the messages of a job behind a guid, in order."""
+        return [Message(*row) for row in self._reader.rows("messages", [job_id, after, str(limit)])]
+
+    def open_children(self, job_id: str) -> dict[str, int]:
+        """Return how many children of each group of a job have not ended."""
+        return dict(self._reader.rows("open_children", [job_id]))
+
+    def content(self, job_id: str) -> Content | None:
+        """Return what a submission is known by."""
+        return next((Content(*row) for row in self._reader.rows("content", [job_id])), None)
+
+    def lease_clock(self) -> tuple[str, int]:
+        """Return the clock that leases are on, and its instant: that of the server, unless a test owns it."""
+        times = self._times()
+        ((now,),) = self._reader.rows("now", [times.lease])
+        return times.epoch, now
 
     def held(self, limit: int) -> list[Book]:
         """Return jobs that wait for a person, newest first."""

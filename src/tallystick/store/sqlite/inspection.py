@@ -11,10 +11,12 @@ from typing import Any, Final
 import apsw
 
 from tallystick.clock import Clock, SystemClock
+from tallystick.core.book import ActivityRow, AttemptRow, Book, Content
 from tallystick.core.limits import MIB
+from tallystick.core.pictures import Activity, Message, Place
 from tallystick.core.told import told
 from tallystick.store.api import Event
-from tallystick.store.inspection import AttemptRow, Book, Health, StaleReports, WorkerLeases
+from tallystick.store.inspection import Health, StaleReports, WorkerLeases
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.turnstile import Holder, holder
 
@@ -115,14 +117,34 @@ class SqliteInspection:
             AttemptRow(*row)._replace(charged=bool(row[7])) for row in self._read(sql("attempts"), (job_id,))
         ]
 
+    def activities(self, job_id: str, *, after: Place, limit: int) -> list[ActivityRow]:
+        """Return the waits, sleeps and groups of a job that stand behind a place, in order."""
+        rows = self._read(sql("activities"), (job_id, *after, limit))
+        return [ActivityRow(Activity(*row), n, bool(copy)) for *row, n, copy in rows]
+
+    def messages(self, job_id: str, *, after: str, limit: int) -> list[Message]:
+        """Return the messages of a job behind a guid, in order."""
+        return [Message(*row) for row in self._read(sql("messages"), (job_id, after, limit))]
+
+    def open_children(self, job_id: str) -> dict[str, int]:
+        """Return how many children of each group of a job have not ended."""
+        return dict(self._read(sql("open_children"), (job_id,)))
+
+    def content(self, job_id: str) -> Content | None:
+        """Return what a submission is known by."""
+        return next((Content(*row) for row in self._read(sql("content"), (job_id,))), None)
+
+    def lease_clock(self) -> tuple[str, int]:
+        """Return the boot of this machine and how long it has lasted."""
+        return self._clock.epoch(), self._clock.boot_ms()
+
     def held(self, limit: int) -> list[Book]:
         """Return jobs that wait for a person, newest first."""
         return [Book(*row) for row in self._read(sql("held"), (limit,))]
 
     def leases(self, limit: int) -> list[WorkerLeases]:
         """Return the leases of live attempts by worker, those that lost most first."""
-        now = (self._clock.epoch(), self._clock.boot_ms())
-        return [WorkerLeases(*row) for row in self._read(sql("leases"), (*now, limit))]
+        return [WorkerLeases(*row) for row in self._read(sql("leases"), (*self.lease_clock(), limit))]
 
     def stale_reports(self) -> StaleReports:
         """Count the reports that came too late."""
