@@ -125,3 +125,33 @@ def test_a_step_that_is_tried_for_the_thousandth_time_ends_the_job(timed, hand):
     assert ceiling(job) == "LEDGER_CEILING"
     with pytest.raises(BadInput, match="999"):
         Retry(1_000)
+
+
+def test_a_child_that_its_group_cannot_count_ends_its_parent(timed, hand):
+    @timed.workflow
+    def child() -> None: ...
+
+    @timed.workflow
+    def flow() -> None:
+        gather(child.child(), child.child())
+
+    job = flow.submit()
+    hand.work()
+    preset(timed, "steps", "ledger", LEG2_FULL)
+    assert hand.work() == "EndJob"
+    hand.work_all()
+    assert ceiling(job) == "LEDGER_CEILING"
+    assert ledgers(timed, "steps", "ledger") == [LEG2_FULL]
+
+
+def test_a_cancellation_that_the_root_cannot_count_ends_the_job_all_the_same(timed, hand):
+    @timed.workflow
+    def flow() -> None:
+        wait("go", bool)
+
+    job = flow.submit()
+    hand.work()
+    preset(timed, "jobs", "root_ledger", 1_111_099_999_999)
+    job.cancel()
+    assert ceiling(job) == "LEDGER_CEILING"
+    assert ledgers(timed, "jobs", "root_ledger") == [1_111_099_999_999]

@@ -190,13 +190,13 @@ KNOWN = (
     (
         "enter: a message is acknowledged when it is claimed",
         "claiming",
-        "begun = message._replace(ledger=entered.guid)",
-        "begun = message._replace(ledger=entered.guid, acked_at=now.wall)",
+        "begun = message._replace(ledger=found.guid)",
+        "begun = message._replace(ledger=found.guid, acked_at=now.wall)",
     ),
     (
         "enter: the entry is not counted in the activity",
         "claiming",
-        "counted = activity._replace(ledger=entered.activity, rev=activity.rev + 1)",
+        "counted = activity._replace(ledger=found.activity, rev=activity.rev + 1)",
         "counted = activity._replace(rev=activity.rev + 1)",
     ),
     (

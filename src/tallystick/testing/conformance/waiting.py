@@ -93,12 +93,13 @@ class Inbox:
         lease = {"lease_id": "x", "lease_epoch": "e", "lease_expires_at": 1, "lease_owner": "w"}
         ended = {"status": "ABORTED", "reason": "SUSPENDED"}
         subject.plant("attempts", job_id=self.job_id, attempt=1, **ended, **lease)
-        wait = {"kind": "wait", "state": "IN_PROGRESS", "ledger": OPEN, "created_at": now}
-        subject.plant("steps", job_id=self.job_id, name="go", occurrence=1, **wait)
+        wait = {"kind": "wait", "state": "IN_PROGRESS", "created_at": now}
+        subject.plant("steps", job_id=self.job_id, name="go", occurrence=1, ledger=OPEN + sum(begun), **wait)
         self.guids = [f"{self.job_id}:{number}" for number in range(len(begun))]
         for number, (guid, entered) in enumerate(zip(self.guids, begun, strict=True)):
             row = {"name": "go", "kind": "signal", "payload": "1", "created_at": now + number}
-            subject.plant("messages", guid=guid, job_id=self.job_id, ledger=int(entered), **row)
+            entry = sum(begun[: number + 1]) if entered else 0
+            subject.plant("messages", guid=guid, job_id=self.job_id, ledger=entry, **row)
 
 
 class WhoActs:
