@@ -9,7 +9,8 @@ import pytest
 from tallystick import Retry, again, aio, gather, wait
 from tallystick.app import children as families
 from tallystick.errors import BadInput, JobFailed
-from tests.app.by_hand import Death
+from tests.app.by_hand import die
+from tests.app.cut_spawn import cut_spawn
 
 LEG1_FULL, LEG2_FULL = 999_100_000_000_000, 1_100_099_999_999
 
@@ -81,17 +82,7 @@ def test_a_wait_that_is_met_for_the_thousandth_time_goes_on(timed, hand):
 
 def test_a_spawn_that_is_made_for_the_thousandth_time_ends_the_job(timed, hand, monkeypatch):
     monkeypatch.setattr(families, "SPAWN_CHILDREN_MAX", 1)
-    dead = []
-    written = families.written
-
-    def dies(context, bundle, **named):
-        outcome = yield from written(context, bundle, **named)
-        if not dead:
-            dead.append(1)
-            raise Death
-        return outcome
-
-    monkeypatch.setattr(families, "written", dies)
+    cut_spawn(monkeypatch.setattr, die)
 
     @timed.workflow
     def child() -> None: ...
