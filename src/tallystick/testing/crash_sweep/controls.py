@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from tallystick.testing.crash_sweep.oracle import Wrong
 from tallystick.testing.crash_sweep.long_flush import FLUSH
+from tallystick.testing.crash_sweep.oracle import Wrong
 from tallystick.testing.crash_sweep.trial import Arm, Case, Kind, Relief, Stage, Verdict
 
 

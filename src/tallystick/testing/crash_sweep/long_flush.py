@@ -1,4 +1,4 @@
-"""A flush that outlasts the lease of its job while another process sweeps: the order of both is held, not met.
+"""A flush that outlasts the lease of its job while another process sweeps: the order is held, not met.
 
 The flush with a user's transaction stays open until a sweep of another process has read the attempt as one
 that is lost. Whoever held it writes nothing more until that sweep has written what it decided.
@@ -41,8 +41,8 @@ class LongFlush:
     def install(self) -> None:
         """Put all of it into this process, for good."""
         put(crash, "point", self._reached)
-        put(SqliteStore, "apply", lambda store, batch: self._applied(store, batch))
-        put(SqliteStore, "expired", lambda store, limit: self._read(store, limit))
+        put(SqliteStore, "apply", lambda store, batch: self._applied(store, batch))  # noqa: PLW0108 (a bound method would not get the store)
+        put(SqliteStore, "expired", lambda store, limit: self._read(store, limit))  # noqa: PLW0108 (as above)
         put(caretaker, "sweep", self._swept)
 
     def _reached(self, name: str) -> None:

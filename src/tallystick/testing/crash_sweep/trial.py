@@ -219,6 +219,8 @@ class Trial:
             case Relief.BLOCKED:
                 other = self._start(None, self._working)
                 threading.Event().wait(self._place.lease_ms * 1.7 / 1000)
+            case Relief.SWEPT:
+                raise ValueError("a flush is held where nobody is stopped; choose another relief")
             case Relief.NOBODY:
                 threading.Event().wait(self._place.lease_ms * 1.7 / 1000)
         zombie.revive()
