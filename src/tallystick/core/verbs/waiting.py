@@ -43,6 +43,14 @@ from tallystick.core.verbs.settling import broken, driver_of, entered, settle, s
 ANSWERED = STEP.follow(StepState.IN_PROGRESS, "succeed").target
 SUSPENDED = ATTEMPT.follow(AttemptState.IN_PROGRESS, "abort").target
 RUNNING = AttemptState.IN_PROGRESS
+# Which activities take a message of a kind; one that nothing takes would drive its job again and again.
+_TAKERS = {
+    "signal": ("wait",),
+    "timer": ("wait", "sleep"),
+    "result": ("effect", "remote"),
+    "child": ("group",),
+    "resume": ("group",),
+}
 # A wait that is answered beside the message that drives its job: two obligations.
 _BESIDE = 2
 BEGUN = STEP.follow(StepState.PENDING, "dispatch", "sent", "ack").target
@@ -301,13 +309,16 @@ def deliver(pictures: Pictures, request: Deliver, now: Now) -> Decision:
     job = picture.job
     if request.guid in picture.messages:
         return Plan((), Delivered.KNOWN)
-    awaited = [each for each in picture.open_activities() if each.name == request.name]
+    takers = _TAKERS[request.kind]
+    awaited = [
+        each for each in picture.open_activities() if each.name == request.name and each.kind in takers
+    ]
     named = next((each for each in awaited if is_complete(each.ledger)), awaited[0] if awaited else None)
     verdict = decide_deliver(
         job_final=JobState(job.state) in JOB.final,
         names_activity=request.kind != "signal",
         leg1_complete=named is not None and is_complete(named.ledger),
-        wait_open=bool(awaited) if request.kind != "signal" else any(each.kind == "wait" for each in awaited),
+        wait_open=bool(awaited),
         attempt_live=picture.lease is not None,
     )
     if verdict is Delivery.DROP:

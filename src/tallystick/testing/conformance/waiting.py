@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from typing import Literal
 
 import pytest
 
@@ -18,6 +19,7 @@ from tallystick.store.api import (
     ClaimedJob,
     Cycle,
     Deliver,
+    Delivered,
     EndJob,
     Fact,
     Group,
@@ -104,6 +106,21 @@ class Inbox:
 
 class WhoActs:
     """The claim and the wait choose the message that the rule chooses."""
+
+    @pytest.mark.parametrize("kind", ["result", "child", "resume"])
+    def test_a_message_that_an_open_wait_does_not_take_is_refused_and_wakes_nobody(
+        self, subject: Subject, kind: Literal["result", "child", "resume"]
+    ) -> None:
+        """Otherwise it would drive its job, answer nothing, and drive it again."""
+        store = subject.store
+        held = held_job(store, subject.clock)
+        word = Deliver("w-1", held.fence.job_id, kind, GO.name, "1")
+        assert done(store, word) is Delivered.REFUSED
+        assert done(store, awaiting(subject, held)) is None
+        before = books(subject)
+        assert done(store, word) is Delivered.REFUSED
+        assert books(subject) == before
+        assert not claimed(store, claim())
 
     @pytest.mark.parametrize("count", range(1, 5))
     def test_a_claim_and_its_wait_take_the_message_that_the_rule_names(
