@@ -189,7 +189,7 @@ def message_row(
         kind, place = chance.one_of(KINDS_OF_MESSAGES), chance.one_of(STRANGE)
     payload = chance.one_of((None, "SUCCEEDED", "FAILED_FINAL")) if kind == "child" else None
     due_at = chance.instant() if kind == "timer" else None
-    acked_at = 600 if chance.rarely() else None
+    acked_at = chance.one_of((None,) * 7 + (600,))
     return Message(
         guid, name, *place, kind, payload, due_at, chance.guid(), chance.below(2), 100 + n, n, acked_at
     )

@@ -61,11 +61,11 @@ _EXAMPLES = range(3_000)
 
 def judge_verb(mutant: Mutant) -> Caught:
     """Take a short look into the small worlds, then at random pictures, then a long look into the worlds."""
-    caught = judge(mutant, LOOKS[:2])
+    caught = judge(mutant, LOOKS[:1])
     if caught.by:
         return caught
     caught = _by_pictures(mutant)
-    return caught if caught.by else judge(mutant, LOOKS[2:])
+    return caught if caught.by else judge(mutant, LOOKS[1:])
 
 
 def _by_pictures(mutant: Mutant) -> Caught:

@@ -84,8 +84,6 @@ VERBS = {
 NOT_SEEN = {
     "decide_deliver: never `not wait_open`": "a verb names an activity only while that is open",
     "first_to_act: never `True in begun`": "nothing comes in front of what has begun: it is the oldest",
-    "settle_delta: without `starts`": "what starts a job is consumed, and that is asked as well",
-    "close_delta: without `starts`": "what starts a job is consumed, and that is asked as well",
 }
 """Guards without which every promise of the model holds, and why."""
 

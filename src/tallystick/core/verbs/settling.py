@@ -26,7 +26,7 @@ class Driver(NamedTuple):
     @property
     def is_consumed(self) -> bool:
         """Tell whether it has done its work, and so its obligation is closed when the segment ends."""
-        return self.message is None or self.message.is_of_root or self.message.is_taken
+        return self.message is not None and self.message.is_taken
 
 
 def driver_of(picture: Picture, guid: str) -> Driver | Refusal:
@@ -59,8 +59,6 @@ def settle(job: JobFacts, driver: Driver, delta: int, *, closes: bool, at: int) 
 
     For the start all of it is in the row of the job, so one UPDATE of that row is the whole step.
     """
-    if job.semaphore + delta < 0:
-        return broken(job.job_id, f"its semaphore stands at {job.semaphore} and cannot move by {delta}")
     moved = count_down(job.semaphore, delta)
     if moved.hit != closes:
         return broken(job.job_id, f"its semaphore comes to {moved.after}, with {delta} to close")
