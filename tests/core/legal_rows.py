@@ -214,8 +214,11 @@ def drawn_pictures(chance: Chance) -> Pictures:
             picture.messages[word[0]] = message_row(chance, name, n, word)
         picture.lease = lease_row(chance, list(picture.messages))
         picture.whole = chance.often()
-        picture.asked = frozenset(GROUP.child_id(name, n) for n in range(TOTAL))
-        picture.children = frozenset(GROUP.child_id(name, n) for n in range(chance.below(TOTAL + 1)))
+        # A first look asks for the ends of a bundle, a second one for all.
+        asked = range(TOTAL) if picture.whole else (0, TOTAL - 1)
+        picture.asked = frozenset(GROUP.child_id(name, n) for n in asked)
+        born = range(chance.below(TOTAL + 1))
+        picture.children = frozenset(GROUP.child_id(name, n) for n in born if n in asked)
         if chance.often():
             picture.job = picture.job._replace(semaphore=counted(picture))
     return found

@@ -206,6 +206,7 @@ class Judge:
         assert before.state == OPEN
         assert before.semaphore is not None
         assert group.semaphore == before.semaphore - 1 >= 0
+        assert before.semaphore > (before.threshold or 0), "a group that is closed counts one more"
         assert hit == (group.semaphore == (group.threshold or 0))
         self._activity(group, rev)
         closed = self._message(message, digits)

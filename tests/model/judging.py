@@ -5,7 +5,6 @@ A guard of a verb may stand where no world comes, because no history does: rando
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tests.model.configurations import SMALL, model_of
@@ -78,7 +77,3 @@ def _by_pictures(mutant: Mutant) -> Caught:
         except Exception as error:  # noqa: BLE001 (a verb that raises is not total, whatever it raises)
             return Caught(mutant.name, f"random picture {number}", 0, f"{type(error).__name__}: {error}")
     return Caught(mutant.name, "", 0, "every plan is legal without this guard")
-
-
-def judge_all(mutants: Iterable[Mutant]) -> Iterator[Caught]:
-    yield from map(judge, mutants)
