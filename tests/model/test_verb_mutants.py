@@ -16,7 +16,9 @@ SHARE = 17
 NOT_MISSED = {
     "_completed: never `is_complete(group.ledger)`": "a group of an older form; only old files have one",
     "_suspend: without `wait.kind == 'group'`": "no promise says how often a complete group was come to",
+    "_entered: without `message.place is None and message.is_taken`": "a signal of an older form, as above",
     "_answers: without `0`": "False is 0: nothing has changed",
+    "hold: without `job.attempt != request.since`": "no world holds a job as of an attempt; conformance does",
 }
 """Guards of the share that neither misses, and why."""
 
