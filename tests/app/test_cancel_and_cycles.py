@@ -241,7 +241,7 @@ def test_at_the_ceiling_of_turns_the_job_fails_with_a_clear_code(timed, hand):
 
     job = loop.submit()
     with timed.transaction() as db:
-        full = "update jobs set start_ledger = 99999999, dimension = 99999998"
+        full = "update jobs set root_ledger = 1100099999999, start_ledger = 99999999, dimension = 99999998"
         db.execute(f"{full} where job_id = '{job.id}'")
     segment = hand.claim()
     outcome = hand.run(segment)

@@ -181,9 +181,15 @@ class Picture:
         return other
 
     def holds(self, fence: Fence) -> bool:
-        """Tell whether this fence is that of the live attempt."""
+        """Tell whether this fence is that of the live attempt, which runs, of a job that has not ended."""
         lease = self.lease
-        return lease is not None and lease.live and (lease.attempt, lease.lease_id) == fence[1:]
+        return (
+            lease is not None
+            and lease.live
+            and lease.status == RUNNING
+            and (lease.attempt, lease.lease_id) == fence[1:]
+            and self.job.completed_at is None
+        )
 
     def chain(self) -> Chain:
         """Return the chain of a job that nobody holds; whoever writes to it next goes on from there."""
@@ -197,6 +203,7 @@ class Picture:
 
 
 OPEN: Final = "IN_PROGRESS"
+RUNNING: Final = "IN_PROGRESS"
 
 
 class Pictures(dict[str, Picture]):
