@@ -13,11 +13,19 @@ from typing import Any
 from tallystick.core.holds import Hold
 from tallystick.engine.segment import Segment
 from tallystick.engine.submission import Submission, submit_job
-from tallystick.engine.sweep import reclaim
 from tallystick.errors import StaleLease
-from tallystick.store.api import Answer, CancelJob, ClaimJobs, Deliver, HoldJob, RenewLeases, ResumeJob
+from tallystick.store.api import (
+    Answer,
+    CancelJob,
+    ClaimJobs,
+    Deliver,
+    HoldJob,
+    ReclaimAttempt,
+    RenewLeases,
+    ResumeJob,
+)
 from tests.model.books import NOW, Book
-from tests.model.jobs import Jobs, verdict_of
+from tests.model.jobs import Jobs
 from tests.model.outside import NAME
 from tests.model.search import spoken
 from tests.model.world import TIMER_MS, ended_by, guid_of, job_id, written_by
@@ -163,12 +171,11 @@ class Replay:
         found = [row for row in self.store.expired(10_000) if row.fence.job_id == job_id(self.name, j)]
         if not found:
             return "nothing has expired"
-        self.looks[w] = reclaim(found[0], self.clock.wall_ms())
+        self.looks[w] = ReclaimAttempt(found[0].fence)
         return "done"
 
     def _reclaim(self, label: Any, before: Any, state: Any) -> str:
-        bundle = self.looks.pop(label[1])
-        return "stale" if isinstance(done(self.store, *bundle), StaleLease) else verdict_of(bundle)
+        return str(done(self.store, self.looks.pop(label[1])).name)
 
     def _deliver(self, label: Any, before: Any, state: Any) -> str:
         m = label[1]

@@ -131,7 +131,7 @@ class Caretaker:
     def _reclaim(self) -> None:
         worker = self._worker
         excused = self._excused | {segment.fence for segment in list(worker.owed)}
-        if sweep(worker.store, worker.committer, worker.clock, excused):
+        if sweep(worker.store, worker.committer, excused, self._troubles["reclaim a job"].is_new):
             worker.poke()
 
     def _give_back(self) -> None:
