@@ -43,7 +43,7 @@ class Outside:
             ]
 
     def _fired(self, at: int, j: int, timer: Any) -> int:
-        desk = Desk(self.core, self._books[at])
+        desk = Desk(self.core, self._books[at], self.shape.budget)
         picture = desk.pictures[self.names[j]]
         picture.messages[timer.guid] = timer._replace(due_at=NOW)
         if picture.job.ready_at is not None:

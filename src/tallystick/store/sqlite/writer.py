@@ -185,12 +185,16 @@ class Batch:
     def changed(self, name: str, parameters: Sequence[object]) -> int:
         """Run a statement and return how many rows it changed."""
         before = self.connection.total_changes()
-        self.cursor.execute(sql(name), parameters)
+        self.run(name, parameters)
         return self.connection.total_changes() - before
 
     def run(self, name: str, parameters: Sequence[object]) -> None:
-        """Run a statement, whatever it finds to change."""
-        self.cursor.execute(sql(name), parameters)
+        """Run a statement, whatever it finds to change; one that is refused tells its name."""
+        try:
+            self.cursor.execute(sql(name), parameters)
+        except apsw.ConstraintError as error:
+            error.add_note(name)
+            raise
 
     def expect(self, name: str, parameters: Sequence[object], otherwise: TallyError) -> None:
         """Run a statement and refuse the bundle unless it changes one row."""
