@@ -221,6 +221,16 @@ class Jobs(Outside):
             found.append(self._ended(state, w, run, "rest"))
         if run.j and self.shape.child_fails:
             found.append(self._ended(state, w, run, "fail"))
+        if self.shape.commits and mine and self._op(run)[0] == "return":
+            self._commit_moves(state, run, book, found)
+
+    def _commit_moves(self, state: State, run: Run, book: Book, found: list[Any]) -> None:
+        """Commit the work and stop there, as a store without wide transactions may: another finishes it."""
+        at, workers, env = state
+        if book.lease.live and book.lease.status == "IN_PROGRESS" and book.job.state == "IN_PROGRESS":
+            lease = book.lease._replace(status="COMMITTED")
+            after = self._number(put(self._books[at], run.j, book._replace(lease=lease)))
+            found.append((("commit", run.j), (after, workers, env)))
 
     def _stops(self, book: Book) -> bool:
         """Tell whether a segment is put away at its call; its flag may be older than a cancellation."""

@@ -80,15 +80,16 @@ def _check_view(model: Any, j: int, book: Book, waits: int) -> None:
     if past.done > 1:
         raise Violation(f"job {j} has two attempts that are DONE")
     live = 0 if lease is None else 1 if lease.live else 2
-    expected = VIEWS.get(job.state, "RUNNING" if live == 1 else "PENDING")
+    committed = lease is not None and lease.status == "COMMITTED"
+    expected = VIEWS.get(job.state, "RUNNING" if live == 1 or committed else "PENDING")
     facts = (past.ended, past.charged, live, waits)
     budget, progressed = model.shape.budget, past.place > 0
-    view = model.rules.view(past.done, *facts, budget, progressed)
+    view = model.rules.view(2 if committed else past.done, *facts, budget, progressed)
     if view != expected:
         raise Violation(f"job {j} is {job.state} and its attempts say {view}, not {expected}")
     if job.completed_at is None and model.rules.view(2, *facts, budget, progressed) != "RUNNING":
         raise Violation(f"job {j} has committed and does not run")
-    if waits and job.completed_at is None and live != 1:
+    if waits and job.completed_at is None and live != 1 and not committed:
         strict = model.rules.view(past.done, *facts, 1, progressed)
         if strict != "PENDING":
             raise Violation(f"job {j} waits and is {strict} by a stricter policy")
@@ -137,9 +138,10 @@ def _check_fence(model: Any, book: Book) -> None:
     row = None if lease is None else (lease.attempt, lease.lease_id)
     for attempt in (book.job.attempt, book.job.attempt - 1):
         fence = (attempt, lease_of(book.job.attempt))
-        held = model.rules.held(row, *fence, "IN_PROGRESS", lease is not None and not lease.live)
-        if held is not (lease is not None and lease.live and row == fence):
-            raise Violation(f"a fence says {held} of attempt {attempt}")
+        for state in ("IN_PROGRESS", "COMMITTED"):
+            held = model.rules.held(row, *fence, state, lease is not None and not lease.live)
+            if held is not (lease is not None and lease.live and row == fence and state == "IN_PROGRESS"):
+                raise Violation(f"a fence says {held} of attempt {attempt}, which is {state}")
 
 
 def _check_end(model: Any, j: int, book: Book, opened: int) -> None:

@@ -153,6 +153,13 @@ class Replay:
         self.segments.pop(label[1], None)
         return "done"
 
+    def _commit(self, label: Any, before: Any, state: Any) -> str:
+        """Leave an attempt as no SQL store does: committed, and its job not ended."""
+        name = job_id(self.name, label[1])
+        running = f"job_id = '{name}' AND status = 'IN_PROGRESS'"
+        self.subject.by_hand.execute(f"UPDATE attempts SET status = 'COMMITTED' WHERE {running}")
+        return "done"
+
     def _expire(self, label: Any, before: Any, state: Any) -> str:
         """Let one lease run out and no other: those are renewed first, as their holders would."""
         _fence, end = self.leases[label[1]]
@@ -213,7 +220,8 @@ class Replay:
             return ()
         state, attempt, dimension, ready_at, *rest = found[0]
         ready = 0 if ready_at is None else 1 if ready_at <= self.clock.wall_ms() else 2
-        live = read("select lease_expires_at from attempts where job_id = ? and status = 'IN_PROGRESS'", name)
+        running = "status in ('IN_PROGRESS', 'COMMITTED')"
+        live = read(f"select lease_expires_at from attempts where job_id = ? and {running}", name)
         held = 0 if not live else 1 if live[0][0] > self.clock.boot_ms() else 2
         activities = read(
             "select dimension, name, occurrence, kind, state, ledger, semaphore, failed from steps"
