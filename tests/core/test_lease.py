@@ -7,7 +7,7 @@ from itertools import product
 from tallystick.core import lease as rules
 from tallystick.core.lifecycles import AttemptState
 from tallystick.core.pictures import JobFacts, Lease, Picture, Pictures
-from tallystick.core.values import Fence
+from tallystick.store.api import Fence
 
 JOB = JobFacts("j", "IN_PROGRESS", 2, 0, None, None, 1, 0, 0, None, None, None, 1, 1, None, None, 0, 0)
 

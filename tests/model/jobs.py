@@ -149,7 +149,7 @@ class Jobs(Outside):
                 after, run = self._claim(at, j)
                 found.append((("claim", w, j), (after, put(workers, w, run), env)))
             lease = book.lease
-            if lease is not None and not lease.live:
+            if lease is not None and not lease.live and not (lease.status == "COMMITTED" and book.job.hold):
                 seen = Sweep((j, lease.attempt))
                 found.append((("look", w, j), (at, put(workers, w, seen), env)))
 

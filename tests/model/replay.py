@@ -157,7 +157,7 @@ class Replay:
         """Leave an attempt as no SQL store does: committed, and its job not ended."""
         name = job_id(self.name, label[1])
         running = f"job_id = '{name}' AND status = 'IN_PROGRESS'"
-        self.subject.by_hand.execute(f"UPDATE attempts SET status = 'COMMITTED' WHERE {running}")
+        self.subject.write(f"UPDATE attempts SET status = 'COMMITTED' WHERE {running}")
         return "done"
 
     def _expire(self, label: Any, before: Any, state: Any) -> str:

@@ -19,8 +19,8 @@ from tallystick.core.pictures import (
     group_place,
     join_of,
 )
-from tallystick.core.requests import ReclaimAttempt
 from tallystick.core.verbs.wants import Wants
+from tallystick.store.api import ReclaimAttempt
 from tallystick.store.sqlite.statements import sql
 
 if TYPE_CHECKING:
