@@ -24,6 +24,7 @@ from tallystick.core.pictures import (
     Lease,
     Message,
     Now,
+    Past,
     Picture,
     Pictures,
     Place,
@@ -47,6 +48,7 @@ from tallystick.store.api import (
     Group,
     HoldJob,
     NewJob,
+    ReclaimAttempt,
     RecordEvent,
     RecordStep,
     ResumeJob,
@@ -293,28 +295,24 @@ def _spawn(chance: Chance, _picture: Picture) -> Spawn:
     return Spawn(_fence(chance), Chain(JOB_ID), GROUP, *about, some, 990)
 
 
-def _expires(chance: Chance, picture: Picture, fact: Fact) -> bool:
-    """Tell whether a sweep asks: then the end of the chain is mostly the one that it has read."""
-    lease = picture.lease
-    expired = lease is not None and not lease.live and not chance.rarely()
-    if expired and not chance.rarely():
-        picture.end = (fact.chain.n, fact.chain.head)
-    return expired
-
-
 def _end(chance: Chance, picture: Picture) -> EndJob:
     state = chance.one_of((JobState.SUCCEEDED, JobState.FAILED_FINAL, JobState.CANCELLED))
-    reason, fact = None if state is JobState.SUCCEEDED else "FATAL", _fact()
-    expired = _expires(chance, picture, fact)
-    return EndJob.of(
-        _fence(chance), state, fact, driver=_driver(chance, picture), reason=reason, expired=expired
-    )
+    reason = None if state is JobState.SUCCEEDED else "FATAL"
+    return EndJob.of(_fence(chance), state, _fact(), driver=_driver(chance, picture), reason=reason)
 
 
-def _release(chance: Chance, picture: Picture) -> EndAttempt:
-    fact, hold = _fact(), Hold.MISMATCH.value if chance.rarely() else None
-    expired = _expires(chance, picture, fact)
-    return EndAttempt(_fence(chance), "RELEASED", False, chance.instant(), hold, hold, fact, expired)
+def _release(chance: Chance, _picture: Picture) -> EndAttempt:
+    hold = Hold.MISMATCH.value if chance.rarely() else None
+    return EndAttempt(_fence(chance), "RELEASED", False, chance.instant(), hold, hold, _fact())
+
+
+def _reclaim(chance: Chance, picture: Picture) -> ReclaimAttempt:
+    options = chance.one_of(("{}", '{"attempts_max":1}', "broken"))
+    picture.past = None if chance.rarely() else Past(900, options, chance.below(4))
+    unit = "0/pay#1" if chance.rarely() else ""
+    picture.effect = picture.lease if unit else None
+    refused = "the database said no" if chance.rarely() else None
+    return ReclaimAttempt(_fence(chance), unit, chance.often(), refused)
 
 
 KINDS: tuple[Callable[[Chance, Picture], Planned], ...] = (
@@ -324,6 +322,7 @@ KINDS: tuple[Callable[[Chance, Picture], Planned], ...] = (
     _spawn,
     _end,
     _release,
+    _reclaim,
     lambda chance, picture: Cycle(_fence(chance), _driver(chance, picture), 0, "{}", _fact()),
     lambda chance, _picture: RecordEvent(_fence(chance), _fact()),
     lambda chance, _picture: RecordStep(

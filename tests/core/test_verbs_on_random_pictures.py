@@ -15,7 +15,7 @@ EXAMPLES = range(12_000)
 def test_every_request_is_answered_with_a_plan_that_the_rules_accept_or_with_a_refusal():
     seen = Counter(answered(number) for number in EXAMPLES)
     for kind in get_args(Planned):
-        assert seen[kind.__name__, WRITES] >= 40, f"{kind.__name__} is hardly ever written: {seen}"
+        assert seen[kind.__name__, WRITES] >= 30, f"{kind.__name__} is hardly ever written: {seen}"
 
 
 def test_every_entry_of_a_claim_is_counted_before_any_work_or_refused():

@@ -24,6 +24,7 @@ from tallystick.core.plans import (
     MoveJob,
     MoveMessage,
     MoveSemaphore,
+    Refusal,
     Write,
 )
 from tallystick.core.requests import (
@@ -33,6 +34,7 @@ from tallystick.core.requests import (
     Deliver,
     EndAttempt,
     EndJob,
+    ReclaimAttempt,
     RecordEvent,
     RecordStep,
     Spawn,
@@ -41,11 +43,11 @@ from tallystick.core.requests import (
 from tallystick.core.verbs.children import spawn
 from tallystick.core.verbs.control import hold, resume, turn
 from tallystick.core.verbs.endings import cancel, end_job
+from tallystick.core.verbs.reclaiming import reclaim
 from tallystick.core.verbs.records import record_event, record_step, release
-from tallystick.core.verbs.settling import broken
 from tallystick.core.verbs.waiting import deliver, suspend_or_answer, take_answer
-from tallystick.core.verbs.wants import Planned, wanted
-from tallystick.errors import LedgerError, SemaphoreUnderflow, StateTransitionError
+from tallystick.core.verbs.wants import Planned
+from tallystick.errors import TallyError
 
 _DROPPED: Final = STEP.follow(StepState.IN_PROGRESS, "drop").target
 
@@ -53,16 +55,15 @@ _DROPPED: Final = STEP.follow(StepState.IN_PROGRESS, "drop").target
 def decide(pictures: Pictures, request: Planned, now: Now) -> Decision:
     """Return what a request comes to, given the pictures that it wants.
 
-    Rows that no history has written may want a move that no machine lists, or digits that no rule makes of
-    those that are there: such a request is refused, and nothing is written.
+    What a machine or a ledger does not allow refuses the request, and no other of the same flush.
     """
     try:
-        return _decided(pictures, request, now)
-    except (LedgerError, SemaphoreUnderflow, StateTransitionError) as error:
-        return broken(wanted(request).job_id, str(error))
+        return _decide(pictures, request, now)
+    except TallyError as error:
+        return Refusal(error)
 
 
-def _decided(  # noqa: C901, PLR0911 (one line for each request)
+def _decide(  # noqa: C901, PLR0911, PLR0912 (one line for each request)
     pictures: Pictures, request: Planned, now: Now
 ) -> Decision:
     match request:
@@ -90,6 +91,8 @@ def _decided(  # noqa: C901, PLR0911 (one line for each request)
             return hold(pictures, request, now)
         case ResumeJob():
             return resume(pictures, request, now)
+        case ReclaimAttempt():
+            return reclaim(pictures, request, now)
     assert_never(request)
 
 

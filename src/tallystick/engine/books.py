@@ -17,11 +17,10 @@ from tallystick.core.audit_content import judge_content
 from tallystick.core.audit_facts import History
 from tallystick.core.audit_rows import Rows
 from tallystick.core.book import FINDINGS_KEPT_MAX, ActivityRow, AttemptRow, Book, Finding, Findings
-from tallystick.core.derive import agrees
+from tallystick.core.derive import agrees, attempts_allowed
 from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import HISTORY_WARN_RECORDS
 from tallystick.core.pictures import Message, Place
-from tallystick.engine.submission import attempts_allowed
 from tallystick.engine.view import derive
 from tallystick.store.api import Event, Store
 from tallystick.store.inspection import Inspection

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tallystick.core.book import AttemptRow, Book
-from tallystick.core.derive import AbortReason, AttemptFacts, JobView, ViewPolicy, job_view
+from tallystick.core.derive import (
+    AbortReason,
+    AttemptFacts,
+    JobView,
+    ViewPolicy,
+    attempts_allowed,
+    job_view,
+)
 from tallystick.core.lifecycles import AttemptState
-from tallystick.engine.submission import attempts_allowed
 from tallystick.store.inspection import Inspection
 
 

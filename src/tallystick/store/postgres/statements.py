@@ -12,6 +12,12 @@ def sql(name: str) -> bytes:
     return files(__package__).joinpath("statements", f"{name}.sql").read_bytes()
 
 
+def name_of(statement: bytes) -> str:
+    """Return the name of a statement of ours, with which its text begins; of another one, the text."""
+    head = statement.partition(b":")[0].removeprefix(b"-- ")
+    return head.decode(errors="replace")
+
+
 def migrations() -> list[tuple[int, str, bytes]]:
     """Return every migration as (version, name, text), in order."""
     folder = files(__package__).joinpath("schema")

@@ -28,7 +28,6 @@ from tallystick.store.api import (
     call_off,
 )
 from tallystick.store.sqlite.bell import Bell
-from tallystick.store.sqlite.claims import newest
 from tallystick.store.sqlite.connection import (
     WRITERS_STATEMENTS,
     connect,
@@ -248,16 +247,8 @@ class SqliteStore:
 
     def expired(self, limit: int) -> list[ExpiredAttempt]:
         """Return attempts whose lease has run out by this machine's boot clock, or is of an earlier boot."""
-        found = []
-        for row in self._read(sql("expired"), (self._clock.epoch(), self._clock.boot_ms(), limit)):
-            job_id, attempt, lease_id, status, cancelling, driver, created_at, options, dimension, *home = row
-            with self._reading:
-                charged, chain = newest(self._reader.cursor(), job_id, dimension)
-            fence = Fence(job_id, attempt, lease_id)
-            parent = None if home[0] is None else (home[0], home[1])
-            about = (status, bool(cancelling), driver, charged, created_at, parent, options)
-            found.append(ExpiredAttempt(fence, *about, chain))
-        return found
+        rows = self._read(sql("expired"), (self._clock.epoch(), self._clock.boot_ms(), limit))
+        return [ExpiredAttempt(Fence(*row[:3]), row[3]) for row in rows]
 
     def job(self, job_id: str) -> JobRow | None:
         """Return one job."""

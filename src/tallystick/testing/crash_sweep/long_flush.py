@@ -11,9 +11,9 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from tallystick import crash
-from tallystick.clock import Clock, SystemClock
+from tallystick.clock import SystemClock
 from tallystick.engine.committer import Committer
-from tallystick.engine.sweep import sweep
+from tallystick.engine.sweep import Tell, sweep
 from tallystick.store.api import Bundle, ExpiredAttempt, Fence, Outcome, Store
 from tallystick.store.sqlite.crash_points import AROUND
 from tallystick.store.sqlite.flush import BEFORE_COMMIT
@@ -64,10 +64,8 @@ class LongFlush:
             self._place.first_time(_SWEPT)
         return found
 
-    def _swept(
-        self, store: Store, committer: Committer, clock: Clock, excused: Collection[Fence] = ()
-    ) -> int:
-        taken = sweep(store, committer, clock, excused)
+    def _swept(self, store: Store, committer: Committer, excused: Collection[Fence], tell: Tell) -> int:
+        taken = sweep(store, committer, excused, tell)
         if not self._holds and self._place.marked(_SWEPT):
             self._place.first_time(_WRITTEN)
         return taken

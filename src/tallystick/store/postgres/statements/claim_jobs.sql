@@ -3,7 +3,7 @@
 -- Returns what a worker needs. Nobody waits: what another claim holds is skipped. Each queue and priority is one stretch
 -- of the index `jobs_to_claim`, read in its order until there is enough, so the cost does not grow with the backlog.
 -- Entries of jobs that were claimed before stay there until a vacuum; $11 is an instant to begin at, behind them. A
--- job that cannot be claimed (with a live attempt, or a suspect too many) does not stop the others.
+-- job that cannot be claimed (with an attempt that is live, lost or committed, or a suspect too many) does not stop the others.
 -- $1 queues, $2 handlers with versions, $3 how many, $4 a lease for each, $5 owner, $6 how long a lease lasts,
 -- $7 the clock the leases are on, $8 and $9 lease and wall time if they are not this server's, $10 whether to take a suspect: a
 -- job over which, since it last made progress, two workers were lost, or one and its next attempt is its last; and then
@@ -29,7 +29,7 @@ WITH clock AS MATERIALIZED (
             AND s.handler || ' ' || s.version = ANY ($2::text[]) AND s.attempt > 0
             AND (SELECT count(*)
                    FROM attempts AS live
-                  WHERE live.job_id = s.job_id AND live.unit = '' AND live.status IN ('LEASED', 'IN_PROGRESS')) = 0
+                  WHERE live.job_id = s.job_id AND live.unit = '' AND live.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED')) = 0
             AND (SELECT count(*) FILTER (WHERE f.reason = 'EXPIRED') > 1
                      OR (count(*) FILTER (WHERE f.reason = 'EXPIRED') > 0
                          AND count(*) + 1 >= coalesce(substring(s.options FROM '"attempts_max":(\d{1,9})')::bigint, 3))
@@ -61,7 +61,7 @@ WITH clock AS MATERIALIZED (
             AND j.handler || ' ' || j.version = ANY ($2::text[])
             AND (SELECT count(*)
                    FROM attempts AS live
-                  WHERE live.job_id = j.job_id AND live.unit = '' AND live.status IN ('LEASED', 'IN_PROGRESS')) = 0
+                  WHERE live.job_id = j.job_id AND live.unit = '' AND live.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED')) = 0
             AND (NOT lost.suspect
               OR ($10::bigint > 0 AND j.job_id = (SELECT first_suspect.job_id FROM first_suspect)))
           ORDER BY j.ready_at, j.job_id

@@ -1,4 +1,4 @@
--- end_jobs: attempts end, by their holders while the lease is live (`live`) or by a sweep once it is not, and with each
+-- end_jobs: attempts end, by their holders while the lease is live, and with each
 -- its job: steps 2 and 3 of the start message, where the semaphore falls, the closer digit is written if it reached
 -- zero, and the result with it, and the last step where it came along; a fact each.
 -- Returns the places whose fence held, those of them whose job can end so, and those that ended: if the last two differ,
@@ -9,10 +9,10 @@
 -- $5 to $8 the digits of root and start before and after.
 WITH request AS (
   SELECT place, r ->> 0 AS job_id, (r ->> 1)::bigint AS attempt, r ->> 2 AS lease_id, r ->> 3 AS reason,
-         (r ->> 4)::bigint AS charged, (r ->> 5)::boolean AS live, r ->> 6 AS status, r ->> 7 AS state,
-         r ->> 8 AS result, r ->> 9 AS error, r ->> 10 AS error_code, r ->> 11 AS error_message,
-         (r ->> 12)::bigint AS n, r ->> 13 AS type, (r ->> 14)::bigint AS at, (r ->> 15)::bigint AS of_attempt,
-         r ->> 16 AS payload, decode(r ->> 17, 'hex') AS prev_hash, decode(r ->> 18, 'hex') AS event_hash, r -> 19 AS step
+         (r ->> 4)::bigint AS charged, r ->> 5 AS status, r ->> 6 AS state,
+         r ->> 7 AS result, r ->> 8 AS error, r ->> 9 AS error_code, r ->> 10 AS error_message,
+         (r ->> 11)::bigint AS n, r ->> 12 AS type, (r ->> 13)::bigint AS at, (r ->> 14)::bigint AS of_attempt,
+         r ->> 15 AS payload, decode(r ->> 16, 'hex') AS prev_hash, decode(r ->> 17, 'hex') AS event_hash, r -> 18 AS step
     FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS listed (r, place)
 ), clock AS MATERIALIZED (
   SELECT store_ms($3::bigint) AS now, store_ms($4::bigint) AS wall
@@ -25,7 +25,7 @@ WITH request AS (
            FROM attempts AS a
           WHERE a.job_id = request.job_id AND a.unit = '' AND a.attempt = request.attempt
             AND a.lease_id = request.lease_id AND a.status = 'IN_PROGRESS'
-            AND (a.lease_epoch = $2 AND a.lease_expires_at > clock.now) = request.live
+            AND a.lease_epoch = $2 AND a.lease_expires_at > clock.now
             AND (SELECT s.n FROM steps AS s WHERE s.job_id = request.job_id AND s.n = request.n AND s.misplaced IS NULL) IS NULL
             AND (request.step = 'null'
                  OR (SELECT e.n FROM events AS e WHERE e.job_id = request.job_id AND e.n = (request.step ->> 10)::bigint) IS NULL)

@@ -5,7 +5,7 @@
 -- Runs after `hold_ended`, so that what it sees stays true.
 -- $1 the list, $2 ended not later than this, $3 wall time. Returns who they are.
 UPDATE jobs AS j
-   SET pruned_at = $3::bigint
+   SET pruned_at = $3::bigint, rev = rev + 1
  WHERE j.job_id IN (SELECT jsonb_array_elements_text($1::jsonb)) AND j.pruned_at IS NULL AND j.completed_at <= $2::bigint
    AND NOT EXISTS (SELECT 1 FROM jobs AS child WHERE child.parent_job_id = j.job_id)
    AND NOT EXISTS (SELECT 1

@@ -4,7 +4,7 @@
 -- and a job whose group an open fork has a copy of, with its children, because the fork reads them where they are.
 -- ?1 the list, ?2 ended not later than this, ?3 wall time. Returns who they are.
 UPDATE jobs AS j
-   SET pruned_at = ?3
+   SET pruned_at = ?3, rev = rev + 1
  WHERE j.job_id IN (SELECT value FROM json_each(?1)) AND j.pruned_at IS NULL AND j.completed_at <= ?2
    AND NOT EXISTS (SELECT 1 FROM jobs AS child WHERE child.parent_job_id = j.job_id)
    AND NOT EXISTS (SELECT 1
