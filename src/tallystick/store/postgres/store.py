@@ -25,6 +25,7 @@ from tallystick.store.api import (
 )
 from tallystick.store.doubts import held_chains
 from tallystick.store.postgres.address import parse_address
+from tallystick.store.postgres.claim_cursor import ClaimCursor
 from tallystick.store.postgres.connection import (
     AnsweringConnection,
     connect,
@@ -33,7 +34,6 @@ from tallystick.store.postgres.connection import (
 )
 from tallystick.store.postgres.eras import Eras
 from tallystick.store.postgres.fate import Lost, retrying
-from tallystick.store.postgres.floors import Floors
 from tallystick.store.postgres.flush import Flush
 from tallystick.store.postgres.inspection import PostgresInspection
 from tallystick.store.postgres.lending import Lending
@@ -64,7 +64,8 @@ class PostgresStore:
         self._reader = Reader(self._address)
         self._listener = Listener(self._address, clock)
         self._lending = Lending(self._address, self.times, self._listener.note, eras)
-        self._flush = Flush(self._address, self.times, Floors(clock), self._listener, eras)
+        self._cursor = ClaimCursor(clock)
+        self._flush = Flush(self._address, self.times, self._cursor, self._listener, eras)
 
     def _migrate(self, *, create: bool) -> None:
         """Bring the schema up to date; `Lost` when the server went away, and may well be back at once."""
@@ -152,6 +153,8 @@ class PostgresStore:
     def pulse(self) -> int:
         """Return a number that is another one when there may be work, or when it is time to look."""
         self._check_usable()
+        if self._cursor.look_is_due():
+            self._listener.note()
         return self._listener.pulse()
 
     def listen(self, heard: Callable[[], None], name: str) -> Callable[[], None]:  # noqa: ARG002 (as every store)

@@ -38,6 +38,7 @@ from tallystick.store.forks import fork_job
 from tallystick.store.grouping import grouped, part_of
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.births import send_births, send_births_alike
+from tallystick.store.postgres.claim_cursor import ClaimCursor
 from tallystick.store.postgres.claims import Claims
 from tallystick.store.postgres.connection import REFUSALS, Answered, RowMoved, Talk, begin
 from tallystick.store.postgres.crash_points import AROUND
@@ -46,7 +47,6 @@ from tallystick.store.postgres.endings_together import (
     send_endings_of_jobs,
     steps_with_endings,
 )
-from tallystick.store.postgres.floors import Floors
 from tallystick.store.postgres.looking import Look
 from tallystick.store.postgres.planned import Decided, is_planned, wants_of, write_whole
 from tallystick.store.postgres.refusing import REFUSING, why_refused
@@ -70,7 +70,7 @@ class Batch(PostgresWriting):
         connection: Talk,
         address: Address,
         times: Times,
-        floors: Floors | None = None,
+        cursor: ClaimCursor | None = None,
         era: Era | None = None,
     ) -> None:
         """Begin nothing yet; chains that begin in this transaction are known in `era`."""
@@ -80,7 +80,7 @@ class Batch(PostgresWriting):
         self.era = era
         self._address = address
         self._stale: list[tuple[object, ...]] = []
-        self._floors = floors or Floors(SystemClock())
+        self._cursor = cursor or ClaimCursor(SystemClock())
         self._by_itself = False
         self._notified = False
         self.at: Primitive | None = None
@@ -341,7 +341,7 @@ class Batch(PostgresWriting):
 
     def _claim(self, requests: list[ClaimJobs]) -> Answer:
         crash.point(AROUND["claim"][0])
-        answer = Claims(self, self._floors).send(requests)
+        answer = Claims(self, self._cursor).send(requests)
         crash.point(AROUND["claim"][1])
         return answer
 
