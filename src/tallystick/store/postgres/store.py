@@ -19,6 +19,7 @@ from tallystick.store.api import (
     JobRow,
     Outcome,
     RecordStep,
+    RenewLeases,
     RunTx,
     Transaction,
     call_off,
@@ -62,6 +63,8 @@ class PostgresStore:
             seconds_max=READ_SECONDS_MAX,
         )
         self._reader = Reader(self._address)
+        # A connection of its own: no lock that a flush waits for costs a lease.
+        self._renewer = Reader(self._address)
         self._listener = Listener(self._address, clock)
         self._lending = Lending(self._address, self.times, self._listener.note, eras)
         self._cursor = ClaimCursor(clock)
@@ -105,17 +108,20 @@ class PostgresStore:
         self._lending.check_not_lent()
         if not batch:
             return []
-        turns = {
+        apart = {
             index: bundle[0]
             for index, bundle in enumerate(batch)
-            if isinstance(bundle[0], RunTx) and len(bundle) == 1
+            if isinstance(bundle[0], RunTx | RenewLeases) and len(bundle) == 1
         }
-        if not turns:
+        if not apart:
             return self._write(batch)
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
-        for index, request in turns.items():
-            outcomes[index] = self._take_turn(request)
-        plain = [index for index in range(len(batch)) if index not in turns]
+        for index, request in apart.items():
+            if isinstance(request, RenewLeases):
+                outcomes[index] = self._renewer.renew(request, self.times())
+            else:
+                outcomes[index] = self._take_turn(request)
+        plain = [index for index in range(len(batch)) if index not in apart]
         if plain:
             for index, outcome in zip(plain, self._write([batch[index] for index in plain]), strict=True):
                 outcomes[index] = outcome
@@ -252,6 +258,7 @@ class PostgresStore:
         self._listener.close()
         self._lending.close()
         self._reader.close()
+        self._renewer.close()
         with self._writing:
             self._flush.close()
 

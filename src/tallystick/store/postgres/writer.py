@@ -23,14 +23,12 @@ from tallystick.store.api import (
     EndAttempt,
     EndJob,
     Existing,
-    Fence,
     ForkJob,
     Outcome,
     Primitive,
     PruneJobs,
     RecordEvent,
     RecordStep,
-    RenewLeases,
     SubmitJob,
     SubmitJobs,
 )
@@ -89,9 +87,8 @@ class Batch(PostgresWriting):
         """Write every bundle and return its outcome; nothing is durable before `commit`."""
         alone, groups = grouped(batch, plain_only=True)
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
-        # Renewals first, so that nothing costs a lease; claims last: they may take what is submitted here.
-        renewals = [index for kind, indexes in groups if kind is RenewLeases for index in indexes]
-        order = dict.fromkeys([*renewals, *alone, *(index for _kind, indexes in groups for index in indexes)])
+        # Claims last: they may take what is submitted here.
+        order = dict.fromkeys([*alone, *(index for _kind, indexes in groups for index in indexes)])
         try:
             self._write_together(batch, alone, _without_last_steps(batch, groups), outcomes)
         except (Refused, *REFUSALS, *UNSTORABLE):
@@ -112,7 +109,7 @@ class Batch(PostgresWriting):
     ) -> None:
         """Look at what is decided from pictures; then send that, and whatever needs no look, in one go."""
         answers: list[tuple[list[int], Answer]] = []
-        decided = self._look_and_decide(batch, alone, groups, answers) if alone else None
+        decided = self._look_and_decide(batch, alone, groups) if alone else None
         for index in alone:
             if not is_planned(batch[index]):
                 outcomes[index] = self.alone(batch[index])
@@ -140,16 +137,12 @@ class Batch(PostgresWriting):
         batch: Sequence[Bundle],
         alone: list[int],
         groups: list[tuple[type[Primitive], list[int]]],
-        answers: list[tuple[list[int], Answer]],
     ) -> Decided | None:
-        """Begin, renew leases, look at all jobs of the planned bundles, and decide them."""
+        """Begin, look at all jobs of the planned bundles, and decide them."""
         planned = [index for index in alone if is_planned(batch[index])]
         wants = [want for index in planned for want in wants_of(batch[index])]
         with self.connection.pipeline():
             begin(self.connection, self._address)
-            if groups and groups[0][0] is RenewLeases:
-                kind, indexes = groups.pop(0)
-                answers.append((indexes, self._send(kind, [batch[index] for index in indexes])))
             look = Look(self, wants, also=_ending_in_lists(batch, groups)) if planned else None
         return None if look is None else Decided(self, batch, planned, look)
 
@@ -345,18 +338,8 @@ class Batch(PostgresWriting):
         crash.point(AROUND["claim"][1])
         return answer
 
-    def _renew(self, requests: list[RenewLeases]) -> Answer:
-        crash.point(AROUND["renew"][0])
-        clock = (self.times.epoch, self.times.lease)
-        cursors = [
-            self.ask("renew_leases", request.fences, *clock, str(request.lease_ms)) for request in requests
-        ]
-        crash.point(AROUND["renew"][1])
-        return lambda: [{Fence(*row) for row in cursor.fetchall()} for cursor in cursors]
-
     # A table of the class, not of each batch: a batch that points to itself would wait for the collector.
     _writers: ClassVar[dict[type, Callable[[Batch, list[Any]], Answer]]] = {
-        RenewLeases: _renew,
         RecordStep: steps,
         RecordEvent: _events,
         EndAttempt: _end_attempts,
