@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+
+from tallystick.clock import SystemClock
+from tallystick.store.api import Await, Fact, Wait
 from tallystick.store.postgres.claim_cursor import MARGIN_MS, WHOLE_SECONDS
-from tallystick.testing.conformance.drafts import claim, claimed, done, submission
+from tallystick.testing.conformance.drafts import claim, claimed, done, finish, held_job, submission
+from tests.patience import wait_until
 from tests.postgres.subject import PostgresSubject
 
 LONG_AGO = 5
@@ -98,3 +103,27 @@ def test_what_a_lost_flush_had_claimed_is_found_again(subject: PostgresSubject) 
 def test_the_oldest_comes_first_when_nobody_was_late(subject: PostgresSubject) -> None:
     jobs = submitted(subject, 6)
     assert [job for _ in jobs for job in found(subject)] == jobs
+
+
+def test_a_search_behind_a_flush_that_waited_leaves_an_idle_worker_alone(subject: PostgresSubject) -> None:
+    """However long a search took, or what it travelled with: with nothing to do nobody is told to look."""
+    clock = SystemClock()
+    store = subject.open(clock)
+    one, two, other = held_job(store, clock), held_job(store, clock), held_job(store, clock)
+    request = claim(2)
+    fact = Fact(other.chain, "suspend", clock.wall_ms(), 1, "{}")
+    wait = Await(other.fence, "start", 0, (Wait("wait", "go", 1, None),), fact)
+    outcomes: list[object] = []
+    with subject.by_hand.transaction():
+        subject.by_hand.execute("SELECT 1 FROM jobs WHERE job_id = %s FOR UPDATE", [other.fence.job_id])
+        began = clock.monotonic()
+        flush = threading.Thread(target=lambda: outcomes.extend(store.apply([(wait,), (request,)])))
+        flush.start()
+        wait_until(lambda: clock.monotonic() > began + 0.2)
+    flush.join(30)
+    assert outcomes == [None, []]
+    store.apply([(finish(one, clock),), (request,)])
+    store._listener._heard.clear()
+    store.apply([(finish(two, clock),), (request,)])
+    assert not store._listener._heard.is_set()
+    store.close()
