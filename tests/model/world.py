@@ -122,7 +122,8 @@ def written_by(segment: Segment, name: str, shape: Shape, run: Run, clock: Clock
         waits = shape.waits_at(run.place, clock.boot_ms() + TIMER_MS)
         foretold = segment.foretold(waits[0]) if len(waits) == 1 else None
         if foretold is not None:
-            return segment.taking(waits[0], foretold)
+            segment.take(waits[0], foretold)
+            return segment.decided()
         births = _births(segment, name, shape, 0, shape.children) if op[0] == "gather" else ()
         return segment.awaiting(*waits, asked=run.told, after=births)
     return segment.turned("{}") if op[0] == "again" else segment.returned('"ok"')

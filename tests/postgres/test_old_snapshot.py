@@ -11,8 +11,7 @@ from tallystick.clock import SystemClock
 from tallystick.engine.submission import Submission, submit_job
 from tallystick.ids import SystemIds
 from tallystick.store.api import ClaimedJob, ClaimJobs
-from tallystick.store.postgres import floors, inspection
-from tallystick.store.postgres.floors import COSTLY_SHARE, Floors
+from tallystick.store.postgres import inspection
 from tallystick.store.postgres.store import PostgresStore
 from tests.patience import wait_until
 from tests.postgres.subject import PostgresSubject
@@ -30,9 +29,7 @@ clock = SystemClock()
 
 
 @pytest.fixture
-def store(subject: PostgresSubject, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresStore]:
-    """A store that can see how long its searches take, and finds that a millisecond is long."""
-    monkeypatch.setattr(floors, "COSTLY_SECONDS", 0.001)
+def store(subject: PostgresSubject) -> Iterator[PostgresStore]:
     store = subject.open(clock)
     yield store
     store.close()
@@ -104,7 +101,7 @@ def test_claims_of_a_busy_queue_begin_where_the_last_one_ended(
 def test_a_job_that_appears_late_is_found_behind_everything_that_passed(
     subject: PostgresSubject, store: PostgresStore, old_snapshot: int
 ) -> None:
-    """Whoever was not allowed a look at the whole queue is woken until it was."""
+    """A search that began behind it is made again from the beginning."""
     for _ in range(3):
         claim(store)
     (late,) = submit(store, 1)
@@ -122,35 +119,6 @@ def test_a_job_that_appears_late_is_found_behind_everything_that_passed(
 
     wait_until(woken_and_found, "the job that appeared late")
     assert found == [late]
-
-
-def test_what_is_expensive_is_done_in_a_small_part_of_the_time() -> None:
-    """A look is followed by twenty times as long without one; what is owed is paid then."""
-
-    class Hands(SystemClock):
-        at = 100.0
-
-        def monotonic(self) -> float:
-            return self.at
-
-    hands = Hands()
-    known = Floors(hands)
-    wanted = request()
-    began = known.began()
-    hands.at += 0.125
-    known.looked(wanted, began)
-    known.learn(wanted, 0, [], wall=1_000_000)
-    assert known.floor(wanted) == 1_000_000 - floors.FLOOR_MARGIN_MS
-    assert not known.may_look(wanted)
-    assert known.owes
-    hands.at += 0.125 * COSTLY_SHARE - 0.001
-    assert known.floor(wanted) > 0
-    assert not known.may_look(wanted)
-    hands.at += 0.002
-    assert known.floor(wanted) == 0
-    assert known.may_look(wanted)
-    known.looked(wanted, known.began())
-    assert not known.owes
 
 
 def test_the_doctor_names_who_keeps_vacuum_from_its_work(

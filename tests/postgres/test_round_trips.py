@@ -17,6 +17,7 @@ from tallystick.store.api import (
     Bundle,
     CancelJob,
     ClaimedJob,
+    Cycle,
     Deliver,
     Delivered,
     EndJob,
@@ -25,6 +26,7 @@ from tallystick.store.api import (
     NewJob,
     RecordStep,
     Spawn,
+    TakeAnswer,
     Transaction,
     Wait,
 )
@@ -208,6 +210,41 @@ def test_many_signals_for_one_job_are_one_round(subject: PostgresSubject, trips:
     outcome = done(subject.store, *waiting(again, subject))
     assert isinstance(outcome, Answer)
     assert outcome.payload == "0"
+
+
+def test_many_answers_that_were_known_are_written_as_one(subject: PostgresSubject, trips: Trips) -> None:
+    store, clock = subject.store, subject.clock
+    held = held_job(store, clock)
+    name = held.fence.job_id
+    store.apply([(Deliver(f"g{n}", name, "signal", "go", str(n)),) for n in range(60)])
+    (wait,) = waiting(held, subject)
+    assert isinstance(wait, Await)
+    answer = done(store, wait._replace(ahead=50))
+    assert isinstance(answer, Answer)
+    assert len(answer.ahead) == 50
+    takes = [
+        TakeAnswer(held.fence, held.chain, 0, Wait("wait", "go", 2 + n, None), wake, clock.wall_ms())
+        for n, wake in enumerate(answer.ahead)
+    ]
+    last = wait._replace(waits=(Wait("wait", "go", 52, None),), ahead=50)
+    taken, (outcome,) = trips.of(subject, [(*takes, last)])
+    assert isinstance(outcome, Answer)
+    assert (outcome.payload, len(outcome.ahead)) == ("51", 8)
+    assert taken <= 3
+    check_chain(store.history(name))
+
+
+def test_a_turn_and_the_claim_of_it_are_one_flush(subject: PostgresSubject, trips: Trips) -> None:
+    """A look, the turn with the search, a look at what woke the job, its entry, and COMMIT."""
+    store, clock = subject.store, subject.clock
+    held = held_job(store, clock)
+    fact = Fact(held.chain, "again", clock.wall_ms(), held.fence.attempt, "{}")
+    turn = Cycle(held.fence, held.driver, 0, "{}", fact)
+    taken, (none, found) = trips.of(subject, [(turn,), (claim(),)])
+    assert none is None
+    assert isinstance(found, list)
+    assert [(job.fence.job_id, job.dimension) for job in found] == [(held.fence.job_id, 1)]
+    assert taken <= 5
 
 
 def test_a_child_that_ends_and_its_parent_that_waits_in_one_flush_do_not_miss_each_other(

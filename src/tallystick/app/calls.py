@@ -109,8 +109,8 @@ def call_step(
         if record is not None or _out_of_order(context):
             raise context.mismatch(name, occurrence)
         context.calls.append((name, occurrence))
-        if segment.undecided and spec.kind != "tx":
-            yield Write(segment.decided())
+        if segment.owes_answers(spec.kind):
+            yield Hand(segment.decided())
         while True:
             try:
                 codec = spec.codec()  # where nothing could be kept, nothing is run

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Iterator, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
+from bisect import bisect_left
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, overload
 
 from tallystick.app.calls import Call, Write
 from tallystick.app.context import WorkflowContext
@@ -12,7 +14,7 @@ from tallystick.app.driving import drive, drive_async
 from tallystick.app.tasks import has_begun_none
 from tallystick.app.values import Codec
 from tallystick.app.waits import Asked, ask, ask_async, in_turn, recall, workflow_context
-from tallystick.app.writes import NO_BODY, written
+from tallystick.app.writes import NO_BODY
 from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.core.lifecycles import JOB, JobState
 from tallystick.core.limits import GROUP_CHILDREN_MAX, PAGE_ROWS_MAX
@@ -28,7 +30,7 @@ from tallystick.errors import (
     StoreError,
     TallyError,
 )
-from tallystick.store.api import Bundle, CancelJob, ChildRow, Group, Record, Wait
+from tallystick.store.api import Bundle, CancelJob, ChildRow, Group, JobRow, Record, Wait
 
 R_co = TypeVar("R_co", covariant=True)
 A = TypeVar("A")
@@ -36,6 +38,8 @@ B = TypeVar("B")
 C = TypeVar("C")
 
 SPAWN_CHILDREN_MAX = 500
+# How many only children of recorded joins a replay reads at once.
+_READ_AHEAD: Final = 64
 
 
 class Callee(Protocol):
@@ -111,6 +115,7 @@ class _Joining(NamedTuple):
     shape: GroupShape
     children: Sequence[Child[Any]]
     asked: Asked | Record
+    job_id: str
 
     @property
     def wait(self) -> Wait:
@@ -159,6 +164,8 @@ async def join_async(
             await drive_async(context, NO_BODY, _cancel(going_on))
     else:
         await in_turn(context, joining.asked)
+    if ended is None and context.children_read.get(_only_child(joining)) is not None:
+        ended = _ended(context, joining)
     if ended is None:
         # A hundred thousand rows are read while the other tasks of the loop go on.
         with context.busy(str(joining.group)):
@@ -172,7 +179,7 @@ def _joining(
     shape = _shape(children, enough, fail_fast=fail_fast)
     asked = recall(context, "group", "gather")
     group = Group(context.segment.claimed.dimension, "gather", asked.occurrence)
-    return _Joining(group, shape, children, asked)
+    return _Joining(group, shape, children, asked, context.segment.job_id)
 
 
 def _spawn(context: WorkflowContext, joining: _Joining) -> Call:
@@ -188,7 +195,7 @@ def _spawn(context: WorkflowContext, joining: _Joining) -> Call:
         births = context.segment.spawning(joining.group, some, start, joining.shape)
         if start == last and _waits_alone(context):
             return births
-        if (yield from written(context, births, brings_work=True)):
+        if (yield Write(births, brings_work=True)):
             break  # all of them are there: an earlier segment has spawned them
     return ()
 
@@ -241,7 +248,7 @@ def _shape(children: Sequence[Child[Any]], enough: int | None, *, fail_fast: boo
 def _ended(context: WorkflowContext, joining: _Joining) -> _Ended:
     """Read how every child has ended that counts."""
     errors, results = [], []
-    for child, row in zip(joining.children, _rows(context, joining.group), strict=True):
+    for child, row in zip(joining.children, _read(context, joining), strict=True):
         if row.state == JobState.SUCCEEDED:
             results.append(child.codec().decode(row.result or "null", f"the result of {row.job_id}"))
         elif row.state in (JobState.FAILED_FINAL, JobState.CANCELLED):
@@ -258,6 +265,39 @@ def _results(joining: _Joining, ended: _Ended, *, all_of_them: bool) -> tuple[An
     return ended.results
 
 
+def _read(context: WorkflowContext, joining: _Joining) -> Iterable[ChildRow | JobRow]:
+    """Read how the children of a group stand; a replay reads those of several joins of one child at once."""
+    only = _only_child(joining)
+    if only and only not in context.children_read:
+        context.children_read = _read_ahead(context, joining)
+    row = context.children_read.get(only)
+    return _rows(context, joining.group) if row is None else (row,)
+
+
+def _only_child(joining: _Joining) -> str:
+    """Return the identifier of the one child that a recorded join has waited for; else an empty text."""
+    recorded = isinstance(joining.asked, Record) and len(joining.children) == 1
+    return joining.group.child_id(joining.job_id, 0) if recorded else ""
+
+
+def _read_ahead(context: WorkflowContext, joining: _Joining) -> dict[str, JobRow | None]:
+    """Read the first children of this recorded join and of those behind it."""
+    assert isinstance(joining.asked, Record)
+    records = context.segment.replayed
+    start = bisect_left(records, joining.asked.n, key=lambda record: record.n)
+    groups = (
+        joining.group._replace(name=r.name, occurrence=r.occurrence)
+        for r in records[start:]
+        if r.kind == "group"
+    )
+    try:
+        return context.runtime.store.finished(
+            [group.child_id(joining.job_id, 0) for group in islice(groups, _READ_AHEAD)]
+        )
+    except StoreError as error:
+        raise context.refused(error) from error
+
+
 def _rows(context: WorkflowContext, group: Group) -> Iterator[ChildRow]:
     """Read how the children of a group stand, page by page, in their order."""
     store, job_id, after = context.runtime.store, context.segment.job_id, ""
@@ -266,13 +306,13 @@ def _rows(context: WorkflowContext, group: Group) -> Iterator[ChildRow]:
             page = store.children(job_id, group, after=after, limit=PAGE_ROWS_MAX)
         except StoreError as error:
             raise context.refused(error) from error
-        if not page:
-            return
         yield from page
+        if len(page) < PAGE_ROWS_MAX:
+            return
         after = page[-1].job_id
 
 
-def _error(row: ChildRow) -> TallyError:
+def _error(row: ChildRow | JobRow) -> TallyError:
     if row.state == JobState.CANCELLED:
         return JobCancelled(f"child {row.job_id} was cancelled", job_id=row.job_id)
     failure = Failure.parse(row.error) if row.error else None

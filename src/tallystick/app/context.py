@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import get_ident
@@ -36,10 +36,12 @@ if TYPE_CHECKING:
     from tallystick.app.runtime import Runtime
     from tallystick.engine.committer import LoopLane
     from tallystick.engine.segment import Segment
-    from tallystick.store.api import Bundle
+    from tallystick.store.api import Bundle, JobRow
 
 
 _log = logging.getLogger("tallystick.app")
+
+_NONE_READ: Final[Mapping[str, JobRow | None]] = {}
 
 # When a job is tried again that the store could not serve.
 _STORE_AWAY_MS: Final = 1_000
@@ -94,6 +96,7 @@ class WorkflowContext:
         "_lane",
         "calls",
         "cancel_raised",
+        "children_read",
         "in_flight",
         "in_threads",
         "is_async",
@@ -113,6 +116,8 @@ class WorkflowContext:
         self.thread = get_ident()
         self.calls: list[tuple[str, int]] = []
         self.cancel_raised = False
+        # How children ended that recorded joins of this segment are about to ask for.
+        self.children_read: Mapping[str, JobRow | None] = _NONE_READ
         self.in_flight: set[str] = set()
         # What runs in threads for an async workflow, and goes on there if its task is cancelled.
         self.in_threads: set[object] = set()

@@ -79,7 +79,7 @@ async def drive_async(context: WorkflowContext, spec: StepSpec, call: Call) -> A
                         value = await spec.function(*need.args, **need.kwargs)
                     finally:
                         current.reset(token)
-                elif type(need) is Write:
+                elif type(need) is Write and not need.brings_work:
                     value = await context.lane().call(need.bundle)
                     segment.written(need.bundle)
                 else:
@@ -111,6 +111,10 @@ async def _meet_async(context: WorkflowContext, spec: StepSpec, need: Need) -> A
     match need:
         case Body():
             return await run_guarded(context, spec, need)
+        case Write():
+            outcome = await context.runtime.claim_with(context.lane(), need.bundle)
+            context.segment.written(need.bundle)
+            return outcome
         case Turn():
             return await parking_of(context).in_turn(need.n)
         case Pause():

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from tallystick.app.context import Cancelled, Unwind, WorkflowContext
 from tallystick.app.lingering import linger_async
-from tallystick.app.tasks import has_begun_none
+from tallystick.app.tasks import has_begun_none, is_alone
 from tallystick.app.turns import Turns
 from tallystick.store.api import Answer, Bundle, Outcome, Wait
 
@@ -116,9 +116,13 @@ class Parking:
             context.check_cancelled()
             waits = [self._waits[future] for future in futures]
             births, self._births = self._births, ()
-            bundle = context.segment.awaiting(*waits, asked=context.cancel_raised, after=births)
+            asked, alone = context.cancel_raised, is_alone(context)
+            bundle = context.segment.awaiting(*waits, asked=asked, after=births, alone=alone)
             assert self._write is not None
-            self._settle(futures, await self._write(context, bundle, brings_work=bool(births)))
+            outcome = await self._write(context, bundle, brings_work=bool(births))
+            if isinstance(outcome, Answer):
+                context.segment.answers.bring(waits[outcome.place], outcome)
+            self._settle(futures, outcome)
         except (Unwind, Cancelled, Exception) as error:  # noqa: BLE001 (whoever waits must learn of it)
             self._fail(error)
         finally:

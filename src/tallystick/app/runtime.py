@@ -153,16 +153,16 @@ class Runtime:
             self.poke()
         return outcome
 
-    def claim_with(self, lane: LoopLane) -> list[bool]:
-        """Let idle slots here look for work in the flush that is about to leave.
-
-        What is returned says then whether there are any. If not, somebody has to poke when it is durable.
-        """
+    async def claim_with(self, lane: LoopLane, bundle: Bundle) -> Outcome:
+        """Do the same on a loop: in the flush that takes this bundle, and in no earlier one."""
         looks: list[bool] = []
         worker = self.worker
         if worker is not None:
             lane.before_hand_over(lambda: looks.append(worker.poke(through=lane.join)))
-        return looks
+        outcome = await lane.call(bundle)
+        if not any(looks):
+            self.poke()
+        return outcome
 
     def notice_cancelled(self, job_id: str) -> None:
         """Tell a segment that runs here, or whoever waits here, that its job was cancelled."""

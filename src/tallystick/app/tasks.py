@@ -20,6 +20,13 @@ def has_begun_none(context: WorkflowContext, loop: asyncio.AbstractEventLoop) ->
     return not context.tasks_begun and loop.get_task_factory() is _counted
 
 
+def is_alone(context: WorkflowContext) -> bool:
+    """Tell whether nothing of a workflow can happen beside its function; False where that is not known."""
+    if context.in_flight:
+        return False
+    return not context.is_async or has_begun_none(context, asyncio.get_running_loop())
+
+
 def _counted(
     loop: asyncio.AbstractEventLoop,
     coro: Coroutine[Any, Any, Any] | Generator[Any, None, Any],

@@ -5,18 +5,17 @@ from __future__ import annotations
 from threading import get_ident
 from typing import Any, Literal, NamedTuple, NoReturn, TypeVar, overload
 
-from tallystick.app.calls import Call, Hand, Write
 from tallystick.app.context import Again, WorkflowContext, current
-from tallystick.app.driving import drive, drive_async
 from tallystick.app.lingering import linger
 from tallystick.app.parking import parking_of
 from tallystick.app.retrying import Duration
+from tallystick.app.tasks import is_alone
 from tallystick.app.values import Codec
-from tallystick.app.writes import NO_BODY, write, write_async
+from tallystick.app.writes import write, write_async
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
 from tallystick.errors import OutsideWorkflow, WaitInThread, WrongColour
-from tallystick.store.api import Answer, Bundle, Record, Wait, Wake
+from tallystick.store.api import Answer, Bundle, Record, Wait
 
 T = TypeVar("T")
 
@@ -87,19 +86,24 @@ def ask(context: WorkflowContext, wait: Wait, *, births: Bundle = (), read_after
     Children that it waits for may be born in the same bundle. What follows may read what the answer decides:
     then that is durable first.
     """
-    wake = context.segment.foretold(wait)
+    wake = context.segment.foretold(wait, alone=is_alone(context))
     if wake is not None:
-        drive(context, NO_BODY, _taken(context, wait, wake, at_once=not read_after))
+        context.segment.take(wait, wake)
+        if read_after:
+            write(context, context.segment.decided())
+        context.calls.append((wait.name, wait.occurrence))
         return wake.payload
     linger(context, (wait,))
     context.check()
     context.check_cancelled()
-    bundle = context.segment.awaiting(wait, asked=context.cancel_raised, after=births)
+    asked, alone = context.cancel_raised, is_alone(context)
+    bundle = context.segment.awaiting(wait, asked=asked, after=births, alone=alone)
     outcome = write(context, bundle, brings_work=bool(births))
     context.heed(outcome)
     if not isinstance(outcome, Answer):
         raise context.suspended(f"{wait.name}#{wait.occurrence} is answered")
     context.segment.leaving = False
+    context.segment.answers.bring(wait, outcome)
     context.calls.append((wait.name, wait.occurrence))
     return outcome.payload
 
@@ -108,23 +112,19 @@ async def ask_async(
     context: WorkflowContext, wait: Wait, *, births: Bundle = (), read_after: bool = False
 ) -> str | None:
     """Take the answer to a wait in this task, or unwind; other tasks may wait beside it."""
-    wake = context.segment.foretold(wait)
+    alone = is_alone(context)
+    wake = context.segment.foretold(wait, alone=alone)
     if wake is not None:
-        at_once = not (read_after or context.in_flight)
-        # Nobody suspends the workflow before this is written.
-        with context.busy(f"answer {wait.name}#{wait.occurrence}"):
-            await drive_async(context, NO_BODY, _taken(context, wait, wake, at_once=at_once))
+        context.segment.take(wait, wake)
+        if read_after or not alone:
+            # Nobody suspends the workflow before this is written.
+            with context.busy(f"answer {wait.name}#{wait.occurrence}"):
+                await write_async(context, context.segment.decided())
+        context.calls.append((wait.name, wait.occurrence))
         return wake.payload
     answer = await parking_of(context).answer(wait, births, write_async)
     context.calls.append((wait.name, wait.occurrence))
     return answer.payload
-
-
-def _taken(context: WorkflowContext, wait: Wait, wake: Wake, *, at_once: bool) -> Call:
-    """Take the message that the claim has brought, and go on as after a step: nothing new begins before."""
-    bundle = context.segment.taking(wait, wake)
-    yield Hand(bundle) if at_once else Write(bundle)
-    context.calls.append((wait.name, wait.occurrence))
 
 
 async def in_turn(context: WorkflowContext, record: Record) -> Record:

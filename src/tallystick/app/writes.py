@@ -14,23 +14,19 @@ from tallystick.store.api import Bundle, Outcome
 
 def write(context: WorkflowContext, bundle: Bundle, *, brings_work: bool = False) -> Outcome:
     """Make a bundle durable, behind everything that this workflow has handed over, and return its outcome."""
-    outcome: Outcome = drive(context, NO_BODY, written(context, bundle, brings_work=brings_work))
+    outcome: Outcome = drive(context, NO_BODY, _written(bundle, brings_work=brings_work))
     return outcome
 
 
 async def write_async(context: WorkflowContext, bundle: Bundle, *, brings_work: bool = False) -> Outcome:
     """Do the same in a task."""
-    outcome: Outcome = await drive_async(context, NO_BODY, written(context, bundle, brings_work=brings_work))
+    outcome: Outcome = await drive_async(context, NO_BODY, _written(bundle, brings_work=brings_work))
     return outcome
 
 
-def written(context: WorkflowContext, bundle: Bundle, *, brings_work: bool = False) -> Call:
+def _written(bundle: Bundle, *, brings_work: bool) -> Call:
     """Write a bundle; if it brings work, idle slots of this process look for it in the same flush."""
-    looks = context.runtime.claim_with(context.lane()) if brings_work and context.is_async else [True]
-    outcome: Outcome = yield Write(bundle, brings_work)
-    if not any(looks):
-        context.runtime.poke()
-    return outcome
+    return (yield Write(bundle, brings_work))
 
 
 # A call that only reads and writes rows of ours.

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 from tallystick.core.chain import Chain
 from tallystick.core.lifecycles import AttemptState
 from tallystick.core.marks import is_taken
-from tallystick.core.values import Fence, Group, Wait
+from tallystick.core.values import Fence, Group, Wait, Wake
 
 Place: TypeAlias = tuple[int, str, int]
 """Where an activity stands in its job: dimension, name, occurrence."""
@@ -145,6 +145,11 @@ class Message(NamedTuple):
     def is_of_root(self) -> bool:
         """Tell whether it enters the job itself: the word to turn, and the one that cancels it."""
         return self.kind == "resume" and self.name in _OF_ROOT
+
+    def as_wake(self) -> Wake:
+        """Return it as the segment sees it that is to take it."""
+        about = (self.dimension, self.name, self.occurrence, self.payload, self.is_taken)
+        return Wake(self.guid, self.kind, *about)
 
     @property
     def is_owed(self) -> bool:

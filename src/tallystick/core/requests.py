@@ -162,6 +162,7 @@ class Await(NamedTuple):
     SUSPENDED and not charged, and the outcome is None. Delivery locks the same job row, so no wake-up falls
     between the look and the suspension. If the job was asked to end and the segment does not know (`asked`),
     no wait is written and the outcome is `JobState.CANCELLING`; if it is held, the outcome is that `Hold`.
+    An `Answer` brings up to `ahead` further signals of its name, for waits that are still to come.
     """
 
     fence: Fence
@@ -170,13 +171,14 @@ class Await(NamedTuple):
     waits: tuple[Wait, ...]
     fact: Fact
     asked: bool = False
+    ahead: int = 0
 
 
 class TakeAnswer(NamedTuple):
-    """Give a wait the message that drove the claim; the segment knew that, and has gone on meanwhile.
+    """Give a wait a message that the segment knew, and has gone on with: it drove the claim, or came ahead.
 
     It writes what `Await` writes when it answers that wait. Like a step it is written also when the job was
-    asked to end or held since the claim: the segment hears of that at its next call.
+    asked to end or held meanwhile: the segment hears of that at its next call.
     """
 
     fence: Fence

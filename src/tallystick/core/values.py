@@ -136,12 +136,16 @@ class Existing(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What answered a wait, and which of those that were asked for; `payload` is None for a timer."""
+    """What answered a wait, and which of those that were asked for; `payload` is None for a timer.
+
+    `ahead` are the signals that the next waits of that name will take, in their order.
+    """
 
     guid: str
     payload: str | None
     timed_out: bool
     place: int = 0
+    ahead: tuple[Wake, ...] = ()
 
 
 class Delivered(StrEnum):

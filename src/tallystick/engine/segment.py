@@ -18,6 +18,7 @@ from tallystick.core.holds import Hold
 from tallystick.core.lifecycles import JobState, StepState
 from tallystick.core.marks import recorded
 from tallystick.core.tuples import make
+from tallystick.engine.answers import Answers
 from tallystick.engine.failure import Failure
 from tallystick.engine.group_shape import GroupShape
 from tallystick.engine.notes import notes_in, notes_of, tries_of
@@ -38,7 +39,6 @@ from tallystick.store.api import (
     RecordEvent,
     RecordStep,
     Spawn,
-    TakeAnswer,
     Wait,
     Wake,
 )
@@ -65,9 +65,9 @@ class Segment:
         "_owes",
         "_recorded_notes",
         "_records",
-        "_taken",
         "_tries",
         "_unused",
+        "answers",
         "cancelled",
         "claimed",
         "fence",
@@ -105,7 +105,7 @@ class Segment:
         self.undecided = False
         # Whether the job may have more open than what began this segment.
         self._owes = claimed.semaphore > 1
-        self._taken = claimed.wake is not None and claimed.wake.taken
+        self.answers = Answers(claimed, clock)
         self._clock = clock
         # On the boot clock, which nobody can set.
         self.time_over_at = None if claimed.time_left_ms is None else clock.boot_ms() + claimed.time_left_ms
@@ -141,7 +141,7 @@ class Segment:
     @property
     def waited(self) -> bool:
         """Tell whether the end of the job has to look for what is still open."""
-        return self._owes or (self.claimed.driver != "start" and not self._taken)
+        return self._owes or (self.claimed.driver != "start" and not self.answers.has_driver)
 
     def number(self, name: str) -> int:
         """Return which occurrence of a step this call is: the first, the second, ..."""
@@ -166,9 +166,8 @@ class Segment:
         """Tell whether an earlier segment went beyond this point: more is recorded, or waited for."""
         if self._unused:
             return True
-        woken = self._woken
         pending = any(place not in self._records for place in self._tries)
-        return not self.moved and (woken or pending)
+        return not self.moved and (self._woken or pending)
 
     @property
     def _woken(self) -> bool:
@@ -188,9 +187,14 @@ class Segment:
             self.undecided = self.undecided or (decided and self._woken)
         return bool(decided)
 
+    def owes_answers(self, kind: str) -> bool:
+        """Tell whether answers must be durable before a call of this kind; a tx keeps decisions itself."""
+        return bool(self.answers) or (self.undecided and kind != "tx")
+
     def decided(self) -> Bundle:
-        """Return the bundle that makes answers durable before anything depends on them."""
-        return self._noted()
+        """Return what makes answers and drawn values durable before anything depends on them, if any."""
+        noted = (RecordEvent(self.fence, self._fact("note", {})),) if self._notes else ()
+        return (*self.answers.carried(), *noted)
 
     def tries(self, name: str, occurrence: int) -> int:
         """Return how many tries of this call have failed so far, in this and in earlier segments."""
@@ -242,7 +246,7 @@ class Segment:
             parent=self.claimed.parent,
             result=result,
         )
-        return (end,)
+        return (*self.answers.carried(), end)
 
     def failed(self, failure: Failure, reason: AbortReason = AbortReason.FATAL) -> Bundle:
         """Return the bundle that ends the job badly; it closes like any other."""
@@ -250,20 +254,22 @@ class Segment:
             "fail",
             {"job": "IN_PROGRESS>FAILED_FINAL", "attempt": "IN_PROGRESS>ABORTED", "error": failure.summary()},
         )
-        return (self._end(JobState.FAILED_FINAL, event, reason=reason, failure=failure),)
+        end = self._end(JobState.FAILED_FINAL, event, reason=reason, failure=failure)
+        return (*self.answers.carried(), end)
 
     def turned(self, payload: str) -> Bundle:
         """Return the bundle that begins the same job again in a new dimension, with these arguments."""
         claimed = self.claimed
         fact = self._fact("again", {"attempt": "IN_PROGRESS>ABORTED", "dimension": claimed.dimension + 1})
-        return (Cycle(self.fence, claimed.driver, claimed.dimension, payload, fact),)
+        turn = Cycle(self.fence, claimed.driver, claimed.dimension, payload, fact)
+        return (*self.answers.carried(), turn)
 
     def cancelled_by_request(self) -> Bundle:
         """Return the bundle that ends a job which was asked to end."""
         event = self._fact(
             "cancel", {"job": "IN_PROGRESS>CANCELLING>CANCELLED", "attempt": "IN_PROGRESS>ABORTED"}
         )
-        return (self._end(JobState.CANCELLED, event, reason=AbortReason.CANCELLED),)
+        return (*self.answers.carried(), self._end(JobState.CANCELLED, event, reason=AbortReason.CANCELLED))
 
     def released(
         self, reason: AbortReason, *, charged: bool, after_ms: int = 0, failure: Failure | None = None
@@ -312,27 +318,23 @@ class Segment:
             if submission.detached:
                 detached.append(primitive.job.job_id)
         born = (tuple(children), now, frozenset(detached))
-        return (*self._noted(), Spawn(self.fence, self.claimed.chain, group, *shape, *born))
+        return (*self.decided(), Spawn(self.fence, self.claimed.chain, group, *shape, *born))
 
-    def foretold(self, wait: Wait) -> Wake | None:
-        """Return the message that this wait will take, because it drove the claim, if that is known.
+    def foretold(self, wait: Wait, *, alone: bool = False) -> Wake | None:
+        """Return the message that this wait will take, if that is known; see `Answers`.
 
         Where calls that were recorded are still to come, their order decides; then the store is asked.
         """
-        wake = self.claimed.wake
-        if wake is None or self._taken or self._unused or self.cancelled:
-            return None
-        return wake if wake.answers(wait, self.claimed.dimension) else None
+        return None if self._unused or self.cancelled else self.answers.find(wait, alone=alone)
 
-    def taking(self, wait: Wait, wake: Wake) -> Bundle:
-        """Return the bundle that gives the wait the message that was foretold."""
-        noted = self._noted()
-        self._taken = True
-        claimed = self.claimed
-        at = self._clock.wall_ms()
-        return (*noted, TakeAnswer(self.fence, claimed.chain, claimed.dimension, wait, wake, at))
+    def take(self, wait: Wait, wake: Wake) -> None:
+        """Give the wait what was foretold; this segment is beyond all earlier ones now."""
+        self.answers.take(wait, wake)
+        self.moved = True
 
-    def awaiting(self, *waits: Wait, asked: bool | None = None, after: Bundle = ()) -> Bundle:
+    def awaiting(
+        self, *waits: Wait, asked: bool | None = None, after: Bundle = (), alone: bool = False
+    ) -> Bundle:
         """Return the bundle that takes the answer to one of these, or suspends until there is one.
 
         Timers are on the boot clock here, and told by the same look at the wall clock as the fact. `asked`:
@@ -340,7 +342,8 @@ class Segment:
         """
         self._owes = self.leaving = True
         told = self.cancelled if asked is None else asked
-        noted = after or self._noted()
+        before = after or self.decided()
+        ahead = self.answers.asking(waits, alone=alone)
         awaited = ", ".join(f"{wait.name}#{wait.occurrence}" for wait in waits)
         text = _TO_TEXT.encode({"attempt": "IN_PROGRESS>ABORTED", "for": awaited}).decode()
         at, boot = self._clock.wall_ms(), self._clock.boot_ms()
@@ -348,7 +351,8 @@ class Segment:
         due = tuple(
             wait if wait.due_at is None else wait._replace(due_at=wait.due_at - boot + at) for wait in waits
         )
-        return (*noted, Await(self.fence, self.claimed.driver, self.claimed.dimension, due, fact, told))
+        claimed = self.claimed
+        return (*before, Await(self.fence, claimed.driver, claimed.dimension, due, fact, told, ahead))
 
     def written(self, bundle: Bundle) -> None:
         """Note that a bundle is durable, and with it the values drawn before it."""
@@ -388,10 +392,6 @@ class Segment:
             raise LedgerCeiling(f"{name}#{occurrence} was tried as often as its ledger can count")
         place = (self.fence, claimed.chain, claimed.dimension, name, occurrence)
         return make(RecordStep, (*place, kind, state, ledger, result, error, notes, at))
-
-    def _noted(self) -> Bundle:
-        """Return what keeps the values drawn so far, if any, in front of something that has no room."""
-        return (RecordEvent(self.fence, self._fact("note", {})),) if self._notes else ()
 
     def _fact(self, kind: str, payload: dict[str, object], text: str = "") -> Fact:
         """Return a fact with the values drawn so far; `text` is the payload if it is always the same."""

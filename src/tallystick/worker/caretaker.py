@@ -1,4 +1,6 @@
-"""One thread that keeps a worker honest: renews its leases, reclaims what others lost, and looks for work.
+"""What keeps a worker honest: it renews its leases, reclaims what others lost, and looks for work.
+
+Leases are renewed by a thread of their own, so that nothing that the rest waits for costs one of them.
 
 Where finished jobs are kept for a time only, it also removes them after that, a batch at a time. What one
 part of a round meets keeps no other part from its turn.
@@ -25,7 +27,7 @@ from tallystick.engine.refusals import turn_down
 from tallystick.engine.retention import Pruning
 from tallystick.engine.sweep import cancel_orphans, end_overdue, sweep
 from tallystick.errors import StaleLease, StoreError
-from tallystick.store.api import Fence, RenewLeases
+from tallystick.store.api import Fence, ManyWriters, RenewLeases
 from tallystick.worker.refusals import Reasons
 from tallystick.worker.worker import Worker
 
@@ -61,19 +63,25 @@ class Caretaker:
         self._pruning = (
             None if keep_ms is None else Pruning(worker.committer, keep_ms, worker.clock.monotonic())
         )
-        self._thread = threading.Thread(target=self._run, name="tally-caretaker", daemon=True)
+        self._late = False
+        self._threads = [
+            threading.Thread(target=self._run, name="tally-caretaker", daemon=True),
+            threading.Thread(target=self._beat, name="tally-heartbeat", daemon=True),
+        ]
 
     def start(self) -> None:
         """Begin."""
         self._hush = self._worker.store.listen(self._heard, self._worker.owner)
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         """End, after the round that runs now."""
         self._hush()
         self._stop.set()
         self._roused.set()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
     def _heard(self) -> None:
         """Begin the next round at once: another process has written. Who is not idle looks when he is."""
@@ -91,14 +99,13 @@ class Caretaker:
     def _run(self) -> None:
         clock = self._worker.clock
         give_back_at = sweep_at = clock.monotonic()
-        renew_at = give_back_at + self._renew_every
         while self._rest():
             now = clock.monotonic()
             if self._worker.owed and now >= give_back_at and not self._did("give back", self._give_back):
                 give_back_at = now + self._retry
-            if now >= renew_at:
-                renewed = self._did("renew", self._renew)
-                renew_at = now + (self._renew_every if renewed else self._retry)
+            if self._late:
+                self._late = False
+                self._did("reclaim", self._reclaim)
             if now >= sweep_at:
                 sweep_at = now + self._sweep_every
                 self._did("sweep", self._sweep)
@@ -106,6 +113,12 @@ class Caretaker:
                 self._pause = self._retry
             if self._pruning is not None:
                 self._did("prune", partial(self._pruning.tick, now))
+
+    def _beat(self) -> None:
+        """Renew leases, for as long as the worker lasts."""
+        pause = self._renew_every
+        while not self._stop.wait(pause):
+            pause = self._renew_every if self._did("renew", self._renew) else self._retry
 
     def _did(self, part: str, act: Callable[[], object]) -> bool:
         """Do one part of a round, and tell whether it went well; if not, say so once for each reason."""
@@ -178,7 +191,12 @@ class Caretaker:
             return
         begun = worker.clock.monotonic()
         before, self._excused = self._excused, self._excused | fences
-        held = worker.committer.call((RenewLeases(tuple(fences), worker.options.lease_ms),))
+        renewal = (RenewLeases(tuple(fences), worker.options.lease_ms),)
+        if isinstance(worker.store, ManyWriters):
+            # Beside the flushes: one of them may wait for a lock that somebody else holds.
+            (held,) = worker.store.apply([renewal])
+        else:
+            held = worker.committer.call(renewal)
         assert isinstance(held, set)
         lost = fences - held
         in_time = worker.clock.monotonic() - begun < self._renew_every
@@ -186,12 +204,13 @@ class Caretaker:
         for fence in lost:
             self._lost(fence)
         if self._excused:
-            self._reclaim()
+            self._late = True
+            self._roused.set()
 
     def _lost(self, fence: Fence) -> None:
         segment = self._worker.running.get(fence.job_id)
-        # What ends cannot lose its lease any more: either its end is durable, or that is refused by itself.
-        if segment is not None and segment.fence == fence and not segment.over:
+        # What ends or is put away cannot lose its lease: that is durable, or it is refused by itself.
+        if segment is not None and segment.fence == fence and not (segment.over or segment.leaving):
             segment.lost = True
             _log.warning(
                 "lost the lease of job %s",

@@ -22,7 +22,7 @@ from tallystick.engine.requests import Blocked, Called, Request
 from tallystick.engine.segment import Segment
 from tallystick.errors import BadInput, StaleLease, StoreError, StoreMisused, TallyError
 from tallystick.ids import Ids
-from tallystick.store.api import Bundle, ClaimedJob, ClaimJobs, EndJob, NewLease, Outcome, Store
+from tallystick.store.api import Bundle, ClaimedJob, ClaimJobs, Cycle, EndJob, NewLease, Outcome, Store
 from tallystick.worker.around import AROUND_NOTHING, Around
 from tallystick.worker.arrivals import Arrivals
 from tallystick.worker.handler import Handler
@@ -306,10 +306,10 @@ class Worker:
     def asks_after(self, bundle: Bundle | None) -> bool:
         """Tell whether a slot that ends with this bundle should ask for a job in the same flush.
 
-        A child that ends may wake its parent, whatever the last look found.
+        A child that ends may wake its parent, and a job that turns is due, whatever the last look found.
         """
         last = bundle[-1] if bundle else None
-        wakes = type(last) is EndJob and last.parent is not None
+        wakes = type(last) is Cycle or (type(last) is EndJob and last.parent is not None)
         return wakes or self._lookout.wanted
 
     @property

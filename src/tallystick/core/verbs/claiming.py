@@ -5,7 +5,6 @@ from __future__ import annotations
 from tallystick.core.decisions import first_to_act
 from tallystick.core.pictures import Activity, Message, Now, Picture
 from tallystick.core.plans import NO_VALUES, MoveActivity, MoveJob, MoveMessage, Plan, Refusal, Write
-from tallystick.core.values import Wake
 from tallystick.core.verbs.settling import entered
 from tallystick.errors import TallyError
 
@@ -38,7 +37,7 @@ def _enter(picture: Picture, now: Now) -> Plan | Refusal:
         again = message._replace(redeliveries=message.redeliveries + 1)
         if activity is not None:
             again = again._replace(dimension=activity.dimension, occurrence=activity.occurrence)
-        return Plan((MoveMessage(again, message.ledger),), _wake(again))
+        return Plan((MoveMessage(again, message.ledger),), again.as_wake())
     found = entered(job.job_id, message.name, job.root_ledger if activity is None else activity.ledger, 0)
     if isinstance(found, Refusal):
         return found
@@ -52,7 +51,7 @@ def _enter(picture: Picture, now: Now) -> Plan | Refusal:
         counted = activity._replace(ledger=found.activity, rev=activity.rev + 1)
         writes.append(MoveActivity(counted, activity.rev, now.wall, None, None))
     writes.append(MoveMessage(begun, 0))
-    return Plan(tuple(writes), _wake(begun))
+    return Plan(tuple(writes), begun.as_wake())
 
 
 def _entered(picture: Picture, message: Message) -> list[Activity | None]:
@@ -68,15 +67,3 @@ def _entered(picture: Picture, message: Message) -> list[Activity | None]:
     if activity is None or (message.ledger == 0 and activity not in picture.open_activities()):
         return []
     return [activity]
-
-
-def _wake(message: Message) -> Wake:
-    return Wake(
-        message.guid,
-        message.kind,
-        message.dimension,
-        message.name,
-        message.occurrence,
-        message.payload,
-        message.is_taken,
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tallystick.core.chain import Chain, step_payload
@@ -9,6 +10,7 @@ from tallystick.core.decisions import Delivery, decide_deliver, first_to_act, se
 from tallystick.core.derive import AbortReason
 from tallystick.core.holds import Hold
 from tallystick.core.lifecycles import ATTEMPT, JOB, STEP, AttemptState, JobState, StepState
+from tallystick.core.limits import SIGNALS_AHEAD_BYTES_MAX
 from tallystick.core.marks import OPENED, first_entry, is_complete, settled, worked
 from tallystick.core.pictures import (
     Activity,
@@ -37,7 +39,7 @@ from tallystick.core.plans import (
     Write,
 )
 from tallystick.core.requests import Await, Deliver, TakeAnswer
-from tallystick.core.values import Answer, Delivered, Fact, Fence, Wait
+from tallystick.core.values import Answer, Delivered, Fact, Fence, Wait, Wake
 from tallystick.core.verbs.settling import broken, driver_of, entered, settle, stale
 
 ANSWERED = STEP.follow(StepState.IN_PROGRESS, "succeed").target
@@ -74,21 +76,25 @@ def _wait(picture: Picture, request: Await, now: Now) -> Decision:
     found.sort(key=lambda each: (each.message.since, each.message.arrived))
     first = first_to_act([each.message.ledger > 0 for each in found])
     if first is not None:
-        return _answer(picture, request, found[first], now)
+        taken = found.pop(first)
+        return _answer(picture, request, taken, found, now)
     if not picture.whole:
         return Relook(picture.job.job_id)
     return _suspend(picture, request, now)
 
 
 def take_answer(pictures: Pictures, request: TakeAnswer, now: Now) -> Decision:
-    """Give a wait the message that drove the claim, as a step is written: whatever was asked of the job."""
+    """Give a wait a message that the segment knows, as a step is written: whatever was asked of the job."""
     picture = pictures.held(request.fence)
     if picture is None:
         return stale(request.fence)
     place = place_of(request.dimension, request.wait)
     activity, message = picture.activities.get(place), picture.messages.get(request.wake.guid)
-    if activity is None or message is None or activity.state != BEGUN or message.acked_at is not None:
-        return broken(request.fence.job_id, f"{request.wait.name} is not open, or its message is gone")
+    if message is None or message.acked_at is not None or message.is_taken:
+        return broken(request.fence.job_id, f"the message for {request.wait.name} is gone or taken")
+    is_open = message.place is None if activity is None else activity.state == BEGUN
+    if not is_open:
+        return broken(request.fence.job_id, f"{request.wait.name} is not open")
     if message.name != request.wait.name or message.place not in (None, place):
         return broken(request.fence.job_id, f"message {message.guid!r} is not that of {request.wait.name}")
     taking = _Taking(request.fence, message.guid, request.chain, request.at, request.dimension)
@@ -163,7 +169,7 @@ def _timer(job: JobFacts, request: Await, wait: Wait, place: Place, now: Now) ->
     return Message(guid, job.job_id, *place, "timer", None, due_at, 0, 0, *inbox)
 
 
-def _answer(picture: Picture, request: Await, found: _Found, now: Now) -> Decision:
+def _answer(picture: Picture, request: Await, found: _Found, others: Sequence[_Found], now: Now) -> Decision:
     """Give the first answer to its wait; the others are opened all the same, with their timers running."""
     wait, message = request.waits[found.which], found.message
     writes: list[Write] = []
@@ -180,8 +186,24 @@ def _answer(picture: Picture, request: Await, found: _Found, now: Now) -> Decisi
     taken = _take(picture, taking, wait, activity, message, now, job)
     if isinstance(taken, Refusal):
         return taken
-    answer = Answer(message.guid, message.payload, message.kind == "timer", found.which)
+    ahead = _ahead(others, found.which, request.ahead) if request.ahead else ()
+    answer = Answer(message.guid, message.payload, message.kind == "timer", found.which, ahead)
     return Plan((*writes, *taken), answer)
+
+
+def _ahead(others: Sequence[_Found], which: int, limit: int) -> tuple[Wake, ...]:
+    """Return the signals that the next waits of a name will take, one after the other."""
+    ahead: list[Wake] = []
+    room = SIGNALS_AHEAD_BYTES_MAX
+    for each in others:
+        message = each.message
+        if each.which != which or message.kind != "signal" or message.place is not None:
+            continue
+        room -= len(message.payload or "")
+        if len(ahead) == limit or room < 0:
+            break
+        ahead.append(message.as_wake())
+    return tuple(ahead)
 
 
 def _take(

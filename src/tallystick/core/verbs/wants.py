@@ -48,6 +48,8 @@ class Wants(NamedTuple):
     guids: tuple[str, ...] = ()
     # Signals of these names that wait.
     signals: tuple[str, ...] = ()
+    # How many of each name besides those that a decision needs.
+    ahead: int = 0
     # The message that drives the attempt which holds the job, and all that have begun.
     begun: bool = False
     # One activity by its place.
@@ -71,9 +73,10 @@ def _driver(driver: str) -> tuple[str, ...]:
 
 
 def _for_taking(request: TakeAnswer) -> Wants:
-    job_id = request.fence.job_id
-    timer = timer_of(job_id, place_of(request.dimension, request.wait))
-    return Wants(job_id, guids=(request.wake.guid, timer))
+    job_id, guid = request.fence.job_id, request.wake.guid
+    if request.wake.occurrence is None:
+        return Wants(job_id, guids=(guid,))  # it has entered no wait, so none is open, and no timer set
+    return Wants(job_id, guids=(guid, timer_of(job_id, place_of(request.dimension, request.wait))))
 
 
 def _for_ending(request: EndJob) -> Wants:
@@ -90,7 +93,7 @@ def _for_waiting(request: Await) -> Wants:
         else:
             guids.append(timer_of(job_id, place))
     signals = tuple({wait.name for wait in request.waits if wait.kind == "wait"})
-    return Wants(job_id, open=True, guids=tuple(guids), signals=signals, inbox=True)
+    return Wants(job_id, open=True, guids=tuple(guids), signals=signals, ahead=request.ahead, inbox=True)
 
 
 def _for_spawning(request: Spawn) -> Wants:

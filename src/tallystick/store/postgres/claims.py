@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tallystick.core.chain import Chain
 from tallystick.core.marks import STARTED
@@ -18,16 +18,13 @@ from tallystick.store.api import ClaimedJob, ClaimJobs, Event, Fence, Outcome, R
 from tallystick.store.grouping import merged_claims
 from tallystick.store.postgres.applying import Writes, expanded
 from tallystick.store.postgres.arrays import texts
+from tallystick.store.postgres.claim_cursor import ClaimCursor
 from tallystick.store.postgres.connection import Answered
-from tallystick.store.postgres.floors import Floors
 from tallystick.store.postgres.looking import Look, add_activities, add_messages
 from tallystick.store.postgres.statements import sql
 
 if TYPE_CHECKING:
     from tallystick.store.postgres.writer import Batch
-
-
-_SUSPECT: Final = 12
 
 
 class _Past(NamedTuple):
@@ -39,10 +36,10 @@ class _Past(NamedTuple):
 class Claims:
     """The claims of one transaction."""
 
-    def __init__(self, writing: Batch, floors: Floors) -> None:
+    def __init__(self, writing: Batch, cursor: ClaimCursor) -> None:
         """Ask nothing yet."""
         self._writing = writing
-        self._floors = floors
+        self._cursor = cursor
         self._ended: dict[str, TallyError] = {}
 
     def send(self, requests: Sequence[ClaimJobs]) -> Callable[[], list[Outcome]]:
@@ -62,25 +59,13 @@ class Claims:
         return answer
 
     def _search(self, request: ClaimJobs) -> Callable[[], list[tuple[Any, ...]]]:
-        """Send a search and return how to read its rows; one that began late and fell short looks again."""
-        floors, talk = self._floors, self._writing.connection
-        floor, began = floors.floor(request), floors.began()
-        # Read before the search, so that it is no later than what the search takes for now.
-        now = self._ask_time() if floors.wants_time(request) else None
-        cursor = talk.execute(sql("claim_jobs"), self._parameters(request, floor))
+        """Send a search and return how to read its rows."""
+        start = self._cursor.start(request)
+        asked = self._writing.connection.execute(sql("claim_jobs"), self._parameters(request, start))
 
         def answer() -> list[tuple[Any, ...]]:
-            rows = cursor.fetchall()
-            wall = None if now is None else int(now.fetchall()[0][0])
-            if not floor:
-                floors.looked(request, began)
-            elif len(rows) < request.limit and floors.may_look(request):
-                again = floors.began()
-                suspects = request.suspects and not any(row[_SUSPECT] for row in rows)
-                rest = request._replace(limit=request.limit - len(rows), suspects=suspects)
-                rows += talk.execute(sql("claim_jobs"), self._parameters(rest, 0)).fetchall()
-                floors.looked(request, again)
-            floors.learn(request, floor, rows, wall)
+            rows = asked.fetchall()
+            self._cursor.searched(request, start, [row[-1] for row in rows])
             return rows
 
         return answer
@@ -88,7 +73,7 @@ class Claims:
     def _ask_time(self) -> Answered:
         return self._writing.connection.execute(sql("now"), (self._writing.times.wall,))
 
-    def _parameters(self, request: ClaimJobs, floor: int) -> tuple[object, ...]:
+    def _parameters(self, request: ClaimJobs, start: int) -> tuple[object, ...]:
         leases = [request.lease_ids() for _ in range(request.limit)]
         handlers = [f"{name} {version}" for name, version in request.handlers]
         return (
@@ -100,7 +85,7 @@ class Claims:
             str(request.lease_ms),
             *self._writing.times,
             str(int(request.suspects)),
-            str(floor),
+            str(start),
             str(STARTED.activity),
             str(STARTED.guid),
         )

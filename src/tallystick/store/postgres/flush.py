@@ -16,6 +16,7 @@ from tallystick.errors import OutcomeUnknown, StoreError
 from tallystick.store.api import Bundle, Fence, Outcome
 from tallystick.store.doubts import as_known
 from tallystick.store.postgres.address import Address
+from tallystick.store.postgres.claim_cursor import ClaimCursor
 from tallystick.store.postgres.connection import (
     TRANSIENT,
     AnsweringConnection,
@@ -27,7 +28,6 @@ from tallystick.store.postgres.connection import (
 )
 from tallystick.store.postgres.eras import Eras
 from tallystick.store.postgres.fate import Fate, Lost, fate, retrying
-from tallystick.store.postgres.floors import Floors
 from tallystick.store.postgres.listener import Listener
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.wire import Wire
@@ -45,12 +45,17 @@ class Flush:
     """How batches are written with the one connection that writes; one caller at a time."""
 
     def __init__(
-        self, address: Address, times: Callable[[], Times], floors: Floors, listener: Listener, eras: Eras
+        self,
+        address: Address,
+        times: Callable[[], Times],
+        cursor: ClaimCursor,
+        listener: Listener,
+        eras: Eras,
     ) -> None:
         """Open nothing yet."""
         self._address = address
         self._times = times
-        self._floors = floors
+        self._cursor = cursor
         self._listener = listener
         self._eras = eras
         self._wire: Wire | None = None
@@ -110,7 +115,7 @@ class Flush:
         """Write and commit; `Lost` when nothing of it became durable and it can be begun again."""
         crash.point(BEGUN)
         connection = wire.connection
-        writing = Batch(wire, self._address, self._times(), self._floors, era)
+        writing = Batch(wire, self._address, self._times(), self._cursor, era)
         try:
             outcomes = writing.write(batch)
             if not self._eras.answered(writing.server):
@@ -130,7 +135,7 @@ class Flush:
             self._undo(connection, writing)
             raise self._loss(connection, error) from error
         crash.point(AFTER_COMMIT)
-        if wakes or self._floors.owes:
+        if wakes:
             self._listener.note()
         return outcomes
 

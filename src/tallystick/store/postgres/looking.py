@@ -53,9 +53,9 @@ class Look:
                 "picture_groups", _json([(each.job_id, *each.place) for each in wants if each.place]), ending
             ),
         ]
-        signals = [
-            (each.job_id, name, None if whole else _SIGNALS) for each in wants for name in each.signals
-        ]
+        # How many of each name; one that finds as many may have more behind them.
+        self._bounds = {(each.job_id, name): _SIGNALS + each.ahead for each in wants for name in each.signals}
+        signals = [(*key, None if whole else bound) for key, bound in self._bounds.items()]
         self._messages = [self._ask("picture_messages", guids, ending, begun)]
         self._signals = self._ask("picture_signals", _json(signals)) if signals else None
         if early := [each.job_id for each in wants if each.early]:
@@ -115,9 +115,9 @@ class Look:
         found: dict[tuple[str, str], int] = {}
         for row in rows:
             found[row[1], row[3]] = found.get((row[1], row[3]), 0) + 1
-        for (job_id, _name), count in found.items():
-            if count >= _SIGNALS and job_id in pictures:
-                pictures[job_id].whole = False
+        for key, count in found.items():
+            if count >= self._bounds[key] and key[0] in pictures:
+                pictures[key[0]].whole = False
 
 
 def add_activities(pictures: Pictures, rows: Iterable[tuple[Any, ...]]) -> None:

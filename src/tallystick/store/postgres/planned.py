@@ -14,7 +14,7 @@ from tallystick.core.pictures import Now, Pictures
 from tallystick.core.plans import Refusal, Relook, Write
 from tallystick.core.verbs.wants import Planned, Wants, wanted
 from tallystick.errors import InvariantBroken, StaleLease
-from tallystick.store.api import Bundle, Outcome, Primitive, Spawn
+from tallystick.store.api import Bundle, Outcome, Primitive, Spawn, TakeAnswer
 from tallystick.store.planning import NAMES
 from tallystick.store.postgres.applying import Writes, expanded
 from tallystick.store.postgres.crash_points import AROUND
@@ -82,15 +82,17 @@ def write_whole(writing: Batch, bundle: Bundle) -> Outcome | BaseException:
 
 
 def wants_of(bundle: Bundle) -> list[Wants]:
-    """Return what the requests of a bundle want to see."""
-    return [wanted(_planned(primitive)) for primitive in bundle]
+    """Return what the requests of a bundle want to see; signals behind those that it takes itself."""
+    wants = [wanted(_planned(primitive)) for primitive in bundle]
+    takes = sum(type(primitive) is TakeAnswer for primitive in bundle)
+    return [want._replace(ahead=want.ahead + takes) if want.signals else want for want in wants]
 
 
 def _decided(
     writing: Batch, writes: Writes, pictures: Pictures, bundle: Bundle, now: Now
 ) -> Outcome | BaseException | Relook:
     """Decide the requests of a bundle in their order; it is whole, or nothing of it is written."""
-    seen = pictures if len(bundle) == 1 else pictures.overlay(want.job_id for want in wants_of(bundle))
+    seen = pictures if len(bundle) == 1 else pictures.overlay({want.job_id for want in wants_of(bundle)})
     accepted: list[Write] = []
     value: Outcome = None
     wakes = False

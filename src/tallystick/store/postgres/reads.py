@@ -6,11 +6,13 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import psycopg
 
+from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.errors import BadInput, StoreError
-from tallystick.store.api import ChildRow, ExpiredAttempt, Fence, Group, JobRow
+from tallystick.store.api import ChildRow, ExpiredAttempt, Fence, Group, JobRow, RenewLeases
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.arrays import texts
 from tallystick.store.postgres.connection import (
@@ -21,6 +23,7 @@ from tallystick.store.postgres.connection import (
     read,
     translated,
 )
+from tallystick.store.postgres.crash_points import AROUND
 from tallystick.store.postgres.fate import Lost, retrying
 from tallystick.store.postgres.writing import Times
 from tallystick.store.refusals import UNSTORABLE
@@ -61,6 +64,17 @@ class Reader:
         """Return attempts whose lease has run out, oldest first."""
         rows = self.rows("expired", [times.epoch, times.lease, str(limit)])
         return [ExpiredAttempt(Fence(*row[:3]), row[3]) for row in rows]
+
+    def renew(self, request: RenewLeases, times: Times) -> set[Fence]:
+        """Move the end of leases that are live, and return the fences that are still held.
+
+        The one thing that is written here: it waits for no lock, and may be done twice.
+        """
+        crash.point(AROUND["renew"][0])
+        listed = msgspec.json.encode(request.fences).decode()
+        rows = self.rows("renew_leases", [listed, times.epoch, times.lease, str(request.lease_ms)])
+        crash.point(AROUND["renew"][1])
+        return {Fence(*row) for row in rows}
 
     def job(self, job_id: str) -> JobRow | None:
         """Return one job."""

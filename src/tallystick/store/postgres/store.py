@@ -19,12 +19,14 @@ from tallystick.store.api import (
     JobRow,
     Outcome,
     RecordStep,
+    RenewLeases,
     RunTx,
     Transaction,
     call_off,
 )
 from tallystick.store.doubts import held_chains
 from tallystick.store.postgres.address import parse_address
+from tallystick.store.postgres.claim_cursor import ClaimCursor
 from tallystick.store.postgres.connection import (
     AnsweringConnection,
     connect,
@@ -33,7 +35,6 @@ from tallystick.store.postgres.connection import (
 )
 from tallystick.store.postgres.eras import Eras
 from tallystick.store.postgres.fate import Lost, retrying
-from tallystick.store.postgres.floors import Floors
 from tallystick.store.postgres.flush import Flush
 from tallystick.store.postgres.inspection import PostgresInspection
 from tallystick.store.postgres.lending import Lending
@@ -62,9 +63,12 @@ class PostgresStore:
             seconds_max=READ_SECONDS_MAX,
         )
         self._reader = Reader(self._address)
+        # A connection of its own: no lock that a flush waits for costs a lease.
+        self._renewer = Reader(self._address)
         self._listener = Listener(self._address, clock)
         self._lending = Lending(self._address, self.times, self._listener.note, eras)
-        self._flush = Flush(self._address, self.times, Floors(clock), self._listener, eras)
+        self._cursor = ClaimCursor(clock)
+        self._flush = Flush(self._address, self.times, self._cursor, self._listener, eras)
 
     def _migrate(self, *, create: bool) -> None:
         """Bring the schema up to date; `Lost` when the server went away, and may well be back at once."""
@@ -104,17 +108,20 @@ class PostgresStore:
         self._lending.check_not_lent()
         if not batch:
             return []
-        turns = {
+        apart = {
             index: bundle[0]
             for index, bundle in enumerate(batch)
-            if isinstance(bundle[0], RunTx) and len(bundle) == 1
+            if isinstance(bundle[0], RunTx | RenewLeases) and len(bundle) == 1
         }
-        if not turns:
+        if not apart:
             return self._write(batch)
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
-        for index, request in turns.items():
-            outcomes[index] = self._take_turn(request)
-        plain = [index for index in range(len(batch)) if index not in turns]
+        for index, request in apart.items():
+            if isinstance(request, RenewLeases):
+                outcomes[index] = self._renewer.renew(request, self.times())
+            else:
+                outcomes[index] = self._take_turn(request)
+        plain = [index for index in range(len(batch)) if index not in apart]
         if plain:
             for index, outcome in zip(plain, self._write([batch[index] for index in plain]), strict=True):
                 outcomes[index] = outcome
@@ -152,6 +159,8 @@ class PostgresStore:
     def pulse(self) -> int:
         """Return a number that is another one when there may be work, or when it is time to look."""
         self._check_usable()
+        if self._cursor.look_is_due():
+            self._listener.note()
         return self._listener.pulse()
 
     def listen(self, heard: Callable[[], None], name: str) -> Callable[[], None]:  # noqa: ARG002 (as every store)
@@ -249,6 +258,7 @@ class PostgresStore:
         self._listener.close()
         self._lending.close()
         self._reader.close()
+        self._renewer.close()
         with self._writing:
             self._flush.close()
 

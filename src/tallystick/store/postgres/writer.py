@@ -23,14 +23,12 @@ from tallystick.store.api import (
     EndAttempt,
     EndJob,
     Existing,
-    Fence,
     ForkJob,
     Outcome,
     Primitive,
     PruneJobs,
     RecordEvent,
     RecordStep,
-    RenewLeases,
     SubmitJob,
     SubmitJobs,
 )
@@ -38,6 +36,7 @@ from tallystick.store.forks import fork_job
 from tallystick.store.grouping import grouped, part_of
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.births import send_births, send_births_alike
+from tallystick.store.postgres.claim_cursor import ClaimCursor
 from tallystick.store.postgres.claims import Claims
 from tallystick.store.postgres.connection import REFUSALS, Answered, RowMoved, Talk, begin
 from tallystick.store.postgres.crash_points import AROUND
@@ -46,7 +45,6 @@ from tallystick.store.postgres.endings_together import (
     send_endings_of_jobs,
     steps_with_endings,
 )
-from tallystick.store.postgres.floors import Floors
 from tallystick.store.postgres.looking import Look
 from tallystick.store.postgres.planned import Decided, is_planned, wants_of, write_whole
 from tallystick.store.postgres.refusing import REFUSING, why_refused
@@ -70,7 +68,7 @@ class Batch(PostgresWriting):
         connection: Talk,
         address: Address,
         times: Times,
-        floors: Floors | None = None,
+        cursor: ClaimCursor | None = None,
         era: Era | None = None,
     ) -> None:
         """Begin nothing yet; chains that begin in this transaction are known in `era`."""
@@ -80,7 +78,7 @@ class Batch(PostgresWriting):
         self.era = era
         self._address = address
         self._stale: list[tuple[object, ...]] = []
-        self._floors = floors or Floors(SystemClock())
+        self._cursor = cursor or ClaimCursor(SystemClock())
         self._by_itself = False
         self._notified = False
         self.at: Primitive | None = None
@@ -89,9 +87,8 @@ class Batch(PostgresWriting):
         """Write every bundle and return its outcome; nothing is durable before `commit`."""
         alone, groups = grouped(batch, plain_only=True)
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
-        # Renewals first, so that nothing costs a lease; claims last: they may take what is submitted here.
-        renewals = [index for kind, indexes in groups if kind is RenewLeases for index in indexes]
-        order = dict.fromkeys([*renewals, *alone, *(index for _kind, indexes in groups for index in indexes)])
+        # Claims last: they may take what is submitted here.
+        order = dict.fromkeys([*alone, *(index for _kind, indexes in groups for index in indexes)])
         try:
             self._write_together(batch, alone, _without_last_steps(batch, groups), outcomes)
         except (Refused, *REFUSALS, *UNSTORABLE):
@@ -112,7 +109,7 @@ class Batch(PostgresWriting):
     ) -> None:
         """Look at what is decided from pictures; then send that, and whatever needs no look, in one go."""
         answers: list[tuple[list[int], Answer]] = []
-        decided = self._look_and_decide(batch, alone, groups, answers) if alone else None
+        decided = self._look_and_decide(batch, alone, groups) if alone else None
         for index in alone:
             if not is_planned(batch[index]):
                 outcomes[index] = self.alone(batch[index])
@@ -140,16 +137,12 @@ class Batch(PostgresWriting):
         batch: Sequence[Bundle],
         alone: list[int],
         groups: list[tuple[type[Primitive], list[int]]],
-        answers: list[tuple[list[int], Answer]],
     ) -> Decided | None:
-        """Begin, renew leases, look at all jobs of the planned bundles, and decide them."""
+        """Begin, look at all jobs of the planned bundles, and decide them."""
         planned = [index for index in alone if is_planned(batch[index])]
         wants = [want for index in planned for want in wants_of(batch[index])]
         with self.connection.pipeline():
             begin(self.connection, self._address)
-            if groups and groups[0][0] is RenewLeases:
-                kind, indexes = groups.pop(0)
-                answers.append((indexes, self._send(kind, [batch[index] for index in indexes])))
             look = Look(self, wants, also=_ending_in_lists(batch, groups)) if planned else None
         return None if look is None else Decided(self, batch, planned, look)
 
@@ -341,22 +334,12 @@ class Batch(PostgresWriting):
 
     def _claim(self, requests: list[ClaimJobs]) -> Answer:
         crash.point(AROUND["claim"][0])
-        answer = Claims(self, self._floors).send(requests)
+        answer = Claims(self, self._cursor).send(requests)
         crash.point(AROUND["claim"][1])
         return answer
 
-    def _renew(self, requests: list[RenewLeases]) -> Answer:
-        crash.point(AROUND["renew"][0])
-        clock = (self.times.epoch, self.times.lease)
-        cursors = [
-            self.ask("renew_leases", request.fences, *clock, str(request.lease_ms)) for request in requests
-        ]
-        crash.point(AROUND["renew"][1])
-        return lambda: [{Fence(*row) for row in cursor.fetchall()} for cursor in cursors]
-
     # A table of the class, not of each batch: a batch that points to itself would wait for the collector.
     _writers: ClassVar[dict[type, Callable[[Batch, list[Any]], Answer]]] = {
-        RenewLeases: _renew,
         RecordStep: steps,
         RecordEvent: _events,
         EndAttempt: _end_attempts,

@@ -48,7 +48,7 @@ def look(  # noqa: C901, PLR0912 (one line for each thing to see)
     for guid in wants.guids:
         _add_message(batch, pictures, guid)
     for name in wants.signals:
-        limit = -1 if whole else _SIGNALS
+        limit = -1 if whole else _SIGNALS + wants.ahead
         found = _rows(batch, "picture_signals", job_id, name, limit)
         picture.whole = picture.whole and (whole or len(found) < limit)
         for row in found:

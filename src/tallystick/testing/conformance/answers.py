@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tallystick.clock import Clock
 from tallystick.core.holds import Hold
-from tallystick.errors import StaleLease
+from tallystick.errors import InvariantBroken, StaleLease
 from tallystick.store.api import (
+    Answer,
     Await,
     Bundle,
     CancelJob,
@@ -198,3 +199,38 @@ class Answers:
         done(store, HoldJob(held.fence.job_id, Hold.PAUSED, "for this test"))
         assert done(store, taking(held, clock, GO)) is None
         assert [row["state"] for row in subject.rows("steps")] == ["SUCCEEDED"]
+
+    def test_an_answer_brings_the_signals_behind_it_and_they_are_taken_in_one_bundle(
+        self, subject: Subject
+    ) -> None:
+        store, clock = subject.store, subject.clock
+        held = held_job(store, clock)
+        for number in range(6):
+            done(store, Deliver(f"m{number}", held.fence.job_id, "signal", "go", str(number)))
+            done(store, Deliver(f"n{number}", held.fence.job_id, "signal", "other", None))
+        answer = done(store, awaiting(held, clock, GO)._replace(ahead=3))
+        assert isinstance(answer, Answer)
+        assert [(wake.guid, wake.payload, wake.occurrence) for wake in answer.ahead] == [
+            (f"m{number}", str(number), None) for number in (1, 2, 3)
+        ]
+        takes = [
+            TakeAnswer(
+                held.fence,
+                held.chain,
+                0,
+                GO._replace(occurrence=number),
+                answer.ahead[number - 2],
+                clock.wall_ms(),
+            )
+            for number in (2, 3, 4)
+        ]
+        (fifth,) = applied(subject, (*takes, awaiting(held, clock, GO._replace(occurrence=5))))
+        assert isinstance(fifth, Answer)
+        assert (fifth.guid, fifth.ahead) == ("m4", ())
+        ledgers = {row["guid"]: row["ledger"] for row in subject.rows("messages")}
+        assert [ledgers[f"m{number}"] for number in range(6)] == [11_000_000_001] * 5 + [0]
+        assert [row["ledger"] for row in subject.rows("steps")] == [1_111_000_000_001] * 5
+        check_chain(store.history(held.fence.job_id))
+        (twice,) = applied(subject, (takes[0]._replace(wait=GO._replace(occurrence=6)),))
+        assert isinstance(twice, InvariantBroken)
+        assert len(subject.rows("steps")) == 5
