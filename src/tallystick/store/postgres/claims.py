@@ -142,9 +142,7 @@ class Claims:
                 ]
                 about.append(talk.execute(sql("picture_drivers"), (jobs, self._writing.times.wall)))
                 about.append(talk.execute(sql("picture_entered"), ("{}", jobs)))
-            past = (
-                [ask(name, again) for name in ("records", "tries", "charged_since_progress")] if again else []
-            )
+            past = [ask(name, again) for name in ("records", "tries", "charged")] if again else []
         wakes = {} if now is None else self._enter(woken, int(now.fetchall()[0][0]), about)
         return _pasts(past) if past else {}, wakes
 

@@ -12,6 +12,7 @@ from tallystick.core.verbs.wants import Wants
 from tallystick.store.postgres.arrays import texts
 from tallystick.store.postgres.connection import Answered
 from tallystick.store.postgres.statements import sql
+from tallystick.store.sql.reads import listed
 
 if TYPE_CHECKING:
     from tallystick.store.postgres.writer import Batch
@@ -55,7 +56,7 @@ class Look:
         if early := [each.job_id for each in wants if each.early]:
             self._messages.append(self._ask("picture_early", texts(early)))
         children = [child for each in wants for child in each.children]
-        self._children = self._ask("picture_children", texts(children)) if children else None
+        self._children = self._ask("picture_children", listed(children)) if children else None
         ends = [each.job_id for each in wants if each.end]
         self._ends = self._ask("picture_ends", texts(ends)) if ends else None
 

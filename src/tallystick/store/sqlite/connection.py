@@ -22,7 +22,7 @@ from tallystick.errors import (
     VulnerableSqlite,
 )
 from tallystick.store.sqlite import one_library
-from tallystick.store.sqlite.statements import migrations, sql, tables
+from tallystick.store.sqlite.statements import TABLES, migrations, sql
 from tallystick.store.sqlite.turnstile import Turnstile
 
 # Versions from 3.7.0 up to here can corrupt a WAL database when a checkpoint meets a writer.
@@ -146,7 +146,7 @@ def forget_statistics(connection: apsw.Connection) -> None:
     Somebody may have run it when there was one job. To look up a list of jobs would then be to walk through
     all of them, of which there may be a million later.
     """
-    ours = msgspec.json.encode(tables()).decode()
+    ours = msgspec.json.encode(TABLES).decode()
     kept = [table for (table,) in connection.execute(sql("statistics"))]
     if kept:
         for table in kept:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
 from tallystick.core.chain import GENESIS
 from tallystick.core.pictures import (
     START,
@@ -19,6 +17,7 @@ from tallystick.core.pictures import (
     join_of,
 )
 from tallystick.core.verbs.wants import Wants
+from tallystick.store.sql.reads import listed
 from tallystick.store.sqlite.statements import sql
 
 if TYPE_CHECKING:
@@ -60,8 +59,8 @@ def look(  # noqa: C901, PLR0912 (one line for each thing to see)
             picture.messages[row[0]] = Message._make(row)
     if wants.children:
         picture.asked = frozenset(wants.children)
-        listed = msgspec.json.encode(wants.children).decode()
-        picture.children = frozenset(child for (child,) in _rows(batch, "picture_children", listed))
+        found = _rows(batch, "picture_children", listed(wants.children))
+        picture.children = frozenset(child for (child,) in found)
     if wants.end:
         picture.end = chain_end(batch.cursor, job_id)
     if wants.inbox:
@@ -101,10 +100,10 @@ def look_at_drivers(batch: Batch, job_id: str) -> Picture:
 
 
 def _picture(batch: Batch, pictures: Pictures, job_id: str) -> Picture | None:
-    for row in _rows(batch, "picture_job", job_id):
+    for row in _rows(batch, "picture_jobs", job_id):
         picture = pictures[job_id] = Picture(JobFacts._make(row))
         for attempt, lease_id, status, live, guid in _rows(
-            batch, "picture_lease", job_id, batch.epoch, batch.boot
+            batch, "picture_leases", job_id, batch.epoch, batch.boot
         ):
             picture.lease = Lease(attempt, lease_id, status, bool(live), guid)
         return picture
@@ -124,7 +123,7 @@ def _add_begun(batch: Batch, pictures: Pictures, picture: Picture) -> None:
 
 
 def _add_message(batch: Batch, pictures: Pictures, guid: str) -> None:
-    for row in _rows(batch, "picture_message", guid):
+    for row in _rows(batch, "picture_messages", guid):
         message = Message._make(row)
         picture = pictures.get(message.job_id)
         if picture is not None:
