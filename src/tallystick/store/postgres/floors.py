@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tallystick.clock import Clock
 from tallystick.store.api import ClaimJobs
@@ -90,13 +90,11 @@ class Floors:
         self._looks[_key(request)] = _Look(now, now - began)
         self._owing.discard(_key(request))
 
-    def learn(
-        self, request: ClaimJobs, floor: int, rows: Sequence[tuple[Any, ...]], wall: int | None
-    ) -> None:
-        """Remember how far a search got: to the last that it found, or to now if it has left nothing."""
+    def learn(self, request: ClaimJobs, floor: int, due: Sequence[int], wall: int | None) -> None:
+        """Remember how far a search got: to the first that it found, or to now if it has left nothing."""
         key = _key(request)
-        if rows and len(rows) >= request.limit:
-            reached = min(row[-1] for row in rows)
+        if due and len(due) >= request.limit:
+            reached = min(due)
         elif wall is not None:
             reached = wall
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -66,7 +67,7 @@ class Look:
     def seen(self) -> tuple[Pictures, Now]:
         """Return the pictures, and the time that was read after the locks."""
         ((wall,),) = self._now.fetchall()
-        pictures = Pictures({row[0]: Picture(JobFacts._make(row)) for row in self._jobs.fetchall()})
+        pictures = pictures_of(self._jobs.fetchall())
         for job_id, *lease in self._leases.fetchall():
             pictures[job_id].lease = Lease._make(lease)
         for answer in self._activities:
@@ -82,21 +83,24 @@ class Look:
                     picture = pictures[each.job_id]
                     picture.asked = picture.asked.union(each.children)
                     picture.children = there & picture.asked
-        for job_id, *end in self._ends.fetchall() if self._ends is not None else ():
+        for job_id, n, head in self._ends.fetchall() if self._ends is not None else ():
             if job_id in pictures:
-                pictures[job_id].end = (end[0], end[1])
+                pictures[job_id].end = (n, head)
         return pictures, Now(wall)
 
     def _add_signals(self, pictures: Pictures, rows: list[tuple[Any, ...]]) -> None:
-        add_messages(pictures, rows)
+        signals = add_messages(pictures, rows)
         if self._whole:
             return
-        found: dict[tuple[str, str], int] = {}
-        for row in rows:
-            found[row[1], row[3]] = found.get((row[1], row[3]), 0) + 1
+        found = Counter((signal.job_id, signal.name) for signal in signals)
         for (job_id, _name), count in found.items():
             if count >= _SIGNALS and job_id in pictures:
                 pictures[job_id].whole = False
+
+
+def pictures_of(rows: Iterable[tuple[Any, ...]]) -> Pictures:
+    """Return the pictures of these jobs, with nothing but their own facts."""
+    return Pictures({job.job_id: Picture(job) for job in map(JobFacts._make, rows)})
 
 
 def add_activities(pictures: Pictures, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -107,12 +111,13 @@ def add_activities(pictures: Pictures, rows: Iterable[tuple[Any, ...]]) -> None:
             pictures[activity.job_id].activities[activity.place] = activity
 
 
-def add_messages(pictures: Pictures, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Add messages to the pictures of their jobs."""
-    for row in rows:
-        message = Message._make(row)
+def add_messages(pictures: Pictures, rows: Iterable[tuple[Any, ...]]) -> list[Message]:
+    """Add messages to the pictures of their jobs, and return them."""
+    messages = [Message._make(row) for row in rows]
+    for message in messages:
         if message.job_id in pictures:
             pictures[message.job_id].messages[message.guid] = message
+    return messages
 
 
 def _json(rows: object) -> str:

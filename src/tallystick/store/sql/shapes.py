@@ -7,16 +7,21 @@ from functools import cache
 from operator import itemgetter
 from typing import Any, Final, get_type_hints
 
+from tallystick.core.chain import Link
 from tallystick.core.pictures import Activity, JobFacts, Message
-from tallystick.store.api import ChildRow, Event, JobRow, NewJob, Record, RecordStep
+from tallystick.core.plans import InsertAttempt, JobValues, MoveAttempt
+from tallystick.store.api import ChildRow, Event, Fence, JobRow, NewJob, Record, RecordStep
 from tallystick.store.inspection import AttemptRow, Book
 
-INSTANTS: Final = ("ready_at", "deadline_at", "created_at")
-"""What a submission names by the clock of its process, and a store keeps by its own."""
+# What each job has for itself, and the instants, which a submission names by another clock than the store's.
+_OWN: Final = ("job_id", "payload", "ready_at", "deadline_at", "created_at")
 
-_ROWS: Final = (Activity, AttemptRow, Book, ChildRow, Event, JobFacts, JobRow, Message, NewJob, Record)
-_PARTS: Final = {"Timeless": (NewJob, INSTANTS), "Recorded": (RecordStep, ("fence", "chain"))}
-_CALLED: Final = {("Activity", "mode"): "payload"}
+_ROWS: Final = (
+    *(Activity, AttemptRow, Book, ChildRow, Event, Fence, InsertAttempt, JobFacts, JobRow, JobValues, Link),
+    *(Message, MoveAttempt, NewJob, Record),
+)
+_PARTS: Final = {"Alike": (NewJob, _OWN), "Recorded": (RecordStep, ("fence", "chain"))}
+_CALLED: Final = {("Activity", "mode"): "payload", ("Recorded", "at"): "completed_at"}
 _TYPES: Final = {str: "text", int: "bigint", bytes: "bytea", bool: "boolean"}
 
 
@@ -45,8 +50,8 @@ def _getter(names: Sequence[str], without: Sequence[str]) -> Callable[[Any], tup
     return itemgetter(*(place for place, name in enumerate(names) if name not in without))
 
 
-timeless: Final[Callable[[NewJob], tuple[Any, ...]]] = _getter(NewJob._fields, INSTANTS)
-"""What a submission decides but the instants: the columns that statements call `Timeless`."""
+alike: Final[Callable[[NewJob], tuple[Any, ...]]] = _getter(NewJob._fields, _OWN)
+"""What jobs that are submitted together share: the columns that statements call `Alike`."""
 
 recorded: Final[Callable[[RecordStep], tuple[Any, ...]]] = _getter(RecordStep._fields, ("fence", "chain"))
 """What a step records: the columns that statements call `Recorded`."""

@@ -4,6 +4,7 @@ A statement is a file. Its head says what it promises, and declares what its tex
 
     -- takes: job_id text, limit int    the parameters, in the order in which they are given
     -- row: (:job_id, :n)               one row of a statement that writes many
+    -- each: Fence, reason text         what stands in one row of a list that is given as JSON
 
 A named row among the parameters is all of its fields, and `NewJob[]` a list for each of them. In the text
 
@@ -11,8 +12,10 @@ A named row among the parameters is all of its fields, and `NewJob[]` a list for
     IN :jobs, FROM :jobs    is a list, and its rows (`wanted.value`)
     @takes, @rows           are the names of all parameters, and the rows
     @names(JobRow, j)       are the columns of a named row, of table `j` if it is named
-    @values(NewJob)         are its parameters, and @typed(NewJob) its fields with their types
-    @read(Event, r)         are its fields out of `r`, a JSON array
+    @fields(NewJob, r)      are its fields, where they are not columns yet; @typed(NewJob) with their types
+    @values(NewJob)         are its parameters
+    @read(Event, r)         are its fields out of `r`, a JSON array, and @each(r) all that the head declares
+    @part(suspect, j)       is a piece of SQL about table `j`, from the folder `parts`
     @indexed(steps_open)    is the index that SQLite must take
 
 A file without `takes` numbers its parameters itself.
@@ -29,6 +32,7 @@ from tallystick.store.sql.shapes import column, fields
 
 _TAKES: Final = "-- takes:"
 _ROW: Final = "-- row:"
+_EACH: Final = "-- each:"
 _MORE: Final = "--   "
 
 
@@ -46,11 +50,13 @@ class Source(NamedTuple):
 
     takes: dict[str, str]
     row: str
+    each: str
     text: str
 
     def said(self, dialect: Dialect, rows: int = 1) -> str:
         """Return the text for a database; one that writes lists, for so many rows."""
-        text = _said(self.text.replace("@takes", ", ".join(self.takes)), self.takes, dialect, 0)
+        text = self.text.replace("@takes", ", ".join(self.takes)).replace("@each(r)", _each(self.each))
+        text = _said(text, self.takes, dialect, 0)
         if not self.row:
             return text
         size = len(self.takes)
@@ -60,9 +66,13 @@ class Source(NamedTuple):
 
 def find(dialect: Dialect, name: str) -> Source:
     """Return the statement of that name: the one that this database has for itself, or the common one."""
-    own = files(dialect.package).joinpath("statements", f"{name}.sql")
-    common = files(__package__).joinpath("statements", f"{name}.sql")
-    return parse((own if own.is_file() else common).read_text(encoding="utf-8"))
+    return parse(_file(dialect, "statements", name))
+
+
+def _file(dialect: Dialect, folder: str, name: str) -> str:
+    own = files(dialect.package).joinpath(folder, f"{name}.sql")
+    common = files(__package__).joinpath(folder, f"{name}.sql")
+    return (own if own.is_file() else common).read_text(encoding="utf-8")
 
 
 def migrations(dialect: Dialect) -> list[tuple[int, str, str]]:
@@ -79,9 +89,9 @@ def parse(file: str) -> Source:
     r"""Return a statement with its declarations read; without its promise, which is for people.
 
     >>> parse("-- one: a fact.\n-- takes: n int\nSELECT @names(Record)\n  FROM steps WHERE n = :n")
-    Source(takes={'n': 'int'}, row='', text='SELECT @names(Record) FROM steps WHERE n = :n')
+    Source(takes={'n': 'int'}, row='', each='', text='SELECT @names(Record) FROM steps WHERE n = :n')
     """
-    declared = {_TAKES: "", _ROW: ""}
+    declared = {_TAKES: "", _ROW: "", _EACH: ""}
     lines, about = [], ""
     for line in file.splitlines():
         mark = line[: line.find(":") + 1]
@@ -94,7 +104,7 @@ def parse(file: str) -> Source:
             about = ""
         else:
             lines.append(line.strip())
-    return Source(dict(_taken(declared[_TAKES])), declared[_ROW], " ".join(lines))
+    return Source(dict(_taken(declared[_TAKES])), declared[_ROW], declared[_EACH], " ".join(lines))
 
 
 def _taken(declared: str) -> Iterator[tuple[str, str]]:
@@ -105,6 +115,15 @@ def _taken(declared: str) -> Iterator[tuple[str, str]]:
         else:
             shape, many = name.removesuffix("[]"), "[]" if name.endswith("[]") else ""
             yield from ((field, kind + many) for field, kind in fields(shape).items())
+
+
+def _each(declared: str) -> str:
+    """Return how the parts of a JSON array are read: a named row is an array of its own."""
+    said = []
+    for place, entry in enumerate(declared.split(", ")):
+        name, _, kind = entry.partition(" ")
+        said.append(_read("", place, name, kind, "r") if kind else f"@read({name}, r -> {place})")
+    return ", ".join(said)
 
 
 def _said(text: str, takes: Mapping[str, str], dialect: Dialect, offset: int) -> str:
@@ -145,13 +164,16 @@ def _expanded(text: str, dialect: Dialect) -> str:
     said = [first]
     for part in rest:
         word = _word(part)
-        if word not in _COLUMNS and word != "indexed":
+        if word not in _COLUMNS and word not in ("indexed", "part"):
             said.append(f"@{part}")
             continue
         given, _, after = part.removeprefix(f"{word}(").partition(")")
         shape, _, about = given.partition(", ")
         if word == "indexed":
             said.append(dialect.indexed.format(shape) + after)
+        elif word == "part":
+            piece = parse(_file(dialect, "parts", shape)).text.replace("@job", about)
+            said.append(_expanded(piece, dialect) + after)
         else:
             named = enumerate(fields(shape).items())
             each = (_COLUMNS[word](shape, place, field, kind, about) for place, (field, kind) in named)
@@ -161,6 +183,10 @@ def _expanded(text: str, dialect: Dialect) -> str:
 
 def _names(shape: str, _place: int, field: str, _kind: str, table: str) -> str:
     return f"{table}.{column(shape, field)}" if table else column(shape, field)
+
+
+def _fields(_shape: str, _place: int, field: str, _kind: str, table: str) -> str:
+    return f"{table}.{field}" if table else field
 
 
 def _values(_shape: str, _place: int, field: str, _kind: str, _about: str) -> str:
@@ -173,9 +199,11 @@ def _typed(_shape: str, _place: int, field: str, kind: str, _about: str) -> str:
 
 def _read(_shape: str, place: int, field: str, kind: str, row: str) -> str:
     value = f"{row} ->> {place}"
+    if kind == "jsonb":
+        return f"{row} -> {place} AS {field}"
     if kind == "bytea":
         return f"decode({value}, 'base64') AS {field}"
     return f"{value} AS {field}" if kind == "text" else f"({value})::{kind} AS {field}"
 
 
-_COLUMNS: Final = {"names": _names, "values": _values, "typed": _typed, "read": _read}
+_COLUMNS: Final = {"names": _names, "fields": _fields, "values": _values, "typed": _typed, "read": _read}

@@ -26,7 +26,7 @@ from tallystick.core.plans import (
 from tallystick.errors import InvariantBroken
 from tallystick.store.api import Fact
 from tallystick.store.refusals import Refused
-from tallystick.store.sql.shapes import timeless
+from tallystick.store.sql.shapes import alike
 
 if TYPE_CHECKING:
     from tallystick.store.sqlite.writer import Batch
@@ -133,7 +133,7 @@ def _insert_child(batch: Batch, write: InsertChild) -> None:
     deadline_at = None if job.deadline_at is None else batch.moment(job.deadline_at, job.created_at)
     when = (batch.moment(job.ready_at, job.created_at), deadline_at, batch.wall)
     born = (JobState.QUEUED, OPENED, event.n, event.event_hash, parent, step, detached)
-    batch.run("insert_children", (*timeless(job), *when, *born))
+    batch.run("insert_children", (job.job_id, job.payload, *alike(job), *when, *born))
 
 
 def _one(batch: Batch, name: str, row: tuple[object, ...]) -> None:

@@ -9,7 +9,7 @@ from tallystick.core.lifecycles import JobState
 from tallystick.core.marks import OPENED, STARTED
 from tallystick.core.pictures import START
 from tallystick.store.api import Existing, NewJob, Outcome, SubmitJob, SubmitJobs
-from tallystick.store.sql.shapes import timeless
+from tallystick.store.sql.shapes import alike
 from tallystick.store.sqlite.lists import write_rows
 from tallystick.store.sqlite.statements import sql
 
@@ -35,7 +35,7 @@ def submit_jobs(batch: Batch, requests: list[SubmitJob]) -> list[Outcome]:
             born = (None, deadline_at, created_at, *begun)
             held = (lease.lease_id, lease.owner, batch.epoch, batch.boot + lease.lease_ms, batch.wall)
             attempts.append((job.job_id, 1, *held, START))
-        jobs.append((*timeless(job), *born, last.n, last.event_hash))
+        jobs.append((job.job_id, job.payload, *alike(job), *born, last.n, last.event_hash))
     write_rows(batch.cursor, "insert_jobs", jobs)
     write_rows(batch.cursor, "insert_attempt", attempts)
     write_rows(batch.cursor, "insert_event", events)
@@ -48,11 +48,11 @@ def submit_alike(batch: Batch, request: SubmitJobs) -> None:
     Nobody holds the ends of their chains, so no place has to be given back if this is undone.
     """
     job, ((_chain, kind, at, attempt, word),), _reservation, _lease = request.like
-    born = (*_instants(batch, job), JobState.QUEUED, 0, OPENED, 0, 1)
+    shared = (*alike(job), *_instants(batch, job), JobState.QUEUED, 0, OPENED, 0, 1)
     jobs, events = [], []
     for job_id, payload in zip(request.job_ids, request.payloads, strict=True):
         head = event_hash(GENESIS, job_id, 1, kind, at, attempt, word)
-        jobs.append((*timeless(job._replace(job_id=job_id, payload=payload)), *born, head))
+        jobs.append((job_id, payload, *shared, head))
         events.append((job_id, 1, kind, at, attempt, word, GENESIS, head))
     write_rows(batch.cursor, "insert_jobs", jobs)
     write_rows(batch.cursor, "insert_event", events)

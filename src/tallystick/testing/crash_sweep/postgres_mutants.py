@@ -14,9 +14,7 @@ from tallystick.testing.crash_sweep.mutants import leave_out, nobody_reclaims, p
 
 def steps_without_fence() -> None:
     """Let any lease, live or not, record a step."""
-    leave_out(
-        DIALECT, "insert_steps", r"held\.lease_epoch = .*? > clock\.now", instead="$2::text IS NOT NULL"
-    )
+    leave_out(DIALECT, "insert_steps", r"held\.lease_epoch = .*? > clock\.now", instead=":epoch IS NOT NULL")
     leave_out(DIALECT, "insert_steps", r"AND a\.status = 'IN_PROGRESS'")
     leave_out(DIALECT, "insert_steps", r"\(SELECT e\.n FROM events .*?\) IS NULL", instead="true")
     _places_taken_twice()
@@ -25,7 +23,7 @@ def steps_without_fence() -> None:
 def end_after_expiry() -> None:
     """Let an attempt end its job after its lease has run out, when nobody has reclaimed it yet."""
     live = r"\(a\.lease_epoch = .*? > clock\.now\) = request\.live"
-    leave_out(DIALECT, "end_jobs", live, instead="$2::text IS NOT NULL")
+    leave_out(DIALECT, "end_jobs", live, instead=":epoch IS NOT NULL")
     nobody_reclaims()
 
 

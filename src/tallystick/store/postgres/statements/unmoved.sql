@@ -1,7 +1,7 @@
 -- unmoved: the places in the list whose chain ends where the sweep read its end. A holder may have written between that
 -- reading and the end of its lease, or another server may have been read; then the sweep reads again, later.
 WITH request AS (
-  SELECT place, r ->> 0 AS job_id, (r ->> 3)::bigint AS n, decode(r ->> 4, 'hex') AS event_hash
+  SELECT place, r ->> 0 AS job_id, (r ->> 3)::bigint AS n, decode(r ->> 4, 'base64') AS event_hash
     FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS listed (r, place)
 )
 SELECT place

@@ -1,6 +1,6 @@
 -- insert_cancelled_attempts: the attempt that was never made: leased and aborted in one move, so that the view can be derived.
--- takes: job_id, attempt, status, reason, guid, at
+-- takes: InsertAttempt, at
 INSERT INTO attempts (
-  job_id, attempt, status, reason, guid, lease_id, lease_owner, lease_epoch, lease_expires_at, started_at, finished_at
+  @names(InsertAttempt), lease_id, lease_owner, lease_epoch, lease_expires_at, started_at, finished_at
 )
-VALUES (:job_id, :attempt, :status, :reason, :guid, 'cancel', 'cancel', '', 0, :at, :at)
+VALUES (@values(InsertAttempt), 'cancel', 'cancel', '', 0, :at, :at)
