@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallystick.core import lease as rules
+from tallystick.core.durations import duration_ms
 from tallystick.core.lease import Held, Lease, Stale, StaleReason, fence, heartbeat_ms, is_live, renew
 
 EXPIRES = 1_000
@@ -98,7 +99,7 @@ def test_the_publish_lease_covers_every_wait_of_the_publish_budget():
 
 
 def test_two_heartbeats_may_be_lost_before_the_lease_is():
-    assert heartbeat_ms(rules.WORKER_LEASE_MS) == 10_000
+    assert heartbeat_ms(duration_ms(rules.WORKER_LEASE)) == 10_000
 
 
 @given(st.integers(min_value=1, max_value=10**9))

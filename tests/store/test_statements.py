@@ -117,3 +117,15 @@ def test_rows_are_written_as_often_as_there_are():
 def test_a_name_that_was_not_declared_is_refused():
     with pytest.raises(KeyError, match="limt"):
         parse("-- takes: limit int\nSELECT 1 LIMIT :limt").said(SQLITE)
+
+
+def test_the_suspects_are_told_apart_by_one_rule():
+    """Both databases ask it of a row of jobs, with the budget of a job that names none as a parameter."""
+    said = {
+        dialect: find(dialect, name).said(dialect)
+        for dialect, name in ((SQLITE, "claimable"), (POSTGRES, "claim_jobs"))
+    }
+    for dialect, text in said.items():
+        rules = re.findall(r"count\(\*\) \+ 1 >= coalesce\((?:.*?), (\?5|\$14::bigint)\)", text)
+        assert rules == (["?5"] if dialect is SQLITE else ["$14::bigint"] * 2)
+    assert not [file for file in FILES if "'EXPIRED'" in file.read_text("utf-8")], "the rule is a part"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tallystick.core.lifecycles import AttemptState, JobState
+from tallystick.core.limits import ATTEMPTS_DEFAULT
 
 
 class JobView(StrEnum):
@@ -52,7 +53,7 @@ class AttemptFacts:
 class ViewPolicy:
     """How many charged attempts without progress a job may have."""
 
-    attempts_max: int = 3
+    attempts_max: int = ATTEMPTS_DEFAULT
 
 
 _LIVE = (AttemptState.LEASED, AttemptState.IN_PROGRESS)

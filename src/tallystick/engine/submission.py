@@ -9,8 +9,8 @@ import msgspec
 
 from tallystick.core.canonical import CANON_VERSION, idempotency_hash
 from tallystick.core.chain import Chain
-from tallystick.core.derive import ViewPolicy
 from tallystick.core.limits import (
+    ATTEMPTS_DEFAULT,
     FLUSH_BUNDLES_MAX,
     PAYLOAD_BYTES_MAX,
     TAGS_MAX,
@@ -50,7 +50,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     priority: int = PRIORITY_DEFAULT
     delay_ms: int = 0
     deadline_ms: int | None = None
-    attempts_max: int = 3
+    attempts_max: int = ATTEMPTS_DEFAULT
     idempotency_key: str | None = None
     by_content: bool = False
     tags: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class _Options(msgspec.Struct):
     """What a job's row keeps of its submission beside its columns."""
 
-    attempts_max: Annotated[int, msgspec.Meta(ge=1)] = ViewPolicy().attempts_max
+    attempts_max: Annotated[int, msgspec.Meta(ge=1)] = ATTEMPTS_DEFAULT
 
 
 def attempts_allowed(options: str) -> int | None:

@@ -18,7 +18,7 @@ from tallystick.core.derive import AbortReason
 from tallystick.core.holds import Hold
 from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.core.lifecycles import JobState
-from tallystick.core.limits import SWEEP_ROWS_MAX
+from tallystick.core.limits import ATTEMPTS_DEFAULT, SWEEP_ROWS_MAX
 from tallystick.engine.committer import Committer
 from tallystick.engine.failure import Failure
 from tallystick.engine.submission import attempts_allowed
@@ -31,7 +31,8 @@ SPENT: Final = "ATTEMPTS_SPENT"
 
 _UNREADABLE: Final = (
     "a worker was lost over this job, and its row does not say how many attempts it may have: the column "
-    '"options" cannot be read. Put {"attempts_max":3} there and resume the job, or cancel it'
+    f'"options" cannot be read. Put {{"attempts_max":{ATTEMPTS_DEFAULT}}} there and resume the job, or '
+    "cancel it"
 )
 
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tallystick.clock import Clock
+from tallystick.core.durations import duration_ms
+from tallystick.core.lease import WORKER_LEASE
 from tallystick.engine.committer import Committer
 from tallystick.engine.requests import Blocked, Called, Request
 from tallystick.engine.segment import Segment
@@ -41,7 +43,7 @@ class WorkerOptions:
 
     queues: tuple[str, ...] = ("default",)
     concurrency: int = 16
-    lease_ms: int = 30_000
+    lease_ms: int = duration_ms(WORKER_LEASE)
     grace_ms: int = 10_000
     # How long finished jobs are kept; None is for ever.
     keep_ms: int | None = None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tallystick.core.chain import Chain
+from tallystick.core.limits import ATTEMPTS_DEFAULT
 from tallystick.core.marks import STARTED
 from tallystick.core.pictures import START, Now
 from tallystick.core.plans import Refusal
@@ -125,6 +126,7 @@ class Claims:
             str(floor),
             str(STARTED.activity),
             str(STARTED.guid),
+            str(ATTEMPTS_DEFAULT),
         )
 
     def _claimed(self, taken: Sequence[Taken]) -> list[ClaimedJob]:

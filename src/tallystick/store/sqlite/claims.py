@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from tallystick.core.chain import Chain
+from tallystick.core.limits import ATTEMPTS_DEFAULT
 from tallystick.core.marks import STARTED
 from tallystick.core.pictures import START, Now
 from tallystick.core.plans import Refusal
@@ -142,7 +143,8 @@ def _due(batch: Batch, request: ClaimJobs, known: str) -> Iterable[tuple]:  # ty
             while priority is not None:
                 ((priority,),) = batch.cursor.execute(sql("next_level"), (queue, priority))
                 if priority is not None:
-                    yield from cursor.execute(sql("claimable"), (queue, priority, batch.wall, known))
+                    asked = (queue, priority, batch.wall, known, ATTEMPTS_DEFAULT)
+                    yield from cursor.execute(sql("claimable"), asked)
     finally:
         cursor.close(True)
 
