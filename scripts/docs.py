@@ -22,6 +22,7 @@ from tallystick.core.promises import PROMISES
 from tallystick.runs.conduct import conduct  # noqa: F401 (loads every module that declares a crash point)
 from tallystick.runs.events import PAYLOADS
 from tallystick.runs.schemas import event_schema, schema_text, snapshot_schema
+from tallystick.store.sql.schema import schema
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -334,6 +335,8 @@ PAGES = {
     "docs/ledger.md": ledger_page,
     "docs/lifecycles.md": lifecycles_page,
     "docs/run-events.md": run_events_page,
+    "docs/schema/postgres.sql": lambda: schema("postgres"),
+    "docs/schema/sqlite.sql": lambda: schema("sqlite"),
     "examples/README.md": examples_page,
     "src/tallystick/runs/schema_files/event.schema.json": lambda: schema_text(event_schema()),
     "src/tallystick/runs/schema_files/snapshot.schema.json": lambda: schema_text(snapshot_schema()),

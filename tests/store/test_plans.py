@@ -24,7 +24,7 @@ from tests.store.sqlite_subject import SqliteSubject
 
 NOBODY = ("j", 1, "l")
 HOT = {
-    "claimable": ("default", 5, 1, '["pay "]'),
+    "claimable": ("default", 5, 1, '["pay "]', 3),
     "levels": ("default",),
     "next_due": ("default", 5, 0),
     "claim_jobs": ("j", 0, 1, b"h", 1, 2, 1),

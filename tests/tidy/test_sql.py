@@ -46,7 +46,7 @@ def test_only_a_store_opens_connections_and_bounds_transactions():
 
 def test_digits_in_statements_are_marks_of_a_ledger():
     """A statement writes ledgers as numbers; each must be something that a ledger can say."""
-    statements = sorted((SRC / "store").glob("*/statements/*.sql"))
+    statements = sorted([*(SRC / "store").glob("*/statements/*.sql"), *(SRC / "store").glob("*/parts/*.sql")])
     assert statements
     strange = [
         f"{path.parent.parent.name}/{path.name}: {number}"

@@ -21,6 +21,7 @@ from tallystick.errors import (
     StoreTooNew,
     VulnerableSqlite,
 )
+from tallystick.store.sql.schema import schema
 from tallystick.store.sqlite import one_library
 from tallystick.store.sqlite.statements import TABLES, migrations, sql
 from tallystick.store.sqlite.turnstile import Turnstile
@@ -125,9 +126,9 @@ def migrate(connection: apsw.Connection, path: Path, turnstile: Turnstile) -> bo
             connection.execute("BEGIN IMMEDIATE")
             done = _version(connection, path, newest)
             crash.point(BEFORE_MIGRATE)
-            for version, _name, text in steps:
-                if version > done:
-                    connection.execute(text)
+            later = [text for version, _name, text in steps if version > done]
+            for text in later if done else [schema("sqlite")]:
+                connection.execute(text)
             connection.execute(f"PRAGMA user_version = {newest:d}")
             connection.execute(f"PRAGMA application_id = {_APPLICATION_ID:d}")
             crash.point(MIGRATED)

@@ -7,8 +7,6 @@
 --   messages     what arrives for a job (signal, timer, child, result), each with its own ledger
 --   events       what became true, hash-chained per job; only ever appended
 --   outbox       directives on their way to remote workers
---   closings     not a table: the one statement that moves a semaphore and marks its message
---   child_ends   not a table: the one statement by which a child that has ended is counted in its group
 --   stale_reports  reports that came too late: refused, counted, kept for people
 --
 -- Instants are milliseconds since 1970, except a lease's end: that is on the clock `lease_epoch` names.
@@ -78,20 +76,22 @@ CREATE TABLE jobs (
   retry_of           TEXT,
   retried_as         TEXT,
   pruned_at          INTEGER,
-  -- rule: states job state
+  -- The digits of a job's own activity, its root; how its digits are kept: 0 for jobs of files that were older than the root's.
+  root_ledger        INTEGER NOT NULL DEFAULT 0,
+  ledger_form        INTEGER NOT NULL DEFAULT 0 CHECK (ledger_form = 0 OR ledger_form = 1),
   CHECK (state = 'QUEUED' OR state = 'DISPATCHING' OR state = 'IN_PROGRESS' OR state = 'CANCELLING' OR state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED'),
-  -- end rule
-  -- rule: final job state
   CHECK ((state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED') = (completed_at IS NOT NULL)),
-  -- end rule
-  -- rule: digits GUID start_ledger
   CHECK (start_ledger BETWEEN 0 AND 999999999999999
          AND start_ledger / 1000000000000 % 1000 <= 0
          AND start_ledger / 100000000000 % 10 <= 1
          AND start_ledger / 10000000000 % 10 <= 1
          AND start_ledger / 1000000000 % 10 <= 1
          AND start_ledger / 100000000 % 10 <= 1),
-  -- end rule
+  CHECK (root_ledger BETWEEN 0 AND 999999999999999
+         AND root_ledger / 100000000000 % 10 <= 1
+         AND root_ledger / 10000000000 % 10 <= 1
+         AND root_ledger / 1000000000 % 10 <= 1
+         AND root_ledger / 100000000 % 10 <= 1),
   CHECK (pruned_at IS NULL OR completed_at IS NOT NULL),
   CHECK (ready_at IS NULL OR completed_at IS NULL)
 ) STRICT;
@@ -133,9 +133,7 @@ CREATE TABLE attempts (
   started_at       INTEGER,
   finished_at      INTEGER,
   exec_id          TEXT GENERATED ALWAYS AS (job_id || ':' || unit || ':' || attempt) VIRTUAL,
-  -- rule: states attempt status
   CHECK (status = 'LEASED' OR status = 'IN_PROGRESS' OR status = 'COMMITTED' OR status = 'DONE' OR status = 'ABORTED'),
-  -- end rule
   CHECK ((status = 'ABORTED') = (reason IS NOT NULL)),
   PRIMARY KEY (job_id, unit, attempt)
 ) STRICT, WITHOUT ROWID;
@@ -149,8 +147,7 @@ CREATE TABLE steps (
   dimension          INTEGER NOT NULL DEFAULT 0,
   name               TEXT NOT NULL,
   occurrence         INTEGER NOT NULL DEFAULT 1 CHECK (occurrence >= 1),
-  kind               TEXT NOT NULL
-    CHECK (kind = 'step' OR kind = 'tx' OR kind = 'effect' OR kind = 'remote' OR kind = 'wait' OR kind = 'sleep' OR kind = 'group' OR kind = 'protocol'),
+  kind               TEXT NOT NULL CHECK (kind = 'step' OR kind = 'tx' OR kind = 'effect' OR kind = 'remote' OR kind = 'wait' OR kind = 'sleep' OR kind = 'group' OR kind = 'protocol'),
   state              TEXT NOT NULL,
   ledger             INTEGER NOT NULL DEFAULT 0,
   n                  INTEGER,
@@ -187,19 +184,15 @@ CREATE TABLE steps (
   last_error_message TEXT,
   updated_at         INTEGER,
   rev                INTEGER NOT NULL DEFAULT 1,
-  -- rule: states step state
+  -- Of steps that stood at one place in an older file, those behind the first are left out of the key; `doctor` tells.
+  misplaced          INTEGER CHECK (misplaced = 1),
   CHECK (state = 'PENDING' OR state = 'DISPATCHING' OR state = 'AWAITING_ACK' OR state = 'IN_PROGRESS' OR state = 'FAILED_RETRY' OR state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED'),
-  -- end rule
-  -- rule: final step state
   CHECK ((state = 'SUCCEEDED' OR state = 'FAILED_FINAL' OR state = 'CANCELLED') = (completed_at IS NOT NULL)),
-  -- end rule
-  -- rule: digits activity ledger
   CHECK (ledger BETWEEN 0 AND 999999999999999
          AND ledger / 100000000000 % 10 <= 1
          AND ledger / 10000000000 % 10 <= 1
          AND ledger / 1000000000 % 10 <= 1
          AND ledger / 100000000 % 10 <= 1),
-  -- end rule
   -- A row that is its own event is written once, already ended.
   CHECK (n IS NULL OR state IN ('SUCCEEDED', 'FAILED_FINAL')),
   -- A copy in a fork knows the row that was written when it happened.
@@ -210,16 +203,25 @@ CREATE TABLE steps (
 CREATE UNIQUE INDEX steps_one_in_progress ON steps (job_id) WHERE kind = 'protocol' AND state = 'IN_PROGRESS';
 -- Whose records the forks of a job have: what retention must ask before it removes one.
 CREATE INDEX steps_copied ON steps (origin_job_id) WHERE origin_job_id IS NOT NULL;
+-- A place in a job's chain is taken once, be it by a step or by an event: a key on each table, and a guard below.
+CREATE UNIQUE INDEX steps_places ON steps (job_id, n) WHERE n IS NOT NULL AND misplaced IS NULL;
+-- What is open, apart from all that is over: whoever waits, wakes, claims or turns looks at the former.
+CREATE INDEX steps_open ON steps (job_id, name) WHERE completed_at IS NULL;
 
--- Attempts that are charged to the budget: those since the job last recorded anything, or came to a wait or a turn.
+-- Attempts that are charged to the budget: those since the job last recorded anything, or came to a wait or a turn. Found
+-- from the newest attempt backwards; steps of earlier turns were recorded before the turn was over.
 CREATE VIEW futile_attempts (job_id, attempt, reason) AS
-SELECT a.job_id, a.attempt, a.reason
-  FROM attempts AS a
- WHERE a.unit = '' AND a.charged = 1
-   AND a.attempt >= coalesce((SELECT max(s.attempt) FROM steps AS s WHERE s.job_id = a.job_id), 0)
-   AND a.attempt > coalesce((SELECT max(w.attempt)
+SELECT home.job_id, a.attempt, a.reason
+  FROM jobs AS home CROSS JOIN attempts AS a
+ WHERE a.job_id = home.job_id AND a.unit = '' AND a.charged = 1
+   AND a.attempt > coalesce((SELECT w.attempt
                                FROM attempts AS w
-                              WHERE w.job_id = a.job_id AND w.unit = '' AND w.reason = 'SUSPENDED'), 0);
+                              WHERE w.job_id = home.job_id AND w.unit = '' AND w.reason = 'SUSPENDED'
+                              ORDER BY w.attempt DESC
+                              LIMIT 1), 0)
+   AND a.attempt >= coalesce((SELECT max(s.attempt)
+                                FROM steps AS s
+                               WHERE s.job_id = home.job_id AND s.dimension = home.dimension), 0);
 
 CREATE TABLE messages (
   guid         TEXT NOT NULL PRIMARY KEY,
@@ -235,33 +237,26 @@ CREATE TABLE messages (
   created_at   INTEGER NOT NULL,
   arrived      INTEGER NOT NULL DEFAULT 0,
   acked_at     INTEGER,
-  -- rule: digits GUID ledger
   CHECK (ledger BETWEEN 0 AND 999999999999999
          AND ledger / 1000000000000 % 1000 <= 0
          AND ledger / 100000000000 % 10 <= 1
          AND ledger / 10000000000 % 10 <= 1
          AND ledger / 1000000000 % 10 <= 1
          AND ledger / 100000000 % 10 <= 1),
-  -- end rule
   CHECK (redeliveries >= 0)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX messages_inbox ON messages (job_id, arrived) WHERE acked_at IS NULL;
 CREATE INDEX messages_of_job ON messages (job_id);
-CREATE INDEX messages_due ON messages (due_at) WHERE acked_at IS NULL AND due_at IS NOT NULL;
+CREATE INDEX messages_waiting ON messages (job_id, kind, name, arrived) WHERE acked_at IS NULL;
+CREATE INDEX messages_begun ON messages (job_id) WHERE acked_at IS NULL AND ledger > 0;
 
--- A job as people and programs look at it, and what it claims about its own history. An open activity is the start
--- message until its step 2 is marked, every step that has not ended, and the message that drives the job once it is taken.
-
-CREATE VIEW job_rows AS
-SELECT job_id, state, handler, version, queue, priority, tenant_id, attempt, ready_at, hold, hold_reason, semaphore,
-       start_ledger, created_at, updated_at, completed_at, deadline_at, payload, options, result, error, error_code,
-       error_message, idempotency_key, idempotency_hash, tags, retry_of, retried_as
-  FROM jobs;
-
+-- What a job claims about its own history, with its root. An open activity is the start message until it is acknowledged,
+-- every step that has not ended, and the message that drives the job once it is taken.
 CREATE VIEW job_books AS
-SELECT job_id, state, attempt, hold, hold_reason, semaphore, start_ledger, head_n, head_hash, rev, options,
-       (start_ledger / 1000000000 % 10 = 0)
+SELECT job_id, state, attempt, hold, hold_reason, semaphore, root_ledger, start_ledger, ledger_form, head_n, head_hash, rev,
+       options,
+       (start_acked_at IS NULL)
        + (SELECT count(*)
             FROM steps
            WHERE steps.job_id = jobs.job_id AND steps.completed_at IS NULL AND steps.kind <> 'protocol')
@@ -305,9 +300,7 @@ CREATE TABLE outbox (
   sent_at          INTEGER,
   updated_at       INTEGER NOT NULL,
   rev              INTEGER NOT NULL DEFAULT 1,
-  -- rule: states outbox state
   CHECK (state = 'PENDING' OR state = 'SENT' OR state = 'FAILED_FINAL'),
-  -- end rule
   CHECK ((state = 'SENT') = (sent_at IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
 
@@ -323,29 +316,32 @@ CREATE TABLE stale_reports (
   report   TEXT NOT NULL
 ) STRICT;
 
+-- How far the clock of this file is ahead of the boot clock of its machine, in the boot that `epoch` names. It never
+-- falls while that boot lasts, so a wall clock that is set back makes nobody wait. One row.
+CREATE TABLE clock (
+  id    INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+  epoch TEXT NOT NULL,
+  ahead INTEGER NOT NULL
+) STRICT;
+
 -- Illegal changes are refused here too, even for an UPDATE by hand: what has ended stays as it ended, states move as
 -- their lifecycle lists, ledgers only grow. A final job may still learn which job took its place, and be pruned.
 
--- rule: sqlite-births job jobs.state
 CREATE TRIGGER jobs_births BEFORE INSERT ON jobs
 WHEN NOT (NEW.state = 'QUEUED' OR NEW.state = 'IN_PROGRESS')
 BEGIN SELECT RAISE(FAIL, 'ILLEGAL_TRANSITION: no job begins in this state'); END;
--- end rule
-
--- rule: sqlite-births outbox outbox.state
 CREATE TRIGGER outbox_births BEFORE INSERT ON outbox
 WHEN NOT (NEW.state = 'PENDING')
 BEGIN SELECT RAISE(FAIL, 'ILLEGAL_TRANSITION: no outbox begins in this state'); END;
--- end rule
 
 CREATE TRIGGER jobs_guard AFTER UPDATE OF
-  job_id, state, attempt, ready_at, hold, semaphore, start_ledger, start_redeliveries, start_acked_at, head_n, head_hash,
-  completed_at, kind, handler, version, dimension, created_at, payload, options, result, error, error_code, error_message,
-  tenant_id, idempotency_key, idempotency_hash, parent_job_id, parent_step, retry_of
+  job_id, state, attempt, ready_at, hold, semaphore, root_ledger, ledger_form, start_ledger, start_redeliveries,
+  start_acked_at, head_n, head_hash, completed_at, kind, handler, version, dimension, created_at, payload, options, result,
+  error, error_code, error_message, tenant_id, idempotency_key, idempotency_hash, parent_job_id, parent_step, retry_of
 ON jobs
--- rule: sqlite-guard job jobs.state.start_ledger
 WHEN OLD.state = 'SUCCEEDED' OR OLD.state = 'FAILED_FINAL' OR OLD.state = 'CANCELLED'
   OR NEW.start_ledger < OLD.start_ledger
+  OR NEW.root_ledger < OLD.root_ledger
   OR (OLD.state <> NEW.state AND NOT (
           OLD.state = 'QUEUED' AND (NEW.state = 'DISPATCHING' OR NEW.state = 'CANCELLING' OR NEW.state = 'IN_PROGRESS' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'CANCELLED')
        OR OLD.state = 'DISPATCHING' AND (NEW.state = 'IN_PROGRESS' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'CANCELLING' OR NEW.state = 'CANCELLED')
@@ -357,10 +353,8 @@ BEGIN
    WHERE OLD.state <> NEW.state;
   SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases');
 END;
--- end rule
 
 CREATE TRIGGER attempts_guard AFTER UPDATE ON attempts
--- rule: sqlite-guard attempt attempts.status
 WHEN OLD.status = 'DONE' OR OLD.status = 'ABORTED'
   OR (OLD.status <> NEW.status AND NOT (
           OLD.status = 'LEASED' AND (NEW.status = 'IN_PROGRESS' OR NEW.status = 'ABORTED')
@@ -372,12 +366,15 @@ BEGIN
    WHERE OLD.status <> NEW.status;
   SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases');
 END;
--- end rule
 
-CREATE TRIGGER steps_guard AFTER UPDATE ON steps
--- rule: sqlite-guard step steps.state.ledger
+-- The state of a wait or a group ends with step 1 of its message; after that its row may learn steps 2 and 3, each once.
+CREATE TRIGGER steps_guard AFTER UPDATE OF
+  job_id, dimension, name, occurrence, kind, state, n, attempt, created_at, completed_at, result, error, notes, prev_hash,
+  event_hash, origin_job_id, origin_dimension, semaphore, threshold, failed, step_index, step_type, service, attempt_no,
+  lease_id, lease_expires_at, input_ref, workspace_ref, output_ref, payload, resolved_mode, lane, routing_key_used,
+  decision_source, decision_reason, last_error_code, last_error_message, updated_at, misplaced
+ON steps
 WHEN OLD.state = 'SUCCEEDED' OR OLD.state = 'FAILED_FINAL' OR OLD.state = 'CANCELLED'
-  OR NEW.ledger < OLD.ledger
   OR (OLD.state <> NEW.state AND NOT (
           OLD.state = 'PENDING' AND (NEW.state = 'DISPATCHING' OR NEW.state = 'CANCELLED')
        OR OLD.state = 'DISPATCHING' AND (NEW.state = 'AWAITING_ACK' OR NEW.state = 'FAILED_FINAL' OR NEW.state = 'CANCELLED' OR NEW.state = 'IN_PROGRESS')
@@ -390,10 +387,16 @@ BEGIN
    WHERE OLD.state <> NEW.state;
   SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases');
 END;
--- end rule
+
+CREATE TRIGGER steps_learn AFTER UPDATE OF ledger, rev ON steps
+WHEN NEW.ledger < OLD.ledger
+  OR ((OLD.state = 'SUCCEEDED' OR OLD.state = 'FAILED_FINAL' OR OLD.state = 'CANCELLED') AND NOT (NEW.ledger - OLD.ledger = 1000000000 OR NEW.ledger - OLD.ledger = 100000000 OR NEW.ledger - OLD.ledger = 1100000000))
+BEGIN
+  SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases') WHERE NEW.ledger < OLD.ledger;
+  SELECT RAISE(ABORT, 'FINAL: this step has ended and cannot change');
+END;
 
 CREATE TRIGGER outbox_guard AFTER UPDATE ON outbox
--- rule: sqlite-guard outbox outbox.state
 WHEN OLD.state = 'SENT' OR OLD.state = 'FAILED_FINAL'
   OR (OLD.state <> NEW.state AND NOT (
           OLD.state = 'PENDING' AND (NEW.state = 'SENT' OR NEW.state = 'FAILED_FINAL')))
@@ -403,13 +406,22 @@ BEGIN
    WHERE OLD.state <> NEW.state;
   SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases');
 END;
--- end rule
 
 CREATE TRIGGER messages_guard AFTER UPDATE OF ledger ON messages WHEN NEW.ledger < OLD.ledger
 BEGIN SELECT RAISE(ABORT, 'LEDGER: a ledger never decreases'); END;
 
 CREATE TRIGGER events_guard AFTER UPDATE ON events
 BEGIN SELECT RAISE(ABORT, 'FINAL: an event is a fact and cannot change'); END;
+
+-- Steps are written under a fence, and the statements that insert them look for an event at their place too. Whoever writes for
+-- a job holds its attempt, its row or the file, so nobody comes in between.
+CREATE TRIGGER steps_placed AFTER UPDATE OF n ON steps
+WHEN EXISTS (SELECT 1 FROM events WHERE job_id = NEW.job_id AND n = NEW.n)
+BEGIN SELECT RAISE(ABORT, 'PLACE: an event stands at this place of the chain'); END;
+
+CREATE TRIGGER events_place AFTER INSERT ON events
+WHEN NEW.n > 2 AND EXISTS (SELECT 1 FROM steps WHERE job_id = NEW.job_id AND n = NEW.n AND misplaced IS NULL)
+BEGIN SELECT RAISE(ABORT, 'PLACE: a step stands at this place of the chain'); END;
 
 -- Retention marks a final job as pruned, then removes its books, children first. Nothing else is ever deleted, and so
 -- nothing can be replaced.
@@ -420,72 +432,59 @@ BEGIN SELECT RAISE(ABORT, 'DELETE: this job is not pruned'); END;
 CREATE TRIGGER attempts_delete BEFORE DELETE ON attempts
 WHEN (SELECT pruned_at IS NULL FROM jobs WHERE job_id = OLD.job_id)
 BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this attempt is not pruned'); END;
-
 CREATE TRIGGER steps_delete BEFORE DELETE ON steps
 WHEN (SELECT pruned_at IS NULL FROM jobs WHERE job_id = OLD.job_id)
 BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this step is not pruned'); END;
-
 CREATE TRIGGER messages_delete BEFORE DELETE ON messages
 WHEN (SELECT pruned_at IS NULL FROM jobs WHERE job_id = OLD.job_id)
 BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this message is not pruned'); END;
-
 CREATE TRIGGER events_delete BEFORE DELETE ON events
 WHEN (SELECT pruned_at IS NULL FROM jobs WHERE job_id = OLD.job_id)
 BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this event is not pruned'); END;
 
--- Step 2 of a leg-2 message as one statement: an INSERT here moves the semaphore of a group (or of a whole job, when
--- `step` is empty), marks the message, and writes the closer digit, all or nothing. The INSERT's own SELECT computes
--- `hit` from the semaphore before the move. The message is asked first: a second delivery is harmless, an underflow is not.
+-- Step 2 of a message as one statement: an INSERT here moves the semaphore of a job, marks the message and its activity,
+-- and checks that the semaphore came to zero by this exactly if it was said to; all or nothing.
+CREATE VIEW semaphore_moves (
+  job_id, rev, delta, root_ledger, hit, guid, digits, guid_ledger, acked_at, dimension, name, occurrence, activity_rev,
+  activity_ledger
+) AS
+SELECT '', 0, 0, 0, 0, '', 0, 0, 0, 0, '', 0, 0, 0 WHERE 0;
 
-CREATE VIEW closings (job_id, dimension, name, occurrence, guid, delta, threshold, hit) AS
-SELECT '', 0, '', 0, '', 0, 0, 0 WHERE 0;
-
-CREATE TRIGGER closings_of_a_group INSTEAD OF INSERT ON closings WHEN NEW.name <> ''
+CREATE TRIGGER semaphore_moved INSTEAD OF INSERT ON semaphore_moves
 BEGIN
   UPDATE messages
-     SET ledger = ledger + 1000000000 + 100000000000 * NEW.hit
-   WHERE guid = NEW.guid AND job_id = NEW.job_id AND acked_at IS NULL
-     AND ledger / 10000000000 % 10 = 1 AND ledger / 1000000000 % 10 = 0;
-  SELECT RAISE(ABORT, 'MARKER: step 2 of this message is done, or its step 1 is not') WHERE changes() <> 1;
+     SET ledger = NEW.guid_ledger, acked_at = NEW.acked_at, dimension = NEW.dimension, occurrence = NEW.occurrence
+   WHERE guid = NEW.guid AND job_id = NEW.job_id AND ledger = NEW.digits AND acked_at IS NULL;
+  SELECT RAISE(ABORT, 'MARKER: this message has other digits, or is acknowledged') WHERE changes() <> 1;
   UPDATE steps
-     SET semaphore = semaphore + NEW.delta,
-         ledger = ledger + 1000000000 * (ledger / 1000000000 % 10 = 0),
-         rev = rev + 1
-   WHERE job_id = NEW.job_id AND dimension = NEW.dimension AND name = NEW.name AND occurrence = NEW.occurrence
-     AND kind = 'group' AND state = 'IN_PROGRESS';
-  SELECT RAISE(ABORT, 'MARKER: this group is not open') WHERE changes() <> 1;
+     SET ledger = NEW.activity_ledger, rev = rev + 1
+   WHERE NEW.activity_ledger IS NOT NULL AND job_id = NEW.job_id AND dimension = NEW.dimension AND name = NEW.name
+     AND occurrence = NEW.occurrence AND rev = NEW.activity_rev;
+  SELECT RAISE(ABORT, 'MARKER: this activity has moved') WHERE changes() <> (NEW.activity_ledger IS NOT NULL);
+  UPDATE jobs
+     SET semaphore = semaphore + NEW.delta, root_ledger = NEW.root_ledger, rev = rev + 1
+   WHERE job_id = NEW.job_id AND rev = NEW.rev AND completed_at IS NULL AND (semaphore + NEW.delta = 0) = NEW.hit;
+  SELECT RAISE(ABORT, 'MARKER: this job has moved, or its semaphore is another one') WHERE changes() <> 1;
 END;
 
-CREATE TRIGGER closings_of_a_job INSTEAD OF INSERT ON closings WHEN NEW.name = ''
-BEGIN
-  UPDATE messages
-     SET ledger = ledger + 1000000000 + 100000000000 * NEW.hit
-   WHERE guid = NEW.guid AND job_id = NEW.job_id AND acked_at IS NULL
-     AND ledger / 10000000000 % 10 = 1 AND ledger / 1000000000 % 10 = 0;
-  SELECT RAISE(ABORT, 'MARKER: step 2 of this message is done, or its step 1 is not') WHERE changes() <> 1;
-  UPDATE jobs SET semaphore = semaphore + NEW.delta, rev = rev + 1 WHERE job_id = NEW.job_id AND completed_at IS NULL;
-  SELECT RAISE(ABORT, 'MARKER: this job has ended') WHERE changes() <> 1;
-END;
+-- A child that has ended, as one statement: its message with all its digits, and the group that has counted it.
+CREATE VIEW child_counts (
+  job_id, dimension, name, occurrence, rev, ledger, failed, hit, guid, digits, guid_ledger, state, at
+) AS
+SELECT '', 0, '', 0, 0, 0, 0, 0, '', 0, 0, '', 0 WHERE 0;
 
--- A child that has ended, as one statement: an INSERT here enters the group, keeps the outcome as a message with all its
--- digits, and moves the semaphore, all or nothing. The INSERT's own SELECT computes `entry` and `hit` from the group as
--- it was, so of many children in one transaction each sees what the one before it left. Two endings of one child, or
--- more endings than children, are refused.
-
-CREATE VIEW child_ends (guid, job_id, dimension, name, occurrence, state, failed, at, entry, hit, mode) AS
-SELECT '', '', 0, '', 0, '', 0, 0, 0, 0, '' WHERE 0;
-
-CREATE TRIGGER child_ends_in_a_group INSTEAD OF INSERT ON child_ends
+CREATE TRIGGER child_counted INSTEAD OF INSERT ON child_counts
 BEGIN
   INSERT INTO messages (guid, job_id, dimension, name, occurrence, kind, payload, created_at, acked_at, ledger)
-  VALUES (NEW.guid, NEW.job_id, NEW.dimension, NEW.name, NEW.occurrence, 'child', NEW.state, NEW.at, NEW.at,
-          NEW.entry + 11000000000 + 100100000000 * NEW.hit);
+  SELECT NEW.guid, NEW.job_id, NEW.dimension, NEW.name, NEW.occurrence, 'child', NEW.state, NEW.at, NEW.at, NEW.guid_ledger
+   WHERE NEW.digits IS NULL;
+  UPDATE messages
+     SET ledger = NEW.guid_ledger, acked_at = NEW.at
+   WHERE NEW.digits IS NOT NULL AND guid = NEW.guid AND job_id = NEW.job_id AND ledger = NEW.digits AND acked_at IS NULL;
+  SELECT RAISE(ABORT, 'MARKER: this message has other digits, or is acknowledged') WHERE changes() <> (NEW.digits IS NOT NULL);
   UPDATE steps
-     SET ledger = ledger + 1 + 10000000000 * (ledger / 10000000000 % 10 = 0) + 1000000000 * (ledger / 1000000000 % 10 = 0),
-         semaphore = semaphore - 1,
-         failed = failed + NEW.failed,
-         rev = rev + 1
+     SET ledger = NEW.ledger, semaphore = semaphore - 1, failed = NEW.failed, rev = rev + 1
    WHERE job_id = NEW.job_id AND dimension = NEW.dimension AND name = NEW.name AND occurrence = NEW.occurrence
-     AND kind = 'group' AND state = 'IN_PROGRESS';
-  SELECT RAISE(ABORT, 'MARKER: this group is not open') WHERE changes() <> 1;
+     AND rev = NEW.rev AND kind = 'group' AND state = 'IN_PROGRESS' AND (semaphore - 1 = threshold) = NEW.hit;
+  SELECT RAISE(ABORT, 'MARKER: this group has moved, or its semaphore is another one') WHERE changes() <> 1;
 END;

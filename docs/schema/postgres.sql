@@ -27,6 +27,15 @@ BEGIN
   END IF;
 END $$;
 
+-- What was planned under a lock and did not happen is a mistake of ours: nothing of it is written.
+CREATE FUNCTION expect_rows(statement TEXT, changed BIGINT, planned BIGINT) RETURNS VOID LANGUAGE plpgsql AS $$
+BEGIN
+  IF changed <> planned THEN
+    RAISE EXCEPTION 'MARKER: % changed % rows of % that were planned', statement, changed, planned
+      USING ERRCODE = 'integrity_constraint_violation';
+  END IF;
+END $$;
+
 -- The time: that of this server, unless a test brings its own.
 CREATE FUNCTION store_ms(given BIGINT) RETURNS BIGINT LANGUAGE sql VOLATILE AS $$
   SELECT coalesce(given, floor(extract(EPOCH FROM clock_timestamp()) * 1000)::bigint)
@@ -114,20 +123,22 @@ CREATE TABLE jobs (
   open_deadline      BIGINT GENERATED ALWAYS AS (CASE WHEN completed_at IS NULL THEN deadline_at END) STORED,
   dead               TEXT COLLATE "C" GENERATED ALWAYS AS (
     CASE WHEN state = 'FAILED_FINAL' AND retried_as IS NULL THEN job_id END) STORED,
-  -- rule: postgres-states job state
+  -- The digits of a job's own activity, its root; how its digits are kept: 0 for jobs of files that were older than the root's.
+  root_ledger        BIGINT NOT NULL DEFAULT 0,
+  ledger_form        BIGINT NOT NULL DEFAULT 0 CHECK (ledger_form = 0 OR ledger_form = 1),
   CHECK (state = ANY ('{QUEUED,DISPATCHING,IN_PROGRESS,CANCELLING,SUCCEEDED,FAILED_FINAL,CANCELLED}')),
-  -- end rule
-  -- rule: postgres-final job state
   CHECK ((state = ANY ('{SUCCEEDED,FAILED_FINAL,CANCELLED}')) = (completed_at IS NOT NULL)),
-  -- end rule
-  -- rule: digits GUID start_ledger
   CHECK (start_ledger BETWEEN 0 AND 999999999999999
          AND start_ledger / 1000000000000 % 1000 <= 0
          AND start_ledger / 100000000000 % 10 <= 1
          AND start_ledger / 10000000000 % 10 <= 1
          AND start_ledger / 1000000000 % 10 <= 1
          AND start_ledger / 100000000 % 10 <= 1),
-  -- end rule
+  CHECK (root_ledger BETWEEN 0 AND 999999999999999
+         AND root_ledger / 100000000000 % 10 <= 1
+         AND root_ledger / 10000000000 % 10 <= 1
+         AND root_ledger / 1000000000 % 10 <= 1
+         AND root_ledger / 100000000 % 10 <= 1),
   CHECK (pruned_at IS NULL OR completed_at IS NOT NULL),
   CHECK (ready_at IS NULL OR completed_at IS NULL)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
@@ -173,9 +184,7 @@ CREATE TABLE attempts (
   guid             TEXT COLLATE "C" NOT NULL DEFAULT 'start',
   started_at       BIGINT,
   finished_at      BIGINT,
-  -- rule: postgres-states attempt status
   CHECK (status = ANY ('{LEASED,IN_PROGRESS,COMMITTED,DONE,ABORTED}')),
-  -- end rule
   CHECK ((status = 'ABORTED') = (reason IS NOT NULL)),
   PRIMARY KEY (job_id, unit, attempt)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
@@ -191,13 +200,13 @@ CREATE FUNCTION exec_id(attempts) RETURNS TEXT LANGUAGE sql IMMUTABLE AS $$
   SELECT $1.job_id || ':' || $1.unit || ':' || $1.attempt
 $$;
 
+-- Steps and events are appended by many jobs at once: in the order of writing a flush touches few pages.
 CREATE TABLE steps (
   job_id             TEXT COLLATE "C" NOT NULL,
   dimension          BIGINT NOT NULL DEFAULT 0,
   name               TEXT COLLATE "C" NOT NULL,
   occurrence         BIGINT NOT NULL DEFAULT 1 CHECK (occurrence >= 1),
-  kind               TEXT COLLATE "C" NOT NULL
-    CHECK (kind = ANY ('{step,tx,effect,remote,wait,sleep,group,protocol}')),
+  kind               TEXT COLLATE "C" NOT NULL CHECK (kind = ANY ('{step,tx,effect,remote,wait,sleep,group,protocol}')),
   state              TEXT COLLATE "C" NOT NULL,
   ledger             BIGINT NOT NULL DEFAULT 0,
   n                  BIGINT,
@@ -233,19 +242,15 @@ CREATE TABLE steps (
   last_error_message TEXT,
   updated_at         BIGINT,
   rev                BIGINT NOT NULL DEFAULT 1,
-  -- rule: postgres-states step state
+  -- Of steps that stood at one place in an older file, those behind the first are left out of the key; `doctor` tells.
+  misplaced          BIGINT CHECK (misplaced = 1),
   CHECK (state = ANY ('{PENDING,DISPATCHING,AWAITING_ACK,IN_PROGRESS,FAILED_RETRY,SUCCEEDED,FAILED_FINAL,CANCELLED}')),
-  -- end rule
-  -- rule: postgres-final step state
   CHECK ((state = ANY ('{SUCCEEDED,FAILED_FINAL,CANCELLED}')) = (completed_at IS NOT NULL)),
-  -- end rule
-  -- rule: digits activity ledger
   CHECK (ledger BETWEEN 0 AND 999999999999999
          AND ledger / 100000000000 % 10 <= 1
          AND ledger / 10000000000 % 10 <= 1
          AND ledger / 1000000000 % 10 <= 1
          AND ledger / 100000000 % 10 <= 1),
-  -- end rule
   -- A row that is its own event is written once, already ended.
   CHECK (n IS NULL OR state IN ('SUCCEEDED', 'FAILED_FINAL')),
   -- A copy in a fork knows the row that was written when it happened.
@@ -259,16 +264,29 @@ CREATE FUNCTION step_id(steps) RETURNS TEXT LANGUAGE sql IMMUTABLE AS $$ SELECT 
 CREATE UNIQUE INDEX steps_one_in_progress ON steps (job_id) WHERE kind = 'protocol' AND state = 'IN_PROGRESS';
 -- Whose records the forks of a job have: what retention must ask before it removes one.
 CREATE INDEX steps_copied ON steps (origin_job_id) WHERE origin_job_id IS NOT NULL;
+-- A place in a job's chain is taken once, be it by a step or by an event: a key on each table, and a guard below.
+CREATE UNIQUE INDEX steps_places ON steps (job_id, n) WHERE n IS NOT NULL AND misplaced IS NULL;
+-- What is open, apart from all that is over: whoever waits, wakes, claims or turns looks at the former.
+CREATE INDEX steps_open ON steps (job_id, name) WHERE completed_at IS NULL;
 
--- Attempts that are charged to the budget: those since the job last recorded anything, or came to a wait or a turn.
+-- Attempts that are charged to the budget: those since the job last recorded anything, or came to a wait or a turn. Found
+-- from the newest attempt backwards; steps of earlier turns were recorded before the turn was over.
 CREATE VIEW futile_attempts (job_id, attempt, reason) AS
-SELECT a.job_id, a.attempt, a.reason
-  FROM attempts AS a
- WHERE a.unit = '' AND a.charged = 1
-   AND a.attempt >= coalesce((SELECT max(s.attempt) FROM steps AS s WHERE s.job_id = a.job_id), 0)
-   AND a.attempt > coalesce((SELECT max(w.attempt)
-                               FROM attempts AS w
-                              WHERE w.job_id = a.job_id AND w.unit = '' AND w.reason = 'SUSPENDED'), 0);
+SELECT home.job_id, a.attempt, a.reason
+  FROM jobs AS home
+ CROSS JOIN LATERAL (
+       SELECT attempts.attempt, attempts.reason
+         FROM attempts
+        WHERE attempts.job_id = home.job_id AND attempts.unit = '' AND attempts.charged = 1
+          AND attempts.attempt > coalesce((SELECT w.attempt
+                                             FROM attempts AS w
+                                            WHERE w.job_id = home.job_id AND w.unit = '' AND w.reason = 'SUSPENDED'
+                                            ORDER BY w.attempt DESC
+                                            LIMIT 1), 0)
+       OFFSET 0) AS a
+ WHERE a.attempt >= coalesce((SELECT max(s.attempt)
+                                FROM steps AS s
+                               WHERE s.job_id = home.job_id AND s.dimension = home.dimension), 0);
 
 CREATE TABLE messages (
   guid         TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -284,33 +302,27 @@ CREATE TABLE messages (
   created_at   BIGINT NOT NULL,
   arrived      BIGINT NOT NULL DEFAULT 0,
   acked_at     BIGINT,
-  -- rule: digits GUID ledger
   CHECK (ledger BETWEEN 0 AND 999999999999999
          AND ledger / 1000000000000 % 1000 <= 0
          AND ledger / 100000000000 % 10 <= 1
          AND ledger / 10000000000 % 10 <= 1
          AND ledger / 1000000000 % 10 <= 1
          AND ledger / 100000000 % 10 <= 1),
-  -- end rule
   CHECK (redeliveries >= 0)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 
-CREATE INDEX messages_inbox ON messages (job_id, arrived) WHERE acked_at IS NULL;
+-- Only who asks for the newest arrival may take this one: it would do for any message, after reading all others.
+CREATE INDEX messages_inbox ON messages (job_id, arrived) WHERE acked_at IS NULL AND arrived >= 0;
 CREATE INDEX messages_of_job ON messages (job_id);
-CREATE INDEX messages_due ON messages (due_at) WHERE acked_at IS NULL AND due_at IS NOT NULL;
+CREATE INDEX messages_waiting ON messages (job_id, kind, name, arrived) WHERE acked_at IS NULL;
+CREATE INDEX messages_begun ON messages (job_id) WHERE acked_at IS NULL AND ledger > 0;
 
--- A job as people and programs look at it, and what it claims about its own history. An open activity is the start
--- message until its step 2 is marked, every step that has not ended, and the message that drives the job once it is taken.
-
-CREATE VIEW job_rows AS
-SELECT job_id, state, handler, version, queue, priority, tenant_id, attempt, ready_at, hold, hold_reason, semaphore,
-       start_ledger, created_at, updated_at, completed_at, deadline_at, payload, options, result, error, error_code,
-       error_message, idempotency_key, idempotency_hash, tags, retry_of, retried_as
-  FROM jobs;
-
+-- What a job claims about its own history, with its root. An open activity is the start message until it is acknowledged,
+-- every step that has not ended, and the message that drives the job once it is taken.
 CREATE VIEW job_books AS
-SELECT job_id, state, attempt, hold, hold_reason, semaphore, start_ledger, head_n, head_hash, rev, options,
-       CASE WHEN start_ledger / 1000000000 % 10 = 0 THEN 1 ELSE 0 END
+SELECT job_id, state, attempt, hold, hold_reason, semaphore, root_ledger, start_ledger, ledger_form, head_n, head_hash, rev,
+       options,
+       CASE WHEN start_acked_at IS NULL THEN 1 ELSE 0 END
        + (SELECT count(*)
             FROM steps
            WHERE steps.job_id = jobs.job_id AND steps.completed_at IS NULL AND steps.kind <> 'protocol')
@@ -354,9 +366,7 @@ CREATE TABLE outbox (
   sent_at          BIGINT,
   updated_at       BIGINT NOT NULL,
   rev              BIGINT NOT NULL DEFAULT 1,
-  -- rule: postgres-states outbox state
   CHECK (state = ANY ('{PENDING,SENT,FAILED_FINAL}')),
-  -- end rule
   CHECK ((state = 'SENT') = (sent_at IS NOT NULL))
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 
@@ -375,27 +385,19 @@ CREATE TABLE stale_reports (
 -- Illegal changes are refused here too, even for an UPDATE by hand: what has ended stays as it ended, states move as
 -- their lifecycle lists, ledgers only grow. A final job may still learn which job took its place, and be pruned.
 
--- rule: postgres-births job jobs.state
 CREATE TRIGGER jobs_births BEFORE INSERT ON jobs FOR EACH ROW
 WHEN (NOT (NEW.state = ANY ('{QUEUED,IN_PROGRESS}')))
 EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: no job begins in this state');
--- end rule
-
--- rule: postgres-births outbox outbox.state
 CREATE TRIGGER outbox_births BEFORE INSERT ON outbox FOR EACH ROW
 WHEN (NOT (NEW.state = ANY ('{PENDING}')))
 EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: no outbox begins in this state');
--- end rule
 
 CREATE TRIGGER jobs_guard BEFORE UPDATE OF
-  job_id, state, attempt, ready_at, hold, semaphore, start_ledger, start_redeliveries, start_acked_at, head_n, head_hash,
-  completed_at, kind, handler, version, dimension, created_at, payload, options, result, error, error_code, error_message,
-  tenant_id, idempotency_key, idempotency_hash, parent_job_id, parent_step, retry_of
-ON jobs FOR EACH ROW
--- rule: postgres-guard job jobs.state.start_ledger
-WHEN (OLD.state = ANY ('{SUCCEEDED,FAILED_FINAL,CANCELLED}'))
+  job_id, state, attempt, ready_at, hold, semaphore, root_ledger, ledger_form, start_ledger, start_redeliveries,
+  start_acked_at, head_n, head_hash, completed_at, kind, handler, version, dimension, created_at, payload, options, result,
+  error, error_code, error_message, tenant_id, idempotency_key, idempotency_hash, parent_job_id, parent_step, retry_of
+ON jobs FOR EACH ROW WHEN (OLD.completed_at IS NOT NULL)
 EXECUTE FUNCTION refuse_change('FINAL: this job has ended and cannot change');
-
 CREATE TRIGGER jobs_moves BEFORE UPDATE ON jobs FOR EACH ROW
 WHEN (OLD.state <> NEW.state AND OLD.state || '>' || NEW.state <> ALL ('{
     QUEUED>DISPATCHING,
@@ -418,10 +420,10 @@ EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: the job lifecycle has no suc
 CREATE TRIGGER jobs_ledger BEFORE UPDATE ON jobs FOR EACH ROW
 WHEN (NEW.start_ledger < OLD.start_ledger)
 EXECUTE FUNCTION refuse_change('LEDGER: a ledger never decreases');
--- end rule
+CREATE TRIGGER jobs_root_ledger BEFORE UPDATE ON jobs FOR EACH ROW WHEN (NEW.root_ledger < OLD.root_ledger)
+EXECUTE FUNCTION refuse_change('LEDGER: a ledger never decreases');
 
 CREATE TRIGGER attempts_guard BEFORE UPDATE ON attempts FOR EACH ROW
--- rule: postgres-guard attempt attempts.status
 WHEN (OLD.status = ANY ('{DONE,ABORTED}'))
 EXECUTE FUNCTION refuse_change('FINAL: this attempt has ended and cannot change');
 
@@ -434,13 +436,24 @@ WHEN (OLD.status <> NEW.status AND OLD.status || '>' || NEW.status <> ALL ('{
     IN_PROGRESS>ABORTED,
     IN_PROGRESS>DONE}'))
 EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: the attempt lifecycle has no such move');
--- end rule
 
+-- The state of a wait or a group ends with step 1 of its message; after that its row may learn steps 2 and 3, each once.
 CREATE TRIGGER steps_guard BEFORE UPDATE ON steps FOR EACH ROW
--- rule: postgres-guard step steps.state.ledger
-WHEN (OLD.state = ANY ('{SUCCEEDED,FAILED_FINAL,CANCELLED}'))
+WHEN (OLD.state = ANY ('{SUCCEEDED,FAILED_FINAL,CANCELLED}') AND
+      ROW (NEW.job_id, NEW.dimension, NEW.name, NEW.occurrence, NEW.kind, NEW.state, NEW.n, NEW.attempt, NEW.created_at,
+           NEW.completed_at, NEW.result, NEW.error, NEW.notes, NEW.prev_hash, NEW.event_hash, NEW.origin_job_id,
+           NEW.origin_dimension, NEW.semaphore, NEW.threshold, NEW.failed, NEW.step_index, NEW.step_type, NEW.service,
+           NEW.attempt_no, NEW.lease_id, NEW.lease_expires_at, NEW.input_ref, NEW.workspace_ref, NEW.output_ref, NEW.payload,
+           NEW.resolved_mode, NEW.lane, NEW.routing_key_used, NEW.decision_source, NEW.decision_reason, NEW.last_error_code,
+           NEW.last_error_message, NEW.updated_at, NEW.misplaced)
+      IS DISTINCT FROM
+      ROW (OLD.job_id, OLD.dimension, OLD.name, OLD.occurrence, OLD.kind, OLD.state, OLD.n, OLD.attempt, OLD.created_at,
+           OLD.completed_at, OLD.result, OLD.error, OLD.notes, OLD.prev_hash, OLD.event_hash, OLD.origin_job_id,
+           OLD.origin_dimension, OLD.semaphore, OLD.threshold, OLD.failed, OLD.step_index, OLD.step_type, OLD.service,
+           OLD.attempt_no, OLD.lease_id, OLD.lease_expires_at, OLD.input_ref, OLD.workspace_ref, OLD.output_ref, OLD.payload,
+           OLD.resolved_mode, OLD.lane, OLD.routing_key_used, OLD.decision_source, OLD.decision_reason, OLD.last_error_code,
+           OLD.last_error_message, OLD.updated_at, OLD.misplaced))
 EXECUTE FUNCTION refuse_change('FINAL: this step has ended and cannot change');
-
 CREATE TRIGGER steps_moves BEFORE UPDATE ON steps FOR EACH ROW
 WHEN (OLD.state <> NEW.state AND OLD.state || '>' || NEW.state <> ALL ('{
     PENDING>DISPATCHING,
@@ -465,10 +478,12 @@ EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: the step lifecycle has no su
 CREATE TRIGGER steps_ledger BEFORE UPDATE ON steps FOR EACH ROW
 WHEN (NEW.ledger < OLD.ledger)
 EXECUTE FUNCTION refuse_change('LEDGER: a ledger never decreases');
--- end rule
+
+CREATE TRIGGER steps_learn BEFORE UPDATE ON steps FOR EACH ROW
+WHEN (OLD.state = ANY ('{SUCCEEDED,FAILED_FINAL,CANCELLED}') AND NOT (NEW.ledger - OLD.ledger = 1000000000 OR NEW.ledger - OLD.ledger = 100000000 OR NEW.ledger - OLD.ledger = 1100000000))
+EXECUTE FUNCTION refuse_change('FINAL: this step has ended and cannot change');
 
 CREATE TRIGGER outbox_guard BEFORE UPDATE ON outbox FOR EACH ROW
--- rule: postgres-guard outbox outbox.state
 WHEN (OLD.state = ANY ('{SENT,FAILED_FINAL}'))
 EXECUTE FUNCTION refuse_change('FINAL: this outbox has ended and cannot change');
 
@@ -477,7 +492,6 @@ WHEN (OLD.state <> NEW.state AND OLD.state || '>' || NEW.state <> ALL ('{
     PENDING>SENT,
     PENDING>FAILED_FINAL}'))
 EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: the outbox lifecycle has no such move');
--- end rule
 
 CREATE TRIGGER messages_guard BEFORE UPDATE ON messages FOR EACH ROW WHEN (NEW.ledger < OLD.ledger)
 EXECUTE FUNCTION refuse_change('LEDGER: a ledger never decreases');
@@ -485,7 +499,42 @@ EXECUTE FUNCTION refuse_change('LEDGER: a ledger never decreases');
 CREATE TRIGGER events_guard BEFORE UPDATE ON events FOR EACH ROW
 EXECUTE FUNCTION refuse_change('FINAL: an event is a fact and cannot change');
 
--- Retention marks a final job as pruned, then removes its books, children first. Nothing else is ever deleted.
+-- Steps are written under a fence, and the statements that insert them look for an event at their place too. Whoever writes for
+-- a job holds its attempt, its row or the file, so nobody comes in between.
+
+CREATE FUNCTION refuse_place_of_event() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+  IF EXISTS (SELECT 1 FROM events WHERE events.job_id = NEW.job_id AND events.n = NEW.n) THEN
+    RAISE EXCEPTION 'PLACE: an event stands at this place of the chain'
+      USING ERRCODE = 'integrity_constraint_violation', TABLE = TG_TABLE_NAME;
+  END IF;
+  RETURN NULL;
+END $$;
+
+CREATE FUNCTION refuse_place_of_step() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+  IF EXISTS (SELECT 1
+               FROM steps
+              WHERE steps.job_id = NEW.job_id AND steps.n = NEW.n AND steps.misplaced IS NULL) THEN
+    RAISE EXCEPTION 'PLACE: a step stands at this place of the chain'
+      USING ERRCODE = 'integrity_constraint_violation', TABLE = TG_TABLE_NAME;
+  END IF;
+  RETURN NULL;
+END $$;
+
+CREATE TRIGGER steps_placed AFTER UPDATE OF n ON steps FOR EACH ROW WHEN (NEW.n IS NOT NULL)
+EXECUTE FUNCTION refuse_place_of_event();
+
+-- The first two places are those of the submission and of the first claim. The two statements that write a return look for
+-- a step at its place too: every job that ends well would pay for this.
+CREATE TRIGGER events_place AFTER INSERT ON events FOR EACH ROW WHEN (NEW.n > 2 AND NEW.type <> 'return')
+EXECUTE FUNCTION refuse_place_of_step();
+
+-- Retention marks a final job as pruned, then removes its books, children first. Nothing else is ever deleted, and so
+-- nothing can be replaced.
+
+CREATE TRIGGER jobs_delete BEFORE DELETE ON jobs FOR EACH ROW WHEN (OLD.pruned_at IS NULL)
+EXECUTE FUNCTION refuse_change('DELETE: this job is not pruned');
 
 CREATE FUNCTION refuse_unless_pruned() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
@@ -496,21 +545,18 @@ BEGIN
   RETURN OLD;
 END $$;
 
-CREATE TRIGGER jobs_delete BEFORE DELETE ON jobs FOR EACH ROW WHEN (OLD.pruned_at IS NULL)
-EXECUTE FUNCTION refuse_change('DELETE: this job is not pruned');
-
 CREATE TRIGGER attempts_delete BEFORE DELETE ON attempts FOR EACH ROW EXECUTE FUNCTION refuse_unless_pruned();
-CREATE TRIGGER steps_delete BEFORE DELETE ON steps FOR EACH ROW EXECUTE FUNCTION refuse_unless_pruned();
-CREATE TRIGGER messages_delete BEFORE DELETE ON messages FOR EACH ROW EXECUTE FUNCTION refuse_unless_pruned();
-CREATE TRIGGER events_delete BEFORE DELETE ON events FOR EACH ROW EXECUTE FUNCTION refuse_unless_pruned();
-
-CREATE TRIGGER jobs_truncate BEFORE TRUNCATE ON jobs
-EXECUTE FUNCTION refuse_change('DELETE: books are pruned, never emptied');
 CREATE TRIGGER attempts_truncate BEFORE TRUNCATE ON attempts
 EXECUTE FUNCTION refuse_change('DELETE: books are pruned, never emptied');
+CREATE TRIGGER steps_delete BEFORE DELETE ON steps FOR EACH ROW EXECUTE FUNCTION refuse_unless_pruned();
 CREATE TRIGGER steps_truncate BEFORE TRUNCATE ON steps
 EXECUTE FUNCTION refuse_change('DELETE: books are pruned, never emptied');
+CREATE TRIGGER messages_delete BEFORE DELETE ON messages FOR EACH ROW EXECUTE FUNCTION refuse_unless_pruned();
 CREATE TRIGGER messages_truncate BEFORE TRUNCATE ON messages
 EXECUTE FUNCTION refuse_change('DELETE: books are pruned, never emptied');
+CREATE TRIGGER events_delete BEFORE DELETE ON events FOR EACH ROW EXECUTE FUNCTION refuse_unless_pruned();
 CREATE TRIGGER events_truncate BEFORE TRUNCATE ON events
 EXECUTE FUNCTION refuse_change('DELETE: books are pruned, never emptied');
+CREATE TRIGGER jobs_truncate BEFORE TRUNCATE ON jobs
+EXECUTE FUNCTION refuse_change('DELETE: books are pruned, never emptied');
+
