@@ -1,7 +1,7 @@
 """The tables, checks and guards of both databases, printed from one description.
 
 New files and databases are made by what is printed here; older ones come to the same by the migrations, and a
-test compares the two. `docs/schema` has the prints for people to read.
+test compares the two. `docs/schema.md` has the prints for people to read.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _lines(database: Database) -> Iterator[str]:
         if mine.startswith(_MARKS) or not (mine or before):
             continue
         before = mine
-        word, *about = mine.split()[:4] or [""]
+        word, *about = mine.split() or [""]
         if word == _RULE:
             indent = mine[: len(mine) - len(mine.lstrip())]
             yield from (indent + printed for printed in rule(database, *about).splitlines())
@@ -48,7 +48,8 @@ def _lines(database: Database) -> Iterator[str]:
 
 def _typed(database: Database, line: str) -> str:
     """Return the line of a column with the type that this database knows."""
-    kind = next(iter(line.split()[1:2]), "").rstrip(",")
+    _name, kind, *_rest = [*line.split(), "", ""]
+    kind = kind.rstrip(",")
     return line.replace(f" {kind}", f" {_TYPES[database][kind]}", 1) if kind in _TYPES[database] else line
 
 

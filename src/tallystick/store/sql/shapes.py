@@ -14,13 +14,20 @@ from tallystick.store.api import ChildRow, Event, Fence, JobRow, NewJob, Record,
 from tallystick.store.inspection import AttemptRow, Book
 
 # What each job has for itself, and the instants, which a submission names by another clock than the store's.
-_OWN: Final = ("job_id", "payload", "ready_at", "deadline_at", "created_at")
+_INSTANTS: Final = ("ready_at", "deadline_at", "created_at")
+_OWN: Final = ("job_id", "payload", *_INSTANTS)
 
 _ROWS: Final = (
     *(Activity, AttemptRow, Book, ChildRow, Event, Fence, InsertAttempt, JobFacts, JobRow, JobValues, Link),
     *(Message, MoveAttempt, NewJob, Record),
 )
-_PARTS: Final = {"Alike": (NewJob, _OWN), "Recorded": (RecordStep, ("fence", "chain"))}
+_KEYS: Final = ("version", "idempotency_key", "idempotency_hash", "canon_version")
+# What jobs share that are submitted together, what a fork takes over, what a step records.
+_PARTS: Final = {
+    "Alike": (NewJob, _OWN),
+    "Forked": (NewJob, (*_INSTANTS, *_KEYS, "job_id")),
+    "Recorded": (RecordStep, ("fence", "chain")),
+}
 _CALLED: Final = {("Activity", "mode"): "payload", ("Recorded", "at"): "completed_at"}
 _TYPES: Final = {str: "text", int: "bigint", bytes: "bytea", bool: "boolean"}
 

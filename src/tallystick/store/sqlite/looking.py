@@ -31,7 +31,7 @@ _SIGNALS: Final = 2
 _WORDS: Final = ("resume", "timer", "result")
 
 
-def look(  # noqa: C901, PLR0912 (one line for each thing to see)
+def look(  # noqa: C901 (one line for each thing to see)
     batch: Batch, wants: Wants, *, whole: bool = False
 ) -> Pictures:
     """Return the picture of a job, and of its parent if the job may end; none if there is no such job."""
@@ -48,15 +48,13 @@ def look(  # noqa: C901, PLR0912 (one line for each thing to see)
         limit = -1 if whole else _SIGNALS
         found = _rows(batch, "picture_signals", job_id, name, limit)
         picture.whole = picture.whole and (whole or len(found) < limit)
-        for row in found:
-            picture.messages[row[0]] = Message._make(row)
+        _add_messages(picture, found)
     if wants.begun:
         _add_begun(batch, pictures, picture)
     if wants.place is not None:
         _add_activities(picture, _rows(batch, "picture_activity", job_id, *wants.place))
     if wants.early:
-        for row in _rows(batch, "picture_words", job_id, "child", batch.wall):
-            picture.messages[row[0]] = Message._make(row)
+        _add_messages(picture, _rows(batch, "picture_words", job_id, "child", batch.wall))
     if wants.children:
         picture.asked = frozenset(wants.children)
         found = _rows(batch, "picture_children", listed(wants.children))
@@ -91,11 +89,9 @@ def look_at_drivers(batch: Batch, job_id: str) -> Picture:
     if any(message.ledger for message in picture.messages.values()):
         return picture
     for kind in _WORDS:
-        for row in _rows(batch, "picture_words", job_id, kind, batch.wall):
-            picture.messages[row[0]] = Message._make(row)
+        _add_messages(picture, _rows(batch, "picture_words", job_id, kind, batch.wall))
     for name in {each.name for each in picture.open_activities() if each.kind == "wait"}:
-        for row in _rows(batch, "picture_signals", job_id, name, 1):
-            picture.messages[row[0]] = Message._make(row)
+        _add_messages(picture, _rows(batch, "picture_signals", job_id, name, 1))
     return picture
 
 
@@ -141,6 +137,12 @@ def _add_activities(picture: Picture, rows: list[tuple[Any, ...]]) -> None:
     for row in rows:
         activity = Activity._make(row)
         picture.activities[activity.place] = activity
+
+
+def _add_messages(picture: Picture, rows: list[tuple[Any, ...]]) -> None:
+    for row in rows:
+        message = Message._make(row)
+        picture.messages[message.guid] = message
 
 
 def _add_inbox(batch: Batch, picture: Picture) -> None:

@@ -4,14 +4,11 @@
 -- takes: job_id text, new_id text, wall int, head_n int, head_hash bytes, version text, retry int, key text, hash text,
 --   canon_version int, root_ledger int
 INSERT INTO jobs (
-  job_id, state, tenant_id, kind, handler, version, queue, priority, ready_at, deadline_at, created_at, updated_at,
-  payload, options, request_type, input_ref, output_ref, schema_version, idempotency_key, idempotency_hash,
-  canon_version, correlation_id, traceparent, tags, head_n, head_hash, retry_of, root_ledger, ledger_form
+  job_id, state, @names(Forked), version, ready_at, deadline_at, created_at, updated_at, idempotency_key, idempotency_hash,
+  canon_version, head_n, head_hash, retry_of, root_ledger, ledger_form
 )
-SELECT :new_id, 'QUEUED', tenant_id, kind, handler, coalesce(:version, version), queue, priority, :wall,
-       :wall + deadline_at - created_at, :wall, :wall, payload, options, request_type, input_ref, output_ref, schema_version,
+SELECT :new_id, 'QUEUED', @names(Forked), coalesce(:version, version), :wall, :wall + deadline_at - created_at, :wall, :wall,
        CASE WHEN :retry = 1 THEN idempotency_key ELSE :key END, CASE WHEN :retry = 1 THEN idempotency_hash ELSE :hash END,
-       CASE WHEN :retry = 1 THEN canon_version ELSE :canon_version END, correlation_id, traceparent, tags, :head_n,
-       :head_hash, job_id, :root_ledger, 1
+       CASE WHEN :retry = 1 THEN canon_version ELSE :canon_version END, :head_n, :head_hash, job_id, :root_ledger, 1
   FROM jobs
  WHERE job_id = :job_id AND kind = 'workflow' AND (:retry = 0 OR (state = 'FAILED_FINAL' AND retried_as IS NULL))
