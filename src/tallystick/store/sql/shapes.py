@@ -53,8 +53,9 @@ def column(shape: str, field: str) -> str:
 
 
 def _getter(names: Sequence[str], without: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return what takes all fields but some out of a named row: made once, as fast as a slice."""
-    return itemgetter(*(place for place, name in enumerate(names) if name not in without))
+    """Return what takes all fields but the first ones out of a named row: made once, as fast as can be."""
+    assert set(names[: len(without)]) == set(without), "they come first"
+    return itemgetter(slice(len(without), None))
 
 
 alike: Final[Callable[[NewJob], tuple[Any, ...]]] = _getter(NewJob._fields, _OWN)

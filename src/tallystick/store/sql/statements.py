@@ -10,7 +10,7 @@ A named row among the parameters is all of its fields, and `NewJob[]` a list for
 
     :limit                  is a parameter
     IN :jobs, FROM :jobs    is a list, and its rows (`wanted.value`)
-    @takes, @rows           are the names of all parameters, and the rows
+    @takes, @rows           are the names of all parameters, and the rows; @given is a table of them
     @names(JobRow, j)       are the columns of a named row, of table `j` if it is named
     @fields(NewJob, r)      are its fields, where they are not columns yet; @typed(NewJob) with their types
     @values(NewJob)         are its parameters
@@ -55,7 +55,10 @@ class Source(NamedTuple):
 
     def said(self, dialect: Dialect, rows: int = 1) -> str:
         """Return the text for a database; one that writes lists, for so many rows."""
-        text = self.text.replace("@takes", ", ".join(self.takes)).replace("@each(r)", _each(self.each))
+        columns = ", ".join(f"column{place} AS {name}" for place, name in enumerate(self.takes, start=1))
+        given = f"(SELECT {columns} FROM (VALUES @rows)) AS given"  # noqa: S608 (names of our own)
+        text = self.text.replace("@takes", ", ".join(self.takes)).replace("@given", given)
+        text = text.replace("@each(r)", _each(self.each))
         text = _said(text, self.takes, dialect, 0)
         if not self.row:
             return text

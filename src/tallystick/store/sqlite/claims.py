@@ -100,21 +100,16 @@ def _handed_over(
     job: _Due, fence: Fence, chain: Chain, before: _Past, wall: int, driver: str, wake: Wake | None
 ) -> ClaimedJob:
     """Return what a worker needs of a job that it has claimed."""
-    left = None if job.deadline_at is None else job.deadline_at - wall
-    home = None if job.parent_job_id is None else (job.parent_job_id, job.parent_step)
-    about = (
-        fence,
-        job.handler,
-        job.version,
-        job.payload,
-        job.options,
-        job.dimension,
-        left,
-        job.created_at,
-        chain,
+    return make(
+        ClaimedJob,
+        (
+            *(fence, job.handler, job.version, job.payload, job.options, job.dimension),
+            None if job.deadline_at is None else job.deadline_at - wall,
+            *(job.created_at, chain, before.records, before.tries, before.charged, job.suspect == 1, driver),
+            None if job.parent_job_id is None else (job.parent_job_id, job.parent_step),
+            *(job.cancelling == 1, job.semaphore, wake),
+        ),
     )
-    now = (job.suspect == 1, driver, home, job.cancelling == 1, job.semaphore, wake)
-    return make(ClaimedJob, (*about, before.records, before.tries, before.charged, *now))
 
 
 def _candidates(batch: Batch, request: ClaimJobs) -> list[_Due]:
