@@ -53,12 +53,12 @@ LIFECYCLES = """\
 
 <!-- Printed from code by `make docs`; change the code, not this page. -->
 
-Every row that Tallystick keeps follows one of these machines:
+What has a state follows one of these machines:
 {links}.
-They are declared in `src/tallystick/core/lifecycles.py`, and illegal moves are refused by the same tables.
-Each is checked when it is loaded: no trigger leads to two places, no final state has an exit, every state can
-be reached, and from every state a final one. An empty cell of a grid is a move that raises
-`StateTransitionError`.
+They are declared in `src/tallystick/core/lifecycles.py`. Each is checked when it is loaded: no trigger leads
+to two places, no final state has an exit, every state can be reached, and from every state a final one. A
+verb that asks for the move of an empty cell gets `StateTransitionError`, and the guards by which both
+databases refuse it for jobs, steps, attempts and the outbox are printed from the same table.
 
 What users see of a job (PENDING, RUNNING, SUCCEEDED, FAILED, CANCELLED) is no machine: it is derived from the
 attempts ([decision 0007](adr/0007-job-view-is-derived.md)).
@@ -127,8 +127,9 @@ what is still to do for its message. The dimension of a message is its entry min
 
 ## A walk through two crashes
 
-One message whose worker dies after step 1, and again after step 2, when the message has just closed the job.
-Every line is one transaction. What follows is decided by the functions that the engine calls.
+A job waits for a signal, and its worker dies twice: when it has claimed the job because of the signal, and
+when the wait is answered. Every line is what the tables of SQLite and PostgreSQL hold then. What follows is
+`next_step` of `src/tallystick/core/decisions.py`; a claim asks it through `enter_leg2`.
 
 {walk}
 
@@ -153,7 +154,7 @@ For an attempt that a sweep looks at:
 ## What each promise writes
 
 The ledgers after each durable step. A promise without a GUID ledger needs no message: its answer is the
-return value.
+return value. What is called coming is in no file yet.
 
 {promises}
 """
@@ -223,40 +224,29 @@ def ledger_page() -> str:
 
 def walk() -> str:
     """Return the table of the crashes: every durable step, both ledgers after it, and what follows."""
-    opened = ActivityLedger(0)
-    entered = opened.enter_leg1()
-    complete = entered.complete_leg1()
-    message = complete.enter_leg2()
-    guid = GuidLedger.first_seen(message)
-    worked = guid.mark_work()
-    closed = worked.mark_children(closed=True)
-    crash = "**crash**; the message is delivered again"
+    bundles = {promise.name: promise.bundles for promise in PROMISES}["wait, sleep"]
+    suspended, claimed, answered, _, returned = [(bundle.activity, bundle.guid) for bundle in bundles]
+    crash = "**crash**; another worker claims the job"
     rows = [
-        ("the activity is opened", opened, None),
-        ("leg 1 entered", entered, None),
-        ("leg 1 complete, with its work", complete, None),
-        ("a message enters leg 2", message, guid),
-        ("step 1, with its work", message.mark_work(), worked),
-        (crash, message.mark_work(), worked),
-        ("step 2; the semaphore reaches its threshold", message.mark_work().mark_children(), closed),
-        (crash, message.mark_work().mark_children(), closed),
-        (
-            "step 3, with the completion tasks",
-            message.mark_work().mark_children().mark_tasks(),
-            closed.mark_tasks(),
-        ),
+        ("the job suspends at the wait: leg 1, with its work", suspended),
+        ("the signal is delivered", (suspended[0], GuidLedger(0))),
+        ("a worker claims the job: the message enters leg 2", claimed),
+        (crash, claimed),
+        ("the answer of the wait: step 1", answered),
+        (crash, answered),
+        ("the job returns: steps 2 and 3", returned),
     ]
     return render.markdown_table(
         ("what became durable", "activity ledger", "GUID ledger", "what follows"),
-        [(event, f"`{activity.text}`", *told(activity, guid)) for event, activity, guid in rows],
+        [(event, f"`{activity.text}`", *told(guid)) for event, (activity, guid) in rows if activity],
     )
 
 
-def told(activity: ActivityLedger, guid: GuidLedger | None) -> tuple[str, str]:
+def told(guid: GuidLedger | None) -> tuple[str, str]:
     """Return a message's digits, if there is one, and the decision that follows."""
-    if guid is not None:
-        return f"`{guid.text}`", next_step(guid).value
-    return "", "waits for a message" if activity.leg1_complete else "leg 1 runs, from its beginning"
+    if guid is None:
+        return "", "waits for a message"
+    return f"`{guid.text}`", next_step(guid).value if guid else "waits for a claim"
 
 
 def answers(decision: type[NextStep | Verdict | Delivery | Reclaim]) -> str:

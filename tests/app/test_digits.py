@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,8 @@ from tallystick import Retry, StepFailed, again, aio, gather, sleep, wait
 from tallystick.app import children as families
 from tests.app import digits_by_hand as expected
 from tests.app.by_hand import Death, Hand
+
+ROOT = Path(__file__).parents[2]
 
 
 class Ledgers:
@@ -171,6 +175,66 @@ def test_a_takeover_after_the_answer_moves_no_digit(timed, hand):
     assert (*ledgers.job(), ledgers.activities()["go#1"], ledgers.messages()[0]) == expected.WAIT[4][1:]
 
 
+def test_the_walk_of_the_page_is_that_of_a_real_job(timed, hand):
+    lives: list[int] = []
+
+    @timed.step
+    def work() -> int:
+        look()
+        lives.append(1)
+        if len(lives) == 1:
+            raise Death
+        return 1
+
+    @timed.workflow
+    def flow() -> None:
+        wait("go", bool)
+        work()
+
+    job = flow.submit()
+    ledgers = Ledgers(timed, job)
+    seen: list[tuple[str, str]] = []
+
+    def look() -> None:
+        seen.append((ledgers.activities()["go#1"], next(iter(ledgers.messages()), "")))
+
+    hand.work()
+    look()
+    job.send("go", True)
+    look()
+    hand.claim()
+    look()
+    hand.expire()
+    segment = hand.claim()
+    look()
+    assert hand.run(segment) == "died"
+    hand.expire()
+    hand.work_all()
+    look()
+    assert seen == expected.WALK
+
+
+def test_the_page_of_the_digits_says_what_was_written_by_hand():
+    page = (ROOT / "docs" / "ledger.md").read_text("utf-8")
+    walk, promises = page.split("## What happens next")[0], page.split("## What each")[1]
+    assert [_digits(line) for line in _rows(walk)] == expected.WALK
+    listed: dict[str, list[tuple[str, str]]] = {}
+    for line in _rows(promises):
+        name = line.split("|")[1].strip().strip("`")
+        listed.setdefault(name or list(listed)[-1], []).append(_digits(line))
+    assert listed == expected.PROMISES
+
+
+def _rows(table: str) -> list[str]:
+    return [line for line in table.splitlines() if re.search(r"`\d{15}`", line)]
+
+
+def _digits(line: str) -> tuple[str, str]:
+    """Return what the last two columns of digits say; an empty cell is no ledger."""
+    activity, message = re.findall(r"\| (?:`(\d{15})`| {17}) (?=\|)", line)
+    return activity, message
+
+
 def test_a_signal_that_was_there_first_and_a_timer_that_lost(timed, hand, clock):
     @timed.workflow
     def flow() -> None:
@@ -246,7 +310,10 @@ def test_a_group_of_three(timed, hand, child):
     for what, group, words in expected.GROUP_OF_3:
         hand.work()
         assert (ledgers.activities()["gather#1"], ledgers.messages("child")) == (group, words), what
-    hand.work()
+    segment = hand.claim()
+    driven = expected.PROMISES["gather"][-1]
+    assert (ledgers.activities()["gather#1"], *ledgers.messages("resume")) == driven
+    hand.run(segment)
     assert (ledgers.activities()["gather#1"], *ledgers.messages("resume")) == expected.JOINED
 
 
@@ -341,7 +408,11 @@ def test_five_turns(timed, hand):
     ledgers = Ledgers(timed, job)
     hand.work()
     roots = []
-    for _ in range(5):
+    segment = hand.claim()
+    assert (ledgers.job()[0], *ledgers.messages("resume")) == expected.PROMISES["again"][0]
+    hand.run(segment)
+    roots.append(ledgers.job()[0])
+    for _ in range(4):
         hand.work()
         roots.append(ledgers.job()[0])
     assert job.result(5) == 5

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tallystick.core.lease import PUBLISH_LEASE_MS
 from tallystick.core.limits import DURATION_MS_MAX
 from tallystick.core.retry import (
     ACK_RETRY,
@@ -49,18 +50,27 @@ attempts = st.integers(min_value=1, max_value=12_000)
 def test_the_tables_are_those_of_the_specification():
     assert ACK_RETRY.table_ms == (1 * MINUTE, 5 * MINUTE, 15 * MINUTE)
     assert DISPATCH_RETRY.table_ms == (30_000, 2 * MINUTE, 10 * MINUTE)
-    assert ACK_RETRY.attempts_max == DISPATCH_RETRY.attempts_max == 3
 
 
 @pytest.mark.parametrize(
-    ("policy", "first_ms", "second_ms"), [(ACK_RETRY, 60_000, 300_000), (DISPATCH_RETRY, 30_000, 120_000)]
+    ("policy", "pauses_ms"),
+    [
+        # Three attempts of a step: the 15 minutes are for those who raise the budget.
+        (ACK_RETRY, [1 * MINUTE, 5 * MINUTE]),
+        # Three pauses after the first publish.
+        (DISPATCH_RETRY, [30_000, 2 * MINUTE, 10 * MINUTE]),
+    ],
 )
-def test_the_first_two_attempts_wait_by_the_table_and_the_third_is_the_last(policy, first_ms, second_ms):
-    verdicts = [
-        decide_failure(policy, attempt, ErrorClass.RETRYABLE, key="job-1") for attempt in (1, 2, 3, 4)
-    ]
+def test_a_failure_waits_by_the_table_until_the_budget_is_spent(policy, pauses_ms):
+    attempts = range(1, len(pauses_ms) + 3)
+    verdicts = [decide_failure(policy, attempt, ErrorClass.RETRYABLE, key="job-1") for attempt in attempts]
     spent = GiveUp(GiveUpReason.BUDGET_SPENT)
-    assert verdicts == [RetryAfter(first_ms), RetryAfter(second_ms), spent, spent]
+    assert verdicts == [*map(RetryAfter, pauses_ms), spent, spent]
+
+
+def test_the_publish_lease_covers_every_pause_of_the_publish():
+    pauses_ms = [next_delay_ms(DISPATCH_RETRY, attempt, "k") for attempt in (1, 2, 3)]
+    assert sum(pauses_ms) < PUBLISH_LEASE_MS
 
 
 def test_with_a_larger_budget_the_last_entry_of_the_table_repeats():

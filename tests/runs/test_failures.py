@@ -328,3 +328,21 @@ def test_a_run_whose_log_is_lost_says_so_and_does_not_ask_for_its_input(root):
     (root / "r1" / "events.ndjson").unlink()
     with pytest.raises(SnapshotInvalid):
         conduct(needy(), root, "r1", around=around("b"))
+
+
+def test_an_issue_goes_from_open_over_in_progress_to_resolved_in_the_log_and_in_the_snapshot(root):
+    pipeline = Pipeline("issues", {"NEW": "MENDING", "MENDING": "DONE"})
+
+    @pipeline.node("NEW")
+    def find(work):
+        work.open_issue("links", "warn", "a link leads nowhere", issue_id="link")
+
+    @pipeline.node("MENDING")
+    def mend(work):
+        work.take_issue("link")
+        work.resolve_issue("link")
+
+    snapshot = conduct(pipeline, root, "r1", around=around())
+    assert [issue.status for issue in snapshot.issues] == ["RESOLVED"]
+    told = [event["payload"]["status"] for event in events(root / "r1") if "ISSUE" in event["type"]]
+    assert told == ["OPEN", "IN_PROGRESS", "RESOLVED"]

@@ -10,6 +10,7 @@ import pytest
 
 from tallystick.errors import RunFailed
 from tallystick.runs.conduct import conduct
+from tallystick.runs.events import PAYLOADS, EventType
 from tallystick.runs.schemas import event_schema, shipped, snapshot_schema
 from tallystick.runs.snapshot import read_snapshot
 from tallystick.runs.toy import toy_publishing
@@ -76,6 +77,7 @@ def test_an_event_that_is_not_one_is_refused(runs, spoil):
         lambda snapshot: snapshot.pop("issues"),
         lambda snapshot: snapshot.update(extra=1),
         lambda snapshot: snapshot["work_items"][0].update(status="dreaming"),
+        lambda snapshot: snapshot["work_items"][0].update(attempt=0),
         lambda snapshot: snapshot["artifacts_index"]["plan.json"].pop("sha256"),
         lambda snapshot: snapshot["section_states"].update(intro="LOST"),
     ],
@@ -85,6 +87,34 @@ def test_a_snapshot_that_is_not_one_is_refused_by_schema_and_reader_alike(runs, 
     spoil(snapshot)
     assert not validator("snapshot.schema.json").is_valid(snapshot)
     assert read_snapshot(msgspec.json.encode(snapshot)) is None
+
+
+def test_an_issue_says_its_status_also_while_it_is_open(runs):
+    opened = [event["payload"] for run in runs for event in events(run) if event["type"] == "ISSUE_OPENED"]
+    shown = json.loads((runs[1] / "snapshot.json").read_bytes())["issues"]
+    assert opened
+    assert {issue.get("status") for issue in opened} == {"OPEN"}
+    assert {issue.get("status") for issue in shown} == {"OPEN"}
+    event = next(event for event in events(runs[1]) if event["type"] == "ISSUE_OPENED")
+    for field in ("status", "error_code"):
+        without = {key: value for key, value in event["payload"].items() if key != field}
+        assert not validator("event.schema.json").is_valid({**event, "payload": without}), field
+
+
+def test_an_issue_of_a_log_that_leaves_the_status_out_is_open():
+    payload = msgspec.json.decode(
+        b'{"issue_id":"i","gate":"g","severity":"warn","message":"m"}', type=PAYLOADS[EventType.ISSUE_OPENED]
+    )
+    assert payload.status == "OPEN"
+
+
+@pytest.mark.parametrize(("kind", "field"), [("WORK_ITEM_QUEUED", "attempt"), ("WORK_ITEM_QUEUED", "visit")])
+def test_attempts_and_visits_are_counted_from_one(runs, kind, field):
+    event = next(event for event in events(runs[0]) if event["type"] == kind)
+    event["payload"][field] = 0
+    assert not validator("event.schema.json").is_valid(event)
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(json.dumps(event["payload"]).encode(), type=PAYLOADS[EventType(kind)])
 
 
 def test_every_field_of_the_specification_is_there(runs):

@@ -6,16 +6,18 @@ import http.client
 import json
 import socket
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 import uvicorn
 
-from tallystick.errors import BadInput
-from tallystick.runs.conduct import conduct
+from tallystick.clock import VirtualClock
+from tallystick.errors import BadInput, RunFailed
+from tallystick.runs import Pipeline
+from tallystick.runs.conduct import conduct, request_cancel
 from tallystick.runs.telemetry.buffer import Buffer
 from tallystick.runs.telemetry.client import TelemetryClient, flush_buffer
-from tallystick.runs.telemetry.records import Kind, Record, Telling
+from tallystick.runs.telemetry.records import Kind, Record, Status, Telling
 from tallystick.runs.telemetry.service import make_service
 from tallystick.runs.toy import toy_publishing
 from tests.runs.worlds import around, events, fast_folder
@@ -24,8 +26,8 @@ from tests.runs.worlds import around, events, fast_folder
 class Service:
     """A telemetry service on a free port of this machine."""
 
-    def __init__(self, database) -> None:
-        listener = socket.create_server(("127.0.0.1", 0))
+    def __init__(self, database, port: int = 0) -> None:
+        listener = socket.create_server(("127.0.0.1", port))
         self.port = listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.started = threading.Event()
@@ -55,8 +57,8 @@ class Service:
 
 
 @contextmanager
-def serving(database):
-    service = Service(database)
+def serving(database, port: int = 0):
+    service = Service(database, port)
     try:
         yield service
     finally:
@@ -101,12 +103,12 @@ def test_a_batch_is_kept_whole_and_says_what_was_known(service):
 
 
 def test_what_became_of_a_record_is_noted(service):
-    service.ask("POST", "/api/v1/runs", record(kind="run", status="CREATED"))
-    assert service.ask("PATCH", "/api/v1/runs/x", {"status": "DONE", "finished_at": "later"})[0] == 200
-    assert service.ask("PATCH", "/api/v1/runs/y", {"status": "DONE"})[0] == 404
+    service.ask("POST", "/api/v1/runs", record(kind="run", status="running"))
+    assert service.ask("PATCH", "/api/v1/runs/x", {"status": "success", "finished_at": "later"})[0] == 200
+    assert service.ask("PATCH", "/api/v1/runs/y", {"status": "success"})[0] == 404
     assert service.ask("PATCH", "/api/v1/runs/x", {"error": "none"})[0] == 200
     found = service.records()[0]
-    assert (found["status"], found["finished_at"], found["error"]) == ("DONE", "later", "none")
+    assert (found["status"], found["finished_at"], found["error"]) == ("success", "later", "none")
 
 
 @pytest.mark.parametrize("source", ["manual", "llm", "ci"])
@@ -121,19 +123,31 @@ def test_a_commit_is_associated_with_a_record(service, commit, source):
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("body", "status"),
     [
-        {"commit": "abcdef", "source": "ci"},
-        {"commit": "0" * 41, "source": "ci"},
-        {"commit": "xyz1234", "source": "ci"},
-        {"commit": "abcdef0", "source": "rumour"},
-        {"commit": "abcdef0"},
-        {"commit": "abcdef0\n", "source": "ci"},
+        ({"commit": "abcdef", "source": "ci"}, 400),
+        ({"commit": "0" * 41, "source": "ci"}, 400),
+        ({"commit": "xyz1234", "source": "ci"}, 400),
+        ({"commit": "abcdef0\n", "source": "ci"}, 400),
+        ({"commit": "abcdef0", "source": "rumour"}, 422),
+        ({"commit": "abcdef0"}, 422),
     ],
 )
-def test_what_is_no_commit_is_refused(service, body):
+def test_what_is_no_commit_is_refused(service, body, status):
     service.ask("POST", "/api/v1/runs", record())
-    assert service.ask("POST", "/api/v1/runs/x/associate-commit", body)[0] == 422
+    assert service.ask("POST", "/api/v1/runs/x/associate-commit", body)[0] == status
+    assert service.ask("GET", "/api/v1/runs/x")[1]["commit"] == ""
+
+
+def test_a_record_is_read_by_its_id(root, service):
+    with TelemetryClient(service.url, root) as client:
+        conduct(toy_publishing(), root, "r1", around=around(listeners=(client,)))
+    code, run = service.ask("GET", "/api/v1/runs/r1")
+    assert (code, run["kind"], run["name"], run["status"]) == (200, "run", "publishing", "success")
+    assert [run] == service.records(kind="run")
+    code, item = service.ask("GET", "/api/v1/runs/r1:drafter:1:intro")
+    assert (code, item["kind"], item["parent_id"], item["status"]) == (200, "child", "r1", "success")
+    assert service.ask("GET", "/api/v1/runs/nobody")[0] == 404
 
 
 @pytest.mark.parametrize(
@@ -146,7 +160,12 @@ def test_what_is_no_commit_is_refused(service, body):
         ("POST", "/api/v1/runs", record(extra=1), 422),
         ("POST", "/api/v1/runs", record(kind="thought"), 422),
         ("POST", "/api/v1/runs", record(""), 422),
-        ("POST", "/api/v1/runs/batch", {"records": [record(str(n)) for n in range(1001)]}, 422),
+        ("POST", "/api/v1/runs/batch", {"records": [record(str(n)) for n in range(1001)]}, 400),
+        ("POST", "/api/v1/runs/batch", {"records": [], "changes": {}}, 422),
+        ("POST", "/api/v1/runs/batch", {}, 422),
+        ("POST", "/api/v1/runs", record(status="DONE"), 422),
+        ("PATCH", "/api/v1/runs/x", {"status": "finished"}, 422),
+        ("GET", "/api/v1/runs?status=finished", None, 422),
         ("GET", "/api/v1/runs?limit=0", None, 422),
         ("GET", "/api/v1/runs?limit=1001", None, 422),
         ("GET", "/api/v1/runs?after=x", None, 422),
@@ -175,11 +194,11 @@ def test_pages_neither_repeat_nor_skip(service):
 
 
 def test_health_and_metrics_tell_the_figures(service):
-    service.ask("POST", "/api/v1/runs", record("a", status='od"d'))
+    service.ask("POST", "/api/v1/runs", record("a", kind="run", status="timeout"))
     service.ask("POST", "/api/v1/runs", record("a"))
     assert service.ask("GET", "/health") == (200, {"status": "ok", "records": 1})
     text = service.ask("GET", "/metrics")[1]
-    assert 'tallystick_telemetry_records{kind="event",status="od\\"d"} 1' in text
+    assert 'tallystick_telemetry_records{kind="run",status="timeout"} 1' in text
     assert "tallystick_telemetry_told_total 2" in text
     assert "tallystick_telemetry_duplicates_total 1" in text
 
@@ -198,20 +217,102 @@ def test_a_run_tells_about_itself_its_work_and_its_events(root, service):
     with TelemetryClient(service.url, root) as client:
         conduct(toy_publishing(), root, "r1", around=around(listeners=(client,)))
     assert [(found["record_id"], found["status"]) for found in service.records(kind="run")] == [
-        ("r1", "DONE")
+        ("r1", "success")
     ]
     children = service.records(kind="child")
-    assert {found["status"] for found in children} == {"finished"}
+    assert {found["status"] for found in children} == {"success"}
     assert {found["parent_id"] for found in children} == {"r1"}
     told = [(found["record_id"], found["name"], found["data"]) for found in service.records(kind="event")]
     logged = [(event["event_id"], event["type"], event["payload"]) for event in events(root / "r1")]
     assert told == logged
 
 
-def test_what_cannot_be_told_waits_in_a_file_and_is_told_later(root, tmp_path):
+def failing() -> Pipeline:
+    pipeline = Pipeline("failing", {"NEW": "DONE"})
+
+    @pipeline.node("NEW", worker="bad")
+    def bad(work):
+        raise RuntimeError("no")
+
+    @pipeline.node("NEW", worker="late")
+    def late(work):
+        pass
+
+    return pipeline
+
+
+def test_whatever_becomes_of_runs_and_work_is_one_of_six_words(root, service):
+    with TelemetryClient(service.url, root) as client, pytest.raises(RunFailed):
+        conduct(failing(), root, "bad", parallel=1, around=around(listeners=(client,)))
+    with TelemetryClient(service.url, root) as client:
+
+        def cancel(recording):
+            request_cancel(root, "gone")
+
+        conduct(toy_publishing(), root, "gone", around=around("b", listeners=(client, cancel)))
+    found = {
+        one["record_id"]: one["status"] for kind in ("run", "child") for one in service.records(kind=kind)
+    }
+    assert found["bad"] == "failure"
+    assert found["bad:bad:1"] == "failure"
+    assert found["bad:late:1"] == "cancelled"
+    assert found["gone"] == "cancelled"
+    assert set(found.values()) <= set(Status)
+
+
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    with TelemetryClient(f"http://127.0.0.1:{port}", root) as client:
+        return taken.getsockname()[1]
+
+
+def test_a_send_that_fails_is_tried_again_after_one_two_and_four_seconds(root):
+    pauses: list[float] = []
+    with TelemetryClient(
+        f"http://127.0.0.1:{free_port()}", root, clock=VirtualClock(), pause=pauses.append
+    ) as client:
+        conduct(toy_publishing(), root, "r1", around=around(listeners=(client,)))
+    assert pauses == [1, 2, 4]
+    assert client.buffer.size_bytes() > 0
+
+
+def test_a_service_that_comes_back_between_two_tries_is_told_and_nothing_is_kept(root, tmp_path):
+    port, pauses = free_port(), list[float]()
+    with ExitStack() as closing:
+
+        def pause(seconds: float) -> None:
+            pauses.append(seconds)
+            if seconds == 2:
+                closing.enter_context(serving(tmp_path / "telemetry.db", port))
+
+        with TelemetryClient(f"http://127.0.0.1:{port}", root, clock=VirtualClock(), pause=pause) as client:
+            conduct(toy_publishing(), root, "r1", around=around(listeners=(client,)))
+        assert pauses == [1, 2]
+        assert client.buffer.size_bytes() == 0
+        assert Buffer(root).empty(pauses.extend) == 0
+
+
+def test_what_a_service_refuses_for_its_content_is_not_sent_again(root, service):
+    pauses: list[float] = []
+    with TelemetryClient(f"{service.url}/elsewhere", root, pause=pauses.append) as client:
+        conduct(toy_publishing(), root, "r1", around=around(listeners=(client,)))
+    assert pauses == []
+    assert client.buffer.size_bytes() == 0
+
+
+def test_closing_a_client_ends_its_pauses(root):
+    waited: list[float] = []
+    client = TelemetryClient(f"http://127.0.0.1:{free_port()}", root)
+    closing = client._closing
+    client._pause = lambda seconds: waited.append(seconds) or closing.wait()
+    conduct(toy_publishing(), root, "r1", around=around(listeners=(client,)))
+    client.close()
+    assert not client._thread.is_alive()
+    assert client.buffer.size_bytes() > 0
+    assert waited == [1]
+
+
+def test_what_cannot_be_told_waits_in_a_file_and_is_told_later(root, tmp_path):
+    with TelemetryClient(f"http://127.0.0.1:{free_port()}", root) as client:
         snapshot = conduct(toy_publishing(), root, "r1", around=around(listeners=(client,)))
     assert snapshot.run_state == "DONE"
     assert client.buffer.size_bytes() > 0
@@ -220,7 +321,7 @@ def test_what_cannot_be_told_waits_in_a_file_and_is_told_later(root, tmp_path):
         assert flush_buffer(service.url, root) > 0
         assert flush_buffer(service.url, root) == 0
         assert len(service.records(kind="event")) == len(events(root / "r1"))
-        assert service.records(kind="run")[0]["status"] == "DONE"
+        assert service.records(kind="run")[0]["status"] == "success"
 
 
 def test_the_next_run_brings_the_backlog_along(root, tmp_path):

@@ -1,8 +1,9 @@
 """What to do next, decided from the ledgers alone.
 
-The engine and the model checker call the same functions, so what is searched exhaustively is what runs.
-Every function is total: it answers with a value and writes nothing. The caller commits the ledgers an
-answer carries in the same transaction as the work that they prove.
+The verbs, the sweep and the model checker call the same functions, and a test fails when one of them has
+no caller in the package. Every function answers with a value and writes nothing; only `count_down` may
+raise, when a semaphore would fall below zero. The caller commits the ledgers an answer carries in the same
+transaction as the work that they prove.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every limit that has a name, in one place; the unit is part of the name.
 
 Nothing that comes from outside grows without bound: what meets a limit is refused or cut with an error
-that names the limit. A limit is the largest value that is still accepted. The last ones bind nobody yet.
+that names the limit. A limit is the largest value that is still accepted. The last four bind nobody yet.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ PRUNE_BATCH_JOBS_MAX: Final = 200
 PAGE_ROWS_MAX: Final = 1_000
 GROUP_CHILDREN_MAX: Final = 100_000
 
-# What the fifteen digits can count.
-LEG1_ENTRIES_MAX: Final = 999
+# How many messages the fifteen digits can count.
 LEG2_ENTRIES_MAX: Final = 99_999_999
 
 # How many attempts in a row a job may lose before it fails, unless its submission says otherwise.
@@ -54,18 +53,11 @@ HELD_BACKOFF_MS_MAX: Final = 5_000  # a longer backoff gives the lease back and 
 HELD_WAIT_MS_MAX: Final = 200  # a wait that ends within this time does not unwind the workflow
 DURATION_MS_MAX: Final = 100 * 365 * 86_400_000
 
-# Agreed for what is still to come: HTTP, remote steps, tenants, Azure Tables.
+# Agreed for what is still to come: HTTP.
 CALLBACK_BYTES_MAX: Final = 256 * KIB
 CALLBACK_SKEW_MS_MAX: Final = 300_000
 HEADER_BYTES_MAX: Final = 16 * KIB
 JSON_OBJECT_KEYS_MAX: Final = 1_000
-SUBMIT_BATCH_JOBS_MAX: Final = 1_000
-TENANT_PENDING_JOBS_MAX: Final = 1_000_000
-REDELIVERIES_MAX: Final = 10  # then a message goes to the dead letters
-AZURE_BATCH_ROWS_MAX: Final = 100
-AZURE_BATCH_BYTES_MAX: Final = 4 * MIB
-AZURE_STRING_CHARS_MAX: Final = 32 * KIB
-AZURE_ENTITY_BYTES_MAX: Final = 1 * MIB
 
 _NAME: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{NAME_CHARS_MAX - 1}}}(?<!\.)")
 _KEY: Final = re.compile(rf"[!-~]{{1,{KEY_CHARS_MAX}}}")

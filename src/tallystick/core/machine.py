@@ -1,7 +1,8 @@
 """A lifecycle as data: states, the triggers that move between them, and where rows rest for good.
 
-A machine is checked when it is built, so a mistake in a table fails at import. The same object
-enforces moves in Python, prints the SQL constraints, draws the diagrams and drives the tests.
+A machine is checked when it is built, so a mistake in a table fails at import. The verbs of `core` ask it
+where a trigger leads (`follow`): what it does not list cannot be planned. The same object prints the guards
+by which both databases refuse every other move, draws the diagrams and drives the tests.
 """
 
 from __future__ import annotations

@@ -60,13 +60,13 @@ PROMISES: Final = (
     ),
     Promise(
         "effect",
-        "intent first; in doubt after a crash: ask, never guess",
+        "coming: intent first; in doubt after a crash: ask, never guess",
         "the answer of the call, of a probe or of a person",
         (Bundle("intent", _OPENED, None), Bundle("result", _ANSWERED, _CONSUMED)),
     ),
     Promise(
         "remote",
-        "outbox out, ACK and RESULT back",
+        "coming: outbox out, ACK and RESULT back",
         "RESULT of (job, step, attempt)",
         (Bundle("directive in the outbox", _OPENED, None), Bundle("RESULT", _ANSWERED, _CONSUMED)),
     ),

@@ -83,10 +83,11 @@ class RetryPolicy:
                 raise BadInput(f"this retry policy cannot work: {rule}", rule=rule)
 
 
-# The specification gives these tables to the second, so they have no jitter. Three attempts wait twice: the
-# last entry is reached only where `attempts_max` is raised.
+# The specification gives these tables to the second, so they have no jitter. A step has three attempts, so
+# the last entry of its table is reached only where `attempts_max` is raised. A publish is tried again after
+# each of its three pauses, and its lease covers all of them.
 ACK_RETRY: Final = RetryPolicy(attempts_max=3, table_ms=(60_000, 300_000, 900_000), jitter=0.0)
-DISPATCH_RETRY: Final = RetryPolicy(attempts_max=3, table_ms=(30_000, 120_000, 600_000), jitter=0.0)
+DISPATCH_RETRY: Final = RetryPolicy(attempts_max=4, table_ms=(30_000, 120_000, 600_000), jitter=0.0)
 
 
 def error_names(error: type[BaseException]) -> tuple[str, ...]:

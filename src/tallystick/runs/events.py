@@ -7,7 +7,7 @@ canonical JSON. Keys of objects are ASCII.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
@@ -63,6 +63,10 @@ class IssueStatus(StrEnum):
     RESOLVED = "RESOLVED"
 
 
+# Attempts and visits are counted from 1.
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+
+
 class Payload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """The part of an event that its type gives a shape."""
 
@@ -114,7 +118,7 @@ class Rewind(Payload, frozen=True):
 
     from_state: str
     to_state: str
-    visit: int
+    visit: Count
     reason: str = ""
 
 
@@ -133,10 +137,11 @@ class TailRepaired(Payload, frozen=True):
 
 
 class ItemResumed(Payload, frozen=True):
-    """A work item that was interrupted is being done again under a span of its own."""
+    """A work item that was interrupted is done again, perhaps with other artifacts (`inputs`) in hand."""
 
     work_item_id: str
     span_id: str
+    inputs: list[str] | None = None
 
 
 class ItemQueued(Payload, frozen=True):
@@ -144,9 +149,9 @@ class ItemQueued(Payload, frozen=True):
 
     work_item_id: str
     worker: str
-    attempt: int
+    attempt: Count
     state: str
-    visit: int
+    visit: Count
     scope_key: str = ""
 
 
@@ -227,7 +232,8 @@ class Issue(Payload, frozen=True):
     gate: str
     severity: Severity
     message: str
-    status: IssueStatus = IssueStatus.OPEN
+    # A factory, because a plain default is left out of the log, and an open issue says that it is open.
+    status: IssueStatus = msgspec.field(default_factory=lambda: IssueStatus.OPEN)
     error_code: str = ""
     files: list[str] = []
     location: Location | None = None

@@ -203,7 +203,9 @@ def _tail_repaired(view: RunView, payload: TailRepaired, _ts: str) -> None:
 
 
 def _item_resumed(view: RunView, payload: ItemResumed, _ts: str) -> None:
-    view.item(payload.work_item_id, WorkStatus.RUNNING)
+    item = view.item(payload.work_item_id, WorkStatus.RUNNING)
+    if payload.inputs is not None:
+        item.inputs = payload.inputs
     _open_span(view, payload.work_item_id, payload.span_id)
 
 

@@ -183,3 +183,9 @@ def _verify_artifacts(folder: Folder, view: RunView, report: Report) -> None:
     changed, missing = changed_artifacts(view, digests)
     report.notes += [f"artifact {name} has changed since it was recorded" for name in changed]
     report.notes += [f"artifact {name} is missing" for name in missing]
+    if view.ended:
+        report.notes += [
+            f"artifact {name} is stale; no work of the run makes it any more"
+            for name, artifact in sorted(view.artifacts.items())
+            if artifact.stale
+        ]

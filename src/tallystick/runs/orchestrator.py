@@ -232,7 +232,10 @@ class Orchestrator:
             raise RunError(f"the scopes of {node.worker} raised {error!r}", worker=node.worker) from error
 
     def _inputs(self, node: Node, scope_key: str) -> dict[str, Artifact]:
-        """Return the artifacts that a node declares and the run has; raise when a required one is missing."""
+        """Return the artifacts that a node declares and the run has; raise when a required one is missing.
+
+        What is stale is not there: either its maker works first, or the run does not come by it any more.
+        """
         index = self._view.artifacts
         found: dict[str, Artifact] = {}
         for pattern in node.inputs:
@@ -240,9 +243,10 @@ class Orchestrator:
                 continue
             bound = patterns.bind(pattern, scope_key)
             names = [name for name in index if patterns.matches(bound, name)] if "*" in bound else [bound]
-            found.update((name, index[name]) for name in names if name in index)
-            if bound not in index and not patterns.is_optional(pattern):
-                raise RunError(f"{node.worker} needs the artifact {bound}, which nobody has made or supplied")
+            found.update((name, index[name]) for name in names if name in index and not index[name].stale)
+            if bound not in found and not patterns.is_optional(pattern):
+                why = "is stale and was not made again" if bound in index else "nobody has made or supplied"
+                raise RunError(f"{node.worker} needs the artifact {bound}, which {why}")
         return dict(sorted(found.items()))
 
     def _begin(self, node: Node, duty: Duty) -> Running:
@@ -260,7 +264,8 @@ class Orchestrator:
             attributes={"tallystick.run_id": view.run_id, "tallystick.work_item_id": item.work_item_id},
         )  # fmt: skip
         if item.status is WorkStatus.RUNNING:
-            resumed = ItemResumed(item.work_item_id, span.span_id)
+            reads = None if list(inputs) == item.inputs else list(inputs)
+            resumed = ItemResumed(item.work_item_id, span.span_id, reads)
             self._journal.record([(EventType.RESUME_WORK_ITEM, resumed)], span)
         else:
             started = ItemStarted(item.work_item_id, span.span_id, list(inputs))
@@ -309,12 +314,13 @@ class Orchestrator:
         if running.duty in view.ever_done:
             # In front of the artifacts: if only a part gets to the disk, the difference is still seen.
             different = [one.name for one in made if self._differs(one.name, one.sha256)]
-            facts += staleness.invalidation(view, different)[0]
+            facts += staleness.invalidation(view, different, running.duty)[0]
         facts += [
             (EventType.ARTIFACT_WRITTEN, one)
             for one in made
             if view.writers.get(one.name) != work.work_item_id
             or view.artifacts[one.name].sha256 != one.sha256
+            or view.artifacts[one.name].stale
         ]
         facts += outcomes.notes(view, work)
         facts.append(

@@ -27,6 +27,8 @@ def event_schema() -> dict[str, Any]:
     types = [Event, *dict.fromkeys(PAYLOADS.values())]
     _, definitions = msgspec.json.schema_components(types, ref_template=_REF)
     event = definitions.pop("Event")
+    definitions["ArtifactWritten"]["properties"]["sha256"] = _HASH
+    _bind_issue(definitions["Issue"])
     event["properties"] |= {
         "event_id": {"type": "string", "minLength": 1},
         "run_id": _RUN_ID,
@@ -54,14 +56,23 @@ def snapshot_schema() -> dict[str, Any]:
     _, definitions = msgspec.json.schema_components([Snapshot], ref_template=_REF)
     snapshot = definitions.pop("Snapshot")
     snapshot["properties"]["run_id"] = _RUN_ID
-    definitions["Artifact"]["properties"]["sha256"] = _HASH
-    definitions["Issue"]["allOf"] = [
+    definitions["Artifact"]["properties"] |= {"sha256": _HASH, "ts": _INSTANT}
+    _bind_issue(definitions["Issue"])
+    return {"$schema": DIALECT, "$id": "snapshot.schema.json", **snapshot, "$defs": definitions}
+
+
+def _bind_issue(issue: dict[str, Any]) -> None:
+    """Demand a status, which is always written, and an error code of errors and blockers.
+
+    A reader also takes the issue of an older log that leaves out the status while it is open.
+    """
+    issue["required"] = [*issue["required"], "status"]
+    issue["allOf"] = [
         {
             "if": {"properties": {"severity": {"enum": ["blocker", "error"]}}},
             "then": {"required": ["error_code"]},
         }
     ]
-    return {"$schema": DIALECT, "$id": "snapshot.schema.json", **snapshot, "$defs": definitions}
 
 
 def schema_text(schema: dict[str, Any]) -> str:

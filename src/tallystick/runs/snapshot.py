@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from tallystick.log.event import NOT_DECODABLE
-from tallystick.runs.events import ErrorRecord, Issue, SectionState, Severity
+from tallystick.runs.events import Count, ErrorRecord, Issue, SectionState, Severity
 
 
 class WorkStatus(StrEnum):
@@ -31,7 +31,7 @@ class WorkItem(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
     work_item_id: str
     worker: str
-    attempt: int
+    attempt: Count
     status: WorkStatus
     inputs: list[str]
     outputs: list[str]

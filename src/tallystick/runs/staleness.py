@@ -5,13 +5,14 @@ Pure functions of what the log says and of what the disk holds; the order of eve
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from tallystick.errors import BadInput
 from tallystick.runs.events import ArtifactInvalidated, ArtifactWritten, EventType, ItemReason
 from tallystick.runs.fold import Duty, RunView
 from tallystick.runs.journal import Fact
-from tallystick.runs.snapshot import WorkStatus
+from tallystick.runs.snapshot import WorkItem, WorkStatus
 
 EXTERNAL = "external"
 
@@ -29,41 +30,62 @@ def changed_artifacts(view: RunView, digests: Mapping[str, str]) -> tuple[dict[s
     return changed, missing
 
 
-def invalidation(view: RunView, roots: Iterable[str]) -> tuple[list[Fact], list[Fact]]:
+def invalidation(
+    view: RunView, roots: Iterable[str], maker: Duty | None = None
+) -> tuple[list[Fact], list[Fact]]:
     """Return the facts that mark everything stale that rests on the roots, nearest first.
+
+    Work that came by before a root was made the last time has read another content of that name, as in a
+    loop of checks and fixes, and does not rest on it. `maker` says which work makes the roots now.
 
     What was invalidated before is not named again, but it is looked through: a crash may have come between
     the mark on one artifact and the mark on the next. A root that rests on another root is stale as well; its
     mark is in the second list, for it must follow whatever is recorded about the root itself.
     """
-    origin = set(roots)
-    frontier, marked = set(origin), set[str]()
+    places = _places(view)
+    since = {name: _made_at(view, places, name, maker) for name in roots}
+    origin, frontier, marked = set(since), set(since), set[str]()
     latest = (view.items[item_id] for item_id in view.attempts.values())
     waiting = {item.work_item_id: item for item in latest if item.status is WorkStatus.FINISHED}
     counting = set(view.done.values())
     facts: list[Fact] = []
     late: list[Fact] = []
     while frontier:
-        hit = [item for item in waiting.values() if frontier & set(item.inputs)]
-        hit.sort(key=lambda item: (item.worker, item.scope_key, item.attempt))
         found: dict[str, str] = {}
-        for item in hit:
+        hit = _resting(view, waiting.values(), places, {name: since[name] for name in frontier})
+        frontier = set()
+        for item, at, cause in hit:
             del waiting[item.work_item_id]
-            cause = min(frontier & set(item.inputs))
             if item.work_item_id in counting:
                 reason = ItemReason(item.work_item_id, f"{cause} changed")
                 facts.append((EventType.WORK_ITEM_INVALIDATED, reason))
-            for name in sorted(item.outputs):
-                found.setdefault(name, cause)
+            # A later visit may have made a name anew; that content is judged with its own maker.
+            mine = [name for name in item.outputs if view.writers.get(name) == item.work_item_id]
+            found = dict.fromkeys(mine, cause) | found
+            earlier = [name for name in item.outputs if at < since.get(name, at + 1)]
+            since.update(dict.fromkeys(earlier, at))
+            frontier.update(earlier)
         for name in sorted(set(found) - marked):
             mark = (EventType.ARTIFACT_INVALIDATED, ArtifactInvalidated(name, found[name]))
             if name in origin:
                 late.append(mark)
             elif not view.artifacts[name].stale:
                 facts.append(mark)
-        frontier = set(found) - marked - origin
         marked |= set(found)
     return facts, late
+
+
+def _resting(
+    view: RunView, items: Iterable[WorkItem], places: Mapping[tuple[str, int], int], since: Mapping[str, int]
+) -> list[tuple[WorkItem, int, str]]:
+    """Return the work that read one of these names since it has its content, its place, and which name."""
+    found: list[tuple[WorkItem, int, str]] = []
+    for item in items:
+        at = _place(places, view.duties[item.work_item_id])
+        causes = [name for name in item.inputs if name in since and at >= since[name]]
+        if causes:
+            found.append((item, at, min(causes)))
+    return sorted(found, key=lambda entry: (entry[0].worker, entry[0].scope_key, entry[0].attempt))
 
 
 def acceptance(view: RunView, changed: Mapping[str, str]) -> list[Fact]:
@@ -140,6 +162,28 @@ def path_index(path: Sequence[str], duty: Duty) -> int:
         if state == duty.state and visit == duty.visit:
             return index
     return len(path)
+
+
+def _places(view: RunView) -> dict[tuple[str, int], int]:
+    """Return where on the way of the run each visit of a state is, also where a rewind took it back."""
+    places: dict[tuple[str, int], int] = {}
+    visits: Counter[str] = Counter()
+    for at, state in enumerate((*view.path, *view.retrace)):
+        visits[state] += 1
+        places[state, visits[state]] = at
+    return places
+
+
+def _place(places: Mapping[tuple[str, int], int], duty: Duty) -> int:
+    """Return where a duty belongs; one that is on no way any more comes behind all others."""
+    return places.get((duty.state, duty.visit), len(places))
+
+
+def _made_at(view: RunView, places: Mapping[tuple[str, int], int], name: str, maker: Duty | None) -> int:
+    """Return from where on the way work has read the content that a name has now."""
+    item_id = view.writers.get(name)
+    duty = maker or (view.duties[item_id] if item_id else None)
+    return places.get((duty.state, duty.visit), 0) if duty else 0
 
 
 def _names(view: RunView, item_id: str) -> tuple[str, ...]:

@@ -137,6 +137,10 @@ class Work:
         self.notes.append(issue)
         return issue.issue_id
 
+    def take_issue(self, issue_id: str) -> None:
+        """Say that an issue is being worked on."""
+        self.notes.append(IssueMove(issue_id, IssueStatus.IN_PROGRESS))
+
     def resolve_issue(self, issue_id: str) -> None:
         """Say that an issue is settled."""
         self.notes.append(IssueMove(issue_id, IssueStatus.RESOLVED))

@@ -71,19 +71,32 @@ class Book:
         self, *, run_id: str = "", kind: str = "", status: str = "", after: int = 0, limit: int = 100
     ) -> list[dict[str, Any]]:
         """Return records in the order of arrival, from the one after `after` on."""
-        filters = {"run_id": run_id, "kind": kind, "status": status, "after": after, "limit": limit}
-        with self._lock:
-            rows = list(self._connection.execute(_sql("list_records"), filters))
-        found = [dict(zip(_COLUMNS, row, strict=True)) for row in rows]
-        for record in found:
-            record["data"] = msgspec.json.decode(record["data"])
-        return found
+        filters: dict[str, str | int] = {
+            "run_id": run_id,
+            "kind": kind,
+            "status": status,
+            "after": after,
+            "limit": limit,
+        }
+        return self._read("list_records", filters)
+
+    def record(self, record_id: str) -> dict[str, Any] | None:
+        """Return one record, or None when there is none of this id."""
+        return next(iter(self._read("get_record", {"record_id": record_id})), None)
 
     def counts(self) -> list[tuple[str, str, int]]:
         """Return how many records there are by kind and status."""
         with self._lock:
             rows = self._connection.execute(_sql("count_records"))
             return [(str(kind), str(status), int(str(count))) for kind, status, count in rows]
+
+    def _read(self, name: str, filters: dict[str, str | int]) -> list[dict[str, Any]]:
+        with self._lock:
+            rows = list(self._connection.execute(_sql(name), filters))
+        found = [dict(zip(_COLUMNS, row, strict=True)) for row in rows]
+        for record in found:
+            record["data"] = msgspec.json.decode(record["data"])
+        return found
 
     def _touch(self, name: str, row: dict[str, str]) -> bool:
         with self._lock:
@@ -97,7 +110,7 @@ def _row(record: Record) -> dict[str, str]:
         "run_id": record.run_id,
         "parent_id": record.parent_id,
         "name": record.name,
-        "status": record.status,
+        "status": record.status or "",
         "ts": record.ts,
         "trace_id": record.trace_id,
         "span_id": record.span_id,
@@ -106,4 +119,4 @@ def _row(record: Record) -> dict[str, str]:
 
 
 def _filled(change: Change) -> dict[str, str]:
-    return {"status": change.status, "finished_at": change.finished_at, "error": change.error}
+    return {"status": change.status or "", "finished_at": change.finished_at, "error": change.error}

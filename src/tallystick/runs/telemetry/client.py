@@ -8,7 +8,7 @@ import os
 import queue
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import urlsplit
@@ -23,7 +23,9 @@ from tallystick.runs.telemetry.records import Telling, batches, tellings
 
 QUEUE_MAX: Final = 10_000
 TIMEOUT_S: Final = 2.0
-PAUSE_S: Final = 5.0
+# Between the tries of one send; what the last of them cannot tell is kept.
+RETRY_PAUSES_S: Final = (1.0, 2.0, 4.0)
+SILENCE_S: Final = 5.0
 CLOSE_S: Final = 5.0
 
 # What the line of a request may hold.
@@ -42,11 +44,17 @@ class TelemetryClient:
         *,
         clock: Clock | None = None,
         buffer: Buffer | None = None,
+        pause: Callable[[float], bool] | None = None,
     ) -> None:
-        """Tell the service at `url`; what it does not take waits in the folder `root`."""
+        """Tell the service at `url`; what it does not take waits in the folder `root`.
+
+        `pause` lets seconds pass between two tries and returns whether there is no time for another one.
+        """
         self._sender = Sender(url)
         self._clock = clock or SystemClock()
         self._silent_until = 0.0
+        self._closing = threading.Event()
+        self._pause = pause or self._closing.wait
         self.buffer = buffer or Buffer(root)
         self._queue: queue.Queue[list[Telling] | None] = queue.Queue(QUEUE_MAX)
         self._thread = threading.Thread(target=self._loop, name="tally-telemetry", daemon=True)
@@ -69,7 +77,8 @@ class TelemetryClient:
             self.buffer.dropped += len(found)
 
     def close(self) -> None:
-        """Give the thread a moment to tell or to keep what is queued."""
+        """Give the thread a moment to tell or to keep what is queued; there are no pauses any more."""
+        self._closing.set()
         try:
             self._queue.put(None, timeout=CLOSE_S)
         except queue.Full:
@@ -94,19 +103,26 @@ class TelemetryClient:
     def _tell(self, waiting: list[Telling]) -> None:
         """Send, or keep for later; the first success after a failure also sends what was kept."""
         try:
-            if self._clock.monotonic() >= self._silent_until:
-                try:
-                    self.buffer.empty(self._sender.send)
-                    self._sender.send(waiting)
-                except (OSError, http.client.HTTPException) as error:
-                    logger.info("telemetry is down (%s); keeping %d tellings", error, len(waiting))
-                    self._silent_until = self._clock.monotonic() + PAUSE_S
-                else:
-                    return
-            self.buffer.keep(waiting)
+            if self._clock.monotonic() < self._silent_until or not self._sent(waiting):
+                self.buffer.keep(waiting)
         except Exception:
             # A refusal, a full disk, a bug of ours: none of it is the run's business.
             logger.warning("telemetry lost %d tellings", len(waiting), exc_info=True)
+
+    def _sent(self, waiting: list[Telling]) -> bool:
+        """Send, again after each of the pauses; return whether the service has taken everything."""
+        for pause_s in (*RETRY_PAUSES_S, None):
+            try:
+                self.buffer.empty(self._sender.send)
+                self._sender.send(waiting)
+            except (OSError, http.client.HTTPException) as error:
+                if pause_s is None or self._pause(pause_s):
+                    logger.info("telemetry is down (%s); keeping %d tellings", error, len(waiting))
+                    break
+            else:
+                return True
+        self._silent_until = self._clock.monotonic() + SILENCE_S
+        return False
 
 
 class Sender:

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from tallystick.runs.events import EventType, ItemFailed, ItemQueued
+from tallystick.runs.events import EventType, ItemFailed
 from tallystick.runs.journal import Recording
+from tallystick.runs.pipeline import CANCELLED, FAILED
 
 BATCH_RECORDS_MAX: Final = 1_000
 Id = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
@@ -24,6 +25,17 @@ class Kind(StrEnum):
     EVENT = "event"
 
 
+class Status(StrEnum):
+    """How a run or a piece of its work stands; these six, whatever the states of a pipeline are called."""
+
+    RUNNING = "running"
+    SUCCESS = "success"
+    FAILURE = "failure"
+    PARTIAL = "partial"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+
+
 class CommitSource(StrEnum):
     """Who says that a commit belongs to a run."""
 
@@ -33,14 +45,17 @@ class CommitSource(StrEnum):
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One thing that is known once; `record_id` is the run id, the work item id or the event id."""
+    """One thing that is known once; `record_id` is the run id, the work item id or the event id.
+
+    An event has no status: it has happened.
+    """
 
     record_id: Id
     kind: Kind
     run_id: Id
     name: Word
     ts: Word
-    status: Word = ""
+    status: Status | None = None
     parent_id: Annotated[str, msgspec.Meta(max_length=512)] = ""
     trace_id: Word = ""
     span_id: Word = ""
@@ -50,7 +65,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What became of a record since."""
 
-    status: Word = ""
+    status: Status | None = None
     finished_at: Word = ""
     error: Annotated[str, msgspec.Meta(max_length=4096)] = ""
 
@@ -63,9 +78,9 @@ class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 class Association(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A commit that came out of a run: 7 to 40 hexadecimal digits, and who says so."""
+    """A commit that came out of a run, and who says so."""
 
-    commit: Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{7,40}$(?!\n)")]
+    commit: Word
     source: CommitSource
 
 
@@ -78,12 +93,14 @@ class Telling(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _CHILD_STATUS: Final = {
-    EventType.WORK_ITEM_STARTED: "running",
-    EventType.WORK_ITEM_FINISHED: "finished",
-    EventType.WORK_ITEM_FAILED: "failed",
-    EventType.WORK_ITEM_SKIPPED: "skipped",
+    EventType.WORK_ITEM_STARTED: Status.RUNNING,
+    EventType.WORK_ITEM_FINISHED: Status.SUCCESS,
+    EventType.WORK_ITEM_FAILED: Status.FAILURE,
+    EventType.WORK_ITEM_SKIPPED: Status.CANCELLED,
 }
-_CLOSING: Final = {EventType.WORK_ITEM_FINISHED, EventType.WORK_ITEM_FAILED, EventType.WORK_ITEM_SKIPPED}
+# The first word about a work item: it is begun, or it never will be.
+_FIRST_SEEN: Final = {EventType.WORK_ITEM_STARTED, EventType.WORK_ITEM_SKIPPED}
+_END_STATUS: Final = {FAILED: Status.FAILURE, CANCELLED: Status.CANCELLED}
 
 
 def batches(waiting: Sequence[Telling]) -> Iterator[Batch]:
@@ -101,15 +118,24 @@ def batches(waiting: Sequence[Telling]) -> Iterator[Batch]:
 
 
 def tellings(recording: Recording) -> Iterator[Telling]:
-    """Yield what a service should be told about facts that have just become durable."""
+    """Yield what a service should be told about facts that have just become durable.
+
+    Work that only waits for its turn is no record yet: it is neither running nor anything else of the six.
+    """
     view, ts, trace_id = recording.view, recording.ts, recording.span.trace_id
     for (kind, payload), event_id in zip(recording.facts, recording.event_ids, strict=True):
         item_id: str = getattr(payload, "work_item_id", "")
         if kind is EventType.RUN_CREATED:
-            run = Record(view.run_id, Kind.RUN, view.run_id, view.pipeline, ts, view.state, trace_id=trace_id)
-            yield Telling(run)
-        elif isinstance(payload, ItemQueued):
-            yield Telling(Record(item_id, Kind.CHILD, view.run_id, payload.worker, ts, "queued", view.run_id))
+            yield Telling(
+                Record(view.run_id, Kind.RUN, view.run_id, view.pipeline, ts, Status.RUNNING, "", trace_id)
+            )
+        elif kind in _FIRST_SEEN:
+            worker = view.items[item_id].worker
+            yield Telling(
+                Record(
+                    item_id, Kind.CHILD, view.run_id, worker, ts, _CHILD_STATUS[kind], view.run_id, trace_id
+                )
+            )
         yield Telling(
             Record(
                 event_id,
@@ -123,9 +149,10 @@ def tellings(recording: Recording) -> Iterator[Telling]:
                 data=msgspec.to_builtins(payload),
             )
         )
-        if kind is EventType.RUN_STATE_CHANGED:
-            yield Telling(record_id=view.run_id, change=Change(view.state, ts if view.ended else ""))
-        elif kind in _CHILD_STATUS:
+        if kind is EventType.RUN_STATE_CHANGED and view.ended:
+            yield Telling(
+                record_id=view.run_id, change=Change(_END_STATUS.get(view.state, Status.SUCCESS), ts)
+            )
+        elif kind in _CHILD_STATUS and kind is not EventType.WORK_ITEM_STARTED:
             error = payload.error.message if isinstance(payload, ItemFailed) else ""
-            change = Change(_CHILD_STATUS[kind], ts if kind in _CLOSING else "", error[:4096])
-            yield Telling(record_id=item_id, change=change)
+            yield Telling(record_id=item_id, change=Change(_CHILD_STATUS[kind], ts, error[:4096]))

@@ -6,6 +6,7 @@ It listens on loopback unless told otherwise and knows no users: whoever reaches
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
@@ -20,6 +21,7 @@ from tallystick.runs.telemetry.records import (
     Change,
     Kind,
     Record,
+    Status,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +32,14 @@ if TYPE_CHECKING:
 BODY_BYTES_MAX: Final = 8 * 1024 * 1024
 PAGE_MAX: Final = 1_000
 HOSTS: Final = ("127.0.0.1", "localhost", "[::1]", "testserver")
+COMMIT: Final = re.compile("[0-9a-fA-F]{7,40}")
 T = TypeVar("T")
+
+
+class Malformed(BadInput):
+    """What no sender of ours sends: a batch beyond its size, a commit that is none."""
+
+    http_status = 400
 
 
 def make_service(database: str | os.PathLike[str], *, hosts: tuple[str, ...] = HOSTS) -> Starlette:
@@ -49,6 +58,7 @@ def make_service(database: str | os.PathLike[str], *, hosts: tuple[str, ...] = H
         Route("/api/v1/runs", handlers.create, methods=["POST"]),
         Route("/api/v1/runs", handlers.list, methods=["GET"]),
         Route("/api/v1/runs/batch", handlers.batch, methods=["POST"]),
+        Route("/api/v1/runs/{record_id}", handlers.read, methods=["GET"]),
         Route("/api/v1/runs/{record_id}", handlers.update, methods=["PATCH"]),
         Route("/api/v1/runs/{record_id}/associate-commit", handlers.associate, methods=["POST"]),
     ]
@@ -76,12 +86,20 @@ class Handlers:
         """Keep several records, all or none, and note what became of others."""
         batch = await _body(request, Batch)
         size = len(batch.records) + len(batch.changes)
+        if not size:
+            raise BadInput("a batch has at least one record or change")
         if size > BATCH_RECORDS_MAX:
-            raise BadInput(f"a batch has at most {BATCH_RECORDS_MAX} records and changes, not {size}")
+            raise Malformed(f"a batch has at most {BATCH_RECORDS_MAX} records and changes, not {size}")
         new = self._add(batch.records)
         changed = sum(self.book.change(record_id, change) for record_id, change in batch.changes.items())
         known = len(batch.records) - new
         return _json({"created": new, "duplicates": known, "changed": changed}, 200)
+
+    async def read(self, request: Request) -> Response:
+        """Return one record: a run by its run id, its work and its events by theirs."""
+        record_id = request.path_params["record_id"]
+        found = self.book.record(record_id)
+        return _not_found(record_id) if found is None else _json(found, 200)
 
     async def update(self, request: Request) -> Response:
         """Note what became of a record."""
@@ -91,6 +109,8 @@ class Handlers:
     async def associate(self, request: Request) -> Response:
         """Note a commit that came out of a record."""
         association = await _body(request, Association)
+        if not COMMIT.fullmatch(association.commit):
+            raise Malformed(f"{association.commit!r} is not a commit: 7 to 40 hexadecimal digits")
         return _touched(request, self.book.associate(request.path_params["record_id"], association))
 
     async def list(self, request: Request) -> Response:
@@ -103,6 +123,8 @@ class Handlers:
         if not 0 < limit <= PAGE_MAX:
             raise BadInput(f"limit must be between 1 and {PAGE_MAX}")
         status, run_id = query.get("status", ""), query.get("run_id", "")
+        if status and status not in set(Status):
+            raise BadInput(f"{status[:80]!r} is not a status: use {', '.join(Status)}")
         found = self.book.page(run_id=run_id, kind=kind, status=status, after=after, limit=limit)
         return _json({"records": found, "next": found[-1]["seq"] if len(found) == limit else None}, 200)
 
@@ -155,9 +177,11 @@ async def _body(request: Request, shape: type[T]) -> T:
 
 def _touched(request: Request, found: bool) -> Response:  # noqa: FBT001 (an answer, not an option)
     record_id = request.path_params["record_id"]
-    if not found:
-        return _json({"error": {"code": "NOT_FOUND", "message": f"there is no record {record_id}"}}, 404)
-    return _json({"record_id": record_id}, 200)
+    return _json({"record_id": record_id}, 200) if found else _not_found(record_id)
+
+
+def _not_found(record_id: str) -> Response:
+    return _json({"error": {"code": "NOT_FOUND", "message": f"there is no record {record_id}"}}, 404)
 
 
 def _number(text: str, name: str) -> int:
