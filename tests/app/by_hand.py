@@ -96,4 +96,4 @@ class Hand:
     def expire(self) -> int:
         """Let every lease run out and reclaim."""
         self.clock.advance(LEASE_MS)
-        return sweep(self.runtime.store, self.runtime.committer, self.clock)
+        return sweep(self.runtime.store, self.runtime.committer)

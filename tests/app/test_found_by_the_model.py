@@ -8,10 +8,9 @@ from tallystick import JobCancelled
 from tallystick.app.children import gather
 from tallystick.app.sending import deliver_one
 from tallystick.app.waits import again, sleep, wait
+from tallystick.core.decisions import Reclaim
 from tallystick.engine.segment import GroupShape
-from tallystick.engine.sweep import reclaim
-from tallystick.errors import StaleLease
-from tallystick.store.api import Deliver, Delivered, Group
+from tallystick.store.api import Deliver, Delivered, Group, ReclaimAttempt
 from tests.app.by_hand import LEASE_MS, Death
 from tests.elsewhere import elsewhere
 
@@ -188,14 +187,11 @@ def test_a_sweep_that_decided_on_an_old_look_does_not_end_the_next_attempt(timed
     hand.claim()
     clock.advance(LEASE_MS)
     runtime = timed.runtime()
-    (before,) = runtime.store.expired(10)
+    (seen,) = runtime.store.expired(10)
     job.cancel(grace="1h")
-    (after,) = runtime.store.expired(10)
-    runtime.committer.call(reclaim(before, clock.wall_ms()))
-    assert hand.claim() is not None
-    with pytest.raises(StaleLease):
-        runtime.committer.call(reclaim(after, clock.wall_ms()))
-    assert job.state() == "CANCELLING"
+    assert runtime.committer.call((ReclaimAttempt(seen.fence),)) is Reclaim.SETTLE
+    assert runtime.committer.call((ReclaimAttempt(seen.fence),)) is Reclaim.LEAVE
+    assert job.state() == "CANCELLED"
 
 
 def test_a_parent_that_lost_its_worker_after_spawning_can_be_cancelled_before_it_spawns_again(timed, hand):

@@ -81,7 +81,7 @@ def test_a_lease_is_measured_on_a_clock_that_no_administrator_can_move(timed, ha
     @timed.workflow
     def flow() -> str:
         clock.jump_wall(365 * 86_400_000)
-        assert sweep(timed.runtime().store, timed.runtime().committer, clock) == 0
+        assert sweep(timed.runtime().store, timed.runtime().committer) == 0
         return "fine"
 
     job = flow.submit()

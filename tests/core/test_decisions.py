@@ -131,23 +131,34 @@ def test_delivery_is_decided_for_every_combination(job_final, names, complete, w
 
 
 @pytest.mark.parametrize("status", ["LEASED", "IN_PROGRESS", "COMMITTED", "DONE", "ABORTED"])
-@pytest.mark.parametrize(("expired", "effect", "cancelling"), list(product([False, True], repeat=3)))
-@pytest.mark.parametrize("charged", [1, 2, 3, 4])
-def test_reclaim_is_decided_for_every_combination(status, expired, effect, cancelling, charged):
-    answer = decide_reclaim(
-        status=status, expired=expired, effect=effect, cancelling=cancelling, charged=charged, budget=3
-    )
-    if not expired or status in {"DONE", "ABORTED"}:
-        expected = Reclaim.LEAVE
-    elif status == "COMMITTED":
-        expected = Reclaim.IN_DOUBT if effect else Reclaim.FINISH
-    elif cancelling:
-        expected = Reclaim.SETTLE
-    elif charged < 3:
-        expected = Reclaim.RETRY
-    else:
-        expected = Reclaim.FAIL
-    assert answer is expected
+@pytest.mark.parametrize(
+    ("expired", "effect", "held", "cancelling", "refused"), list(product([False, True], repeat=5))
+)
+def test_reclaim_is_decided_for_every_combination(status, expired, effect, held, cancelling, refused):
+    for charged, budget in product([1, 2, 3, 4], [3, None]):
+        answer = decide_reclaim(
+            status=status,
+            expired=expired,
+            effect=effect,
+            held=held,
+            cancelling=cancelling,
+            refused=refused,
+            charged=charged,
+            budget=budget,
+        )
+        if not expired or status in {"DONE", "ABORTED"} or (status == "COMMITTED" and held):
+            expected = Reclaim.LEAVE
+        elif refused:
+            expected = Reclaim.HOLD
+        elif status == "COMMITTED":
+            expected = Reclaim.IN_DOUBT if effect else Reclaim.FINISH
+        elif cancelling:
+            expected = Reclaim.SETTLE
+        elif budget is None:
+            expected = Reclaim.HOLD
+        else:
+            expected = Reclaim.RETRY if charged < 3 else Reclaim.FAIL
+        assert answer is expected
 
 
 @pytest.mark.parametrize(
@@ -179,12 +190,16 @@ def test_the_closer_answers_for_everything_that_is_dropped_with_the_job(starts, 
     assert close_delta(starts=starts, consumed=consumed, still_open=still_open) == expected
 
 
-@pytest.mark.parametrize(("final", "live", "forced"), list(product([False, True], repeat=3)))
-def test_a_cancellation_is_decided_for_every_combination(final, live, forced):
-    answer = decide_cancel(final=final, live=live, forced=forced)
+@pytest.mark.parametrize(
+    ("final", "held", "committed", "live", "forced"), list(product([False, True], repeat=5))
+)
+def test_a_cancellation_is_decided_for_every_combination(final, held, committed, live, forced):
+    answer = decide_cancel(final=final, held=held, committed=committed, live=live, forced=forced)
     if final:
         assert answer is Cancellation.NOTHING
-    elif live and not forced:
+    elif committed:
+        assert answer is (Cancellation.NOTHING if live else Cancellation.FINISH)
+    elif held and not forced:
         assert answer is Cancellation.ASK
     else:
         assert answer is Cancellation.END

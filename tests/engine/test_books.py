@@ -151,7 +151,7 @@ def test_a_job_whose_workers_died_balances_at_every_moment(tmp_path):
         assert audit(runtime.store, clock).findings == []
         clock.advance(1_000)
         assert audit(runtime.store, clock).findings == []
-        assert sweep(runtime.store, runtime.committer, clock) == 1
+        assert sweep(runtime.store, runtime.committer) == 1
         assert audit(runtime.store, clock).findings == []
     assert job.state() == "FAILED_FINAL"
     app.close()

@@ -58,8 +58,9 @@ def newborn(core: Any, name: str, parent: tuple[str, str] | None) -> Any:
 class Desk:
     """All rows, spread out to be read and written."""
 
-    def __init__(self, core: Any, books: Books) -> None:
+    def __init__(self, core: Any, books: Books, budget: int) -> None:
         self.core = core
+        self.budget = budget
         self.pictures = core.pictures.Pictures()
         self.pasts: dict[str, Past] = {}
         for book in books:
@@ -116,6 +117,9 @@ class Desk:
             picture.messages |= {each.guid: each for each in _waiting(full, "child")}
         picture.asked = frozenset((*wants.children, *children))
         picture.children = picture.asked & frozenset(self.pictures)
+        if wants.lost is not None:
+            options = f'{{"attempts_max":{self.budget}}}'
+            picture.past = self.core.pictures.Past(0, options, self.pasts[wants.job_id].charged)
         if wants.ends and full.job.parent is not None:
             self._add_parent(pictures, full.job.parent)
         return pictures

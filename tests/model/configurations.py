@@ -48,6 +48,8 @@ SMALL: dict[str, AnyShape] = {
     "cancel of children": gathering(1, cancels=2, cancels_children=True, crashes=0, zombies=0),
     "cancel": Shape((WAIT_A, RETURN), (A,), cancels=1),
     "cancel a chain": Shape((TX, RETURN), cancels=1),
+    "committed and not done": Shape((TX, RETURN), cancels=1, pauses=1, commits=True),
+    "a child is committed and not done": gathering(1, crashes=0, commits=True),
     "pause": Shape((WAIT_A, RETURN), (A,), pauses=1, zombies=0),
     "pause a chain": Shape((TX, RETURN), pauses=2, zombies=0),
     "pause and cancel": Shape((WAIT_A, RETURN), (A,), pauses=1, cancels=1, crashes=0, zombies=0),
@@ -73,7 +75,10 @@ SMALL: dict[str, AnyShape] = {
 }
 
 LARGE: dict[str, tuple[int, AnyShape]] = {
-    "chain of three": (100_000, Shape((TX, TX, TX, RETURN), crashes=4, zombies=2, budget=3, cancels=1)),
+    "chain of three": (
+        100_000,
+        Shape((TX, TX, TX, RETURN), crashes=4, zombies=2, budget=3, cancels=1, commits=True),
+    ),
     "signal against timer": (
         100_000,
         Shape((TIMED_A, TX, RETURN), (A, A), crashes=2, zombies=1, deliveries=2),

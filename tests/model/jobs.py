@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tallystick.core.chain import Chain
 from tallystick.core.holds import Hold
 from tallystick.errors import StaleLease
-from tallystick.store.api import Answer, Bundle, EndJob, ExpiredAttempt, Fence
+from tallystick.store.api import Answer, Bundle, EndJob, Fence, ReclaimAttempt
 from tests.model import promises
 from tests.model.books import NOW, Book, Books, Desk, Past, newborn
 from tests.model.outside import NAME, Outside, State, put
@@ -30,7 +29,6 @@ from tests.model.world import (
     ended_by,
     job_id,
     lease_of,
-    parent_of,
     segment_of,
     written_by,
 )
@@ -39,7 +37,7 @@ IDLE = ()
 
 
 class Sweep(tuple[Any, ...]):
-    """What a sweep has read: job, attempt, driver, charged, whether it is being cancelled, how it stands."""
+    """What a sweep has found: job and attempt."""
 
     __slots__ = ()
 
@@ -117,7 +115,7 @@ class Jobs(Outside):
         return known
 
     def _decided(self, at: int, bundle: Bundle, past: Any, wall: int) -> tuple[int, Any]:
-        desk = Desk(self.core, self._books[at])
+        desk = Desk(self.core, self._books[at], self.shape.budget)
         now = self.core.pictures.Now(wall)
         outcome = None
         for request in bundle:
@@ -151,9 +149,8 @@ class Jobs(Outside):
                 after, run = self._claim(at, j)
                 found.append((("claim", w, j), (after, put(workers, w, run), env)))
             lease = book.lease
-            if lease is not None and not lease.live:
-                cancelling = book.job.state == "CANCELLING"
-                seen = Sweep((j, lease.attempt, lease.guid, book.past.charged, cancelling, lease.status))
+            if lease is not None and not lease.live and not (lease.status == "COMMITTED" and book.job.hold):
+                seen = Sweep((j, lease.attempt))
                 found.append((("look", w, j), (at, put(workers, w, seen), env)))
 
     def _claimable(self, book: Book) -> bool:
@@ -175,7 +172,7 @@ class Jobs(Outside):
 
     def _claimed(self, at: int, j: int) -> tuple[int, Run]:
         """Do what a claim of a store does; `claim_job.sql` says the rest."""
-        desk, name = Desk(self.core, self._books[at]), self.names[j]
+        desk, name = Desk(self.core, self._books[at], self.shape.budget), self.names[j]
         picture = desk.pictures[name]
         if picture.job.hold is not None:
             raise Violation(f"job {j} is held, and somebody claims it")
@@ -224,6 +221,16 @@ class Jobs(Outside):
             found.append(self._ended(state, w, run, "rest"))
         if run.j and self.shape.child_fails:
             found.append(self._ended(state, w, run, "fail"))
+        if self.shape.commits and mine and self._op(run)[0] == "return":
+            self._commit_moves(state, run, book, found)
+
+    def _commit_moves(self, state: State, run: Run, book: Book, found: list[Any]) -> None:
+        """Commit the work and stop there, as a store without wide transactions may: another finishes it."""
+        at, workers, env = state
+        if book.lease.live and book.lease.status == "IN_PROGRESS" and book.job.state == "IN_PROGRESS":
+            lease = book.lease._replace(status="COMMITTED")
+            after = self._number(put(self._books[at], run.j, book._replace(lease=lease)))
+            found.append((("commit", run.j), (after, workers, env)))
 
     def _stops(self, book: Book) -> bool:
         """Tell whether a segment is put away at its call; its flag may be older than a cancellation."""
@@ -364,24 +371,10 @@ class Jobs(Outside):
     def _reclaimed(self, state: State, w: int, seen: Sweep) -> tuple[Any, State]:
         """Write what a sweep decided, if the attempt is still the one that it looked at."""
         at, workers, env = state
-        j, attempt = seen[:2]
-        after, outcome = self.act(at, ("reclaim", seen), lambda: self._reclaim(seen))
+        j, attempt = seen
+        fence = Fence(self.names[j], attempt, lease_of(attempt))
+        after, verdict = self.act(at, ("reclaim", seen), lambda: (ReclaimAttempt(fence),))
         lease = self._books[at][j].lease
         if after != at and (lease is None or lease.live or lease.attempt != attempt):
             raise Violation(f"a sweep took job {j} from its holder; it had looked at attempt {attempt}")
-        said = "stale" if outcome == "stale" else verdict_of(self._reclaim(seen))
-        return ("reclaim", w, j, said), (after, put(workers, w, IDLE), env)
-
-    def _reclaim(self, seen: Sweep) -> Bundle:
-        j, attempt, driver, charged, cancelling, status = seen
-        name = self.names[j]
-        fence = Fence(name, attempt, lease_of(attempt))
-        options = f'{{"attempts_max":{self.shape.budget}}}'
-        about = (charged, 0, parent_of(NAME, j), options, Chain(name))
-        return self.core.sweep.reclaim(ExpiredAttempt(fence, status, cancelling, driver, *about), 0)
-
-
-def verdict_of(bundle: Bundle) -> str:
-    """Return what a sweep has decided, told by the bundle that it writes."""
-    state = getattr(bundle[0], "state", "")
-    return {"CANCELLED": "SETTLE", "FAILED_FINAL": "FAIL"}.get(state, "RETRY")
+        return ("reclaim", w, j, verdict.name), (after, put(workers, w, IDLE), env)

@@ -12,7 +12,7 @@ from tests.model.search import Endless, explore
 from tests.model.world import Shape
 
 # What worlds of messages and of forks call, too; a mutant of anything else is looked for among jobs alone.
-SHARED = ("digits", "decisions", "lease", "derive", "forking")
+SHARED = ("digits", "decisions", "derive", "forking", "pictures")
 
 # Most mutants break within a few states of the right world: all get a short look before one gets a long one.
 LOOKS = (150, 1_000, 60_000)

@@ -28,7 +28,7 @@ GUARDED = {
         "decide_cancel",
         "decide_end",
     ),
-    "lease": ("is_live", "fence"),
+    "pictures": ("holds",),
     "derive": ("charged_since_progress", "job_view"),
     "digits": ("first_seen", "_set", "mark_children"),
     "holds": ("decide_hold", "decide_resume", "stops_here"),
@@ -38,7 +38,7 @@ GUARDED = {
 
 VERBS = {
     "marks": ("settled",),
-    "pictures": ("is_closed", "is_of_root", "holds", "open_activities"),
+    "pictures": ("is_closed", "is_of_root", "open_activities"),
     "settling": ("enters_root", "is_consumed", "driver_of", "settle"),
     "waiting": (
         "suspend_or_answer",
@@ -67,18 +67,20 @@ VERBS = {
     "claiming": ("enter", "_entered"),
     "endings": (
         "end_job",
-        "refuse_ending",
         "as_asked",
         "close",
         "_closed",
-        "_way",
+        "way",
         "cancel",
+        "_asked",
+        "end_lost",
+        "finish",
         "_at_once",
         "_owed",
     ),
     "control": ("turn", "hold", "resume"),
     "records": ("record_step", "release"),
-    "sweep": ("reclaim",),
+    "reclaiming": ("reclaim", "_act", "_held", "_released"),
 }
 
 NOT_SEEN = {
@@ -123,7 +125,6 @@ KNOWN = (
         "if guid is not None:",
         "if guid is not None and next_step(guid) is NextStep.ACKNOWLEDGE:",
     ),
-    ("is_live: the very instant of the end still counts", "lease", "now < expires_at", "now <= expires_at"),
     (
         "decide_reclaim: one attempt more than the budget",
         "decisions",
@@ -144,9 +145,27 @@ KNOWN = (
     ),
     (
         "reclaim: the attempt that is lost is not counted",
-        "sweep",
-        "charged_since_progress + 1",
-        "charged_since_progress",
+        "reclaiming",
+        "past.charged + 1",
+        "past.charged",
+    ),
+    (
+        "reclaim: a live lease is taken from its holder",
+        "reclaiming",
+        "expired=not lease.live",
+        "expired=True",
+    ),
+    (
+        "reclaim: another attempt than the one that was found",
+        "reclaiming",
+        "(lease.attempt, lease.lease_id) != request.fence[1:]",
+        "False",
+    ),
+    (
+        "reclaim: a job that is reclaimed is not due",
+        "reclaiming",
+        "ready_at=min(past.created_at, now.wall)",
+        "ready_at=None",
     ),
     ("suspend_or_answer: the inbox is not looked at", "waiting", "if first is not None:", "if False:"),
     (

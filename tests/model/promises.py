@@ -54,6 +54,7 @@ def _check_job(model: Any, j: int, book: Book) -> None:
         raise Violation(f"the effect of job {j} was called {past.calls} times, its intent is {past.intent}")
     _check_view(model, j, book, len(opened))
     _check_sweep(model, book)
+    _check_cancel(model)
     _check_fence(model, book)
     if job.hold is not None and (job.completed_at is not None or job.state == "CANCELLING"):
         raise Violation(f"job {j} is held although it has ended or is being cancelled")
@@ -79,15 +80,16 @@ def _check_view(model: Any, j: int, book: Book, waits: int) -> None:
     if past.done > 1:
         raise Violation(f"job {j} has two attempts that are DONE")
     live = 0 if lease is None else 1 if lease.live else 2
-    expected = VIEWS.get(job.state, "RUNNING" if live == 1 else "PENDING")
+    committed = lease is not None and lease.status == "COMMITTED"
+    expected = VIEWS.get(job.state, "RUNNING" if live == 1 or committed else "PENDING")
     facts = (past.ended, past.charged, live, waits)
     budget, progressed = model.shape.budget, past.place > 0
-    view = model.rules.view(past.done, *facts, budget, progressed)
+    view = model.rules.view(2 if committed else past.done, *facts, budget, progressed)
     if view != expected:
         raise Violation(f"job {j} is {job.state} and its attempts say {view}, not {expected}")
     if job.completed_at is None and model.rules.view(2, *facts, budget, progressed) != "RUNNING":
         raise Violation(f"job {j} has committed and does not run")
-    if waits and job.completed_at is None and live != 1:
+    if waits and job.completed_at is None and live != 1 and not committed:
         strict = model.rules.view(past.done, *facts, 1, progressed)
         if strict != "PENDING":
             raise Violation(f"job {j} waits and is {strict} by a stricter policy")
@@ -98,18 +100,36 @@ def _check_sweep(model: Any, book: Book) -> None:
     if book.lease is None:
         return
     cancelling, charged, budget = book.job.state == "CANCELLING", book.past.charged + 1, model.shape.budget
-    about = {"cancelling": cancelling, "charged": charged, "budget": budget}
-    for status, expired, effect, expected in (
-        ("IN_PROGRESS", False, False, "LEAVE"),
-        ("DONE", True, False, "LEAVE"),
-        ("ABORTED", True, False, "LEAVE"),
-        ("COMMITTED", True, False, "FINISH"),
-        ("COMMITTED", True, True, "IN_DOUBT"),
-        ("IN_PROGRESS", True, False, "SETTLE" if cancelling else "RETRY" if charged < budget else "FAIL"),
+    plain = {"expired": True, "effect": False, "held": False, "refused": False}
+    plain |= {"cancelling": cancelling, "charged": charged, "budget": budget}
+    spent = "RETRY" if charged < budget else "FAIL"
+    for status, about, expected in (
+        ("IN_PROGRESS", {"expired": False}, "LEAVE"),
+        ("DONE", {}, "LEAVE"),
+        ("ABORTED", {}, "LEAVE"),
+        ("COMMITTED", {"expired": False}, "LEAVE"),
+        ("COMMITTED", {}, "FINISH"),
+        ("COMMITTED", {"effect": True}, "IN_DOUBT"),
+        ("COMMITTED", {"held": True}, "LEAVE"),
+        ("COMMITTED", {"refused": True}, "HOLD"),
+        ("IN_PROGRESS", {"refused": True}, "HOLD"),
+        ("IN_PROGRESS", {"budget": None}, "SETTLE" if cancelling else "HOLD"),
+        ("IN_PROGRESS", {"held": True}, "SETTLE" if cancelling else spent),
+        ("IN_PROGRESS", {}, "SETTLE" if cancelling else spent),
+        ("LEASED", {}, "SETTLE" if cancelling else spent),
     ):
-        verdict = model.core.decisions.decide_reclaim(status=status, expired=expired, effect=effect, **about)
+        verdict = model.core.decisions.decide_reclaim(**{"status": status, **plain, **about})
         if verdict.name != expected:
             raise Violation(f"a sweep is to {verdict.name} an attempt that is {status}")
+
+
+def _check_cancel(model: Any) -> None:
+    """What is committed is finished, and not cancelled; by its holder, while there is one."""
+    committed = {"final": False, "held": True, "committed": True}
+    for live, forced in ((True, False), (True, True), (False, False), (False, True)):
+        verdict = model.core.decisions.decide_cancel(**committed, live=live, forced=forced)
+        if verdict.name != ("NOTHING" if live else "FINISH"):
+            raise Violation(f"a cancellation is to {verdict.name} what is committed")
 
 
 def _check_fence(model: Any, book: Book) -> None:
@@ -118,11 +138,10 @@ def _check_fence(model: Any, book: Book) -> None:
     row = None if lease is None else (lease.attempt, lease.lease_id)
     for attempt in (book.job.attempt, book.job.attempt - 1):
         fence = (attempt, lease_of(book.job.attempt))
-        held = model.rules.held(row, *fence, "IN_PROGRESS", lease is not None and not lease.live)
-        if held is not (lease is not None and lease.live and row == fence):
-            raise Violation(f"a fence says {held} of attempt {attempt}")
-    if model.core.lease.is_live(0, None):
-        raise Violation("a lease without an end is live")
+        for state in ("IN_PROGRESS", "COMMITTED"):
+            held = model.rules.held(row, *fence, state, lease is not None and not lease.live)
+            if held is not (lease is not None and lease.live and row == fence and state == "IN_PROGRESS"):
+                raise Violation(f"a fence says {held} of attempt {attempt}, which is {state}")
 
 
 def _check_end(model: Any, j: int, book: Book, opened: int) -> None:

@@ -13,11 +13,19 @@ from typing import Any
 from tallystick.core.holds import Hold
 from tallystick.engine.segment import Segment
 from tallystick.engine.submission import Submission, submit_job
-from tallystick.engine.sweep import reclaim
 from tallystick.errors import StaleLease
-from tallystick.store.api import Answer, CancelJob, ClaimJobs, Deliver, HoldJob, RenewLeases, ResumeJob
+from tallystick.store.api import (
+    Answer,
+    CancelJob,
+    ClaimJobs,
+    Deliver,
+    HoldJob,
+    ReclaimAttempt,
+    RenewLeases,
+    ResumeJob,
+)
 from tests.model.books import NOW, Book
-from tests.model.jobs import Jobs, verdict_of
+from tests.model.jobs import Jobs
 from tests.model.outside import NAME
 from tests.model.search import spoken
 from tests.model.world import TIMER_MS, ended_by, guid_of, job_id, written_by
@@ -145,6 +153,13 @@ class Replay:
         self.segments.pop(label[1], None)
         return "done"
 
+    def _commit(self, label: Any, before: Any, state: Any) -> str:
+        """Leave an attempt as no SQL store does: committed, and its job not ended."""
+        name = job_id(self.name, label[1])
+        running = f"job_id = '{name}' AND status = 'IN_PROGRESS'"
+        self.subject.write(f"UPDATE attempts SET status = 'COMMITTED' WHERE {running}")
+        return "done"
+
     def _expire(self, label: Any, before: Any, state: Any) -> str:
         """Let one lease run out and no other: those are renewed first, as their holders would."""
         _fence, end = self.leases[label[1]]
@@ -163,12 +178,11 @@ class Replay:
         found = [row for row in self.store.expired(10_000) if row.fence.job_id == job_id(self.name, j)]
         if not found:
             return "nothing has expired"
-        self.looks[w] = reclaim(found[0], self.clock.wall_ms())
+        self.looks[w] = ReclaimAttempt(found[0].fence)
         return "done"
 
     def _reclaim(self, label: Any, before: Any, state: Any) -> str:
-        bundle = self.looks.pop(label[1])
-        return "stale" if isinstance(done(self.store, *bundle), StaleLease) else verdict_of(bundle)
+        return str(done(self.store, self.looks.pop(label[1])).name)
 
     def _deliver(self, label: Any, before: Any, state: Any) -> str:
         m = label[1]
@@ -206,7 +220,8 @@ class Replay:
             return ()
         state, attempt, dimension, ready_at, *rest = found[0]
         ready = 0 if ready_at is None else 1 if ready_at <= self.clock.wall_ms() else 2
-        live = read("select lease_expires_at from attempts where job_id = ? and status = 'IN_PROGRESS'", name)
+        running = "status in ('IN_PROGRESS', 'COMMITTED')"
+        live = read(f"select lease_expires_at from attempts where job_id = ? and {running}", name)
         held = 0 if not live else 1 if live[0][0] > self.clock.boot_ms() else 2
         activities = read(
             "select dimension, name, occurrence, kind, state, ledger, semaphore, failed from steps"

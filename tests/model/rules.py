@@ -14,12 +14,13 @@ from functools import cache
 from pathlib import Path
 from types import CodeType, ModuleType, SimpleNamespace
 
+from tallystick.store.api import Fence
+
 MODULES = {
     name.rpartition(".")[2]: f"tallystick.{name}"
     for name in (
         "core.digits",
         "core.decisions",
-        "core.lease",
         "core.derive",
         "core.holds",
         "core.forking",
@@ -32,10 +33,10 @@ MODULES = {
         "core.verbs.endings",
         "core.verbs.records",
         "core.verbs.control",
+        "core.verbs.reclaiming",
         "core.verbs.claiming",
         "core.verbs.wants",
         "core.deciding",
-        "engine.sweep",
     )
 }
 """What is made again when one of them is changed, each behind those that it imports."""
@@ -119,15 +120,11 @@ class Rules:
 
     def _of_attempts(self) -> None:
         """Who holds a message, and what becomes of forks."""
-        lease = self.core.lease
+        pictures = self.core.pictures
 
         def held(row: tuple[int, str] | None, attempt: int, lease_id: str, state: str, expired: bool) -> bool:
-            current = None if row is None else lease.Lease(row[0], row[1], "w", ROW_END)
-            now = ROW_END if expired else 0
-            verdict = lease.fence(
-                current, attempt=attempt, lease_id=lease_id, state=state, allowed=("IN_PROGRESS",), now=now
-            )
-            return type(verdict).__name__ == "Held"
+            lease = None if row is None else pictures.Lease(*row, state, not expired, "")
+            return bool(pictures.Picture(None, lease).holds(Fence("", attempt, lease_id)))
 
         self.held = cache(held)
         forking = self.core.forking

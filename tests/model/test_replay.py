@@ -40,6 +40,9 @@ class SqliteSubject:
     def read(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
         return list(self._window.execute(statement, parameters))
 
+    def write(self, statement: str) -> None:
+        self._window.execute(statement)
+
     def close(self) -> None:
         self._window.close()
         self.store.close()
@@ -58,6 +61,9 @@ class PostgresSubject:
 
     def read(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
         return self._window.execute(statement.replace("?", "%s"), parameters).fetchall()
+
+    def write(self, statement: str) -> None:
+        self._window.execute(statement)
 
     def close(self) -> None:
         self._window.close()

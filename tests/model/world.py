@@ -42,6 +42,7 @@ class Shape(NamedTuple):
     deliveries: int = 1
     budget: int = 2
     skew: bool = False
+    commits: bool = False
 
     def script_of(self, j: int) -> tuple[tuple[Any, ...], ...]:
         """Return what a job does; children do nothing but end."""

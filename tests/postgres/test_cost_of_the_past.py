@@ -88,7 +88,8 @@ READS: dict[str, tuple[object, ...]] = {
     "tries": (f'[["j", {PAST}]]',),
     "records": (f'[["j", {PAST}]]',),
     "chain_head": ("j",),
-    "unmoved": (f'[["j", 1, "l", {PAST * 5}]]',),
+    "picture_pasts": (["j"],),
+    "lock_expired": (f'[["j", {PAST}, "l", ""]]',),
     "claim_jobs": CLAIM,
 }
 # A few lookups, and of each a few rows.

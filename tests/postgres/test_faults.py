@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from tallystick.clock import SystemClock
-from tallystick.engine.sweep import reclaim as reclaim_bundle
+from tallystick.core.decisions import Reclaim
 from tallystick.errors import StaleLease, StoreReadOnly, TxTooLong
 from tallystick.store.api import Event, Existing, Fence, RecordStep, RenewLeases, Transaction
 from tallystick.store.postgres import connection as connections
@@ -215,9 +215,7 @@ def test_a_long_transaction_delays_no_renewal_and_is_not_reclaimed_under_its_fee
         if late:
             clock.advance(1_000)
             (expired,) = [gone for gone in store.expired(10) if gone.fence == long.fence]
-            assert isinstance(outcome_of(store, reclaim(expired, clock)), StaleLease), (
-                "held: not ours to take"
-            )
+            assert done(store, reclaim(expired)) is Reclaim.LEAVE, "held: not ours to take"
         else:
             clock.advance(600)
             assert done(store, RenewLeases((long.fence, other.fence), 1_000)) == {long.fence, other.fence}
@@ -336,8 +334,8 @@ def test_two_sweepers_reclaim_every_lost_lease_once(subject: PostgresSubject) ->
     ended: list[object] = []
 
     def sweep(store: PostgresStore) -> None:
-        bundles = [(reclaim(gone, clock),) for gone in store.expired(100)]
-        ended.extend(outcome for outcome in store.apply(bundles) if outcome is None)
+        bundles = [(reclaim(gone),) for gone in store.expired(100)]
+        ended.extend(outcome for outcome in store.apply(bundles) if outcome is Reclaim.RETRY)
 
     for thread in [start(lambda store=store: sweep(store)) for store in stores]:
         joined(thread)
@@ -361,16 +359,15 @@ def test_a_sweep_that_is_interrupted_leaves_everything_to_the_next(
     held = held_job(subject.store, clock, lease_ms=10)
     clock.advance(10)
     (gone,) = subject.store.expired(5)
-    gone = gone._replace(options='{"attempts_max":3}')
     monkeypatch.setattr("tallystick.store.postgres.flush.FLUSH_TRIES_MAX", 1)
     killer = Killer(subject, monkeypatch)
     killer.left = 2
     with pytest.raises(Exception, match=r"terminat|closed|lost"):
-        subject.store.apply([reclaim_bundle(gone, clock.wall_ms())])
+        subject.store.apply([(reclaim(gone),)])
     assert killer.fired == 1
     (again,) = subject.store.expired(5)
     assert again.fence == held.fence
-    assert subject.store.apply([(reclaim(again, clock),)]) == [None]
+    assert subject.store.apply([(reclaim(again),)]) == [Reclaim.RETRY]
     assert [found.fence.attempt for found in claimed(subject.store, claim())] == [2]
 
 

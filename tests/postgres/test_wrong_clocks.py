@@ -9,9 +9,8 @@ import pytest
 from tallystick import JobFailed, Retry, Tally, gather, sleep, wait
 from tallystick.clock import SystemClock, VirtualClock
 from tallystick.engine.retention import prune
-from tallystick.engine.sweep import reclaim
 from tallystick.store.api import CancelJob, Delivered
-from tallystick.testing.conformance.drafts import claim, claimed, done, held_job, submission
+from tallystick.testing.conformance.drafts import claim, claimed, done, held_job, reclaim, submission
 from tallystick.worker.caretaker import Caretaker
 from tallystick.worker.worker import WorkerOptions
 from tests.patience import wait_until
@@ -109,7 +108,7 @@ def test_a_job_of_a_lost_worker_is_due_at_once(subject: PostgresSubject, wrong_b
     (lost,) = claimed(store, claim(1, lease_ms=1))
     wait_until(lambda: store.expired(10), "the end of the lease")
     (expired,) = store.expired(10)
-    done(store, *reclaim(expired, sweeps.wall_ms()))
+    done(store, reclaim(expired))
     (held,) = claimed(store, claim(1))
     assert (held.fence.job_id, held.fence.attempt) == (lost.fence.job_id, 2)
     store.close()

@@ -12,11 +12,9 @@ from collections.abc import Callable
 import pytest
 
 from tallystick.clock import Clock
-from tallystick.core.chain import Chain
 from tallystick.errors import InvariantBroken, StaleLease, TallyError
 from tallystick.store.api import ClaimedJob, EndJob, Primitive
 from tallystick.testing.conformance.drafts import (
-    LEASE_MS,
     claim,
     claimed,
     done,
@@ -25,7 +23,6 @@ from tallystick.testing.conformance.drafts import (
     finish,
     held_job,
     outcome_of,
-    reclaim,
     release,
     step,
 )
@@ -138,23 +135,45 @@ class Guards:
             subject.by_hand.execute("UPDATE steps SET state = 'SUCCEEDED', completed_at = 2, n = 2")
         subject.by_hand.execute("UPDATE steps SET state = 'SUCCEEDED', completed_at = 2, n = 3")
 
-    @pytest.mark.parametrize("more", [-1, 1])
-    def test_a_sweep_that_has_read_another_end_of_the_chain_changes_nothing(
-        self, subject: Subject, more: int
+    @pytest.mark.parametrize(
+        ("job_id", "status"), [("nobody", "LEASED"), ("nobody", "ABORTED"), ("j", "DONE")]
+    )
+    def test_an_attempt_begins_at_a_job_that_is_there_and_not_at_its_end(
+        self, subject: Subject, job_id: str, status: str
     ):
-        """The holder wrote meanwhile, or the sweep read a server that knew more than the one it writes to."""
-        store, clock = subject.store, subject.clock
-        held = held_job(store, clock)
-        done(store, step(held, clock))
-        subject.clock.advance(LEASE_MS)
-        (lost,) = store.expired(1)
+        plant(subject)
         before = books(subject)
-        elsewhere = Chain(lost.fence.job_id, lost.chain.n + more, lost.chain.head)
-        forged = Chain(lost.fence.job_id, lost.chain.n, b"another")
-        for chain in (elsewhere, forged):
-            assert isinstance(outcome_of(store, reclaim(lost._replace(chain=chain), clock)), StaleLease)
+        row: dict[str, object] = {"lease_id": "l", "lease_epoch": "e", "lease_expires_at": 1}
+        row |= {"reason": "ERROR"} if status == "ABORTED" else {}
+        with pytest.raises(Exception, match=r"ILLEGAL_TRANSITION|attempts_of_a_job"):
+            subject.plant("attempts", job_id=job_id, attempt=9, status=status, lease_owner="w", **row)
         assert books(subject) == before
-        done(store, reclaim(lost, clock))
+
+    @pytest.mark.parametrize("state", ["PENDING", "SENT", "FAILED_FINAL"])
+    def test_a_directive_goes_only_with_its_job(self, subject: Subject, state: str):
+        plant(subject)
+        row = {"tenant_id": "t", "step_id": "s", "attempt_no": 1, "lease_id": "l", "topic": "x"}
+        row |= {"payload": "{}", "created_at": 1, "updated_at": 1}
+        subject.plant("outbox", outbox_id="o", job_id="over", state="PENDING", **row)
+        sent = ", sent_at = 1" if state == "SENT" else ""
+        if state != "PENDING":
+            subject.by_hand.execute(f"UPDATE outbox SET state = '{state}'{sent}")
+        with pytest.raises(Exception, match="DELETE"):
+            subject.by_hand.execute("DELETE FROM outbox")
+        assert len(subject.rows("outbox")) == 1
+        end_over(subject)
+        subject.by_hand.execute("UPDATE jobs SET pruned_at = 3 WHERE job_id = 'over'")
+        subject.by_hand.execute("DELETE FROM outbox")
+        assert subject.rows("outbox") == []
+
+    @pytest.mark.parametrize("table", ["jobs", "attempts", "steps", "messages"])
+    def test_what_has_ended_is_deleted_by_nobody_but_retention(self, subject: Subject, table: str):
+        plant(subject)
+        end_over(subject)
+        before = books(subject)
+        with pytest.raises(Exception, match="DELETE"):
+            subject.by_hand.execute(f"DELETE FROM {table} WHERE job_id = 'over'")
+        assert books(subject) == before
 
     def test_books_that_do_not_say_what_they_must_refuse_the_whole_bundle(self, subject: Subject):
         """The message that drives a segment is acknowledged behind its back: nothing can be built on that."""

@@ -73,7 +73,7 @@ EVERY_KIND = [
     ),
     *(
         ("jobs", JOB | {"job_id": f"h-{hold}", "state": "QUEUED", "hold": hold})
-        for hold in ("PAUSED", "IN_DOUBT", "MISMATCH", "RESTORED", "SUSPEND_SWALLOWED")
+        for hold in ("PAUSED", "IN_DOUBT", "MISMATCH", "RESTORED", "SUSPEND_SWALLOWED", "REFUSED")
     ),
     ("attempts", LEASE | {"job_id": "j", "attempt": 1, "status": "LEASED"}),
     ("attempts", LEASE | {"job_id": "j", "attempt": 1, "status": "COMMITTED", "unit": "charge#1"}),
@@ -105,6 +105,8 @@ def database(tmp_path: Path) -> Iterator[apsw.Connection]:
 
 
 def put(database: apsw.Connection, table: str, verb: str = "INSERT", **columns: object) -> None:
+    if table == "attempts":  # none without its job
+        put(database, "jobs", "INSERT OR IGNORE", **JOB, job_id=columns["job_id"], state="QUEUED")
     places = ", ".join("?" for _ in columns)
     database.execute(f"{verb} INTO {table} ({', '.join(columns)}) VALUES ({places})", tuple(columns.values()))
 
@@ -203,13 +205,11 @@ def test_a_state_a_digit_or_a_number_out_of_range_is_refused(database, table: st
 
 
 def test_one_live_and_one_committed_attempt_a_unit(database: apsw.Connection):
-    put(database, "attempts", **LEASE, job_id="j", attempt=1, status="IN_PROGRESS")
-    for status in ("LEASED", "IN_PROGRESS"):
-        with pytest.raises(apsw.ConstraintError):
-            put(database, "attempts", **LEASE, job_id="j", attempt=2, status=status)
-    put(database, "attempts", **LEASE, job_id="j", attempt=2, status="COMMITTED")
-    with pytest.raises(apsw.ConstraintError):
-        put(database, "attempts", **LEASE, job_id="j", attempt=3, status="COMMITTED")
+    for first in ("LEASED", "IN_PROGRESS", "COMMITTED"):
+        put(database, "attempts", **LEASE, job_id=first, attempt=1, status=first)
+        for status in ("LEASED", "IN_PROGRESS", "COMMITTED"):
+            with pytest.raises(apsw.ConstraintError, match="UNIQUE"):
+                put(database, "attempts", **LEASE, job_id=first, attempt=2, status=status)
     put(database, "attempts", **LEASE, job_id="j", unit="charge#1", attempt=1, status="LEASED")
 
 

@@ -18,7 +18,18 @@ from tallystick.core.derive import AbortReason
 from tallystick.core.holds import Hold, stops_here
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.failure import Failure
-from tallystick.errors import DeadlineExceeded, LedgerCeiling, Misuse, StaleLease
+from tallystick.engine.refusals import turn_down
+from tallystick.errors import (
+    DeadlineExceeded,
+    InvariantBroken,
+    LedgerError,
+    Misuse,
+    SemaphoreUnderflow,
+    StaleLease,
+    StateTransitionError,
+    StoreError,
+    TallyError,
+)
 
 if TYPE_CHECKING:
     from tallystick.app.parking import Parking
@@ -32,6 +43,17 @@ _log = logging.getLogger("tallystick.app")
 
 # When a job is tried again that the store could not serve.
 _STORE_AWAY_MS: Final = 1_000
+
+# What a write of a segment is answered with that was not taken: the lease is lost, the store is away, or the
+# rules of the books refuse it. None of it is an error of the workflow, which does not meet it.
+NOT_TAKEN: Final = (
+    StaleLease,
+    StoreError,
+    InvariantBroken,
+    LedgerError,
+    SemaphoreUnderflow,
+    StateTransitionError,
+)
 
 
 class Unwind(BaseException):
@@ -193,15 +215,17 @@ class WorkflowContext:
         """Return the exception for a write that the store did not take: this segment is over.
 
         What is wrong with the store is never the job's error: if it can be told so, another segment goes on
-        in a moment, and no attempt is charged. A lease that is lost has another holder already.
+        in a moment, and no attempt is charged. A lease that is lost has another holder already. What the
+        rules of the books refuse would be refused again: the job is held until a person has looked.
         """
         if isinstance(error, StaleLease):
             return self.unwind(str(error), None)
-        if isinstance(error, LedgerCeiling):
-            return self.unwind(str(error), self.segment.failed(Failure.of(error)))
-        job_id = self.segment.job_id
-        _log.warning("job %s: given back, %s", job_id, error, extra={"action": "segment.given_back"})
-        return self.unwind(str(error), self.segment.given_back(_STORE_AWAY_MS))
+        if isinstance(error, StoreError):
+            job_id = self.segment.job_id
+            _log.warning("job %s: given back, %s", job_id, error, extra={"action": "segment.given_back"})
+            return self.unwind(str(error), self.segment.given_back(_STORE_AWAY_MS))
+        assert isinstance(error, TallyError), "what is not taken is told by one of our errors"
+        return self.unwind(str(error), turn_down(self.segment, error))
 
     def mismatch(self, name: str, occurrence: int) -> Unwind:
         """Return the exception for a workflow that no longer does what it did; the job is held."""

@@ -11,11 +11,10 @@ from typing import Any
 
 from tallystick.app.bodies import in_thread, run_body, run_guarded
 from tallystick.app.calls import Body, Call, Hand, InTransaction, Need, Pause, StepSpec, Turn, Write
-from tallystick.app.context import INSIDE_STEP, INSIDE_TX, WorkflowContext, current
+from tallystick.app.context import INSIDE_STEP, INSIDE_TX, NOT_TAKEN, WorkflowContext, current
 from tallystick.app.escapes import Escaped, is_escape
 from tallystick.app.parking import parking_of
 from tallystick.engine.requests import Blocked, Handed
-from tallystick.errors import StaleLease, StoreError
 from tallystick.store.api import RecordStep, Transaction
 
 
@@ -95,7 +94,7 @@ async def drive_async(context: WorkflowContext, spec: StepSpec, call: Call) -> A
 
 def _as_met(context: WorkflowContext, need: Need, error: BaseException) -> BaseException:
     """Return what a call learns of an error: a write that was not taken ends the segment."""
-    if type(need) is Write and isinstance(error, StaleLease | StoreError):
+    if type(need) is Write and isinstance(error, NOT_TAKEN):
         return context.refused(error)
     return Escaped(error) if type(need) is Body and is_escape(error) else error
 
@@ -132,5 +131,5 @@ def transact(context: WorkflowContext, body: Callable[[Transaction], RecordStep]
 def _written(context: WorkflowContext, write: Callable[[], object]) -> object:
     try:
         return write()
-    except (StaleLease, StoreError) as error:
+    except NOT_TAKEN as error:
         raise context.refused(error) from error

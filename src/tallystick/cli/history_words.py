@@ -106,6 +106,10 @@ def _forked(data: dict[str, Any]) -> str:
 def _reclaimed(data: dict[str, Any]) -> str:
     if data.get("verdict") == "FAIL":
         return "the lease ran out and no attempts are left: the job has failed"
+    if data.get("verdict") == "FINISH":
+        return "the work was committed and its worker lost: finished from there"
+    if data.get("verdict") == "SETTLE":
+        return "the lease ran out while the job was being cancelled"
     if data.get("reason") == "RELEASED":
         return "the lease ran out because the store was away: given back, not charged"
     return "the lease ran out: given to whoever claims it next"

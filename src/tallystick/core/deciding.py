@@ -24,6 +24,7 @@ from tallystick.core.plans import (
     MoveJob,
     MoveMessage,
     MoveSemaphore,
+    Refusal,
     Write,
 )
 from tallystick.core.requests import (
@@ -33,6 +34,7 @@ from tallystick.core.requests import (
     Deliver,
     EndAttempt,
     EndJob,
+    ReclaimAttempt,
     RecordEvent,
     RecordStep,
     Spawn,
@@ -41,17 +43,29 @@ from tallystick.core.requests import (
 from tallystick.core.verbs.children import spawn
 from tallystick.core.verbs.control import hold, resume, turn
 from tallystick.core.verbs.endings import cancel, end_job
+from tallystick.core.verbs.reclaiming import reclaim
 from tallystick.core.verbs.records import record_event, record_step, release
 from tallystick.core.verbs.waiting import deliver, suspend_or_answer, take_answer
 from tallystick.core.verbs.wants import Planned
+from tallystick.errors import TallyError
 
 _DROPPED: Final = STEP.follow(StepState.IN_PROGRESS, "drop").target
 
 
-def decide(  # noqa: C901, PLR0911 (one line for each request)
+def decide(pictures: Pictures, request: Planned, now: Now) -> Decision:
+    """Return what a request comes to, given the pictures that it wants.
+
+    What a machine or a ledger does not allow refuses the request, and no other of the same flush.
+    """
+    try:
+        return _decide(pictures, request, now)
+    except TallyError as error:
+        return Refusal(error)
+
+
+def _decide(  # noqa: C901, PLR0911, PLR0912 (one line for each request)
     pictures: Pictures, request: Planned, now: Now
 ) -> Decision:
-    """Return what a request comes to, given the pictures that it wants."""
     match request:
         case TakeAnswer():
             return take_answer(pictures, request, now)
@@ -77,6 +91,8 @@ def decide(  # noqa: C901, PLR0911 (one line for each request)
             return hold(pictures, request, now)
         case ResumeJob():
             return resume(pictures, request, now)
+        case ReclaimAttempt():
+            return reclaim(pictures, request, now)
     assert_never(request)
 
 

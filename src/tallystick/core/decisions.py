@@ -147,28 +147,44 @@ def decide_deliver(
 class Reclaim(StrEnum):
     """What becomes of an attempt that a sweep looks at."""
 
-    LEAVE = "the lease is live, or the attempt has ended"
+    LEAVE = "the lease is live, the attempt has ended, or a person is to look first"
     FINISH = "COMMITTED: finish it, never call the function again"
     IN_DOUBT = "an effect's intent without a result: ask, never guess"
     RETRY = "abort the attempt and deliver its message again"
     FAIL = "abort the attempt; the budget is spent, the job fails"
     SETTLE = "abort the attempt; the job was being cancelled"
+    HOLD = "abort the attempt and hold the job: what follows cannot be judged, or was refused"
 
 
 def decide_reclaim(
-    *, status: str, expired: bool, effect: bool, cancelling: bool, charged: int, budget: int
+    *,
+    status: str,
+    expired: bool,
+    effect: bool,
+    held: bool,
+    cancelling: bool,
+    refused: bool,
+    charged: int,
+    budget: int | None,
 ) -> Reclaim:
-    """Say what a sweep does with an attempt.
+    """Say what a sweep does with an attempt of a job that has not ended.
 
     `charged` counts this attempt too, as if it were aborted now: attempts are counted before they run, so a
-    job that kills its worker every time ends after its budget.
+    job that kills its worker every time ends after its budget. A `budget` that cannot be read is None.
+    `refused`: what follows was decided before, and the database did not take it. What is committed is never
+    aborted; if its job is `held`, a person looks first.
     """
-    if not expired or status in ("DONE", "ABORTED"):
+    committed = status == "COMMITTED"
+    if not expired or status in ("DONE", "ABORTED") or (committed and held):
         return Reclaim.LEAVE
-    if status == "COMMITTED":
+    if refused:
+        return Reclaim.HOLD
+    if committed:
         return Reclaim.IN_DOUBT if effect else Reclaim.FINISH
     if cancelling:
         return Reclaim.SETTLE
+    if budget is None:
+        return Reclaim.HOLD
     return Reclaim.RETRY if charged < budget else Reclaim.FAIL
 
 
@@ -212,13 +228,19 @@ class Cancellation(StrEnum):
     NOTHING = "the job has ended and stays as it is"
     ASK = "a live attempt is asked to end, and has its grace"
     END = "the job ends now, with everything that it had open"
+    FINISH = "what is committed is finished; it cannot be undone"
 
 
-def decide_cancel(*, final: bool, live: bool, forced: bool) -> Cancellation:
-    """Say what a cancellation does; `forced` means that the grace is over."""
+def decide_cancel(*, final: bool, held: bool, committed: bool, live: bool, forced: bool) -> Cancellation:
+    """Say what a cancellation does; `forced` means that the grace is over.
+
+    Work that is `committed` is beyond cancelling and is finished: by its holder while the lease is `live`.
+    """
     if final:
         return Cancellation.NOTHING
-    return Cancellation.ASK if live and not forced else Cancellation.END
+    if committed:
+        return Cancellation.NOTHING if live else Cancellation.FINISH
+    return Cancellation.ASK if held and not forced else Cancellation.END
 
 
 class Ending(NamedTuple):

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
+
+import msgspec
 
 from tallystick.core.lifecycles import AttemptState, JobState
 from tallystick.core.limits import ATTEMPTS_DEFAULT
@@ -54,6 +57,24 @@ class ViewPolicy:
     """How many charged attempts without progress a job may have."""
 
     attempts_max: int = ATTEMPTS_DEFAULT
+
+
+class _Options(msgspec.Struct):
+    """What a job's row keeps of its submission beside its columns."""
+
+    attempts_max: Annotated[int, msgspec.Meta(ge=1)] = ATTEMPTS_DEFAULT
+
+
+def attempts_allowed(options: str) -> int | None:
+    """Return how many attempts a job may lose in a row, from its row; None if that cannot be read.
+
+    >>> attempts_allowed('{"attempts_max":5}'), attempts_allowed("{}"), attempts_allowed('{"attempts_m')
+    (5, 3, None)
+    """
+    try:
+        return msgspec.json.decode(options, type=_Options).attempts_max
+    except msgspec.DecodeError:
+        return None
 
 
 _LIVE = (AttemptState.LEASED, AttemptState.IN_PROGRESS)

@@ -17,6 +17,8 @@ class Hold(StrEnum):
     MISMATCH = "MISMATCH"
     RESTORED = "RESTORED"
     SUSPEND_SWALLOWED = "SUSPEND_SWALLOWED"
+    # The database did not take what the job, or a sweep for it, wrote.
+    REFUSED = "REFUSED"
 
 
 class Held(StrEnum):

@@ -10,11 +10,14 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple, TypeAlias
 
 from tallystick.core.chain import Chain
+from tallystick.core.lifecycles import AttemptState
 from tallystick.core.marks import is_taken
 from tallystick.core.values import Fence, Group, Wait
 
 Place: TypeAlias = tuple[int, str, int]
 """Where an activity stands in its job: dimension, name, occurrence."""
+
+_RUNNING: Final = AttemptState.IN_PROGRESS
 
 START: Final = "start"
 """What an attempt calls the message that began its job; its ledger is a column of the job."""
@@ -60,13 +63,22 @@ class JobFacts(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """The attempt that holds a job; `live` is judged by the clock of the store, after the lock."""
+    """The attempt that holds a job or is committed; `live` is judged by the store's clock, after the lock."""
 
     attempt: int
     lease_id: str
     status: str
     live: bool
     guid: str
+
+
+class Past(NamedTuple):
+    """What a lost attempt is judged by."""
+
+    created_at: int
+    options: str
+    # How many attempts were charged to the job since it last made progress.
+    charged: int
 
 
 class Activity(NamedTuple):
@@ -148,7 +160,19 @@ _OF_ROOT: Final = (AGAIN, CANCEL)
 class Picture:
     """One job as a decision sees it."""
 
-    __slots__ = ("_chain", "activities", "asked", "children", "end", "job", "lease", "messages", "whole")
+    __slots__ = (
+        "_chain",
+        "activities",
+        "asked",
+        "children",
+        "effect",
+        "end",
+        "job",
+        "lease",
+        "messages",
+        "past",
+        "whole",
+    )
 
     def __init__(self, job: JobFacts, lease: Lease | None = None) -> None:
         """Begin with the row of the job and the attempt that holds it."""
@@ -165,6 +189,9 @@ class Picture:
         # Children that were asked for, and those of them that exist.
         self.asked: frozenset[str] = frozenset()
         self.children: frozenset[str] = frozenset()
+        # For a sweep: what to judge by, and the attempt at the effect that it asks about.
+        self.past: Past | None = None
+        self.effect: Lease | None = None
 
     def copy(self) -> Picture:
         """Return a picture that can be changed without this one."""
@@ -173,12 +200,18 @@ class Picture:
         other.messages = dict(self.messages)
         other.whole, other.end, other._chain = self.whole, self.end, self._chain
         other.asked, other.children = self.asked, self.children
+        other.past, other.effect = self.past, self.effect
         return other
 
     def holds(self, fence: Fence) -> bool:
-        """Tell whether this fence is that of the live attempt."""
+        """Tell whether a report under this fence is accepted: its attempt runs, and its lease is live."""
         lease = self.lease
-        return lease is not None and lease.live and (lease.attempt, lease.lease_id) == fence[1:]
+        return (
+            lease is not None
+            and lease.live
+            and (lease.attempt, lease.lease_id) == fence[1:]
+            and lease.status == _RUNNING
+        )
 
     def chain(self) -> Chain:
         """Return the chain of a job that nobody holds; whoever writes to it next goes on from there."""
@@ -196,6 +229,11 @@ OPEN: Final = "IN_PROGRESS"
 
 class Pictures(dict[str, Picture]):
     """The jobs of a flush."""
+
+    def held(self, fence: Fence) -> Picture | None:
+        """Return the picture of the job that this fence holds; None for a stale one."""
+        picture = self.get(fence.job_id)
+        return picture if picture is not None and picture.holds(fence) else None
 
     def overlay(self, jobs: Iterable[str]) -> Pictures:
         """Return pictures of which those of these jobs, and of their parents, can be changed and given up.

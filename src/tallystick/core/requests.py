@@ -96,10 +96,7 @@ class RecordEvent(NamedTuple):
 
 
 class EndAttempt(NamedTuple):
-    """Abort the attempt and leave its job to others: due again at `ready_at`, or held, with an event.
-
-    With `expired` the fence must have run out instead of being live: that is how a sweep reclaims.
-    """
+    """Abort the attempt and leave its job to others: due again at `ready_at`, or held, with an event."""
 
     fence: Fence
     reason: str
@@ -108,7 +105,6 @@ class EndAttempt(NamedTuple):
     hold: str | None
     hold_reason: str | None
     fact: Fact
-    expired: bool = False
 
 
 class EndJob(NamedTuple):
@@ -129,7 +125,6 @@ class EndJob(NamedTuple):
     error_code: str | None
     error_message: str | None
     fact: Fact
-    expired: bool = False
     driver: str = "start"
     waited: bool = False
     parent: tuple[str, str] | None = None
@@ -147,7 +142,6 @@ class EndJob(NamedTuple):
         result: str | None = None,
         reason: str | None = None,
         error: StoredError | None = None,
-        expired: bool = False,
     ) -> EndJob:
         """Return the end of a job: the attempt is DONE if the job succeeded, else ABORTED for a reason.
 
@@ -155,7 +149,7 @@ class EndJob(NamedTuple):
         """
         status = AttemptState.DONE if state is JobState.SUCCEEDED else AttemptState.ABORTED
         text, code, message = error or (None, None, None)
-        about = (text, code, message, fact, expired, driver, waited, parent)
+        about = (text, code, message, fact, driver, waited, parent)
         return make(cls, (fence, state, status, reason, error is not None, result, *about))
 
 
@@ -252,6 +246,22 @@ class CancelJob(NamedTuple):
     job_id: str
     grace_ms: int
     force: bool = False
+
+
+class ReclaimAttempt(NamedTuple):
+    """End an attempt whose lease has run out, and with it what follows for its job, in one bundle.
+
+    What follows is decided from the rows as they are under the lock; the outcome is the verdict, a `Reclaim`.
+    An attempt that is live again, has ended or has a successor is left. One that is `excused` is not charged:
+    its worker lives, and the store did not let it write. `refused` says why the same request could not be
+    written before: then the attempt ends and its job is held, whatever else would follow. A `unit` names an
+    effect of the job; the job's own attempts have none.
+    """
+
+    fence: Fence
+    unit: str = ""
+    excused: bool = False
+    refused: str | None = None
 
 
 class PruneJobs(NamedTuple):

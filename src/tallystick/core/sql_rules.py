@@ -60,16 +60,19 @@ def _digits(kind: str, column: str) -> str:
 
 
 def _sqlite_births(machine: str, place: str) -> str:
-    """Print the trigger that refuses a row born in a state in which nothing begins.
+    """Print the trigger that refuses a row born in a state in which nothing begins, or without its `home`.
 
     It fails instead of aborting: nothing is written before it, and for an INSERT OR FAIL SQLite then keeps no
     copies of the pages that it touches.
     """
-    table, column = place.split(".")
+    table, column, *homes = place.split(".")
+    homeless = "\n  OR NOT EXISTS (SELECT 1 FROM {0} WHERE {0}.job_id = NEW.job_id)"
+    lost = "".join(homeless.format(home) for home in homes)
+    without = "".join(f", or without its row in {home}" for home in homes)
     return f"""\
 CREATE TRIGGER {table}_births BEFORE INSERT ON {table}
-WHEN NOT ({_one_of(f"NEW.{column}", MACHINES[machine].births)})
-BEGIN SELECT RAISE(FAIL, 'ILLEGAL_TRANSITION: no {machine} begins in this state'); END;"""
+WHEN NOT ({_one_of(f"NEW.{column}", MACHINES[machine].births)}){lost}
+BEGIN SELECT RAISE(FAIL, 'ILLEGAL_TRANSITION: no {machine} begins in this state{without}'); END;"""
 
 
 def _sqlite_guard(machine: str, place: str) -> str:

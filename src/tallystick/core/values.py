@@ -222,17 +222,10 @@ class ClaimedJob(NamedTuple):
 
 
 class ExpiredAttempt(NamedTuple):
-    """An attempt whose lease has run out, with what is needed to judge it."""
+    """An attempt whose lease has run out; `unit` names an effect, and is empty for the job's own."""
 
     fence: Fence
-    status: str
-    cancelling: bool
-    driver: str
-    charged_since_progress: int
-    created_at: int
-    parent: tuple[str, str] | None
-    options: str
-    chain: Chain
+    unit: str = ""
 
 
 class JobRow(NamedTuple):

@@ -23,6 +23,7 @@ from tallystick.core.derive import (
     AttemptFacts,
     ViewPolicy,
     agrees,
+    attempts_allowed,
     charged_since_progress,
     job_view,
 )
@@ -30,7 +31,6 @@ from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState, StepState
 from tallystick.core.limits import HISTORY_WARN_RECORDS
 from tallystick.core.machine import Machine
-from tallystick.engine.submission import attempts_allowed
 from tallystick.errors import LedgerCorrupt
 from tallystick.store.api import Event, Store
 from tallystick.store.inspection import AttemptRow, Book, Inspection

@@ -23,7 +23,7 @@ from tallystick.engine.group_shape import GroupShape
 from tallystick.engine.notes import notes_in, notes_of, tries_of
 from tallystick.engine.requests import Request
 from tallystick.engine.submission import Submission, submit_job
-from tallystick.errors import LedgerCeiling
+from tallystick.errors import LedgerCeiling, TallyError
 from tallystick.store.api import (
     Await,
     Bundle,
@@ -80,6 +80,7 @@ class Segment:
         "paused",
         "suspended",
         "time_over_at",
+        "turned_down",
         "undecided",
         "unreadable",
     )
@@ -89,15 +90,15 @@ class Segment:
         self.claimed = claimed
         self.fence = claimed.fence
         self.job_id = claimed.fence.job_id
-        self.lost = False
+        self.lost = self.paused = self.suspended = False
         # Its function has ended, and how is on its way to the store.
         self.over = False
         # The last step, handed over and not known to be durable: nothing new begins before it is.
         self.handed: Request | None = None
+        self.turned_down: TallyError | None = None
         # Whether this segment has written anything of its own, and so is beyond all earlier ones.
         self.moved = False
         self.cancelled = claimed.cancelling
-        self.paused = self.suspended = False
         # It has asked to be put away until something comes, and may be: its function is about to be left.
         self.leaving = False
         # An answer is kept that a later segment would not come to again: it must be durable first.
@@ -107,8 +108,7 @@ class Segment:
         self._taken = claimed.wake is not None and claimed.wake.taken
         self._clock = clock
         # On the boot clock, which nobody can set.
-        left = claimed.time_left_ms
-        self.time_over_at = None if left is None else clock.boot_ms() + left
+        self.time_over_at = None if claimed.time_left_ms is None else clock.boot_ms() + claimed.time_left_ms
         self._counts: dict[str, int] = {}
         self._notes: dict[str, object] = {}
         self._records: dict[tuple[str, int], Record] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
 
@@ -77,24 +77,6 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def reserved(self) -> bool:
         """Tell whether the same submission again is the same job."""
         return self.idempotency_key is not None or self.by_content
-
-
-class _Options(msgspec.Struct):
-    """What a job's row keeps of its submission beside its columns."""
-
-    attempts_max: Annotated[int, msgspec.Meta(ge=1)] = ATTEMPTS_DEFAULT
-
-
-def attempts_allowed(options: str) -> int | None:
-    """Return how many attempts a job may lose in a row, from its row; None if that cannot be read.
-
-    >>> attempts_allowed('{"attempts_max":5}'), attempts_allowed("{}"), attempts_allowed('{"attempts_m')
-    (5, 3, None)
-    """
-    try:
-        return msgspec.json.decode(options, type=_Options).attempts_max
-    except msgspec.DecodeError:
-        return None
 
 
 def submit_job(submission: Submission, job_id: str, now: int, lease: NewLease | None = None) -> SubmitJob:

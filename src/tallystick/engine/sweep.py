@@ -1,49 +1,69 @@
-"""Reclaiming: whoever finds a lease that ran out gives its job to others, or ends it if the budget is spent.
+"""Reclaiming, ending and cancelling for whoever was lost: what a worker does for jobs that are not its own.
 
-The sweep reads, decides with the rules, and writes under a guard that the lease is still expired and still
-that one, so any number of sweepers may work at once and a sweep that comes too late changes nothing.
+A sweep finds; the rules decide under the lock of each job, so any number of sweepers may work at once and one
+that comes too late changes nothing. What is refused over one job keeps no other from its turn.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Sequence
 
-import msgspec
-
-from tallystick.clock import Clock
-from tallystick.core.decisions import Reclaim, decide_reclaim
-from tallystick.core.derive import AbortReason
-from tallystick.core.holds import Hold
+from tallystick.core.decisions import Reclaim
 from tallystick.core.lease import CANCEL_GRACE_MS
-from tallystick.core.lifecycles import JobState
-from tallystick.core.limits import ATTEMPTS_DEFAULT, SWEEP_ROWS_MAX
+from tallystick.core.limits import SWEEP_ROWS_MAX
 from tallystick.engine.committer import Committer
-from tallystick.engine.failure import Failure
-from tallystick.engine.submission import attempts_allowed
 from tallystick.errors import StaleLease, StoreError
-from tallystick.store.api import Bundle, CancelJob, EndAttempt, EndJob, ExpiredAttempt, Fact, Fence, Store
+from tallystick.store.api import Bundle, CancelJob, Fence, ReclaimAttempt, Store
 
 _log = logging.getLogger("tallystick.engine")
 
-SPENT: Final = "ATTEMPTS_SPENT"
-
-_UNREADABLE: Final = (
-    "a worker was lost over this job, and its row does not say how many attempts it may have: the column "
-    f'"options" cannot be read. Put {{"attempts_max":{ATTEMPTS_DEFAULT}}} there and resume the job, or '
-    "cancel it"
-)
+Tell = Callable[[BaseException], bool]
+"""Whether a refusal is worth a line in the log: it was not told before."""
 
 
-def sweep(store: Store, committer: Committer, clock: Clock, excused: Collection[Fence] = ()) -> int:
-    """Reclaim what has expired and return how many attempts were ended.
+def sweep(
+    store: Store, committer: Committer, excused: Collection[Fence] = (), tell: Tell = lambda _error: True
+) -> int:
+    """Reclaim what has expired and return of how many attempts something became.
 
-    Those of the `excused` are not charged: their worker lives, and the store did not let it write.
+    Those of the `excused` are not charged: their worker lives, and the store did not let it write. A job for
+    which the database refuses this is held, with the refusal as the reason.
     """
-    found = store.expired(SWEEP_ROWS_MAX)
-    bundles = [reclaim(expired, clock.wall_ms(), excused=expired.fence in excused) for expired in found]
-    return _written(committer, bundles, [expired.fence.job_id for expired in found])
+    requests = [
+        ReclaimAttempt(lost.fence, lost.unit, excused=lost.fence in excused)
+        for lost in store.expired(SWEEP_ROWS_MAX)
+    ]
+    taken, refused = _reclaimed(committer, requests)
+    held = [
+        request._replace(refused=f"the end of its lost attempt was refused: {error}; see tally doctor")
+        for request, error in refused
+    ]
+    kept, stuck = _reclaimed(committer, held)
+    for request, error in (*refused, *stuck):
+        if tell(error):
+            _log.error(
+                "job %s: its lost attempt could not be reclaimed, %s",
+                request.fence.job_id,
+                error,
+                extra={"action": "sweep.refused", "job_id": request.fence.job_id},
+            )
+    return taken + kept
+
+
+def _reclaimed(
+    committer: Committer, requests: Sequence[ReclaimAttempt]
+) -> tuple[int, list[tuple[ReclaimAttempt, BaseException]]]:
+    """Write requests and return how many did something, and which were refused, by what."""
+    taken, refused = 0, []
+    for request, outcome in zip(requests, committer.call_all([(each,) for each in requests]), strict=True):
+        if isinstance(outcome, StoreError):
+            raise outcome
+        if isinstance(outcome, BaseException):
+            refused.append((request, outcome))
+        elif outcome is not Reclaim.LEAVE:
+            taken += 1
+    return taken, refused
 
 
 def end_overdue(store: Store, committer: Committer) -> int:
@@ -70,74 +90,3 @@ def _written(committer: Committer, bundles: Sequence[Bundle], job_ids: Sequence[
         elif not isinstance(outcome, StaleLease):
             _log.warning("job %s: refused in a sweep, %s", job_id, outcome, extra={"action": "sweep.refused"})
     return taken
-
-
-def reclaim(expired: ExpiredAttempt, now: int, *, excused: bool = False) -> Bundle:
-    """Return the bundle that ends an expired attempt: its job is due again, held, or has failed for good."""
-    budget = attempts_allowed(expired.options)
-    if budget is None:
-        if not expired.cancelling:
-            return (_held(expired, now),)
-        budget = 1  # it ends now, whatever it was
-    verdict = decide_reclaim(
-        status=expired.status,
-        expired=True,
-        effect=False,
-        cancelling=expired.cancelling,
-        charged=0 if excused else expired.charged_since_progress + 1,
-        budget=budget,
-    )
-    reason = AbortReason.RELEASED if excused else AbortReason.EXPIRED
-    payload = {"attempt": f"{expired.status}>ABORTED", "reason": reason.value, "verdict": verdict.name}
-    if verdict is Reclaim.FAIL:
-        payload["job"] = "IN_PROGRESS>FAILED_FINAL"
-    if verdict is Reclaim.SETTLE:
-        payload["job"] = "IN_PROGRESS>CANCELLING>CANCELLED"
-    reclaimed = _fact(expired, "reclaim", now, payload)
-    if verdict is Reclaim.RETRY:
-        # As early in the queue as it has waited, and due at once whatever the clocks say.
-        ready_at = min(expired.created_at, now)
-        return (
-            EndAttempt(expired.fence, reason, not excused, ready_at, None, None, reclaimed, expired=True),
-        )
-    if verdict is Reclaim.SETTLE:
-        return (_ended(expired, JobState.CANCELLED, AbortReason.CANCELLED, reclaimed, None),)
-    failure = Failure(
-        type="AttemptsSpent",
-        message=f"{budget} attempts in a row ended without progress: the worker died or lost its lease",
-        code=SPENT,
-        tries=budget,
-    )
-    return (_ended(expired, JobState.FAILED_FINAL, AbortReason.EXPIRED, reclaimed, failure),)
-
-
-def _held(expired: ExpiredAttempt, now: int) -> EndAttempt:
-    """Return what stops a job whose row cannot be judged, so that it keeps no other from being judged."""
-    hold = Hold.MISMATCH
-    fact = _fact(
-        expired, "hold", now, {"attempt": f"{expired.status}>ABORTED", "hold": hold.value, "why": _UNREADABLE}
-    )
-    return EndAttempt(
-        expired.fence, AbortReason.HELD, False, expired.created_at, hold, _UNREADABLE, fact, expired=True
-    )
-
-
-def _fact(expired: ExpiredAttempt, kind: str, now: int, payload: dict[str, str]) -> Fact:
-    return Fact(expired.chain, kind, now, expired.fence.attempt, msgspec.json.encode(payload).decode())
-
-
-def _ended(
-    expired: ExpiredAttempt, state: JobState, reason: AbortReason, fact: Fact, failure: Failure | None
-) -> EndJob:
-    """Return the end of a job by a sweep, guarded: the lease is still this one and has run out."""
-    return EndJob.of(
-        expired.fence,
-        state,
-        fact,
-        driver=expired.driver,
-        waited=True,
-        parent=expired.parent,
-        reason=reason,
-        error=failure.stored() if failure else None,
-        expired=True,
-    )

@@ -3,6 +3,7 @@
 TallyError                    root.py
 ├── ExtraMissing              a part of the package needs an extra that is not installed
 ├── InvariantBroken           the books do not balance; never the user's mistake
+│   └── ChangeRefused         the database refused a change that its rules do not allow
 │                             rules.py
 ├── StateTransitionError      a move that the lifecycle does not list
 ├── LedgerError
@@ -119,6 +120,7 @@ if TYPE_CHECKING:
         UnknownWorkflow,
     )
     from tallystick.errors.root import (
+        ChangeRefused,
         ExtraMissing,
         InvariantBroken,
         TallyError,
@@ -188,6 +190,7 @@ __all__ = [
     "BadName",
     "BadValue",
     "CancelItem",
+    "ChangeRefused",
     "ChildrenFailed",
     "DeadlineExceeded",
     "DuplicateHandler",

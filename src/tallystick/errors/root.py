@@ -44,3 +44,9 @@ class InvariantBroken(TallyError):
     """The books do not balance; please report this."""
 
     code = "INVARIANT_BROKEN"
+
+
+class ChangeRefused(InvariantBroken):
+    """The database refused a change that its rules do not allow; nothing of it was written."""
+
+    code = "CHANGE_REFUSED"

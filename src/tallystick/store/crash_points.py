@@ -13,6 +13,7 @@ WRITES: Final = {
     "event": "failed tries",
     "end_attempt": "released attempts",
     "end_job": "finished jobs",
+    "reclaim": "reclaimed jobs",
     "submit": "submitted jobs",
     "claim": "claims",
     "await": "waits",

@@ -28,10 +28,9 @@ from tallystick.store.api import (
 
 End: TypeAlias = tuple[int, bytes]
 
-# Who extends a chain for the holder of its job; an ending does unless a sweep makes it.
+# Who extends a chain for the holder of its job.
 _WITH_CHAIN = frozenset({RecordStep, TakeAnswer, Spawn})
-_WITH_FACT = frozenset({RecordEvent, Await, Cycle})
-_ENDINGS = frozenset({EndAttempt, EndJob})
+_WITH_FACT = frozenset({RecordEvent, Await, Cycle, EndAttempt, EndJob})
 
 
 def held_chains(batch: Sequence[Bundle]) -> dict[Chain, Fence]:
@@ -42,7 +41,7 @@ def held_chains(batch: Sequence[Bundle]) -> dict[Chain, Fence]:
             kind = type(primitive)
             if kind in _WITH_CHAIN:
                 chains[primitive.chain] = primitive.fence  # type: ignore[union-attr]  # as listed
-            elif kind in _WITH_FACT or (kind in _ENDINGS and not primitive.expired):  # type: ignore[union-attr]  # as listed
+            elif kind in _WITH_FACT:
                 chains[primitive.fact.chain] = primitive.fence  # type: ignore[union-attr]  # as listed
     return chains
 

@@ -13,6 +13,7 @@ from tallystick.store.api import (
     EndJob,
     HoldJob,
     Primitive,
+    ReclaimAttempt,
     RecordEvent,
     RecordStep,
     ResumeJob,
@@ -33,5 +34,6 @@ NAMES: Final[dict[type[Primitive], str]] = {
     RecordStep: "step",
     RecordEvent: "event",
     EndAttempt: "end_attempt",
+    ReclaimAttempt: "reclaim",
 }
 """Every request that a verb decides. Plain ones are also written in lists, without a look."""

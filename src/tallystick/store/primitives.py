@@ -15,6 +15,7 @@ from tallystick.core.requests import (
     EndAttempt,
     EndJob,
     PruneJobs,
+    ReclaimAttempt,
     RecordEvent,
     RecordStep,
     RenewLeases,
@@ -73,6 +74,7 @@ Primitive: TypeAlias = (
     | RecordEvent
     | EndAttempt
     | EndJob
+    | ReclaimAttempt
     | Await
     | TakeAnswer
     | Spawn

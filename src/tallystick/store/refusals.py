@@ -21,6 +21,11 @@ class Refused(Exception):
         self.error = error
 
 
+def statement_of(error: BaseException) -> str:
+    """Return the name of the statement that was refused: whoever ran it has noted it on the error."""
+    return next(iter(getattr(error, "__notes__", ())), "a statement")
+
+
 def stale(fence: Fence) -> StaleLease:
     """Return the outcome of a report by somebody who no longer holds the lease."""
     return StaleLease(

@@ -21,9 +21,10 @@ from functools import partial
 from typing import Final
 
 from tallystick.core.lease import HEARTBEATS_PER_LEASE
+from tallystick.engine.refusals import turn_down
 from tallystick.engine.retention import Pruning
 from tallystick.engine.sweep import cancel_orphans, end_overdue, sweep
-from tallystick.errors import StaleLease
+from tallystick.errors import StaleLease, StoreError
 from tallystick.store.api import Fence, RenewLeases
 from tallystick.worker.refusals import Reasons
 from tallystick.worker.worker import Worker
@@ -131,14 +132,24 @@ class Caretaker:
     def _reclaim(self) -> None:
         worker = self._worker
         excused = self._excused | {segment.fence for segment in list(worker.owed)}
-        if sweep(worker.store, worker.committer, worker.clock, excused):
+        if sweep(worker.store, worker.committer, excused, self._troubles["reclaim a job"].is_new):
             worker.poke()
 
     def _give_back(self) -> None:
-        """Give back every job whose end the store did not take, charged to nobody; its lease may be over."""
+        """Give back every job whose end the store did not take, charged to nobody; its lease may be over.
+
+        One whose end the books refuse is held instead. If they refuse that too, it is left to its lease.
+        """
         worker = self._worker
         owed = list(worker.owed)
-        outcomes = worker.committer.call_all([segment.given_back() for segment in owed])
+        outcomes = worker.committer.call_all(
+            [
+                segment.given_back()
+                if segment.turned_down is None
+                else turn_down(segment, segment.turned_down)
+                for segment in owed
+            ]
+        )
         told = list(zip(owed, outcomes, strict=True))
         for segment in [segment for segment, outcome in told if outcome is None]:
             worker.given_back(segment)
@@ -148,9 +159,17 @@ class Caretaker:
             self._reclaim()
         for segment in over:
             worker.given_back(segment)
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException) and not isinstance(outcome, StaleLease):
+        for segment, outcome in told:
+            if isinstance(outcome, StoreError):
                 raise outcome
+            if isinstance(outcome, BaseException) and not isinstance(outcome, StaleLease):
+                worker.given_back(segment)
+                _log.error(
+                    "job %s: left to its lease, %s",
+                    segment.job_id,
+                    outcome,
+                    extra={"action": "segment.left", "job_id": segment.job_id},
+                )
 
     def _renew(self) -> None:
         worker = self._worker

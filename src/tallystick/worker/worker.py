@@ -18,9 +18,10 @@ from tallystick.clock import Clock
 from tallystick.core.durations import duration_ms
 from tallystick.core.lease import WORKER_LEASE
 from tallystick.engine.committer import Committer
+from tallystick.engine.refusals import turn_down
 from tallystick.engine.requests import Blocked, Called, Request
 from tallystick.engine.segment import Segment
-from tallystick.errors import BadInput, StaleLease, StoreError, StoreMisused
+from tallystick.errors import BadInput, StaleLease, StoreError, StoreMisused, TallyError
 from tallystick.ids import Ids
 from tallystick.store.api import Bundle, ClaimedJob, ClaimJobs, EndJob, NewLease, Outcome, Store
 from tallystick.worker.around import AROUND_NOTHING, Around
@@ -248,8 +249,10 @@ class Worker:
 
     def ended(self, segment: Segment, bundle: Bundle | None, outcome: Outcome | BaseException) -> None:
         """Note that a segment is over: its ending is durable, was refused, or could not be written."""
-        if isinstance(outcome, StoreError) and not isinstance(outcome, StoreMisused):
-            # It counts as running, so that its lease is renewed, until it could be given back.
+        if isinstance(outcome, TallyError) and not isinstance(outcome, StaleLease | StoreMisused):
+            # It counts as running, so that its lease is renewed, until it could be given back, or held.
+            if not isinstance(outcome, StoreError):
+                turn_down(segment, outcome)
             self.owed.add(segment)
         # A job that lost its lease may run here again already, under a new one that is still to be renewed.
         elif self.running.get(segment.job_id) is segment:

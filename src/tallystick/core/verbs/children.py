@@ -43,8 +43,8 @@ from tallystick.core.verbs.waiting import BEGUN, wake
 
 def spawn(pictures: Pictures, request: Spawn, now: Now) -> Decision:
     """Open a group unless it is open, insert the children that are missing, and tell if none was."""
-    picture = pictures[request.fence.job_id]
-    if not picture.holds(request.fence):
+    picture = pictures.held(request.fence)
+    if picture is None:
         return stale(request.fence)
     job, group = picture.job, picture.activities.get(group_place(str(request.group)))
     if group is not None and _all_born(picture, group, request):

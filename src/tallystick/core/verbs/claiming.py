@@ -8,10 +8,21 @@ from tallystick.core.pictures import Activity, Message, Now, Picture
 from tallystick.core.plans import NO_VALUES, MoveActivity, MoveJob, MoveMessage, Plan, Refusal, Write
 from tallystick.core.values import Wake
 from tallystick.core.verbs.settling import full
+from tallystick.errors import TallyError
 
 
 def enter(picture: Picture, now: Now) -> Plan | Refusal:
-    """Choose the message that drives a claim and count its entry; the outcome is its `Wake`, or None."""
+    """Choose the message that drives a claim and count its entry; the outcome is its `Wake`, or None.
+
+    A job whose digits do not allow that is refused by itself: those that are claimed with it go on.
+    """
+    try:
+        return _enter(picture, now)
+    except TallyError as error:
+        return Refusal(error)
+
+
+def _enter(picture: Picture, now: Now) -> Plan | Refusal:
     able = [
         (message, activity)
         for message in picture.messages.values()

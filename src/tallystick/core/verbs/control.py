@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import assert_never
 
-import msgspec
-
 from tallystick.core.controls import HoldJob, ResumeJob
 from tallystick.core.decisions import Verdict, settle_delta
 from tallystick.core.derive import AbortReason
@@ -28,7 +26,7 @@ from tallystick.core.plans import (
 )
 from tallystick.core.requests import Cycle, EndJob
 from tallystick.core.values import Fact
-from tallystick.core.verbs.endings import CANCELLED, end_job
+from tallystick.core.verbs.endings import CANCELLED, end_job, fact_of
 from tallystick.core.verbs.settling import driver_of, full, settle, stale
 from tallystick.core.verbs.waiting import RUNNING, SUSPENDED
 from tallystick.errors import NotFound
@@ -36,8 +34,9 @@ from tallystick.errors import NotFound
 
 def turn(pictures: Pictures, request: Cycle, now: Now) -> Decision:
     """End the segment by a turn of the same job; one that was asked to end ends instead."""
-    picture, fence = pictures[request.fence.job_id], request.fence
-    if not picture.holds(fence):
+    fence = request.fence
+    picture = pictures.held(fence)
+    if picture is None:
         return stale(fence)
     job = picture.job
     if job.state == JobState.CANCELLING:
@@ -133,9 +132,7 @@ def _fact(picture: Picture, kind: str, payload: dict[str, object], now: Now) -> 
     """Return a fact of somebody who does not hold the job; None when its holder is the author."""
     if picture.lease is not None:
         return None
-    job = picture.job
-    text = msgspec.json.encode(payload).decode()
-    return Fact(picture.chain(), kind, now.wall, job.attempt, text)
+    return fact_of(picture, kind, picture.job.attempt, payload, now)
 
 
 def _absent(job_id: str) -> Refusal:

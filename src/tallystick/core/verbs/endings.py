@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Final, NamedTuple, assert_never
 
 import msgspec
 
-from tallystick.core.decisions import Cancellation, close_delta, decide_cancel, decide_end
+from tallystick.core.decisions import Cancellation, Reclaim, close_delta, decide_cancel, decide_end
 from tallystick.core.derive import AbortReason
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
+from tallystick.core.machine import Followed
 from tallystick.core.marks import entry
-from tallystick.core.pictures import CANCEL, JobFacts, Message, Now, Picture, Pictures, cancel_of
+from tallystick.core.pictures import CANCEL, JobFacts, Lease, Message, Now, Picture, Pictures, cancel_of
 from tallystick.core.plans import (
     NO_VALUES,
     Decision,
@@ -31,24 +33,24 @@ from tallystick.core.verbs.children import child_ended
 from tallystick.core.verbs.settling import Driver, broken, driver_of, settle, stale
 from tallystick.errors import NotFound, TallyError
 
-# By which moves a job comes to an end, and its attempt with it.
+# By which moves a job comes to an end, and the attempt that runs it with it.
 _JOB_ENDS = {JobState.SUCCEEDED: "succeed", JobState.FAILED_FINAL: "fail", JobState.CANCELLED: "settle"}
-_ATTEMPT_ENDS = {AttemptState.DONE: ("commit", "finish"), AttemptState.ABORTED: ("abort",)}
+_RUNNING: Final = AttemptState.IN_PROGRESS
+_ATTEMPT_ENDS = {
+    AttemptState.DONE: ATTEMPT.follow(_RUNNING, "commit", "finish").target,
+    AttemptState.ABORTED: ATTEMPT.follow(_RUNNING, "abort").target,
+}
 
 
 def end_job(pictures: Pictures, request: EndJob, now: Now) -> Decision:
     """Close a job: what it has open is dropped, the message that drove its last segment is the closer."""
     fence = request.fence
-    picture = pictures[fence.job_id]
-    if refusal := refuse_ending(picture, request):
-        return refusal
+    picture = pictures.held(fence)
+    if picture is None:
+        return stale(fence)
     written = as_asked(request, cancelling=picture.job.state == JobState.CANCELLING)
-    lease = picture.lease
-    assert lease is not None, "whoever may end a job has an attempt of it"
-    ended = ATTEMPT.follow(AttemptState(lease.status), *_ATTEMPT_ENDS[AttemptState(written.attempt_status)])
-    attempt = MoveAttempt(
-        *fence, lease.status, ended.target, written.reason, written.charged, live=not request.expired
-    )
+    ended = _ATTEMPT_ENDS[AttemptState(written.attempt_status)]
+    attempt = MoveAttempt(*fence, _RUNNING, ended, written.reason, written.charged, live=True)
     driver = driver_of(picture, request.driver)
     if isinstance(driver, Refusal):
         return driver
@@ -59,22 +61,11 @@ def end_job(pictures: Pictures, request: EndJob, now: Now) -> Decision:
         error_message=written.error_message,
     )
     closed = close(
-        pictures, picture, driver, _End(JobState(written.state), written.fact, values, attempt), now
+        pictures, picture, driver, End(JobState(written.state), written.fact, values, attempt), now
     )
     if isinstance(closed, Refusal):
         return closed
     return Plan(closed, None if written is request else written, wakes=picture.job.parent is not None)
-
-
-def refuse_ending(picture: Picture, request: EndJob) -> Refusal | None:
-    """Refuse an end by somebody who does not hold the job, or by a sweep that has looked too early."""
-    lease, fence = picture.lease, request.fence
-    if lease is None or (lease.attempt, lease.lease_id) != fence[1:] or lease.live is request.expired:
-        return stale(fence)
-    if request.expired:
-        chain = request.fact.chain
-        return None if picture.end == (chain.n, chain.head) else stale(fence)
-    return None if lease.status == AttemptState.IN_PROGRESS else stale(fence)
 
 
 def as_asked(request: EndJob, *, cancelling: bool) -> EndJob:
@@ -93,7 +84,7 @@ def as_asked(request: EndJob, *, cancelling: bool) -> EndJob:
     )
 
 
-class _End(NamedTuple):
+class End(NamedTuple):
     """How a job is to end."""
 
     state: JobState
@@ -103,7 +94,7 @@ class _End(NamedTuple):
 
 
 def close(
-    pictures: Pictures, picture: Picture, driver: Driver, end: _End, now: Now
+    pictures: Pictures, picture: Picture, driver: Driver, end: End, now: Now
 ) -> tuple[Write, ...] | Refusal:
     """Return the writes that close a job by the message that drove it; a child is counted by its parent."""
     job = picture.job
@@ -117,10 +108,10 @@ def close(
 
 
 def _closed(
-    pictures: Pictures, job: JobFacts, still_open: int, keep: str, end: _End, now: Now
+    pictures: Pictures, job: JobFacts, still_open: int, keep: str, end: End, now: Now
 ) -> tuple[Write, ...]:
     """Return what is the same for every end: the attempt, what was open, the inbox, the row, the parent."""
-    target = JOB.follow(JobState(job.state), *_way(JobState(job.state), end.state)).target
+    target = way(job, end.state).target
     after = job._replace(
         state=target,
         attempt=end.attempt.attempt,
@@ -141,25 +132,19 @@ def _closed(
     )
 
 
-def _way(state: JobState, target: JobState) -> tuple[str, ...]:
-    """Return the triggers from one state of a job to its end."""
-    if target is JobState.CANCELLED and state is not JobState.CANCELLING:
-        return ("cancel", "settle")
-    if target is JobState.FAILED_FINAL and state is JobState.QUEUED:
-        return ("dispatch", "fail")
-    return (_JOB_ENDS[target],)
-
-
-def _path(picture: Picture, *, forced: bool, made: bool) -> str:
-    """Return what the fact of a cancellation says.
+def way(job: JobFacts, target: JobState, *, told: bool = False) -> Followed[JobState]:
+    """Return by which moves a job comes to its end, from where it stands or (`told`) as its fact tells it.
 
     Only a job that runs is asked to end, and the request is no fact before the job follows it.
     """
-    state = JobState(picture.job.state)
-    before = JobState.IN_PROGRESS if state is JobState.CANCELLING else state
-    born = AttemptState.LEASED if made else AttemptState.IN_PROGRESS
-    told = {"job": JOB.follow(before, "cancel", "settle").path, "attempt": ATTEMPT.follow(born, "abort").path}
-    return msgspec.json.encode({**told, "forced": forced}).decode()
+    state = JobState(job.state)
+    if told and state is JobState.CANCELLING:
+        state = JobState.IN_PROGRESS
+    if target is JobState.CANCELLED and state is not JobState.CANCELLING:
+        return JOB.follow(state, "cancel", "settle")
+    if target is JobState.FAILED_FINAL and state is JobState.QUEUED:
+        return JOB.follow(state, "dispatch", "fail")
+    return JOB.follow(state, _JOB_ENDS[target])
 
 
 CANCELLED = msgspec.json.encode(
@@ -177,45 +162,75 @@ def cancel(pictures: Pictures, request: CancelJob, now: Now) -> Decision:
     if picture is None:
         return Refusal(NotFound(f"there is no job {request.job_id}", job_id=request.job_id))
     job, lease = picture.job, picture.lease
-    final = JobState(job.state) in JOB.final
-    verdict = decide_cancel(final=final, live=lease is not None, forced=request.force)
-    if verdict is Cancellation.NOTHING:
-        return Plan((), JobState(job.state))
-    if verdict is Cancellation.ASK:
-        if job.state == JobState.CANCELLING:
-            return Plan((), JobState.CANCELLING)
-        asked = JOB.follow(JobState(job.state), "cancel").target
-        cancel_at = now.wall + request.grace_ms
-        after = job._replace(state=asked, hold=None, cancel_at=cancel_at, rev=job.rev + 1)
-        # Its worker may be another process, and is to hear of it soon.
-        return Plan((MoveJob(after, job.rev, None, NO_VALUES),), asked, wakes=True)
-    writes = (
-        _forced(pictures, picture, now) if lease is not None else _at_once(pictures, picture, request, now)
+    verdict = decide_cancel(
+        final=JobState(job.state) in JOB.final,
+        held=lease is not None,
+        committed=lease is not None and lease.status == AttemptState.COMMITTED,
+        live=lease is not None and lease.live,
+        forced=request.force,
     )
-    return (
-        writes
-        if isinstance(writes, Refusal)
-        else Plan(writes, JobState.CANCELLED, wakes=job.parent is not None)
-    )
+    match verdict:
+        case Cancellation.NOTHING:
+            return Plan((), JobState(job.state))
+        case Cancellation.ASK:
+            return _asked(job, request, now)
+        case Cancellation.FINISH:
+            assert lease is not None, "what is committed has an attempt"
+            return finish(pictures, picture, lease, now)
+        case Cancellation.END:
+            if lease is None:
+                return _at_once(pictures, picture, request, now)
+            cancelled = Loss("cancel", JobState.CANCELLED, "abort", AbortReason.CANCELLED, {"forced": True})
+            return end_lost(pictures, picture, lease, cancelled, now)
+    assert_never(verdict)
 
 
-def _forced(pictures: Pictures, picture: Picture, now: Now) -> tuple[Write, ...] | Refusal:
-    """End a job whose grace is over: as its function would have, by the message that drives it."""
-    lease, job = picture.lease, picture.job
-    assert lease is not None, "a job without an attempt needs no force"
+def _asked(job: JobFacts, request: CancelJob, now: Now) -> Plan:
+    """Ask a job to end by itself, within its grace."""
+    if job.state == JobState.CANCELLING:
+        return Plan((), JobState.CANCELLING)
+    asked = JOB.follow(JobState(job.state), "cancel").target
+    after = job._replace(state=asked, hold=None, cancel_at=now.wall + request.grace_ms, rev=job.rev + 1)
+    # Its worker may be another process, and is to hear of it soon.
+    return Plan((MoveJob(after, job.rev, None, NO_VALUES),), asked, wakes=True)
+
+
+class Loss(NamedTuple):
+    """How a job ends that its attempt does not end: by which fact and moves, and what is told of it."""
+
+    kind: str
+    state: JobState
+    trigger: str
+    reason: AbortReason | None
+    told: dict[str, object]
+    values: JobValues = NO_VALUES
+    charged: bool = False
+
+
+def end_lost(pictures: Pictures, picture: Picture, lease: Lease, loss: Loss, now: Now) -> Decision:
+    """End a job as its function would have, by the message that drives it; the outcome is its state."""
     driver = driver_of(picture, lease.guid)
     if isinstance(driver, Refusal):
         return driver
-    target = ATTEMPT.follow(AttemptState(lease.status), "abort").target
+    job = picture.job
+    ended = ATTEMPT.follow(AttemptState(lease.status), loss.trigger)
     fence = Fence(job.job_id, lease.attempt, lease.lease_id)
-    attempt = MoveAttempt(*fence, lease.status, target, AbortReason.CANCELLED, charged=False, live=lease.live)
-    fact = _fact(picture, lease.attempt, now, forced=True, made=False)
-    return close(pictures, picture, driver, _End(JobState.CANCELLED, fact, NO_VALUES, attempt), now)
+    attempt = MoveAttempt(*fence, lease.status, ended.target, loss.reason, loss.charged, live=lease.live)
+    paths = {"job": way(job, loss.state, told=True).path, "attempt": ended.path}
+    fact = fact_of(picture, loss.kind, lease.attempt, {**paths, **loss.told}, now)
+    closed = close(pictures, picture, driver, End(loss.state, fact, loss.values, attempt), now)
+    return closed if isinstance(closed, Refusal) else Plan(closed, loss.state, wakes=job.parent is not None)
 
 
-def _at_once(
-    pictures: Pictures, picture: Picture, request: CancelJob, now: Now
-) -> tuple[Write, ...] | Refusal:
+def finish(pictures: Pictures, picture: Picture, lease: Lease, now: Now) -> Decision:
+    """End a job whose work is committed: its result is in its row, and its function is not called."""
+    asked = picture.job.state == JobState.CANCELLING
+    state = JobState.CANCELLED if asked else JobState.SUCCEEDED
+    committed = Loss("reclaim", state, "finish", None, {"verdict": Reclaim.FINISH.name})
+    return end_lost(pictures, picture, lease, committed, now)
+
+
+def _at_once(pictures: Pictures, picture: Picture, request: CancelJob, now: Now) -> Decision:
     """End a job that nobody runs: a message of the root, which it is, closes whatever is open."""
     job = picture.job
     still_open = len(picture.open_activities())
@@ -233,20 +248,14 @@ def _at_once(
     settling = settle(rooted, Driver(word, None), -job.semaphore, closes=True, at=now.wall)
     if isinstance(settling, Refusal):
         return settling
-    attempt = InsertAttempt(
-        job.job_id,
-        job.attempt + 1,
-        ATTEMPT.follow(AttemptState.LEASED, "abort").target,
-        AbortReason.CANCELLED,
-        word.guid,
-    )
-    fact = _fact(picture, job.attempt + 1, now, forced=request.force, made=True)
-    end = _End(JobState.CANCELLED, fact, NO_VALUES, attempt)
-    return (
-        InsertMessage(word),
-        *settling.writes,
-        *_closed(pictures, settling.job, still_open, word.guid, end, now),
-    )
+    made = ATTEMPT.follow(AttemptState.LEASED, "abort")
+    attempt = InsertAttempt(job.job_id, job.attempt + 1, made.target, AbortReason.CANCELLED, word.guid)
+    paths = {"job": way(job, JobState.CANCELLED, told=True).path, "attempt": made.path}
+    fact = fact_of(picture, "cancel", attempt.attempt, {**paths, "forced": request.force}, now)
+    end = End(JobState.CANCELLED, fact, NO_VALUES, attempt)
+    closed = _closed(pictures, settling.job, still_open, word.guid, end, now)
+    wakes = job.parent is not None
+    return Plan((InsertMessage(word), *settling.writes, *closed), JobState.CANCELLED, wakes=wakes)
 
 
 def _owed(picture: Picture) -> int:
@@ -258,8 +267,15 @@ def _owed(picture: Picture) -> int:
     )
 
 
-def _fact(picture: Picture, attempt: int, now: Now, *, forced: bool, made: bool) -> Fact:
-    return Fact(picture.chain(), "cancel", now.wall, attempt, _path(picture, forced=forced, made=made))
+def fact_of(picture: Picture, kind: str, attempt: int, payload: Mapping[str, object], now: Now) -> Fact:
+    """Return a fact of a job that is written by somebody who does not hold it."""
+    return Fact(picture.chain(), kind, now.wall, attempt, msgspec.json.encode(payload).decode())
+
+
+def failed_with(kind: str, message: str, code: str, tries: int = 1) -> JobValues:
+    """Return what the row of a job says about the error that ended it."""
+    about = {"type": kind, "message": message, "code": code, "tries": tries}
+    return JobValues(error=msgspec.json.encode(about).decode(), error_code=code, error_message=message)
 
 
 def escalate(pictures: Pictures, job_id: str, error: TallyError, now: Now) -> Plan:
@@ -284,9 +300,7 @@ def escalate(pictures: Pictures, job_id: str, error: TallyError, now: Now) -> Pl
         "attempt": ATTEMPT.follow(began, "abort").path,
         "error": {"code": error.code, "message": error.message},
     }
-    fact = Fact(picture.chain(), "fail", now.wall, attempt.attempt, msgspec.json.encode(told).decode())
-    about = {"type": type(error).__name__, "message": error.message, "code": error.code}
-    summary = msgspec.json.encode(about)
-    values = JobValues(error=summary.decode(), error_code=error.code, error_message=error.message)
-    end = _End(JobState.FAILED_FINAL, fact, values, attempt)
+    fact = fact_of(picture, "fail", attempt.attempt, told, now)
+    values = failed_with(type(error).__name__, error.message, error.code)
+    end = End(JobState.FAILED_FINAL, fact, values, attempt)
     return Plan(_closed(pictures, job._replace(semaphore=0), still_open, "", end, now), wakes=True)

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tallystick.core.lifecycles import ATTEMPT, AttemptState
 from tallystick.core.pictures import Now, Pictures
 from tallystick.core.plans import AppendFact, Decision, InsertStep, JobValues, MoveAttempt, MoveJob, Plan
 from tallystick.core.requests import EndAttempt, RecordEvent, RecordStep
 from tallystick.core.verbs.settling import stale
 
+RUNNING: Final = AttemptState.IN_PROGRESS
+_RELEASED: Final = ATTEMPT.follow(RUNNING, "abort").target
+
 
 def record_step(pictures: Pictures, request: RecordStep) -> Decision:
     """Insert the row of an inline step under the fence."""
-    picture = pictures.get(request.fence.job_id)
-    if picture is None or not picture.holds(request.fence):
+    if pictures.held(request.fence) is None:
         return stale(request.fence)
     return Plan((InsertStep(request),))
 
 
 def record_event(pictures: Pictures, request: RecordEvent) -> Decision:
     """Append a fact under the fence."""
-    picture = pictures.get(request.fence.job_id)
-    if picture is None or not picture.holds(request.fence):
+    if pictures.held(request.fence) is None:
         return stale(request.fence)
     return Plan((AppendFact(request.fact),))
 
@@ -28,19 +31,12 @@ def record_event(pictures: Pictures, request: RecordEvent) -> Decision:
 def release(pictures: Pictures, request: EndAttempt, now: Now) -> Decision:
     """Abort an attempt and leave its job to others: due again, or held; a hold set meanwhile stays."""
     fence = request.fence
-    picture = pictures.get(fence.job_id)
-    lease = None if picture is None else picture.lease
-    if picture is None or lease is None or (lease.attempt, lease.lease_id) != fence[1:]:
+    picture = pictures.held(fence)
+    if picture is None:
         return stale(fence)
-    chain = request.fact.chain
-    if lease.live is request.expired or (request.expired and picture.end != (chain.n, chain.head)):
-        return stale(fence)
-    job = picture.job
-    target = ATTEMPT.follow(AttemptState(lease.status), "abort").target
-    ended = MoveAttempt(
-        *fence, lease.status, target, request.reason, request.charged, live=not request.expired
-    )
+    ended = MoveAttempt(*fence, RUNNING, _RELEASED, request.reason, request.charged, live=True)
     ready_at = None if request.ready_at is None else now.moment(request.ready_at, request.fact.at)
+    job = picture.job
     after = job._replace(ready_at=ready_at, hold=request.hold or job.hold, rev=job.rev + 1)
     values = JobValues(hold_reason=request.hold_reason)
     return Plan((ended, MoveJob(after, job.rev, request.fact, values)), wakes=ready_at is not None)

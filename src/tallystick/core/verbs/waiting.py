@@ -48,8 +48,8 @@ BEGUN = STEP.follow(StepState.PENDING, "dispatch", "sent", "ack").target
 
 def suspend_or_answer(pictures: Pictures, request: Await, now: Now) -> Decision:
     """Answer a wait from the inbox, or end the segment until there is one, or say that the job is to end."""
-    picture = pictures[request.fence.job_id]
-    if not picture.holds(request.fence):
+    picture = pictures.held(request.fence)
+    if picture is None:
         return stale(request.fence)
     job = picture.job
     if job.state == JobState.CANCELLING and not request.asked:
@@ -68,8 +68,8 @@ def suspend_or_answer(pictures: Pictures, request: Await, now: Now) -> Decision:
 
 def take_answer(pictures: Pictures, request: TakeAnswer, now: Now) -> Decision:
     """Give a wait the message that drove the claim, as a step is written: whatever was asked of the job."""
-    picture = pictures[request.fence.job_id]
-    if not picture.holds(request.fence):
+    picture = pictures.held(request.fence)
+    if picture is None:
         return stale(request.fence)
     place = place_of(request.dimension, request.wait)
     activity, message = picture.activities.get(place), picture.messages.get(request.wake.guid)

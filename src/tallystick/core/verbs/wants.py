@@ -13,6 +13,7 @@ from tallystick.core.requests import (
     Deliver,
     EndAttempt,
     EndJob,
+    ReclaimAttempt,
     RecordEvent,
     RecordStep,
     Spawn,
@@ -32,6 +33,7 @@ Planned: TypeAlias = (
     | RecordStep
     | RecordEvent
     | EndAttempt
+    | ReclaimAttempt
 )
 """The requests that are decided from a picture."""
 
@@ -60,6 +62,8 @@ class Wants(NamedTuple):
     inbox: bool = False
     # Its parent, with the group that it belongs to: it may end.
     ends: bool = False
+    # The attempt that a sweep takes its job from, if nobody is at it, and what that is judged by.
+    lost: ReclaimAttempt | None = None
 
 
 def _driver(driver: str) -> tuple[str, ...]:
@@ -73,9 +77,7 @@ def _for_taking(request: TakeAnswer) -> Wants:
 
 
 def _for_ending(request: EndJob) -> Wants:
-    return Wants(
-        request.fence.job_id, open=True, guids=_driver(request.driver), end=request.expired, ends=True
-    )
+    return Wants(request.fence.job_id, open=True, guids=_driver(request.driver), ends=True)
 
 
 def _for_waiting(request: Await) -> Wants:
@@ -122,6 +124,10 @@ def _for_holding(request: HoldJob | ResumeJob) -> Wants:
     return Wants(request.job_id, end=True)
 
 
+def _for_reclaiming(request: ReclaimAttempt) -> Wants:
+    return Wants(request.fence.job_id, open=True, begun=True, end=True, ends=True, lost=request)
+
+
 def wanted_to_escalate(job_id: str) -> Wants:
     """Return what to see of a job that ends because its ledger is full."""
     return Wants(job_id, open=True, end=True, inbox=True, ends=True)
@@ -146,8 +152,8 @@ def wanted(request: Planned) -> Wants:  # noqa: C901, PLR0911 (one line for each
             return _for_cancelling(request)
         case HoldJob() | ResumeJob():
             return _for_holding(request)
-        case RecordStep() | RecordEvent():
+        case ReclaimAttempt():
+            return _for_reclaiming(request)
+        case RecordStep() | RecordEvent() | EndAttempt():
             return Wants(request.fence.job_id)
-        case EndAttempt():
-            return Wants(request.fence.job_id, end=request.expired)
     assert_never(request)

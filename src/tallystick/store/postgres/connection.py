@@ -13,7 +13,7 @@ from psycopg.abc import PQGen
 
 from tallystick.errors import (
     BadInput,
-    InvariantBroken,
+    ChangeRefused,
     SemaphoreUnderflow,
     StoreBusy,
     StoreCorrupt,
@@ -25,6 +25,7 @@ from tallystick.errors import (
 )
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.statements import sql
+from tallystick.store.refusals import statement_of
 
 RV = TypeVar("RV")
 
@@ -221,11 +222,13 @@ def row_moved() -> RowMoved:
 def refusal(error: psycopg.Error) -> TallyError:
     """Return the outcome of a request that the database refused."""
     text = str(error).strip()
+    statement = statement_of(error)
+    fields = {"statement": statement, "postgres": text}
     if "semaphore" in (error.diag.constraint_name or ""):
-        return SemaphoreUnderflow(postgres=text)
+        return SemaphoreUnderflow(**fields)
     if isinstance(error, psycopg.DataError):
-        return BadInput(f"a value cannot be stored: {text}", postgres=text)
-    return InvariantBroken(f"the database refused an illegal change: {text}", postgres=text)
+        return BadInput(f"a value cannot be stored: {text}", **fields)
+    return ChangeRefused(f"the database refused {statement}: {text}", **fields)
 
 
 def translated(error: psycopg.Error, address: Address) -> StoreError:

@@ -31,7 +31,7 @@ def send_endings_of_attempts(writing: Batch, requests: Sequence[EndAttempt]) -> 
         # How long from now, because only the store's clock counts.
         delay_ms = None if request.ready_at is None else request.ready_at - request.fact.at
         held = (delay_ms, request.hold, storable(request.hold_reason))
-        about = (request.reason, int(request.charged), not request.expired)
+        about = (request.reason, int(request.charged))
         return (request.fence, *about, *held, *_told(writing, request.fact, places))
 
     return _send(writing, "end_attempts", requests, row)
@@ -50,7 +50,7 @@ def send_endings_of_jobs(
             places.append((step.chain, link))
             last = (recorded(step), link)
         told = _told(writing, request.fact, places)
-        about = (request.reason, int(request.charged), not request.expired, request.attempt_status)
+        about = (request.reason, int(request.charged), request.attempt_status)
         ending = (request.state, request.result, request.error, request.error_code)
         return (request.fence, *about, *ending, storable(request.error_message), *told, last)
 
@@ -75,11 +75,10 @@ def _send(
 
     A worker that lost a job and has it again may report for both attempts in one flush: one of them is live.
     """
-    mine = _lock_expired(writing, requests)
     seen: set[Fence] = set()
     chosen: list[int] = []
     for index, request in enumerate(requests):
-        if index in mine and request.fence not in seen:
+        if request.fence not in seen:
             seen.add(request.fence)
             chosen.append(index)
     places: list[Places] = [[] for _ in requests]
@@ -102,20 +101,3 @@ def _send(
 def steps_with_endings(bundles: Sequence[Sequence[Any]]) -> list[RecordStep | None]:
     """Return the step of each bundle that ends with its job, or None."""
     return [bundle[0] if len(bundle) > 1 else None for bundle in bundles]
-
-
-def _lock_expired(writing: Batch, requests: Sequence[EndAttempt | EndJob]) -> set[int]:
-    """Return which requests to go on with: those of holders, and those of a sweep that nobody else holds.
-
-    A sweep does not wait for anybody, and must have seen the end of the chain: a holder may have written
-    after it was read.
-    """
-    swept = [index for index, request in enumerate(requests) if request.expired]
-    if not swept:
-        return set(range(len(requests)))
-    chains = [requests[index].fact.chain for index in swept]
-    rows = [(*requests[index].fence, chain.n, chain.head) for index, chain in zip(swept, chains, strict=True)]
-    ours, unmoved = writing.ask("lock_expired", rows), writing.ask("unmoved", rows)
-    places = {place for (place,) in ours.fetchall()} & {place for (place,) in unmoved.fetchall()}
-    lost = {index for place, index in enumerate(swept, start=1) if place not in places}
-    return set(range(len(requests))) - lost

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 from psycopg import errors
@@ -230,12 +231,13 @@ class Lending:
         batch = lent.batch()
         fence = step.fence
         own = (fence.job_id, str(fence.attempt), fence.lease_id, times.lease, str(lease_ms))
+        insisted: psycopg.Cursor[Any] | None = None
         try:
             with connection.pipeline():
                 connection.execute(sql("use_path"), (self._address.path,))
                 batch.steps([step])
                 place = (fence.job_id, str(step.dimension), step.name, str(step.occurrence), step.chain.head)
-                connection.execute(sql("insist_on_step"), place)
+                insisted = connection.execute(sql("insist_on_step"), place)
                 if lease_ms:
                     connection.execute(sql("renew_own_lease"), own)
                 crash.point(BEFORE_TX_COMMIT)
@@ -246,6 +248,9 @@ class Lending:
             if error.sqlstate == NOT_WRITTEN:
                 raise stale(fence) from error
             if isinstance(error, REFUSALS):
+                if insisted is not None and insisted.pgresult is not None:
+                    raise  # our step was written: COMMIT has met a constraint of the user's own tables
+                error.add_note("insert_steps")
                 raise refusal(error) from error
             self._ask_fate(lent, error)
         self._committed(lent)

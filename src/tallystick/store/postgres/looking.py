@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from tallystick.core.pictures import Activity, JobFacts, Lease, Message, Now, Picture, Pictures
+from tallystick.core.pictures import Activity, JobFacts, Lease, Message, Now, Past, Picture, Pictures
 from tallystick.core.verbs.wants import Wants
 from tallystick.store.postgres.arrays import texts
 from tallystick.store.postgres.connection import Answered
@@ -32,13 +32,19 @@ class Look:
         self._writing = writing
         self._wants = wants
         self._whole = whole
-        own = sorted({each.job_id for each in wants})
+        own = {each.job_id for each in wants}
+        lost = [each.lost for each in wants if each.lost is not None]
+        # A sweep waits for nobody: of what it wants it takes what it can have.
+        awaited = {each.job_id for each in wants if each.lost is None}
         ending = texts([each.job_id for each in wants if each.ends]) if wants else "{}"
         begun = texts([each.job_id for each in wants if each.begun])
         guids = texts(sorted({guid for each in wants for guid in each.guids}))
-        jobs = texts(own)
+        jobs = texts(sorted(own))
         times = writing.times
-        self._ask("lock_pictures", texts(sorted({*own, *also})), ending)
+        self._ask("lock_pictures", texts(sorted({*awaited, *also})), ending)
+        self._taken = (
+            self._ask("lock_expired", _json([(*each.fence, each.unit) for each in lost])) if lost else None
+        )
         self._now = self._ask("now", times.wall)
         self._jobs = self._ask("picture_jobs", jobs, ending)
         self._leases = self._ask("picture_leases", jobs, ending, times.epoch, times.lease)
@@ -60,6 +66,12 @@ class Look:
         self._children = self._ask("picture_children", listed(children)) if children else None
         ends = [each.job_id for each in wants if each.end]
         self._ends = self._ask("picture_ends", texts(ends)) if ends else None
+        self._pasts = (
+            self._ask("picture_pasts", texts([each.fence.job_id for each in lost])) if lost else None
+        )
+        effects = [(each.fence.job_id, each.unit) for each in lost if each.unit]
+        clock = (times.epoch, times.lease)
+        self._effects = self._ask("picture_effects", _json(effects), *clock) if effects else None
 
     def _ask(self, name: str, *parameters: object) -> Answered:
         return self._writing.connection.execute(sql(name), parameters)
@@ -86,7 +98,17 @@ class Look:
         for job_id, n, head in self._ends.fetchall() if self._ends is not None else ():
             if job_id in pictures:
                 pictures[job_id].end = (n, head)
+        self._add_lost(pictures)
         return pictures, Now(wall)
+
+    def _add_lost(self, pictures: Pictures) -> None:
+        """Add what lost attempts are judged by, of those that nobody else is at."""
+        taken = {job_id for (job_id,) in self._taken.fetchall()} if self._taken is not None else set()
+        for job_id, *past in self._pasts.fetchall() if self._pasts is not None else ():
+            if job_id in taken:
+                pictures[job_id].past = Past._make(past)
+        for job_id, *lease in self._effects.fetchall() if self._effects is not None else ():
+            pictures[job_id].effect = Lease._make(lease)
 
     def _add_signals(self, pictures: Pictures, rows: list[tuple[Any, ...]]) -> None:
         signals = add_messages(pictures, rows)

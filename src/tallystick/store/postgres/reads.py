@@ -9,7 +9,6 @@ from typing import Any
 import psycopg
 
 from tallystick.clock import Clock
-from tallystick.core.chain import Chain
 from tallystick.errors import BadInput, StoreError
 from tallystick.store.api import ExpiredAttempt, Fence
 from tallystick.store.postgres.address import Address
@@ -59,15 +58,8 @@ class Reader:
 
     def expired(self, times: Times, limit: int) -> list[ExpiredAttempt]:
         """Return attempts whose lease has run out, oldest first."""
-        found = []
-        for row in self.rows("expired", [times.epoch, times.lease, limit]):
-            job_id, attempt, lease_id, status, cancelling, driver, created_at, *rest = row
-            parent, step, options, charged, n, head = rest
-            home = None if parent is None else (parent, step)
-            fence = Fence(job_id, attempt, lease_id)
-            about = (status, cancelling, driver, charged, created_at, home, options)
-            found.append(ExpiredAttempt(fence, *about, Chain(job_id, n, head)))
-        return found
+        rows = self.rows("expired", [times.epoch, times.lease, limit])
+        return [ExpiredAttempt(Fence._make(fence), unit) for *fence, unit in rows]
 
     def overdue(self, times: Times, limit: int) -> list[str]:
         """Return jobs that were asked to end and have not within their grace, the longest over first."""

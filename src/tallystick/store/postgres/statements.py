@@ -32,6 +32,12 @@ def sql(name: str) -> bytes:
     return f"-- {name}\n{statements.find(DIALECT, name).said(DIALECT)}".encode()
 
 
+def name_of(statement: bytes) -> str:
+    """Return the name of a statement of ours, with which its text begins; of another one, the text."""
+    head = statement.partition(b":")[0].removeprefix(b"-- ")
+    return head.decode(errors="replace")
+
+
 def migrations() -> list[tuple[int, str, bytes]]:
     """Return every migration as (version, name, text), in order."""
     return [(version, name, text.encode()) for version, name, text in statements.migrations(DIALECT)]

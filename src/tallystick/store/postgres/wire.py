@@ -22,6 +22,7 @@ from psycopg.pq.abc import PGconn, PGresult
 from psycopg.waiting import Ready, Wait
 
 from tallystick.store.postgres.connection import Answered, AnsweringConnection
+from tallystick.store.postgres.statements import name_of
 
 # Values, their types (none: the statement says), their formats (none: text).
 Adapted = tuple[Sequence[Any] | None, tuple[int, ...], Sequence[Any] | None]
@@ -39,10 +40,11 @@ _LARGE_BYTES = 32_768
 class Deferred:
     """The answer to a statement that is on its way; asking for it sends whatever is queued."""
 
-    __slots__ = ("_wire", "result")
+    __slots__ = ("_wire", "query", "result")
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: Wire, query: bytes) -> None:
         self._wire = wire
+        self.query = query
         self.result: PGresult | None = None
 
     @property
@@ -87,7 +89,7 @@ class Wire:
     def execute(self, query: bytes, params: Sequence[object] = ()) -> Answered:
         """Send one statement, or queue it when statements are being gathered."""
         if not self._gathering:
-            return self.connection.execute(query, params)
+            return self._execute_now(query, params)
         values, types, formats = self._adapted(params)
         pgconn = self.connection.pgconn
         if self._prepares:
@@ -95,11 +97,18 @@ class Wire:
             self._commands.append(partial(pgconn.send_query_prepared, name, values, formats))
         else:
             self._commands.append(partial(pgconn.send_query_params, query, values, types or None, formats))
-        deferred = Deferred(self)
+        deferred = Deferred(self, query)
         self._expected.append(deferred)
         if values and sum(len(value) for value in values if value) >= _LARGE_BYTES:
             self._set_out()
         return deferred
+
+    def _execute_now(self, query: bytes, params: Sequence[object]) -> Answered:
+        try:
+            return self.connection.execute(query, params)
+        except psycopg.Error as error:
+            error.add_note(name_of(query))
+            raise
 
     def _set_out(self) -> None:
         """Let what is queued leave now: the server works on it while the next statement is prepared."""
@@ -166,6 +175,7 @@ class Wire:
         for waiting, result in zip(expected, answers, strict=True):
             if result.status in _FAILED and failure is None:
                 failure = errors.error_from_result(result)
+                failure.add_note(name_of(waiting.query if isinstance(waiting, Deferred) else waiting[0]))
             if isinstance(waiting, Deferred):
                 waiting.result = result
             elif result.status != ExecStatus.COMMAND_OK:

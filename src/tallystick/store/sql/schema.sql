@@ -72,7 +72,7 @@ CREATE TABLE jobs (
   state              NAME NOT NULL,
   attempt            INT NOT NULL DEFAULT 0 CHECK (attempt >= 0),
   ready_at           INT,
-  hold               TEXT CHECK (one of: hold PAUSED IN_DOUBT MISMATCH RESTORED SUSPEND_SWALLOWED),
+  hold               TEXT CHECK (one of: hold PAUSED IN_DOUBT MISMATCH RESTORED SUSPEND_SWALLOWED REFUSED),
   queue              NAME NOT NULL DEFAULT 'default',
   priority           INT NOT NULL DEFAULT 5 CHECK (priority BETWEEN 0 AND 9),
   semaphore          INT NOT NULL DEFAULT 1 CHECK (semaphore >= 0),
@@ -204,7 +204,8 @@ S|  exec_id          TEXT GENERATED ALWAYS AS (job_id || ':' || unit || ':' || a
 S|) STRICT, WITHOUT ROWID;
 P|) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 
-CREATE UNIQUE INDEX attempts_one_live ON attempts (job_id, unit) WHERE status IN ('LEASED', 'IN_PROGRESS');
+-- While an attempt is committed and not done no other begins: the work is finished from there, never done again.
+CREATE UNIQUE INDEX attempts_one_live ON attempts (job_id, unit) WHERE status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED');
 CREATE UNIQUE INDEX attempts_one_committed ON attempts (job_id, unit) WHERE status IN ('COMMITTED', 'DONE');
 
 P|-- A sweep looks through `attempts_one_live`: it holds only what runs now. The end of a lease is in no index, so that a
@@ -418,6 +419,10 @@ S|) STRICT;
 
 rule: births job jobs.state
 rule: births outbox outbox.state
+-- An attempt is one at a job that is there, and begins before it ends.
+S|rule: births attempt attempts.status.jobs
+P|rule: births attempt attempts.status
+P|ALTER TABLE attempts ADD CONSTRAINT attempts_of_a_job FOREIGN KEY (job_id) REFERENCES jobs NOT VALID;
 
 S|CREATE TRIGGER jobs_guard AFTER UPDATE OF
 P|CREATE TRIGGER jobs_guard BEFORE UPDATE OF
@@ -539,6 +544,7 @@ rule: kept attempt attempts
 rule: kept step steps
 rule: kept message messages
 rule: kept event events
+rule: kept directive outbox
 P|CREATE TRIGGER jobs_truncate BEFORE TRUNCATE ON jobs
 P|EXECUTE FUNCTION refuse_change('DELETE: books are pruned, never emptied');
 

@@ -20,8 +20,6 @@ from tallystick.core.verbs.wants import wanted_to_escalate
 from tallystick.store.api import (
     ClaimedJob,
     ClaimJobs,
-    EndAttempt,
-    EndJob,
     Event,
     Fact,
     Fence,
@@ -29,7 +27,7 @@ from tallystick.store.api import (
     Wake,
 )
 from tallystick.store.sqlite.applying import apply
-from tallystick.store.sqlite.looking import chain_end, look, look_at_drivers
+from tallystick.store.sqlite.looking import look, look_at_drivers
 from tallystick.store.sqlite.statements import sql
 
 if TYPE_CHECKING:
@@ -198,23 +196,3 @@ def _pasts(cursor: apsw.Cursor, jobs: dict[str, int]) -> dict[str, _Past]:
         )
         for job_id in jobs
     }
-
-
-def newest(cursor: apsw.Cursor, job_id: str, dimension: int) -> tuple[int, Chain]:
-    """Return how many charged attempts a job had since it made progress, and the end of its chain."""
-    past = _pasts(cursor, {job_id: dimension})[job_id]
-    return past.charged, Chain(job_id, *past.end)
-
-
-def outdated(cursor: apsw.Cursor, requests: Iterable[EndAttempt | EndJob]) -> Fence | None:
-    """Return the first reclaim that was decided on a chain which has moved since.
-
-    A flush that began under a live lease may become durable after its end, and a sweep may have looked in
-    between: what it read is out of date, and its event would take a place that is taken.
-    """
-    for request in requests:
-        if request.expired:
-            chain = request.fact.chain
-            if chain_end(cursor, chain.job_id) != (chain.n, chain.head):
-                return request.fence
-    return None

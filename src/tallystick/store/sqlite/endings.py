@@ -27,12 +27,12 @@ _DIGITS: Final = (STARTED.activity, _ROOT, STARTED.guid, _START)
 
 def is_plain(request: EndJob) -> bool:
     """Tell whether nothing of a job was ever open but its start; the guard finds who was asked to end."""
-    return request.driver == START and not request.waited and not request.expired
+    return request.driver == START and not request.waited
 
 
 def end_plain_jobs(batch: Batch, requests: list[EndJob]) -> None:
     """Close jobs whose start is the closer, all of them or none."""
-    fence, events = requests[0].fence, batch.begun(requests)
+    fence, events = requests[0].fence, [batch.placed(request.fact) for request in requests]
     batch.many("end_attempts", [batch.ending(r, r.attempt_status) for r in requests], fence)
     ended = [
         (

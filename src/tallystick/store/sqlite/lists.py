@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import apsw
 
 from tallystick.store.sqlite.statements import sql_of_rows, takes_list
-
-if TYPE_CHECKING:
-    import apsw
 
 _SIZES: Final = (16, 4, 1)
 
@@ -25,5 +24,9 @@ def write_rows(cursor: apsw.Cursor, name: str, rows: Sequence[Sequence[Any]]) ->
         end = begin + (len(rows) - begin) // size * size
         if end > begin:
             joined = [tuple(chain.from_iterable(rows[at : at + size])) for at in range(begin, end, size)]
-            cursor.executemany(sql_of_rows(name, size), joined)
+            try:
+                cursor.executemany(sql_of_rows(name, size), joined)
+            except apsw.ConstraintError as error:
+                error.add_note(name)
+                raise
         begin = end

@@ -11,12 +11,14 @@ from tallystick.core.pictures import (
     JobFacts,
     Lease,
     Message,
+    Past,
     Picture,
     Pictures,
     group_place,
     join_of,
 )
 from tallystick.core.verbs.wants import Wants
+from tallystick.store.api import ReclaimAttempt
 from tallystick.store.sql.reads import listed
 from tallystick.store.sqlite.statements import sql
 
@@ -63,9 +65,18 @@ def look(  # noqa: C901 (one line for each thing to see)
         picture.end = chain_end(batch.cursor, job_id)
     if wants.inbox:
         _add_inbox(batch, picture)
+    if wants.lost is not None:
+        _add_past(batch, picture, wants.lost)
     if wants.ends and picture.job.parent is not None:
         add_parent(batch, pictures, picture.job.parent)
     return pictures
+
+
+def _add_past(batch: Batch, picture: Picture, lost: ReclaimAttempt) -> None:
+    for row in _rows(batch, "picture_pasts", picture.job.job_id):
+        picture.past = Past._make(row)
+    if lost.unit:
+        picture.effect = _lease(batch, picture.job.job_id, lost.unit)
 
 
 def add_parent(batch: Batch, pictures: Pictures, parent: tuple[str, str]) -> None:
@@ -98,11 +109,16 @@ def look_at_drivers(batch: Batch, job_id: str) -> Picture:
 def _picture(batch: Batch, pictures: Pictures, job_id: str) -> Picture | None:
     for row in _rows(batch, "picture_jobs", job_id):
         picture = pictures[job_id] = Picture(JobFacts._make(row))
-        for attempt, lease_id, status, live, guid in _rows(
-            batch, "picture_leases", job_id, batch.epoch, batch.boot
-        ):
-            picture.lease = Lease(attempt, lease_id, status, bool(live), guid)
+        picture.lease = _lease(batch, job_id, "")
         return picture
+    return None
+
+
+def _lease(batch: Batch, job_id: str, unit: str) -> Lease | None:
+    for attempt, lease_id, status, live, guid in _rows(
+        batch, "picture_leases", job_id, batch.epoch, batch.boot, unit
+    ):
+        return Lease(attempt, lease_id, status, bool(live), guid)
     return None
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import apsw
 
-from tallystick.errors import BadInput, InvariantBroken, SemaphoreUnderflow, StaleLease, TallyError
-from tallystick.store.refusals import Refused
+from tallystick.errors import BadInput, ChangeRefused, SemaphoreUnderflow, TallyError
+from tallystick.store.refusals import Refused, statement_of
 
 
 def refusal(error: BaseException) -> BaseException | None:
@@ -16,16 +16,15 @@ def refusal(error: BaseException) -> BaseException | None:
         case TallyError():
             return error
         case apsw.ConstraintError():
-            return _constraint(str(error))
+            return _constraint(str(error), statement_of(error))
         case TypeError() | ValueError() | OverflowError():
             return BadInput(f"a value cannot be stored: {error}")
         case _:
             return None
 
 
-def _constraint(text: str) -> TallyError:
+def _constraint(text: str, statement: str) -> TallyError:
+    fields = {"statement": statement, "sqlite": text}
     if "semaphore >= 0" in text:
-        return SemaphoreUnderflow(sqlite=text)
-    if "MARKER" in text:
-        return StaleLease("step 2 of this message is done already, or its step 1 is not", sqlite=text)
-    return InvariantBroken(f"the database refused an illegal change: {text}", sqlite=text)
+        return SemaphoreUnderflow(**fields)
+    return ChangeRefused(f"the database refused {statement}: {text}", **fields)

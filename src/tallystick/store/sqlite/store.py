@@ -25,7 +25,6 @@ from tallystick.store.api import (
 )
 from tallystick.store.sql.reads import Reads
 from tallystick.store.sqlite.bell import Bell
-from tallystick.store.sqlite.claims import newest
 from tallystick.store.sqlite.connection import (
     WRITERS_STATEMENTS,
     connect,
@@ -245,16 +244,8 @@ class SqliteStore(Reads):
 
     def expired(self, limit: int) -> list[ExpiredAttempt]:
         """Return attempts whose lease has run out by this machine's boot clock, or is of an earlier boot."""
-        found = []
-        for row in self._read(sql("expired"), (self._clock.epoch(), self._clock.boot_ms(), limit)):
-            job_id, attempt, lease_id, status, cancelling, driver, created_at, options, dimension, *home = row
-            with self._reading:
-                charged, chain = newest(self._reader.cursor(), job_id, dimension)
-            fence = Fence(job_id, attempt, lease_id)
-            parent = None if home[0] is None else (home[0], home[1])
-            about = (status, bool(cancelling), driver, charged, created_at, parent, options)
-            found.append(ExpiredAttempt(fence, *about, chain))
-        return found
+        rows = self._read(sql("expired"), (self._clock.epoch(), self._clock.boot_ms(), limit))
+        return [ExpiredAttempt(Fence(*row[:3]), row[3]) for row in rows]
 
     def overdue(self, limit: int) -> list[str]:
         """Return jobs that were asked to end and have not within their grace, the longest over first."""

@@ -29,7 +29,6 @@ from tallystick.store.api import (
     Deliver,
     EndAttempt,
     EndJob,
-    Event,
     Existing,
     Fence,
     ForkJob,
@@ -37,6 +36,7 @@ from tallystick.store.api import (
     Outcome,
     Primitive,
     PruneJobs,
+    ReclaimAttempt,
     RecordEvent,
     RecordStep,
     RenewLeases,
@@ -57,7 +57,7 @@ from tallystick.store.pruning import prune
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
 from tallystick.store.sql.shapes import recorded
 from tallystick.store.sqlite.applying import apply
-from tallystick.store.sqlite.claims import claim_jobs, outdated
+from tallystick.store.sqlite.claims import claim_jobs
 from tallystick.store.sqlite.crash_points import AROUND
 from tallystick.store.sqlite.endings import end_plain_jobs, is_plain
 from tallystick.store.sqlite.file_clock import Instants
@@ -186,12 +186,16 @@ class Batch:
     def changed(self, name: str, parameters: Sequence[object]) -> int:
         """Run a statement and return how many rows it changed."""
         before = self.connection.total_changes()
-        self.cursor.execute(sql(name), parameters)
+        self.run(name, parameters)
         return self.connection.total_changes() - before
 
     def run(self, name: str, parameters: Sequence[object]) -> None:
-        """Run a statement, whatever it finds to change."""
-        self.cursor.execute(sql(name), parameters)
+        """Run a statement, whatever it finds to change; one that is refused tells its name."""
+        try:
+            self.cursor.execute(sql(name), parameters)
+        except apsw.ConstraintError as error:
+            error.add_note(name)
+            raise
 
     def expect(self, name: str, parameters: Sequence[object], otherwise: TallyError) -> None:
         """Run a statement and refuse the bundle unless it changes one row."""
@@ -227,7 +231,7 @@ class Batch:
     def _end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
         """Abort attempts and leave their jobs to others, due at instants by the clocks of who ends them."""
         crash.point(AROUND["end_attempt"][0])
-        fence, events = requests[0].fence, self.begun(requests)
+        fence, events = requests[0].fence, [self.placed(request.fact) for request in requests]
         self.many("end_attempts", [self.ending(request, "ABORTED") for request in requests], fence)
         jobs = [
             (
@@ -350,15 +354,9 @@ class Batch:
         crash.point(AROUND["tx"][1])
         return [step]
 
-    def begun(self, requests: Sequence[EndAttempt | EndJob]) -> list[Event]:
-        """Return the events of endings; refuse a reclaim decided before the holder's last write."""
-        if fence := outdated(self.cursor, requests):
-            raise Refused(stale(fence))
-        return [self.placed(request.fact) for request in requests]
-
     def ending(self, request: EndAttempt | EndJob, status: str) -> tuple[object, ...]:
-        """Return the row that ends an attempt, by its holder or by a sweep."""
-        clock = (self.epoch, self.boot, not request.expired, self.wall)
+        """Return the row by which its holder ends an attempt."""
+        clock = (self.epoch, self.boot, self.wall)
         return (*request.fence, status, request.reason, request.charged, *clock)
 
     def many(self, name: str, rows: Sequence[Sequence[Any]], fence: Fence) -> None:
@@ -394,5 +392,6 @@ class Batch:
         RunTx: _run_tx,
         PruneJobs: _pruned,
         ForkJob: _forked,
-        **dict.fromkeys((Await, TakeAnswer, Spawn, Cycle, CancelJob, Deliver, HoldJob, ResumeJob), _planned),
+        **dict.fromkeys((Await, TakeAnswer, Spawn, Cycle, CancelJob, Deliver), _planned),
+        **dict.fromkeys((HoldJob, ResumeJob, ReclaimAttempt), _planned),
     }

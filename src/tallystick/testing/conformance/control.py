@@ -114,7 +114,7 @@ class Holds:
         else:
             subject.clock.advance(LEASE_MS)
             (expired,) = subject.store.expired(9)
-            done(subject.store, reclaim(expired, subject.clock))
+            done(subject.store, reclaim(expired))
         assert claimed(subject.store, claim()) == []
         assert hold_of(subject, held.fence.job_id) == "PAUSED"
         assert done(subject.store, ResumeJob(held.fence.job_id)) is Resumed.FREE

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tallystick.clock import Clock, VirtualClock
 from tallystick.core.chain import GENESIS, Chain, event_hash
+from tallystick.core.decisions import Reclaim
 from tallystick.core.lifecycles import JobState
 from tallystick.ids import SystemIds
 from tallystick.store.api import (
@@ -21,6 +22,7 @@ from tallystick.store.api import (
     NewJob,
     NewLease,
     Outcome,
+    ReclaimAttempt,
     RecordEvent,
     RecordStep,
     Reservation,
@@ -122,18 +124,16 @@ def fail(held: ClaimedJob, clock: Clock) -> EndJob:
     return EndJob.of(held.fence, JobState.FAILED_FINAL, fact, reason="FATAL", error=error)
 
 
-def reclaim(expired: ExpiredAttempt, clock: Clock) -> EndAttempt:
-    """Return what a sweep writes for an attempt whose lease has run out."""
-    now = clock.wall_ms()
-    fact = Fact(expired.chain, "reclaim", now, expired.fence.attempt, "{}")
-    return EndAttempt(expired.fence, "EXPIRED", True, now, None, None, fact, expired=True)
+def reclaim(expired: ExpiredAttempt) -> ReclaimAttempt:
+    """Return what a sweep asks for an attempt whose lease has run out."""
+    return ReclaimAttempt(expired.fence, expired.unit)
 
 
 def lose_all(store: Store, clock: VirtualClock, lease_ms: int) -> int:
     """Let leases of so long run out, reclaim what they held, and return how many attempts that were."""
     clock.advance(lease_ms)
     lost = store.expired(100)
-    assert store.apply([(reclaim(gone, clock),) for gone in lost]) == [None] * len(lost)
+    assert store.apply([(reclaim(gone),) for gone in lost]) == [Reclaim.RETRY] * len(lost)
     return len(lost)
 
 

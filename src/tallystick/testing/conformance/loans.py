@@ -91,7 +91,7 @@ class UsersTransactions:
         store, clock = subject.store, subject.clock
         slow = held_job(store, clock, lease_ms=1_000)
         clock.advance(1_000)
-        done(store, reclaim(store.expired(1)[0], clock))
+        done(store, reclaim(store.expired(1)[0]))
         (replacement,) = claimed(store, claim())
         late, fresh = run(
             subject,

@@ -14,6 +14,7 @@ from typing import ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from tallystick.core.decisions import Reclaim
 from tallystick.errors import StaleLease
 from tallystick.store.api import ClaimedJob, Existing, Fence, Primitive, RenewLeases
 from tallystick.testing.conformance.drafts import (
@@ -44,6 +45,7 @@ class ModelJob:
     """What must be true of one job."""
 
     priority: int
+    made_at: int
     ready_at: int | None
     state: str = "QUEUED"
     hold: str | None = None
@@ -98,7 +100,7 @@ class StoreMachine(RuleBasedStateMachine):
             assert answer.job_id == self.keys[key]
             return
         assert answer is None
-        self.jobs[wish.job.job_id] = ModelJob(priority, self.store_ms() + delay)
+        self.jobs[wish.job.job_id] = ModelJob(priority, self.store_ms(), self.store_ms() + delay)
         if key:
             self.keys[key] = wish.job.job_id
 
@@ -160,11 +162,16 @@ class StoreMachine(RuleBasedStateMachine):
         expired = self.store.expired(100)
         assert {attempt.fence for attempt in expired} == lost
         for attempt in expired:
-            done(self.store, reclaim(attempt, self.clock))
+            verdict = done(self.store, reclaim(attempt))
             job = self.jobs[attempt.fence.job_id]
-            job.live, job.ready_at = None, self.store_ms()
-            job.lost, job.spent = job.lost + 1, job.spent + 1
+            job.live, job.lost, job.spent = None, job.lost + 1, job.spent + 1
             job.facts += 1
+            if job.spent < BUDGET:
+                assert verdict is Reclaim.RETRY
+                job.ready_at = min(job.made_at, self.store_ms())
+            else:
+                assert verdict is Reclaim.FAIL
+                job.state, job.ready_at, job.hold = "FAILED_FINAL", None, None
 
     @rule(ms=st.sampled_from(MOMENTS))
     def wait(self, ms: int) -> None:

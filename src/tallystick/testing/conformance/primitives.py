@@ -8,8 +8,9 @@ import pytest
 
 from tallystick.clock import VirtualClock
 from tallystick.core.chain import Chain
+from tallystick.core.decisions import Reclaim
 from tallystick.errors import InvariantBroken, StaleLease
-from tallystick.store.api import ClaimedJob, Fence, Primitive, RenewLeases, Store
+from tallystick.store.api import ClaimedJob, Fence, Primitive, ReclaimAttempt, RenewLeases, Store
 from tallystick.testing.conformance.drafts import (
     CLOSED,
     INLINE,
@@ -224,13 +225,10 @@ class WhatIsRefused:
     ) -> None:
         store, clock = subject.store, subject.clock
         held = held_job(store, clock, lease_ms=1_000)
-        early = release(held, clock)._replace(expired=True)
-        assert isinstance(outcome_of(store, early), StaleLease)
+        assert done(store, ReclaimAttempt(held.fence)) is Reclaim.LEAVE
         clock.advance(1_000)
         (one,), (two,) = store.expired(10), store.expired(10)
-        first, second = store.apply(bundles(reclaim(one, clock), reclaim(two, clock)))
-        assert first is None
-        assert isinstance(second, StaleLease)
+        assert store.apply(bundles(reclaim(one), reclaim(two))) == [Reclaim.RETRY, Reclaim.LEAVE]
         assert len([event for event in store.history(held.fence.job_id) if event.type == "reclaim"]) == 1
         check_chain(store.history(held.fence.job_id))
 
@@ -238,7 +236,7 @@ class WhatIsRefused:
         store, clock = subject.store, subject.clock
         slow = held_job(store, clock, lease_ms=1_000)
         clock.advance(1_000)
-        done(store, reclaim(store.expired(1)[0], clock))
+        done(store, reclaim(store.expired(1)[0]))
         (replacement,) = claimed(store, claim())
         assert isinstance(outcome_of(store, step(slow, clock), finish(slow, clock)), StaleLease)
         assert done(store, RenewLeases((slow.fence, replacement.fence), LEASE_MS)) == {replacement.fence}
@@ -389,7 +387,7 @@ def _made_stale(store: Store, clock: VirtualClock, held: ClaimedJob, wrong: str)
         case "reclaimed":
             clock.advance(1_000)
             (expired,) = store.expired(1)
-            done(store, reclaim(expired, clock))
+            done(store, reclaim(expired))
         case _:
             clock.reboot()
     return held

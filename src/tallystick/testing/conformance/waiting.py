@@ -132,7 +132,7 @@ class LateReports:
         store, clock = subject.store, subject.clock
         lost = held_job(store, clock)
         clock.advance(LEASE_MS)
-        done(store, reclaim(store.expired(1)[0], clock))
+        done(store, reclaim(store.expired(1)[0]))
         (live,) = claimed(store, claim())
         outcomes = store.apply([(how(lost, clock),), (how(live, clock),)])
         assert isinstance(outcomes[0], StaleLease)

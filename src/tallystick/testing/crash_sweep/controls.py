@@ -93,7 +93,7 @@ CONTROLS = (
         Wrong.LOST,
     ),
     Control(
-        "a reclaim that does not look again",
+        "a reclaim decided by an older look",
         replace(LONG_FLUSH, mutant="reclaim_as_it_was_read"),
         Wrong.BROKEN,
     ),
@@ -130,6 +130,21 @@ CONTROLS = (
             mutant="nobody_reclaims",
             seconds=1.5,
         ),
+        Wrong.STUCK,
+    ),
+    Control(
+        "the job of a dead worker is reclaimed and not due",
+        Case(
+            arms=(Arm(Stage.WORK, "sqlite.step.before"),),
+            jobs=("order",),
+            mutant="reclaimed_and_not_due",
+            seconds=1.5,
+        ),
+        Wrong.STUCK,
+    ),
+    Control(
+        "nobody is charged for the workers that a job kills",
+        Case(kind=Kind.POISON, jobs=("poison",), mutant="nobody_is_charged", seconds=6.0),
         Wrong.STUCK,
     ),
 )

@@ -15,19 +15,33 @@ from tallystick.app import driving
 from tallystick.app.context import INSIDE_TX, WorkflowContext, current
 from tallystick.app.job import Job
 from tallystick.core import deciding
+from tallystick.core.decisions import Reclaim
 from tallystick.core.pictures import Now, Pictures, join_of, place_of
-from tallystick.core.plans import Decision, MoveAttempt, Plan
+from tallystick.core.plans import Decision, MoveAttempt, MoveJob, Plan
 from tallystick.core.verbs import children
 from tallystick.core.verbs.endings import end_job
+from tallystick.core.verbs.reclaiming import reclaim
 from tallystick.core.verbs.waiting import suspend_or_answer
 from tallystick.engine.committer import Committer
 from tallystick.store import forks
-from tallystick.store.api import Await, Bundle, Delivered, EndJob, Outcome, RecordStep, SubmitJob, Transaction
+from tallystick.store.api import (
+    Await,
+    Bundle,
+    Delivered,
+    EndJob,
+    ExpiredAttempt,
+    Fence,
+    Outcome,
+    ReclaimAttempt,
+    RecordStep,
+    SubmitJob,
+    Transaction,
+)
 from tallystick.store.sql import statements
 from tallystick.store.sql.statements import Dialect
 from tallystick.store.sqlite import connection as connections
 from tallystick.store.sqlite import store as stores
-from tallystick.store.sqlite import writer
+from tallystick.store.sqlite.looking import chain_end
 from tallystick.store.sqlite.statements import DIALECT
 from tallystick.worker import caretaker
 
@@ -75,7 +89,7 @@ def steps_without_fence() -> None:
 
 def end_after_expiry() -> None:
     """Let an attempt end its job after its lease has run out, when nobody has reclaimed it yet."""
-    leave_out(DIALECT, "end_attempts", r"AND \(lease_epoch.*?\) = given\.held")
+    leave_out(DIALECT, "end_attempts", r"AND lease_epoch = given\.epoch AND lease_expires_at > given\.boot")
     nobody_reclaims()
 
 
@@ -143,9 +157,49 @@ def nobody_reclaims() -> None:
     put(caretaker, "sweep", lambda *_arguments: 0)
 
 
+def reclaimed_and_not_due() -> None:
+    """End the attempt of a dead worker, and let its job wait for ever."""
+
+    def forgetful(pictures: Pictures, request: ReclaimAttempt, now: Now) -> Decision:
+        decision = reclaim(pictures, request, now)
+        if not isinstance(decision, Plan) or decision.outcome is not Reclaim.RETRY:
+            return decision
+        writes = tuple(
+            each._replace(job=each.job._replace(ready_at=None)) if isinstance(each, MoveJob) else each
+            for each in decision.writes
+        )
+        return decision._replace(writes=writes)
+
+    put(deciding, "reclaim", forgetful)
+
+
+def nobody_is_charged() -> None:
+    """Excuse every worker that is lost, so that a job which kills each of them is taken up for ever."""
+
+    def lenient(pictures: Pictures, request: ReclaimAttempt, now: Now) -> Decision:
+        return reclaim(pictures, request._replace(excused=True), now)
+
+    put(deciding, "reclaim", lenient)
+
+
 def reclaim_as_it_was_read() -> None:
     """Let a sweep end an attempt whose holder has written since the sweep looked."""
-    put(writer, "outdated", lambda *_arguments: None)
+    expired = stores.SqliteStore.expired
+    ends: dict[Fence, tuple[int, bytes]] = {}
+
+    def remembering(store: stores.SqliteStore, limit: int) -> list[ExpiredAttempt]:
+        found = expired(store, limit)
+        reader = store._reader.cursor()  # noqa: SLF001 (a guard is taken away here)
+        for lost in found:
+            ends[lost.fence] = chain_end(reader, lost.fence.job_id)
+        return found
+
+    def from_memory(pictures: Pictures, request: ReclaimAttempt, now: Now) -> Decision:
+        pictures[request.fence.job_id].end = ends[request.fence]
+        return reclaim(pictures, request, now)
+
+    put(stores.SqliteStore, "expired", remembering)
+    put(deciding, "reclaim", from_memory)
     _places_taken_twice()
 
 
@@ -170,6 +224,8 @@ MUTANTS: dict[str, Callable[[], None]] = {
         end_after_expiry,
         end_waited_after_expiry,
         nobody_reclaims,
+        reclaimed_and_not_due,
+        nobody_is_charged,
         acknowledge_at_once,
         reclaim_as_it_was_read,
         suspend_without_looking,

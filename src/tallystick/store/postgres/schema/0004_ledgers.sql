@@ -13,6 +13,11 @@ ALTER TABLE jobs ADD COLUMN root_ledger BIGINT NOT NULL DEFAULT 0
 ;
 ALTER TABLE jobs ADD COLUMN ledger_form BIGINT NOT NULL DEFAULT 0 CHECK (ledger_form = 0 OR ledger_form = 1);
 
+-- A job may be held because the database refused what it wrote.
+ALTER TABLE jobs DROP CONSTRAINT jobs_hold_check;
+ALTER TABLE jobs ADD CONSTRAINT jobs_hold_check
+  CHECK (hold = ANY ('{PAUSED,IN_DOUBT,MISMATCH,RESTORED,SUSPEND_SWALLOWED,REFUSED}'));
+
 -- Leg 1 of a job is its submission. Its entries are those that its start message has counted, and its marks those of that.
 ALTER TABLE jobs DISABLE TRIGGER USER;
 UPDATE jobs
@@ -55,6 +60,23 @@ CREATE TRIGGER steps_learn BEFORE UPDATE ON steps FOR EACH ROW
 WHEN (OLD.state = ANY ('{SUCCEEDED,FAILED_FINAL,CANCELLED}') AND NOT (NEW.ledger - OLD.ledger = 1000000000 OR NEW.ledger - OLD.ledger = 100000000 OR NEW.ledger - OLD.ledger = 1100000000))
 EXECUTE FUNCTION refuse_change('FINAL: this step has ended and cannot change');
 -- end rule
+
+-- An attempt is one at a job that is there, and begins before it ends.
+ALTER TABLE attempts ADD CONSTRAINT attempts_of_a_job FOREIGN KEY (job_id) REFERENCES jobs NOT VALID;
+-- rule: postgres-births attempt attempts.status
+CREATE TRIGGER attempts_births BEFORE INSERT ON attempts FOR EACH ROW
+WHEN (NOT (NEW.status = ANY ('{LEASED,IN_PROGRESS,ABORTED,COMMITTED}')))
+EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: no attempt begins in this state');
+-- end rule
+
+-- A directive goes with its job, as everything else does.
+CREATE TRIGGER outbox_delete BEFORE DELETE ON outbox FOR EACH ROW EXECUTE FUNCTION refuse_unless_pruned();
+CREATE TRIGGER outbox_truncate BEFORE TRUNCATE ON outbox
+EXECUTE FUNCTION refuse_change('DELETE: books are pruned, never emptied');
+
+-- While an attempt is committed and not done no other begins: the work is finished from there, never done again.
+DROP INDEX attempts_one_live;
+CREATE UNIQUE INDEX attempts_one_live ON attempts (job_id, unit) WHERE status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED');
 
 -- What was planned under a lock and did not happen is a mistake of ours: nothing of it is written.
 CREATE FUNCTION expect_rows(statement TEXT, changed BIGINT, planned BIGINT) RETURNS VOID LANGUAGE plpgsql AS $$

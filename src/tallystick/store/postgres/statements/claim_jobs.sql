@@ -29,7 +29,7 @@ WITH clock AS MATERIALIZED (
             AND s.handler || ' ' || s.version = ANY (:handlers)
             AND (SELECT count(*)
                    FROM attempts AS live
-                  WHERE live.job_id = s.job_id AND live.unit = '' AND live.status IN ('LEASED', 'IN_PROGRESS')) = 0
+                  WHERE live.job_id = s.job_id AND live.unit = '' AND live.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED')) = 0
             AND @part(suspect, s)
           ORDER BY s.ready_at, s.job_id
           LIMIT 1
@@ -51,7 +51,7 @@ WITH clock AS MATERIALIZED (
             AND j.handler || ' ' || j.version = ANY (:handlers)
             AND (SELECT count(*)
                    FROM attempts AS live
-                  WHERE live.job_id = j.job_id AND live.unit = '' AND live.status IN ('LEASED', 'IN_PROGRESS')) = 0
+                  WHERE live.job_id = j.job_id AND live.unit = '' AND live.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED')) = 0
             AND (NOT lost.suspect
               OR (:suspects > 0 AND j.job_id = (SELECT first_suspect.job_id FROM first_suspect)))
           ORDER BY j.ready_at, j.job_id

@@ -1,9 +1,9 @@
--- end_attempts: attempts end, by their holders while the lease is live (`live`) or by a sweep once it is not; each job
+-- end_attempts: attempts end, by their holders while the lease is live; each job
 -- is due again after its delay, or held; a fact each. A hold that somebody set meanwhile stays.
 -- Returns and locks as `end_jobs`. A due time is measured from now by the store's clock, so a worker whose clock is wrong
 -- delays nobody.
 -- takes: list jsonb, epoch text, lease_now int, wall_now int
--- each: Fence, reason text, charged bigint, live boolean, delay_ms bigint, hold text, hold_reason text, type text, at bigint,
+-- each: Fence, reason text, charged bigint, delay_ms bigint, hold text, hold_reason text, type text, at bigint,
 --   of_attempt bigint, payload text, Link
 WITH request AS (
   SELECT place, @each(r) FROM jsonb_array_elements(:list) WITH ORDINALITY AS listed (r, place)
@@ -18,7 +18,7 @@ WITH request AS (
            FROM attempts AS a
           WHERE a.job_id = request.job_id AND a.unit = '' AND a.attempt = request.attempt
             AND a.lease_id = request.lease_id AND a.status = 'IN_PROGRESS'
-            AND (a.lease_epoch = :epoch AND a.lease_expires_at > clock.now) = request.live
+            AND a.lease_epoch = :epoch AND a.lease_expires_at > clock.now
          OFFSET 0) AS a
    CROSS JOIN LATERAL (
          SELECT j.ctid AS job_at,

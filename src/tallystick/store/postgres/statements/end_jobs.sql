@@ -1,4 +1,4 @@
--- end_jobs: attempts end, by their holders while the lease is live (`live`) or by a sweep once it is not, and with each
+-- end_jobs: attempts end, by their holders while the lease is live, and with each
 -- its job: steps 2 and 3 of the start message, where the semaphore falls, the closer digit is written if it reached
 -- zero, and the result with it, and the last step where it came along; a fact each.
 -- Returns the places whose fence held, those of them whose job can end so, and those that ended: if the last two differ,
@@ -6,7 +6,7 @@
 -- kind has taken is as good as a fence that did not hold. No row is locked before it is changed: a row
 -- is changed where it was seen (`ctid`) or not at all. Job rows go before attempt rows, job by job.
 -- takes: list jsonb, epoch text, lease_now int, wall_now int, root_before int, root_after int, start_before int, start_after int
--- each: Fence, reason text, charged bigint, live boolean, status text, state text, result text, error text, error_code text,
+-- each: Fence, reason text, charged bigint, status text, state text, result text, error text, error_code text,
 --   error_message text, type text, at bigint, of_attempt bigint, payload text, Link, step jsonb
 WITH request AS (
   SELECT place, @each(r) FROM jsonb_array_elements(:list) WITH ORDINALITY AS listed (r, place)
@@ -21,7 +21,7 @@ WITH request AS (
            FROM attempts AS a
           WHERE a.job_id = request.job_id AND a.unit = '' AND a.attempt = request.attempt
             AND a.lease_id = request.lease_id AND a.status = 'IN_PROGRESS'
-            AND (a.lease_epoch = :epoch AND a.lease_expires_at > clock.now) = request.live
+            AND a.lease_epoch = :epoch AND a.lease_expires_at > clock.now
             AND (SELECT s.n FROM steps AS s WHERE s.job_id = request.job_id AND s.n = request.n AND s.misplaced IS NULL) IS NULL
             AND (request.step = 'null'
                  OR (SELECT e.n FROM events AS e WHERE e.job_id = request.job_id AND e.n = (request.step -> 1 ->> 0)::bigint) IS NULL)

@@ -29,7 +29,7 @@ WITH job AS MATERIALIZED (
          start_ledger = at_jobs.start_ledger, start_acked_at = at_jobs.start_acked_at, cancel_at = at_jobs.cancel_at,
          completed_at = at_jobs.completed_at, rev = at_jobs.rev, head_n = coalesce(at_jobs.head_n, jobs.head_n),
          head_hash = coalesce(decode(at_jobs.head_hash, 'base64'), jobs.head_hash),
-         payload = coalesce(at_jobs.payload, jobs.payload), result = at_jobs.result, error = at_jobs.error,
+         payload = coalesce(at_jobs.payload, jobs.payload), result = coalesce(at_jobs.result, jobs.result), error = at_jobs.error,
          error_code = at_jobs.error_code, error_message = at_jobs.error_message,
          hold_reason = CASE WHEN at_jobs.hold IS NOT NULL THEN coalesce(at_jobs.hold_reason, jobs.hold_reason) END,
          updated_at = at_jobs.updated_at

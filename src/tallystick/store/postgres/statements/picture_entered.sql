@@ -4,7 +4,7 @@ SELECT @names(Activity, s)
                     UNION
                     SELECT a.guid
                       FROM attempts AS a
-                     WHERE a.job_id = ANY ($2::text[]) AND a.unit = '' AND a.status IN ('LEASED', 'IN_PROGRESS')
+                     WHERE a.job_id = ANY ($2::text[]) AND a.unit = '' AND a.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED')
                     UNION
                     SELECT b.guid FROM messages AS b WHERE b.job_id = ANY ($2::text[]) AND b.acked_at IS NULL AND b.ledger > 0))
          AS wanted (guid)

@@ -7,5 +7,5 @@ SELECT a.job_id, a.attempt, a.lease_id, a.status, a.lease_epoch = $3 AND a.lease
  CROSS JOIN LATERAL (
        SELECT *
          FROM attempts
-        WHERE attempts.job_id = wanted.job_id AND attempts.unit = '' AND attempts.status IN ('LEASED', 'IN_PROGRESS')
+        WHERE attempts.job_id = wanted.job_id AND attempts.unit = '' AND attempts.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED')
        OFFSET 0) AS a

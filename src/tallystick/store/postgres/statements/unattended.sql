@@ -2,7 +2,7 @@
 -- $1 the clock the leases are on, $2 that clock's time if it is not this server's.
 SELECT EXISTS (SELECT 1
                  FROM attempts AS a
-                WHERE a.status IN ('LEASED', 'IN_PROGRESS') AND a.unit = ''
+                WHERE a.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED')
                   AND (a.lease_epoch <> $1 OR a.lease_expires_at <= store_ms($2::bigint)))
     OR EXISTS (SELECT 1 FROM jobs WHERE asked_at IS NOT NULL)
     OR EXISTS (SELECT 1

@@ -5,7 +5,7 @@
 -- Runs after `hold_ended`, so that what it sees stays true. Returns who they are.
 -- takes: jobs list, ended_by int, wall int
 UPDATE jobs AS j
-   SET pruned_at = :wall
+   SET pruned_at = :wall, rev = rev + 1
  WHERE j.job_id IN :jobs AND j.pruned_at IS NULL AND j.completed_at <= :ended_by
    AND NOT EXISTS (SELECT 1 FROM jobs AS child WHERE child.parent_job_id = j.job_id)
    AND NOT EXISTS (SELECT 1

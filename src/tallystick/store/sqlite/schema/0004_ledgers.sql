@@ -13,6 +13,13 @@ ALTER TABLE jobs ADD COLUMN root_ledger INTEGER NOT NULL DEFAULT 0
 ;
 ALTER TABLE jobs ADD COLUMN ledger_form INTEGER NOT NULL DEFAULT 0 CHECK (ledger_form = 0 OR ledger_form = 1);
 
+-- A job may be held because the database refused what it wrote. SQLite changes a CHECK only in the text of its table.
+PRAGMA writable_schema = ON;
+UPDATE sqlite_schema
+   SET sql = replace(sql, 'OR hold = ''SUSPEND_SWALLOWED'')', 'OR hold = ''SUSPEND_SWALLOWED'' OR hold = ''REFUSED'')')
+ WHERE type = 'table' AND name = 'jobs';
+PRAGMA writable_schema = RESET;
+
 DROP TRIGGER jobs_guard;
 
 -- Leg 1 of a job is its submission. Its entries are those that its start message has counted, and its marks those of that.
@@ -75,6 +82,23 @@ BEGIN
   SELECT RAISE(ABORT, 'FINAL: this step has ended and cannot change');
 END;
 -- end rule
+
+-- An attempt is one at a job that is there, and begins before it ends.
+-- rule: sqlite-births attempt attempts.status.jobs
+CREATE TRIGGER attempts_births BEFORE INSERT ON attempts
+WHEN NOT (NEW.status = 'LEASED' OR NEW.status = 'IN_PROGRESS' OR NEW.status = 'ABORTED' OR NEW.status = 'COMMITTED')
+  OR NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.job_id = NEW.job_id)
+BEGIN SELECT RAISE(FAIL, 'ILLEGAL_TRANSITION: no attempt begins in this state, or without its row in jobs'); END;
+-- end rule
+
+-- A directive goes with its job, as everything else does.
+CREATE TRIGGER outbox_delete BEFORE DELETE ON outbox
+WHEN (SELECT pruned_at IS NULL FROM jobs WHERE job_id = OLD.job_id)
+BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this directive is not pruned'); END;
+
+-- While an attempt is committed and not done no other begins: the work is finished from there, never done again.
+DROP INDEX attempts_one_live;
+CREATE UNIQUE INDEX attempts_one_live ON attempts (job_id, unit) WHERE status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED');
 
 -- Step 2 of a message as one statement: an INSERT here moves the semaphore of a job, marks the message and its activity,
 -- and checks that the semaphore came to zero by this exactly if it was said to; all or nothing.

@@ -1,4 +1,6 @@
--- picture_leases: the attempt that holds a job, and whether its lease is live by this clock. No row: nobody holds it.
-SELECT attempt, lease_id, status, lease_epoch = ?2 AND lease_expires_at > ?3, guid
+-- picture_leases: the attempt that holds a job, or an effect of it, or is committed, and whether its lease is live by this clock.
+-- No row: nobody holds it.
+-- takes: job_id, epoch, boot, unit
+SELECT attempt, lease_id, status, lease_epoch = :epoch AND lease_expires_at > :boot, guid
   FROM attempts
- WHERE job_id = ?1 AND unit = '' AND status IN ('LEASED', 'IN_PROGRESS')
+ WHERE job_id = :job_id AND unit = :unit AND status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED')

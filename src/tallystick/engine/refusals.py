@@ -1,0 +1,32 @@
+"""Segments of which the books refuse a write: told once in the log, charged to nobody, and held."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from tallystick.core.holds import Hold
+from tallystick.engine.failure import Failure
+from tallystick.errors import LedgerCeiling, TallyError
+
+if TYPE_CHECKING:
+    from tallystick.engine.segment import Segment
+    from tallystick.store.api import Bundle
+
+_log = logging.getLogger("tallystick.engine")
+
+
+def turn_down(segment: Segment, error: TallyError) -> Bundle:
+    """Note what was refused, and return the bundle that ends the segment.
+
+    The job is held, because it would be refused again; it has failed where its ledger is full.
+    """
+    if segment.turned_down is None:
+        segment.turned_down = error
+        statement = error.fields.get("statement", "")
+        about = {"action": "segment.refused", "job_id": segment.job_id, "statement": statement}
+        _log.error("job %s: a write was refused, %s", segment.job_id, error, extra=about)
+    if isinstance(error, LedgerCeiling):
+        return segment.failed(Failure.of(error))
+    why = f"{error}; nothing of it was written. See tally doctor, and resume the job when it is mended"
+    return segment.held(Hold.REFUSED, why)
