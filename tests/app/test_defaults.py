@@ -6,11 +6,11 @@ from inspect import signature
 
 from tallystick import Tally
 from tallystick.cli.work import command
-from tallystick.core.derive import ViewPolicy
+from tallystick.core.derive import ViewPolicy, attempts_allowed
 from tallystick.core.durations import duration_ms
 from tallystick.core.lease import WORKER_LEASE
 from tallystick.core.limits import ATTEMPTS_DEFAULT
-from tallystick.engine.submission import Submission, attempts_allowed
+from tallystick.engine.submission import Submission
 from tallystick.worker.worker import WorkerOptions
 
 
