@@ -23,7 +23,6 @@ COMING = {
     "ACK_TIMEOUT_MS": "remote steps",
     "WORK_LEASE_MS": "remote steps",
     "PUBLISH_LEASE_MS": "the outbox",
-    "WORKER_LEASE_MS": "the one home of a default that stands in four places",
     "heartbeat_ms": "remote steps",
     "renew": "remote steps; with it `fence`, which the model checker asks",
     "CALLBACK_BYTES_MAX": "HTTP",
