@@ -1,4 +1,4 @@
-"""What cannot be known of one annotation costs nothing of the others."""
+"""An annotation that means nothing at run time is refused where a value is to be given back by it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tallystick.app.annotations import hints_of_class, hints_of_function
+import pytest
+
+from tallystick.app.annotations import Unknown, hints_of_class, hints_of_function
+from tallystick.errors import BadInput
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -18,33 +21,48 @@ class Order:
     number: int
 
 
-def test_a_name_for_type_checkers_costs_its_own_parameter_alone(timed, hand):
+@pytest.mark.parametrize("annotation", ["Missing", "datetime.Missing", "a price, in cents", "list[Decimal]"])
+@pytest.mark.parametrize("name", ["value", "return"])
+def test_an_annotation_that_means_nothing_at_run_time_is_refused_at_declaration(timed, annotation, name):
+    def flow(value): ...
+
+    flow.__annotations__ = {name: annotation}
+    with pytest.raises(BadInput, match="means nothing at run time: import the name outside of TYPE_CHECKING"):
+        timed.workflow(flow)
+
+
+def test_a_step_may_take_what_only_type_checkers_know_and_not_return_it(timed, hand):
     @timed.step
     def load(rate: Decimal) -> Order:
         return Order(int(rate))
 
+    with pytest.raises(BadInput, match="the result of rate is annotated as Decimal"):
+
+        @timed.step
+        def rate() -> Decimal: ...
+
     @timed.workflow
-    def flow(when: datetime, rate: Decimal, order: Order) -> list[str]:
-        return [type(value).__name__ for value in (when, rate, order, load(rate))]
+    def flow(when: datetime, order: Order) -> list[str]:
+        return [type(value).__name__ for value in (when, order, load(2))]
 
-    job = flow.submit(datetime(2026, 1, 2, tzinfo=UTC), 1, Order(2))
+    job = flow.submit(datetime(2026, 1, 2, tzinfo=UTC), Order(2))
     hand.work_all()
-    assert job.result(5) == ["datetime", "int", "Order", "Order"]
+    assert job.result(5) == ["datetime", "Order", "Order"]
 
 
-def test_annotations_that_cannot_be_looked_up_leave_plain_data(timed, hand):
-    def flow(one, two, three, four):
-        return [type(value).__name__ for value in (one, two, three, four)]
+def top(value: Later | Never_) -> None: ...  # noqa: F821 (that is what is tested)
 
-    flow.__annotations__ = {
-        "one": "Missing",
-        "two": "datetime.Missing",
-        "three": "a price, in cents",
-        "four": "Order",
-    }
-    job = timed.workflow(flow).submit({"a": 1}, [2], 3, Order(4))
-    hand.work_all()
-    assert job.result(5) == ["dict", "list", "int", "Order"]
+
+def test_a_name_that_a_module_defines_later_is_looked_up_when_it_is_needed(timed):
+    """`Never_` is never defined: neither a submission nor a worker goes on with it."""
+    flow = timed.workflow(top)
+    with pytest.raises(BadInput, match=r"the argument value of top is annotated as Later \| Never_"):
+        flow.submit(1)
+    with pytest.raises(BadInput, match="the argument value of top"), timed.worker():
+        pass
+
+
+class Later: ...
 
 
 class Base:
@@ -95,4 +113,5 @@ def test_a_partial_has_the_annotations_of_its_function():
     def bill(order: Order, rate: Decimal) -> int:
         return order.number * int(rate)
 
-    assert hints_of_function(functools.partial(bill, rate=2)) == {"order": Order, "rate": Any, "return": int}
+    found = hints_of_function(functools.partial(bill, rate=2))
+    assert found == {"order": Order, "rate": Unknown("Decimal"), "return": int}

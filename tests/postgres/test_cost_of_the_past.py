@@ -83,7 +83,7 @@ READS: dict[str, tuple[object, ...]] = {
     "picture_ends": (["j"],),
     "picture_drivers": (["j"], "10"),
     "move": (json.dumps([JOB]), json.dumps([WAIT]), json.dumps([WORD]), "3"),
-    "has_signal": ("j", '["go"]'),
+    "has_signal": ("j", '["go"]', 10**10),
     "charged": (f'[["j", {PAST}]]',),
     "tries": (f'[["j", {PAST}]]',),
     "records": (f'[["j", {PAST}]]',),

@@ -231,8 +231,8 @@ HALF = "\udcff"
 @pytest.mark.parametrize(
     "words",
     [
-        *(["list", "shop", option, HALF] for option in ("--tag", "--workflow", "--tenant", "--after")),
-        *(["dead", "shop", option, HALF] for option in ("--workflow", "--tenant", "--after")),
+        *(["list", "shop", option, HALF] for option in ("--tag", "--workflow", "--after")),
+        *(["dead", "shop", option, HALF] for option in ("--workflow", "--after")),
         *([command, HALF, "shop"] for command in ("show", "history", "retry", "cancel", "pause", "resume")),
         ["fork", HALF, "shop", "--at", "quote"],
         ["send", HALF, "go", "null", "shop"],

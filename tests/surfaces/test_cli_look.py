@@ -89,7 +89,7 @@ class TestShow:
     def test_a_job_is_shown_with_what_it_got_and_gave(self, jobs, shop):
         text = shop.tally("show", jobs.good, "shop").out
         assert text.splitlines()[0] == f"job {jobs.good}"
-        for fact in ('arguments   {"order": 13}', 'result      "26"', "ledger      000111100000001 (start)"):
+        for fact in ('arguments   {"order": 13, "name": ""}', 'result      "26"', "ledger      000111100000001 (start)"):
             assert fact in text
         assert "attempt 1   DONE" in text
 

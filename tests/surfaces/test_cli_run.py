@@ -81,7 +81,7 @@ def test_inputs_come_from_files_and_a_failed_run_says_why_in_one_safe_line(capsy
     assert call(capsys, "run", "start", "mine.py:pipeline", "a", "--input", "brief.txt=brief.txt")[0] == 0
     (here / "brief.txt").write_text("stop")
     code, out, err = call(capsys, "run", "start", "mine:pipeline", "b", "--input", "brief.txt=brief.txt")
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert err.splitlines()[0].startswith("error: run b failed: ValueError: told to")
     shown = call(capsys, "run", "show", "b")[1]
     assert "\x1b[31mstop" not in shown

@@ -32,8 +32,8 @@ def test_the_first_submission_says_that_it_creates_the_file_and_prints_the_id_al
 @pytest.mark.parametrize(
     ("words", "kept"),
     [
-        (["42"], {"order": 42}),
-        (["[42]"], {"order": 42}),
+        (["42"], {"order": 42, "name": ""}),
+        (["[42]"], {"order": 42, "name": ""}),
         (['{"order": 42, "name": "Ada"}'], {"order": 42, "name": "Ada"}),
         (["order=42", "name=7"], {"order": 42, "name": "7"}),
         (["order=42", "name=a=b"], {"order": 42, "name": "a=b"}),
@@ -46,7 +46,7 @@ def test_arguments_are_one_json_value_or_pairs_whose_annotation_decides(shop, wo
 
 def test_arguments_can_come_from_stdin(shop):
     done = shop.tally("submit", "shop:app:checkout", "-", stdin='{"order": 42}')
-    assert arguments_of(shop, done.out.strip()) == {"order": 42}
+    assert arguments_of(shop, done.out.strip()) == {"order": 42, "name": ""}
 
 
 def test_a_key_makes_it_the_same_job_and_says_since_when(shop):

@@ -1,7 +1,7 @@
 """Annotations as they are at run time, each looked up by itself.
 
-A name that exists only for type checkers, or an annotation that is prose, costs its own parameter or field
-what it says, and none of the others: that one is plain data, kept as it is.
+A name that exists only for type checkers, or an annotation that is prose, is `Unknown`, and costs none of the
+others what they say. Where a value is to be given back by it, it is refused.
 """
 
 from __future__ import annotations
@@ -11,7 +11,13 @@ import inspect
 import sys
 import typing
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class Unknown(NamedTuple):
+    """An annotation that means nothing at run time, as it is written."""
+
+    text: str
 
 
 def hints_of_function(function: Callable[..., Any]) -> dict[str, Any]:
@@ -26,12 +32,12 @@ def hints_of_function(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def hints_of_class(kind: type) -> dict[str, Any]:
-    """Return what is known of the annotated names of a class and of those it inherits from."""
+    """Return what is known of the annotated names of a class, inherited ones too; the others are Any."""
     found: dict[str, Any] = {}
     for ancestor in reversed(kind.__mro__):
         names = vars(sys.modules[ancestor.__module__]) if ancestor.__module__ in sys.modules else {}
         found |= _one_by_one(ancestor, names, dict(vars(ancestor)))
-    return found
+    return {name: Any if isinstance(hint, Unknown) else hint for name, hint in found.items()}
 
 
 def _one_by_one(owner: Callable[..., Any], names: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
@@ -42,5 +48,5 @@ def _one_by_one(owner: Callable[..., Any], names: dict[str, Any], own: dict[str,
         try:
             found |= typing.get_type_hints(alone, names, own, include_extras=True)
         except Exception:  # noqa: BLE001 (as above)
-            found[name] = Any
+            found[name] = Unknown(str(annotation))
     return found

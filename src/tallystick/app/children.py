@@ -19,7 +19,15 @@ from tallystick.core.limits import GROUP_CHILDREN_MAX, PAGE_ROWS_MAX
 from tallystick.engine.failure import Failure, name_step
 from tallystick.engine.group_shape import GroupShape
 from tallystick.engine.submission import Submission
-from tallystick.errors import BadInput, ChildrenFailed, JobCancelled, JobFailed, StoreError, TallyError
+from tallystick.errors import (
+    BadInput,
+    ChildrenFailed,
+    JobCancelled,
+    JobFailed,
+    Misuse,
+    StoreError,
+    TallyError,
+)
 from tallystick.store.api import Bundle, CancelJob, ChildRow, Group, Record, Wait
 
 R_co = TypeVar("R_co", covariant=True)
@@ -216,6 +224,12 @@ def _cancel(going_on: list[CancelJob]) -> Call:
 
 
 def _shape(children: Sequence[Child[Any]], enough: int | None, *, fail_fast: bool) -> GroupShape:
+    for child in children:
+        if not isinstance(child, Child):
+            raise Misuse(
+                f"gather takes children, workflow.child(...), and no {type(child).__name__}: what a step "
+                "returns is there already, and async steps run side by side with asyncio.gather"
+            )
     total = len(children)
     if total > GROUP_CHILDREN_MAX:
         raise BadInput(f"a group has at most {GROUP_CHILDREN_MAX} children, not {total}; make several")

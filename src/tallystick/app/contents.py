@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tallystick.app.values import from_foreign
+from tallystick.app.foreign import from_foreign
 from tallystick.core.limits import JSON_DEPTH_MAX
 
 _written: Final = msgspec.json.Encoder(enc_hook=from_foreign, order="deterministic").encode

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -9,13 +10,16 @@ import msgspec
 from tallystick.app.calls import Call, Write
 from tallystick.app.context import WorkflowContext
 from tallystick.engine.submission import Submission, check_same_content, submit_job
+from tallystick.errors import IdempotencyConflict
 from tallystick.store.api import Existing, RecordStep
 
 _KIND: Final = "step"
 _SUFFIX: Final = ".submit"
 
 
-def submitted(context: WorkflowContext, submission: Submission) -> Call:
+def submitted(
+    context: WorkflowContext, submission: Submission, is_same: Callable[[IdempotencyConflict], bool]
+) -> Call:
     """Submit and record that, in one bundle, and return the job's id and whether this made it."""
     context.check()
     segment = context.segment
@@ -38,7 +42,11 @@ def submitted(context: WorkflowContext, submission: Submission) -> Call:
     outcome = yield Write((primitive, row(primitive.job.job_id, created=True)))
     job_id, created = primitive.job.job_id, True
     if isinstance(outcome, Existing):
-        check_same_content(primitive, outcome)
+        try:
+            check_same_content(primitive, outcome)
+        except IdempotencyConflict as conflict:
+            if not is_same(conflict):
+                raise
         job_id, created = outcome.job_id, False
         yield Write((row(job_id, created=False),))
     context.calls.append((name, occurrence))

@@ -66,6 +66,12 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
     def __repr__(self) -> str:
         return f"<Job {self.id}>"
 
+    def __eq__(self, other: object) -> bool:
+        return self.id == other.id if isinstance(other, Job) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
     def result(self, timeout: str | float | timedelta | None = None) -> R_co:
         """Wait for the end and return the result, or raise `JobFailed`, `JobCancelled` or `TimeoutError`.
 
@@ -223,7 +229,10 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
 
     def history(self) -> list[Event]:
         """Return everything that happened to the job, in order."""
-        return [Event(fact) for fact in self._runtime().store.history(self.id)]
+        facts = self._runtime().store.history(self.id)
+        if not facts:
+            raise not_there(self.id)
+        return [Event(fact) for fact in facts]
 
     def _say(self, wish: Wish[T]) -> T:
         runtime = self._runtime()

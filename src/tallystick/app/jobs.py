@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tallystick.app.context import refuse_inside
 from tallystick.app.job import Job
@@ -13,7 +13,11 @@ from tallystick.app.sending import deliver_all, deliver_all_async, signals
 from tallystick.app.values import Codec
 from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import PAGE_ROWS_MAX, check_storable
+from tallystick.errors import BadInput
 from tallystick.store.api import Delivered
+
+# Everybody's jobs: who a job belongs to comes with commands, and no workflow is told.
+TENANT_DEFAULT: Final = "default"
 
 
 class Jobs(ABC):
@@ -35,7 +39,7 @@ class Jobs(ABC):
         `after` is the last job of the page before.
         """
         rows = self.runtime().store.dead(
-            tenant_id="default",
+            tenant_id=TENANT_DEFAULT,
             handler=_wanted("workflow", workflow),
             after=None if after is None else after.id,
             limit=min(limit, PAGE_ROWS_MAX),
@@ -47,7 +51,7 @@ class Jobs(ABC):
         *,
         tag: str | None = None,
         workflow: str | None = None,
-        states: Sequence[JobState] = (),
+        states: Sequence[JobState | str] = (),
         after: Job[Any] | None = None,
         limit: int = 100,
     ) -> list[Job[Any]]:
@@ -56,8 +60,8 @@ class Jobs(ABC):
         `after` is the last job of the page before.
         """
         rows = self.runtime().store.jobs(
-            tenant_id="default",
-            states=[state.value for state in states],
+            tenant_id=TENANT_DEFAULT,
+            states=[_state(state) for state in states],
             handler=_wanted("workflow", workflow),
             after=None if after is None else after.id,
             limit=min(limit, PAGE_ROWS_MAX),
@@ -94,6 +98,14 @@ class Jobs(ABC):
         refuse_inside("send to many jobs")
         runtime = self.runtime()
         return await deliver_all_async(runtime, signals(runtime, [job.id for job in jobs], name, value, id))
+
+
+def _state(state: JobState | str) -> str:
+    try:
+        return JobState(state).value
+    except ValueError:
+        known = ", ".join(JobState)
+        raise BadInput(f"{state!r} is no state of a job; those are {known}") from None
 
 
 def _wanted(kind: str, text: str | None) -> str | None:

@@ -34,6 +34,8 @@ class Retry:
         on: Sequence[type[BaseException]] = (Exception,),
     ) -> None:
         """Check the numbers now, not when the first error comes."""
+        if isinstance(on, type):
+            raise BadInput(f"on is a list of error classes: write on=[{on.__name__}]")
         if tries > TRIES_MAX:
             raise BadInput(
                 f"a step is tried at most {TRIES_MAX} times, not {tries}; its ledger counts no more"

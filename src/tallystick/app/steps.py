@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, NoReturn, ParamSpec
 
 from tallystick.app.calls import StepSpec, call_step
 from tallystick.app.context import INSIDE_STEP, Inside, WorkflowContext, current
+from tallystick.app.declaring import policy_of, timeout_ms
 from tallystick.app.driving import drive, drive_async
 from tallystick.app.retrying import Retry
-from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
 from tallystick.errors import Misuse, OutsideWorkflow, WrongColour
 from tallystick.store.api import Transaction
@@ -42,9 +42,9 @@ class _Callable:
         """Return this step with other options."""
         spec = self._spec
         if retry is not None:
-            spec = replace(spec, policy=retry.policy)
+            spec = replace(spec, policy=policy_of(retry))
         if timeout is not None:
-            spec = replace(spec, timeout_ms=duration_ms(timeout))
+            spec = replace(spec, timeout_ms=timeout_ms(timeout))
         return type(self)(self._app, spec)
 
     def named(self, name: str) -> Self:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
@@ -22,8 +23,8 @@ from tallystick.app.writes import NO_BODY
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_text
 from tallystick.core.retry import RetryPolicy
-from tallystick.engine.submission import PRIORITY_DEFAULT, Submission
-from tallystick.errors import BadInput, Misuse, WrongColour
+from tallystick.engine.submission import PRIORITY_DEFAULT, Submission, content_hash_of
+from tallystick.errors import BadInput, IdempotencyConflict, Misuse, WrongColour
 
 if TYPE_CHECKING:
     from tallystick.app.tally import Tally
@@ -94,10 +95,16 @@ class Submittable(Generic[P, R_co]):
         context = self._outer_context()
         if context is not None:
             self._check_detached(context, "submit", is_async=False)
-            job_id, created = drive(context, NO_BODY, submitted(context, self.submission(args, kwargs)))
+            call = submitted(context, self.submission(args, kwargs), self._is_same(args, kwargs))
+            job_id, created = drive(context, NO_BODY, call)
             return self._job(job_id, created=created)
         runtime = self._app.runtime()
-        job_id, created = runtime.submit(self.submission(args, kwargs), self._options.within)
+        try:
+            job_id, created = runtime.submit(self.submission(args, kwargs), self._options.within)
+        except IdempotencyConflict as conflict:
+            if not self._is_same(args, kwargs)(conflict):
+                raise
+            job_id, created = str(conflict.fields["job_id"]), False
         return self._job(job_id, created=created)
 
     def child(self, *args: P.args, **kwargs: P.kwargs) -> Child[R_co]:
@@ -110,11 +117,40 @@ class Submittable(Generic[P, R_co]):
         context = self._outer_context()
         if context is not None:
             self._check_detached(context, "submit_aio", is_async=True)
-            call = submitted(context, self.submission(args, kwargs))
+            call = submitted(context, self.submission(args, kwargs), self._is_same(args, kwargs))
             job_id, created = await drive_async(context, NO_BODY, call)
             return self._job(job_id, created=created)
-        job_id, created = await submit_async(self._app.runtime(), self.submission(args, kwargs))
+        try:
+            job_id, created = await submit_async(self._app.runtime(), self.submission(args, kwargs))
+        except IdempotencyConflict as conflict:
+            if not await asyncio.to_thread(self._is_same(args, kwargs), conflict):
+                raise
+            job_id, created = str(conflict.fields["job_id"]), False
         return self._job(job_id, created=created)
+
+    def _is_same(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Callable[[IdempotencyConflict], bool]:
+        """Return what tells whether a conflict is none: the earlier call only lacks parameters added since.
+
+        Those must stand at their defaults.
+        """
+
+        def is_same(conflict: IdempotencyConflict) -> bool:
+            row = self._app.runtime().store.job(str(conflict.fields["job_id"]))
+            if row is None:
+                return False
+            content = self._spec.signature.content_as_before(row.payload, args, kwargs)
+            if content is None:
+                return False
+            before = msgspec.structs.replace(self._like(content), content=content)
+            return content_hash_of(before) == str(conflict.fields["existing_hash"])
+
+        return is_same
+
+    def check(self) -> None:
+        """Refuse a function whose annotations mean nothing at run time."""
+        self._spec.signature.check()
 
     def _outer_context(self) -> WorkflowContext | None:
         """Return the workflow that this is called in, if any; in a step only a transaction may submit."""
@@ -141,21 +177,24 @@ class Submittable(Generic[P, R_co]):
             other = "await ...submit_aio(...)" if context.is_async else "submit(...)"
             raise WrongColour(f"this workflow is {'async' if context.is_async else 'sync'}: use {other}")
 
-    def submit_many(self, calls: Iterable[tuple[Any, ...]]) -> list[Job[R_co]]:
-        """Make a job of each tuple of arguments, sharing flushes; all are durable when this returns.
+    def submit_many(self, calls: Iterable[Any], *, kwargs: bool = False) -> list[Job[R_co]]:
+        """Make a job of each tuple or list of arguments, sharing flushes; all are durable when this returns.
 
-        If one is refused the others stand, and the first refusal is raised.
+        With `kwargs` each is a mapping that holds them by name. If one is refused the others stand, and the
+        first refusal is raised.
         """
         self._check_list()
         runtime, within = self._app.runtime(), self._options.within
-        made = submit_all(runtime, self._like(""), *self._encoded(calls), within)
+        made = submit_all(runtime, self._like(""), *self._encoded(calls, by_name=kwargs), within)
         return self._jobs(made)
 
-    async def submit_many_aio(self, calls: Iterable[tuple[Any, ...]]) -> list[Job[R_co]]:
-        """Make a job of each tuple of arguments without blocking the event loop."""
+    async def submit_many_aio(self, calls: Iterable[Any], *, kwargs: bool = False) -> list[Job[R_co]]:
+        """Make a job of each tuple, list or mapping of arguments without blocking the event loop."""
         self._refuse_within("submit_many")
         self._check_list()
-        made = await submit_all_async(self._app.runtime(), self._like(""), *self._encoded(calls))
+        made = await submit_all_async(
+            self._app.runtime(), self._like(""), *self._encoded(calls, by_name=kwargs)
+        )
         return self._jobs(made)
 
     def _check_list(self) -> None:
@@ -166,11 +205,28 @@ class Submittable(Generic[P, R_co]):
                 f"submit them one by one with {self.name}.opts(detached=True)"
             )
 
-    def _encoded(self, calls: Iterable[tuple[Any, ...]]) -> tuple[list[str], list[str]]:
+    def _encoded(self, calls: Iterable[Any], *, by_name: bool) -> tuple[list[str], list[str]]:
         """Return the payload of each call, and where it is looked for what is hashed of it."""
-        signature, calls = self._spec.signature, list(calls)
-        payloads = [check_text("payload", signature.encode(args, {}), PAYLOAD_BYTES_MAX) for args in calls]
-        return payloads, [signature.content(args, {}) for args in calls] if self._reserved else []
+        signature = self._spec.signature
+        bound = [self._by_name(call) if by_name else (self._by_place(call), {}) for call in calls]
+        payloads = [check_text("payload", signature.encode(*call), PAYLOAD_BYTES_MAX) for call in bound]
+        return payloads, [signature.content(*call) for call in bound] if self._reserved else []
+
+    def _by_place(self, call: object) -> tuple[Any, ...]:
+        if not isinstance(call, tuple | list):
+            raise BadInput(
+                f"submit_many takes a tuple or list of arguments for each job of {self.name}, not a "
+                f"{type(call).__name__}: write [(argument,), ...], or mappings with kwargs=True"
+            )
+        return tuple(call)
+
+    def _by_name(self, call: object) -> tuple[tuple[()], dict[str, Any]]:
+        if not isinstance(call, Mapping):
+            raise BadInput(
+                f"with kwargs=True submit_many takes a mapping of arguments for each job of {self.name}, "
+                f"not a {type(call).__name__}"
+            )
+        return (), dict(call)
 
     def opts(
         self,

@@ -12,11 +12,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from tallystick.app.calls import StepSpec
 from tallystick.app.context import INSIDE_TX, current, refuse_inside
+from tallystick.app.declaring import check_function, label_of, policy_of, timeout_ms
 from tallystick.app.decorators import StepDecorator, TxDecorator, WorkflowDecorator
+from tallystick.app.foreign import declare
 from tallystick.app.jobs import Jobs
 from tallystick.app.retrying import ONCE, Duration, Retry
 from tallystick.app.runtime import Runtime
-from tallystick.app.signature import Signature, own_name
+from tallystick.app.signature import Signature, is_local
 from tallystick.app.steps import AsyncStep, Step, Tx, TxStep
 from tallystick.app.submittable import SubmitOptions, WorkflowSpec
 from tallystick.app.workflows import AsyncWorkflow, Workflow
@@ -117,6 +119,13 @@ class Tally(Jobs):
             if self._runtime is runtime:
                 self._runtime = None
 
+    def codec(self, kind: type[R], encode: Callable[[R], object], decode: Callable[[Any], R]) -> None:
+        """Declare how values of a type are kept that is no data of its own: as what, and how they come back.
+
+        It holds for arguments and results of every Tally in this process.
+        """
+        declare(kind, encode, decode)
+
     def on_worker_start(self, fn: Callable[[], R], /) -> Callable[[], R]:
         """Have this called in every worker process before it claims its first job, on its loop if async.
 
@@ -174,6 +183,8 @@ class Tally(Jobs):
             grace_ms=duration_ms(grace),
             keep_ms=self._keep_ms,
         )
+        for workflow in self._workflows.values():
+            workflow.check()
         runtime = self.runtime()
         runtime.start_worker(self._workflows, options, self._around)
         try:
@@ -292,7 +303,8 @@ class Tally(Jobs):
         """
 
         def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (the overloads say what comes out)
-            label = check_name("workflow", name or own_name(function))
+            label = label_of("workflow", function, name)
+            check_function(function)
             if (label, version) in self._workflows:
                 raise DuplicateHandler(
                     f"there is a workflow {label!r} already; give one of them another name= or version=",
@@ -303,7 +315,7 @@ class Tally(Jobs):
                 version=check_name("version", version) if version != "" else "",
                 function=function,
                 signature=Signature(function),
-                policy=retry.policy,
+                policy=policy_of(retry),
                 attempts_max=attempts,
             )
             options = SubmitOptions(
@@ -315,6 +327,8 @@ class Tally(Jobs):
             made: Workflow[..., Any] | AsyncWorkflow[..., Any] = (AsyncWorkflow if is_async else Workflow)(
                 self, spec, options
             )
+            if is_local(function):
+                spec.signature.check()
             self._workflows[label, version] = made
             return made
 
@@ -330,20 +344,23 @@ class Tally(Jobs):
         timeout: Duration | None,
         raises: Sequence[type[Exception]],
     ) -> StepSpec:
-        label = check_name("step", name or own_name(function))
+        label = label_of("step", function, name)
+        check_function(function, takes_transaction=kind == "tx")
         if label in self._steps:
             raise DuplicateHandler(
                 f"there is a step {label!r} already; give one of them another name=", name=label
             )
         self._steps.add(label)
         signature = Signature(function, injected=1 if kind == "tx" else 0)
+        if is_local(function):
+            signature.check("return")
         return StepSpec(
             name=label,
             kind=kind,
             function=function,
             is_async=inspect.iscoroutinefunction(function),
-            policy=retry.policy,
-            timeout_ms=None if timeout is None else duration_ms(timeout),
+            policy=policy_of(retry),
+            timeout_ms=timeout_ms(timeout),
             raises=tuple(raises),
             codec=lambda: signature.result,
         )

@@ -9,36 +9,22 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from typing import Any, Final, Never, NoReturn, TypeVar
+import types
+import typing
+from collections.abc import Callable
+from typing import Any, Final, Never, NoReturn
 
 import msgspec
 
+from tallystick.app.foreign import adapter_of, from_foreign, names_models, to_foreign
 from tallystick.core.limits import RESULT_BYTES_MAX, check_text
 from tallystick.errors import BadValue
 
-T = TypeVar("T")
-
 _SCALARS: Final = frozenset({int, str, bool, type(None)})
+_PLAIN: Final = frozenset[type]({int, str, bool, type(None), float})
 # What a function says of its result that never returns one, and what says nothing: both keep data as it is.
 _UNTYPED: Final = (object, Never, NoReturn)
-
-
-def from_foreign(value: object) -> object:
-    """Encode what msgspec does not know: pydantic models, as their JSON form."""
-    dump = getattr(value, "model_dump", None)
-    if dump is None:
-        raise TypeError(f"a {type(value).__qualname__} is not data")
-    return dump(mode="json")
-
-
-def to_foreign(kind: type[T], data: object) -> T:
-    """Decode into what msgspec does not know; `object` inside another annotation is data as it is."""
-    if kind is object:
-        return data  # type: ignore[return-value]  # everything is one
-    validate = getattr(kind, "model_validate", None)
-    if validate is None:
-        raise TypeError(f"data cannot become a {kind!r}")
-    return validate(data)  # type: ignore[no-any-return]  # pydantic returns an instance of the class it is called on
+_UNIONS: Final = (typing.Union, types.UnionType)
 
 
 def _but_raw(value: object) -> object:
@@ -92,10 +78,34 @@ def decodable(annotation: Any) -> Any:  # noqa: ANN401 (an annotation can be any
     return Any if annotation in _UNTYPED else annotation
 
 
+def comes_back(annotation: Any) -> frozenset[type]:  # noqa: ANN401 (an annotation can be anything)
+    """Return the plain types whose values this annotation gives back as they were, whatever they are.
+
+    >>> sorted(kind.__name__ for kind in comes_back(str | None))
+    ['NoneType', 'str']
+    """
+    members = typing.get_args(annotation) if typing.get_origin(annotation) in _UNIONS else (annotation,)
+    if Any in members or any(member in _UNTYPED for member in members):
+        return _PLAIN
+    return frozenset(members) if _PLAIN.issuperset(members) else frozenset()
+
+
+def _decoder(annotation: Any) -> Callable[[Any], Any]:  # noqa: ANN401 (an annotation can be anything)
+    """Return what reads values of an annotation; unions of models are told apart by pydantic."""
+    try:
+        return msgspec.json.Decoder(decodable(annotation), dec_hook=to_foreign).decode
+    except TypeError:
+        adapter = adapter_of(annotation) if names_models(annotation) else None
+        if adapter is None:
+            raise
+        validate = adapter.validate_json
+        return lambda text: validate(bytes(text) if isinstance(text, msgspec.Raw) else text)
+
+
 class Codec:
     """How values of one annotation are kept."""
 
-    __slots__ = ("_annotation", "_decoder")
+    __slots__ = ("_annotation", "_decode")
 
     def __init__(self, annotation: Any, what: str = "a value") -> None:  # noqa: ANN401 (an annotation can be anything)
         """Prepare for one annotation; `Any` and `object` keep plain data as it is.
@@ -104,7 +114,7 @@ class Codec:
         """
         self._annotation = annotation
         try:
-            self._decoder = msgspec.json.Decoder(decodable(annotation), dec_hook=to_foreign)
+            self._decode = _decoder(annotation)
         except Exception as error:
             raise BadValue(
                 f"{what} cannot be given back as {inspect.formatannotation(annotation)}: {error}; annotate "
@@ -128,7 +138,7 @@ class Codec:
     def decode(self, text: str | msgspec.Raw, what: str) -> Any:  # noqa: ANN401 (the annotation says what it is)
         """Return the value behind a text."""
         try:
-            return self._decoder.decode(text)
+            return self._decode(text)
         except Exception as error:  # what a class raises that is made of its data can be anything
             raise BadValue(
                 f"{what} does not fit its annotation {inspect.formatannotation(self._annotation)}: {error}"

@@ -10,10 +10,11 @@ from tallystick.app.context import Again, Cancelled, Inside, Unwind, WorkflowCon
 from tallystick.app.submittable import P, R_co, Submittable
 from tallystick.app.tasks import watch
 from tallystick.core.derive import AbortReason
+from tallystick.core.holds import Hold
 from tallystick.core.limits import LEG2_ENTRIES_MAX, PAYLOAD_BYTES_MAX, check_text
 from tallystick.core.retry import GiveUp, classify, decide_failure
-from tallystick.engine.failure import Failure, names_of
-from tallystick.errors import LedgerCeiling, Misuse, TallyError, WrongColour
+from tallystick.engine.failure import Failure, alone, names_of
+from tallystick.errors import BadInput, LedgerCeiling, Misuse, TallyError, WrongColour
 from tallystick.store.api import Bundle
 
 if TYPE_CHECKING:
@@ -37,6 +38,17 @@ class _Declared(Submittable[P, R_co]):
             how = f"await {self.name}.child(...)" if context.is_async else f"{self.name}.child(...).result()"
             raise WrongColour(f"here write `{how}`")
         return True
+
+    def _arguments(self, context: WorkflowContext) -> tuple[list[Any], dict[str, Any]]:
+        """Return what the function is called with; where it cannot be any more, the job is held."""
+        try:
+            return self._spec.signature.decode(context.segment.claimed.payload)
+        except BadInput as error:
+            why = (
+                f"{self.name} can no longer be called as this job was submitted: {error}. Put the function "
+                "back, give the changed one a new version=, or mend it, and resume the job"
+            )
+            raise context.unwind(why, context.segment.held(Hold.MISMATCH, why)) from error
 
     def _ending(self, context: WorkflowContext, value: object) -> Bundle | None:
         """Return the ending of a function that returned."""
@@ -66,6 +78,7 @@ class _Declared(Submittable[P, R_co]):
         """Return the ending of a function that raised."""
         if context.unwinding is not None:
             return context.unwinding.bundle
+        error = alone(error)
         segment = context.segment
         failure = Failure.of(error, tries=segment.fence.attempt)
         policy = self._spec.policy
@@ -97,7 +110,7 @@ class Workflow(_Declared[P, R_co]):
         token = current.set(context)
         try:
             context.begin()
-            args, kwargs = self._spec.signature.decode(segment.claimed.payload)
+            args, kwargs = self._arguments(context)
             return self._ending(context, self._spec.function(*args, **kwargs))
         except Unwind as unwind:
             return unwind.bundle
@@ -142,7 +155,7 @@ class AsyncWorkflow(_Declared[P, R_co]):
         current.set(context)
         try:
             context.begin()
-            args, kwargs = self._spec.signature.decode(segment.claimed.payload)
+            args, kwargs = self._arguments(context)
             value = await self._spec.function(*args, **kwargs)
             if context.parking is not None:
                 await context.parking.settled()

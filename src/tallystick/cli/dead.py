@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+from tallystick.app.jobs import TENANT_DEFAULT
 from tallystick.cli.list import name_of, summary
 from tallystick.cli.output import Ink, printable
 from tallystick.cli.paging import Page, checked_cursor, page_options
@@ -33,7 +34,6 @@ def command(
     workflow: str | None,
     limit: int,
     after: str | None,
-    tenant: str,
     url: str | None,
     as_json: bool,
 ) -> None:
@@ -43,7 +43,7 @@ def command(
     """
     with looking(app, url) as store:
         cursor = checked_cursor(store, after)
-        rows = store.dead(tenant_id=tenant, handler=workflow, after=cursor, limit=limit + 1)
+        rows = store.dead(tenant_id=TENANT_DEFAULT, handler=workflow, after=cursor, limit=limit + 1)
     Page.of(rows, limit).show(_as_data, _table, nothing="no dead letters", as_json=as_json)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+from tallystick.app.jobs import TENANT_DEFAULT
 from tallystick.cli.output import Ink, printable
 from tallystick.cli.paging import Page, checked_cursor, page_options
 from tallystick.cli.place import json_option, looking, url_option
@@ -48,7 +49,6 @@ def command(
     tag: str | None,
     limit: int,
     after: str | None,
-    tenant: str,
     url: str | None,
     as_json: bool,
 ) -> None:
@@ -59,7 +59,7 @@ def command(
     with looking(app, url) as store:
         cursor = checked_cursor(store, after)
         rows = store.jobs(
-            tenant_id=tenant, states=states, handler=workflow, after=cursor, limit=limit + 1, tag=tag
+            tenant_id=TENANT_DEFAULT, states=states, handler=workflow, after=cursor, limit=limit + 1, tag=tag
         )
     Page.of(rows, limit).show(summary, _table, nothing="no jobs", as_json=as_json)
 

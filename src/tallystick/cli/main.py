@@ -1,9 +1,9 @@
 """The door of `tally`: turns every mistake of a user into one line and an exit code.
 
-Exit codes: 0 done, 1 failed, 2 bad usage, 3 not found, 4 an illegal value, 5 the store, 6 findings. An error
-carries its own, and docs/guides/command-line.md lists them all. A traceback is a bug of ours. The plain
-spelling of `tally ledger` is understood here without an option parser, because parsing takes longer than
-drawing; every other spelling, help and bad usage go through click, which knows the same command.
+Exit codes: 0 done, 1 failed, 2 bad usage or a failed run, 3 not found, 4 an illegal value, 5 the store,
+6 findings. An error carries its own, and docs/exit-codes.md lists them all. A traceback is a bug of ours.
+The plain spelling of `tally ledger` is understood here without an option parser, because parsing takes longer
+than drawing; every other spelling, help and bad usage go through click, which knows the same command.
 """
 
 from __future__ import annotations

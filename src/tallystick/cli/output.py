@@ -25,9 +25,10 @@ READER_GONE: Final = 141
 
 EXIT_MEANINGS: Final = {
     0: "done",
-    1: "it failed; for `tally run`: the run is FAILED or CANCELLED now, or another process works on it; "
+    1: "it failed; for `tally run`: the run is CANCELLED now, or another process works on it; "
     "for `tally work`: something was left to its lease, or a process died",
-    BAD_USAGE: "bad usage: an unknown command or option, or a missing argument",
+    BAD_USAGE: "bad usage: an unknown command or option, or a missing argument; for `tally run`: the run is "
+    "FAILED now",
     3: "not found: no such job, step, module, attribute or workflow",
     4: "an illegal value: it was understood and cannot be accepted",
     5: "the store: missing, full, locked, damaged or not ours; nothing of the command became durable",

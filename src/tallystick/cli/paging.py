@@ -18,9 +18,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def page_options(function: F) -> F:
-    """Add `--workflow`, `--limit`, `--after` and `--tenant`."""
+    """Add `--workflow`, `--limit` and `--after`."""
     for option in (
-        click.option("--tenant", metavar="NAME", default="default", show_default=True, help="Whose jobs."),
         click.option(
             "--after", metavar="JOB", help="The page after this job: the last one of the page before."
         ),

@@ -78,7 +78,7 @@ def command(
         deadline=options["deadline"],
         tags=options["tags"] or None,
     )
-    _check(ready, args, kwargs, options["key"], options["priority"])
+    args, kwargs = _checked(ready, args, kwargs, options["key"], options["priority"])
     if url is not None:
         loaded.app.bind(url)
     if options["queue"] and not options["as_json"]:
@@ -102,20 +102,20 @@ def _mention_lonely(app: Tally, queue: str) -> None:
         tell(f"no workflow declares the queue {short(queue)}; a worker serves it if --queues names it")
 
 
-def _check(
+def _checked(
     workflow: AnyWorkflow,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     key: str | None,
     priority: int | None,
-) -> None:
-    """Refuse a call that cannot work, before there is a file for it.
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments as the function takes them; refuse a wrong call before there is a file for it.
 
     Whoever submits learns of a wrong argument, not the worker that meets it days later.
     """
     signature = Signature(workflow.fn)
-    payload = signature.encode(args, kwargs)
-    signature.decode(payload)
+    payload = signature.encode_data(args, kwargs)
+    placed, named = signature.decode(payload)
     Submission(
         handler=workflow.name,
         payload=payload,
@@ -123,6 +123,7 @@ def _check(
         priority=PRIORITY_DEFAULT if priority is None else priority,
         idempotency_key=key,
     )
+    return tuple(placed), named
 
 
 def read_arguments(workflow: AnyWorkflow, words: tuple[str, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -155,4 +155,5 @@ def _bad_name(kind: str, given: object, rule: str) -> BadName:
     shown = ascii(text if len(text) <= 80 else text[:80] + "...")
     if text is not given:
         shown = f"{shown[1:-1]}, which is no text,"
-    return BadName(f"{shown} cannot be a {kind}: use {rule}", kind=kind, text=clip_text(text[:80]), rule=rule)
+    says = f"{shown} cannot be {'an' if kind[0] in 'aeiou' else 'a'} {kind}: use {rule}"
+    return BadName(says, kind=kind, text=clip_text(text[:80]), rule=rule)

@@ -41,7 +41,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         """Describe an error; long texts are cut. What it carries is given by whoever can build it again."""
         return cls(
             type=type(error).__qualname__,
-            message=clip_text(_told(error, lambda: str(error)), ERROR_TEXT_BYTES_MAX),
+            message=clip_text(_message_of(error), ERROR_TEXT_BYTES_MAX),
             code=clip_text(_code_of(error), CODE_BYTES_MAX),
             tries=tries,
             fields=fields,
@@ -85,6 +85,21 @@ def failed_step(error: BaseException) -> str:
             return str(link.__dict__[_STEP])
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
     return ""
+
+
+def alone(error: BaseException) -> BaseException:
+    """Return what a group of errors holds, if that is one: a task group raises even a single error in one."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def _message_of(error: BaseException) -> str:
+    """Return what an error says; of a group what each of them says, which its own text hides."""
+    if not isinstance(error, BaseExceptionGroup):
+        return _told(error, lambda: str(error))
+    each = "; ".join(f"{type(one).__qualname__}: {_message_of(one)}" for one in error.exceptions)
+    return f"{_told(error, lambda: error.message)}: {each}"
 
 
 def _told(error: BaseException, tell: Callable[[], str]) -> str:

@@ -82,7 +82,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def submit_job(submission: Submission, job_id: str, now: int, lease: NewLease | None = None) -> SubmitJob:
     """Return the primitive that makes this submission a job, claimed at once when a lease is given."""
     reserved = submission.reserved
-    content_hash = _content_hash(submission) if reserved else None
+    content_hash = content_hash_of(submission) if reserved else None
     # By place: that is twice as fast as by name, and the most that a submission costs here.
     job = NewJob(
         job_id,
@@ -163,7 +163,8 @@ def check_same_content(primitive: SubmitJob, existing: Existing) -> None:
     )
 
 
-def _content_hash(submission: Submission) -> str:
+def content_hash_of(submission: Submission) -> str:
+    """Return the hash by which two submissions are the same."""
     return idempotency_hash(
         tenant_id=submission.tenant_id,
         request_type=submission.handler,

@@ -103,6 +103,7 @@ class RunFailed(RunError):
     """The run has failed; its log tells the whole story."""
 
     code = "RUN_FAILED"
+    exit_code = 2
 
 
 class SnapshotInvalid(RunError):

@@ -27,6 +27,8 @@ def open_store(url: str, clock: Clock, *, create: bool) -> Store:
     parts = _split(url)
     if parts.netloc or parts.path in ("", "/"):
         raise BadInput(f"{url!r} names no file; write sqlite:///FILE with three slashes", url=url)
+    if parts.path.endswith(":memory:"):
+        raise BadInput(f"{url!r} is gone with its process, so nothing is durable; name a file", url=url)
     options = dict(parse_qsl(parts.query))
     synchronous = options.pop("synchronous", "FULL").upper()
     if options or synchronous not in ("FULL", "NORMAL"):

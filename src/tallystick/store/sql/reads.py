@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tallystick.core.digits import GuidLedger
 from tallystick.core.told import told
 from tallystick.store.api import ChildRow, Event, Group, JobRow
 from tallystick.store.inspection import AttemptRow, Book, StaleReports
@@ -16,6 +17,8 @@ NEWEST: Final = "\x7f"
 """What stands behind every identifier of a job, for a page that begins with the newest."""
 
 _ALL: Final = 2**63 - 1
+# The first digit that a message is given for what it does: whoever has less was entered at most.
+(_WORK_DONE,) = (field.weight for field in GuidLedger.FIELDS if field.name == "work_done")
 
 
 class Reads(ABC):
@@ -60,7 +63,7 @@ class Reads(ABC):
 
     def has_signal(self, job_id: str, names: Sequence[str]) -> bool:
         """Tell whether a signal of one of these names is in the job's inbox."""
-        ((found,),) = self.rows("has_signal", (job_id, listed(names)))
+        ((found,),) = self.rows("has_signal", (job_id, listed(names), _WORK_DONE))
         return bool(found)
 
     def children(self, job_id: str, group: Group, *, after: str, limit: int) -> list[ChildRow]:
