@@ -150,12 +150,6 @@ KNOWN = (
         "past.charged",
     ),
     (
-        "reclaim: a live lease is taken from its holder",
-        "reclaiming",
-        "expired=not lease.live",
-        "expired=True",
-    ),
-    (
         "reclaim: another attempt than the one that was found",
         "reclaiming",
         "(lease.attempt, lease.lease_id) != request.fence[1:]",
