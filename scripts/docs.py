@@ -22,6 +22,7 @@ from tallystick.core.promises import PROMISES
 from tallystick.runs.conduct import conduct  # noqa: F401 (loads every module that declares a crash point)
 from tallystick.runs.events import PAYLOADS
 from tallystick.runs.schemas import event_schema, schema_text, snapshot_schema
+from tallystick.store.sql.schema import schema
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -30,6 +31,22 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 SPECIFICATIONS = {"slot": "000", "job": "001", "step": "001", "outbox": "001", "attempt": "002", "run": "003"}
+
+SCHEMA = """\
+# The schema of both databases
+
+<!-- Printed from code by `make docs`; change `src/tallystick/store/sql/schema.sql`, not this page. -->
+
+## SQLite
+
+```sql
+{sqlite}```
+
+## PostgreSQL
+
+```sql
+{postgres}```
+"""
 
 LIFECYCLES = """\
 # Lifecycles
@@ -335,11 +352,17 @@ def examples_page() -> str:
     return EXAMPLES.format(groups="\n\n".join(groups))
 
 
+def schema_page() -> str:
+    """Print the tables, checks and guards of both databases."""
+    return SCHEMA.format(sqlite=schema("sqlite"), postgres=schema("postgres"))
+
+
 PAGES = {
     "docs/exit-codes.md": exit_codes_page,
     "docs/ledger.md": ledger_page,
     "docs/lifecycles.md": lifecycles_page,
     "docs/run-events.md": run_events_page,
+    "docs/schema.md": schema_page,
     "examples/README.md": examples_page,
     "src/tallystick/runs/schema_files/event.schema.json": lambda: schema_text(event_schema()),
     "src/tallystick/runs/schema_files/snapshot.schema.json": lambda: schema_text(snapshot_schema()),

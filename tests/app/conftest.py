@@ -64,7 +64,8 @@ def statements(timed, url, monkeypatch):
     """The name of every statement that is run for the store of `timed`, as it is run; else its text."""
     seen: list[str] = []
     kind = sqlite_statements if url.startswith("sqlite") else postgres_statements
-    files = Path(kind.__file__).with_name("statements").glob("*.sql")
+    store = Path(kind.__file__).parents[1]
+    files = [*store.glob("sql/statements/*.sql"), *Path(kind.__file__).with_name("statements").glob("*.sql")]
     names = {kind.sql(file.stem): file.stem for file in files}
     if kind is sqlite_statements:
         timed.runtime().store._writer.set_profile(lambda text, _ns: seen.append(names.get(text, text)))

@@ -30,6 +30,7 @@ CLAIM = (
     "0",
     "2",
     "1",
+    "3",
 )
 STEP = '[["job-000000001",1,"l",0,"s",1,"step","SUCCEEDED",1111000000001,"1",null,null,1,3,"00","00"]]'
 
@@ -92,9 +93,9 @@ def test_a_tag_that_nobody_has_is_looked_for_without_reading_the_jobs(
     if analysed:
         subject.by_hand.execute("ANALYZE jobs, job_tags")
     planner.execute(f"SET plan_cache_mode = {mode}".encode())
-    planner.execute(b"PREPARE tagged (text, text[], text, text, text, text) AS " + sql("jobs_tagged"))
+    planner.execute(b"PREPARE tagged (text, text, text, text, text, text) AS " + sql("jobs_tagged"))
     for tag, found in (("nobody", 0), ("vip", 5)):
-        asked = f"EXECUTE tagged ('default', '{{}}', NULL, NULL, '5', '{tag}')"
+        asked = f"EXECUTE tagged ('default', '[]', NULL, '~', '5', '{tag}')"
         rows = planner.execute(f"EXPLAIN (COSTS OFF, ANALYZE, TIMING OFF, SUMMARY OFF) {asked}".encode())
         plan = "\n".join(line for (line,) in rows)
         assert "Seq Scan" not in plan

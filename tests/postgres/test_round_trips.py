@@ -95,7 +95,7 @@ def family(parent: ClaimedJob, subject: PostgresSubject, size: int) -> Bundle:
     children = []
     for number in range(size):
         job_id = Group(0, "gather", 1).child_id(parent.fence.job_id, number)
-        job = NewJob(job_id, "default", "workflow", "child", "", "default", 5, now, None, now, "{}", "{}")
+        job = NewJob(job_id, "{}", now, None, now, "default", "workflow", "child", "", "default", 5, "{}")
         children.append((job, Fact(Chain(job_id), "submit", now, 0, "{}")))
     return (Spawn(parent.fence, parent.chain, Group(0, "gather", 1), size, 0, False, tuple(children), now),)
 

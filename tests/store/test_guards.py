@@ -13,24 +13,25 @@ from tests.store.guard_cases import COUNTED, WORK, Guards, end_over, plant
 from tests.store.sqlite_subject import SqliteSubject
 
 # The parameters that change one row, and those of strays, each wrong in one place.
-_JOB = ("IN_PROGRESS", 2, 0, None, None, 3, 0, 0, None, None, None, 2, None, None, *[None] * 6, 9)
-_ATTEMPT = ("IN_PROGRESS", "ABORTED", "ERROR", 0, 9, 0, "e", 9)
+_JOB = ("IN_PROGRESS", 2, 0, None, None, 3, 0, 0, None, None, None, 2, 1, None, None, 0, 0)
+_NO_MORE = (*[None] * 8, 9)
+_MESSAGE = (0, "n", 1, "signal", None, None, 1, 0, 0, 0, None, 0)
+_ATTEMPT = ("IN_PROGRESS", "ABORTED", "ERROR", 0, 0, 9, "e", 9)
 _ACTIVITY = ("IN_PROGRESS", 1, 2, 2, None, None, None, None, None)
 GUARDS = {
-    "move_job": (("j", 1, *_JOB), [("j", 2, *_JOB), ("over", 9, *_JOB)]),
+    "move_job": (
+        ("j", *_JOB, 1, *_NO_MORE),
+        [("j", *_JOB, 2, *_NO_MORE), ("over", *_JOB, 9, *_NO_MORE)],
+    ),
     "move_message": (
-        ("signal", "j", 0, 1, 0, None, 0, 1),
-        [
-            ("worked", "j", 0, 1, 0, None, 0, 1),
-            ("signal", "over", 0, 1, 0, None, 0, 1),
-            ("late", "over", 0, 1, 0, None, 0, 1),
-        ],
+        ("signal", "j", *_MESSAGE),
+        [("worked", "j", *_MESSAGE), ("signal", "over", *_MESSAGE), ("late", "over", *_MESSAGE)],
     ),
     "move_activity": (
         ("j", 0, "go", 1, 1, *_ACTIVITY),
         [("j", 0, "go", 1, 2, *_ACTIVITY), ("j", 0, "no", 1, 1, *_ACTIVITY)],
     ),
-    "move_attempt": (
+    "move_attempts": (
         ("j", 2, "l", *_ATTEMPT),
         [("j", 1, "l", *_ATTEMPT), ("j", 2, "m", *_ATTEMPT), ("over", 1, "l", *_ATTEMPT)],
     ),

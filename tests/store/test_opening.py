@@ -28,6 +28,7 @@ from tallystick.store.sqlite import connection as connections
 from tallystick.store.sqlite.statements import migrations
 from tallystick.store.sqlite.store import SqliteStore
 from tallystick.store.sqlite.turnstile import Turnstile
+from tests.old_files import sqlite_file
 from tests.store.sqlite_subject import child
 
 OPEN = """
@@ -158,20 +159,21 @@ def test_a_lock_file_is_not_followed_elsewhere(tmp_path: Path):
 
 
 def test_migrations_are_numbered_without_gap():
-    assert [version for version, _name, _text in migrations()] == list(range(1, len(migrations()) + 1))
+    """The first schema is that of the oldest files; there is no way to it, only from it."""
+    assert [version for version, _name, _text in migrations()] == list(range(2, len(migrations()) + 2))
 
 
-def test_a_fresh_schema_equals_one_migrated_step_by_step(tmp_path: Path, monkeypatch):
-    steps = migrations()
-    replayed = tmp_path / "replayed.db"
+def test_an_old_file_comes_as_far_in_small_steps_as_in_one(tmp_path: Path, monkeypatch):
+    (tmp_path / "small").mkdir()
+    steps, replayed, at_once = migrations(), sqlite_file(tmp_path / "small"), sqlite_file(tmp_path)
     for known in range(1, len(steps) + 1):
         monkeypatch.setattr(connections, "migrations", lambda known=known: steps[:known])
         connection = connections.connect(replayed, create=True)
         with closing(Turnstile(replayed)) as turnstile:
             assert connections.migrate(connection, replayed, turnstile)
         connections.disconnect(connection)
-    opened(tmp_path / "fresh.db").close()
-    assert schema_of(replayed) == schema_of(tmp_path / "fresh.db")
+    opened(at_once).close()
+    assert schema_of(replayed) == schema_of(at_once)
 
 
 def test_an_older_file_is_brought_up_to_date_and_an_older_program_then_refuses_it(
@@ -179,7 +181,7 @@ def test_an_older_file_is_brought_up_to_date_and_an_older_program_then_refuses_i
 ):
     path, steps = tmp_path / "shop.db", migrations()
     opened(path).close()
-    following = (len(steps) + 1, "next.sql", "CREATE TABLE later (x TEXT) STRICT")
+    following = (len(steps) + 2, "next.sql", "CREATE TABLE later (x TEXT) STRICT")
     with monkeypatch.context() as patched:
         patched.setattr(connections, "migrations", lambda: [*steps, following])
         opened(path).close()
@@ -192,7 +194,7 @@ def test_a_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch):
     path, steps = tmp_path / "shop.db", migrations()
     opened(path).close()
     before = schema_of(path)
-    broken = (len(steps) + 1, "next.sql", "CREATE TABLE later (x TEXT) STRICT; CREATE TABLE jobs (x)")
+    broken = (len(steps) + 2, "next.sql", "CREATE TABLE later (x TEXT) STRICT; CREATE TABLE jobs (x)")
     with monkeypatch.context() as patched:
         patched.setattr(connections, "migrations", lambda: [*steps, broken])
         with pytest.raises(StoreError):

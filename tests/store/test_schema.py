@@ -14,6 +14,7 @@ from tallystick.core import sql_rules
 from tallystick.core.lifecycles import MACHINES
 from tallystick.store.sqlite.statements import migrations
 from tallystick.store.sqlite.store import SqliteStore
+from tests.old_files import sqlite_file
 
 NOW = 1_700_000_000_000
 
@@ -379,4 +380,56 @@ def test_the_parts_of_the_schema_that_follow_from_the_rules_are_current():
     texts = {name: text for _version, name, text in migrations()}
     for name, text in texts.items():
         assert sql_rules.refresh(text) == text, f"{name} is stale: write it again with core.sql_rules.refresh"
-    assert "-- rule:" in texts["0001_initial.sql"]
+    assert "-- rule:" in texts["0004_ledgers.sql"]
+
+
+def test_an_old_file_comes_to_the_schema_of_a_new_one(tmp_path: Path):
+    """The one is migrated from what an older revision has made, the other is printed from the description."""
+    (tmp_path / "old").mkdir()
+    paths = [sqlite_file(tmp_path / "old"), tmp_path / "new.db"]
+    old, new = (shape_of(path) for path in paths)
+    assert new == {key: parts for key, parts in old.items() if key[2] not in ("effects", "sqlite_stat1")}
+
+
+def shape_of(path: Path) -> dict[tuple[str, str, str], object]:
+    """Return what a file consists of once it was opened: of a table, its columns and checks in any order."""
+    SqliteStore(path, VirtualClock()).close()
+    connection = apsw.Connection(str(path))
+    rows = list(
+        connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    )
+    connection.close()
+    return {
+        (kind, name, table): sorted(filter(None, parts_of(sql))) if kind == "table" else words_of(sql)
+        for kind, name, table, sql in rows
+    }
+
+
+def words_of(sql: str) -> str:
+    lines = (line.partition("--")[0] for line in sql.splitlines())
+    return " ".join(" ".join(lines).split()).replace("( ", "(").replace(" )", ")")
+
+
+def parts_of(sql: str) -> Iterator[str]:
+    """Give the columns of a table, its keys, and each of its checks wherever it stands."""
+    text = words_of(sql)
+    while "CHECK (" in text:
+        before, _, rest = text.partition("CHECK (")
+        depth, end = 1, 0
+        while depth:
+            depth += {"(": 1, ")": -1}.get(rest[end], 0)
+            end += 1
+        yield rest[: end - 1]
+        text = before + rest[end:]
+    start, _, body = text.partition("(")
+    yield start
+    depth, part = 0, ""
+    for letter in body:
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if letter == "," and not depth:
+            yield " ".join(part.split())
+            part = ""
+        else:
+            part += letter
+    yield " ".join(part.rpartition(")")[0].split())
+    yield part.rpartition(")")[2].strip()

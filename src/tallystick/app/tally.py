@@ -24,7 +24,8 @@ from tallystick.app.submittable import SubmitOptions, WorkflowSpec
 from tallystick.app.workflows import AsyncWorkflow, Workflow
 from tallystick.clock import Clock, SystemClock
 from tallystick.core.durations import duration_ms
-from tallystick.core.limits import check_name
+from tallystick.core.lease import WORKER_LEASE
+from tallystick.core.limits import ATTEMPTS_DEFAULT, check_name
 from tallystick.engine.retention import prune, retention_ms
 from tallystick.errors import BadInput, DuplicateHandler, Misuse
 from tallystick.ids import Ids, SystemIds
@@ -169,7 +170,7 @@ class Tally(Jobs):
         *,
         queues: Sequence[str] = ("default",),
         concurrency: int = 16,
-        lease: Duration = "30s",
+        lease: Duration = WORKER_LEASE,
         grace: Duration = "10s",
     ) -> Iterator[None]:
         """Run a worker in the background while the block lasts."""
@@ -196,7 +197,7 @@ class Tally(Jobs):
         *,
         queues: Sequence[str] = ("default",),
         concurrency: int = 16,
-        lease: Duration = "30s",
+        lease: Duration = WORKER_LEASE,
         grace: Duration = "10s",
         until: threading.Event | None = None,
     ) -> None:
@@ -279,7 +280,7 @@ class Tally(Jobs):
         version: str = "",
         queue: str = "default",
         retry: Retry = ONCE,
-        attempts: int = 3,
+        attempts: int = ATTEMPTS_DEFAULT,
         idempotent: bool = False,
         deadline: Duration | None = None,
     ) -> WorkflowDecorator: ...
@@ -291,7 +292,7 @@ class Tally(Jobs):
         version: str = "",
         queue: str = "default",
         retry: Retry = ONCE,
-        attempts: int = 3,
+        attempts: int = ATTEMPTS_DEFAULT,
         idempotent: bool = False,
         deadline: Duration | None = None,
     ) -> Any:

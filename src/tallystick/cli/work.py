@@ -10,6 +10,7 @@ from tallystick.cli.work_here import serve
 from tallystick.cli.work_processes import serve_with_processes
 from tallystick.cli.work_progress import JsonLines, Reporter, reporter_for
 from tallystick.core.durations import duration_ms
+from tallystick.core.lease import WORKER_LEASE
 from tallystick.core.limits import check_name
 from tallystick.engine.retention import retention_ms
 from tallystick.errors import BadInput, StoreMissing
@@ -37,7 +38,11 @@ Examples:
     help="Jobs at once, in each process.",
 )
 @click.option(
-    "--lease", metavar="DURATION", default="30s", show_default=True, help="How long a crash may go unnoticed."
+    "--lease",
+    metavar="DURATION",
+    default=WORKER_LEASE,
+    show_default=True,
+    help="How long a crash may go unnoticed.",
 )
 @click.option(
     "--grace",

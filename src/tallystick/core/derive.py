@@ -14,6 +14,7 @@ from typing import Annotated
 import msgspec
 
 from tallystick.core.lifecycles import AttemptState, JobState
+from tallystick.core.limits import ATTEMPTS_DEFAULT
 
 
 class JobView(StrEnum):
@@ -54,13 +55,13 @@ class AttemptFacts:
 class ViewPolicy:
     """How many charged attempts without progress a job may have."""
 
-    attempts_max: int = 3
+    attempts_max: int = ATTEMPTS_DEFAULT
 
 
 class _Options(msgspec.Struct):
     """What a job's row keeps of its submission beside its columns."""
 
-    attempts_max: Annotated[int, msgspec.Meta(ge=1)] = ViewPolicy().attempts_max
+    attempts_max: Annotated[int, msgspec.Meta(ge=1)] = ATTEMPTS_DEFAULT
 
 
 def attempts_allowed(options: str) -> int | None:

@@ -19,7 +19,7 @@ PUBLISH_LEASE_MS: Final = sum(DISPATCH_RETRY.table_ms) + PUBLISH_SLACK_MS
 
 # A worker holds its jobs by short leases: how long a crash goes unnoticed is the lease and one sweep. It
 # renews them so often that two heartbeats may be lost before the lease is.
-WORKER_LEASE_MS: Final = 30_000
+WORKER_LEASE: Final = "30s"
 HEARTBEATS_PER_LEASE: Final = 3
 
 # What a running job has to clean up after it was asked to end, unless the canceller says otherwise.

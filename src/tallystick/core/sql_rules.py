@@ -7,7 +7,7 @@ A schema file is plain SQL that a person can read and run. The parts that follow
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Final
 
@@ -27,6 +27,22 @@ def refresh(schema: str) -> str:
         return "\n".join(indent + line if line else line for line in lines)
 
     return _BLOCK.sub(block, schema)
+
+
+def rule(database: str, name: str, subject: str, place: str) -> str:
+    """Return a rule as a database is told it: there may be words of its own for it."""
+    return (_RULES.get(f"{database}-{name}") or _RULES[name])(subject, place)
+
+
+def one_of(database: str, column: str, words: Iterable[str]) -> str:
+    """Return a test for membership as a database does it for least.
+
+    >>> one_of("sqlite", "kind", ["a", "b"]), one_of("postgres", "kind", ["a", "b"])
+    ("kind = 'a' OR kind = 'b'", "kind = ANY ('{a,b}')")
+    """
+    if database == "sqlite":
+        return " OR ".join(f"{column} = '{word}'" for word in words)
+    return f"{column} = ANY ('{{{','.join(words)}}}')"
 
 
 def _states(machine: str, column: str) -> str:
@@ -136,9 +152,20 @@ def _postgres_guard(machine: str, place: str) -> str:
 
     Their conditions are evaluated without calling anything, so a legal change pays next to nothing.
     """
-    table, column, *ledger = place.split(".")
+    _table, column, *_ledger = place.split(".")
     rules = MACHINES[machine]
     ended = _any_of(f"OLD.{column}", tuple(state for state in rules.states if state in rules.final))
+    return f"""\
+WHEN ({ended})
+EXECUTE FUNCTION refuse_change('FINAL: this {machine} has ended and cannot change');
+
+{_postgres_moves(machine, place)}"""
+
+
+def _postgres_moves(machine: str, place: str) -> str:
+    """Print the triggers that refuse unlisted moves and ledgers that decrease."""
+    table, column, *ledger = place.split(".")
+    rules = MACHINES[machine]
     moves = ",\n    ".join(f"{before.value}>{after.value}" for before, after in rules.stored_moves)
     shrinks = "".join(
         f"""
@@ -149,13 +176,26 @@ EXECUTE FUNCTION refuse_change('LEDGER: a ledger never decreases');"""
         for digits in ledger
     )
     return f"""\
-WHEN ({ended})
-EXECUTE FUNCTION refuse_change('FINAL: this {machine} has ended and cannot change');
-
 CREATE TRIGGER {table}_moves BEFORE UPDATE ON {table} FOR EACH ROW
 WHEN (OLD.{column} <> NEW.{column} AND OLD.{column} || '>' || NEW.{column} <> ALL ('{{
     {moves}}}'))
 EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: the {machine} lifecycle has no such move');{shrinks}"""
+
+
+def _sqlite_kept(row: str, table: str) -> str:
+    """Print the trigger that keeps the books of a job until it is pruned."""
+    return f"""\
+CREATE TRIGGER {table}_delete BEFORE DELETE ON {table}
+WHEN (SELECT pruned_at IS NULL FROM jobs WHERE job_id = OLD.job_id)
+BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this {row} is not pruned'); END;"""  # noqa: S608 (printed, never run)
+
+
+def _postgres_kept(_row: str, table: str) -> str:
+    """Print the triggers that keep the books of a job until it is pruned."""
+    return f"""\
+CREATE TRIGGER {table}_delete BEFORE DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION refuse_unless_pruned();
+CREATE TRIGGER {table}_truncate BEFORE TRUNCATE ON {table}
+EXECUTE FUNCTION refuse_change('DELETE: books are pruned, never emptied');"""
 
 
 def _final(machine: str, column: str) -> str:
@@ -176,12 +216,12 @@ def _postgres_final(machine: str, column: str) -> str:
 
 def _any_of(column: str, states: tuple[Enum, ...]) -> str:
     """Print a test for membership in one constant: PostgreSQL reads a condition anew for each statement."""
-    return f"{column} = ANY ('{{{','.join(state.value for state in states)}}}')"
+    return one_of("postgres", column, [state.value for state in states])
 
 
 def _one_of(column: str, states: tuple[Enum, ...]) -> str:
     """Print a test for membership without IN, for which SQLite builds a table at every row it checks."""
-    return " OR ".join(f"{column} = '{state.value}'" for state in states)
+    return one_of("sqlite", column, [state.value for state in states])
 
 
 _RULES: Final[dict[str, Callable[[str, str], str]]] = {
@@ -192,9 +232,12 @@ _RULES: Final[dict[str, Callable[[str, str], str]]] = {
     "postgres-births": _postgres_births,
     "postgres-final": _postgres_final,
     "postgres-guard": _postgres_guard,
+    "postgres-kept": _postgres_kept,
+    "postgres-moves": _postgres_moves,
     "postgres-learns": _postgres_learns,
     "postgres-states": _postgres_states,
     "sqlite-births": _sqlite_births,
     "sqlite-guard": _sqlite_guard,
+    "sqlite-kept": _sqlite_kept,
     "sqlite-learns": _sqlite_learns,
 }

@@ -61,16 +61,17 @@ class NewJob(NamedTuple):
     """The columns of a job that its submission decides."""
 
     job_id: str
+    payload: str
+    ready_at: int
+    deadline_at: int | None
+    created_at: int
+    # What jobs that are submitted together share begins here.
     tenant_id: str
     kind: str
     handler: str
     version: str
     queue: str
     priority: int
-    ready_at: int
-    deadline_at: int | None
-    created_at: int
-    payload: str
     options: str
     request_type: str | None = None
     input_ref: str | None = None

@@ -10,6 +10,7 @@ import msgspec
 from tallystick.core.canonical import CANON_VERSION, idempotency_hash
 from tallystick.core.chain import Chain
 from tallystick.core.limits import (
+    ATTEMPTS_DEFAULT,
     FLUSH_BUNDLES_MAX,
     PAYLOAD_BYTES_MAX,
     TAGS_MAX,
@@ -49,7 +50,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     priority: int = PRIORITY_DEFAULT
     delay_ms: int = 0
     deadline_ms: int | None = None
-    attempts_max: int = 3
+    attempts_max: int = ATTEMPTS_DEFAULT
     idempotency_key: str | None = None
     by_content: bool = False
     tags: tuple[str, ...] = ()
@@ -83,16 +84,16 @@ def submit_job(submission: Submission, job_id: str, now: int, lease: NewLease | 
     # By place: that is twice as fast as by name, and the most that a submission costs here.
     job = NewJob(
         job_id,
+        submission.payload,
+        now + submission.delay_ms,
+        None if submission.deadline_ms is None else now + submission.deadline_ms,
+        now,
         submission.tenant_id,
         "workflow",
         submission.handler,
         submission.version,
         submission.queue,
         submission.priority,
-        now + submission.delay_ms,
-        None if submission.deadline_ms is None else now + submission.deadline_ms,
-        now,
-        submission.payload,
         f'{{"attempts_max":{submission.attempts_max}}}',
         submission.handler,
         None,

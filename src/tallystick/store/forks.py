@@ -36,6 +36,16 @@ class _Recorded(NamedTuple):
     event_hash: bytes
 
 
+class _Copy(NamedTuple):
+    """The place of a copied record in the new chain, as `copy_steps` reads it."""
+
+    name: str
+    occurrence: int
+    n: int
+    prev_hash: str
+    event_hash: str
+
+
 def fork_job(batch: Writing, request: ForkJob) -> Forked:
     """Insert the new job with its copies, or return the one that a retry made before."""
     batch.lock(request.job_id)
@@ -85,7 +95,7 @@ def _kept(batch: Writing, request: ForkJob, dimension: int) -> list[_Recorded]:
 
 def _facts(
     batch: Writing, request: ForkJob, dimension: int, kept: list[_Recorded]
-) -> tuple[list[Event], list[tuple[object, ...]]]:
+) -> tuple[list[Event], list[_Copy]]:
     """Return the first facts of the new job, and the place in its chain of every copy."""
     chain, now = Chain(request.new_id), batch.wall
     last = kept[-1] if kept else None
@@ -107,11 +117,12 @@ def _facts(
         events.append(batch.placed(Fact(chain, "note", now, 0, payload)))
     # Nobody else holds the end of this chain, so no place has to be given back if this is undone.
     head, after = chain.head, chain.head.hex()
-    copies: list[tuple[object, ...]] = []
+    copies: list[_Copy] = []
     for n, one in enumerate(kept, start=chain.n + 1):
-        head = event_hash(head, request.new_id, n, one.kind, now, 0, step_payload(*one[2:9]))
+        word = step_payload(one.name, one.occurrence, one.state, one.ledger, one.result, one.error, one.notes)
+        head = event_hash(head, request.new_id, n, one.kind, now, 0, word)
         before, after = after, head.hex()
-        copies.append((one.name, one.occurrence, n, before, after))
+        copies.append(_Copy(one.name, one.occurrence, n, before, after))
     return events, copies
 
 
@@ -120,13 +131,13 @@ def _insert(
     request: ForkJob,
     dimension: int,
     events: list[Event],
-    copies: list[tuple[object, ...]],
+    copies: list[_Copy],
 ) -> None:
     """Write the job, its facts and copies, and for a retry who took whose place."""
     fence = Fence(request.new_id, 0, "fork")
     n, event_hash = events[-1].n, events[-1].event_hash
     if copies:
-        n, event_hash = int(str(copies[-1][2])), bytes.fromhex(str(copies[-1][4]))
+        n, event_hash = copies[-1].n, bytes.fromhex(copies[-1].event_hash)
     key = (request.key, request.content_hash, CANON_VERSION) if request.id is not None else (None,) * 3
     retry = int(request.retry)
     row = (request.job_id, request.new_id, batch.wall, n, event_hash, request.version, retry, *key, OPENED)

@@ -6,9 +6,8 @@ was made after the day in question cannot have ended before it, so the young one
 
 from __future__ import annotations
 
-import msgspec
-
 from tallystick.store.api import Pruned, PruneJobs
+from tallystick.store.sql.reads import listed
 from tallystick.store.writing import Writing
 
 # What refers to a job goes before it. The databases refuse any other order, and every job that is not marked.
@@ -22,19 +21,16 @@ def prune(batch: Writing, request: PruneJobs) -> Pruned:
     ended = [job_id for job_id, _made, at in stretch if at is not None and at <= ended_by]
     removed = _removed(batch, ended, ended_by) if ended else 0
     over = len(stretch) < request.limit or all(made > ended_by for _job_id, made, _at in stretch)
-    return Pruned(removed, None if over else stretch[-1][0])
+    last, _made, _at = stretch[-1] if stretch else (None, 0, 0)
+    return Pruned(removed, None if over else last)
 
 
 def _removed(batch: Writing, ended: list[str], ended_by: int) -> int:
     """Mark those that may go, remove their books, and return how many they were."""
-    held = [job_id for (job_id,) in batch.rows("hold_ended", (_listed(ended),))]
-    marked = batch.rows("mark_pruned", (_listed(held), ended_by, batch.wall))
+    held = [job_id for (job_id,) in batch.rows("hold_ended", (listed(ended),))]
+    marked = batch.rows("mark_pruned", (listed(held), ended_by, batch.wall))
     if marked:
-        listed = _listed([job_id for (job_id,) in marked])
+        gone = listed([job_id for (job_id,) in marked])
         for books in _BOOKS:
-            batch.run(f"prune_{books}", (listed,))
+            batch.run(f"prune_{books}", (gone,))
     return len(marked)
-
-
-def _listed(job_ids: list[str]) -> str:
-    return msgspec.json.encode(job_ids).decode()

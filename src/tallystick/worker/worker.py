@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tallystick.clock import Clock
-from tallystick.core.lease import WORKER_LEASE_MS
+from tallystick.core.durations import duration_ms
+from tallystick.core.lease import WORKER_LEASE
 from tallystick.engine.committer import Committer
 from tallystick.engine.refusals import turn_down
 from tallystick.engine.requests import Blocked, Called, Request
@@ -43,7 +44,7 @@ class WorkerOptions:
 
     queues: tuple[str, ...] = ("default",)
     concurrency: int = 16
-    lease_ms: int = WORKER_LEASE_MS
+    lease_ms: int = duration_ms(WORKER_LEASE)
     grace_ms: int = 10_000
     # How long finished jobs are kept; None is for ever.
     keep_ms: int | None = None

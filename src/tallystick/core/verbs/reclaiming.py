@@ -9,6 +9,7 @@ from tallystick.core.decisions import Reclaim, decide_reclaim
 from tallystick.core.derive import AbortReason, attempts_allowed
 from tallystick.core.holds import Hold
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
+from tallystick.core.limits import ATTEMPTS_DEFAULT
 from tallystick.core.pictures import Lease, Now, Picture, Pictures
 from tallystick.core.plans import NO_VALUES, Decision, JobValues, MoveAttempt, MoveJob, Plan
 from tallystick.core.requests import ReclaimAttempt
@@ -19,7 +20,8 @@ SPENT: Final = "ATTEMPTS_SPENT"
 
 _UNREADABLE: Final = (
     "a worker was lost over this job, and its row does not say how many attempts it may have: the column "
-    '"options" cannot be read. Put {"attempts_max":3} there and resume the job, or cancel it'
+    f'"options" cannot be read. Put {{"attempts_max":{ATTEMPTS_DEFAULT}}} there and resume the job, or '
+    "cancel it"
 )
 _IN_DOUBT: Final = (
     "the worker of the effect {unit} was lost after it had the right to act and before it said what came of "

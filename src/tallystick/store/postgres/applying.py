@@ -35,8 +35,9 @@ from tallystick.core.plans import (
     Write,
 )
 from tallystick.store.api import Event, Fact, RecordStep
-from tallystick.store.postgres.rows import storable
 from tallystick.store.postgres.statements import sql
+from tallystick.store.postgres.writing import storable
+from tallystick.store.sql.shapes import recorded
 
 if TYPE_CHECKING:
     from tallystick.store.postgres.writer import Batch
@@ -55,11 +56,11 @@ class Writes:
         self._jobs: dict[str, Row] = {}
         self._activities: dict[tuple[object, ...], Row] = {}
         self._messages: dict[str, Row] = {}
-        self._attempts: list[Row] = []
-        self._ended: list[Row] = []
-        self._children: list[Row] = []
-        self._events: list[Row] = []
-        self._steps: list[Row] = []
+        self._attempts: list[MoveAttempt] = []
+        self._ended: list[InsertAttempt] = []
+        self._children: list[tuple[object, ...]] = []
+        self._events: list[Event] = []
+        self._steps: list[tuple[object, ...]] = []
         self._drops: list[tuple[object, ...]] = []
 
     def add(self, writes: Sequence[Write]) -> None:
@@ -88,9 +89,9 @@ class Writes:
             case MoveMessage(message, digits):
                 self._message(message, digits)
             case MoveAttempt():
-                self._attempts.append(write._asdict())
+                self._attempts.append(write)
             case InsertAttempt():
-                self._ended.append({**write._asdict(), "at": self._wall})
+                self._ended.append(write)
             case InsertChild():
                 self._child(write)
             case InsertStep(step):
@@ -108,13 +109,13 @@ class Writes:
         self, job: JobFacts, rev: int, *, hit: bool, fact: Fact | None = None, values: JobValues = NO_VALUES
     ) -> None:
         row = self._jobs.setdefault(job.job_id, {"before": rev, "hit": False})
-        row |= _of_job(job)
+        row |= job._asdict()
         row["hit"] = row["hit"] or hit
         row["updated_at"] = self._wall
         row |= {name: storable(value) for name, value in values._asdict().items() if value is not None}
         if fact is not None:
             event = self._event(fact)
-            row |= {"head_n": event.n, "head_hash": event.event_hash.hex()}
+            row |= {"head_n": event.n, "head_hash": event.event_hash}
 
     def _activity(
         self,
@@ -134,9 +135,7 @@ class Writes:
         if at is not None and StepState(activity.state) in STEP.final:
             row["completed_at"] = at
         if fact is not None:
-            link = self._writing.placed_link(fact)
-            place = {"n": link.n, "prev_hash": link.prev_hash.hex(), "event_hash": link.event_hash.hex()}
-            row |= {"result": result, **place}
+            row |= {"result": result, **self._writing.placed_link(fact)._asdict()}
 
     def _message(self, message: Message, digits: int | None) -> None:
         row = self._messages.setdefault(message.guid, {"before": digits})
@@ -144,35 +143,16 @@ class Writes:
 
     def _event(self, fact: Fact) -> Event:
         event = self._writing.placed(fact)
-        hashes = {"prev_hash": event.prev_hash.hex(), "event_hash": event.event_hash.hex()}
-        self._events.append({**event._asdict(), **hashes})
+        self._events.append(event)
         return event
 
     def _step(self, step: RecordStep) -> None:
-        link = self._writing.placed_step(step)
-        row = step._asdict()
-        del row["fence"], row["chain"]
-        row |= {"job_id": step.fence.job_id, "attempt": step.fence.attempt, "n": link.n}
-        self._steps.append({**row, "prev_hash": link.prev_hash.hex(), "event_hash": link.event_hash.hex()})
+        self._steps.append((step.fence, recorded(step), self._writing.placed_step(step)))
 
     def _child(self, write: InsertChild) -> None:
         job, fact, parent, step, detached = write
         event = self._event(fact)
-        moved = self._wall - job.created_at
-        row = job._asdict()
-        row |= {
-            "ready_at": job.ready_at + moved,
-            "deadline_at": None if job.deadline_at is None else job.deadline_at + moved,
-            "created_at": self._wall,
-            "state": JobState.QUEUED,
-            "root_ledger": OPENED,
-            "head_n": event.n,
-            "head_hash": event.event_hash.hex(),
-            "parent_job_id": parent,
-            "parent_step": step,
-            "detached": detached,
-        }
-        self._children.append(row)
+        self._children.append((job, event.n, event.event_hash, parent, step, detached))
 
     def send(self) -> None:
         """Send everything; each statement fails unless it changes what was planned."""
@@ -184,9 +164,10 @@ class Writes:
             clock = (times.epoch, times.lease, times.wall)
             ask("move_attempts", _json(self._attempts), *clock, str(len(self._attempts)))
         if self._ended:
-            ask("insert_cancelled_attempts", _json(self._ended))
+            ask("insert_cancelled_attempts", _json(self._ended), str(self._wall))
         if self._children:
-            ask("insert_children", _json(self._children))
+            born = (str(self._wall), JobState.QUEUED.value, str(OPENED))
+            ask("insert_children", _json(self._children), *born)
         if self._steps:
             ask("insert_planned_steps", _json(self._steps), str(len(self._steps)))
         if self._events:
@@ -213,13 +194,6 @@ def expanded(pictures: Pictures, writes: Sequence[Write], now: Now) -> list[Writ
             rows.append(write)
         see(pictures, (write,))
     return rows
-
-
-def _of_job(job: JobFacts) -> Row:
-    row = job._asdict()
-    for name in ("ledger_form", "parent_job_id", "parent_step", "inbox_end", "inbox_at"):
-        del row[name]
-    return row
 
 
 def _json(rows: object) -> str:

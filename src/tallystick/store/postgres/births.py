@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import sub
 from typing import TYPE_CHECKING, Final
 
-from tallystick.core.chain import GENESIS, Chain, event_hash
-from tallystick.core.marks import OPENED
-from tallystick.store.api import Existing, Fact, Outcome, SubmitJob, SubmitJobs
+import msgspec
+
+from tallystick.core.chain import GENESIS, Chain, Link, event_hash
+from tallystick.core.lifecycles import JobState
+from tallystick.core.marks import OPENED, STARTED
+from tallystick.store.api import Event, Existing, Fact, Outcome, SubmitJob, SubmitJobs
 from tallystick.store.postgres.arrays import hashes, numbers, texts
 from tallystick.store.postgres.connection import row_moved
-from tallystick.store.postgres.rows import job_row, link_of
 from tallystick.store.postgres.statements import sql
+from tallystick.store.sql.shapes import fields
 
 if TYPE_CHECKING:
     from tallystick.store.postgres.writer import Batch
@@ -20,9 +22,8 @@ if TYPE_CHECKING:
 Answer = Callable[[], list[Outcome]]
 
 
-# The columns of a job that are null unless somebody has reserved it, or names files of his.
-_UNUSED = (None,) * 8
 _PIECE: Final = 200
+_LISTS: Final = [numbers if kind == "bigint" else texts for kind in fields("NewJob").values()]
 
 
 def send_births(writing: Batch, requests: Sequence[SubmitJob]) -> Answer:
@@ -47,16 +48,12 @@ def send_births(writing: Batch, requests: Sequence[SubmitJob]) -> Answer:
 def send_births_alike(writing: Batch, request: SubmitJobs) -> None:
     """Send jobs that differ in their ids and payloads alone, in pieces, as `_send_plain` does."""
     job, ((_chain, kind, at, attempt, word),), _reservation, _lease = request.like
-    left_ms = None if job.deadline_at is None else job.deadline_at - job.created_at
-    about = (left_ms, job.created_at, *job[11:13], job.tags, word)
-    shared = (*job[1:7], job.ready_at - job.created_at, *about)
+    shared = (msgspec.json.encode(job._replace(payload="")).decode(), word, str(OPENED))
     for start in range(0, len(request.job_ids), _PIECE):
         ids = request.job_ids[start : start + _PIECE]
         heads = [event_hash(GENESIS, job_id, 1, kind, at, attempt, word) for job_id in ids]
         lists = (texts(ids), texts(request.payloads[start : start + _PIECE]), hashes(heads))
-        writing.connection.execute(
-            sql("insert_jobs_alike"), (writing.times.wall, *lists, *shared, str(OPENED))
-        )
+        writing.connection.execute(sql("insert_jobs_alike"), (writing.times.wall, *lists, *shared))
     # Nobody holds the ends of their chains. One of them tells whether all are there, if the answer is lost.
     writing.placed_link(Fact(Chain(request.job_ids[-1]), kind, at, attempt, word))
 
@@ -64,7 +61,7 @@ def send_births_alike(writing: Batch, request: SubmitJobs) -> None:
 def _is_plain(request: SubmitJob) -> bool:
     """Tell whether a job waits for whoever comes, and no reservation stands against it."""
     job, facts, reservation, lease = request
-    if reservation is not None or lease is not None or len(facts) != 1 or job[13:21] != _UNUSED:
+    if reservation is not None or lease is not None or len(facts) != 1:
         return False
     chain, kind, at, attempt, _payload = facts[0]
     return chain.n == 0 and kind == "submit" and at == job.created_at and attempt == 0
@@ -82,25 +79,11 @@ def _send_plain(writing: Batch, requests: Sequence[SubmitJob]) -> None:
 def _send_piece(writing: Batch, requests: Sequence[SubmitJob]) -> None:
     facts = [request.facts[0] for request in requests]
     heads = [writing.placed_link(fact).event_hash for fact in facts]
-    columns = list(zip(*[request.job for request in requests], strict=True))
-    # How long from now, because only the store's clock counts.
-    delays = list(map(sub, columns[7], columns[9]))
-    left = [None if at is None else at - told for at, told in zip(*columns[8:10], strict=True)]
+    columns = zip(*[request.job for request in requests], strict=True)
+    lists = [said(column) for said, column in zip(_LISTS, columns, strict=True)]
+    words = texts([fact.payload for fact in facts])
     writing.connection.execute(
-        sql("insert_queued_jobs"),
-        (
-            writing.times.wall,
-            *map(texts, columns[:6]),
-            numbers(columns[6]),
-            numbers(delays),
-            numbers(left),
-            numbers(columns[9]),
-            *map(texts, columns[10:13]),
-            texts(columns[21]),
-            texts([fact.payload for fact in facts]),
-            hashes(heads),
-            str(OPENED),
-        ),
+        sql("insert_queued_jobs"), (writing.times.wall, *lists, words, hashes(heads), str(OPENED))
     )
 
 
@@ -116,14 +99,14 @@ def _send_others(writing: Batch, requests: Sequence[SubmitJob]) -> Answer:
     placed = [[writing.placed(fact) for fact in request.facts] for request in requests]
     for request in requests:
         request.facts[0].chain.era = writing.era
-    rows = [job_row(request, events) for request, events in zip(requests, placed, strict=True)]
+    rows = [_row(request, events) for request, events in zip(requests, placed, strict=True)]
     times = writing.times
     born = writing.ask("insert_jobs", rows, times.epoch, times.lease, times.wall)
     holders = writing.ask("reservations", keys) if keys else None
 
     def answer() -> list[Outcome]:
         fresh = {place for (place,) in born.fetchall()}
-        found = {place: Existing(*who) for place, *who in holders.fetchall()} if holders else {}
+        found = {place: Existing._make(who) for place, *who in holders.fetchall()} if holders else {}
         outcomes: list[Outcome] = []
         key = 0
         for place, (request, events) in enumerate(zip(requests, placed, strict=True), start=1):
@@ -133,7 +116,17 @@ def _send_others(writing: Batch, requests: Sequence[SubmitJob]) -> Answer:
             outcomes.append(None if place in fresh else found[key])
             if place not in fresh:
                 for fact, event in zip(reversed(request.facts), reversed(events), strict=True):
-                    writing.give_back(fact.chain, link_of(event))
+                    writing.give_back(fact.chain, Link(event.n, event.prev_hash, event.event_hash))
         return outcomes
 
     return answer
+
+
+def _row(request: SubmitJob, events: Sequence[Event]) -> tuple[object, ...]:
+    """Return a new job as `insert_jobs` reads it."""
+    job, _facts, reservation, lease = request
+    born = (JobState.QUEUED, 0, OPENED, 0)
+    if lease is not None:
+        born = (JobState.IN_PROGRESS, 1, STARTED.activity, STARTED.guid)
+    head = events[-1]
+    return (job, *born, head.n, head.event_hash, events, reservation, lease)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tallystick.core.chain import Chain
+from tallystick.core.limits import ATTEMPTS_DEFAULT
 from tallystick.core.marks import STARTED
-from tallystick.core.pictures import JobFacts, Now, Picture, Pictures
+from tallystick.core.pictures import START, Now
 from tallystick.core.plans import Refusal
 from tallystick.core.verbs.claiming import enter
 from tallystick.core.verbs.endings import escalate
@@ -20,11 +21,35 @@ from tallystick.store.postgres.applying import Writes, expanded
 from tallystick.store.postgres.arrays import texts
 from tallystick.store.postgres.claim_cursor import ClaimCursor
 from tallystick.store.postgres.connection import Answered
-from tallystick.store.postgres.looking import Look, add_activities, add_messages
+from tallystick.store.postgres.looking import Look, add_activities, add_messages, pictures_of
 from tallystick.store.postgres.statements import sql
 
 if TYPE_CHECKING:
     from tallystick.store.postgres.writer import Batch
+
+
+class Taken(NamedTuple):
+    """A job that a search has claimed, as `claim_jobs` returns it."""
+
+    job_id: str
+    attempt: int
+    lease_id: str
+    handler: str
+    version: str
+    payload: str
+    options: str
+    dimension: int
+    time_left_ms: int | None
+    created_at: int
+    n: int
+    event_hash: bytes
+    suspect: bool
+    starts: bool
+    parent_job_id: str | None
+    parent_step: str
+    cancelling: bool
+    semaphore: int
+    was_ready_at: int
 
 
 class _Past(NamedTuple):
@@ -58,15 +83,15 @@ class Claims:
 
         return answer
 
-    def _search(self, request: ClaimJobs) -> Callable[[], list[tuple[Any, ...]]]:
+    def _search(self, request: ClaimJobs) -> Callable[[], list[Taken]]:
         """Send a search and return how to read its rows."""
         start = self._cursor.start(request)
         asked = self._writing.connection.execute(sql("claim_jobs"), self._parameters(request, start))
 
-        def answer() -> list[tuple[Any, ...]]:
-            rows = asked.fetchall()
-            self._cursor.searched(request, start, [row[-1] for row in rows])
-            return rows
+        def answer() -> list[Taken]:
+            taken = [Taken._make(row) for row in asked.fetchall()]
+            self._cursor.searched(request, start, [job.was_ready_at for job in taken])
+            return taken
 
         return answer
 
@@ -88,29 +113,45 @@ class Claims:
             str(start),
             str(STARTED.activity),
             str(STARTED.guid),
+            str(ATTEMPTS_DEFAULT),
         )
 
-    def _claimed(self, rows: Sequence[tuple[Any, ...]]) -> list[ClaimedJob]:
-        past, drivers = self._look(rows)
-        rows = [row for row in rows if row[0] not in self._ended] if self._ended else rows
-        claimed = []
-        for job_id, attempt, lease_id, *about, n, head, suspect, starts, parent, step, asked, owed, _ in rows:
-            before = past.get(job_id, _Past())
-            fence, chain = Fence(job_id, attempt, lease_id), Chain(job_id, n, head, self._writing.era)
-            wake = drivers.get(job_id)
-            driver = "start" if starts else wake.guid if wake is not None else ""
-            home = None if parent is None else (parent, step)
-            now = (suspect, driver, home, asked, owed, wake)
-            claimed.append(ClaimedJob(fence, *about, chain, *before, *now))  # type: ignore[call-arg]  # columns in order
-        return claimed
+    def _claimed(self, taken: Sequence[Taken]) -> list[ClaimedJob]:
+        past, drivers = self._look(taken)
+        return [
+            self._handed_over(job, past.get(job.job_id, _Past()), drivers.get(job.job_id))
+            for job in taken
+            if job.job_id not in self._ended
+        ]
 
-    def _look(self, rows: Sequence[tuple[Any, ...]]) -> tuple[dict[str, _Past], dict[str, Wake]]:
+    def _handed_over(self, job: Taken, before: _Past, wake: Wake | None) -> ClaimedJob:
+        """Return what a worker needs of a job that it has claimed."""
+        return ClaimedJob(
+            Fence(job.job_id, job.attempt, job.lease_id),
+            job.handler,
+            job.version,
+            job.payload,
+            job.options,
+            job.dimension,
+            job.time_left_ms,
+            job.created_at,
+            Chain(job.job_id, job.n, job.event_hash, self._writing.era),
+            *before,
+            suspect=job.suspect,
+            driver=START if job.starts else "" if wake is None else wake.guid,
+            parent=None if job.parent_job_id is None else (job.parent_job_id, job.parent_step),
+            cancelling=job.cancelling,
+            semaphore=job.semaphore,
+            wake=wake,
+        )
+
+    def _look(self, taken: Sequence[Taken]) -> tuple[dict[str, _Past], dict[str, Wake]]:
         """Return what was recorded before, and what drives the jobs that were put away; in one round trip.
 
         A job that is new has two facts now, its submission and this claim; a fork has its copies too.
         """
-        again = [(row[0], row[7]) for row in rows if row[1] > 1 or row[10] > 2]
-        woken = [Fence(*row[:3]) for row in rows if not row[13]]
+        again = [(job.job_id, job.dimension) for job in taken if job.attempt > 1 or job.n > 2]
+        woken = [Fence(job.job_id, job.attempt, job.lease_id) for job in taken if not job.starts]
         if not again and not woken:
             return {}, {}
         talk, ask = self._writing.connection, self._writing.ask
@@ -127,16 +168,14 @@ class Claims:
                 ]
                 about.append(talk.execute(sql("picture_drivers"), (jobs, self._writing.times.wall)))
                 about.append(talk.execute(sql("picture_entered"), ("{}", jobs)))
-            past = (
-                [ask(name, again) for name in ("records", "tries", "charged_since_progress")] if again else []
-            )
+            past = [ask(name, again) for name in ("records", "tries", "charged")] if again else []
         wakes = {} if now is None else self._enter(woken, int(now.fetchall()[0][0]), about)
         return _pasts(past) if past else {}, wakes
 
     def _enter(self, woken: Sequence[Fence], wall: int, about: Sequence[Answered]) -> dict[str, Wake]:
         """Count the entries of the messages that drive these claims; their attempts remember them."""
         jobs, activities, messages, entered = (answer.fetchall() for answer in about)
-        pictures = Pictures({row[0]: Picture(JobFacts._make(row)) for row in jobs})
+        pictures = pictures_of(jobs)
         add_activities(pictures, [*entered, *activities])
         add_messages(pictures, messages)
         writes, wakes = Writes(self._writing, wall), {}
@@ -178,7 +217,7 @@ def _pasts(answers: Sequence[Answered]) -> dict[str, _Past]:
     records: dict[str, list[Record]] = defaultdict(list)
     tries: dict[str, list[Event]] = defaultdict(list)
     for job_id, *record in recorded:
-        records[job_id].append(Record(*record))
-    for row in tried:
-        tries[row[0]].append(Event(*row))
+        records[job_id].append(Record._make(record))
+    for fact in map(Event._make, tried):
+        tries[fact.job_id].append(fact)
     return {job_id: _Past(tuple(records[job_id]), tuple(tries[job_id]), spent) for job_id, spent in charged}

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tallystick.core.chain import Chain, Link
 from tallystick.core.marks import STARTED, settled
-from tallystick.store.api import EndAttempt, EndJob, Fence, Outcome, RecordStep
+from tallystick.store.api import EndAttempt, EndJob, Fact, Fence, Outcome, RecordStep
 from tallystick.store.postgres.connection import row_moved
-from tallystick.store.postgres.rows import columns, link_of, step_columns, storable
+from tallystick.store.postgres.writing import storable
 from tallystick.store.refusals import Refused, stale
+from tallystick.store.sql.shapes import recorded
 
 if TYPE_CHECKING:
     from tallystick.store.postgres.writer import Batch
@@ -27,13 +28,11 @@ def send_endings_of_attempts(writing: Batch, requests: Sequence[EndAttempt]) -> 
 
     def row(index: int, places: Places) -> tuple[object, ...]:
         request = requests[index]
-        event = writing.placed(request.fact)
-        places.append((request.fact.chain, link_of(event)))
         # How long from now, because only the store's clock counts.
         delay_ms = None if request.ready_at is None else request.ready_at - request.fact.at
         held = (delay_ms, request.hold, storable(request.hold_reason))
         about = (request.reason, int(request.charged))
-        return (*request.fence, *about, *held, *columns(event))
+        return (request.fence, *about, *held, *_told(writing, request.fact, places))
 
     return _send(writing, "end_attempts", requests, row)
 
@@ -49,14 +48,20 @@ def send_endings_of_jobs(
         if step is not None:
             link = writing.placed_step(step)
             places.append((step.chain, link))
-            last = (*step[2:], *step_columns(link))
-        event = writing.placed(request.fact)
-        places.append((request.fact.chain, link_of(event)))
+            last = (recorded(step), link)
+        told = _told(writing, request.fact, places)
         about = (request.reason, int(request.charged), request.attempt_status)
         ending = (request.state, request.result, request.error, request.error_code)
-        return (*request.fence, *about, *ending, storable(request.error_message), *columns(event), last)
+        return (request.fence, *about, *ending, storable(request.error_message), *told, last)
 
     return _send(writing, "end_jobs", requests, row, _DIGITS)
+
+
+def _told(writing: Batch, fact: Fact, places: Places) -> tuple[object, ...]:
+    """Return a fact as both statements read it, in the place that it takes."""
+    link = writing.placed_link(fact)
+    places.append((fact.chain, link))
+    return fact.type, fact.at, fact.attempt, fact.payload, link
 
 
 def _send(

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from tallystick.core.book import ActivityRow, AttemptRow, Book, Content
-from tallystick.core.pictures import Activity, Message, Place
-from tallystick.core.told import told
-from tallystick.store.api import Event
-from tallystick.store.inspection import Health, StaleReports, WorkerLeases
+from tallystick.store.inspection import Health, WorkerLeases
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.reads import Reader
 from tallystick.store.postgres.writing import Times
+from tallystick.store.sql.reads import Reads
 
 _OLDEST_TRANSACTION_SECONDS = 300
 
 
-class PostgresInspection:
+class PostgresInspection(Reads):
     """The reads of a check, on the connection that reads."""
 
     def __init__(self, address: Address, reader: Reader, times: Callable[[], Times]) -> None:
@@ -27,9 +25,7 @@ class PostgresInspection:
 
     def health(self) -> Health:
         """Examine the server, the size of the books, and who keeps vacuum from its work."""
-        ((version, synchronous, fsync, schema_version, size, oldest, whose),) = self._reader.rows(
-            "health", []
-        )
+        ((version, synchronous, fsync, schema_version, size, oldest, whose),) = self.rows("health")
         facts: dict[str, object] = {
             "url": self._address.url,
             "schema": self._address.schema,
@@ -55,62 +51,17 @@ class PostgresInspection:
             )
         return Health(facts, tuple(problems), tuple(warnings))
 
-    def book(self, job_id: str) -> Book | None:
-        """Return the book of one job."""
-        rows = self._reader.rows("book", [job_id])
-        return Book(*rows[0]) if rows else None
-
-    def books(self, *, after: str | None, limit: int) -> list[Book]:
-        """Return a page of books, newest job first."""
-        return [Book(*row) for row in self._reader.rows("books", [after, str(limit)])]
-
-    def facts(self, job_id: str, *, after: int, limit: int) -> list[Event]:
-        """Return the facts of a job that follow number `after`; a limit of -1 returns all."""
-        page = [job_id, after, str(limit)]
-        events = [Event(*row) for row in self._reader.rows("facts", page)]
-        events += [told(job_id, *row) for row in self._reader.rows("step_facts", page)]
-        events.sort(key=lambda event: event.n)
-        return events if limit < 0 else events[:limit]
-
-    def attempts(self, job_id: str) -> list[AttemptRow]:
-        """Return the attempts at a job itself, oldest first."""
-        rows = self._reader.rows("attempts", [job_id])
-        return [AttemptRow(*row)._replace(charged=bool(row[7])) for row in rows]
-
-    def activities(self, job_id: str, *, after: Place, limit: int) -> list[ActivityRow]:
-        """Return the waits, sleeps and groups of a job that stand behind a place, in order."""
-        rows = self._reader.rows("activities", [job_id, *after, str(limit)])
-        return [ActivityRow(Activity(*row), n, copy) for *row, n, copy in rows]
-
-    def messages(self, job_id: str, *, after: str, limit: int) -> list[Message]:
-        """Return the messages of a job behind a guid, in order."""
-        return [Message(*row) for row in self._reader.rows("messages", [job_id, after, str(limit)])]
-
-    def open_children(self, job_id: str) -> dict[str, int]:
-        """Return how many children of each group of a job have not ended."""
-        return dict(self._reader.rows("open_children", [job_id]))
-
-    def content(self, job_id: str) -> Content | None:
-        """Return what a submission is known by."""
-        return next((Content(*row) for row in self._reader.rows("content", [job_id])), None)
+    def leases(self, limit: int) -> list[WorkerLeases]:
+        """Return the leases of live attempts by worker, those that lost most first."""
+        times = self._times()
+        return [WorkerLeases._make(row) for row in self.rows("leases", (times.epoch, times.lease, limit))]
 
     def lease_clock(self) -> tuple[str, int]:
         """Return the clock that leases are on, and its instant: that of the server, unless a test owns it."""
         times = self._times()
-        ((now,),) = self._reader.rows("now", [times.lease])
+        ((now,),) = self.rows("now", [times.lease])
         return times.epoch, now
 
-    def held(self, limit: int) -> list[Book]:
-        """Return jobs that wait for a person, newest first."""
-        return [Book(*row) for row in self._reader.rows("held", [str(limit)])]
-
-    def leases(self, limit: int) -> list[WorkerLeases]:
-        """Return the leases of live attempts by worker, those that lost most first."""
-        times = self._times()
-        return [
-            WorkerLeases(*row) for row in self._reader.rows("leases", [times.epoch, times.lease, str(limit)])
-        ]
-
-    def stale_reports(self) -> StaleReports:
-        """Count the reports that came too late."""
-        return StaleReports(*self._reader.rows("count_stale_reports", [])[0])
+    def rows(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement."""
+        return self._reader.rows(name, parameters)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +13,7 @@ from tallystick.core.verbs.wants import Wants
 from tallystick.store.postgres.arrays import texts
 from tallystick.store.postgres.connection import Answered
 from tallystick.store.postgres.statements import sql
+from tallystick.store.sql.reads import listed
 
 if TYPE_CHECKING:
     from tallystick.store.postgres.writer import Batch
@@ -61,7 +63,7 @@ class Look:
         if early := [each.job_id for each in wants if each.early]:
             self._messages.append(self._ask("picture_early", texts(early)))
         children = [child for each in wants for child in each.children]
-        self._children = self._ask("picture_children", texts(children)) if children else None
+        self._children = self._ask("picture_children", listed(children)) if children else None
         ends = [each.job_id for each in wants if each.end]
         self._ends = self._ask("picture_ends", texts(ends)) if ends else None
         self._pasts = (
@@ -77,7 +79,7 @@ class Look:
     def seen(self) -> tuple[Pictures, Now]:
         """Return the pictures, and the time that was read after the locks."""
         ((wall,),) = self._now.fetchall()
-        pictures = Pictures({row[0]: Picture(JobFacts._make(row)) for row in self._jobs.fetchall()})
+        pictures = pictures_of(self._jobs.fetchall())
         for job_id, *lease in self._leases.fetchall():
             pictures[job_id].lease = Lease._make(lease)
         for answer in self._activities:
@@ -93,9 +95,9 @@ class Look:
                     picture = pictures[each.job_id]
                     picture.asked = picture.asked.union(each.children)
                     picture.children = there & picture.asked
-        for job_id, *end in self._ends.fetchall() if self._ends is not None else ():
+        for job_id, n, head in self._ends.fetchall() if self._ends is not None else ():
             if job_id in pictures:
-                pictures[job_id].end = (end[0], end[1])
+                pictures[job_id].end = (n, head)
         self._add_lost(pictures)
         return pictures, Now(wall)
 
@@ -109,15 +111,18 @@ class Look:
             pictures[job_id].effect = Lease._make(lease)
 
     def _add_signals(self, pictures: Pictures, rows: list[tuple[Any, ...]]) -> None:
-        add_messages(pictures, rows)
+        signals = add_messages(pictures, rows)
         if self._whole:
             return
-        found: dict[tuple[str, str], int] = {}
-        for row in rows:
-            found[row[1], row[3]] = found.get((row[1], row[3]), 0) + 1
-        for key, count in found.items():
-            if count >= self._bounds[key] and key[0] in pictures:
-                pictures[key[0]].whole = False
+        for key, count in Counter((signal.job_id, signal.name) for signal in signals).items():
+            job_id, _name = key
+            if count >= self._bounds[key] and job_id in pictures:
+                pictures[job_id].whole = False
+
+
+def pictures_of(rows: Iterable[tuple[Any, ...]]) -> Pictures:
+    """Return the pictures of these jobs, with nothing but their own facts."""
+    return Pictures({job.job_id: Picture(job) for job in map(JobFacts._make, rows)})
 
 
 def add_activities(pictures: Pictures, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -128,12 +133,13 @@ def add_activities(pictures: Pictures, rows: Iterable[tuple[Any, ...]]) -> None:
             pictures[activity.job_id].activities[activity.place] = activity
 
 
-def add_messages(pictures: Pictures, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Add messages to the pictures of their jobs."""
-    for row in rows:
-        message = Message._make(row)
+def add_messages(pictures: Pictures, rows: Iterable[tuple[Any, ...]]) -> list[Message]:
+    """Add messages to the pictures of their jobs, and return them."""
+    messages = [Message._make(row) for row in rows]
+    for message in messages:
         if message.job_id in pictures:
             pictures[message.job_id].messages[message.guid] = message
+    return messages
 
 
 def _json(rows: object) -> str:

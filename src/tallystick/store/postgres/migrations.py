@@ -9,6 +9,7 @@ from tallystick.errors import StoreMissing, StoreTooNew
 from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.connection import AnsweringConnection, translated
 from tallystick.store.postgres.statements import migrations, sql
+from tallystick.store.sql.schema import schema
 
 _DAY_SECONDS = 86_400.0
 
@@ -40,10 +41,12 @@ def migrate(connection: AnsweringConnection, address: Address, *, create: bool) 
             crash.point(BEFORE_MIGRATE)
             connection.execute(sql("create_schema"))
             done = _version(connection, address, newest)
-            for version, name, text in steps:
-                if version > done:
-                    connection.execute(text, prepare=False)
-                    connection.execute(sql("note_migration"), (str(version), name))
+            later = [step for step in steps if step[0] > done]
+            for version, name, text in (
+                later if done else [(newest, "schema.sql", schema("postgres").encode())]
+            ):
+                connection.execute(text, prepare=False)
+                connection.execute(sql("note_migration"), (str(version), name))
         crash.point(AFTER_MIGRATE)
     except psycopg.Error as error:
         raise translated(error, address) from error

@@ -12,9 +12,8 @@ import psycopg
 from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.errors import BadInput, StoreError
-from tallystick.store.api import ChildRow, ExpiredAttempt, Fence, Group, JobRow, RenewLeases
+from tallystick.store.api import ExpiredAttempt, Fence, RenewLeases
 from tallystick.store.postgres.address import Address
-from tallystick.store.postgres.arrays import texts
 from tallystick.store.postgres.connection import (
     AnsweringConnection,
     connect,
@@ -62,8 +61,8 @@ class Reader:
 
     def expired(self, times: Times, limit: int) -> list[ExpiredAttempt]:
         """Return attempts whose lease has run out, oldest first."""
-        rows = self.rows("expired", [times.epoch, times.lease, str(limit)])
-        return [ExpiredAttempt(Fence(*row[:3]), row[3]) for row in rows]
+        rows = self.rows("expired", [times.epoch, times.lease, limit])
+        return [ExpiredAttempt(Fence._make(fence), unit) for *fence, unit in rows]
 
     def renew(self, request: RenewLeases, times: Times) -> set[Fence]:
         """Move the end of leases that are live, and return the fences that are still held.
@@ -74,60 +73,11 @@ class Reader:
         listed = msgspec.json.encode(request.fences).decode()
         rows = self.rows("renew_leases", [listed, times.epoch, times.lease, str(request.lease_ms)])
         crash.point(AROUND["renew"][1])
-        return {Fence(*row) for row in rows}
-
-    def job(self, job_id: str) -> JobRow | None:
-        """Return one job."""
-        rows = self.rows("job", [job_id])
-        return JobRow(*rows[0]) if rows else None
-
-    def jobs(
-        self,
-        tenant_id: str,
-        states: Sequence[str],
-        handler: str | None,
-        after: str | None,
-        limit: int,
-        tag: str | None,
-    ) -> list[JobRow]:
-        """Return a page of jobs, newest first."""
-        wanted = [tenant_id, list(states), handler, after, str(limit)]
-        rows = self.rows("jobs", wanted) if tag is None else self.rows("jobs_tagged", [*wanted, tag])
-        return [JobRow(*row) for row in rows]
-
-    def interrupted(self, job_ids: Sequence[str]) -> list[tuple[str, bool, str | None]]:
-        """Return those of these jobs that are asked to end or held."""
-        return [(job_id, ends, hold) for job_id, ends, hold in self.rows("interrupted", [list(job_ids)])]
-
-    def dead(self, tenant_id: str, handler: str | None, after: str | None, limit: int) -> list[JobRow]:
-        """Return a page of jobs that have failed and were not retried, newest first."""
-        return [JobRow(*row) for row in self.rows("dead", [tenant_id, handler, after, str(limit)])]
-
-    def has_signal(self, job_id: str, names: Sequence[str]) -> bool:
-        """Tell whether a signal of one of these names is in the job's inbox."""
-        ((found,),) = self.rows("has_signal", [job_id, list(names)])
-        return bool(found)
-
-    def finished(self, job_ids: Sequence[str]) -> dict[str, JobRow | None]:
-        """Return those of these jobs that have ended, and None for each that is not there."""
-        found = self.rows("finished", [texts(job_ids)])
-        return {job_id: JobRow(*row) if row[0] else None for job_id, *row in found}
-
-    def children(self, job_id: str, group: Group, after: str, limit: int) -> list[ChildRow]:
-        """Return a page of the children of a group in their order."""
-        return [ChildRow(*row) for row in self.rows("children", [job_id, *group, after, limit])]
-
-    def orphans(self, limit: int) -> list[str]:
-        """Return children that go on although their parent has ended."""
-        return [job_id for (job_id,) in self.rows("orphans", [str(limit)])]
+        return {Fence._make(row) for row in rows}
 
     def overdue(self, times: Times, limit: int) -> list[str]:
         """Return jobs that were asked to end and have not within their grace, the longest over first."""
-        return [job_id for (job_id,) in self.rows("overdue", [str(limit), times.wall])]
-
-    def counts(self) -> dict[str, int]:
-        """Return how many jobs stand in each state."""
-        return dict(self.rows("counts"))
+        return [job_id for (job_id,) in self.rows("overdue", [limit, times.wall])]
 
     def rows(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a statement; asked again on a new connection when the old one is gone."""

@@ -1,15 +1,35 @@
-"""The SQL of this store, one statement a file, read once and never assembled."""
+"""The SQL of this store, one statement a file, read once."""
 
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+from typing import Final
+
+from tallystick.store.sql import statements
+from tallystick.store.sql.statements import Dialect
+
+_TYPES: Final = {"int": "bigint", "bytes": "bytea", "list": "text"}
+
+
+def _parameter(number: int, kind: str) -> str:
+    return f"${number}::{_TYPES.get(kind, kind)}" if kind else f"${number}"
+
+
+DIALECT: Final = Dialect(
+    package=str(__package__),
+    parameter=_parameter,
+    lists=(
+        ("IN ", "= ANY (ARRAY(SELECT jsonb_array_elements_text(${}::text::jsonb)))"),
+        ("FROM ", "FROM jsonb_array_elements_text(${}::text::jsonb) AS wanted (value)"),
+    ),
+    indexed="",
+)
 
 
 @cache
 def sql(name: str) -> bytes:
-    """Return the statement of that name, in the bytes that go to the server."""
-    return files(__package__).joinpath("statements", f"{name}.sql").read_bytes()
+    """Return the statement of that name, in the bytes that go to the server, which shows its name."""
+    return f"-- {name}\n{statements.find(DIALECT, name).said(DIALECT)}".encode()
 
 
 def name_of(statement: bytes) -> str:
@@ -20,10 +40,4 @@ def name_of(statement: bytes) -> str:
 
 def migrations() -> list[tuple[int, str, bytes]]:
     """Return every migration as (version, name, text), in order."""
-    folder = files(__package__).joinpath("schema")
-    found = [
-        (int(entry.name[:4]), entry.name, entry.read_bytes())
-        for entry in folder.iterdir()
-        if entry.name.endswith(".sql")
-    ]
-    return sorted(found)
+    return [(version, name, text.encode()) for version, name, text in statements.migrations(DIALECT)]

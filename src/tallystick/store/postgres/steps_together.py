@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tallystick.store.api import Outcome, RecordStep
-from tallystick.store.postgres.rows import step_columns
+from tallystick.store.sql.shapes import recorded
 
 if TYPE_CHECKING:
     from tallystick.store.postgres.writer import Batch
@@ -17,7 +17,7 @@ def send_steps(writing: Batch, steps: Sequence[RecordStep]) -> Callable[[], list
     links = [writing.placed_step(step) for step in steps]
     # Flushes of several processes lock in one order: that of the jobs.
     order = sorted(range(len(steps)), key=[step.fence.job_id for step in steps].__getitem__)
-    rows = [(*steps[index].fence, *steps[index][2:], *step_columns(links[index])) for index in order]
+    rows = [(steps[index].fence, recorded(steps[index]), links[index]) for index in order]
     cursor = writing.ask("insert_steps", rows, writing.times.epoch, writing.times.lease)
 
     def answer() -> list[Outcome]:

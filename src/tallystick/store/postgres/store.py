@@ -6,17 +6,14 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from tallystick.clock import Clock, SystemClock
 from tallystick.errors import StoreError, StoreMisused, TxTooLong
 from tallystick.store.api import (
     Bundle,
-    ChildRow,
-    Event,
     ExpiredAttempt,
     Fence,
-    Group,
-    JobRow,
     Outcome,
     RecordStep,
     RenewLeases,
@@ -43,9 +40,10 @@ from tallystick.store.postgres.migrations import migrate
 from tallystick.store.postgres.reads import READ_SECONDS_MAX, READ_TRIES_MAX, Reader
 from tallystick.store.postgres.transaction import PostgresTransaction
 from tallystick.store.postgres.writing import Times
+from tallystick.store.sql.reads import Reads
 
 
-class PostgresStore:
+class PostgresStore(Reads):
     """Bundles in one schema of a PostgreSQL database."""
 
     def __init__(self, url: str, clock: Clock, *, create: bool = True) -> None:
@@ -182,73 +180,20 @@ class PostgresStore:
         self._check_usable()
         return self._reader.expired(self.times(), limit)
 
-    def job(self, job_id: str) -> JobRow | None:
-        """Return one job."""
-        self._check_usable()
-        return self._reader.job(job_id)
-
-    def jobs(
-        self,
-        *,
-        tenant_id: str,
-        states: Sequence[str],
-        handler: str | None,
-        after: str | None,
-        limit: int,
-        tag: str | None = None,
-    ) -> list[JobRow]:
-        """Return a page of jobs, newest first."""
-        self._check_usable()
-        return self._reader.jobs(tenant_id, states, handler, after, limit, tag)
-
-    def has_signal(self, job_id: str, names: Sequence[str]) -> bool:
-        """Tell whether a signal of one of these names is in the job's inbox."""
-        self._check_usable()
-        return self._reader.has_signal(job_id, names)
-
-    def interrupted(self, job_ids: Sequence[str]) -> list[tuple[str, bool, str | None]]:
-        """Return those of these jobs that are asked to end or held."""
-        self._check_usable()
-        return self._reader.interrupted(job_ids)
-
-    def dead(self, *, tenant_id: str, handler: str | None, after: str | None, limit: int) -> list[JobRow]:
-        """Return a page of jobs that have failed and were not retried, newest first."""
-        self._check_usable()
-        return self._reader.dead(tenant_id, handler, after, limit)
-
-    def finished(self, job_ids: Sequence[str]) -> dict[str, JobRow | None]:
-        """Return those of these jobs that have ended, and None for each that is not there."""
-        self._check_usable()
-        return self._reader.finished(job_ids)
-
-    def children(self, job_id: str, group: Group, *, after: str, limit: int) -> list[ChildRow]:
-        """Return a page of the children of a group in their order."""
-        self._check_usable()
-        return self._reader.children(job_id, group, after, limit)
-
-    def orphans(self, limit: int) -> list[str]:
-        """Return children that go on although their parent has ended."""
-        self._check_usable()
-        return self._reader.orphans(limit)
-
     def overdue(self, limit: int) -> list[str]:
         """Return jobs that were asked to end and have not within their grace, by the server's clock."""
         self._check_usable()
         return self._reader.overdue(self.times(), limit)
-
-    def history(self, job_id: str) -> list[Event]:
-        """Return every event of a job in order, inline steps included."""
-        return self.inspect().facts(job_id, after=0, limit=-1)
 
     def inspect(self) -> PostgresInspection:
         """Return the reads of a check."""
         self._check_usable()
         return PostgresInspection(self._address, self._reader, self.times)
 
-    def counts(self) -> dict[str, int]:
-        """Return how many jobs stand in each state."""
+    def rows(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement."""
         self._check_usable()
-        return self._reader.counts()
+        return self._reader.rows(name, parameters)
 
     def close(self) -> None:
         """Close every connection and end the listener."""

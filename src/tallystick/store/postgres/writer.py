@@ -48,7 +48,6 @@ from tallystick.store.postgres.endings_together import (
 from tallystick.store.postgres.looking import Look
 from tallystick.store.postgres.planned import Decided, is_planned, wants_of, write_whole
 from tallystick.store.postgres.refusing import REFUSING, why_refused
-from tallystick.store.postgres.rows import columns, link_of
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.steps_together import send_steps
 from tallystick.store.postgres.writing import PostgresWriting, Times
@@ -294,11 +293,13 @@ class Batch(PostgresWriting):
     def _events(self, requests: list[RecordEvent]) -> Answer:
         crash.point(AROUND["event"][0])
         events = [self._places.fact(request.fact) for request in requests]
-        rows = [(*request.fence, *columns(event)) for request, event in zip(requests, events, strict=True)]
+        holders = [(request.fence.attempt, request.fence.lease_id) for request in requests]
+        rows = [(event, *holder) for event, holder in zip(events, holders, strict=True)]
         cursor = self.ask("insert_fenced_events", rows, self.times.epoch, self.times.lease)
         crash.point(AROUND["event"][1])
         places = [
-            [(request.fact.chain, link_of(event))] for request, event in zip(requests, events, strict=True)
+            [(request.fact.chain, Link(event.n, event.prev_hash, event.event_hash))]
+            for request, event in zip(requests, events, strict=True)
         ]
         return lambda: self.accepted(requests, places, {place for (place,) in cursor.fetchall()})
 
@@ -313,7 +314,11 @@ class Batch(PostgresWriting):
         """Close plain jobs; one that was asked to end is refused here, and then decided from a picture."""
         crash.point(AROUND["end_job"][0])
         answer = send_endings_of_jobs(self, asked, steps)
-        self.ask("drop_unread", [request.fence[:2] for request in asked], self.times.wall)
+        self.ask(
+            "drop_unread",
+            [(request.fence.job_id, request.fence.attempt) for request in asked],
+            self.times.wall,
+        )
         crash.point(AROUND["end_job"][1])
         return answer
 

@@ -125,3 +125,8 @@ class PostgresWriting:
     def written(self) -> list[tuple[str, int, bytes]]:
         """Return job, place and hash of every fact that is part of this transaction."""
         return self._places.written()
+
+
+def storable(text: str | None) -> str | None:
+    """Return text that a column can hold: PostgreSQL knows no NUL character."""
+    return None if text is None else text.replace("\0", "\ufffd")

@@ -26,6 +26,7 @@ from tallystick.core.plans import (
 from tallystick.errors import InvariantBroken
 from tallystick.store.api import Fact
 from tallystick.store.refusals import Refused
+from tallystick.store.sql.shapes import alike
 
 if TYPE_CHECKING:
     from tallystick.store.sqlite.writer import Batch
@@ -55,20 +56,11 @@ def _apply(batch: Batch, write: Write) -> None:  # noqa: C901, PLR0912 (a case f
         case InsertMessage(message):
             batch.run("insert_message", message)
         case MoveMessage(message, digits):
-            about = (
-                message.ledger,
-                message.redeliveries,
-                message.acked_at,
-                message.dimension,
-                message.occurrence,
-            )
-            _one(batch, "move_message", (message.guid, message.job_id, digits, *about))
+            _one(batch, "move_message", (*message, digits))
         case MoveAttempt():
-            *fence, before, status, reason, charged, live = write
-            row = (*fence, before, status, reason, charged, batch.wall, live, batch.epoch, batch.boot)
-            _one(batch, "move_attempt", row)
+            _one(batch, "move_attempts", (*write, batch.wall, batch.epoch, batch.boot))
         case InsertAttempt():
-            batch.run("insert_cancelled_attempt", (*write, batch.wall))
+            batch.run("insert_cancelled_attempts", (*write, batch.wall))
         case InsertChild():
             _insert_child(batch, write)
         case InsertStep(step):
@@ -78,7 +70,7 @@ def _apply(batch: Batch, write: Write) -> None:  # noqa: C901, PLR0912 (a case f
         case DropActivities(job_id, how_many):
             _exactly(batch, "drop_activities", (job_id, _DROPPED, batch.wall), how_many)
         case DropInbox(job_id, keep, signals):
-            batch.run("drop_inbox", (job_id, *keep, batch.wall, signals))
+            batch.run("drop_inboxes", (job_id, *keep, batch.wall, signals))
         case _:
             assert_never(write)
 
@@ -90,12 +82,7 @@ def _move_job(batch: Batch, write: MoveJob) -> None:
         event = batch.placed(fact)
         n, head = event.n, event.event_hash
         batch.run("insert_event", event)
-    row = (
-        job.job_id, rev, job.state, job.attempt, job.dimension, job.ready_at, job.hold, job.semaphore,
-        job.root_ledger, job.start_ledger, job.start_acked_at, job.cancel_at, job.completed_at, job.rev,
-        n, head, *values, batch.wall,
-    )  # fmt: skip
-    _one(batch, "move_job", row)
+    _one(batch, "move_job", (*job, rev, n, head, *values, batch.wall))
 
 
 def _move_semaphore(batch: Batch, write: MoveSemaphore) -> None:
@@ -144,12 +131,9 @@ def _insert_child(batch: Batch, write: InsertChild) -> None:
     event = batch.placed(fact)
     batch.run("insert_event", event)
     deadline_at = None if job.deadline_at is None else batch.moment(job.deadline_at, job.created_at)
-    row = (
-        job.job_id, job.tenant_id, job.kind, job.handler, job.version, job.queue, job.priority,
-        batch.moment(job.ready_at, job.created_at), deadline_at, batch.wall, job.payload, job.options,
-        JobState.QUEUED, OPENED, event.n, event.event_hash, parent, step, job.tags, detached,
-    )  # fmt: skip
-    batch.run("insert_child", row)
+    when = (batch.moment(job.ready_at, job.created_at), deadline_at, batch.wall)
+    born = (JobState.QUEUED, OPENED, event.n, event.event_hash, parent, step, detached)
+    batch.run("insert_children", (job.job_id, job.payload, *alike(job), *when, *born))
 
 
 def _one(batch: Batch, name: str, row: tuple[object, ...]) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from tallystick.core.chain import Chain
+from tallystick.core.limits import ATTEMPTS_DEFAULT
 from tallystick.core.marks import STARTED
-from tallystick.core.pictures import Now
+from tallystick.core.pictures import START, Now
 from tallystick.core.plans import Refusal
 from tallystick.core.tuples import make
 from tallystick.core.verbs.claiming import enter
@@ -38,55 +40,88 @@ _FIRST = '{"job":"QUEUED>DISPATCHING>IN_PROGRESS","attempt":"LEASED>IN_PROGRESS"
 _AGAIN = '{"job":"IN_PROGRESS","attempt":"LEASED>IN_PROGRESS"}'
 
 
+class _Due(NamedTuple):
+    """A due job, as `claimable` finds it."""
+
+    job_id: str
+    attempt: int
+    handler: str
+    version: str
+    payload: str
+    options: str
+    dimension: int
+    deadline_at: int | None
+    created_at: int
+    head_n: int
+    head_hash: bytes
+    start_acked_at: int | None
+    parent_job_id: str | None
+    parent_step: str | None
+    cancelling: int
+    semaphore: int
+    suspect: int | None
+
+
 def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
     """Claim up to `limit` jobs, best priority and longest wait first, queue by queue."""
-    rows = _candidates(batch, request)
-    if not rows:
+    due = _candidates(batch, request)
+    if not due:
         return []
     # A job that is new has one fact; a fork has its copies.
-    past = _pasts(batch.cursor, {row[0]: row[6] for row in rows if row[1] or row[9] > 1})
-    wakes, ended = _enter_drivers(batch, [row[0] for row in rows if row[11] is not None])
-    rows = [row for row in rows if row[0] not in ended] if ended else rows
-    if not rows:
+    past = _pasts(batch.cursor, {job.job_id: job.dimension for job in due if job.attempt or job.head_n > 1})
+    wakes, ended = _enter_drivers(batch, [job.job_id for job in due if job.start_acked_at is not None])
+    due = [job for job in due if job.job_id not in ended] if ended else due
+    if not due:
         return []
     wall, ends_at = batch.wall, batch.boot + request.lease_ms
     claimed: list[ClaimedJob] = []
     attempts, jobs, events = [], [], []
-    for row in rows:
-        job_id, attempt, handler, version, payload, options, dimension, deadline_at, created_at = row[:9]
-        n, head, acked, parent, step, cancelling, semaphore, suspect = row[9:]
+    for job in due:
+        job_id, attempt = job.job_id, job.attempt
         before = past.get(job_id, _FRESH)
-        records, tries, charged, recorded_end = before
-        end = (n, head) if before is _FRESH else max((n, head), recorded_end)
-        chain = Chain(job_id, *end)
+        end = (job.head_n, job.head_hash)
+        chain = Chain(job_id, *(end if before is _FRESH else max(end, before.end)))
         wake = wakes.get(job_id)
-        driver = "start" if acked is None else "" if wake is None else wake.guid
+        driver = START if job.start_acked_at is None else "" if wake is None else wake.guid
         event = batch.placed(make(Fact, (chain, "claim", wall, attempt + 1, _AGAIN if attempt else _FIRST)))
         fence = make(Fence, (job_id, attempt + 1, request.lease_ids()))
         attempts.append((*fence, request.owner, batch.epoch, ends_at, wall, driver))
         jobs.append((job_id, attempt, event.n, event.event_hash, wall, STARTED.activity, STARTED.guid))
         events.append(event)
-        left = None if deadline_at is None else deadline_at - wall
-        about = (fence, handler, version, payload, options, dimension, left, created_at, chain)
-        home = None if parent is None else (parent, step)
-        now = (records, tries, charged, suspect == 1, driver, home, cancelling == 1, semaphore, wake)
-        claimed.append(make(ClaimedJob, about + now))
-    for statement, written in (("claim_job", jobs), ("insert_attempt", attempts), ("insert_event", events)):
+        claimed.append(_handed_over(job, fence, chain, before, wall, driver, wake))
+    for statement, written in (("claim_jobs", jobs), ("insert_attempt", attempts), ("insert_event", events)):
         batch.many(statement, written, claimed[0].fence)
     return claimed
 
 
-def _candidates(batch: Batch, request: ClaimJobs) -> list[tuple]:  # type: ignore[type-arg]  # rows of any shape
+def _handed_over(
+    job: _Due, fence: Fence, chain: Chain, before: _Past, wall: int, driver: str, wake: Wake | None
+) -> ClaimedJob:
+    """Return what a worker needs of a job that it has claimed."""
+    return make(
+        ClaimedJob,
+        (
+            *(fence, job.handler, job.version, job.payload, job.options, job.dimension),
+            None if job.deadline_at is None else job.deadline_at - wall,
+            *(job.created_at, chain, before.records, before.tries, before.charged, job.suspect == 1, driver),
+            None if job.parent_job_id is None else (job.parent_job_id, job.parent_step),
+            *(job.cancelling == 1, job.semaphore, wake),
+        ),
+    )
+
+
+def _candidates(batch: Batch, request: ClaimJobs) -> list[_Due]:
     """Return the due jobs that this claim takes, with at most one suspect, or none if it may have none."""
     known = msgspec.json.encode([f"{name} {version}" for name, version in request.handlers]).decode()
-    found: list[tuple] = []  # type: ignore[type-arg]  # rows of any shape
+    found: list[_Due] = []
     suspects_left = int(request.suspects)
     for row in _due(batch, request, known) if request.limit > 0 else ():
-        if row[-1]:
+        job = make(_Due, row)
+        if job.suspect:
             suspects_left -= 1
             if suspects_left < 0:
                 continue
-        found.append(row)
+        found.append(job)
         if len(found) == request.limit:
             break
     return found
@@ -101,7 +136,8 @@ def _due(batch: Batch, request: ClaimJobs, known: str) -> Iterable[tuple]:  # ty
             while priority is not None:
                 ((priority,),) = batch.cursor.execute(sql("next_level"), (queue, priority))
                 if priority is not None:
-                    yield from cursor.execute(sql("claimable"), (queue, priority, batch.wall, known))
+                    asked = (queue, priority, batch.wall, known, ATTEMPTS_DEFAULT)
+                    yield from cursor.execute(sql("claimable"), asked)
     finally:
         cursor.close(True)
 
@@ -138,30 +174,25 @@ def _pasts(cursor: apsw.Cursor, jobs: dict[str, int]) -> dict[str, _Past]:
     """Return what was recorded before, and the true ends of the chains: steps do not touch the job row."""
     if not jobs:
         return {}
-    listed = (_listed(jobs),)
-    records: dict[str, list[tuple]] = {job_id: [] for job_id in jobs}  # type: ignore[type-arg]  # rows of any shape
+    listed = (msgspec.json.encode(jobs).decode(),)
+    records: dict[str, list[Record]] = {job_id: [] for job_id in jobs}
     facts: dict[str, list[Event]] = {job_id: [] for job_id in jobs}
-    for job_id, *row in cursor.execute(sql("records_of_many"), listed):
-        records[job_id].append(row)
-    for row in cursor.execute(sql("tries_of_many"), listed):
-        facts[row[0]].append(Event(*row))
-    charged = dict(list(cursor.execute(sql("charged_of_many"), listed)))
+    ends: dict[str, tuple[int, bytes]] = dict.fromkeys(jobs, (0, b""))
+    for job_id, event_hash, *row in cursor.execute(sql("records"), listed):
+        record = Record._make(row)
+        records[job_id].append(record)
+        ends[job_id] = max(ends[job_id], (record.n, event_hash))
+    for row in cursor.execute(sql("tries"), listed):
+        fact = Event._make(row)
+        facts[fact.job_id].append(fact)
+        ends[fact.job_id] = max(ends[fact.job_id], (fact.n, fact.event_hash))
+    charged = dict(list(cursor.execute(sql("charged"), listed)))
     return {
-        job_id: _past(sorted(records[job_id], key=_place), sorted(facts[job_id]), charged.get(job_id, 0))
+        job_id: _Past(
+            tuple(sorted(records[job_id], key=attrgetter("n"))),
+            tuple(sorted(fact for fact in facts[job_id] if fact.type in ("try", "note"))),
+            charged.get(job_id, 0),
+            ends[job_id],
+        )
         for job_id in jobs
     }
-
-
-def _past(rows: list[tuple], facts: list[Event], charged: int) -> _Past:  # type: ignore[type-arg]  # rows of any shape
-    ends = [*((row[4], row[8]) for row in rows[-1:]), *((fact.n, fact.event_hash) for fact in facts[-1:])]
-    tries = tuple(fact for fact in facts if fact.type in ("try", "note"))
-    return _Past(tuple(Record(*row[:8]) for row in rows), tries, charged, max(ends, default=(0, b"")))
-
-
-def _place(row: tuple) -> int:  # type: ignore[type-arg]  # a row of any shape
-    n: int = row[4]
-    return n
-
-
-def _listed(jobs: dict[str, int]) -> str:
-    return msgspec.json.encode(jobs).decode()

@@ -21,8 +21,9 @@ from tallystick.errors import (
     StoreTooNew,
     VulnerableSqlite,
 )
+from tallystick.store.sql.schema import schema
 from tallystick.store.sqlite import one_library
-from tallystick.store.sqlite.statements import migrations, sql, tables
+from tallystick.store.sqlite.statements import TABLES, migrations, sql
 from tallystick.store.sqlite.turnstile import Turnstile
 
 # Versions from 3.7.0 up to here can corrupt a WAL database when a checkpoint meets a writer.
@@ -125,9 +126,9 @@ def migrate(connection: apsw.Connection, path: Path, turnstile: Turnstile) -> bo
             connection.execute("BEGIN IMMEDIATE")
             done = _version(connection, path, newest)
             crash.point(BEFORE_MIGRATE)
-            for version, _name, text in steps:
-                if version > done:
-                    connection.execute(text)
+            later = [text for version, _name, text in steps if version > done]
+            for text in later if done else [schema("sqlite")]:
+                connection.execute(text)
             connection.execute(f"PRAGMA user_version = {newest:d}")
             connection.execute(f"PRAGMA application_id = {_APPLICATION_ID:d}")
             crash.point(MIGRATED)
@@ -146,7 +147,7 @@ def forget_statistics(connection: apsw.Connection) -> None:
     Somebody may have run it when there was one job. To look up a list of jobs would then be to walk through
     all of them, of which there may be a million later.
     """
-    ours = msgspec.json.encode(tables()).decode()
+    ours = msgspec.json.encode(TABLES).decode()
     kept = [table for (table,) in connection.execute(sql("statistics"))]
     if kept:
         for table in kept:

@@ -33,7 +33,7 @@ def is_plain(request: EndJob) -> bool:
 def end_plain_jobs(batch: Batch, requests: list[EndJob]) -> None:
     """Close jobs whose start is the closer, all of them or none."""
     fence, events = requests[0].fence, [batch.placed(request.fact) for request in requests]
-    batch.many("end_attempt", [batch.ending(r, r.attempt_status) for r in requests], fence)
+    batch.many("end_attempts", [batch.ending(r, r.attempt_status) for r in requests], fence)
     ended = [
         (
             *(r.fence.job_id, r.fence.attempt, r.state, r.result, r.error, r.error_code, r.error_message),
@@ -44,9 +44,9 @@ def end_plain_jobs(batch: Batch, requests: list[EndJob]) -> None:
     # A signal that nobody waited for ends with its job; mostly there is none, of anybody's.
     if batch.rows("any_unread", ()):
         unread = [(r.fence.job_id, "", "", batch.wall, True) for r in requests]
-        batch.cursor.executemany(sql("drop_inbox"), unread)
+        batch.cursor.executemany(sql("drop_inboxes"), unread)
     _count_children(batch, requests)
-    batch.many("end_job", ended, fence)
+    batch.many("end_jobs", ended, fence)
     batch.many("insert_event", events, fence)
 
 

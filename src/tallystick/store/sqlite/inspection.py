@@ -11,12 +11,9 @@ from typing import Any, Final
 import apsw
 
 from tallystick.clock import Clock, SystemClock
-from tallystick.core.book import ActivityRow, AttemptRow, Book, Content
 from tallystick.core.limits import MIB
-from tallystick.core.pictures import Activity, Message, Place
-from tallystick.core.told import told
-from tallystick.store.api import Event
-from tallystick.store.inspection import Health, StaleReports, WorkerLeases
+from tallystick.store.inspection import Health, WorkerLeases
+from tallystick.store.sql.reads import Reads
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.turnstile import Holder, holder
 
@@ -30,7 +27,7 @@ _SYNCHRONOUS: Final = ("OFF", "NORMAL", "FULL", "EXTRA")
 _STOPPED: Final = ("T", "t")
 
 
-class SqliteInspection:
+class SqliteInspection(Reads):
     """The reads of a check, on the connection that reads."""
 
     def __init__(self, path: Path, read: Callable[[str, Sequence[object]], list[Any]], clock: Clock) -> None:
@@ -95,60 +92,17 @@ class SqliteInspection:
             remedy = f"`fuser {self._path}-floor` names those that may be meant; end the one that hangs"
         return f"{who} has held the right to write for {seconds} s, and nobody else can write; {remedy}"
 
-    def book(self, job_id: str) -> Book | None:
-        """Return the book of one job."""
-        rows = self._read(sql("book"), (job_id,))
-        return Book(*rows[0]) if rows else None
-
-    def books(self, *, after: str | None, limit: int) -> list[Book]:
-        """Return a page of books, newest job first."""
-        return [Book(*row) for row in self._read(sql("books"), (after, limit))]
-
-    def facts(self, job_id: str, *, after: int, limit: int) -> list[Event]:
-        """Return the facts of a job that follow number `after`; a limit of -1 returns all."""
-        events = [Event(*row) for row in self._read(sql("facts"), (job_id, after, limit))]
-        events += [told(job_id, *row) for row in self._read(sql("step_facts"), (job_id, after, limit))]
-        events.sort(key=lambda event: event.n)
-        return events if limit < 0 else events[:limit]
-
-    def attempts(self, job_id: str) -> list[AttemptRow]:
-        """Return the attempts at a job itself, oldest first."""
-        return [
-            AttemptRow(*row)._replace(charged=bool(row[7])) for row in self._read(sql("attempts"), (job_id,))
-        ]
-
-    def activities(self, job_id: str, *, after: Place, limit: int) -> list[ActivityRow]:
-        """Return the waits, sleeps and groups of a job that stand behind a place, in order."""
-        rows = self._read(sql("activities"), (job_id, *after, limit))
-        return [ActivityRow(Activity(*row), n, bool(copy)) for *row, n, copy in rows]
-
-    def messages(self, job_id: str, *, after: str, limit: int) -> list[Message]:
-        """Return the messages of a job behind a guid, in order."""
-        return [Message(*row) for row in self._read(sql("messages"), (job_id, after, limit))]
-
-    def open_children(self, job_id: str) -> dict[str, int]:
-        """Return how many children of each group of a job have not ended."""
-        return dict(self._read(sql("open_children"), (job_id,)))
-
-    def content(self, job_id: str) -> Content | None:
-        """Return what a submission is known by."""
-        return next((Content(*row) for row in self._read(sql("content"), (job_id,))), None)
+    def leases(self, limit: int) -> list[WorkerLeases]:
+        """Return the leases of live attempts by worker, those that lost most first."""
+        return [WorkerLeases._make(row) for row in self.rows("leases", (*self.lease_clock(), limit))]
 
     def lease_clock(self) -> tuple[str, int]:
         """Return the boot of this machine and how long it has lasted."""
         return self._clock.epoch(), self._clock.boot_ms()
 
-    def held(self, limit: int) -> list[Book]:
-        """Return jobs that wait for a person, newest first."""
-        return [Book(*row) for row in self._read(sql("held"), (limit,))]
-
-    def leases(self, limit: int) -> list[WorkerLeases]:
-        """Return the leases of live attempts by worker, those that lost most first."""
-        return [WorkerLeases(*row) for row in self._read(sql("leases"), (*self.lease_clock(), limit))]
-
-    def stale_reports(self) -> StaleReports:
-        """Count the reports that came too late."""
-        return StaleReports(*self._read(sql("count_stale_reports"), ())[0])
+    def rows(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement."""
+        return self._read(sql(name), parameters)
 
     def _pragma(self, question: str) -> Any:  # noqa: ANN401 (a number or a word)
         return self._read(question, ())[0][0]

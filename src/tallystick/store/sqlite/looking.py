@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
 from tallystick.core.chain import GENESIS
 from tallystick.core.pictures import (
     START,
@@ -21,6 +19,7 @@ from tallystick.core.pictures import (
 )
 from tallystick.core.verbs.wants import Wants
 from tallystick.store.api import ReclaimAttempt
+from tallystick.store.sql.reads import listed
 from tallystick.store.sqlite.statements import sql
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ _SIGNALS: Final = 2
 _WORDS: Final = ("resume", "timer", "result")
 
 
-def look(  # noqa: C901, PLR0912 (one line for each thing to see)
+def look(  # noqa: C901 (one line for each thing to see)
     batch: Batch, wants: Wants, *, whole: bool = False
 ) -> Pictures:
     """Return the picture of a job, and of its parent if the job may end; none if there is no such job."""
@@ -51,19 +50,17 @@ def look(  # noqa: C901, PLR0912 (one line for each thing to see)
         limit = -1 if whole else _SIGNALS + wants.ahead
         found = _rows(batch, "picture_signals", job_id, name, limit)
         picture.whole = picture.whole and (whole or len(found) < limit)
-        for row in found:
-            picture.messages[row[0]] = Message._make(row)
+        _add_messages(picture, found)
     if wants.begun:
         _add_begun(batch, pictures, picture)
     if wants.place is not None:
         _add_activities(picture, _rows(batch, "picture_activity", job_id, *wants.place))
     if wants.early:
-        for row in _rows(batch, "picture_words", job_id, "child", batch.wall):
-            picture.messages[row[0]] = Message._make(row)
+        _add_messages(picture, _rows(batch, "picture_words", job_id, "child", batch.wall))
     if wants.children:
         picture.asked = frozenset(wants.children)
-        listed = msgspec.json.encode(wants.children).decode()
-        picture.children = frozenset(child for (child,) in _rows(batch, "picture_children", listed))
+        found = _rows(batch, "picture_children", listed(wants.children))
+        picture.children = frozenset(child for (child,) in found)
     if wants.end:
         picture.end = chain_end(batch.cursor, job_id)
     if wants.inbox:
@@ -76,7 +73,7 @@ def look(  # noqa: C901, PLR0912 (one line for each thing to see)
 
 
 def _add_past(batch: Batch, picture: Picture, lost: ReclaimAttempt) -> None:
-    for row in _rows(batch, "picture_past", picture.job.job_id):
+    for row in _rows(batch, "picture_pasts", picture.job.job_id):
         picture.past = Past._make(row)
     if lost.unit:
         picture.effect = _lease(batch, picture.job.job_id, lost.unit)
@@ -103,16 +100,14 @@ def look_at_drivers(batch: Batch, job_id: str) -> Picture:
     if any(message.ledger for message in picture.messages.values()):
         return picture
     for kind in _WORDS:
-        for row in _rows(batch, "picture_words", job_id, kind, batch.wall):
-            picture.messages[row[0]] = Message._make(row)
+        _add_messages(picture, _rows(batch, "picture_words", job_id, kind, batch.wall))
     for name in {each.name for each in picture.open_activities() if each.kind == "wait"}:
-        for row in _rows(batch, "picture_signals", job_id, name, 1):
-            picture.messages[row[0]] = Message._make(row)
+        _add_messages(picture, _rows(batch, "picture_signals", job_id, name, 1))
     return picture
 
 
 def _picture(batch: Batch, pictures: Pictures, job_id: str) -> Picture | None:
-    for row in _rows(batch, "picture_job", job_id):
+    for row in _rows(batch, "picture_jobs", job_id):
         picture = pictures[job_id] = Picture(JobFacts._make(row))
         picture.lease = _lease(batch, job_id, "")
         return picture
@@ -121,7 +116,7 @@ def _picture(batch: Batch, pictures: Pictures, job_id: str) -> Picture | None:
 
 def _lease(batch: Batch, job_id: str, unit: str) -> Lease | None:
     for attempt, lease_id, status, live, guid in _rows(
-        batch, "picture_lease", job_id, batch.epoch, batch.boot, unit
+        batch, "picture_leases", job_id, batch.epoch, batch.boot, unit
     ):
         return Lease(attempt, lease_id, status, bool(live), guid)
     return None
@@ -140,7 +135,7 @@ def _add_begun(batch: Batch, pictures: Pictures, picture: Picture) -> None:
 
 
 def _add_message(batch: Batch, pictures: Pictures, guid: str) -> None:
-    for row in _rows(batch, "picture_message", guid):
+    for row in _rows(batch, "picture_messages", guid):
         message = Message._make(row)
         picture = pictures.get(message.job_id)
         if picture is not None:
@@ -158,6 +153,12 @@ def _add_activities(picture: Picture, rows: list[tuple[Any, ...]]) -> None:
     for row in rows:
         activity = Activity._make(row)
         picture.activities[activity.place] = activity
+
+
+def _add_messages(picture: Picture, rows: list[tuple[Any, ...]]) -> None:
+    for row in rows:
+        message = Message._make(row)
+        picture.messages[message.guid] = message
 
 
 def _add_inbox(batch: Batch, picture: Picture) -> None:

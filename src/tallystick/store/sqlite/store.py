@@ -11,22 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-import msgspec
 
 from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.errors import BadInput, Misuse, StoreMisused
 from tallystick.store.api import (
     Bundle,
-    ChildRow,
-    Event,
     ExpiredAttempt,
     Fence,
-    Group,
     JobRow,
     Outcome,
     call_off,
 )
+from tallystick.store.sql.reads import Reads
 from tallystick.store.sqlite.bell import Bell
 from tallystick.store.sqlite.connection import (
     WRITERS_STATEMENTS,
@@ -60,7 +57,7 @@ BEFORE_CHECKPOINT = crash.declare("sqlite.checkpoint.before", "the log is about 
 AFTER_CHECKPOINT = crash.declare("sqlite.checkpoint.after", "the log has moved into the database")
 
 
-class SqliteStore:
+class SqliteStore(Reads):
     """Bundles on one SQLite file."""
 
     def __init__(self, path: Path, clock: Clock, *, create: bool = True, synchronous: str = "FULL") -> None:
@@ -250,72 +247,16 @@ class SqliteStore:
         rows = self._read(sql("expired"), (self._clock.epoch(), self._clock.boot_ms(), limit))
         return [ExpiredAttempt(Fence(*row[:3]), row[3]) for row in rows]
 
-    def job(self, job_id: str) -> JobRow | None:
-        """Return one job."""
-        rows = self._read(sql("job"), (job_id,))
-        return JobRow(*rows[0]) if rows else None
-
-    def jobs(
-        self,
-        *,
-        tenant_id: str,
-        states: Sequence[str],
-        handler: str | None,
-        after: str | None,
-        limit: int,
-        tag: str | None = None,
-    ) -> list[JobRow]:
-        """Return a page of jobs, newest first."""
-        wanted = msgspec.json.encode(list(states)).decode()
-        asked = (tenant_id, wanted, handler, after, limit)
-        rows = (
-            self._read(sql("jobs"), asked) if tag is None else self._read(sql("jobs_tagged"), (*asked, tag))
-        )
-        return [JobRow(*row) for row in rows]
-
-    def has_signal(self, job_id: str, names: Sequence[str]) -> bool:
-        """Tell whether a signal of one of these names is in the job's inbox."""
-        wanted = msgspec.json.encode(list(names)).decode()
-        return bool(self._read_one(sql("has_signal"), (job_id, wanted)))
-
-    def children(self, job_id: str, group: Group, *, after: str, limit: int) -> list[ChildRow]:
-        """Return a page of the children of a group in their order."""
-        return [ChildRow(*row) for row in self._read(sql("children"), (job_id, *group, after, limit))]
-
-    def orphans(self, limit: int) -> list[str]:
-        """Return children that go on although their parent has ended."""
-        return [job_id for (job_id,) in self._read(sql("orphans"), (limit,))]
-
     def overdue(self, limit: int) -> list[str]:
         """Return jobs that were asked to end and have not within their grace, the longest over first."""
         now = self._clock.wall_ms() + self._time.lag()
         return [job_id for (job_id,) in self._read(sql("overdue"), (now, limit))]
 
-    def interrupted(self, job_ids: Sequence[str]) -> list[tuple[str, bool, str | None]]:
-        """Return those of these jobs that are asked to end or held."""
-        wanted = msgspec.json.encode(list(job_ids)).decode()
-        return [
-            (job_id, bool(ends), hold) for job_id, ends, hold in self._read(sql("interrupted"), (wanted,))
-        ]
-
-    def dead(self, *, tenant_id: str, handler: str | None, after: str | None, limit: int) -> list[JobRow]:
-        """Return a page of jobs that have failed and were not retried, newest first."""
-        return [JobRow(*row) for row in self._read(sql("dead"), (tenant_id, handler, after, limit))]
-
     def finished(self, job_ids: Sequence[str]) -> dict[str, JobRow | None]:
         """Return those of these jobs that have ended, and None for each that is not there."""
-        wanted = msgspec.json.encode(list(job_ids)).decode()
-        found = self._read(sql("finished"), (wanted,))
+        found = super().finished(job_ids)
         self._files.check()  # somebody waits, and would for ever
-        return {job_id: JobRow(*row) if row[0] else None for job_id, *row in found}
-
-    def history(self, job_id: str) -> list[Event]:
-        """Return every event of a job in order, inline steps included."""
-        return self.inspect().facts(job_id, after=0, limit=-1)
-
-    def counts(self) -> dict[str, int]:
-        """Return how many jobs stand in each state."""
-        return dict(self._read(sql("counts")))
+        return found
 
     def inspect(self) -> SqliteInspection:
         """Return the reads of a check."""
@@ -332,6 +273,10 @@ class SqliteStore:
             disconnect(self._reader)
             disconnect(self._writer)
             self._turnstile.close()
+
+    def rows(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement."""
+        return self._read(sql(name), parameters)
 
     def _read(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple]:  # type: ignore[type-arg]  # rows of any shape
         self._check_usable()

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tallystick.core.chain import GENESIS, event_hash
+from tallystick.core.lifecycles import JobState
 from tallystick.core.marks import OPENED, STARTED
+from tallystick.core.pictures import START
 from tallystick.store.api import Existing, NewJob, Outcome, SubmitJob, SubmitJobs
+from tallystick.store.sql.shapes import alike
 from tallystick.store.sqlite.lists import write_rows
 from tallystick.store.sqlite.statements import sql
 
@@ -24,16 +27,16 @@ def submit_jobs(batch: Batch, requests: list[SubmitJob]) -> list[Outcome]:
     attempts, events = [], []
     for job, facts, _reservation, lease in fresh:
         events += [batch.placed(fact) for fact in facts]
-        end = (events[-1].n, events[-1].event_hash)
-        if lease is None:
-            jobs.append((*job[:7], *_instants(batch, job), *job[10:], "QUEUED", 0, OPENED, 0, *end))
-        else:
-            _ready_at, *when = _instants(batch, job)
-            begun = (1, STARTED.activity, STARTED.guid)
-            jobs.append((*job[:7], None, *when, *job[10:], "IN_PROGRESS", *begun, *end))
+        last = events[-1]
+        ready_at, deadline_at, created_at = _instants(batch, job)
+        born: tuple[object, ...] = (ready_at, deadline_at, created_at, JobState.QUEUED, 0, OPENED, 0)
+        if lease is not None:
+            begun = (JobState.IN_PROGRESS, 1, STARTED.activity, STARTED.guid)
+            born = (None, deadline_at, created_at, *begun)
             held = (lease.lease_id, lease.owner, batch.epoch, batch.boot + lease.lease_ms, batch.wall)
-            attempts.append((job.job_id, 1, *held, "start"))
-    write_rows(batch.cursor, "insert_job", jobs)
+            attempts.append((job.job_id, 1, *held, START))
+        jobs.append((job.job_id, job.payload, *alike(job), *born, last.n, last.event_hash))
+    write_rows(batch.cursor, "insert_jobs", jobs)
     write_rows(batch.cursor, "insert_attempt", attempts)
     write_rows(batch.cursor, "insert_event", events)
     return outcomes
@@ -45,13 +48,13 @@ def submit_alike(batch: Batch, request: SubmitJobs) -> None:
     Nobody holds the ends of their chains, so no place has to be given back if this is undone.
     """
     job, ((_chain, kind, at, attempt, word),), _reservation, _lease = request.like
-    before, after = (*job[1:7], *_instants(batch, job)), job[11:]
+    shared = (*alike(job), *_instants(batch, job), JobState.QUEUED, 0, OPENED, 0, 1)
     jobs, events = [], []
     for job_id, payload in zip(request.job_ids, request.payloads, strict=True):
         head = event_hash(GENESIS, job_id, 1, kind, at, attempt, word)
-        jobs.append((job_id, *before, payload, *after, "QUEUED", 0, OPENED, 0, 1, head))
+        jobs.append((job_id, payload, *shared, head))
         events.append((job_id, 1, kind, at, attempt, word, GENESIS, head))
-    write_rows(batch.cursor, "insert_job", jobs)
+    write_rows(batch.cursor, "insert_jobs", jobs)
     write_rows(batch.cursor, "insert_event", events)
 
 
@@ -69,5 +72,6 @@ def _reserve(batch: Batch, request: SubmitJob) -> Existing | None:
     batch.cursor.execute(sql("reserve"), row)
     if batch.connection.total_changes() > before:
         return None
-    (found,) = batch.cursor.execute(sql("reservation"), request.reservation[:3])
-    return Existing(*found)
+    tenant_id, scope, value, *_content = request.reservation
+    (found,) = batch.cursor.execute(sql("reservations"), (tenant_id, scope, value))
+    return Existing._make(found)

@@ -55,6 +55,7 @@ from tallystick.store.places import Places
 from tallystick.store.planning import NAMES
 from tallystick.store.pruning import prune
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
+from tallystick.store.sql.shapes import recorded
 from tallystick.store.sqlite.applying import apply
 from tallystick.store.sqlite.claims import claim_jobs
 from tallystick.store.sqlite.crash_points import AROUND
@@ -214,15 +215,16 @@ class Batch:
         crash.point(AROUND["step"][0])
         now = (self.epoch, self.boot)
         place = self.places.step
-        rows = [step.fence + step[2:] + place(step) + now for step in steps]
-        self.many("insert_step", rows, steps[0].fence)
+        rows = [step.fence + recorded(step) + place(step) + now for step in steps]
+        self.many("insert_steps", rows, steps[0].fence)
         crash.point(AROUND["step"][1])
         return [None] * len(steps)
 
     def _events(self, requests: list[RecordEvent]) -> list[Outcome]:
         crash.point(AROUND["event"][0])
-        rows = [(*fence, *self.placed(fact)[1:], self.epoch, self.boot) for fence, fact in requests]
-        self.many("insert_fenced_event", rows, requests[0].fence)
+        now = (self.epoch, self.boot)
+        rows = [(*self.placed(fact), fence.attempt, fence.lease_id, *now) for fence, fact in requests]
+        self.many("insert_fenced_events", rows, requests[0].fence)
         crash.point(AROUND["event"][1])
         return [None] * len(requests)
 
@@ -230,9 +232,12 @@ class Batch:
         """Abort attempts and leave their jobs to others, due at instants by the clocks of who ends them."""
         crash.point(AROUND["end_attempt"][0])
         fence, events = requests[0].fence, [self.placed(request.fact) for request in requests]
-        self.many("end_attempt", [self.ending(request, "ABORTED") for request in requests], fence)
+        self.many("end_attempts", [self.ending(request, "ABORTED") for request in requests], fence)
         jobs = [
-            (*r.fence[:2], self._due(r), r.hold, r.hold_reason, event.n, event.event_hash, self.wall)
+            (
+                *(r.fence.job_id, r.fence.attempt, self._due(r), r.hold, r.hold_reason),
+                *(event.n, event.event_hash, self.wall),
+            )
             for r, event in zip(requests, events, strict=True)
         ]
         self.many("release_job", jobs, fence)
@@ -370,7 +375,7 @@ class Batch:
         if fence is None or not isinstance(error, StaleLease):
             return
         crash.point(AROUND["stale_report"][0])
-        self.cursor.execute(sql("insert_stale_report"), (self.wall, *fence, type(primitive).__name__))
+        self.cursor.execute(sql("insert_stale_reports"), (self.wall, *fence, type(primitive).__name__))
         self.cursor.execute(sql("trim_stale_reports"), (STALE_REPORTS_MAX,))
         crash.point(AROUND["stale_report"][1])
 

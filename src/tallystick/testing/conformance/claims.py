@@ -260,10 +260,10 @@ class Reads:
 
     def test_a_row_has_the_columns_that_a_program_reads_by_name(self, subject: Subject) -> None:
         done(subject.store, submission(subject.clock))
-        (row,) = subject.rows("job_rows")
-        assert tuple(row) == JobRow._fields
+        (row,) = subject.rows("jobs")
+        assert set(JobRow._fields) <= set(row)
         (book,) = subject.rows("job_books")
-        assert tuple(book) == Book._fields
+        assert set(Book._fields) <= set(book)
 
     def test_what_is_not_there_is_none_or_empty(self, subject: Subject) -> None:
         store = subject.store

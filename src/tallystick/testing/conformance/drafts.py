@@ -47,7 +47,7 @@ def submission(
     """Return a submission; with `key` it is idempotent."""
     job_id = job_id or FRESH.new()
     now = clock.wall_ms()
-    job = NewJob(job_id, "default", "workflow", "pay", "", "default", 5, now, None, now, "{}", "{}")
+    job = NewJob(job_id, "{}", now, None, now, "default", "workflow", "pay", "", "default", 5, "{}")
     reservation = Reservation("default", "key", key, content, 1) if key else None
     return SubmitJob(
         job._replace(**columns),  # type: ignore[arg-type]  # tests name columns, each with its own type

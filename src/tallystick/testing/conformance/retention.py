@@ -42,7 +42,7 @@ def with_child(subject: Subject) -> tuple[ClaimedJob, ClaimedJob]:
     parent = held_job(subject.store, subject.clock)
     now = subject.clock.wall_ms()
     child_id = f"{parent.fence.job_id}.0"
-    job = NewJob(child_id, "default", "workflow", "child", "", "default", 5, now, None, now, "{}", "{}")
+    job = NewJob(child_id, "{}", now, None, now, "default", "workflow", "child", "", "default", 5, "{}")
     born = (job, Fact(Chain(child_id), "submit", now, 0, "{}"))
     done(subject.store, Spawn(parent.fence, parent.chain, Group(0, "gather", 1), 1, 0, False, (born,), now))
     (child,) = claimed(subject.store, claim(handlers=[("child", "")]))

@@ -37,11 +37,12 @@ from tallystick.store.api import (
     SubmitJob,
     Transaction,
 )
+from tallystick.store.sql import statements
+from tallystick.store.sql.statements import Dialect
 from tallystick.store.sqlite import connection as connections
-from tallystick.store.sqlite import statements
 from tallystick.store.sqlite import store as stores
 from tallystick.store.sqlite.looking import chain_end
-from tallystick.store.sqlite.statements import sql
+from tallystick.store.sqlite.statements import DIALECT
 from tallystick.worker import caretaker
 
 _HASTE_SECONDS = 0.05
@@ -82,13 +83,13 @@ def effect_on_its_own() -> None:
 
 def steps_without_fence() -> None:
     """Let any lease, live or not, record a step."""
-    _leave_out("insert_step", r"(?s)AND live\.status = .*?events\.n = given\.n\)")
+    leave_out(DIALECT, "insert_steps", r"AND live\.status = .*?events\.n = given\.n\)")
     _places_taken_twice()
 
 
 def end_after_expiry() -> None:
     """Let an attempt end its job after its lease has run out, when nobody has reclaimed it yet."""
-    _leave_out("end_attempt", r"AND lease_epoch = given\.epoch AND lease_expires_at > given\.boot")
+    leave_out(DIALECT, "end_attempts", r"AND lease_epoch = given\.epoch AND lease_expires_at > given\.boot")
     nobody_reclaims()
 
 
@@ -251,19 +252,14 @@ def _places_taken_twice() -> None:
     put(stores, "forget_statistics", forget_them_too)
 
 
-def _leave_out(name: str, guard: str) -> None:
-    """Leave a guard out of a statement that writes lists."""
-    found = re.search(guard, sql(name))
-    if found is None:
-        raise LookupError(f"the statement {name} has no such guard any more; the mutant must follow it")
-    _say_instead(statements, name, found[0], "")
-    statements.sql_of_rows.cache_clear()
-
-
-def _say_instead(owner: object, name: str, said: str, instead: str) -> None:
-    """Change what a module says to the database in one statement."""
-    statement = sql(name)
-    if said not in statement:
-        raise LookupError(f"the statement {name} does not say {said} any more; the mutant must follow it")
-    mutated = statement.replace(said, instead)
-    put(owner, "sql", lambda wanted: mutated if wanted == name else sql(wanted))
+def leave_out(dialect: Dialect, name: str, *guards: str, instead: str = "") -> None:
+    """Change what is said to a database in one statement: leave guards out of it."""
+    source = statements.find(dialect, name)
+    for guard in guards:
+        if not re.search(guard, source.text):
+            raise LookupError(
+                f"the statement {name} does not say {guard} any more; the mutant must follow it"
+            )
+        source = source._replace(text=re.sub(guard, instead, source.text))
+    find = statements.find
+    put(statements, "find", lambda said, wanted: source if wanted == name else find(said, wanted))

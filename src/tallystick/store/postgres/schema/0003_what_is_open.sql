@@ -12,6 +12,7 @@ DROP INDEX messages_due;
 
 -- Attempts that are charged to the budget: those since the job last recorded anything, or came to a wait or a turn. Found
 -- from the newest attempt backwards; steps of earlier turns were recorded before the turn was over.
+DROP VIEW job_rows;
 CREATE OR REPLACE VIEW futile_attempts (job_id, attempt, reason) AS
 SELECT home.job_id, a.attempt, a.reason
   FROM jobs AS home

@@ -2,17 +2,17 @@
 -- lease, its start message is entered the first time and redelivered from then on, and a fact is appended.
 -- Returns what a worker needs. Nobody waits: what another claim holds is skipped. Each queue and priority is one stretch
 -- of the index `jobs_to_claim`, read in its order until there is enough, so the cost does not grow with the backlog.
--- Entries of jobs that were claimed before stay there until a vacuum; $11 is an instant to begin at, behind them. A
--- job that cannot be claimed (with an attempt that is live, lost or committed, or a suspect too many) does not stop the others.
--- $1 queues, $2 handlers with versions, $3 how many, $4 a lease for each, $5 owner, $6 how long a lease lasts,
--- $7 the clock the leases are on, $8 and $9 lease and wall time if they are not this server's, $10 whether to take a suspect: a
--- job over which, since it last made progress, two workers were lost, or one and its next attempt is its last; and then
--- only the first of them. $12 and $13 the digits of root and start of a job that is claimed for the first time.
+-- Entries of jobs that were claimed before stay there until a vacuum; `floor` is an instant to begin at, behind them. A
+-- job that cannot be claimed (with a live attempt, or a suspect too many) does not stop the others.
+-- `suspects` says whether to take a suspect, and then only the first of them; `root_ledger` and `start_ledger` are the digits of a job
+-- that is claimed for the first time.
+-- takes: queues text[], handlers text[], limit int, leases text[], owner text, lease_ms int, epoch text, lease_now int,
+--   wall_now int, suspects int, floor int, root_ledger int, start_ledger int, attempts_default int
 WITH clock AS MATERIALIZED (
-  SELECT store_ms($8::bigint) AS now, store_ms($9::bigint) AS wall
+  SELECT store_ms(:lease_now) AS now, store_ms(:wall_now) AS wall
 ), level AS MATERIALIZED (
   SELECT asked.queue, priority
-    FROM unnest($1::text[]) WITH ORDINALITY AS asked (queue, place)
+    FROM unnest(:queues) WITH ORDINALITY AS asked (queue, place)
    CROSS JOIN generate_series(0, 9) AS priority
    ORDER BY asked.place, priority
 ), first_suspect AS (
@@ -26,15 +26,11 @@ WITH clock AS MATERIALIZED (
            FROM jobs AS s
           WHERE s.queue = level.queue AND s.priority = level.priority AND s.ready_at <= clock.wall
             AND s.ready_at IS NOT NULL AND s.hold IS NULL AND s.state IN ('QUEUED', 'IN_PROGRESS', 'CANCELLING')
-            AND s.handler || ' ' || s.version = ANY ($2::text[]) AND s.attempt > 0
+            AND s.handler || ' ' || s.version = ANY (:handlers)
             AND (SELECT count(*)
                    FROM attempts AS live
                   WHERE live.job_id = s.job_id AND live.unit = '' AND live.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED')) = 0
-            AND (SELECT count(*) FILTER (WHERE f.reason = 'EXPIRED') > 1
-                     OR (count(*) FILTER (WHERE f.reason = 'EXPIRED') > 0
-                         AND count(*) + 1 >= coalesce(substring(s.options FROM '"attempts_max":(\d{1,9})')::bigint, 3))
-                   FROM futile_attempts AS f
-                  WHERE f.job_id = s.job_id)
+            AND @part(suspect, s)
           ORDER BY s.ready_at, s.job_id
           LIMIT 1
             FOR NO KEY UPDATE SKIP LOCKED) AS due
@@ -49,32 +45,26 @@ WITH clock AS MATERIALIZED (
                 j.state = 'CANCELLING' AS cancelling, j.semaphore, j.ready_at AS was_ready_at,
                 lost.suspect
            FROM jobs AS j
-          CROSS JOIN LATERAL (
-                SELECT j.attempt > 0
-                   AND (SELECT count(*) FILTER (WHERE f.reason = 'EXPIRED') > 1
-                            OR (count(*) FILTER (WHERE f.reason = 'EXPIRED') > 0
-                                AND count(*) + 1 >= coalesce(substring(j.options FROM '"attempts_max":(\d{1,9})')::bigint, 3))
-                          FROM futile_attempts AS f
-                         WHERE f.job_id = j.job_id) AS suspect) AS lost
+          CROSS JOIN LATERAL (SELECT @part(suspect, j) AS suspect) AS lost
           WHERE j.queue = level.queue AND j.priority = level.priority AND j.ready_at <= clock.wall
-            AND j.ready_at >= $11::bigint AND j.ready_at IS NOT NULL AND j.hold IS NULL AND j.state IN ('QUEUED', 'IN_PROGRESS', 'CANCELLING')
-            AND j.handler || ' ' || j.version = ANY ($2::text[])
+            AND j.ready_at >= :floor AND j.ready_at IS NOT NULL AND j.hold IS NULL AND j.state IN ('QUEUED', 'IN_PROGRESS', 'CANCELLING')
+            AND j.handler || ' ' || j.version = ANY (:handlers)
             AND (SELECT count(*)
                    FROM attempts AS live
                   WHERE live.job_id = j.job_id AND live.unit = '' AND live.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED')) = 0
             AND (NOT lost.suspect
-              OR ($10::bigint > 0 AND j.job_id = (SELECT first_suspect.job_id FROM first_suspect)))
+              OR (:suspects > 0 AND j.job_id = (SELECT first_suspect.job_id FROM first_suspect)))
           ORDER BY j.ready_at, j.job_id
-          LIMIT $3::bigint
+          LIMIT :limit
             FOR NO KEY UPDATE OF j SKIP LOCKED) AS due
-   LIMIT $3::bigint
+   LIMIT :limit
 ), numbered AS MATERIALIZED (
   SELECT found.*,
          CASE WHEN attempt > 0 THEN '{"job":"IN_PROGRESS","attempt":"LEASED>IN_PROGRESS"}'
               ELSE '{"job":"QUEUED>DISPATCHING>IN_PROGRESS","attempt":"LEASED>IN_PROGRESS"}' END AS fact
     FROM found
 ), linked AS MATERIALIZED (
-  SELECT numbered.*, ($4::text[])[place] AS lease_id,
+  SELECT numbered.*, (:leases)[place] AS lease_id,
          fact_hash(head_hash, job_id, head_n + 1, 'claim', wall, attempt + 1, fact) AS event_hash
     FROM numbered
 ), taken AS (
@@ -83,8 +73,8 @@ WITH clock AS MATERIALIZED (
          attempt = jobs.attempt + 1, attempts_total = attempts_total + 1, ready_at = NULL,
          start_redeliveries =
            start_redeliveries + CASE WHEN start_ledger > 0 AND jobs.start_acked_at IS NULL THEN 1 ELSE 0 END,
-         root_ledger = CASE WHEN start_ledger = 0 AND jobs.start_acked_at IS NULL THEN $12::bigint ELSE root_ledger END,
-         start_ledger = CASE WHEN start_ledger = 0 AND jobs.start_acked_at IS NULL THEN $13::bigint ELSE start_ledger END,
+         root_ledger = CASE WHEN start_ledger = 0 AND jobs.start_acked_at IS NULL THEN :root_ledger ELSE root_ledger END,
+         start_ledger = CASE WHEN start_ledger = 0 AND jobs.start_acked_at IS NULL THEN :start_ledger ELSE start_ledger END,
          head_n = linked.head_n + 1, head_hash = linked.event_hash, updated_at = linked.wall, rev = rev + 1
     FROM linked
    WHERE jobs.ctid = linked.job_at
@@ -93,9 +83,9 @@ WITH clock AS MATERIALIZED (
   INSERT INTO attempts (
     job_id, attempt, status, lease_id, lease_owner, lease_epoch, lease_expires_at, started_at
   )
-  SELECT job_id, attempt + 1, 'IN_PROGRESS', lease_id, $5, $7, now + $6::bigint, wall FROM taken
+  SELECT job_id, attempt + 1, 'IN_PROGRESS', lease_id, :owner, :epoch, now + :lease_ms, wall FROM taken
 ), written AS (
-  INSERT INTO events (job_id, n, type, at, attempt, payload, prev_hash, event_hash)
+  INSERT INTO events (@names(Event))
   SELECT job_id, head_n + 1, 'claim', wall, attempt + 1, fact, head_hash, event_hash FROM taken
 )
 SELECT job_id, attempt + 1, lease_id, handler, version, payload, options, dimension, deadline_at - wall, created_at, head_n + 1,

@@ -2,16 +2,13 @@
 -- is due again after its delay, or held; a fact each. A hold that somebody set meanwhile stays.
 -- Returns and locks as `end_jobs`. A due time is measured from now by the store's clock, so a worker whose clock is wrong
 -- delays nobody.
--- $1 the list, $2 the clock the leases are on, $3 and $4 lease and wall time if they are not this server's.
+-- takes: list jsonb, epoch text, lease_now int, wall_now int
+-- each: Fence, reason text, charged bigint, delay_ms bigint, hold text, hold_reason text, type text, at bigint,
+--   of_attempt bigint, payload text, Link
 WITH request AS (
-  SELECT place, r ->> 0 AS job_id, (r ->> 1)::bigint AS attempt, r ->> 2 AS lease_id, r ->> 3 AS reason,
-         (r ->> 4)::bigint AS charged, (r ->> 5)::bigint AS delay_ms, r ->> 6 AS hold,
-         r ->> 7 AS hold_reason, (r ->> 8)::bigint AS n, r ->> 9 AS type, (r ->> 10)::bigint AS at,
-         (r ->> 11)::bigint AS of_attempt, r ->> 12 AS payload, decode(r ->> 13, 'hex') AS prev_hash,
-         decode(r ->> 14, 'hex') AS event_hash
-    FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS listed (r, place)
+  SELECT place, @each(r) FROM jsonb_array_elements(:list) WITH ORDINALITY AS listed (r, place)
 ), clock AS MATERIALIZED (
-  SELECT store_ms($3::bigint) AS now, store_ms($4::bigint) AS wall
+  SELECT store_ms(:lease_now) AS now, store_ms(:wall_now) AS wall
 ), found AS MATERIALIZED (
   SELECT request.*, clock.wall, j.*, a.*
     FROM clock
@@ -21,7 +18,7 @@ WITH request AS (
            FROM attempts AS a
           WHERE a.job_id = request.job_id AND a.unit = '' AND a.attempt = request.attempt
             AND a.lease_id = request.lease_id AND a.status = 'IN_PROGRESS'
-            AND a.lease_epoch = $2 AND a.lease_expires_at > clock.now
+            AND a.lease_epoch = :epoch AND a.lease_expires_at > clock.now
          OFFSET 0) AS a
    CROSS JOIN LATERAL (
          SELECT j.ctid AS job_at,

@@ -5,17 +5,13 @@
 -- somebody changed a row after it was seen, and the caller begins again. A fact or a step whose place in the chain the other
 -- kind has taken is as good as a fence that did not hold. No row is locked before it is changed: a row
 -- is changed where it was seen (`ctid`) or not at all. Job rows go before attempt rows, job by job.
--- $1 the list, $2 the clock the leases are on, $3 and $4 lease and wall time if they are not this server's,
--- $5 to $8 the digits of root and start before and after.
+-- takes: list jsonb, epoch text, lease_now int, wall_now int, root_before int, root_after int, start_before int, start_after int
+-- each: Fence, reason text, charged bigint, status text, state text, result text, error text, error_code text,
+--   error_message text, type text, at bigint, of_attempt bigint, payload text, Link, step jsonb
 WITH request AS (
-  SELECT place, r ->> 0 AS job_id, (r ->> 1)::bigint AS attempt, r ->> 2 AS lease_id, r ->> 3 AS reason,
-         (r ->> 4)::bigint AS charged, r ->> 5 AS status, r ->> 6 AS state,
-         r ->> 7 AS result, r ->> 8 AS error, r ->> 9 AS error_code, r ->> 10 AS error_message,
-         (r ->> 11)::bigint AS n, r ->> 12 AS type, (r ->> 13)::bigint AS at, (r ->> 14)::bigint AS of_attempt,
-         r ->> 15 AS payload, decode(r ->> 16, 'hex') AS prev_hash, decode(r ->> 17, 'hex') AS event_hash, r -> 18 AS step
-    FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS listed (r, place)
+  SELECT place, @each(r) FROM jsonb_array_elements(:list) WITH ORDINALITY AS listed (r, place)
 ), clock AS MATERIALIZED (
-  SELECT store_ms($3::bigint) AS now, store_ms($4::bigint) AS wall
+  SELECT store_ms(:lease_now) AS now, store_ms(:wall_now) AS wall
 ), found AS MATERIALIZED (
   SELECT request.*, clock.wall, j.*, a.*
     FROM clock
@@ -25,15 +21,15 @@ WITH request AS (
            FROM attempts AS a
           WHERE a.job_id = request.job_id AND a.unit = '' AND a.attempt = request.attempt
             AND a.lease_id = request.lease_id AND a.status = 'IN_PROGRESS'
-            AND a.lease_epoch = $2 AND a.lease_expires_at > clock.now
+            AND a.lease_epoch = :epoch AND a.lease_expires_at > clock.now
             AND (SELECT s.n FROM steps AS s WHERE s.job_id = request.job_id AND s.n = request.n AND s.misplaced IS NULL) IS NULL
             AND (request.step = 'null'
-                 OR (SELECT e.n FROM events AS e WHERE e.job_id = request.job_id AND e.n = (request.step ->> 10)::bigint) IS NULL)
+                 OR (SELECT e.n FROM events AS e WHERE e.job_id = request.job_id AND e.n = (request.step -> 1 ->> 0)::bigint) IS NULL)
          OFFSET 0) AS a
    CROSS JOIN LATERAL (
          SELECT j.ctid AS job_at,
                 j.attempt = request.attempt AND j.semaphore = 1
-                AND j.state = 'IN_PROGRESS' AND j.root_ledger = $5::bigint AND j.start_ledger = $7::bigint AS sound
+                AND j.state = 'IN_PROGRESS' AND j.root_ledger = :root_before AND j.start_ledger = :start_before AS sound
            FROM jobs AS j
           WHERE j.job_id = request.job_id
          OFFSET 0) AS j
@@ -41,7 +37,7 @@ WITH request AS (
   UPDATE jobs
      SET state = found.state, result = found.result, error = found.error, error_code = found.error_code,
          error_message = found.error_message, hold = NULL, hold_reason = NULL, semaphore = semaphore - 1,
-         root_ledger = $6::bigint, start_ledger = $8::bigint,
+         root_ledger = :root_after, start_ledger = :start_after,
          start_acked_at = found.wall, completed_at = found.wall, updated_at = found.wall,
          head_n = found.n, head_hash = found.event_hash, rev = rev + 1
     FROM found
@@ -59,14 +55,10 @@ WITH request AS (
   INSERT INTO events (job_id, n, type, at, attempt, payload, prev_hash, event_hash)
   SELECT job_id, n, type, at, of_attempt, payload, prev_hash, event_hash FROM ended
 ), stepped AS (
-  INSERT INTO steps (
-    job_id, attempt, dimension, name, occurrence, kind, state, ledger, result, error, notes, created_at, completed_at, n,
-    prev_hash, event_hash
-  )
-  SELECT job_id, of_attempt, (step ->> 0)::bigint, step ->> 1, (step ->> 2)::bigint, step ->> 3, step ->> 4,
-         (step ->> 5)::bigint, step ->> 6, step ->> 7, step ->> 8, (step ->> 9)::bigint, (step ->> 9)::bigint,
-         (step ->> 10)::bigint, decode(step ->> 11, 'hex'), decode(step ->> 12, 'hex')
+  INSERT INTO steps (job_id, attempt, @names(Recorded), created_at, @names(Link))
+  SELECT job_id, of_attempt, @fields(Recorded, s), s.at, @fields(Link, s)
     FROM ended
+   CROSS JOIN LATERAL (SELECT @read(Recorded, step -> 0), @read(Link, step -> 1)) AS s
    WHERE step <> 'null'
 )
 SELECT (SELECT coalesce(array_agg(place), '{}') FROM found),

@@ -1,11 +1,10 @@
 -- insert_children: children are born for groups; an identifier follows from its place, so a second birth is refused.
+-- takes: list jsonb, wall int, state text, root_ledger int
+-- each: NewJob, head_n bigint, head_hash bytea, parent_job_id text, parent_step text, detached boolean
 INSERT INTO jobs (
-  job_id, tenant_id, kind, handler, version, queue, priority, ready_at, deadline_at, created_at, payload, options,
-  state, root_ledger, ledger_form, attempt, head_n, head_hash, updated_at, parent_job_id, parent_step, tags, detached
+  job_id, payload, @names(Alike), ready_at, deadline_at, created_at, state, root_ledger, ledger_form, head_n, head_hash,
+  updated_at, parent_job_id, parent_step, detached
 )
-SELECT job_id, tenant_id, kind, handler, version, queue, priority, ready_at, deadline_at, created_at, payload, options,
-       state, root_ledger, 1, 0, head_n, decode(head_hash, 'hex'), created_at, parent_job_id, parent_step, tags, detached::int
-  FROM jsonb_to_recordset($1::jsonb) AS listed (
-    job_id text, tenant_id text, kind text, handler text, version text, queue text, priority bigint, ready_at bigint,
-    deadline_at bigint, created_at bigint, payload text, options text, state text, root_ledger bigint, head_n bigint,
-    head_hash text, parent_job_id text, parent_step text, tags text, detached boolean)
+SELECT job_id, payload, @fields(Alike), :wall + ready_at - created_at, :wall + deadline_at - created_at, :wall, :state,
+       :root_ledger, 1, head_n, head_hash, :wall, parent_job_id, parent_step, detached::int
+  FROM (SELECT @each(r) FROM jsonb_array_elements(:list) AS r) AS listed

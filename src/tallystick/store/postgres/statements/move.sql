@@ -1,22 +1,18 @@
--- move: rows of jobs ($1), activities ($2) and messages ($3) as decisions want them, in one statement: step 2 of a message
+-- move: rows of jobs, activities and messages as decisions want them, in one statement: step 2 of a message
 -- moves a semaphore, its own digits and those of its activity, all or nothing. A row that has `before` is guarded by it:
 -- its revision, or its digits; one that has none is new. A semaphore that comes to its threshold must have been said to
--- (`hit`). It fails unless everything changed that was planned ($4).
+-- (`hit`). It fails unless everything changed that was planned.
+-- takes: jobs jsonb, activities jsonb, messages jsonb, count int
 WITH job AS MATERIALIZED (
-  SELECT * FROM jsonb_to_recordset($1::jsonb) AS listed (
-    job_id text, before bigint, hit boolean, state text, attempt bigint, dimension bigint, ready_at bigint, hold text,
-    semaphore bigint, root_ledger bigint, start_ledger bigint, start_acked_at bigint, cancel_at bigint, completed_at bigint,
-    rev bigint, head_n bigint, head_hash text, payload text, result text, error text, error_code text, error_message text,
-    hold_reason text, updated_at bigint)
+  SELECT * FROM jsonb_to_recordset(:jobs) AS listed (
+    before bigint, hit boolean, @typed(JobFacts), @typed(JobValues), head_n bigint, head_hash text, updated_at bigint)
 ), activity AS MATERIALIZED (
-  SELECT * FROM jsonb_to_recordset($2::jsonb) AS listed (
-    job_id text, dimension bigint, name text, occurrence bigint, before bigint, hit boolean, kind text, state text,
-    ledger bigint, rev bigint, attempt bigint, semaphore bigint, threshold bigint, failed bigint, mode text,
-    created_at bigint, completed_at bigint, result text, n bigint, prev_hash text, event_hash text)
+  SELECT * FROM jsonb_to_recordset(:activities) AS listed (
+    before bigint, hit boolean, @typed(Activity), created_at bigint, completed_at bigint, result text, n bigint, prev_hash text,
+    event_hash text)
 ), message AS MATERIALIZED (
-  SELECT * FROM jsonb_to_recordset($3::jsonb) AS listed (
-    guid text, before bigint, job_id text, dimension bigint, name text, occurrence bigint, kind text, payload text,
-    due_at bigint, ledger bigint, redeliveries bigint, created_at bigint, arrived bigint, acked_at bigint)
+  SELECT * FROM jsonb_to_recordset(:messages) AS listed (
+    before bigint, @typed(Message))
 ), at_jobs AS MATERIALIZED (
   SELECT job.*, j.*
     FROM job
@@ -32,7 +28,7 @@ WITH job AS MATERIALIZED (
          hold = at_jobs.hold, semaphore = at_jobs.semaphore, root_ledger = at_jobs.root_ledger,
          start_ledger = at_jobs.start_ledger, start_acked_at = at_jobs.start_acked_at, cancel_at = at_jobs.cancel_at,
          completed_at = at_jobs.completed_at, rev = at_jobs.rev, head_n = coalesce(at_jobs.head_n, jobs.head_n),
-         head_hash = coalesce(decode(at_jobs.head_hash, 'hex'), jobs.head_hash),
+         head_hash = coalesce(decode(at_jobs.head_hash, 'base64'), jobs.head_hash),
          payload = coalesce(at_jobs.payload, jobs.payload), result = coalesce(at_jobs.result, jobs.result), error = at_jobs.error,
          error_code = at_jobs.error_code, error_message = at_jobs.error_message,
          hold_reason = CASE WHEN at_jobs.hold IS NOT NULL THEN coalesce(at_jobs.hold_reason, jobs.hold_reason) END,
@@ -57,18 +53,14 @@ WITH job AS MATERIALIZED (
          semaphore = at_activities.semaphore, failed = at_activities.failed,
          completed_at = coalesce(at_activities.completed_at, steps.completed_at),
          result = coalesce(at_activities.result, steps.result), n = coalesce(at_activities.n, steps.n),
-         prev_hash = coalesce(decode(at_activities.prev_hash, 'hex'), steps.prev_hash),
-         event_hash = coalesce(decode(at_activities.event_hash, 'hex'), steps.event_hash)
+         prev_hash = coalesce(decode(at_activities.prev_hash, 'base64'), steps.prev_hash),
+         event_hash = coalesce(decode(at_activities.event_hash, 'base64'), steps.event_hash)
     FROM at_activities
    WHERE steps.ctid = at_activities.step_at
   RETURNING 1
 ), new_activities AS (
-  INSERT INTO steps (
-    job_id, dimension, name, occurrence, kind, state, ledger, rev, attempt, semaphore, threshold, failed, payload,
-    created_at, completed_at, result, n, prev_hash, event_hash
-  )
-  SELECT job_id, dimension, name, occurrence, kind, state, ledger, rev, attempt, semaphore, threshold, failed, mode,
-         created_at, completed_at, result, n, decode(prev_hash, 'hex'), decode(event_hash, 'hex')
+  INSERT INTO steps (@names(Activity), created_at, completed_at, result, n, prev_hash, event_hash)
+  SELECT @fields(Activity), created_at, completed_at, result, n, decode(prev_hash, 'base64'), decode(event_hash, 'base64')
     FROM activity
    WHERE before IS NULL
      AND (SELECT count(*) FROM events WHERE events.job_id = activity.job_id AND events.n = activity.n) = 0
@@ -90,16 +82,11 @@ WITH job AS MATERIALIZED (
    WHERE messages.ctid = at_messages.message_at
   RETURNING 1
 ), new_messages AS (
-  INSERT INTO messages (
-    guid, job_id, dimension, name, occurrence, kind, payload, due_at, ledger, redeliveries, created_at, arrived, acked_at
-  )
-  SELECT guid, job_id, dimension, name, occurrence, kind, payload, due_at, ledger, redeliveries, created_at, arrived, acked_at
-    FROM message
-   WHERE before IS NULL
+  INSERT INTO messages (@names(Message)) SELECT @fields(Message) FROM message WHERE before IS NULL
   RETURNING 1
 )
 SELECT expect_rows('move',
                    (SELECT count(*) FROM moved_jobs) + (SELECT count(*) FROM moved_activities)
                    + (SELECT count(*) FROM new_activities) + (SELECT count(*) FROM moved_messages)
                    + (SELECT count(*) FROM new_messages),
-                   $4::bigint)
+                   :count)

@@ -1,7 +1,6 @@
 -- picture_drivers: what may drive jobs that were put away ($1): messages that have begun, words and timers that are due
 -- ($2: wall time if it is not this server's), and for each open wait the first signal of its name. How many messages wait for none of these does not matter.
-SELECT m.guid, m.job_id, m.dimension, m.name, m.occurrence, m.kind, m.payload, m.due_at, m.ledger, m.redeliveries, m.created_at,
-       m.arrived, m.acked_at
+SELECT @names(Message, m)
   FROM unnest($1::text[]) AS wanted (job_id)
  CROSS JOIN LATERAL (
        (SELECT * FROM messages AS b WHERE b.job_id = wanted.job_id AND b.acked_at IS NULL AND b.ledger > 0)

@@ -1,6 +1,5 @@
 -- picture_entered: the activities that the messages of `picture_messages` name, be they open or not; the same parameters.
-SELECT s.job_id, s.dimension, s.name, s.occurrence, s.kind, s.state, s.ledger, s.rev, s.attempt, s.semaphore, s.threshold, s.failed,
-       s.payload
+SELECT @names(Activity, s)
   FROM unnest(ARRAY(SELECT unnest($1::text[])
                     UNION
                     SELECT a.guid

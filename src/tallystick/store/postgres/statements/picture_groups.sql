@@ -1,6 +1,5 @@
 -- picture_groups: activities by their places ($1, a list), and the groups to which jobs belong that may end ($2).
-SELECT s.job_id, s.dimension, s.name, s.occurrence, s.kind, s.state, s.ledger, s.rev, s.attempt, s.semaphore, s.threshold, s.failed,
-       s.payload
+SELECT @names(Activity, s)
   FROM (SELECT r ->> 0 AS job_id, (r ->> 1)::bigint AS dimension, r ->> 2 AS name, (r ->> 3)::bigint AS occurrence
           FROM jsonb_array_elements($1::jsonb) AS r
         UNION

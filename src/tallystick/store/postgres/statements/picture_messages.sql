@@ -1,7 +1,6 @@
 -- picture_messages: messages by their identifiers ($1), the words that groups are closed to which jobs that may end belong
 -- ($2), what drives the attempts at jobs ($3), and what of those has begun or is the word to go on.
-SELECT m.guid, m.job_id, m.dimension, m.name, m.occurrence, m.kind, m.payload, m.due_at, m.ledger, m.redeliveries, m.created_at,
-       m.arrived, m.acked_at
+SELECT @names(Message, m)
   FROM unnest(ARRAY(SELECT unnest($1::text[])
                     UNION
                     SELECT 'join:' || j.parent_job_id || ':' || j.parent_step

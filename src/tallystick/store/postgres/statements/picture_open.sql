@@ -1,6 +1,5 @@
 -- picture_open: every activity of these jobs that is open.
-SELECT s.job_id, s.dimension, s.name, s.occurrence, s.kind, s.state, s.ledger, s.rev, s.attempt, s.semaphore, s.threshold, s.failed,
-       s.payload
+SELECT @names(Activity, s)
   FROM unnest($1::text[]) AS wanted (job_id)
  CROSS JOIN LATERAL (
        SELECT *

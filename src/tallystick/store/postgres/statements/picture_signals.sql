@@ -1,7 +1,6 @@
 -- picture_signals: the first signals of a name that wait for a job, oldest first. $1 a list of job, name and how many
 -- (null: all).
-SELECT m.guid, m.job_id, m.dimension, m.name, m.occurrence, m.kind, m.payload, m.due_at, m.ledger, m.redeliveries, m.created_at,
-       m.arrived, m.acked_at
+SELECT @names(Message, m)
   FROM jsonb_array_elements($1::jsonb) AS r
  CROSS JOIN LATERAL (
        SELECT *

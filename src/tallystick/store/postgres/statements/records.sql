@@ -2,7 +2,7 @@
 SELECT r ->> 0, s.*
   FROM jsonb_array_elements($1::jsonb) AS r
  CROSS JOIN LATERAL (
-       SELECT name, occurrence, kind, state, n, result, error, notes
+       SELECT @names(Record)
          FROM steps
         WHERE job_id = r ->> 0 AND dimension = (r ->> 1)::bigint AND n IS NOT NULL
         ORDER BY n) AS s

@@ -3,7 +3,7 @@
 SELECT e.*
   FROM jsonb_array_elements($1::jsonb) AS r
  CROSS JOIN LATERAL (
-       SELECT job_id, n, type, at, attempt, payload, prev_hash, event_hash
+       SELECT @names(Event)
          FROM events
         WHERE job_id = r ->> 0 AND type IN ('try', 'note')
           AND n > coalesce((SELECT turn.n

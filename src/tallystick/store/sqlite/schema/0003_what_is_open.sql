@@ -10,6 +10,7 @@ DROP INDEX messages_due;
 -- Attempts that are charged to the budget: those since the job last recorded anything, or came to a wait or a turn. Found
 -- from the newest attempt backwards; steps of earlier turns were recorded before the turn was over.
 DROP VIEW futile_attempts;
+DROP VIEW job_rows;
 CREATE VIEW futile_attempts (job_id, attempt, reason) AS
 SELECT home.job_id, a.attempt, a.reason
   FROM jobs AS home CROSS JOIN attempts AS a

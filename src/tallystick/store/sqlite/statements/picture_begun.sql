@@ -1,4 +1,4 @@
 -- picture_begun: the messages of a job that have begun and are not acknowledged.
-SELECT guid, job_id, dimension, name, occurrence, kind, payload, due_at, ledger, redeliveries, created_at, arrived, acked_at
+SELECT @names(Message)
   FROM messages INDEXED BY messages_begun
  WHERE job_id = ?1 AND acked_at IS NULL AND ledger > 0

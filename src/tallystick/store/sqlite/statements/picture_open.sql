@@ -1,4 +1,4 @@
 -- picture_open: every activity of a job that is open.
-SELECT job_id, dimension, name, occurrence, kind, state, ledger, rev, attempt, semaphore, threshold, failed, payload
+SELECT @names(Activity)
   FROM steps INDEXED BY steps_open
  WHERE job_id = ?1 AND completed_at IS NULL AND kind <> 'protocol'

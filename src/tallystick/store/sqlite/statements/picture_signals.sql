@@ -1,5 +1,5 @@
 -- picture_signals: the first signals of a name that wait for a job, oldest first.
-SELECT guid, job_id, dimension, name, occurrence, kind, payload, due_at, ledger, redeliveries, created_at, arrived, acked_at
+SELECT @names(Message)
   FROM messages INDEXED BY messages_waiting
  WHERE job_id = ?1 AND kind = 'signal' AND name = ?2 AND acked_at IS NULL
  ORDER BY arrived

@@ -1,5 +1,6 @@
 -- reserve: hold (tenant, scope, value) for a new job.
--- No row changed: somebody holds it already; read `reservation` and answer with that job.
-INSERT INTO idempotency (tenant_id, scope, value, content_hash, canon_version, job_id, created_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+-- No row changed: somebody holds it already; read `reservations` and answer with that job.
+-- takes: tenant_id, scope, value, content_hash, canon_version, job_id, created_at
+INSERT INTO idempotency (@takes)
+VALUES (:tenant_id, :scope, :value, :content_hash, :canon_version, :job_id, :created_at)
 ON CONFLICT (tenant_id, scope, value) DO NOTHING

@@ -1,2 +1,0 @@
--- prune_attempts: the attempts of jobs that are marked as pruned go. No row changed: there were none.
-DELETE FROM attempts WHERE job_id IN (SELECT jsonb_array_elements_text($1::jsonb))

@@ -1,0 +1,1 @@
+"""What both SQL stores say alike: statements, the columns of named rows, and the tables."""

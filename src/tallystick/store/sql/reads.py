@@ -1,0 +1,118 @@
+"""What people and programs look at, alike on every SQL store: one statement a question, named rows back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from tallystick.core.digits import GuidLedger
+from tallystick.core.told import told
+from tallystick.store.api import ChildRow, Event, Group, JobRow
+from tallystick.store.inspection import AttemptRow, Book, StaleReports
+
+NEWEST: Final = "\x7f"
+"""What stands behind every identifier of a job, for a page that begins with the newest."""
+
+_ALL: Final = 2**63 - 1
+# The first digit that a message is given for what it does: whoever has less was entered at most.
+(_WORK_DONE,) = (field.weight for field in GuidLedger.FIELDS if field.name == "work_done")
+
+
+class Reads(ABC):
+    """Answers that are true when they are given; nothing is decided by them without a guard."""
+
+    @abstractmethod
+    def rows(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement."""
+
+    def job(self, job_id: str) -> JobRow | None:
+        """Return one job."""
+        return next((JobRow._make(row) for row in self.rows("job", (job_id,))), None)
+
+    def jobs(
+        self,
+        *,
+        tenant_id: str,
+        states: Sequence[str],
+        handler: str | None,
+        after: str | None,
+        limit: int,
+        tag: str | None = None,
+    ) -> list[JobRow]:
+        """Return a page of jobs, newest first."""
+        asked = (tenant_id, listed(states), handler, after or NEWEST, limit)
+        rows = self.rows("jobs", asked) if tag is None else self.rows("jobs_tagged", (*asked, tag))
+        return [JobRow._make(row) for row in rows]
+
+    def dead(self, *, tenant_id: str, handler: str | None, after: str | None, limit: int) -> list[JobRow]:
+        """Return a page of jobs that have failed and were not retried, newest first."""
+        return [JobRow._make(row) for row in self.rows("dead", (tenant_id, handler, after or NEWEST, limit))]
+
+    def finished(self, job_ids: Sequence[str]) -> dict[str, JobRow | None]:
+        """Return those of these jobs that have ended, and None for each that is not there."""
+        found = ((wanted, JobRow._make(row)) for wanted, *row in self.rows("finished", (listed(job_ids),)))
+        return {wanted: job if job.job_id else None for wanted, job in found}
+
+    def interrupted(self, job_ids: Sequence[str]) -> list[tuple[str, bool, str | None]]:
+        """Return those of these jobs that are asked to end or held."""
+        found = self.rows("interrupted", (listed(job_ids),))
+        return [(job_id, bool(ends), hold) for job_id, ends, hold in found]
+
+    def has_signal(self, job_id: str, names: Sequence[str]) -> bool:
+        """Tell whether a signal of one of these names is in the job's inbox."""
+        ((found,),) = self.rows("has_signal", (job_id, listed(names), _WORK_DONE))
+        return bool(found)
+
+    def children(self, job_id: str, group: Group, *, after: str, limit: int) -> list[ChildRow]:
+        """Return a page of the children of a group in their order."""
+        return [ChildRow._make(row) for row in self.rows("children", (job_id, *group, after, limit))]
+
+    def orphans(self, limit: int) -> list[str]:
+        """Return children that go on although their parent has ended."""
+        return [job_id for (job_id,) in self.rows("orphans", (limit,))]
+
+    def counts(self) -> dict[str, int]:
+        """Return how many jobs stand in each state."""
+        return dict(self.rows("counts"))
+
+    def history(self, job_id: str) -> list[Event]:
+        """Return every event of a job in order, inline steps included."""
+        return self.facts(job_id, after=0, limit=_ALL)
+
+    def book(self, job_id: str) -> Book | None:
+        """Return the book of one job."""
+        return next((Book._make(row) for row in self.rows("book", (job_id,))), None)
+
+    def books(self, *, after: str | None, limit: int) -> list[Book]:
+        """Return a page of books, newest job first."""
+        return [Book._make(row) for row in self.rows("books", (after or NEWEST, limit))]
+
+    def facts(self, job_id: str, *, after: int, limit: int) -> list[Event]:
+        """Return the facts of a job that follow number `after`."""
+        page = (job_id, after, limit)
+        events = [Event._make(row) for row in self.rows("facts", page)]
+        events += [told(job_id, *row) for row in self.rows("step_facts", page)]
+        events.sort(key=lambda event: event.n)
+        return events[:limit]
+
+    def attempts(self, job_id: str) -> list[AttemptRow]:
+        """Return the attempts at a job itself, oldest first."""
+        rows = [AttemptRow._make(row) for row in self.rows("attempts", (job_id,))]
+        return [row._replace(charged=bool(row.charged)) for row in rows]
+
+    def held(self, limit: int) -> list[Book]:
+        """Return jobs that wait for a person, newest first."""
+        return [Book._make(row) for row in self.rows("held", (limit,))]
+
+    def stale_reports(self) -> StaleReports:
+        """Count the reports that came too late."""
+        ((total, last_at),) = self.rows("count_stale_reports")
+        return StaleReports(total, last_at)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return texts as a statement takes a list of them."""
+    return msgspec.json.encode(list(names)).decode()

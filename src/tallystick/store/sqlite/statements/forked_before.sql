@@ -1,5 +1,0 @@
--- forked_before: the fork of a job that was made under this key, and what it asked for. No row: there is none.
-SELECT i.job_id, i.content_hash
-  FROM jobs AS j
-  JOIN idempotency AS i ON i.tenant_id = j.tenant_id AND i.scope = 'key' AND i.value = ?2
- WHERE j.job_id = ?1

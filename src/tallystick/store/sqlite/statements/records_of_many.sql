@@ -1,4 +1,0 @@
--- records_of_many: the recorded steps of the current dimensions of jobs (?1 maps one to the other), in no order.
-SELECT steps.job_id, name, occurrence, kind, state, n, result, error, notes, event_hash
-  FROM json_each(?1) AS wanted CROSS JOIN steps
- WHERE steps.job_id = wanted.key AND steps.dimension = wanted.value AND n IS NOT NULL
