@@ -151,6 +151,22 @@ For an attempt that a sweep looks at:
 
 {reclaims}
 
+## What must agree
+
+`tally doctor` reads the ledgers of a job and compares them with each other, after any commit:
+
+- The entries of an activity are as many as the messages that entered it, and each of these is another
+  entry. A marker is set in an activity exactly if it is set in one of its messages. Leg 1 of a job is its
+  one submission.
+- A message that is not acknowledged has entered because it drives the newest attempt, or waits to be taken.
+  One that is acknowledged has done step 2; or it was never entered, because what it was for is over.
+- The semaphore of a job counts its start until that is acknowledged, its open activities, and the message
+  that was taken and has its step 2 still to do. That of a group counts the children that it has not
+  counted.
+- One message has closed a job that has ended, the one that drove its last attempt, and one child a group
+  that is closed. Only where a ledger was full when a message came to it there is none.
+- The fact of an activity that has ended has its digits, without step 2 and step 3 if it learnt them later.
+
 ## What each promise writes
 
 The ledgers after each durable step. A promise without a GUID ledger needs no message: its answer is the

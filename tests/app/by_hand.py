@@ -39,6 +39,11 @@ class Death(Unwind):
         Death.latest = self
 
 
+def die() -> None:
+    """Die here."""
+    raise Death
+
+
 class Hand:
     """A worker that moves only when it is told to."""
 

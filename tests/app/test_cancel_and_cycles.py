@@ -75,7 +75,7 @@ def test_the_books_of_a_job_that_is_being_cancelled_balance_at_every_stage(timed
     """Asked to end while it runs, given back by its worker, taken up again, ended."""
 
     def findings():
-        return audit(timed.runtime().store, clock).findings
+        return audit(timed.runtime().store).findings
 
     @timed.step
     def work(name: str) -> None: ...
@@ -241,7 +241,7 @@ def test_at_the_ceiling_of_turns_the_job_fails_with_a_clear_code(timed, hand):
 
     job = loop.submit()
     with timed.transaction() as db:
-        full = "update jobs set start_ledger = 99999999, dimension = 99999998"
+        full = "update jobs set root_ledger = 1100099999999, start_ledger = 99999999, dimension = 99999998"
         db.execute(f"{full} where job_id = '{job.id}'")
     segment = hand.claim()
     outcome = hand.run(segment)

@@ -18,7 +18,7 @@ from tests.elsewhere import elsewhere
 def cancelled_cleanly(timed, clock, job) -> bool:
     store = timed.runtime().store
     check_chain(store.history(job.id))
-    assert not audit(store, clock).findings
+    assert not audit(store).findings
     with timed.transaction() as db:
         attempts = db.execute(f"select status, reason from attempts where job_id = '{job.id}'")
         semaphores = db.execute(f"select semaphore from jobs where job_id = '{job.id}'")
@@ -98,7 +98,7 @@ def test_the_books_of_a_job_cancelled_while_nobody_ran_it_are_right(timed, hand,
     job = flow.submit()
     if begun:
         hand.work()
-        assert not audit(timed.runtime().store, clock).findings
+        assert not audit(timed.runtime().store).findings
     assert job.cancel() == "CANCELLED"
     assert cancelled_cleanly(timed, clock, job)
 

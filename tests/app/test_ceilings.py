@@ -9,7 +9,8 @@ import pytest
 from tallystick import Retry, again, aio, gather, wait
 from tallystick.app import children as families
 from tallystick.errors import BadInput, JobFailed
-from tests.app.by_hand import Death
+from tests.app.by_hand import die
+from tests.app.cut_spawn import cut_spawn
 
 LEG1_FULL, LEG2_FULL = 999_100_000_000_000, 1_100_099_999_999
 
@@ -81,17 +82,7 @@ def test_a_wait_that_is_met_for_the_thousandth_time_goes_on(timed, hand):
 
 def test_a_spawn_that_is_made_for_the_thousandth_time_ends_the_job(timed, hand, monkeypatch):
     monkeypatch.setattr(families, "SPAWN_CHILDREN_MAX", 1)
-    dead = []
-    written = families.written
-
-    def dies(context, bundle, **named):
-        outcome = yield from written(context, bundle, **named)
-        if not dead:
-            dead.append(1)
-            raise Death
-        return outcome
-
-    monkeypatch.setattr(families, "written", dies)
+    cut_spawn(monkeypatch.setattr, die)
 
     @timed.workflow
     def child() -> None: ...
@@ -125,3 +116,33 @@ def test_a_step_that_is_tried_for_the_thousandth_time_ends_the_job(timed, hand):
     assert ceiling(job) == "LEDGER_CEILING"
     with pytest.raises(BadInput, match="999"):
         Retry(1_000)
+
+
+def test_a_child_that_its_group_cannot_count_ends_its_parent(timed, hand):
+    @timed.workflow
+    def child() -> None: ...
+
+    @timed.workflow
+    def flow() -> None:
+        gather(child.child(), child.child())
+
+    job = flow.submit()
+    hand.work()
+    preset(timed, "steps", "ledger", LEG2_FULL)
+    assert hand.work() == "EndJob"
+    hand.work_all()
+    assert ceiling(job) == "LEDGER_CEILING"
+    assert ledgers(timed, "steps", "ledger") == [LEG2_FULL]
+
+
+def test_a_cancellation_that_the_root_cannot_count_ends_the_job_all_the_same(timed, hand):
+    @timed.workflow
+    def flow() -> None:
+        wait("go", bool)
+
+    job = flow.submit()
+    hand.work()
+    preset(timed, "jobs", "root_ledger", 1_111_099_999_999)
+    job.cancel()
+    assert ceiling(job) == "LEDGER_CEILING"
+    assert ledgers(timed, "jobs", "root_ledger") == [1_111_099_999_999]

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
-from tallystick import gather
+from tallystick import again, gather
 from tallystick.app.contents import settled
+from tallystick.core.canonical import content_hash
+from tallystick.engine.books import audit
 from tallystick.errors import IdempotencyConflict, NotCanonical
 
 # Two that fall into one place of a set's table: the first to come is the first to be written.
@@ -125,3 +127,80 @@ def test_what_is_nested_too_deep_is_refused_and_not_followed(app):
         value = [value]
     with pytest.raises(NotCanonical):
         flow.submit(value)
+
+
+@pytest.fixture
+def priced(timed):
+    @timed.workflow(version="2")
+    def priced(name: str, codes: set[int]) -> None: ...
+
+    return priced.opts(idempotency_key="k")
+
+
+def contents_found(app) -> list[str]:
+    return [finding.message for finding in audit(app.runtime().store).findings if finding.check == "content"]
+
+
+def test_the_hash_of_a_content_can_be_made_again_from_its_row(timed, priced):
+    job = priced.submit("a", OTHER)
+    (row,) = rows(timed, "schema_version, payload, canon_version")
+    assert row == ("2", '{"name":"a","codes":[0,8]}', 2)
+    assert contents_found(timed) == []
+    for column, value in (
+        ("payload", '{"name":"b","codes":[0,8]}'),
+        ("schema_version", "3"),
+        ("tenant_id", "x"),
+    ):
+        ((before,),) = rows(timed, column)
+        change(timed, column, value)
+        made, kept = hashed(timed)[:12], job.row().idempotency_hash[:12]
+        assert contents_found(timed) == [f"the hash of its content is {made}…, the job says {kept}…"]
+        change(timed, column, before)
+    assert contents_found(timed) == []
+
+
+def test_a_row_of_the_older_form_verifies_and_its_reservation_holds(timed, priced):
+    """Its schema version was hashed and not kept, and its set stands in an order that was not hashed."""
+    job = priced.submit("a", ONE)
+    change(timed, "schema_version", None)
+    change(timed, "canon_version", 1)
+    with timed.transaction() as db:
+        db.execute("update idempotency set canon_version = 1")
+    assert contents_found(timed) == []
+    change(timed, "payload", '{"name":"a","codes":[8,0]}')
+    assert contents_found(timed) == []
+    assert (priced.submit("a", OTHER).id, priced.submit("a", ONE).created) == (job.id, False)
+    with pytest.raises(IdempotencyConflict):
+        priced.submit("b", ONE)
+    change(timed, "payload", '{"name":"b","codes":[]}')
+    assert len(contents_found(timed)) == 1
+
+
+def test_a_job_that_has_turned_or_is_a_fork_has_the_hash_of_another_row(timed, hand):
+    @timed.workflow(idempotent=True)
+    def loop(n: int) -> int:
+        if n == 2:
+            raise ValueError("no")
+        return again(n + 1)
+
+    job = loop.submit(0)
+    hand.work_all()
+    job.retry()
+    assert contents_found(timed) == []
+
+
+def rows(app, columns: str) -> list[tuple]:
+    with app.connect() as db:
+        return list(db.execute(f"select {columns} from jobs"))
+
+
+def change(app, column: str, value: str | int | None) -> None:
+    """Change a column of the one job; nothing guards these while it is open."""
+    with app.transaction() as db:
+        db.execute(f"update jobs set {column} = {'null' if value is None else repr(value)}")
+
+
+def hashed(app) -> str:
+    ((tenant, handler, payload, schema),) = rows(app, "tenant_id, request_type, payload, schema_version")
+    content = {"tenant_id": tenant, "request_type": handler, "payload": msgspec.json.decode(payload)}
+    return content_hash({**content, "schema_version": schema})

@@ -11,7 +11,8 @@ import pytest
 from tallystick import Retry, StepFailed, again, aio, gather, sleep, wait
 from tallystick.app import children as families
 from tests.app import digits_by_hand as expected
-from tests.app.by_hand import Death, Hand
+from tests.app.by_hand import Death, Hand, die
+from tests.app.cut_spawn import cut_spawn
 
 ROOT = Path(__file__).parents[2]
 
@@ -355,17 +356,7 @@ def test_enough_and_the_first_failure(timed, hand, child):
 def test_a_spawn_that_is_cut_short_while_its_first_children_end(timed, hand, child, monkeypatch):
     """The parent dies after its first bundle; all of that bundle's children end before it is taken over."""
     monkeypatch.setattr(families, "SPAWN_CHILDREN_MAX", 5)
-    dead = []
-    written = families.written
-
-    def dies(context, bundle, **named):
-        outcome = yield from written(context, bundle, **named)
-        if not dead:
-            dead.append(1)
-            raise Death
-        return outcome
-
-    monkeypatch.setattr(families, "written", dies)
+    cut_spawn(monkeypatch.setattr, die)
 
     @timed.workflow
     def flow() -> int:
@@ -381,8 +372,8 @@ def test_a_spawn_that_is_cut_short_while_its_first_children_end(timed, hand, chi
     assert ledgers.activities()["gather#1"] == seen[0][1]
     assert ledgers.messages("child") == ["000000000000000"] * 5
     hand.expire()
-    monkeypatch.setattr(families, "written", written)
     looks = []
+    written = families.written
 
     def looking(context, bundle, **named):
         outcome = yield from written(context, bundle, **named)

@@ -54,7 +54,7 @@ def test_a_family_goes_from_the_youngest_up_in_one_call(app):
         assert job.result(30) == 9
         assert other.result(30) == 7
     assert app.prune(older_than=0, limit=4) == 4
-    found = audit(app.runtime().store, app.runtime().clock)
+    found = audit(app.runtime().store)
     assert found.findings == []
     assert app.prune(older_than=0) == 1 + 3 + 9 + 1 - 4
     assert app.runtime().store.counts() == {}
@@ -106,7 +106,7 @@ def test_children_stay_while_an_open_fork_reads_what_they_returned(timed, hand, 
     hand.work_all()
     assert second.result(5) == 3
     assert timed.prune(older_than="1d") == 3
-    assert audit(timed.runtime().store, clock).findings == []
+    assert audit(timed.runtime().store).findings == []
 
 
 def test_a_limit_of_nothing_and_a_store_that_is_not_there_are_errors(app, url, tmp_path):

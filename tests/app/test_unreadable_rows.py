@@ -43,7 +43,7 @@ def test_one_job_that_a_sweep_cannot_judge_is_held_and_the_others_are_reclaimed(
     row = jobs[1].row()
     assert row.hold == "MISMATCH"
     assert '"options" cannot be read. Put {"attempts_max":3} there and resume the job' in row.hold_reason
-    found = audit(timed.runtime().store, timed.runtime().clock).findings
+    found = audit(timed.runtime().store).findings
     assert [(finding.job_id, finding.check) for finding in found] == [(jobs[1].id, "options")]
 
     damaged(timed, f"UPDATE jobs SET options = '{{\"attempts_max\":3}}' WHERE job_id = '{jobs[1].id}'")

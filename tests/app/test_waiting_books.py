@@ -307,4 +307,4 @@ def test_a_job_that_dies_over_and_over_after_its_wake_up_is_closed_by_that_messa
         ("resume", 111_100_000_002),
         ("signal", 111_100_000_001),
     ]
-    assert not audit(timed.runtime().store, clock).findings
+    assert not audit(timed.runtime().store).findings

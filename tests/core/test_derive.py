@@ -39,7 +39,12 @@ SMALL_SETS = [attempts for size in range(4) for attempts in product(KINDS, repea
 
 
 def spent(attempts):
-    """Count the charged attempts from the newest back to the one that last wrote a record."""
+    """Count the charged attempts from the newest back to the one that last made progress.
+
+    Of a loss the budget decides, of an error the workflow's own policy, and nobody of an attempt not charged.
+    """
+    if not attempts or not attempts[-1].charged or attempts[-1].reason == "ERROR":
+        return 0
     tail = []
     for attempt in attempts[::-1]:
         tail.append(attempt)

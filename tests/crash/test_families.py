@@ -6,7 +6,6 @@ import random
 
 import pytest
 
-from tallystick.clock import SystemClock
 from tallystick.engine.books import audit
 from tests.crash.family import app, parent
 from tests.crew import Crew
@@ -80,4 +79,4 @@ def test_children_under_random_kills_are_counted_once_and_wake_their_parent_once
     assert done == [(2 * children + 1,)]
     assert killed[0][0] > 0, "the kills must have hit somebody at work"
     assert [event.name for event in job.history()].count("group") == 2
-    assert not audit(opened.runtime().store, SystemClock()).findings
+    assert not audit(opened.runtime().store).findings

@@ -35,7 +35,7 @@ def place(finished: Path, tmp_path: Path) -> Place:
 def test_the_books_of_forks_are_right_and_the_engines_own_check_agrees(place: Place):
     assert judged(place) == []
     store = SqliteStore(place.database, SystemClock())
-    assert not audit(store, SystemClock()).findings
+    assert not audit(store).findings
     assert store.counts() == {"SUCCEEDED": 4, "FAILED_FINAL": 1}
     store.close()
 

@@ -88,7 +88,7 @@ def test_the_books_of_jobs_that_waited_are_right(place: Place):
 def test_the_engines_own_check_of_the_books_agrees(place: Place):
     clock = SystemClock()
     store = SqliteStore(place.database, clock)
-    done = audit(store, clock)
+    done = audit(store)
     store.close()
     assert done.findings == []
     assert done.jobs == len(books.read(place).jobs)

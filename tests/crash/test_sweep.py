@@ -140,3 +140,15 @@ def test_every_visit_of_every_point_is_planned():
         for stage in Stage
         for point, visit in (("a", 1), ("a", 2), ("a", 3), ("b", 1))
     )
+
+
+def test_a_reclaim_that_does_not_look_again_is_seen_every_time_and_not_with_the_look(tmp_path):
+    """The flush is held until the sweep of the other process has read; it does not have to meet it."""
+    one = "next(one for one in CONTROLS if one.case.mutant == 'reclaim_as_it_was_read')"
+    folders = [tmp_path / name for name in ("without", "with")]
+    for folder in folders:
+        folder.mkdir()
+    without = Verdict.parse(trial(f"{one}.case", folders[0]))
+    guarded = Verdict.parse(trial(f"{one}.guarded", folders[1]))
+    assert Wrong.BROKEN in [finding.wrong for finding in without.findings]
+    assert not guarded.findings

@@ -34,6 +34,7 @@ SMALL: dict[str, AnyShape] = {
     "group": gathering(2, crashes=1, zombies=0),
     "group, one is enough": gathering(2, threshold=1, crashes=1, zombies=0),
     "group, fail fast": gathering(2, fail_fast=True, child_fails=True, crashes=0, zombies=0),
+    "group, a child fails": gathering(2, child_fails=True, crashes=0, zombies=0),
     "group in two bundles": Shape((*ONE_BY_ONE, JOIN, RETURN), children=2, crashes=1, zombies=0),
     "group in two bundles, one is enough": Shape(
         (*ONE_BY_ONE, JOIN, RETURN), children=2, threshold=1, crashes=0, zombies=0

@@ -1,8 +1,10 @@
-"""Who catches a mutant: the first small world in which a promise breaks or a state is stuck."""
+"""Who catches a mutant: the first small world in which a promise breaks or a state is stuck.
+
+A guard of a verb may stand where no world comes, because no history does: random pictures come there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tests.model.configurations import SMALL, model_of
@@ -30,7 +32,7 @@ class Caught(NamedTuple):
         return f"{self.mutant}\n    caught by {self.by or 'NOBODY'} after {self.states:,} states: {self.why}"
 
 
-def judge(mutant: Mutant) -> Caught:
+def judge(mutant: Mutant, looks: tuple[int, ...] = LOOKS) -> Caught:
     """Search the small worlds until one of them breaks."""
     try:
         rules = Rules(load(mutant.changed()))
@@ -38,7 +40,7 @@ def judge(mutant: Mutant) -> Caught:
         return Caught(mutant.name, "loading it", 0, str(error))
     verbs = mutant.tree is not None and mutant.module not in SHARED
     worlds = {name: shape for name, shape in SMALL.items() if isinstance(shape, Shape) or not verbs}
-    for limit in LOOKS:
+    for limit in looks:
         for name, shape in worlds.items():
             try:
                 report = explore(model_of(shape, rules, mutant.flaws), limit)
@@ -51,5 +53,27 @@ def judge(mutant: Mutant) -> Caught:
     return Caught(mutant.name, "", 0, "every promise holds without this guard")
 
 
-def judge_all(mutants: Iterable[Mutant]) -> Iterator[Caught]:
-    yield from map(judge, mutants)
+# What is made again from the changed verbs, so that it draws their values and judges their plans.
+_PICTURES = ("tests.core.legal_rows", "tests.core.plan_judge", "tests.core.random_pictures")
+_EXAMPLES = range(3_000)
+
+
+def judge_verb(mutant: Mutant) -> Caught:
+    """Take a short look into the small worlds, then at random pictures, then a long look into the worlds."""
+    caught = judge(mutant, LOOKS[:1])
+    if caught.by:
+        return caught
+    caught = _by_pictures(mutant)
+    return caught if caught.by else judge(mutant, LOOKS[1:])
+
+
+def _by_pictures(mutant: Mutant) -> Caught:
+    pictures = load(mutant.changed(), *_PICTURES).random_pictures
+    for number in _EXAMPLES:
+        try:
+            pictures.answered(number)
+            pictures.entered(number)
+            pictures.escalated(number)
+        except Exception as error:  # noqa: BLE001 (a verb that raises is not total, whatever it raises)
+            return Caught(mutant.name, f"random picture {number}", 0, f"{type(error).__name__}: {error}")
+    return Caught(mutant.name, "", 0, "every plan is legal without this guard")

@@ -54,7 +54,7 @@ class Outside:
         """Let messages arrive, and people cancel, pause and resume."""
         at, workers, env = state
         for m, sent in enumerate(self.shape.messages):
-            if env[4 + m] and self._may_send(at, sent):
+            if env[4 + m]:
                 request = Deliver(guid_of(NAME, m), NAME, sent.kind, sent.name, '"x"')
                 after, outcome = self.act(
                     at, ("deliver", m), lambda r=request: (r,), wall=0 if self.shape.skew else NOW
@@ -69,14 +69,6 @@ class Outside:
                 self._cancel_moves(state, j, book, found)
         if self.shape.pauses:
             self._hold_moves(state, found)
-
-    def _may_send(self, at: int, sent: Any) -> bool:
-        """Nobody waits for results yet: they are sent where a store must refuse them."""
-        opened = [each for each in self._books[at][0].activities if each.state == "IN_PROGRESS"]
-        complete = self.core.marks.is_complete
-        return sent.kind == "signal" or not any(
-            each.name == sent.name and complete(each.ledger) for each in opened
-        )
 
     def _cancel_moves(self, state: State, j: int, book: Book, found: list[Any]) -> None:
         at, workers, env = state

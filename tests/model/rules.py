@@ -44,26 +44,34 @@ ROW_END = 1
 
 @cache
 def source(name: str) -> str:
-    return Path(str(importlib.import_module(MODULES[name]).__file__)).read_text("utf-8")
+    return _text(MODULES[name])
+
+
+def _text(path: str) -> str:
+    return Path(str(importlib.import_module(path).__file__)).read_text("utf-8")
 
 
 @cache
-def _compiled(name: str) -> CodeType:
-    return compile(source(name), MODULES[name], "exec")
+def _compiled(path: str) -> CodeType:
+    return compile(_text(path), path, "exec")
 
 
-def load(changed: dict[str, ast.Module] | None = None) -> SimpleNamespace:
-    """Return the modules that decide, those in `changed` and what imports them made from another tree."""
+def load(changed: dict[str, ast.Module] | None = None, *also: str) -> SimpleNamespace:
+    """Return the modules that decide, those in `changed` and what imports them made from another tree.
+
+    `also` names modules that are made from them as well, each behind those that it imports.
+    """
     if not changed:
         return SimpleNamespace(**{name: importlib.import_module(path) for name, path in MODULES.items()})
-    kept = {path: importlib.import_module(path) for path in MODULES.values()}
+    paths = MODULES | {path.rpartition(".")[2]: path for path in also}
+    kept = {path: importlib.import_module(path) for path in paths.values()}
     made = {}
     try:
-        for name, path in MODULES.items():
+        for name, path in paths.items():
             module = ModuleType(path)
             module.__file__ = kept[path].__file__
             sys.modules[path] = module
-            code = compile(changed[name], path, "exec") if name in changed else _compiled(name)
+            code = compile(changed[name], path, "exec") if name in changed else _compiled(path)
             exec(code, module.__dict__)
             made[name] = module
     finally:
@@ -148,8 +156,11 @@ class Rules:
         states, reasons = derive.AttemptState, derive.AbortReason
         lost = derive.AttemptFacts(states.ABORTED, 0, charged=True, reason=reasons.EXPIRED)
         kept = derive.AttemptFacts(states.ABORTED, 0, progressed=True, reason=reasons.SUSPENDED)
-        # What was lost before the last progress is forgiven, so it may as well have happened.
+        erred = derive.AttemptFacts(states.ABORTED, 0, charged=True, reason=reasons.ERROR)
+        # What was lost before the last progress is forgiven, so it may as well have happened. So may errors
+        # while nothing is lost: of those the workflow's own policy decides.
         facts = [*([lost] * (budget - 1) + [kept] if progressed else []), *[lost] * charged]
+        facts += [] if charged else [erred] * budget
         if done:
             # 1 is DONE; 2 is COMMITTED, whose lease may have run out.
             facts.append(derive.AttemptFacts(states.DONE if done == 1 else states.COMMITTED, ROW_END))

@@ -17,7 +17,6 @@ import pytest
 
 from tallystick import Tally, Tx
 from tallystick.app.workflows import Workflow
-from tallystick.clock import SystemClock
 from tallystick.engine.books import audit
 from tests.patience import wait_until
 from tests.postgres.server import Server, make_server, make_standby
@@ -158,7 +157,7 @@ def test_steps_that_a_standby_never_had_are_run_again(primary: Server, standby: 
         assert runs.count(LOST_FROM) == 2, "it was acknowledged, lost, and had to be done again"
         if kind.endswith("tx"):
             assert told(standby, "SELECT n FROM effects ORDER BY n") == [(n,) for n in range(STEPS)]
-        assert audit(app.runtime().store, SystemClock()).findings == []
+        assert audit(app.runtime().store).findings == []
     finally:
         app.close()
 
@@ -180,6 +179,6 @@ def test_steps_that_a_server_had_not_synced_are_run_again(primary: Server, kind:
         assert runs.count(LOST_FROM) == 2, "it was acknowledged, lost, and had to be done again"
         if kind == "tx":
             assert told(primary, "SELECT n FROM effects ORDER BY n") == [(n,) for n in range(STEPS)]
-        assert audit(app.runtime().store, SystemClock()).findings == []
+        assert audit(app.runtime().store).findings == []
     finally:
         app.close()

@@ -98,7 +98,7 @@ def test_with_a_synchronous_standby_a_failover_under_load_loses_and_doubles_noth
     assert answer(standby, "SELECT count(*) FROM shop.jobs") == JOBS
     live = f"SELECT count(*) FROM shop.attempts WHERE {LIVE}"
     assert answer(standby, live) == 0
-    assert audit(app.runtime().store, CLOCK).findings == []
+    assert audit(app.runtime().store).findings == []
     app.close()
 
 
@@ -129,7 +129,7 @@ def test_an_asynchronous_standby_may_lose_what_was_acknowledged_and_its_books_ar
     assert again.created
     with app.worker():
         assert [kept.result(30), again.result(30)] == [2, 3]
-    assert audit(store, CLOCK).findings == []
+    assert audit(store).findings == []
     app.close()
 
 

@@ -63,7 +63,7 @@ def _broken(store: SqliteStore, rows: Counter[tuple[str, str]]) -> list[str]:
     said = [row[0] for row in store._reader.execute("PRAGMA integrity_check")]
     broken = [] if said == ["ok"] else said
     broken += [f"{row} is there {count} times" for row, count in rows.items() if count > 1]
-    return broken + [str(finding) for finding in audit(store, CLOCK).findings]
+    return broken + [str(finding) for finding in audit(store).findings]
 
 
 def _rows(store: SqliteStore) -> Counter[tuple[str, str]]:

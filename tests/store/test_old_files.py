@@ -61,7 +61,7 @@ def test_jobs_of_an_old_file_come_to_the_end_that_they_would_have_come_to(app: T
     assert {old.case for old in jobs if found(app, old) not in JOB.final} == set(OPEN_OR_GONE)
     # Jobs whose chain was broken in the old file: they are the only ones that are found, and all of them.
     broken = {old.id: old.case for old in jobs if old.case.startswith("place ")}
-    findings = audit(app.runtime().store, old_clock(store)).findings
+    findings = audit(app.runtime().store).findings
     assert {broken.get(finding.job_id, finding) for finding in findings} == set(broken.values())
 
 

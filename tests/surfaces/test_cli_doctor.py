@@ -164,7 +164,7 @@ def test_books_that_were_changed_by_hand_do_not_balance(shop):
     assert finding == {
         "job_id": job,
         "check": "chain",
-        "message": "fact 4 (step) was changed after it was written",
+        "message": "fact 4 (step quote#1) was changed after it was written",
     }
     assert shop.tally("doctor", "shop", "--jobs", "0").code == 0
 

@@ -89,17 +89,24 @@ class TestShow:
     def test_a_job_is_shown_with_what_it_got_and_gave(self, jobs, shop):
         text = shop.tally("show", jobs.good, "shop").out
         assert text.splitlines()[0] == f"job {jobs.good}"
-        for fact in ('arguments   {"order": 13, "name": ""}', 'result      "26"', "ledger      000111100000001 (start)"):
+        for fact in (
+            'arguments   {"order": 13, "name": ""}',
+            'result      "26"',
+            "ledger      000111100000001 (start)",
+        ):
             assert fact in text
         assert "attempt 1   DONE" in text
+        assert "state       SUCCEEDED\n  view        SUCCEEDED\n" in text
 
     def test_the_same_as_data(self, jobs, shop):
         data = shop.tally("show", jobs.good, "--url", "sqlite:///shop.db", "--json").data
         assert (data["result"], data["semaphore"], data["start_ledger"]) == ("26", 0, "000111100000001")
+        assert (data["state"], data["view"]) == ("SUCCEEDED", "SUCCEEDED")
         (attempt,) = data["attempts"]
         assert (attempt["status"], attempt["reason"], attempt["charged"]) == ("DONE", None, False)
         late = shop.tally("show", jobs.late, "shop", "--json").data
         assert (late["version"], late["idempotency_key"], late["attempts"]) == ("2", "letter-1", [])
+        assert late["view"] == "PENDING"
 
     def test_a_job_that_is_not_there_is_exit_code_three(self, shop):
         for command in ("show", "history"):

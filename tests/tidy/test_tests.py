@@ -10,8 +10,8 @@ import pytest
 from tests.tidy.tree import ROOT, offences, parsed, python_files
 
 TESTS = ROOT / "tests"
-# The one place that waits, and a program that is killed while it sleeps.
-MAY_SLEEP = {TESTS / "patience.py", TESTS / "app" / "programs" / "shop.py"}
+# The one place that waits.
+MAY_SLEEP = {TESTS / "patience.py"}
 
 
 def test_no_test_sleeps():

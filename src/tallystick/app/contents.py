@@ -1,7 +1,7 @@
 """What is hashed of arguments: the same in every process.
 
-A set is written in the order of its hashes, which every process draws anew. The payload keeps that order, and
-that of a user's dicts; by content two calls are the same whichever way their sets were written.
+A set is written in the order of its hashes, which every process draws anew. Where a call is known by its
+content, its sets are kept in one order; a user's dicts keep theirs.
 """
 
 from __future__ import annotations

@@ -17,10 +17,12 @@ from tallystick.app.results import Ended, not_there
 from tallystick.app.sending import deliver_all_async, deliver_one, signals
 from tallystick.app.values import Codec
 from tallystick.app.why import why
+from tallystick.core.derive import JobView
 from tallystick.core.durations import duration_ms
 from tallystick.core.holds import Held, Resumed
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.failure import Failure
+from tallystick.engine.view import view_of
 from tallystick.errors import JobCancelled, JobFailed, TallyError
 from tallystick.store.api import Delivered
 
@@ -208,6 +210,17 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
     def state(self) -> JobState:
         """Return where the job stands now."""
         return JobState(self.row().state)
+
+    def view(self) -> JobView:
+        """Return what is to be seen of the job, derived from its attempts, its open waits and the time now.
+
+        PENDING: nobody works at it, and it goes on. RUNNING: an attempt holds a live lease. SUCCEEDED, FAILED
+        and CANCELLED: it has ended. A worker that was lost makes it PENDING as soon as its lease runs out.
+        """
+        view = view_of(self._runtime().store.inspect(), self.id)
+        if view is None:
+            raise not_there(self.id)
+        return view
 
     @property
     def tags(self) -> tuple[str, ...]:

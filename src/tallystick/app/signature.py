@@ -65,13 +65,14 @@ class Signature:
         """Return how the result is kept."""
         return Codec(self._hint("return"), f"what {self._name} returns")
 
-    def encode(self, args: tuple[object, ...], kwargs: dict[str, object]) -> str:
+    def encode(self, args: tuple[object, ...], kwargs: dict[str, object], *, for_hash: bool = False) -> str:
         """Bind a call by name, with what its defaults are now, and return it as JSON.
 
-        An argument that would reach the function as another value than this is refused.
+        An argument that would reach the function as another value than this is refused. What is hashed too
+        has its sets in one order: its row then tells what was hashed.
         """
         bound = self._bound(args, kwargs)
-        payload = self._encoded(bound)
+        payload = self._encoded(settled(bound) if for_hash else bound)
         plain = self._plain
         for name, value in bound.items():
             if type(value) not in plain[name]:
@@ -83,7 +84,7 @@ class Signature:
         """Bind a call whose arguments are data, as a command line has them, and return it as JSON."""
         return self._encoded(self._bound(args, kwargs))
 
-    def _encoded(self, bound: dict[str, object]) -> str:
+    def _encoded(self, bound: object) -> str:
         return encode(bound, f"the arguments of {self._name}")
 
     def _check_return(self, bound: dict[str, object], payload: str) -> None:
@@ -113,12 +114,6 @@ class Signature:
             path=path,
         )
 
-    def content(self, args: tuple[object, ...], kwargs: dict[str, object]) -> str:
-        """Return what is hashed of a call that `encode` accepts, or nothing where that is the payload."""
-        bound = self._bound(args, kwargs)
-        content = settled(bound)
-        return "" if content is bound else self._encoded(content)  # type: ignore[arg-type]  # a dict stays one
-
     def content_as_before(
         self, payload: str, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> str | None:
@@ -132,7 +127,7 @@ class Signature:
         if not added or any(name not in defaults or bound[name] != defaults[name] for name in added):
             return None
         kept = {name: value for name, value in bound.items() if name in before}
-        return self._encoded(settled(kept))  # type: ignore[arg-type]  # a dict stays one
+        return self._encoded(settled(kept))
 
     def _bound(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
         required, names = self._by_place

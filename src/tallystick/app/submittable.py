@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
 
-import msgspec
-
 from tallystick.app.children import Child
 from tallystick.app.context import Inside, WorkflowContext, current
 from tallystick.app.detached import submitted
@@ -143,8 +141,7 @@ class Submittable(Generic[P, R_co]):
             content = self._spec.signature.content_as_before(row.payload, args, kwargs)
             if content is None:
                 return False
-            before = msgspec.structs.replace(self._like(content), content=content)
-            return content_hash_of(before) == str(conflict.fields["existing_hash"])
+            return content_hash_of(self._like(content)) == str(conflict.fields["existing_hash"])
 
         return is_same
 
@@ -185,7 +182,7 @@ class Submittable(Generic[P, R_co]):
         """
         self._check_list()
         runtime, within = self._app.runtime(), self._options.within
-        made = submit_all(runtime, self._like(""), *self._encoded(calls, by_name=kwargs), within)
+        made = submit_all(runtime, self._like(""), self._encoded(calls, by_name=kwargs), within)
         return self._jobs(made)
 
     async def submit_many_aio(self, calls: Iterable[Any], *, kwargs: bool = False) -> list[Job[R_co]]:
@@ -193,7 +190,7 @@ class Submittable(Generic[P, R_co]):
         self._refuse_within("submit_many")
         self._check_list()
         made = await submit_all_async(
-            self._app.runtime(), self._like(""), *self._encoded(calls, by_name=kwargs)
+            self._app.runtime(), self._like(""), self._encoded(calls, by_name=kwargs)
         )
         return self._jobs(made)
 
@@ -205,12 +202,11 @@ class Submittable(Generic[P, R_co]):
                 f"submit them one by one with {self.name}.opts(detached=True)"
             )
 
-    def _encoded(self, calls: Iterable[Any], *, by_name: bool) -> tuple[list[str], list[str]]:
-        """Return the payload of each call, and where it is looked for what is hashed of it."""
-        signature = self._spec.signature
+    def _encoded(self, calls: Iterable[Any], *, by_name: bool) -> list[str]:
+        """Return the payload of each call."""
+        encode, for_hash = self._spec.signature.encode, self._reserved
         bound = [self._by_name(call) if by_name else (self._by_place(call), {}) for call in calls]
-        payloads = [check_text("payload", signature.encode(*call), PAYLOAD_BYTES_MAX) for call in bound]
-        return payloads, [signature.content(*call) for call in bound] if self._reserved else []
+        return [check_text("payload", encode(*call, for_hash=for_hash), PAYLOAD_BYTES_MAX) for call in bound]
 
     def _by_place(self, call: object) -> tuple[Any, ...]:
         if not isinstance(call, tuple | list):
@@ -268,11 +264,7 @@ class Submittable(Generic[P, R_co]):
 
     def submission(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Submission:
         """Encode a call, as it becomes a job."""
-        signature = self._spec.signature
-        made = self._like(signature.encode(args, kwargs))
-        if not self._reserved:
-            return made
-        return msgspec.structs.replace(made, content=signature.content(args, kwargs))
+        return self._like(self._spec.signature.encode(args, kwargs, for_hash=self._reserved))
 
     def _like(self, payload: str) -> Submission:
         options = self._options

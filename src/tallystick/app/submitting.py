@@ -50,18 +50,13 @@ def _settled(runtime: Runtime, primitive: SubmitJob, outcome: Outcome | BaseExce
 
 
 def submit_all(
-    runtime: Runtime,
-    like: Submission,
-    payloads: Sequence[str],
-    contents: Sequence[str],
-    within: object = None,
+    runtime: Runtime, like: Submission, payloads: Sequence[str], within: object = None
 ) -> Iterator[Submitted]:
     """Make a job of each payload; if one is refused the others stand, and the first refusal is raised.
 
-    Where they are reserved, each has what is hashed of it, or nothing where that is the payload itself.
     Within a transaction all of them are part of it, and a refusal is raised where it is met.
     """
-    requests = _requests(runtime, like, payloads, contents)
+    requests = _requests(runtime, like, payloads)
     if within is None:
         outcomes = runtime.committer.call_all([(request,) for request in requests])
     else:
@@ -71,17 +66,17 @@ def submit_all(
 
 
 async def submit_all_async(
-    runtime: Runtime, like: Submission, payloads: Sequence[str], contents: Sequence[str]
+    runtime: Runtime, like: Submission, payloads: Sequence[str]
 ) -> Iterator[Submitted]:
     """Do the same without blocking the event loop."""
-    requests = _requests(runtime, like, payloads, contents)
+    requests = _requests(runtime, like, payloads)
     lane = runtime.lane()
     outcomes = await asyncio.gather(*(lane.call((request,)) for request in requests), return_exceptions=True)
     return _submitted(runtime, requests, outcomes)
 
 
 def _requests(
-    runtime: Runtime, like: Submission, payloads: Sequence[str], contents: Sequence[str]
+    runtime: Runtime, like: Submission, payloads: Sequence[str]
 ) -> Sequence[SubmitJob | SubmitJobs]:
     """Return one primitive for many, or one for each if each may be the same as an earlier one."""
     if not payloads:
@@ -90,8 +85,8 @@ def _requests(
     if not like.reserved:
         return submit_jobs(like, payloads, ids, now)
     return [
-        submit_job(msgspec.structs.replace(like, payload=payload, content=content), job_id, now)
-        for job_id, payload, content in zip(ids, payloads, contents, strict=True)
+        submit_job(msgspec.structs.replace(like, payload=payload), job_id, now)
+        for job_id, payload in zip(ids, payloads, strict=True)
     ]
 
 

@@ -14,11 +14,12 @@ from tallystick.cli.output import FINDINGS, Ink, printable, show, show_data
 from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.wording import ago, count, instant, short, size, span
 from tallystick.clock import SystemClock
+from tallystick.core.book import Book
 from tallystick.core.holds import Hold
 from tallystick.core.limits import SWEEP_ROWS_MAX
 from tallystick.engine.books import Audit, audit
 from tallystick.store.api import Store
-from tallystick.store.inspection import Book, Health, StaleReports, WorkerLeases
+from tallystick.store.inspection import Health, StaleReports, WorkerLeases
 
 _HELD_SHOWN: Final = 20
 _NEWEST: Final = 10_000
@@ -154,7 +155,7 @@ def examine(store: Store, jobs_max: int | None) -> Examination:
         len(store.expired(SWEEP_ROWS_MAX)),
         inspection.held(_HELD_SHOWN + 1),
         inspection.stale_reports(),
-        audit(store, SystemClock(), jobs_max=jobs_max, on_page=on_page),
+        audit(store, jobs_max=jobs_max, on_page=on_page),
         inspection.leases(SWEEP_ROWS_MAX),
     )
     if terminal:

@@ -13,11 +13,13 @@ from tallystick.cli.output import Ink, printable, show, show_data
 from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.wording import ago, instant, short, span, stored_value
 from tallystick.clock import SystemClock
+from tallystick.core.book import AttemptRow
+from tallystick.core.derive import JobView
 from tallystick.core.digits import GuidLedger
 from tallystick.core.limits import check_storable
+from tallystick.engine.view import view_of
 from tallystick.errors import NotFound
 from tallystick.store.api import JobRow, Store
-from tallystick.store.inspection import AttemptRow
 
 _EXAMPLES = """\b
 Examples:
@@ -38,13 +40,14 @@ def command(*, job: str, app: str | None, url: str | None, as_json: bool) -> Non
     """
     with looking(app, url) as store:
         row = find_job(store, job)
-        attempts = store.inspect().attempts(job)
+        inspection = store.inspect()
+        attempts, view = inspection.attempts(job), view_of(inspection, job)
         now = SystemClock().wall_ms()
         reason = why(row, lambda: store.history(job), now)
     if as_json:
-        show_data(as_data(row, attempts, reason))
+        show_data(as_data(row, view, attempts, reason))
     else:
-        show("\n".join(drawn(row, attempts, reason, now, Ink.for_stream(sys.stdout))))
+        show("\n".join(drawn(row, view, attempts, reason, now, Ink.for_stream(sys.stdout))))
 
 
 def find_job(store: Store, job_id: str) -> JobRow:
@@ -55,10 +58,11 @@ def find_job(store: Store, job_id: str) -> JobRow:
     return row
 
 
-def as_data(row: JobRow, attempts: list[AttemptRow], reason: str) -> dict[str, object]:
+def as_data(row: JobRow, view: JobView | None, attempts: list[AttemptRow], reason: str) -> dict[str, object]:
     """Return everything about a job as data."""
     return {
         **summary(row),
+        "view": view,
         "why": reason,
         "arguments": stored_value(row.payload),
         "result": stored_value(row.result),
@@ -87,7 +91,9 @@ def as_data(row: JobRow, attempts: list[AttemptRow], reason: str) -> dict[str, o
     }
 
 
-def drawn(row: JobRow, attempts: list[AttemptRow], reason: str, now: int, ink: Ink) -> list[str]:
+def drawn(
+    row: JobRow, view: JobView | None, attempts: list[AttemptRow], reason: str, now: int, ink: Ink
+) -> list[str]:
     """Return a job as lines for people; why it stands where it does only while it has not ended."""
     ended = (
         f"{ago(row.completed_at, now)}, after {span(row.completed_at - row.created_at)}"
@@ -96,6 +102,7 @@ def drawn(row: JobRow, attempts: list[AttemptRow], reason: str, now: int, ink: I
     )
     facts = [
         ("state", f"{row.state}, held: {row.hold}" if row.hold else row.state),
+        ("view", view or ""),
         ("why", "" if row.completed_at else _lines(reason)),
         ("workflow", name_of(row)),
         ("queue", f"{printable(row.queue)}, priority {row.priority}"),

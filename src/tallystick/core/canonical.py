@@ -21,7 +21,14 @@ import msgspec
 from tallystick.core.limits import JSON_DEPTH_MAX, JSON_INTEGER_DIGITS_MAX, clip_text
 from tallystick.errors import NotCanonical
 
-CANON_VERSION: Final = 1
+CANON_OF_ROW: Final = 2
+"""From this form on the row has what was hashed, so that the hash can be made again from it.
+
+In form 1 a set stands in the payload in an order of its own, and the schema version in the column of the
+workflow's. The same content has the same hash in both.
+"""
+
+CANON_VERSION: Final = CANON_OF_ROW
 """Stored beside every hash, so that a later form can tell its own hashes from these."""
 
 CONTENT_FIELDS: Final = (

@@ -42,16 +42,29 @@ from tallystick.core.verbs.children import spawn
 from tallystick.core.verbs.control import hold, resume, turn
 from tallystick.core.verbs.endings import cancel, end_job
 from tallystick.core.verbs.records import record_event, record_step, release
+from tallystick.core.verbs.settling import broken
 from tallystick.core.verbs.waiting import deliver, suspend_or_answer, take_answer
-from tallystick.core.verbs.wants import Planned
+from tallystick.core.verbs.wants import Planned, wanted
+from tallystick.errors import LedgerError, SemaphoreUnderflow, StateTransitionError
 
 _DROPPED: Final = STEP.follow(StepState.IN_PROGRESS, "drop").target
 
 
-def decide(  # noqa: C901, PLR0911 (one line for each request)
+def decide(pictures: Pictures, request: Planned, now: Now) -> Decision:
+    """Return what a request comes to, given the pictures that it wants.
+
+    Rows that no history has written may want a move that no machine lists, or digits that no rule makes of
+    those that are there: such a request is refused, and nothing is written.
+    """
+    try:
+        return _decided(pictures, request, now)
+    except (LedgerError, SemaphoreUnderflow, StateTransitionError) as error:
+        return broken(wanted(request).job_id, str(error))
+
+
+def _decided(  # noqa: C901, PLR0911 (one line for each request)
     pictures: Pictures, request: Planned, now: Now
 ) -> Decision:
-    """Return what a request comes to, given the pictures that it wants."""
     match request:
         case TakeAnswer():
             return take_answer(pictures, request, now)

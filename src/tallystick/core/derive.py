@@ -30,7 +30,6 @@ class AbortReason(StrEnum):
     EXPIRED = "EXPIRED"
     ERROR = "ERROR"
     FATAL = "FATAL"
-    DUPLICATE_COMMIT = "DUPLICATE_COMMIT"
     SUSPENDED = "SUSPENDED"
     HELD = "HELD"
     RELEASED = "RELEASED"
@@ -40,7 +39,7 @@ class AbortReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AttemptFacts:
-    """What the view needs to know about one attempt."""
+    """What the view needs to know about one attempt; progress is a durable record, a wait or a turn."""
 
     status: AttemptState
     expires_at: int
@@ -61,7 +60,7 @@ _ENDS_THE_JOB = (AbortReason.FATAL, AbortReason.DEADLINE)
 
 
 def charged_since_progress(attempts: Sequence[AttemptFacts]) -> int:
-    """Count the charged attempts since the last durable record; a job that makes progress is not poison."""
+    """Count the charged attempts since the last progress; a job that makes progress is not poison."""
     count = 0
     for attempt in reversed(attempts):
         count += attempt.charged
@@ -73,8 +72,9 @@ def charged_since_progress(attempts: Sequence[AttemptFacts]) -> int:
 def job_view(attempts: Sequence[AttemptFacts], open_waits: int, now: int, policy: ViewPolicy) -> JobView:
     """Derive what users see; `attempts` are the job's own, oldest first.
 
-    An expired lease without a commit does not run, whether or not a sweep has passed already. A job that
-    waits for a signal or a timer is pending and cannot have failed.
+    An expired lease without a commit does not run, whether or not a sweep has passed already. The budget is
+    judged when a worker is lost: an error is judged by the workflow's own policy, and ends in FATAL when that
+    gives up. A job that waits for a signal or a timer is pending and cannot have failed.
     """
     statuses = {attempt.status for attempt in attempts}
     if AttemptState.DONE in statuses:
@@ -86,7 +86,8 @@ def job_view(attempts: Sequence[AttemptFacts], open_waits: int, now: int, policy
     reasons = {attempt.reason for attempt in attempts}
     if AbortReason.CANCELLED in reasons:
         return JobView.CANCELLED
-    spent = not open_waits and charged_since_progress(attempts) >= policy.attempts_max
+    lost = any(newest.charged and newest.reason is not AbortReason.ERROR for newest in attempts[-1:])
+    spent = lost and not open_waits and charged_since_progress(attempts) >= policy.attempts_max
     return JobView.FAILED if spent or reasons.intersection(_ENDS_THE_JOB) else JobView.PENDING
 
 

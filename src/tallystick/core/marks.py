@@ -9,10 +9,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from tallystick.core.consistency import contradictions
 from tallystick.core.decisions import Verdict, enter_leg1, enter_leg2
 from tallystick.core.digits import ActivityLedger, GuidLedger
+from tallystick.errors import LedgerCorrupt
 
 _KEPT: Final = 16_384
+NO_MESSAGE: Final = GuidLedger(0)
 
 
 class Entered(NamedTuple):
@@ -44,13 +47,13 @@ def first_entry(activity: int) -> tuple[Verdict, int]:
 @lru_cache(_KEPT)
 def complete(activity: int) -> int:
     """Return an activity whose leg 1 is durable now."""
-    return int(ActivityLedger(activity).complete_leg1())
+    return _checked(ActivityLedger(activity).complete_leg1())[0]
 
 
 @lru_cache(_KEPT)
 def worked(activity: int, guid: int) -> tuple[int, int]:
     """Return both ledgers after step 1: the answer is durable, and its message still drives the segment."""
-    return int(ActivityLedger(activity).mark_work()), int(GuidLedger(guid).mark_work())
+    return _checked(ActivityLedger(activity).mark_work(), GuidLedger(guid).mark_work())
 
 
 @lru_cache(_KEPT)
@@ -65,15 +68,27 @@ def settled(activity: int, guid: int, *, closes: bool) -> tuple[int, int]:
     if not message.work_done:
         message = message.mark_work()
     message = message.mark_children(closed=closes)
-    if not closes:
-        return int(marked), int(message)
-    return int(marked.mark_tasks()), int(message.mark_tasks())
+    return _checked(marked.mark_tasks(), message.mark_tasks()) if closes else _checked(marked, message)
+
+
+def _checked(activity: ActivityLedger, guid: GuidLedger = NO_MESSAGE) -> tuple[int, int]:
+    """Return both as whole numbers, unless no history can have written one of them."""
+    for ledger in (activity, guid):
+        if found := contradictions(ledger):
+            raise LedgerCorrupt(f"{ledger.KIND} ledger {ledger.text}: {found[0]}", ledger=ledger.text)
+    return int(activity), int(guid)
 
 
 @lru_cache(_KEPT)
 def is_complete(activity: int) -> bool:
     """Tell whether leg 1 of an activity is durable."""
     return ActivityLedger(activity).leg1_complete
+
+
+@lru_cache(_KEPT)
+def is_answered(activity: int) -> bool:
+    """Tell whether the work of a message that came to an activity is durable."""
+    return ActivityLedger(activity).get("work_done") == 1
 
 
 @lru_cache(_KEPT)

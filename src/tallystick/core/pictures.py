@@ -135,6 +135,11 @@ class Message(NamedTuple):
         return self.kind == "resume" and self.name in _OF_ROOT
 
     @property
+    def is_owed(self) -> bool:
+        """Tell whether it counts in the semaphore: of the root, or taken by a wait, with step 2 to do."""
+        return self.acked_at is None and self.kind != "child" and (self.is_taken or self.is_of_root)
+
+    @property
     def since(self) -> int:
         """Return since when it could be taken."""
         return self.created_at if self.due_at is None else self.due_at
@@ -176,9 +181,15 @@ class Picture:
         return other
 
     def holds(self, fence: Fence) -> bool:
-        """Tell whether this fence is that of the live attempt."""
+        """Tell whether this fence is that of the live attempt, which runs, of a job that has not ended."""
         lease = self.lease
-        return lease is not None and lease.live and (lease.attempt, lease.lease_id) == fence[1:]
+        return (
+            lease is not None
+            and lease.live
+            and lease.status == RUNNING
+            and (lease.attempt, lease.lease_id) == fence[1:]
+            and self.job.completed_at is None
+        )
 
     def chain(self) -> Chain:
         """Return the chain of a job that nobody holds; whoever writes to it next goes on from there."""
@@ -192,6 +203,7 @@ class Picture:
 
 
 OPEN: Final = "IN_PROGRESS"
+RUNNING: Final = "IN_PROGRESS"
 
 
 class Pictures(dict[str, Picture]):

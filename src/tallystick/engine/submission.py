@@ -55,8 +55,6 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     by_content: bool = False
     tags: tuple[str, ...] = ()
     detached: bool = False
-    content: str = ""
-    """What is hashed in place of the payload, where that is written in an order that is nobody's choice."""
 
     def __post_init__(self) -> None:
         check_text("payload", self.payload, PAYLOAD_BYTES_MAX)
@@ -118,7 +116,7 @@ def submit_job(submission: Submission, job_id: str, now: int, lease: NewLease | 
         submission.handler,
         None,
         None,
-        None,
+        (submission.version or None) if reserved else None,
         submission.idempotency_key,
         content_hash,
         CANON_VERSION if reserved else None,
@@ -188,7 +186,7 @@ def content_hash_of(submission: Submission) -> str:
         request_type=submission.handler,
         input_ref=None,
         output_ref=None,
-        payload=msgspec.json.decode(submission.content or submission.payload),
+        payload=msgspec.json.decode(submission.payload),
         schema_version=submission.version or None,
     )
 

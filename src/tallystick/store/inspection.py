@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from tallystick.core.book import ActivityRow, AttemptRow, Book, Content
+from tallystick.core.pictures import Message, Place
 from tallystick.core.values import Event
 
 
@@ -17,43 +19,6 @@ class Health(NamedTuple):
     facts: dict[str, object]
     problems: tuple[str, ...]
     warnings: tuple[str, ...]
-
-
-class Book(NamedTuple):
-    """What the row of a job claims about its own history.
-
-    `open_activities` is counted from the rows that the semaphore stands for.
-    """
-
-    job_id: str
-    state: str
-    attempt: int
-    hold: str | None
-    hold_reason: str | None
-    semaphore: int
-    root_ledger: int
-    start_ledger: int
-    ledger_form: int
-    head_n: int
-    head_hash: bytes
-    rev: int
-    options: str
-    open_activities: int
-
-
-class AttemptRow(NamedTuple):
-    """One attempt of a job."""
-
-    attempt: int
-    status: str
-    lease_id: str
-    lease_owner: str
-    lease_epoch: str
-    lease_expires_at: int
-    reason: str | None
-    charged: bool
-    started_at: int | None
-    finished_at: int | None
 
 
 class StaleReports(NamedTuple):
@@ -98,6 +63,26 @@ class Inspection(Protocol):
 
     def attempts(self, job_id: str) -> list[AttemptRow]:
         """Return the attempts at a job itself, oldest first."""
+        ...
+
+    def activities(self, job_id: str, *, after: Place, limit: int) -> list[ActivityRow]:
+        """Return the waits, sleeps and groups of a job that stand behind a place, in order."""
+        ...
+
+    def messages(self, job_id: str, *, after: str, limit: int) -> list[Message]:
+        """Return the messages of a job behind a guid, in order; only those of children with what they say."""
+        ...
+
+    def open_children(self, job_id: str) -> dict[str, int]:
+        """Return how many children of each group of a job have not ended."""
+        ...
+
+    def content(self, job_id: str) -> Content | None:
+        """Return what a submission is known by; None if it is known by nothing."""
+        ...
+
+    def lease_clock(self) -> tuple[str, int]:
+        """Return the epoch and the instant by which leases are judged now."""
         ...
 
     def held(self, limit: int) -> list[Book]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tallystick.core.decisions import Verdict, count_down
 from tallystick.core.lifecycles import JobState
-from tallystick.core.marks import ENTERED, complete, entry, first_entry, is_complete, settled
+from tallystick.core.marks import ENTERED, complete, first_entry, is_complete, settled
 from tallystick.core.pictures import (
     FAIL_FAST,
     Activity,
@@ -32,13 +32,15 @@ from tallystick.core.plans import (
     MoveJob,
     MoveMessage,
     Plan,
+    Refusal,
     Relook,
     Write,
 )
 from tallystick.core.requests import Spawn
 from tallystick.core.values import Group
-from tallystick.core.verbs.settling import full, stale
+from tallystick.core.verbs.settling import broken, entered, full, stale
 from tallystick.core.verbs.waiting import BEGUN, wake
+from tallystick.errors import LedgerError
 
 
 def spawn(pictures: Pictures, request: Spawn, now: Now) -> Decision:
@@ -57,13 +59,12 @@ def spawn(pictures: Pictures, request: Spawn, now: Now) -> Decision:
     if group is None:
         group, job, opening = _opened(job, request)
         writes += opening
-    elif group.attempt != request.fence.attempt:
-        verdict, ledger = first_entry(group.ledger)
-        if verdict is Verdict.ESCALATE:
-            return full(job.job_id, group.name)
-        after = group._replace(ledger=ledger, attempt=request.fence.attempt, rev=group.rev + 1)
-        writes.append(MoveActivity(after, group.rev, now.wall, None, None))
-        group = after
+    else:
+        again = _come_again(group, request.fence.attempt, now)
+        if isinstance(again, Refusal):
+            return again
+        group, entry = again
+        writes += entry
     step = str(request.group)
     writes += [
         InsertChild(child, fact, job.job_id, step, child.job_id in request.detached)
@@ -71,8 +72,24 @@ def spawn(pictures: Pictures, request: Spawn, now: Now) -> Decision:
         if child.job_id not in born
     ]
     if request.group.child_id(job.job_id, request.total - 1) in children:
-        writes += _completed(picture, job, group, request.group, now)
+        completed = _completed(picture, job, group, request.group, now)
+        if isinstance(completed, Refusal):
+            return completed
+        writes += completed
     return Plan(tuple(writes), False, wakes=True)
+
+
+def _come_again(group: Activity, attempt: int, now: Now) -> tuple[Activity, list[Write]] | Refusal:
+    """Count that another attempt has come to a group whose children are not all born."""
+    if group.state != BEGUN:
+        return broken(group.job_id, f"{group.name} is over, and not all of its children were born")
+    if group.attempt == attempt:
+        return group, []
+    verdict, ledger = first_entry(group.ledger)
+    if verdict is Verdict.ESCALATE:
+        return full(group.job_id, group.name)
+    after = group._replace(ledger=ledger, attempt=attempt, rev=group.rev + 1)
+    return after, [MoveActivity(after, group.rev, now.wall, None, None)]
 
 
 def _born(picture: Picture, children: tuple[str, ...]) -> frozenset[str] | None:
@@ -118,7 +135,9 @@ def _opened(job: JobFacts, request: Spawn) -> tuple[Activity, JobFacts, list[Wri
     )
 
 
-def _completed(picture: Picture, job: JobFacts, group: Activity, named: Group, now: Now) -> list[Write]:
+def _completed(
+    picture: Picture, job: JobFacts, group: Activity, named: Group, now: Now
+) -> list[Write] | Refusal:
     """Complete leg 1 in the bundle of the last children, and count those that have ended meanwhile."""
     if is_complete(group.ledger):
         return []  # an older form: it was complete from the beginning
@@ -131,8 +150,10 @@ def _completed(picture: Picture, job: JobFacts, group: Activity, named: Group, n
     ]
     for message in sorted(early, key=lambda each: each.arrived):
         counted = _counted(whole, message, message.ledger, now)
-        writes += counted[1]
-        whole = counted[0]
+        if isinstance(counted, Refusal):
+            return counted
+        whole, written = counted
+        writes += written
     if whole.is_closed:
         writes += _wake_parent(picture, (job.job_id, str(named)), now)
     return writes
@@ -148,29 +169,40 @@ def child_ended(
     job, place = picture.job, group_place(parent[1])
     group = picture.activities.get(place)
     word = Message(child_of(child_id), job.job_id, *place, "child", state, None, 0, 0, now.wall, 0, None)
-    if group is None or group.state != BEGUN or _is_done(group):
+    if job.completed_at is not None or group is None or group.state != BEGUN or _is_done(group):
         return (InsertMessage(word._replace(acked_at=now.wall)),)
+    waits = InsertMessage(word._replace(created_at=max(now.wall, job.inbox_at), arrived=job.inbox_end + 1))
     if not is_complete(group.ledger):
-        at = max(now.wall, job.inbox_at)
-        return (InsertMessage(word._replace(created_at=at, arrived=job.inbox_end + 1)),)
-    after, writes = _counted(group, word, None, now)
+        return (waits,)
+    counted = _counted(group, word, None, now)
+    if isinstance(counted, Refusal):
+        # The group can count no further entry, or its digits are wrong: its parent is woken, and finds that.
+        return (waits, *_wake_parent(picture, parent, now))
+    after, writes = counted
     if after.is_closed:
         writes += _wake_parent(picture, parent, now)
     return tuple(writes)
 
 
 def _is_done(group: Activity) -> bool:
-    return group.semaphore is not None and group.semaphore <= (group.threshold or 0)
+    return not group.semaphore or group.semaphore <= (group.threshold or 0)
 
 
-def _counted(group: Activity, word: Message, digits: int | None, now: Now) -> tuple[Activity, list[Write]]:
+def _counted(
+    group: Activity, word: Message, digits: int | None, now: Now
+) -> tuple[Activity, list[Write]] | Refusal:
     """Return a group that has counted a child, and how that is written; a group that is done counts none."""
     done = word._replace(acked_at=now.wall)
     if _is_done(group):
         return group, [] if digits is None else [MoveMessage(done, digits)]
-    entered = entry(group.ledger, 0)
+    found = entered(group.job_id, group.name, group.ledger, digits or 0)
+    if isinstance(found, Refusal):
+        return found
     moved = count_down(group.semaphore or 0, -1, group.threshold or 0)
-    ledger, guid = settled(entered.activity, entered.guid, closes=moved.hit)
+    try:
+        ledger, guid = settled(found.activity, found.guid, closes=moved.hit)
+    except LedgerError as error:
+        return broken(group.job_id, str(error))
     failed = (group.failed or 0) + (word.payload != JobState.SUCCEEDED)
     after = group._replace(ledger=ledger, semaphore=moved.after, failed=failed, rev=group.rev + 1)
     return after, [CountChild(after, group.rev, moved.hit, done._replace(ledger=guid), digits)]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from tallystick.core.decisions import Verdict, first_to_act
-from tallystick.core.marks import entry
+from tallystick.core.decisions import first_to_act
 from tallystick.core.pictures import Activity, Message, Now, Picture
 from tallystick.core.plans import NO_VALUES, MoveActivity, MoveJob, MoveMessage, Plan, Refusal, Write
 from tallystick.core.values import Wake
-from tallystick.core.verbs.settling import full
+from tallystick.core.verbs.settling import entered
 
 
 def enter(picture: Picture, now: Now) -> Plan | Refusal:
@@ -29,17 +28,17 @@ def enter(picture: Picture, now: Now) -> Plan | Refusal:
         if activity is not None:
             again = again._replace(dimension=activity.dimension, occurrence=activity.occurrence)
         return Plan((MoveMessage(again, message.ledger),), _wake(again))
-    entered = entry(job.root_ledger if activity is None else activity.ledger, 0)
-    if entered.verdict is Verdict.ESCALATE:
-        return full(job.job_id, message.name)
-    begun = message._replace(ledger=entered.guid)
+    found = entered(job.job_id, message.name, job.root_ledger if activity is None else activity.ledger, 0)
+    if isinstance(found, Refusal):
+        return found
+    begun = message._replace(ledger=found.guid)
     writes: list[Write] = []
     if activity is None:
-        after = job._replace(root_ledger=entered.activity, rev=job.rev + 1)
+        after = job._replace(root_ledger=found.activity, rev=job.rev + 1)
         writes.append(MoveJob(after, job.rev, None, NO_VALUES))
     else:
         begun = begun._replace(dimension=activity.dimension, occurrence=activity.occurrence)
-        counted = activity._replace(ledger=entered.activity, rev=activity.rev + 1)
+        counted = activity._replace(ledger=found.activity, rev=activity.rev + 1)
         writes.append(MoveActivity(counted, activity.rev, now.wall, None, None))
     writes.append(MoveMessage(begun, 0))
     return Plan(tuple(writes), _wake(begun))

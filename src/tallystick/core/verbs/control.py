@@ -7,11 +7,10 @@ from typing import assert_never
 import msgspec
 
 from tallystick.core.controls import HoldJob, ResumeJob
-from tallystick.core.decisions import Verdict, settle_delta
+from tallystick.core.decisions import settle_delta
 from tallystick.core.derive import AbortReason
 from tallystick.core.holds import Held, Resumed, decide_hold, decide_resume
 from tallystick.core.lifecycles import JOB, JobState
-from tallystick.core.marks import entry
 from tallystick.core.pictures import AGAIN, Message, Now, Picture, Pictures, turn_of
 from tallystick.core.plans import (
     NO_VALUES,
@@ -29,7 +28,7 @@ from tallystick.core.plans import (
 from tallystick.core.requests import Cycle, EndJob
 from tallystick.core.values import Fact
 from tallystick.core.verbs.endings import CANCELLED, end_job
-from tallystick.core.verbs.settling import driver_of, full, settle, stale
+from tallystick.core.verbs.settling import broken, driver_of, entered, settle, stale
 from tallystick.core.verbs.waiting import RUNNING, SUSPENDED
 from tallystick.errors import NotFound
 
@@ -42,9 +41,8 @@ def turn(pictures: Pictures, request: Cycle, now: Now) -> Decision:
     job = picture.job
     if job.state == JobState.CANCELLING:
         return _end_instead(pictures, request, picture, now)
-    if entry(job.root_ledger, 0).verdict is Verdict.ESCALATE:
-        return full(job.job_id, "the root")
-    driver = driver_of(picture, request.driver)
+    guid = turn_of(job.job_id, job.dimension + 1)
+    driver = _refuse_turning(picture, guid) or driver_of(picture, request.driver)
     if isinstance(driver, Refusal):
         return driver
     still_open = len(picture.open_activities())
@@ -56,7 +54,6 @@ def turn(pictures: Pictures, request: Cycle, now: Now) -> Decision:
     if isinstance(settling, Refusal):
         return settling
     dimension = job.dimension + 1
-    guid = turn_of(job.job_id, dimension)
     inbox = (max(now.wall, job.inbox_at), job.inbox_end + 1, None)
     word = Message(guid, job.job_id, dimension, AGAIN, 1, "resume", None, None, 0, 0, *inbox)
     after = settling.job._replace(dimension=dimension, ready_at=now.wall, rev=settling.job.rev + 1)
@@ -73,6 +70,15 @@ def turn(pictures: Pictures, request: Cycle, now: Now) -> Decision:
         ),
         wakes=True,
     )
+
+
+def _refuse_turning(picture: Picture, guid: str) -> Refusal | None:
+    """Refuse a turn whose word is there already, or cannot enter the root when it is claimed."""
+    job = picture.job
+    if guid in picture.messages:
+        return broken(job.job_id, f"it turns, and the word {guid!r} is there already")
+    countable = entered(job.job_id, "the root", job.root_ledger, 0)
+    return countable if isinstance(countable, Refusal) else None
 
 
 def _end_instead(pictures: Pictures, request: Cycle, picture: Picture, now: Now) -> Decision:

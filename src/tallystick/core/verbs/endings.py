@@ -9,7 +9,6 @@ import msgspec
 from tallystick.core.decisions import Cancellation, close_delta, decide_cancel, decide_end
 from tallystick.core.derive import AbortReason
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
-from tallystick.core.marks import entry
 from tallystick.core.pictures import CANCEL, JobFacts, Message, Now, Picture, Pictures, cancel_of
 from tallystick.core.plans import (
     NO_VALUES,
@@ -28,8 +27,8 @@ from tallystick.core.plans import (
 from tallystick.core.requests import CancelJob, EndJob
 from tallystick.core.values import Fact, Fence
 from tallystick.core.verbs.children import child_ended
-from tallystick.core.verbs.settling import Driver, broken, driver_of, settle, stale
-from tallystick.errors import NotFound, TallyError
+from tallystick.core.verbs.settling import Driver, broken, driver_of, entered, settle, stale
+from tallystick.errors import LedgerCeiling, NotFound, TallyError
 
 # By which moves a job comes to an end, and its attempt with it.
 _JOB_ENDS = {JobState.SUCCEEDED: "succeed", JobState.FAILED_FINAL: "fail", JobState.CANCELLED: "settle"}
@@ -179,11 +178,10 @@ def cancel(pictures: Pictures, request: CancelJob, now: Now) -> Decision:
     job, lease = picture.job, picture.lease
     final = JobState(job.state) in JOB.final
     verdict = decide_cancel(final=final, live=lease is not None, forced=request.force)
-    if verdict is Cancellation.NOTHING:
+    asks = verdict is Cancellation.ASK
+    if verdict is Cancellation.NOTHING or (asks and job.state == JobState.CANCELLING):
         return Plan((), JobState(job.state))
-    if verdict is Cancellation.ASK:
-        if job.state == JobState.CANCELLING:
-            return Plan((), JobState.CANCELLING)
+    if asks:
         asked = JOB.follow(JobState(job.state), "cancel").target
         cancel_at = now.wall + request.grace_ms
         after = job._replace(state=asked, hold=None, cancel_at=cancel_at, rev=job.rev + 1)
@@ -192,11 +190,12 @@ def cancel(pictures: Pictures, request: CancelJob, now: Now) -> Decision:
     writes = (
         _forced(pictures, picture, now) if lease is not None else _at_once(pictures, picture, request, now)
     )
-    return (
-        writes
-        if isinstance(writes, Refusal)
-        else Plan(writes, JobState.CANCELLED, wakes=job.parent is not None)
-    )
+    if not isinstance(writes, Refusal):
+        return Plan(writes, JobState.CANCELLED, wakes=job.parent is not None)
+    if not isinstance(writes.error, LedgerCeiling):
+        return writes
+    # No entry of the root is left for the message that would end it.
+    return escalate(pictures, job.job_id, writes.error, now)._replace(outcome=JobState.FAILED_FINAL)
 
 
 def _forced(pictures: Pictures, picture: Picture, now: Now) -> tuple[Write, ...] | Refusal:
@@ -219,17 +218,21 @@ def _at_once(
     """End a job that nobody runs: a message of the root, which it is, closes whatever is open."""
     job = picture.job
     still_open = len(picture.open_activities())
-    owed = _owed(picture) + (job.start_acked_at is None)
+    owed = sum(message.is_owed for message in picture.messages.values()) + (job.start_acked_at is None)
+    if cancel_of(job.job_id) in picture.messages:
+        return broken(job.job_id, "it has the message that ends it, and has not ended")
     if job.semaphore != still_open + owed:
         return broken(
             job.job_id, f"{still_open} activities are open, and its semaphore counts {job.semaphore}"
         )
-    entered = entry(job.root_ledger, 0)
+    found = entered(job.job_id, "the root", job.root_ledger, 0)
+    if isinstance(found, Refusal):
+        return found
     word = Message(
-        cancel_of(job.job_id), job.job_id, job.dimension, CANCEL, 1, "resume", None, None, entered.guid, 0,
+        cancel_of(job.job_id), job.job_id, job.dimension, CANCEL, 1, "resume", None, None, found.guid, 0,
         max(now.wall, job.inbox_at), job.inbox_end + 1, None,
     )  # fmt: skip
-    rooted = job._replace(root_ledger=entered.activity, start_acked_at=job.start_acked_at or now.wall)
+    rooted = job._replace(root_ledger=found.activity, start_acked_at=job.start_acked_at or now.wall)
     settling = settle(rooted, Driver(word, None), -job.semaphore, closes=True, at=now.wall)
     if isinstance(settling, Refusal):
         return settling
@@ -249,15 +252,6 @@ def _at_once(
     )
 
 
-def _owed(picture: Picture) -> int:
-    """Return how many messages of the root, or taken by a wait, have their step 2 still to do."""
-    return sum(
-        1
-        for message in picture.messages.values()
-        if message.acked_at is None and message.kind != "child" and (message.is_taken or message.is_of_root)
-    )
-
-
 def _fact(picture: Picture, attempt: int, now: Now, *, forced: bool, made: bool) -> Fact:
     return Fact(picture.chain(), "cancel", now.wall, attempt, _path(picture, forced=forced, made=made))
 
@@ -270,23 +264,25 @@ def escalate(pictures: Pictures, job_id: str, error: TallyError, now: Now) -> Pl
     picture = pictures[job_id]
     job, lease = picture.job, picture.lease
     still_open = len(picture.open_activities())
-    aborted = ATTEMPT.follow(AttemptState.LEASED, "abort").target
+    began = AttemptState.LEASED if lease is None else AttemptState(lease.status)
+    aborted = ATTEMPT.follow(began, "abort")
     attempt: MoveAttempt | InsertAttempt
     if lease is None:
-        attempt = InsertAttempt(job_id, job.attempt + 1, aborted, AbortReason.FATAL, "")
+        attempt = InsertAttempt(job_id, job.attempt + 1, aborted.target, AbortReason.FATAL, "")
     else:
-        attempt = MoveAttempt(
-            job_id, lease.attempt, lease.lease_id, lease.status, aborted, AbortReason.FATAL, False, lease.live
-        )
-    began = AttemptState.LEASED if lease is None else AttemptState(lease.status)
+        about = (aborted.target, AbortReason.FATAL, False, lease.live)
+        attempt = MoveAttempt(job_id, lease.attempt, lease.lease_id, lease.status, *about)
+    state = JobState(job.state)
+    target = JobState.CANCELLED if state is JobState.CANCELLING else JobState.FAILED_FINAL
     told = {
-        "job": JOB.follow(JobState(job.state), "fail").path,
-        "attempt": ATTEMPT.follow(began, "abort").path,
+        "job": JOB.follow(state, *_way(state, target)).path,
+        "attempt": aborted.path,
         "error": {"code": error.code, "message": error.message},
     }
-    fact = Fact(picture.chain(), "fail", now.wall, attempt.attempt, msgspec.json.encode(told).decode())
-    about = {"type": type(error).__name__, "message": error.message, "code": error.code}
-    summary = msgspec.json.encode(about)
-    values = JobValues(error=summary.decode(), error_code=error.code, error_message=error.message)
-    end = _End(JobState.FAILED_FINAL, fact, values, attempt)
+    kind = "cancel" if target is JobState.CANCELLED else "fail"
+    fact = Fact(picture.chain(), kind, now.wall, attempt.attempt, msgspec.json.encode(told).decode())
+    summary = {"type": type(error).__name__, "message": error.message, "code": error.code}
+    text = msgspec.json.encode(summary).decode()
+    values = JobValues(error=text, error_code=error.code, error_message=error.message)
+    end = _End(target, fact, values, attempt)
     return Plan(_closed(pictures, job._replace(semaphore=0), still_open, "", end, now), wakes=True)

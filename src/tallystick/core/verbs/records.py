@@ -36,6 +36,8 @@ def release(pictures: Pictures, request: EndAttempt, now: Now) -> Decision:
     if lease.live is request.expired or (request.expired and picture.end != (chain.n, chain.head)):
         return stale(fence)
     job = picture.job
+    if job.completed_at is not None:
+        return stale(fence)
     target = ATTEMPT.follow(AttemptState(lease.status), "abort").target
     ended = MoveAttempt(
         *fence, lease.status, target, request.reason, request.charged, live=not request.expired

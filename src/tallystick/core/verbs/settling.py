@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
-from tallystick.core.decisions import count_down
-from tallystick.core.marks import settled
-from tallystick.core.pictures import START, Activity, JobFacts, Message, Picture
+from tallystick.core.decisions import Verdict, count_down
+from tallystick.core.marks import Entered, entry, is_answered, settled
+from tallystick.core.pictures import OPEN, START, Activity, JobFacts, Message, Picture
 from tallystick.core.plans import MoveSemaphore, Refusal, Write
 from tallystick.core.values import Fence
 from tallystick.errors import InvariantBroken, LedgerCeiling, StaleLease
@@ -26,7 +26,7 @@ class Driver(NamedTuple):
     @property
     def is_consumed(self) -> bool:
         """Tell whether it has done its work, and so its obligation is closed when the segment ends."""
-        return self.message is None or self.message.is_of_root or self.message.is_taken
+        return self.message is not None and self.message.is_taken
 
 
 def driver_of(picture: Picture, guid: str) -> Driver | Refusal:
@@ -42,6 +42,8 @@ def driver_of(picture: Picture, guid: str) -> Driver | Refusal:
     activity = None if message.place is None else picture.activities.get(message.place)
     if activity is None:
         return broken(picture.job.job_id, f"message {guid!r} drives a segment and answers nothing")
+    if message.is_taken if activity.state == OPEN else not is_answered(activity.ledger):
+        return broken(picture.job.job_id, f"message {guid!r} and {activity.name} disagree about its answer")
     return Driver(message, activity)
 
 
@@ -57,8 +59,6 @@ def settle(job: JobFacts, driver: Driver, delta: int, *, closes: bool, at: int) 
 
     For the start all of it is in the row of the job, so one UPDATE of that row is the whole step.
     """
-    if job.semaphore + delta < 0:
-        return broken(job.job_id, f"its semaphore stands at {job.semaphore} and cannot move by {delta}")
     moved = count_down(job.semaphore, delta)
     if moved.hit != closes:
         return broken(job.job_id, f"its semaphore comes to {moved.after}, with {delta} to close")
@@ -81,6 +81,21 @@ def settle(job: JobFacts, driver: Driver, delta: int, *, closes: bool, at: int) 
         after, job.rev, delta, closes, done, message.ledger, marked, 0 if activity is None else activity.rev
     )
     return Settled(after, (write,))
+
+
+def entered(job_id: str, name: str, activity: int, guid: int) -> Entered | Refusal:
+    """Count the entry of a message in an activity, or say why nothing can enter it."""
+    found = entry(activity, guid)
+    match found.verdict:
+        case Verdict.RUN:
+            return found
+        case Verdict.ESCALATE:
+            return full(job_id, name)
+        case Verdict.REFUSE:
+            return broken(job_id, f"a message comes to {name}, whose leg 1 is not complete")
+        case Verdict.ACKNOWLEDGE:
+            return broken(job_id, f"a message comes to {name} that has nothing left to do")
+    assert_never(found.verdict)
 
 
 def broken(job_id: str, why: str) -> Refusal:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tallystick.core.chain import Chain, step_payload
-from tallystick.core.decisions import Delivery, Verdict, decide_deliver, first_to_act, settle_delta
+from tallystick.core.decisions import Delivery, decide_deliver, first_to_act, settle_delta
 from tallystick.core.derive import AbortReason
 from tallystick.core.holds import Hold
 from tallystick.core.lifecycles import ATTEMPT, JOB, STEP, AttemptState, JobState, StepState
-from tallystick.core.marks import OPENED, entry, first_entry, is_complete, settled, worked
+from tallystick.core.marks import OPENED, first_entry, is_complete, settled, worked
 from tallystick.core.pictures import (
     Activity,
     JobFacts,
@@ -38,11 +38,21 @@ from tallystick.core.plans import (
 )
 from tallystick.core.requests import Await, Deliver, TakeAnswer
 from tallystick.core.values import Answer, Delivered, Fact, Fence, Wait
-from tallystick.core.verbs.settling import broken, driver_of, full, settle, stale
+from tallystick.core.verbs.settling import broken, driver_of, entered, settle, stale
 
 ANSWERED = STEP.follow(StepState.IN_PROGRESS, "succeed").target
 SUSPENDED = ATTEMPT.follow(AttemptState.IN_PROGRESS, "abort").target
 RUNNING = AttemptState.IN_PROGRESS
+# Which activities take a message of a kind; one that nothing takes would drive its job again and again.
+_TAKERS = {
+    "signal": ("wait",),
+    "timer": ("wait", "sleep"),
+    "result": ("effect", "remote"),
+    "child": ("group",),
+    "resume": ("group",),
+}
+# A wait that is answered beside the message that drives its job: two obligations.
+_BESIDE = 2
 BEGUN = STEP.follow(StepState.PENDING, "dispatch", "sent", "ack").target
 
 
@@ -56,13 +66,17 @@ def suspend_or_answer(pictures: Pictures, request: Await, now: Now) -> Decision:
         return Plan((), JobState.CANCELLING)
     if job.hold is not None:
         return Plan((), Hold(job.hold))
+    return _refuse_waiting(picture, request) or _wait(picture, request, now)
+
+
+def _wait(picture: Picture, request: Await, now: Now) -> Decision:
     found = [each for index in range(len(request.waits)) for each in _answers(picture, request, index, now)]
     found.sort(key=lambda each: (each.message.since, each.message.arrived))
     first = first_to_act([each.message.ledger > 0 for each in found])
     if first is not None:
         return _answer(picture, request, found[first], now)
     if not picture.whole:
-        return Relook(job.job_id)
+        return Relook(picture.job.job_id)
     return _suspend(picture, request, now)
 
 
@@ -73,9 +87,11 @@ def take_answer(pictures: Pictures, request: TakeAnswer, now: Now) -> Decision:
         return stale(request.fence)
     place = place_of(request.dimension, request.wait)
     activity, message = picture.activities.get(place), picture.messages.get(request.wake.guid)
-    if activity is None or message is None or activity.state != BEGUN:
+    if activity is None or message is None or activity.state != BEGUN or message.acked_at is not None:
         return broken(request.fence.job_id, f"{request.wait.name} is not open, or its message is gone")
-    taking = _Taking(request.fence, message.guid, request.chain, request.at)
+    if message.name != request.wait.name or message.place not in (None, place):
+        return broken(request.fence.job_id, f"message {message.guid!r} is not that of {request.wait.name}")
+    taking = _Taking(request.fence, message.guid, request.chain, request.at, request.dimension)
     taken = _take(picture, taking, request.wait, activity, message, now, picture.job)
     return taken if isinstance(taken, Refusal) else Plan(taken)
 
@@ -95,6 +111,22 @@ class _Taking(NamedTuple):
     driver: str
     chain: Chain
     at: int
+    dimension: int
+
+
+def _refuse_waiting(picture: Picture, request: Await) -> Refusal | None:
+    """Refuse a wait that is over, a group that was never opened, a timer that runs without its wait."""
+    for wait in request.waits:
+        place = place_of(request.dimension, wait)
+        activity = picture.activities.get(place)
+        if activity is not None:
+            refused = activity.state != BEGUN
+        else:
+            timed = wait.due_at is not None and timer_of(picture.job.job_id, place) in picture.messages
+            refused = wait.kind == "group" or timed
+        if refused:
+            return broken(picture.job.job_id, f"it waits for {wait.name}, which is over or was never opened")
+    return None
 
 
 def _answers(picture: Picture, request: Await, index: int, now: Now) -> list[_Found]:
@@ -144,7 +176,7 @@ def _answer(picture: Picture, request: Await, found: _Found, now: Now) -> Decisi
         writes.append(MoveJob(after, job.rev, None, NO_VALUES))
         job = after
     activity = picture.activities.get(place_of(request.dimension, wait))
-    taking = _Taking(request.fence, request.driver, request.fact.chain, request.fact.at)
+    taking = _Taking(request.fence, request.driver, request.fact.chain, request.fact.at, request.dimension)
     taken = _take(picture, taking, wait, activity, message, now, job)
     if isinstance(taken, Refusal):
         return taken
@@ -167,17 +199,17 @@ def _take(
     if drives:
         ledger, guid = worked(before, message.ledger)
     else:
-        entered = entry(before, message.ledger)
-        if entered.verdict is Verdict.ESCALATE:
-            return full(job.job_id, wait.name)
-        ledger, guid = settled(entered.activity, entered.guid, closes=False)
+        found = entered(job.job_id, wait.name, before, message.ledger)
+        if isinstance(found, Refusal):
+            return found
+        ledger, guid = settled(found.activity, found.guid, closes=False)
     result = "null" if message.payload is None else message.payload
     attempt = taking.fence.attempt
     payload = step_payload(wait.name, wait.occurrence, ANSWERED, ledger, result, None, None)
     fact = Fact(taking.chain, wait.kind, taking.at, attempt, payload)
     answered: Write
     if activity is None:
-        place = place_of(job.dimension, wait)
+        place = place_of(taking.dimension, wait)
         row = Activity(job.job_id, *place, wait.kind, ANSWERED, ledger, 1, attempt)
         answered = InsertActivity(row, taking.at, fact, result)
     else:
@@ -188,6 +220,10 @@ def _take(
     done = message._replace(dimension=place[0], occurrence=place[2], ledger=guid, acked_at=acked_at)
     marked: Write = MoveMessage(done, message.ledger)
     if activity is not None and not drives:
+        if job.semaphore < _BESIDE:
+            return broken(
+                job.job_id, f"{wait.name} is open beside what drives it, and its semaphore says not"
+            )
         after = job._replace(semaphore=job.semaphore - 1, rev=job.rev + 1)
         marked = MoveSemaphore(after, job.rev, -1, False, done, message.ledger, None, 0)
     losers = () if message.kind == "timer" else _loser(picture, place, now)
@@ -273,13 +309,16 @@ def deliver(pictures: Pictures, request: Deliver, now: Now) -> Decision:
     job = picture.job
     if request.guid in picture.messages:
         return Plan((), Delivered.KNOWN)
-    awaited = [each for each in picture.open_activities() if each.name == request.name]
+    takers = _TAKERS[request.kind]
+    awaited = [
+        each for each in picture.open_activities() if each.name == request.name and each.kind in takers
+    ]
     named = next((each for each in awaited if is_complete(each.ledger)), awaited[0] if awaited else None)
     verdict = decide_deliver(
         job_final=JobState(job.state) in JOB.final,
         names_activity=request.kind != "signal",
         leg1_complete=named is not None and is_complete(named.ledger),
-        wait_open=bool(awaited) if request.kind != "signal" else any(each.kind == "wait" for each in awaited),
+        wait_open=bool(awaited),
         attempt_live=picture.lease is not None,
     )
     if verdict is Delivery.DROP:

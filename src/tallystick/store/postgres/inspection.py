@@ -56,6 +56,12 @@ class PostgresInspection(Reads):
         times = self._times()
         return [WorkerLeases._make(row) for row in self.rows("leases", (times.epoch, times.lease, limit))]
 
+    def lease_clock(self) -> tuple[str, int]:
+        """Return the clock that leases are on, and its instant: that of the server, unless a test owns it."""
+        times = self._times()
+        ((now,),) = self.rows("now", [times.lease])
+        return times.epoch, now
+
     def rows(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a statement."""
         return self._reader.rows(name, parameters)

@@ -94,8 +94,11 @@ class SqliteInspection(Reads):
 
     def leases(self, limit: int) -> list[WorkerLeases]:
         """Return the leases of live attempts by worker, those that lost most first."""
-        now = (self._clock.epoch(), self._clock.boot_ms())
-        return [WorkerLeases._make(row) for row in self.rows("leases", (*now, limit))]
+        return [WorkerLeases._make(row) for row in self.rows("leases", (*self.lease_clock(), limit))]
+
+    def lease_clock(self) -> tuple[str, int]:
+        """Return the boot of this machine and how long it has lasted."""
+        return self._clock.epoch(), self._clock.boot_ms()
 
     def rows(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a statement."""

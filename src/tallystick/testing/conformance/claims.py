@@ -7,8 +7,8 @@ from threading import Event
 import pytest
 
 from tallystick.clock import SystemClock
+from tallystick.core.book import Book
 from tallystick.store.api import ClaimedJob, JobRow, Store
-from tallystick.store.inspection import Book
 from tallystick.testing.conformance.drafts import (
     check_chain,
     claim,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from typing import Literal
 
 import pytest
 
@@ -18,6 +19,7 @@ from tallystick.store.api import (
     ClaimedJob,
     Cycle,
     Deliver,
+    Delivered,
     EndJob,
     Fact,
     Group,
@@ -93,16 +95,32 @@ class Inbox:
         lease = {"lease_id": "x", "lease_epoch": "e", "lease_expires_at": 1, "lease_owner": "w"}
         ended = {"status": "ABORTED", "reason": "SUSPENDED"}
         subject.plant("attempts", job_id=self.job_id, attempt=1, **ended, **lease)
-        wait = {"kind": "wait", "state": "IN_PROGRESS", "ledger": OPEN, "created_at": now}
-        subject.plant("steps", job_id=self.job_id, name="go", occurrence=1, **wait)
+        wait = {"kind": "wait", "state": "IN_PROGRESS", "created_at": now}
+        subject.plant("steps", job_id=self.job_id, name="go", occurrence=1, ledger=OPEN + sum(begun), **wait)
         self.guids = [f"{self.job_id}:{number}" for number in range(len(begun))]
         for number, (guid, entered) in enumerate(zip(self.guids, begun, strict=True)):
             row = {"name": "go", "kind": "signal", "payload": "1", "created_at": now + number}
-            subject.plant("messages", guid=guid, job_id=self.job_id, ledger=int(entered), **row)
+            entry = sum(begun[: number + 1]) if entered else 0
+            subject.plant("messages", guid=guid, job_id=self.job_id, ledger=entry, **row)
 
 
 class WhoActs:
     """The claim and the wait choose the message that the rule chooses."""
+
+    @pytest.mark.parametrize("kind", ["result", "child", "resume"])
+    def test_a_message_that_an_open_wait_does_not_take_is_refused_and_wakes_nobody(
+        self, subject: Subject, kind: Literal["result", "child", "resume"]
+    ) -> None:
+        """Otherwise it would drive its job, answer nothing, and drive it again."""
+        store = subject.store
+        held = held_job(store, subject.clock)
+        word = Deliver("w-1", held.fence.job_id, kind, GO.name, "1")
+        assert done(store, word) is Delivered.REFUSED
+        assert done(store, awaiting(subject, held)) is None
+        before = books(subject)
+        assert done(store, word) is Delivered.REFUSED
+        assert books(subject) == before
+        assert not claimed(store, claim())
 
     @pytest.mark.parametrize("count", range(1, 5))
     def test_a_claim_and_its_wait_take_the_message_that_the_rule_names(

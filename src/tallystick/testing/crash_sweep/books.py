@@ -52,6 +52,11 @@ class JobBook(NamedTuple):
         return MessageBook(*about, self.start_acked_at)
 
     @property
+    def escalated(self) -> bool:
+        """Tell whether it ended because a ledger could count no further entry."""
+        return (self.state, self.error_code) == ("FAILED_FINAL", "LEDGER_CEILING")
+
+    @property
     def final(self) -> bool:
         """Tell whether the job has ended."""
         return self.state in facts.FINAL_STATES

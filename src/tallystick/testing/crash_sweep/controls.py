@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from tallystick.testing.crash_sweep.long_flush import FLUSH
 from tallystick.testing.crash_sweep.oracle import Wrong
-from tallystick.testing.crash_sweep.plan import LONG_FLUSH
 from tallystick.testing.crash_sweep.trial import Arm, Case, Kind, Relief, Stage, Verdict
 
 
@@ -94,7 +94,14 @@ CONTROLS = (
     ),
     Control(
         "a reclaim that does not look again",
-        replace(LONG_FLUSH, mutant="reclaim_as_it_was_read"),
+        Case(
+            jobs=("sluggish",),
+            beside=True,
+            hold=FLUSH,
+            relief=Relief.SWEPT,
+            mutant="reclaim_as_it_was_read",
+            seconds=3.0,
+        ),
         Wrong.BROKEN,
     ),
     Control(

@@ -77,10 +77,15 @@ def _adds_up(what: str, ledger: int, messages: list[MessageBook], complete: int 
     markers = [max((message.digits[place] for message in messages), default="0") for place in (4, 5, 6)]
     entries = sorted(message.entry for message in messages if message.entry)
     expected = f"001{complete}{''.join(markers)}{len(entries):08d}"
-    if f"{ledger:015d}" != expected:
+    if f"{ledger:015d}" != expected and not _is_full(ledger):
         yield f"{what} has the digits {ledger:015d} instead of {expected}"
-    if entries != list(range(1, len(entries) + 1)):
+    if entries != list(range(1, len(entries) + 1)) and not _is_full(ledger):
         yield f"{what} has the entries {entries}"
+
+
+def _is_full(ledger: int) -> bool:
+    """Tell whether an activity can count no more: it is left as it is, and its job ends without a closer."""
+    return f"{ledger:015d}".startswith("999") or f"{ledger:015d}".endswith("9" * 8)
 
 
 def _drivers(job: JobBook, books: Books) -> Iterator[str]:
@@ -88,7 +93,8 @@ def _drivers(job: JobBook, books: Books) -> Iterator[str]:
     messages = [job.start, *(m for m in books.messages[job.job_id] if m.kind != "child")]
     last = [attempt.guid for attempt in books.attempts[job.job_id][-1:]]
     closers = [message.guid for message in messages if message.closes]
-    if closers != (last if job.final else []):
+    none_closed = job.escalated and not closers
+    if closers != (last if job.final else []) and not none_closed:
         yield f"a {job.state} job with the closers {closers}, last driven by {last}"
     begun = [message.guid for message in messages if message.entry and not message.acked_at]
     if begun and begun != last:

@@ -18,6 +18,7 @@ from tallystick.engine.requests import Blocked
 from tallystick.store.api import Bundle, RecordStep, Transaction
 from tallystick.store.sqlite import store as sqlite_store
 from tallystick.testing.crash_sweep import control_workload, facts, mutants, workload
+from tallystick.testing.crash_sweep.long_flush import FLUSH, LongFlush
 from tallystick.testing.crash_sweep.place import Place, Sent
 from tallystick.testing.crash_sweep.processes import Line
 from tallystick.testing.crash_sweep.statements import sql
@@ -160,6 +161,8 @@ def _prepare(place: Place, line: Line, duty: Duty) -> Counter[str]:
     mutants.put(sqlite_store, "CHECKPOINT_PAGES", _CHECKPOINT_PAGES)
     mutants.apply(duty.mutant, place.store)
     mutants.put(driving, "transact", _held_before(driving.transact))
+    if duty.hold == FLUSH:
+        LongFlush(place).install()
     crash.arm(duty.arm)
     visits: Counter[str] = Counter()
     if duty.count:

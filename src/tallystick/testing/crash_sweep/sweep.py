@@ -95,8 +95,8 @@ class Sweep:
     def _controls(self) -> None:
         """Run the cases without a guard, which must be caught, and the same with it, which must be clean.
 
-        One of them needs a sweep to meet a long flush, which it does not do every time: what is not caught is
-        tried again. A guarded case gets no second chance.
+        On a machine that is slow a process may not get its turn in time: what is not caught is tried again. A
+        guarded case gets no second chance.
         """
         controls = controls_of(self._store)
         left = {str(control.case): control for control in controls}

@@ -62,6 +62,7 @@ class Relief(StrEnum):
     BEGUN = "another process, which is in the same step"
     NOBODY = "nobody: its lease has only run out"
     BLOCKED = "another process, which waits for the lock that it holds"
+    SWEPT = "another process, whose sweep has read that its lease is over"
 
 
 _STAGES: Final = {
@@ -218,6 +219,8 @@ class Trial:
             case Relief.BLOCKED:
                 other = self._start(None, self._working)
                 threading.Event().wait(self._place.lease_ms * 1.7 / 1000)
+            case Relief.SWEPT:
+                raise ValueError("a flush is held where nobody is stopped; choose another relief")
             case Relief.NOBODY:
                 threading.Event().wait(self._place.lease_ms * 1.7 / 1000)
         zombie.revive()
@@ -261,7 +264,7 @@ class Trial:
         armed = f"{arm.point}:{arm.visit}" if arm else ""
         duty = Duty(
             arm=armed if arm and arm.point != ANYWHERE else "",
-            hold=hold,
+            hold=hold or (case.hold if case.kind is Kind.CRASH else ""),
             mutant=case.mutant,
             count=case.count and arm is None,
             queues=queues,

@@ -126,18 +126,18 @@ BEGIN
   SELECT RAISE(ABORT, 'MARKER: this group has moved, or its semaphore is another one') WHERE changes() <> 1;
 END;
 
--- What a job claims about its own history, with its root. An open activity is the start message until it is acknowledged,
--- every step that has not ended, and the message that drives the job once it is taken.
+-- What a job claims about its own history, and what else there is to read of it: activities that have not ended, the
+-- newest attempt that has written one, and whether it has activities or messages at all.
 DROP VIEW job_books;
 CREATE VIEW job_books AS
-SELECT job_id, state, attempt, hold, hold_reason, semaphore, root_ledger, start_ledger, ledger_form, head_n, head_hash, rev,
-       options,
-       (start_acked_at IS NULL)
-       + (SELECT count(*)
-            FROM steps
-           WHERE steps.job_id = jobs.job_id AND steps.completed_at IS NULL AND steps.kind <> 'protocol')
-       + (SELECT count(*)
-            FROM messages
-           WHERE messages.job_id = jobs.job_id AND messages.acked_at IS NULL AND messages.kind <> 'child'
-             AND (messages.ledger / 10000000000 % 10 = 1 OR (messages.kind = 'resume' AND messages.name = 'again'))) AS open_activities
+SELECT job_id, state, attempt, dimension, hold, hold_reason, semaphore, root_ledger, start_ledger, start_acked_at, cancel_at,
+       error_code, ledger_form, head_n, head_hash, rev, options, canon_version,
+       (SELECT count(*)
+          FROM steps
+         WHERE steps.job_id = jobs.job_id AND steps.completed_at IS NULL AND steps.kind <> 'protocol') AS open_waits,
+       (SELECT coalesce(max(steps.attempt), 0) FROM steps WHERE steps.job_id = jobs.job_id) AS progress,
+       EXISTS (SELECT 1
+                 FROM steps
+                WHERE steps.job_id = jobs.job_id AND steps.kind <> 'step' AND steps.kind <> 'tx')
+       OR EXISTS (SELECT 1 FROM messages WHERE messages.job_id = jobs.job_id) AS has_waited
   FROM jobs;

@@ -1,0 +1,36 @@
+"""A share of the guards of the verbs, each taken away: a small world or a random picture misses it."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.model.judging import judge_verb
+from tests.model.mutants import verb_mutants
+
+PARTS = 4
+# All of them take half an hour of a processor: `python -m tests.model`.
+SHARE = 17
+
+NOT_MISSED = {
+    "_completed: never `is_complete(group.ledger)`": "a group of an older form; only old files have one",
+    "_suspend: without `wait.kind == 'group'`": "no promise says how often a complete group was come to",
+    "_entered: without `message.place is None and message.is_taken`": "a signal of an older form, as above",
+    "_answers: without `0`": "False is 0: nothing has changed",
+    "hold: without `job.attempt != request.since`": "no world holds a job as of an attempt; conformance does",
+}
+"""Guards of the share that neither misses, and why."""
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_guard_of_a_verb_that_is_removed_is_missed(part):
+    caught = [
+        judge_verb(mutant) for mutant in verb_mutants()[::SHARE][part::PARTS] if mutant.name not in NOT_MISSED
+    ]
+    sys.stdout.writelines(f"{one}\n" for one in caught)
+    assert not [one.mutant for one in caught if not one.by]
+
+
+def test_what_is_not_missed_is_still_there():
+    assert {mutant.name for mutant in verb_mutants()[::SHARE]} >= set(NOT_MISSED)
