@@ -256,7 +256,7 @@ def _fact() -> Fact:
 
 def _child(n: int) -> tuple[NewJob, Fact]:
     name = GROUP.child_id(JOB_ID, n)
-    job = NewJob(name, "default", "workflow", "flow", "", "default", 5, 990, None, 990, "{}", "{}")
+    job = NewJob(name, "{}", 990, None, 990, "default", "workflow", "flow", "", "default", 5, "{}")
     return job, Fact(Chain(name), "submit", 990, 0, "{}")
 
 

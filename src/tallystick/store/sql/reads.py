@@ -8,10 +8,12 @@ from typing import Any, Final
 
 import msgspec
 
+from tallystick.core.book import ActivityRow, AttemptRow, Book, Content
 from tallystick.core.digits import GuidLedger
+from tallystick.core.pictures import Activity, Message, Place
 from tallystick.core.told import told
 from tallystick.store.api import ChildRow, Event, Group, JobRow
-from tallystick.store.inspection import AttemptRow, Book, StaleReports
+from tallystick.store.inspection import StaleReports
 
 NEWEST: Final = "\x7f"
 """What stands behind every identifier of a job, for a page that begins with the newest."""
@@ -102,6 +104,23 @@ class Reads(ABC):
         """Return the attempts at a job itself, oldest first."""
         rows = [AttemptRow._make(row) for row in self.rows("attempts", (job_id,))]
         return [row._replace(charged=bool(row.charged)) for row in rows]
+
+    def activities(self, job_id: str, *, after: Place, limit: int) -> list[ActivityRow]:
+        """Return the waits, sleeps and groups of a job that stand behind a place, in order."""
+        rows = self.rows("activities", (job_id, *after, limit))
+        return [ActivityRow(Activity._make(row), n, bool(copy)) for *row, n, copy in rows]
+
+    def messages(self, job_id: str, *, after: str, limit: int) -> list[Message]:
+        """Return the messages of a job behind a guid, in order."""
+        return [Message._make(row) for row in self.rows("messages", (job_id, after, limit))]
+
+    def open_children(self, job_id: str) -> dict[str, int]:
+        """Return how many children of each group of a job have not ended."""
+        return dict(self.rows("open_children", (job_id,)))
+
+    def content(self, job_id: str) -> Content | None:
+        """Return what a submission is known by."""
+        return next((Content._make(row) for row in self.rows("content", (job_id,))), None)
 
     def held(self, limit: int) -> list[Book]:
         """Return jobs that wait for a person, newest first."""

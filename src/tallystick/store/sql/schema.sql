@@ -336,20 +336,19 @@ CREATE INDEX messages_of_job ON messages (job_id);
 CREATE INDEX messages_waiting ON messages (job_id, kind, name, arrived) WHERE acked_at IS NULL;
 CREATE INDEX messages_begun ON messages (job_id) WHERE acked_at IS NULL AND ledger > 0;
 
--- What a job claims about its own history, with its root. An open activity is the start message until it is acknowledged,
--- every step that has not ended, and the message that drives the job once it is taken.
+-- What a job claims about its own history, and what else there is to read of it: activities that have not ended, the
+-- newest attempt that has written one, and whether it has activities or messages at all.
 CREATE VIEW job_books AS
-SELECT job_id, state, attempt, hold, hold_reason, semaphore, root_ledger, start_ledger, ledger_form, head_n, head_hash, rev,
-       options,
-S|       (start_acked_at IS NULL)
-P|       CASE WHEN start_acked_at IS NULL THEN 1 ELSE 0 END
-       + (SELECT count(*)
-            FROM steps
-           WHERE steps.job_id = jobs.job_id AND steps.completed_at IS NULL AND steps.kind <> 'protocol')
-       + (SELECT count(*)
-            FROM messages
-           WHERE messages.job_id = jobs.job_id AND messages.acked_at IS NULL AND messages.kind <> 'child'
-             AND (messages.ledger / 10000000000 % 10 = 1 OR (messages.kind = 'resume' AND messages.name = 'again'))) AS open_activities
+SELECT job_id, state, attempt, dimension, hold, hold_reason, semaphore, root_ledger, start_ledger, start_acked_at, cancel_at,
+       error_code, ledger_form, head_n, head_hash, rev, options, canon_version,
+       (SELECT count(*)
+          FROM steps
+         WHERE steps.job_id = jobs.job_id AND steps.completed_at IS NULL AND steps.kind <> 'protocol') AS open_waits,
+       (SELECT coalesce(max(steps.attempt), 0) FROM steps WHERE steps.job_id = jobs.job_id) AS progress,
+       EXISTS (SELECT 1
+                 FROM steps
+                WHERE steps.job_id = jobs.job_id AND steps.kind <> 'step' AND steps.kind <> 'tx')
+       OR EXISTS (SELECT 1 FROM messages WHERE messages.job_id = jobs.job_id) AS has_waited
   FROM jobs;
 
 CREATE TABLE events (

@@ -7,19 +7,19 @@ from functools import cache
 from operator import itemgetter
 from typing import Any, Final, get_type_hints
 
+from tallystick.core.book import AttemptRow, Book, Content
 from tallystick.core.chain import Link
 from tallystick.core.pictures import Activity, JobFacts, Message
 from tallystick.core.plans import InsertAttempt, JobValues, MoveAttempt
 from tallystick.store.api import ChildRow, Event, Fence, JobRow, NewJob, Record, RecordStep
-from tallystick.store.inspection import AttemptRow, Book
 
 # What each job has for itself, and the instants, which a submission names by another clock than the store's.
 _INSTANTS: Final = ("ready_at", "deadline_at", "created_at")
 _OWN: Final = ("job_id", "payload", *_INSTANTS)
 
 _ROWS: Final = (
-    *(Activity, AttemptRow, Book, ChildRow, Event, Fence, InsertAttempt, JobFacts, JobRow, JobValues, Link),
-    *(Message, MoveAttempt, NewJob, Record),
+    *(Activity, AttemptRow, Book, ChildRow, Content, Event, Fence, InsertAttempt, JobFacts, JobRow),
+    *(JobValues, Link, Message, MoveAttempt, NewJob, Record),
 )
 _KEYS: Final = ("version", "idempotency_key", "idempotency_hash", "canon_version")
 # What jobs share that are submitted together, what a fork takes over, what a step records.
