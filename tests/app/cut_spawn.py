@@ -1,4 +1,4 @@
-"""A spawn that is cut short: its parent dies when the first of its bundles of births is durable."""
+"""A spawn that is watched, or cut short: its parent dies when the first bundle of births is durable."""
 
 from __future__ import annotations
 
@@ -7,15 +7,36 @@ from typing import Any
 
 from tallystick.app import children as families
 
+Put = Callable[[Any, str, Any], None]
+"""Sets an attribute of a module."""
 
-def cut_spawn(put: Callable[[Any, str, Any], None], die: Callable[[], None]) -> None:
-    """Let the next spawn die behind its first bundle, and no other; `put` sets an attribute of a module."""
-    written = families.written
+_SPAWN = "_spawn"
 
-    def dies(context: Any, bundle: Any, **named: Any) -> Any:
-        outcome = yield from written(context, bundle, **named)
-        put(families, "written", written)
+
+def behind_each_bundle(put: Put, act: Callable[[], None]) -> None:
+    """Do something whenever a bundle of births that is written by itself is durable."""
+    spawn = getattr(families, _SPAWN)
+
+    def watched(context: Any, joining: Any) -> Any:
+        call = spawn(context, joining)
+        try:
+            need = next(call)
+            while True:
+                outcome = yield need
+                act()
+                need = call.send(outcome)
+        except StopIteration as end:
+            return end.value
+
+    put(families, _SPAWN, watched)
+
+
+def cut_spawn(put: Put, die: Callable[[], None]) -> None:
+    """Let the next spawn die behind its first bundle, and no other."""
+    spawn = getattr(families, _SPAWN)
+
+    def dies() -> None:
+        put(families, _SPAWN, spawn)
         die()
-        return outcome
 
-    put(families, "written", dies)
+    behind_each_bundle(put, dies)

@@ -6,7 +6,8 @@ import asyncio
 
 from tallystick import Fatal, Retry, again, aio, gather, sleep, wait
 from tallystick.app import children as families
-from tests.app.by_hand import Death
+from tests.app.by_hand import Death, die
+from tests.app.cut_spawn import behind_each_bundle
 
 
 class Kinds:
@@ -173,18 +174,13 @@ class Kinds:
         """One goes on when it is taken over; of another the ledger is full by then."""
         with self.monkeypatch.context() as patch:
             patch.setattr(families, "SPAWN_CHILDREN_MAX", 2)
-            written = families.written
-
-            def dies(context, bundle, **named):
-                yield from written(context, bundle, **named)
-                raise Death
-
-            patch.setattr(families, "written", dies)
+            behind_each_bundle(patch.setattr, die)
             jobs = [self.parent.submit([0, 1, 2, 3]) for _ in range(2)]
             self.hand.work_all()
             with self.app.transaction() as db:
                 db.execute(f"update steps set ledger = 999000000000000 where job_id = '{jobs[1].id}'")
-            patch.setattr(families, "written", written)
+            patch.undo()
+            patch.setattr(families, "SPAWN_CHILDREN_MAX", 2)
             self.hand.expire()
             self.hand.work_all()
         assert jobs[0].row().ready_at is None
@@ -268,13 +264,7 @@ class Kinds:
         asked.cancel(grace="1h")
         with self.monkeypatch.context() as patch:
             patch.setattr(families, "SPAWN_CHILDREN_MAX", 2)
-            written = families.written
-
-            def dies(context, bundle, **named):
-                yield from written(context, bundle, **named)
-                raise Death
-
-            patch.setattr(families, "written", dies)
+            behind_each_bundle(patch.setattr, die)
             self.parent.submit([0, 1, 2, 3])
             assert [self.hand.work() for _ in range(3)] == ["died", "EndJob", "EndJob"]
         self.plain.submit()

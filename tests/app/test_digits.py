@@ -12,7 +12,7 @@ from tallystick import Retry, StepFailed, again, aio, gather, sleep, wait
 from tallystick.app import children as families
 from tests.app import digits_by_hand as expected
 from tests.app.by_hand import Death, Hand, die
-from tests.app.cut_spawn import cut_spawn
+from tests.app.cut_spawn import behind_each_bundle, cut_spawn
 
 ROOT = Path(__file__).parents[2]
 
@@ -373,14 +373,7 @@ def test_a_spawn_that_is_cut_short_while_its_first_children_end(timed, hand, chi
     assert ledgers.messages("child") == ["000000000000000"] * 5
     hand.expire()
     looks = []
-    written = families.written
-
-    def looking(context, bundle, **named):
-        outcome = yield from written(context, bundle, **named)
-        looks.append(ledgers.activities()["gather#1"])
-        return outcome
-
-    monkeypatch.setattr(families, "written", looking)
+    behind_each_bundle(monkeypatch.setattr, lambda: looks.append(ledgers.activities()["gather#1"]))
     hand.work()
     assert looks == [expected.SPAWN_CUT[1][1]] * 2
     assert ledgers.activities()["gather#1"] == "002111000000005"

@@ -171,7 +171,7 @@ def test_a_refusal_holds_the_job_and_is_told_with_its_statement(app, caplog, cas
     with app.transaction() as db:
         charged = db.execute(f"SELECT sum(charged) FROM attempts WHERE job_id = '{job.id}'")
     assert [int(value) for (value,) in charged] == [0]
-    assert audit(app.runtime().store, app.runtime().clock).findings == []
+    assert audit(app.runtime().store).findings == []
 
 
 def test_a_job_whose_reclaim_is_refused_is_held_and_the_others_are_reclaimed(timed, hand, caplog):

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import CodeType, ModuleType, SimpleNamespace
 
 from tallystick.store.api import Fence
+from tests.model.books import newborn
 
 MODULES = {
     name.rpartition(".")[2]: f"tallystick.{name}"
@@ -129,10 +130,11 @@ class Rules:
     def _of_attempts(self) -> None:
         """Who holds a message, and what becomes of forks."""
         pictures = self.core.pictures
+        job = newborn(self.core, "", None)
 
         def held(row: tuple[int, str] | None, attempt: int, lease_id: str, state: str, expired: bool) -> bool:
             lease = None if row is None else pictures.Lease(*row, state, not expired, "")
-            return bool(pictures.Picture(None, lease).holds(Fence("", attempt, lease_id)))
+            return bool(pictures.Picture(job, lease).holds(Fence("", attempt, lease_id)))
 
         self.held = cache(held)
         forking = self.core.forking

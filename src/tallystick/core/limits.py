@@ -32,8 +32,8 @@ TAGS_MAX: Final = 16
 
 # How much one transaction, sweep or call takes on.
 CLAIM_BATCH_JOBS_MAX: Final = 100
-SIGNALS_AHEAD_MAX: Final = 256
-SIGNALS_AHEAD_BYTES_MAX: Final = 1 * MIB
+AHEAD_SIGNALS_MAX: Final = 256
+AHEAD_SIGNALS_BYTES_MAX: Final = 1 * MIB
 FLUSH_BUNDLES_MAX: Final = 1_000
 SWEEP_ROWS_MAX: Final = 500
 PRUNE_BATCH_JOBS_MAX: Final = 200

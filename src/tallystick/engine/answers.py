@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tallystick.clock import Clock
-from tallystick.core.limits import SIGNALS_AHEAD_MAX
+from tallystick.core.limits import AHEAD_SIGNALS_MAX
 from tallystick.store.api import Answer, Bundle, ClaimedJob, TakeAnswer, Wait, Wake
 
 # How many signals an answer brings at first. Who uses them up gets twice as many with the next one.
@@ -81,7 +81,7 @@ class Answers:
         """Keep the signals that an answer has brought."""
         if answer.ahead:
             self._ahead[wait.name] = deque(answer.ahead)
-            self._wanted = min(2 * len(answer.ahead), SIGNALS_AHEAD_MAX)
+            self._wanted = min(2 * len(answer.ahead), AHEAD_SIGNALS_MAX)
 
     def carried(self) -> Bundle:
         """Return what was taken, in its order, to be written now."""

@@ -10,7 +10,7 @@ from tallystick.core.decisions import Delivery, decide_deliver, first_to_act, se
 from tallystick.core.derive import AbortReason
 from tallystick.core.holds import Hold
 from tallystick.core.lifecycles import ATTEMPT, JOB, STEP, AttemptState, JobState, StepState
-from tallystick.core.limits import SIGNALS_AHEAD_BYTES_MAX
+from tallystick.core.limits import AHEAD_SIGNALS_BYTES_MAX
 from tallystick.core.marks import OPENED, first_entry, is_complete, settled, worked
 from tallystick.core.pictures import (
     Activity,
@@ -194,7 +194,7 @@ def _answer(picture: Picture, request: Await, found: _Found, others: Sequence[_F
 def _ahead(others: Sequence[_Found], which: int, limit: int) -> tuple[Wake, ...]:
     """Return the signals that the next waits of a name will take, one after the other."""
     ahead: list[Wake] = []
-    room = SIGNALS_AHEAD_BYTES_MAX
+    room = AHEAD_SIGNALS_BYTES_MAX
     for each in others:
         message = each.message
         if each.which != which or message.kind != "signal" or message.place is not None:

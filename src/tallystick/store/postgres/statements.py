@@ -34,8 +34,8 @@ def sql(name: str) -> bytes:
 
 def name_of(statement: bytes) -> str:
     """Return the name of a statement of ours, with which its text begins; of another one, the text."""
-    head = statement.partition(b":")[0].removeprefix(b"-- ")
-    return head.decode(errors="replace")
+    ours, mark, _rest = statement.removeprefix(b"-- ").partition(b"\n")
+    return (ours if mark and statement.startswith(b"-- ") else statement).decode(errors="replace")
 
 
 def migrations() -> list[tuple[int, str, bytes]]:

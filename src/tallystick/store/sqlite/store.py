@@ -245,7 +245,7 @@ class SqliteStore(Reads):
     def expired(self, limit: int) -> list[ExpiredAttempt]:
         """Return attempts whose lease has run out by this machine's boot clock, or is of an earlier boot."""
         rows = self._read(sql("expired"), (self._clock.epoch(), self._clock.boot_ms(), limit))
-        return [ExpiredAttempt(Fence(*row[:3]), row[3]) for row in rows]
+        return [ExpiredAttempt(Fence._make(fence), unit) for *fence, unit in rows]
 
     def overdue(self, limit: int) -> list[str]:
         """Return jobs that were asked to end and have not within their grace, the longest over first."""
