@@ -122,6 +122,13 @@ class WhoActs:
         assert books(subject) == before
         assert not claimed(store, claim())
 
+    def test_a_message_for_an_activity_that_is_open_wakes_its_job(self, subject: Subject) -> None:
+        store = subject.store
+        held = held_job(store, subject.clock)
+        assert done(store, awaiting(subject, held)) is None
+        assert done(store, Deliver("t-1", held.fence.job_id, "timer", GO.name, None)) is not Delivered.REFUSED
+        assert [again.driver for again in claimed(store, claim())] == ["t-1"]
+
     @pytest.mark.parametrize("count", range(1, 5))
     def test_a_claim_and_its_wait_take_the_message_that_the_rule_names(
         self, subject: Subject, count: int
