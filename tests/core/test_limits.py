@@ -121,7 +121,7 @@ def test_clipped_text_fits_and_is_the_beginning(text, bytes_max):
 
 def test_every_limit_is_a_positive_integer_whose_name_says_its_unit():
     units = {"BYTES", "CHARS", "DEPTH", "DIGITS", "KEYS", "TAGS", "JOBS", "BUNDLES", "ROWS", "CHILDREN", "MS"}
-    units |= {"ENTRIES", "RECORDS", "SIGNALS"}
+    units |= {"ENTRIES", "RECORDS", "SIGNALS", "ATTEMPTS"}
     named = {
         name: value
         for name, value in vars(limits).items()
@@ -132,9 +132,8 @@ def test_every_limit_is_a_positive_integer_whose_name_says_its_unit():
         assert type(value) is int, name
         assert value > 0, name
         words = name.split("_")
-        assert (words[-1] == "MAX" and words[-2] in units) or (words[-2] == "WARN" and words[-1] in units), (
-            name
-        )
+        before = words[-1] in ("MAX", "DEFAULT") and words[-2] in units
+        assert before or (words[-2] == "WARN" and words[-1] in units), name
 
 
 def test_the_limits_that_specifications_and_rulings_fix_have_these_values():

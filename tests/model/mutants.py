@@ -84,6 +84,7 @@ VERBS = {
 
 NOT_SEEN = {
     "decide_deliver: never `not wait_open`": "a verb names an activity only while that is open",
+    "holds: without `self.job.completed_at is None`": "no history ends a job and leaves its attempt; rows do",
     "first_to_act: never `True in begun`": "nothing comes in front of what has begun: it is the oldest",
 }
 """Guards without which every promise of the model holds, and why."""

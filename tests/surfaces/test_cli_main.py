@@ -259,4 +259,6 @@ class TestTheInstalledCommand:
 
     def test_every_error_of_ours_has_an_exit_code_that_is_not_taken(self):
         codes = {name: getattr(errors, name).exit_code for name in errors.__all__}
+        # A run that has FAILED is the one thing beside bad usage that exits with 2.
+        assert codes.pop("RunFailed") == 2
         assert not {name for name, code in codes.items() if code in {0, 2, 130, 141}}
