@@ -28,9 +28,7 @@ def share():
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_guard_of_a_verb_that_is_removed_is_missed(part):
-    caught = [
-        judge_verb(mutant) for mutant in share()[part::PARTS] if mutant.name not in NOT_MISSED
-    ]
+    caught = [judge_verb(mutant) for mutant in share()[part::PARTS] if mutant.name not in NOT_MISSED]
     sys.stdout.writelines(f"{one}\n" for one in caught)
     assert not [one.mutant for one in caught if not one.by]
 
