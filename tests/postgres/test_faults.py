@@ -11,7 +11,7 @@ import pytest
 
 from tallystick.clock import SystemClock
 from tallystick.core.decisions import Reclaim
-from tallystick.errors import StaleLease, StoreReadOnly, TxTooLong
+from tallystick.errors import StaleLease, StoreError, StoreReadOnly, TxTooLong
 from tallystick.store.api import Event, Existing, Fence, RecordStep, RenewLeases, Transaction
 from tallystick.store.postgres import connection as connections
 from tallystick.store.postgres.connection import AnsweringConnection
@@ -410,3 +410,19 @@ def test_a_key_held_by_a_transaction_that_ends_badly_is_free(
     assert outcomes == [None]
     assert isinstance(outcome_of(store, submission(CLOCK, key="k")), Existing)
     store.close()
+
+
+def test_a_backend_that_dies_behind_the_last_statement_of_a_transaction_is_told_as_an_error_of_the_store(
+    subject: PostgresSubject,
+) -> None:
+    """Its number is asked for then: the error of the driver reached the user."""
+
+    def booked() -> None:
+        with subject.store.transaction() as db:
+            ((pid,),) = db.execute("SELECT pg_backend_pid()")
+            db.apply((submission(CLOCK, "gone"),))
+            kill(subject, pid)
+
+    with pytest.raises(StoreError):
+        booked()
+    assert subject.store.job("gone") is None

@@ -143,7 +143,7 @@ class Lending:
                 yield loan
             finally:
                 loan.take_back()
-            ((lent.xid, lent.server),) = connection.execute(sql("own_xid")).fetchall()
+            self._number(lent)
             self._commit(lent)
         except BaseException as error:
             self._undone(lent, error)
@@ -151,6 +151,13 @@ class Lending:
         finally:
             if loan.tainted:
                 discard(connection)
+
+    def _number(self, lent: Lent) -> None:
+        """Ask for the number of a transaction, by which its fate can be asked for."""
+        try:
+            ((lent.xid, lent.server),) = lent.connection.execute(sql("own_xid")).fetchall()
+        except psycopg.Error as error:
+            raise self._loss(lent.connection, error) from error
 
     def _run_once(
         self, fence: Fence, body: Callable[[Transaction], RecordStep], ms_max: int, lease_ms: int
