@@ -228,12 +228,8 @@ def drawn_pictures(chance: Chance) -> Pictures:
 
 def counted(picture: Picture) -> int:
     """Return what the semaphore of a job says when it counts what is open."""
-    owed = [
-        message
-        for message in picture.messages.values()
-        if message.acked_at is None and message.kind != "child" and (message.is_taken or message.is_of_root)
-    ]
-    return len(picture.open_activities()) + len(owed) + (picture.job.start_acked_at is None)
+    owed = sum(message.is_owed for message in picture.messages.values())
+    return len(picture.open_activities()) + owed + (picture.job.start_acked_at is None)
 
 
 FENCE = Fence(JOB_ID, 1, "lease")

@@ -15,7 +15,7 @@ import msgspec
 from tallystick.clock import Clock
 from tallystick.core.derive import AbortReason
 from tallystick.core.holds import Hold
-from tallystick.core.lifecycles import JobState, StepState
+from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState, StepState
 from tallystick.core.marks import recorded
 from tallystick.core.tuples import make
 from tallystick.engine.answers import Answers
@@ -48,10 +48,14 @@ _AT_ONCE: Final = recorded(1)
 
 _TO_TEXT: Final = msgspec.json.Encoder()
 
+_RUNS: Final = JobState.IN_PROGRESS
+_ABORTED: Final = ATTEMPT.follow(AttemptState.IN_PROGRESS, "abort").path
 _RETURNED: Final[dict[str, object]] = {
-    "job": "IN_PROGRESS>SUCCEEDED",
-    "attempt": "IN_PROGRESS>COMMITTED>DONE",
+    "job": JOB.follow(_RUNS, "succeed").path,
+    "attempt": ATTEMPT.follow(AttemptState.IN_PROGRESS, "commit", "finish").path,
 }
+_FAILED: Final = {"job": JOB.follow(_RUNS, "fail").path, "attempt": _ABORTED}
+_CANCELLED: Final = {"job": JOB.follow(_RUNS, "cancel", "settle").path, "attempt": _ABORTED}
 _RETURNED_TEXT: Final = _TO_TEXT.encode(_RETURNED).decode()
 
 
@@ -250,25 +254,20 @@ class Segment:
 
     def failed(self, failure: Failure, reason: AbortReason = AbortReason.FATAL) -> Bundle:
         """Return the bundle that ends the job badly; it closes like any other."""
-        event = self._fact(
-            "fail",
-            {"job": "IN_PROGRESS>FAILED_FINAL", "attempt": "IN_PROGRESS>ABORTED", "error": failure.summary()},
-        )
+        event = self._fact("fail", {**_FAILED, "error": failure.summary()})
         end = self._end(JobState.FAILED_FINAL, event, reason=reason, failure=failure)
         return (*self.answers.carried(), end)
 
     def turned(self, payload: str) -> Bundle:
         """Return the bundle that begins the same job again in a new dimension, with these arguments."""
         claimed = self.claimed
-        fact = self._fact("again", {"attempt": "IN_PROGRESS>ABORTED", "dimension": claimed.dimension + 1})
+        fact = self._fact("again", {"attempt": _ABORTED, "dimension": claimed.dimension + 1})
         turn = Cycle(self.fence, claimed.driver, claimed.dimension, payload, fact)
         return (*self.answers.carried(), turn)
 
     def cancelled_by_request(self) -> Bundle:
         """Return the bundle that ends a job which was asked to end."""
-        event = self._fact(
-            "cancel", {"job": "IN_PROGRESS>CANCELLING>CANCELLED", "attempt": "IN_PROGRESS>ABORTED"}
-        )
+        event = self._fact("cancel", {**_CANCELLED})
         return (*self.answers.carried(), self._end(JobState.CANCELLED, event, reason=AbortReason.CANCELLED))
 
     def released(
@@ -277,7 +276,7 @@ class Segment:
         """Return the bundle that ends the attempt and leaves the job to others, due after a while."""
         # Read once: the store takes the time between the fact and the instant for the while.
         now = self._clock.wall_ms()
-        about = {"attempt": "IN_PROGRESS>ABORTED", "reason": reason.value, "ready_at": now + after_ms}
+        about = {"attempt": _ABORTED, "reason": reason.value, "ready_at": now + after_ms}
         payload: dict[str, object] = {**about}
         if failure is not None:
             payload["error"] = failure.summary()
@@ -290,7 +289,7 @@ class Segment:
 
     def held(self, hold: str, why: str) -> Bundle:
         """Return the bundle that stops the job until a person resumes it; not charged, nobody crashed."""
-        event = self._fact("hold", {"attempt": "IN_PROGRESS>ABORTED", "hold": hold, "why": why})
+        event = self._fact("hold", {"attempt": _ABORTED, "hold": hold, "why": why})
         return (EndAttempt(self.fence, AbortReason.HELD, False, event.at, hold, why, event),)
 
     def put_away(self) -> Bundle:
@@ -298,7 +297,7 @@ class Segment:
 
         It sets no hold of its own: if the job was resumed meanwhile, it simply goes on.
         """
-        event = self._fact("hold", {"attempt": "IN_PROGRESS>ABORTED", "hold": Hold.PAUSED.value})
+        event = self._fact("hold", {"attempt": _ABORTED, "hold": Hold.PAUSED.value})
         return (EndAttempt(self.fence, AbortReason.HELD, False, event.at, None, None, event),)
 
     def held_waiting(self, hold: str, why: str) -> Bundle:
@@ -345,7 +344,7 @@ class Segment:
         before = after or self.decided()
         ahead = self.answers.asking(waits, alone=alone)
         awaited = ", ".join(f"{wait.name}#{wait.occurrence}" for wait in waits)
-        text = _TO_TEXT.encode({"attempt": "IN_PROGRESS>ABORTED", "for": awaited}).decode()
+        text = _TO_TEXT.encode({"attempt": _ABORTED, "for": awaited}).decode()
         at, boot = self._clock.wall_ms(), self._clock.boot_ms()
         fact = Fact(self.claimed.chain, "suspend", at, self.fence.attempt, text)
         due = tuple(

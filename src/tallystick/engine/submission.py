@@ -18,6 +18,7 @@ from tallystick.core.limits import (
     check_name,
     check_text,
 )
+from tallystick.core.verbs.claiming import CLAIMED_FIRST
 from tallystick.errors import BadInput, IdempotencyConflict
 from tallystick.store.api import (
     ClaimedJob,
@@ -36,7 +37,6 @@ PRIORITY_WORST: Final = 9
 PRIORITY_DEFAULT: Final = 5
 
 _SUBMITTED: Final = '{"job":"QUEUED"}'
-_BORN_CLAIMED: Final = '{"job":"QUEUED>DISPATCHING>IN_PROGRESS","attempt":"LEASED>IN_PROGRESS"}'
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -109,7 +109,7 @@ def submit_job(submission: Submission, job_id: str, now: int, lease: NewLease | 
     chain = Chain(job_id)
     facts: tuple[Fact, ...] = (Fact(chain, "submit", now, 0, _SUBMITTED),)
     if lease is not None:
-        facts += (Fact(chain, "claim", now, 1, _BORN_CLAIMED),)
+        facts += (Fact(chain, "claim", now, 1, CLAIMED_FIRST),)
     return SubmitJob(job, facts, _reservation(submission, content_hash), lease)
 
 

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import msgspec
+
 from tallystick.core.decisions import first_to_act
+from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
 from tallystick.core.pictures import Activity, Message, Now, Picture
 from tallystick.core.plans import NO_VALUES, MoveActivity, MoveJob, MoveMessage, Plan, Refusal, Write
 from tallystick.core.verbs.settling import entered
 from tallystick.errors import TallyError
+
+_BEGUN: Final = ATTEMPT.follow(AttemptState.LEASED, "start").path
+CLAIMED_FIRST: Final = msgspec.json.encode(
+    {"job": JOB.follow(JobState.QUEUED, "dispatch", "start").path, "attempt": _BEGUN}
+).decode()
+"""What the fact of a job's first claim says."""
+CLAIMED_AGAIN: Final = msgspec.json.encode({"job": JobState.IN_PROGRESS, "attempt": _BEGUN}).decode()
+"""What the fact of every later claim says: the job has begun."""
 
 
 def enter(picture: Picture, now: Now) -> Plan | Refusal:

@@ -11,7 +11,7 @@ from tallystick.core.limits import ATTEMPTS_DEFAULT
 from tallystick.core.marks import STARTED
 from tallystick.core.pictures import START, Now
 from tallystick.core.plans import Refusal
-from tallystick.core.verbs.claiming import enter
+from tallystick.core.verbs.claiming import CLAIMED_AGAIN, CLAIMED_FIRST, enter
 from tallystick.core.verbs.endings import escalate
 from tallystick.core.verbs.wants import wanted_to_escalate
 from tallystick.errors import TallyError
@@ -114,6 +114,8 @@ class Claims:
             str(STARTED.activity),
             str(STARTED.guid),
             str(ATTEMPTS_DEFAULT),
+            CLAIMED_FIRST,
+            CLAIMED_AGAIN,
         )
 
     def _claimed(self, taken: Sequence[Taken]) -> list[ClaimedJob]:

@@ -14,7 +14,7 @@ from tallystick.core.marks import STARTED
 from tallystick.core.pictures import START, Now
 from tallystick.core.plans import Refusal
 from tallystick.core.tuples import make
-from tallystick.core.verbs.claiming import enter
+from tallystick.core.verbs.claiming import CLAIMED_AGAIN, CLAIMED_FIRST, enter
 from tallystick.core.verbs.endings import escalate
 from tallystick.core.verbs.wants import wanted_to_escalate
 from tallystick.store.api import (
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from tallystick.store.sqlite.writer import Batch
 
 # The path in the event is the one the lifecycle declares for a claim.
-_FIRST = '{"job":"QUEUED>DISPATCHING>IN_PROGRESS","attempt":"LEASED>IN_PROGRESS"}'
-_AGAIN = '{"job":"IN_PROGRESS","attempt":"LEASED>IN_PROGRESS"}'
 
 
 class _Due(NamedTuple):
@@ -83,7 +81,9 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
         chain = Chain(job_id, *(end if before is _FRESH else max(end, before.end)))
         wake = wakes.get(job_id)
         driver = START if job.start_acked_at is None else "" if wake is None else wake.guid
-        event = batch.placed(make(Fact, (chain, "claim", wall, attempt + 1, _AGAIN if attempt else _FIRST)))
+        event = batch.placed(
+            make(Fact, (chain, "claim", wall, attempt + 1, CLAIMED_AGAIN if attempt else CLAIMED_FIRST))
+        )
         fence = make(Fence, (job_id, attempt + 1, request.lease_ids()))
         attempts.append((*fence, request.owner, batch.epoch, ends_at, wall, driver))
         jobs.append((job_id, attempt, event.n, event.event_hash, wall, STARTED.activity, STARTED.guid))

@@ -7,7 +7,8 @@
 -- `suspects` says whether to take a suspect, and then only the first of them; `root_ledger` and `start_ledger` are the digits of a job
 -- that is claimed for the first time.
 -- takes: queues text[], handlers text[], limit int, leases text[], owner text, lease_ms int, epoch text, lease_now int,
---   wall_now int, suspects int, floor int, root_ledger int, start_ledger int, attempts_default int
+--   wall_now int, suspects int, floor int, root_ledger int, start_ledger int, attempts_default int, claimed_first text,
+--   claimed_again text
 WITH clock AS MATERIALIZED (
   SELECT store_ms(:lease_now) AS now, store_ms(:wall_now) AS wall
 ), level AS MATERIALIZED (
@@ -60,8 +61,7 @@ WITH clock AS MATERIALIZED (
    LIMIT :limit
 ), numbered AS MATERIALIZED (
   SELECT found.*,
-         CASE WHEN attempt > 0 THEN '{"job":"IN_PROGRESS","attempt":"LEASED>IN_PROGRESS"}'
-              ELSE '{"job":"QUEUED>DISPATCHING>IN_PROGRESS","attempt":"LEASED>IN_PROGRESS"}' END AS fact
+         CASE WHEN attempt > 0 THEN :claimed_again ELSE :claimed_first END AS fact
     FROM found
 ), linked AS MATERIALIZED (
   SELECT numbered.*, (:leases)[place] AS lease_id,
