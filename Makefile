@@ -2,13 +2,16 @@
 PYTHON ?= python3
 SECONDS ?= 60
 SOAK_SECONDS ?= 600
+LONG_SECONDS ?= 600
+PLAIN := tests/store/test_sqlite_conformance.py tests/postgres/test_conformance.py
+QUICK := tests/core tests/engine tests/app tests/store tests/examples
 STORE ?= both
 SEED ?=
 PY := .venv/bin/python
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench bench-against bench-quick soak crash chaos power-loss docs verify lock clean
+.PHONY: help setup demo test test-quick test-long check bench bench-against bench-waits bench-quick soak crash chaos power-loss docs verify lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -19,13 +22,25 @@ setup: ## prepare .venv (a fraction of a second when nothing changed)
 demo: setup ## workers, a kill -9 halfway, and the books; about ten seconds
 	@scripts/demo
 
-test: check ## check, then all tests
-	@$(PY) -m pytest -n 2 --ignore=tests/tidy
+test-quick: check ## check, then core, engine, app, store and examples without a server; 90 s
+	@$(PY) -m pytest -n 3 --dist worksteal -q --quick $(QUICK)
+
+test: check ## what CI runs: check, then all tests but the long ones; twelve minutes
+	@$(PY) -m pytest -n 3 --dist worksteal --ignore=tests/tidy
+	@TALLYSTICK_PLAIN=1 $(PY) -m pytest -q -n 3 --dist worksteal $(PLAIN)
+
+test-long: setup ## what takes an hour: sweeps, chaos, power loss, the whole model, a soak
+	@$(PY) -m pytest -n 2 -m long --timeout=3600
+	@$(MAKE) --no-print-directory crash SECONDS=$(LONG_SECONDS)
+	@$(MAKE) --no-print-directory chaos SECONDS=$(LONG_SECONDS)
+	@$(MAKE) --no-print-directory power-loss SECONDS=$(LONG_SECONDS)
+	@$(MAKE) --no-print-directory soak SOAK_SECONDS=$(LONG_SECONDS)
 
 check: setup ## format, lint, types, layers and house rules; no other tests
 	@$(PY) -m ruff format --check --quiet .
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m mypy
+	@$(PY) -m mypy --config-file tests/mypy.ini
 	@.venv/bin/lint-imports --no-logo
 	@$(PY) -m pytest -q tests/tidy
 
@@ -36,6 +51,10 @@ bench-against: setup ## this tree against the revision REV, ours only; WITH="--q
 	@test -n "$(REV)" || { echo 'say which: make bench-against REV=82afe54 [WITH="--quick"]' >&2; exit 2; }
 	@scripts/at_revision "$(REV)" "$(CURDIR)/$(PY)" -m bench.against $(WITH)
 
+bench-waits: setup ## what waiting costs, this tree against the revision REV; WITH="--rounds 3"
+	@test -n "$(REV)" || { echo 'say which: make bench-waits REV=82afe54 [WITH="--rounds 3"]' >&2; exit 2; }
+	@scripts/at_revision "$(REV)" "$(CURDIR)/$(PY)" -m bench.waits $(WITH)
+
 bench-quick: setup ## the same in small, under three minutes
 	@$(PY) -m bench --quick
 
@@ -43,7 +62,7 @@ soak: setup ## jobs of 1-10 KB on PostgreSQL for SOAK_SECONDS=600: do the rates 
 	@$(PY) -m bench.soak --seconds $(SOAK_SECONDS)
 
 crash: setup ## kill workers at every crash point for SECONDS=60, on STORE=sqlite, postgres or both
-	@$(PY) -m tallystick.testing.crash_sweep --seconds $(SECONDS) --store $(STORE)
+	@$(PY) -m tests.crash.sweep --seconds $(SECONDS) --store $(STORE)
 
 chaos: setup ## mixed work in several processes under faults for SECONDS=60, on STORE=, again with SEED=
 	@$(PY) -m tests.chaos --seconds $(SECONDS) --store $(STORE) --seed "$(SEED)"

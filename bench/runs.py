@@ -24,11 +24,11 @@ import msgspec
 from bench.runs_log import TRACE, created, moves, write_log
 from tallystick.clock import SystemClock
 from tallystick.ids import SystemIds
-from tallystick.log.event import Event
+from tallystick.log.event import LogEvent
 from tallystick.log.folder import Folder
 from tallystick.log.reader import Tail
 from tallystick.log.writer import LogWriter
-from tallystick.runs.inspection import replay_bytes
+from tallystick.runs.log.inspection import replay_bytes
 
 ENVIRONMENT = Path(__file__).parent / ".envs" / "eventsourcing"
 PEER = "eventsourcing"
@@ -147,7 +147,7 @@ def replay(folder: str, count: int, rounds: int) -> dict:
     """Replay a log with every check, in turns with bare decoding and hashing of its lines."""
     write_log(folder, "replayed", count)
     lines = Path(folder, "replayed", "events.ndjson").read_bytes().splitlines()
-    decode = msgspec.json.Decoder(Event).decode
+    decode = msgspec.json.Decoder(LogEvent).decode
 
     def limit() -> None:
         for line in lines:
@@ -167,7 +167,7 @@ def memory(folder: str, count: int) -> dict:
     write_log(folder, "short", count // 100)
     write_log(folder, "long", count)
     program = (
-        "import sys\nfrom tallystick.runs.inspection import replay_bytes\n"
+        "import sys\nfrom tallystick.runs.log.inspection import replay_bytes\n"
         "replay_bytes(sys.argv[1], sys.argv[2])\n"
         "print(next(int(line.split()[1]) for line in open('/proc/self/status') if 'VmHWM' in line) / 1024)"
     )

@@ -8,7 +8,7 @@ from tallystick.log.event import Draft
 from tallystick.log.folder import Folder
 from tallystick.log.reader import Tail
 from tallystick.log.writer import LogWriter
-from tallystick.runs.events import EventType, RunCreated, SectionMove, SectionState
+from tallystick.runs.log.events import EventType, RunCreated, SectionMove, SectionState
 from tallystick.runs.publishing import publishing
 
 TRACE, SPAN = "a" * 32, "b" * 16

@@ -32,7 +32,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tallystick.stage import Batch, Sequence, Stage
+from tallystick.stage import Sequence, SequenceBatch, Stage
 
 HERE = Path(__file__).parent
 ENVIRONMENT = HERE / ".envs" / "stage-peers"
@@ -161,7 +161,7 @@ def batch_rate(slots: int, *, shuffled: bool) -> float:
 
 def one_batch_rate(slots: int, *, shuffled: bool) -> float:
     sequence = Sequence(slots)
-    batch = Batch(sequence)
+    batch = SequenceBatch(sequence)
     order = np.random.default_rng(7).permutation(slots) if shuffled else None
     began = time.perf_counter()
     for first in range(0, slots, BATCH):
@@ -195,7 +195,7 @@ def memory_row(slots: int) -> dict:
     """Every slot in flight at once, which is when the indexes of leases and offers are largest."""
     tracemalloc.start()
     sequence = Sequence(slots)
-    batch = Batch(sequence)
+    batch = SequenceBatch(sequence)
     for first in range(0, slots, BATCH):
         seqs = range(first, first + BATCH)
         batch.dispatch(seqs, 1_000)

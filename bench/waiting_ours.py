@@ -19,6 +19,7 @@ from typing import Any
 
 from bench.memory_of import resident_kib
 from tallystick import Tally, aio, sleep, wait
+from tallystick.engine.observe import JobFinished
 
 SUBMITTED_AT_ONCE = 1_000
 # Enough for every sleeper to be asleep before the first is to wake.
@@ -115,7 +116,7 @@ def measure_sleepers(order: dict[str, Any]) -> dict[str, Any]:
     until = time.time() + 2 + order["jobs"] * SECONDS_TO_FALL_ASLEEP
     with app.worker(concurrency=order["in_flight"]):
         runtime = app.runtime()
-        runtime.on_end = ended
+        runtime.observers.on(JobFinished, ended)
         for start in range(0, order["jobs"], SUBMITTED_AT_ONCE):
             sleeper.submit_many([(until,)] * min(SUBMITTED_AT_ONCE, order["jobs"] - start))
         while left and (runtime.worker.running or not all_asleep(until)):

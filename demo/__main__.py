@@ -16,7 +16,7 @@ from demo.performance import DemoFailed, Performance, Plan, Record
 from demo.screen import audience
 from demo.shop import CALLS_A_JOB
 from demo.story import closing_drawing, takeover_table, walk
-from tallystick.cli.output import Ink, show, tell
+from tallystick.cli.render.output import Ink, show, tell
 from tallystick.errors import TallyError
 
 ink = Ink.for_stream(sys.stdout)

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import apsw
 
 from demo.shop import CALLS_A_JOB, price_of
-from tallystick.core.chain import GENESIS, event_hash, step_payload
-from tallystick.core.promises import PROMISES
+from tallystick.core.chain import event_hash, step_payload
+from tallystick.core.hash_chain import GENESIS
+from tallystick.core.ledger.promises import PROMISES
 
 _BUNDLES = {promise.name: promise.bundles[-1] for promise in PROMISES}
 STEP_DIGITS = int(_BUNDLES["step"].activity or 0)
@@ -30,7 +31,7 @@ _FACTS = """
     SELECT job_id, n, type, at, attempt, payload, NULL, NULL, NULL, NULL, NULL, NULL, prev_hash, event_hash
       FROM events
     UNION ALL
-    SELECT job_id, n, kind, created_at, attempt, name, occurrence, state, ledger, result, error, notes,
+    SELECT job_id, n, kind, completed_at, attempt, name, occurrence, state, ledger, result, error, notes,
            prev_hash, event_hash
       FROM steps
      ORDER BY 1, 2

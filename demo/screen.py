@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from demo.performance import Worker
 from demo.sight import Job, Look
-from tallystick.cli.output import Ink, show
+from tallystick.cli.render.output import Ink, show
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -12,10 +12,10 @@ import apsw
 
 from demo.performance import Record
 from demo.shop import CALLS_A_JOB
-from tallystick.cli.ledger_drawing import draw
-from tallystick.cli.output import Ink
+from tallystick.cli.render.ledger_drawing import draw
+from tallystick.cli.render.output import Ink
 from tallystick.core.digits import ActivityLedger, GuidLedger
-from tallystick.core.promises import PROMISES
+from tallystick.core.ledger.promises import PROMISES
 
 _SUBMITTED, _CLAIMED, _SUSPENDED, _CLOSED = (
     bundle.guid.text if bundle.guid is not None else ""
@@ -35,7 +35,7 @@ _ATTEMPTS = """
 _FACTS = """
     SELECT n, at, type, attempt, payload, NULL, NULL FROM events WHERE job_id = ?1
     UNION ALL
-    SELECT n, created_at, kind, attempt, name, ledger, result FROM steps WHERE job_id = ?1
+    SELECT n, completed_at, kind, attempt, name, ledger, result FROM steps WHERE job_id = ?1
      ORDER BY 1
 """
 _SAID = {

@@ -1,4 +1,4 @@
-"""Waiting for a person, with a timeout: the job holds no thread and no lease until somebody answers.
+"""Waiting for a person, with a timeout: the job holds no thread and no lease until a person answers.
 
 A signal that is sent early waits for the job, and one that is sent twice with the same id arrives once.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tallystick.core.retry import RetryPolicy
-from tallystick.stage import Batch, Sequence, SlotPolicy
+from tallystick.stage import Sequence, SequenceBatch, SlotPolicy
 
 policy = SlotPolicy(lease_ms=1_000, retry=RetryPolicy(attempts_max=2, base_ms=100, jitter=0.0))
 events = []
@@ -26,7 +26,7 @@ sequence.succeed(0, "bob", attempt, now_ms=1_200)
 print("committed:", sequence.commit_ready())
 
 # The rest at once, with numpy.
-batch = Batch(sequence)
+batch = SequenceBatch(sequence)
 attempts = batch.start(range(2, 4), "bob", now_ms=1_300)
 batch.skip(range(2, 4), "bob", attempts, now_ms=1_400)
 print("committed:", sequence.commit_ready(), {s.name: n for s, n in sequence.counts().items() if n})

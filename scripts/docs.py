@@ -9,19 +9,21 @@ import argparse
 import difflib
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tallystick import crash, errors
-from tallystick.cli.output import EXIT_MEANINGS
-from tallystick.core import render
-from tallystick.core.decisions import Delivery, NextStep, Reclaim, Verdict, next_step
+from tallystick.cli.render.output import EXIT_MEANINGS
 from tallystick.core.digits import ActivityLedger, GuidLedger
+from tallystick.core.ledger.decisions import Delivery, NextStep, Reclaim, Verdict, next_step
+from tallystick.core.ledger.promises import PROMISES
 from tallystick.core.lifecycles import MACHINES, RUN, RUN_REWINDS, RUN_STABLE
-from tallystick.core.promises import PROMISES
-from tallystick.runs.conduct import conduct  # noqa: F401 (loads every module that declares a crash point)
-from tallystick.runs.events import PAYLOADS
-from tallystick.runs.schemas import event_schema, schema_text, snapshot_schema
+from tallystick.core.printing import render
+from tallystick.core.remote.wire import FORMS, schema_of
+from tallystick.runs.log.events import PAYLOADS
+from tallystick.runs.log.schemas import event_schema, schema_text, snapshot_schema
+from tallystick.runs.orchestrator.start import start_or_resume  # noqa: F401 (loads every module that declares a crash point)
 from tallystick.store.sql.schema import schema
 
 if TYPE_CHECKING:
@@ -129,7 +131,7 @@ what is still to do for its message. The dimension of a message is its entry min
 
 A job waits for a signal, and its worker dies twice: when it has claimed the job because of the signal, and
 when the wait is answered. Every line is what the tables of SQLite and PostgreSQL hold then. What follows is
-`next_step` of `src/tallystick/core/decisions.py`; a claim asks it through `enter_leg2`.
+`next_step` of `src/tallystick/core/ledger/decisions.py`; a claim asks it through `enter_leg2`.
 
 {walk}
 
@@ -184,7 +186,7 @@ RUN_EVENTS = """\
 Every line of `events.ndjson` is one of these. Around the payload stand `event_id`, `run_id`, `ts`, `type`,
 `trace_id`, `span_id`, `prev_hash` and `event_hash`, and `parent_span_id` where there is one. The hash is the
 SHA-256 of `event_id + ts + type + canonical payload + prev_hash`. The JSON Schemas are in the package, at
-`src/tallystick/runs/schema_files/`. How runs work is told in the [guide](guides/runs.md).
+`src/tallystick/runs/log/schema_files/`. How runs work is told in the [guide](guides/runs.md).
 
 {events}
 
@@ -280,7 +282,7 @@ def run_events_page() -> str:
     points = [
         (f"`{name}`", moment)
         for name, moment in crash.points().items()
-        if name.partition(".")[0] in {"artifact", "folder", "journal", "log", "receipt", "recovery"}
+        if name.partition(".")[0] in {"artifact", "folder", "recorder", "log", "receipt", "recovery"}
     ]
     return RUN_EVENTS.format(
         events=render.markdown_table(("type", "payload", "meaning"), rows),
@@ -313,7 +315,7 @@ def exit_codes_page() -> str:
     )
     missing = {row[0] for row in rows} - set(EXIT_MEANINGS)
     if missing:
-        raise SystemExit(f"docs: say what the exit codes {missing} mean, in tallystick.cli.output")
+        raise SystemExit(f"docs: say what the exit codes {missing} mean, in tallystick.cli.render.output")
     return EXIT_CODES.format(
         codes=render.markdown_table(
             ("exit code", "meaning"), [(str(c), m) for c, m in EXIT_MEANINGS.items()]
@@ -357,6 +359,11 @@ def schema_page() -> str:
     return SCHEMA.format(sqlite=schema("sqlite"), postgres=schema("postgres"))
 
 
+def form_page(name: str) -> str:
+    """Print the JSON Schema of a form that goes in or out."""
+    return schema_text(schema_of(name))
+
+
 PAGES = {
     "docs/exit-codes.md": exit_codes_page,
     "docs/ledger.md": ledger_page,
@@ -364,8 +371,12 @@ PAGES = {
     "docs/run-events.md": run_events_page,
     "docs/schema.md": schema_page,
     "examples/README.md": examples_page,
-    "src/tallystick/runs/schema_files/event.schema.json": lambda: schema_text(event_schema()),
-    "src/tallystick/runs/schema_files/snapshot.schema.json": lambda: schema_text(snapshot_schema()),
+    **{
+        f"src/tallystick/core/remote/schema_files/{name}.schema.json": partial(form_page, name)
+        for name in FORMS
+    },
+    "src/tallystick/runs/log/schema_files/event.schema.json": lambda: schema_text(event_schema()),
+    "src/tallystick/runs/log/schema_files/snapshot.schema.json": lambda: schema_text(snapshot_schema()),
 }
 
 

@@ -24,6 +24,25 @@ settings.register_profile("tallystick", deadline=None, print_blob=True)
 settings.load_profile("tallystick")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="leave out what is slow or needs a server")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("quick"):
+        left_out = [item for item in items if _takes_long(item)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+
+
+def _takes_long(item: pytest.Item) -> bool:
+    """Tell whether a test is marked as slow, or needs a server of PostgreSQL."""
+    call = getattr(item, "callspec", None)
+    parameters = call.params.values() if call else ()
+    needed = getattr(item, "fixturenames", ())
+    return item.get_closest_marker("slow") is not None or "server" in needed or "postgres" in parameters
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Server:
     """One real PostgreSQL for the whole run, started by whoever needs it first."""

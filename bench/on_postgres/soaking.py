@@ -15,6 +15,7 @@ import threading
 import time
 
 from tallystick import Tally
+from tallystick.engine.observe import JobFinished
 
 KB = 1024
 LIST = 100
@@ -60,7 +61,7 @@ def main() -> None:
     app.bind(order["dsn"])
     counted = Counted()
     runtime = app.runtime()
-    runtime.on_end = counted
+    runtime.observers.on(JobFinished, counted)
     stopping = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), stopping.set()), daemon=True).start()
     chance = random.Random(7)

@@ -10,16 +10,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tallystick.app.children import Child, gather
-    from tallystick.app.context import Cancelled
-    from tallystick.app.draws import now, random, uuid
-    from tallystick.app.job import Event, Job
-    from tallystick.app.patches import patched
-    from tallystick.app.retrying import Retry
-    from tallystick.app.steps import Tx
-    from tallystick.app.tally import Tally
-    from tallystick.app.threads import thread_map
-    from tallystick.app.waits import again, sleep, wait
+    from tallystick.app.api.job import Event, Job
+    from tallystick.app.api.retrying import Retry
+    from tallystick.app.api.steps import Tx
+    from tallystick.app.api.tally import Tally
+    from tallystick.app.remote.protocols import RemoteStep
+    from tallystick.app.replay.children import Child, gather
+    from tallystick.app.replay.context import Cancelled
+    from tallystick.app.replay.current import Current, current
+    from tallystick.app.replay.patches import patched
+    from tallystick.app.replay.recorded_values import now, random, uuid
+    from tallystick.app.replay.shown_values import progress, set_value
+    from tallystick.app.replay.waits import again, sleep, wait
+    from tallystick.app.running.async_tx import AsyncTx
+    from tallystick.app.running.thread_map import thread_map
     from tallystick.errors import (
         ChildrenFailed,
         Fatal,
@@ -29,55 +33,70 @@ if TYPE_CHECKING:
         StepFailed,
         TallyError,
     )
+    from tallystick.store.api import Delivered
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Cancelled": "app.context",
-    "Child": "app.children",
+    "Cancelled": "app.replay.context",
+    "Child": "app.replay.children",
     "ChildrenFailed": "errors",
-    "Event": "app.job",
+    "Current": "app.replay.current",
+    "Delivered": "store.api",
+    "Event": "app.api.job",
     "Fatal": "errors",
-    "Job": "app.job",
+    "Job": "app.api.job",
     "JobCancelled": "errors",
     "JobFailed": "errors",
     "OutsideWorkflow": "errors",
-    "Retry": "app.retrying",
+    "RemoteStep": "app.remote.protocols",
+    "Retry": "app.api.retrying",
     "StepFailed": "errors",
-    "Tally": "app.tally",
+    "Tally": "app.api.tally",
     "TallyError": "errors",
-    "Tx": "app.steps",
-    "again": "app.waits",
-    "gather": "app.children",
-    "now": "app.draws",
-    "patched": "app.patches",
-    "random": "app.draws",
-    "sleep": "app.waits",
-    "thread_map": "app.threads",
-    "uuid": "app.draws",
-    "wait": "app.waits",
+    "AsyncTx": "app.running.async_tx",
+    "Tx": "app.api.steps",
+    "again": "app.replay.waits",
+    "current": "app.replay.current",
+    "gather": "app.replay.children",
+    "now": "app.replay.recorded_values",
+    "patched": "app.replay.patches",
+    "progress": "app.replay.shown_values",
+    "random": "app.replay.recorded_values",
+    "set_value": "app.replay.shown_values",
+    "sleep": "app.replay.waits",
+    "thread_map": "app.running.thread_map",
+    "uuid": "app.replay.recorded_values",
+    "wait": "app.replay.waits",
 }
 
 __all__ = [
+    "AsyncTx",
     "Cancelled",
     "Child",
     "ChildrenFailed",
+    "Current",
+    "Delivered",
     "Event",
     "Fatal",
     "Job",
     "JobCancelled",
     "JobFailed",
     "OutsideWorkflow",
+    "RemoteStep",
     "Retry",
     "StepFailed",
     "Tally",
     "TallyError",
     "Tx",
     "again",
+    "current",
     "gather",
     "now",
     "patched",
+    "progress",
     "random",
+    "set_value",
     "sleep",
     "thread_map",
     "uuid",

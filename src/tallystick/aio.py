@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, overload
 
-from tallystick.app.children import Child, join_async
-from tallystick.app.draws import now, random, uuid
-from tallystick.app.patches import patched
-from tallystick.app.retrying import Duration
-from tallystick.app.values import Codec
-from tallystick.app.waits import again, as_wait, ask_async, in_turn, recall, value_of, workflow_context
+from tallystick.app.api.retrying import Duration
+from tallystick.app.replay.children import Child, join_async
+from tallystick.app.replay.patches import patched
+from tallystick.app.replay.recorded_values import now, random, uuid
+from tallystick.app.replay.waits import again, as_wait, ask_async, in_turn, recall, value_of, workflow_context
+from tallystick.app.values.codec import Codec
 from tallystick.core.limits import check_name
 from tallystick.store.api import Record
 

@@ -9,10 +9,10 @@ import pytest
 from tallystick import Tally
 from tallystick.clock import VirtualClock
 from tallystick.store.postgres import statements as postgres_statements
-from tallystick.store.postgres.wire import Wire
+from tallystick.store.postgres.server.wire import Wire
 from tallystick.store.sqlite import statements as sqlite_statements
-from tests.app.by_hand import Hand
-from tests.postgres.subject import fresh_schema
+from tallystick.testing.stepping import SteppedWorker
+from tests.postgres.databases import SCHEMA, copied_database
 
 # Programs that tests start in processes of their own.
 collect_ignore = ["programs"]
@@ -22,11 +22,12 @@ collect_ignore = ["programs"]
 def url(request, tmp_path):
     """The address of an empty store, of each kind in turn."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/shop.db"
-    schema = fresh_schema()
-    # The user's tables lie in a schema of the test's own too.
-    path = f"-c%20search_path%3D{schema}"
-    return request.getfixturevalue("server").url(schema=schema, options=path)
+        yield f"sqlite:///{tmp_path}/shop.db"
+        return
+    server = request.getfixturevalue("server")
+    with copied_database(server) as database:
+        # The user's tables lie in the schema of ours.
+        yield server.url(database=database, schema=SCHEMA, options=f"-c%20search_path%3D{SCHEMA}")
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def timed(url, clock):
 
 @pytest.fixture
 def hand(timed, clock):
-    return Hand(timed, clock)
+    return SteppedWorker(timed, clock)
 
 
 @pytest.fixture

@@ -102,10 +102,91 @@ TURN_WORDS = ["000011000000002", "000011000000003", "000011000000004", "00001100
 CANCELLED_QUEUED = ("001111100000001", "000000000000000", "000111100000001")
 CANCELLED_WAITING = ("001111100000002", "000011000000001", "000111100000002", "001100000000000")
 FORKED = ("001100000000000", "000000000000000")
-# A group of 1,200 whose parent was killed with 500 of them born: cut short; complete, with 500 early ends
-# entered in the same commit; closed by the last child; and driven by the word that it is closed.
-CROWD = ["001000000000000", "002111000000500", "002111100001200", "002111100001201"]
-# An end that comes before leg 1 is complete waits; the 500 are entered in the order of their arrival.
-CROWD_EARLY = "000000000000000"
-CROWD_ENTERED = {1: "000011000000001", 2: "000011000000002", 250: "000011000000250", 500: "000011000000500"}
-CROWD_CLOSER = "000111100001200"
+# A group of 1,200, of which 500 are born at once: every commit of its parent and every kind of commit of its
+# children. Each is made twice, by a process that dies in front of it and by one that dies behind it; one that
+# comes again to a spawn that is not complete counts an entry of leg 1.
+# A line is: the commit; root and start of the parent; the group; children that are queued, claimed, ended and
+# cancelled; words of children that wait and that have entered; the word that the group is closed.
+CROWD = """
+submitted              001100000000000 000000000000000 -                 0   0    0 0   0    0 -
+before: claimed        001100000000000 000000000000000 -                 0   0    0 0   0    0 -
+behind: claimed        001100000000001 000000000000001 -                 0   0    0 0   0    0 -
+before: 500 are born   001100000000001 000000000000001 -                 0   0    0 0   0    0 -
+behind: 500 are born   001100000000001 000000000000001 001000000000000 500   0    0 0   0    0 -
+before: 500 claimed    001100000000001 000000000000001 001000000000000 500   0    0 0   0    0 -
+behind: 500 claimed    001100000000001 000000000000001 001000000000000   0 500    0 0   0    0 -
+before: 500 end early  001100000000001 000000000000001 001000000000000   0 500    0 0   0    0 -
+behind: 500 end early  001100000000001 000000000000001 001000000000000   0   0  500 0 500    0 -
+before: born again     001100000000001 000000000000001 001000000000000   0   0  500 0 500    0 -
+behind: born again     001100000000001 000000000000001 002000000000000   0   0  500 0 500    0 -
+before: 1,000 are born 001100000000001 000000000000001 003000000000000   0   0  500 0 500    0 -
+behind: 1,000 are born 001100000000001 000000000000001 004000000000000 500   0  500 0 500    0 -
+before: 200 end early  001100000000001 000000000000001 004000000000000 300 200  500 0 500    0 -
+behind: 200 end early  001100000000001 000000000000001 004000000000000 300   0  700 0 700    0 -
+before: all are born   001100000000001 000000000000001 005000000000000 300   0  700 0 700    0 -
+behind: all are born   001111000000001 000011000000001 006111000000700 500   0  700 0   0  700 -
+before: one claimed    001111000000001 000011000000001 006111000000700 500   0  700 0   0  700 -
+behind: one claimed    001111000000001 000011000000001 006111000000700 499   1  700 0   0  700 -
+before: one ends       001111000000001 000011000000001 006111000000700 499   1  700 0   0  700 -
+behind: one ends       001111000000001 000011000000001 006111000000701 499   0  701 0   0  701 -
+before: one cancelled  001111000000001 000011000000001 006111000000701 499   0  701 0   0  701 -
+behind: one cancelled  001111000000001 000011000000001 006111000000702 498   0  701 1   0  702 -
+before: 497 end        001111000000001 000011000000001 006111000000702   1 497  701 1   0  702 -
+behind: 497 end        001111000000001 000011000000001 006111000001199   1   0 1198 1   0 1199 -
+before: the last ends  001111000000001 000011000000001 006111000001199   0   1 1198 1   0 1199 -
+behind: the last ends  001111000000001 000011000000001 006111100001200   0   0 1199 1   0 1200 000000000000000
+before: parent joins   001111000000001 000011000000001 006111100001200   0   0 1199 1   0 1200 000000000000000
+behind: parent joins   001111000000001 000011000000001 006111100001201   0   0 1199 1   0 1200 000000000001201
+before: parent returns 001111000000001 000011000000001 006111100001201   0   0 1199 1   0 1200 000000000001201
+behind: parent returns 001111000000001 000011000000001 006111100001201   0   0 1199 1   0 1200 000111100001201
+"""
+# The same at the end of an undisturbed spawn, and of one that was cut short once: of 1,200, and of 12.
+CROWD_ENDED = {
+    1_200: "001111000000001 000011000000001 001111100001201 0 0 1200 0 0 1200 000111100001201",
+    12: "001111000000001 000011000000001 001111100000013 0 0 12 0 0 12 000111100000013",
+}
+CROWD_CUT = {
+    1_200: "001111000000001 000011000000001 002111100001201 0 0 1200 0 0 1200 000111100001201",
+    12: "001111000000001 000011000000001 002111100000013 0 0 12 0 0 12 000111100000013",
+}
+# Root and start of a child that is queued, claimed, ended, or was cancelled before any claim.
+CHILD = [
+    ("001100000000000", "000000000000000"),
+    ("001100000000001", "000000000000001"),
+    ("001111100000001", "000111100000001"),
+    ("001111100000001", "000000000000000"),
+]
+# The word of a child that ends before leg 1 of its group is complete; and the seven digits in front of the
+# entry of one that has entered, or that has closed the group.
+WORD_WAITS = "000000000000000"
+WORD_ENTERED = "0000110"
+WORD_CLOSES = "0001111"
+# The marks of an activity, digits 4 to 7: leg 1 begun, complete, step 1, step 2, step 3. Those of a message:
+# seen or entered, step 1, step 2; a closer has all at once.
+ACTIVITY_MARKS = {"0000", "1000", "1100", "1110", "1111"}
+MESSAGE_MARKS = {"0000", "0100", "0110", "1111"}
+# What a plan may do to the state of a job, an activity and an attempt: before and after.
+JOB_MOVES = {
+    ("QUEUED", "CANCELLING"),
+    ("QUEUED", "CANCELLED"),
+    ("QUEUED", "FAILED_FINAL"),
+    ("DISPATCHING", "CANCELLING"),
+    ("DISPATCHING", "CANCELLED"),
+    ("DISPATCHING", "FAILED_FINAL"),
+    ("IN_PROGRESS", "SUCCEEDED"),
+    ("IN_PROGRESS", "FAILED_FINAL"),
+    ("IN_PROGRESS", "CANCELLING"),
+    ("IN_PROGRESS", "CANCELLED"),
+    ("CANCELLING", "CANCELLED"),
+}
+ACTIVITY_BIRTHS = {"IN_PROGRESS", "SUCCEEDED"}
+ACTIVITY_MOVES = {("IN_PROGRESS", "SUCCEEDED"), ("IN_PROGRESS", "CANCELLED")}
+ATTEMPT_BIRTHS = {"ABORTED"}
+ATTEMPT_MOVES = {
+    ("LEASED", "ABORTED"),
+    ("IN_PROGRESS", "ABORTED"),
+    ("IN_PROGRESS", "DONE"),
+    ("COMMITTED", "DONE"),
+}
+JOB_ENDS = {"SUCCEEDED", "FAILED_FINAL", "CANCELLED"}
+ACTIVITY_ENDS = {"SUCCEEDED", "FAILED_FINAL", "CANCELLED"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from tallystick import Fatal, Retry, again, aio, gather, sleep, wait
-from tallystick.app import children as families
-from tests.app.by_hand import Death, die
+from tallystick.app.replay import children as families
+from tallystick.testing.stepping import Death, cancel_overdue, die
 from tests.app.cut_spawn import behind_each_bundle
 
 
@@ -234,11 +234,8 @@ class Kinds:
         forced.send("go", True)
         self.hand.work_all()
         forced.cancel(grace=0)
-        from tallystick.engine.sweep import end_overdue
-
         self.clock.advance(1)
-        runtime = self.app.runtime()
-        assert end_overdue(runtime.store, runtime.committer) == 1
+        assert len(cancel_overdue(self.app)) == 1
         self.deadly = False
         assert {j.state() for j in (job, at_work, forced)} == {"CANCELLED"}
 

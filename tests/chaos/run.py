@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tallystick import Tally
-from tallystick.cli.doctor import examine
+from tallystick.cli.commands.books.doctor import examine
 from tallystick.clock import SystemClock
 from tests.chaos.crew import Crew
 from tests.chaos.disk import BadCalls, Disk, DiskFull

@@ -17,7 +17,7 @@ from pathlib import Path
 from tallystick import Cancelled, ChildrenFailed, Fatal, Retry, StepFailed, Tally, Tx, again, aio, gather
 from tallystick import sleep as tally_sleep
 from tallystick import wait as tally_wait
-from tallystick.app.children import Child
+from tallystick.app.replay.children import Child
 from tallystick.ids import SystemIds
 from tests.chaos.place import LEASE_SECONDS, OwnClock, Place
 from tests.patience import let_time_pass

@@ -13,7 +13,6 @@ from typing import TypeVar
 
 from tallystick.core.chain import Chain
 from tallystick.core.digits import ActivityLedger, GuidLedger
-from tallystick.core.holds import Hold
 from tallystick.core.lifecycles import JOB, STEP, JobState
 from tallystick.core.pictures import (
     AGAIN,
@@ -35,6 +34,7 @@ from tallystick.core.pictures import (
     timer_of,
     turn_of,
 )
+from tallystick.core.verbs.holds import Hold
 from tallystick.core.verbs.wants import Planned
 from tallystick.store.api import (
     Await,
@@ -52,6 +52,7 @@ from tallystick.store.api import (
     RecordEvent,
     RecordStep,
     ResumeJob,
+    SetValue,
     Spawn,
     TakeAnswer,
     Wait,
@@ -220,6 +221,11 @@ def drawn_pictures(chance: Chance) -> Pictures:
         asked = range(TOTAL) if picture.whole else (0, TOTAL - 1)
         picture.asked = frozenset(GROUP.child_id(name, n) for n in asked)
         born = range(chance.below(TOTAL + 1))
+        # From what was drawn: another draw here would make all other examples other ones.
+        job = picture.job
+        late = job.cancel_at if job.rev > 1 else None
+        picture.job = job._replace(deadline_at=late, code=None if late is None else "DEADLINE")
+        picture.has_open_children = job.rev > 1
         picture.children = frozenset(GROUP.child_id(name, n) for n in born if n in asked)
         if chance.often():
             picture.job = picture.job._replace(semaphore=counted(picture))
@@ -321,6 +327,7 @@ KINDS: tuple[Callable[[Chance, Picture], Planned], ...] = (
     _reclaim,
     lambda chance, picture: Cycle(_fence(chance), _driver(chance, picture), 0, "{}", _fact()),
     lambda chance, _picture: RecordEvent(_fence(chance), _fact()),
+    lambda chance, _picture: SetValue(_fence(chance), "progress", "1"),
     lambda chance, _picture: RecordStep(
         _fence(chance),
         Chain(JOB_ID),
@@ -334,8 +341,11 @@ KINDS: tuple[Callable[[Chance, Picture], Planned], ...] = (
         None,
         None,
         990,
+        980,
     ),
-    lambda chance, _picture: CancelJob("nobody" if chance.rarely() else JOB_ID, 10, force=chance.often()),
+    lambda chance, _picture: CancelJob(
+        "nobody" if chance.rarely() else JOB_ID, 10, force=chance.often(), late=chance.rarely()
+    ),
     lambda chance, _picture: HoldJob(JOB_ID, Hold.PAUSED, "a pause", chance.one_of((None, None, 1))),
     lambda _chance, _picture: ResumeJob(JOB_ID),
 )

@@ -1,6 +1,7 @@
-"""A second account of what a plan may do to rows: the tables of the machines, and digits by their positions.
+"""A second account of what a plan may do to rows: moves and marks by hand, and digits by their positions.
 
-Nothing here asks the functions that made the plan. Digits are read as text, as the specification writes them.
+Nothing here asks what made the plan, neither functions nor machines. Digits are read as text, as the
+specification writes them.
 """
 
 from __future__ import annotations
@@ -8,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, assert_never
 
-from tallystick.core.lifecycles import ATTEMPT, JOB, STEP
 from tallystick.core.pictures import Activity, JobFacts, Lease, Message, Pictures, Place
 from tallystick.core.plans import (
     AppendFact,
+    AskDescendants,
     CountChild,
     DropActivities,
     DropInbox,
@@ -26,8 +27,10 @@ from tallystick.core.plans import (
     MoveJob,
     MoveMessage,
     MoveSemaphore,
+    PutValue,
     Write,
 )
+from tests.app import digits_by_hand as expected
 
 ROOT, START = "root", "start"
 OPEN = "IN_PROGRESS"
@@ -49,14 +52,22 @@ class Digits(NamedTuple):
 def read(ledger: int) -> Digits:
     text = f"{ledger:015d}"
     assert len(text) == 15, f"{text} does not have fifteen digits"
-    held = Digits(int(text[:3]), *map(int, text[3:7]), int(text[7:]))
+    held = Digits(int(text[:3]), *map(int, text[3:7]), int(text[7:]))  # type: ignore[call-arg]  # the map has four
     assert max(held[1:5]) <= 1, f"{text} has a mark that is neither 0 nor 1"
     return held
 
 
-def grown(before: int, after: int) -> tuple[Digits, Digits]:
-    """Return both ledgers; no count and no mark goes back, and each mark that is new stands on the others."""
+def marks(ledger: int) -> str:
+    return f"{ledger:015d}"[3:7]
+
+
+def grown(before: int, after: int, by_hand: set[str]) -> tuple[Digits, Digits]:
+    """Return both ledgers; no count and no mark goes back, and each mark that is new stands on the others.
+
+    Rows may have been wrong before a plan; from marks that were written by hand it comes to such marks again.
+    """
     old, new = read(before), read(after)
+    assert marks(before) not in by_hand or marks(after) in by_hand, f"{before:015d} became {after:015d}"
     assert all(b <= a for b, a in zip(old, new, strict=True)), f"{before:015d} became {after:015d}"
     assert new.work == old.work or new.entry, f"{after:015d}: step 1 without an entry"
     assert new.children == old.children or new.work, f"{after:015d}: step 2 without step 1"
@@ -66,7 +77,7 @@ def grown(before: int, after: int) -> tuple[Digits, Digits]:
 
 def grows_as_activity(before: int, after: int) -> int:
     """Hold an activity's digits against those before; return how many messages have entered it."""
-    old, new = grown(before, after)
+    old, new = grown(before, after, expected.ACTIVITY_MARKS)
     assert new.leg1 - old.leg1 <= 1, f"{before:015d} became {after:015d}: leg 1 was entered twice"
     assert new.fourth == old.fourth or new.leg1, f"{after:015d}: leg 1 is complete and was never entered"
     assert new.entry == old.entry or new.fourth, f"{after:015d}: leg 2 before leg 1 is complete"
@@ -75,7 +86,7 @@ def grows_as_activity(before: int, after: int) -> int:
 
 def grows_as_message(before: int, after: int) -> bool:
     """Hold a message's digits against those before; tell whether it has just become the closer."""
-    old, new = grown(before, after)
+    old, new = grown(before, after, expected.MESSAGE_MARKS)
     assert new.leg1 == 0, f"{after:015d}: the first three digits of a message are zero"
     assert old.entry in (0, new.entry), f"{before:015d} became {after:015d}: another entry"
     assert new.fourth == old.fourth or (new.children and not old.children), (
@@ -95,6 +106,7 @@ class Judge:
         self.activities: dict[tuple[str, Place], Activity] = {}
         self.messages: dict[str, Message] = {}
         self.born: set[str] = set()
+        self.parents = {name: picture.has_open_children for name, picture in pictures.items()}
         for name, picture in pictures.items():
             self.activities |= {(name, place): row for place, row in picture.activities.items()}
             self.messages |= picture.messages
@@ -145,27 +157,31 @@ class Judge:
             case InsertAttempt(job_id, attempt, status, reason):
                 assert self.leases[job_id] is None, "an attempt is made beside one that holds the job"
                 assert (job_id, attempt) not in self.attempts
-                assert status in ATTEMPT.births
+                assert status in expected.ATTEMPT_BIRTHS
                 assert reason
-            case InsertChild(job, _fact, parent):
+            case AskDescendants(job_id, before, asked, at, ends_at):
+                assert self.parents[job_id], "children are asked that nobody has"
+                assert {(state, asked) for state in before} <= set(expected.JOB_MOVES)
+                assert at <= ends_at
+            case InsertChild(job):
                 assert job.job_id not in self.born
-                assert parent in self.jobs
+                assert job.parent_job_id in self.jobs
                 self.born.add(job.job_id)
             case DropActivities(job_id, how_many):
                 self._drop(job_id, how_many)
             case DropInbox(job_id, keep, signals):
                 self._drop_inbox(job_id, keep, signals=signals)
-            case InsertStep() | AppendFact():
+            case InsertStep() | AppendFact() | PutValue():
                 pass
             case _:
                 assert_never(write)
 
     def _job(self, job: JobFacts, rev: int) -> JobFacts:
         before = self.jobs[job.job_id]
-        assert before.state not in JOB.final, "a job that has ended is written"
+        assert before.state not in expected.JOB_ENDS, "a job that has ended is written"
         assert before.rev == rev == job.rev - 1
-        assert job.state == before.state or (before.state, job.state) in JOB.stored_moves
-        assert (job.state in JOB.final) == (job.completed_at is not None)
+        assert job.state == before.state or (before.state, job.state) in expected.JOB_MOVES
+        assert (job.state in expected.JOB_ENDS) == (job.completed_at is not None)
         assert job.ready_at is None or job.completed_at is None
         assert job.semaphore >= 0
         assert job.dimension - before.dimension in (0, 1)
@@ -218,8 +234,8 @@ class Judge:
 
     def _birth(self, activity: Activity) -> None:
         assert (activity.job_id, activity.place) not in self.activities
-        assert self.jobs[activity.job_id].state not in JOB.final
-        assert activity.state in STEP.births
+        assert self.jobs[activity.job_id].state not in expected.JOB_ENDS
+        assert activity.state in expected.ACTIVITY_BIRTHS
         assert activity.rev == 1
         assert (activity.kind == "group") == (activity.semaphore is not None)
         self._count((activity.job_id, activity.place), grows_as_activity(0, activity.ledger), 0)
@@ -228,10 +244,10 @@ class Judge:
     def _activity(self, activity: Activity, rev: int) -> None:
         before = self.activities[activity.job_id, activity.place]
         assert before.rev == rev == activity.rev - 1
-        if before.state in STEP.final:
+        if before.state in expected.ACTIVITY_ENDS:
             assert activity._replace(ledger=0, rev=0) == before._replace(ledger=0, rev=0)
             assert activity.ledger - before.ledger in LEARNT, "more than a row may learn when it has ended"
-        assert activity.state == before.state or (before.state, activity.state) in STEP.stored_moves
+        assert activity.state == before.state or (before.state, activity.state) in expected.ACTIVITY_MOVES
         assert (activity.kind, activity.threshold, activity.mode) == (
             before.kind,
             before.threshold,
@@ -270,7 +286,7 @@ class Judge:
             lease.status,
             lease.live,
         )
-        assert (write.before, write.status) in ATTEMPT.stored_moves
+        assert (write.before, write.status) in expected.ATTEMPT_MOVES
         assert (write.status == "ABORTED") == (write.reason is not None)
         self.leases[write.job_id] = None
 

@@ -34,7 +34,7 @@ def entered(number: int) -> str:
     decision = enter(pictures[JOB_ID], NOW)
     what = _judged(judge, decision)
     wake = decision.outcome if isinstance(decision, Plan) else None
-    assert wake is None or judge.messages[wake.guid].ledger > 0, "it drives a segment and has no entry"
+    assert wake is None or judge.messages[wake.guid].ledger > 0, "it drives a segment and has no entry"  # type: ignore[attr-defined]  # a wake has one
     return what
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from fractions import Fraction
 from random import Random
 
-from tallystick.core.canonical import content_hash
+import pytest
+
+from tallystick.core.json_forms.canonical import content_hash
 
 PAIRS = 100_000
 
@@ -85,6 +87,7 @@ def respell(random: Random, value: object, care: float) -> object:
     return random.choice(close) if not isinstance(value, bool) else value
 
 
+@pytest.mark.slow
 def test_hashes_are_equal_exactly_when_the_contents_are():
     random = Random(1785)
     equal = respelt = 0

@@ -6,10 +6,10 @@ from itertools import product
 
 import pytest
 
-from tallystick.core.consistency import contradictions
-from tallystick.core.decisions import NextStep, Verdict, enter_leg1, enter_leg2, next_step
 from tallystick.core.digits import ActivityLedger, GuidLedger
-from tallystick.core.promises import PROMISES
+from tallystick.core.ledger.consistency import contradictions
+from tallystick.core.ledger.decisions import NextStep, Verdict, enter_leg1, enter_leg2, next_step
+from tallystick.core.ledger.promises import PROMISES
 
 ENTRIES = 2
 

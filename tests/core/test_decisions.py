@@ -6,7 +6,8 @@ from itertools import product
 
 import pytest
 
-from tallystick.core.decisions import (
+from tallystick.core.digits import ActivityLedger, GuidLedger
+from tallystick.core.ledger.decisions import (
     Cancellation,
     Countdown,
     Delivery,
@@ -25,7 +26,6 @@ from tallystick.core.decisions import (
     next_step,
     settle_delta,
 )
-from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.errors import SemaphoreUnderflow
 
 COMPLETE = ActivityLedger.parse("001100000000000")

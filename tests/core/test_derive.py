@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from tallystick.core.derive import (
+from tallystick.core.audit.job_view import (
     AbortReason,
     AttemptFacts,
     JobView,

@@ -130,6 +130,8 @@ ADDED = {
     ("step", "AWAITING_ACK", "exhaust", "FAILED_FINAL"): "ADR-0003",
     ("step", "IN_PROGRESS", "exhaust", "FAILED_FINAL"): "ADR-0003",
     ("step", "IN_PROGRESS", "drop", "CANCELLED"): "ADR-0003",
+    ("step", "PENDING", "drop", "CANCELLED"): "ADR-0111",
+    ("outbox", "PENDING", "withdraw", "FAILED_FINAL"): "ADR-0111",
 }
 
 FACTS = {

@@ -273,4 +273,5 @@ def test_stored_moves_are_single_moves_and_whole_paths():
     assert (JobState.QUEUED, JobState.IN_PROGRESS) in JOB.stored_moves
     assert (JobState.QUEUED, JobState.SUCCEEDED) not in JOB.stored_moves
     assert len(set(JOB.stored_moves)) == len(JOB.stored_moves)
-    assert JOB.births == (JobState.QUEUED, JobState.IN_PROGRESS)
+    # A workflow is born queued or, where a slot is free, running; a protocol job with its first directive.
+    assert JOB.births == (JobState.QUEUED, JobState.IN_PROGRESS, JobState.DISPATCHING)

@@ -9,11 +9,11 @@ import apsw
 import jsonschema_rs
 import pytest
 
-from tallystick.core import render
 from tallystick.core.digits import ActivityLedger, GuidLedger
+from tallystick.core.ledger.promises import PROMISES
 from tallystick.core.lifecycles import JOB, MACHINES, RUN, RUN_REWINDS, RUN_STABLE, SLOT, STEP
 from tallystick.core.machine import Machine, Need, Transition
-from tallystick.core.promises import PROMISES
+from tallystick.core.printing import render
 
 EVERY_MACHINE = pytest.mark.parametrize("machine", MACHINES.values(), ids=list(MACHINES))
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tallystick.core.json_forms.strict_json import decode_strict
 from tallystick.core.limits import JSON_DEPTH_MAX, JSON_INTEGER_DIGITS_MAX, PAYLOAD_BYTES_MAX
-from tallystick.core.strict_json import decode_strict
 from tallystick.errors import BadJson, PayloadTooLarge
 
 values = st.recursive(
@@ -135,6 +135,7 @@ def test_the_duplicate_key_is_named():
 
 
 @pytest.mark.timeout(20)
+@pytest.mark.slow
 def test_the_worst_texts_of_full_size_are_judged_in_bounded_time():
     """No input of legal size may cost more than linear time."""
     many_keys = ",".join(f'"{number}":0' for number in range(80_000))

@@ -7,13 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-HARNESS = "tallystick.testing.crash_sweep"
+HARNESS = "tests.crash.sweep"
+ROOT = Path(__file__).parents[2]
 
 
 def python(*arguments: str, seconds: float = 110, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run Python and return what it did; children that it leaves behind do not keep the pipes."""
     return subprocess.run(
         [sys.executable, *arguments],
+        cwd=ROOT,
         env=os.environ | environment,
         capture_output=True,
         text=True,

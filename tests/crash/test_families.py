@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tallystick.engine.books import audit
+from tallystick.engine.audit import audit
 from tests.crash.family import app, parent
 from tests.crew import Crew
 from tests.patience import wait_until

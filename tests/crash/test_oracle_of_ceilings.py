@@ -6,10 +6,10 @@ import pytest
 
 from tallystick import Tally, again, wait
 from tallystick.clock import VirtualClock
-from tallystick.engine.books import audit
-from tallystick.testing.crash_sweep import books, obligations
-from tallystick.testing.crash_sweep.place import Place
-from tests.app.by_hand import Hand
+from tallystick.engine.audit import audit
+from tallystick.testing.stepping import SteppedWorker
+from tests.crash.sweep import books, obligations
+from tests.crash.sweep.place import Place
 
 FULL = {"waits": ("steps", "ledger", 1_100_099_999_999), "turns": ("jobs", "root_ledger", 1_111_099_999_999)}
 
@@ -19,7 +19,7 @@ def escalated(request, tmp_path):
     """A place with one job, whose ledger was full when a message came to it, and what the audit says."""
     place, clock = Place(tmp_path), VirtualClock()
     app = Tally(f"sqlite:///{place.database}", clock=clock)
-    hand = Hand(app, clock)
+    hand = SteppedWorker(app, clock)
 
     @app.workflow
     def waits(label: str) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tallystick.clock import SystemClock
-from tallystick.engine.books import audit
+from tallystick.engine.audit import audit
 from tallystick.store.sqlite.store import SqliteStore
-from tallystick.testing.crash_sweep.oracle import Wrong
-from tallystick.testing.crash_sweep.place import Place
 from tests.crash.fresh import trial
+from tests.crash.sweep.oracle import Wrong
+from tests.crash.sweep.place import Place
 from tests.crash.test_oracle import falsify, judged
 
 RETRY = "(SELECT retried_as FROM jobs WHERE retried_as IS NOT NULL)"

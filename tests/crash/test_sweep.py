@@ -9,12 +9,12 @@ import pytest
 from tallystick import crash
 from tallystick.store.postgres import store as _server_store  # noqa: F401 (importing it declares the points)
 from tallystick.store.sqlite import store as _store  # noqa: F401 (importing it declares the points)
-from tallystick.testing.crash_sweep.controls import CONTROLS, controls_of
-from tallystick.testing.crash_sweep.oracle import Wrong
-from tallystick.testing.crash_sweep.plan import Plan
-from tallystick.testing.crash_sweep.sweep import Sweep
-from tallystick.testing.crash_sweep.trial import Arm, Stage, Verdict
 from tests.crash.fresh import HARNESS, python, trial
+from tests.crash.sweep.controls import CONTROLS, controls_of
+from tests.crash.sweep.oracle import Wrong
+from tests.crash.sweep.plan import Plan
+from tests.crash.sweep.sweep import Sweep
+from tests.crash.sweep.trial import Arm, Stage, Verdict
 
 
 def test_a_worker_killed_at_any_point_loses_doubles_and_blocks_nothing():
@@ -81,7 +81,7 @@ Place.called = called_late
 def test_a_point_named_in_the_environment_kills_a_fresh_interpreter(tmp_path):
     script = """
 import sys
-from tallystick.testing.crash_sweep import workload
+from tests.crash.sweep import workload
 workload.app.bind(f"sqlite:///{sys.argv[1]}/tally.db")
 print(workload.order.submit("one").id, flush=True)
 workload.order.submit("two")
@@ -103,7 +103,7 @@ def test_a_point_that_was_never_hit_fails_the_sweep(capsys, tmp_path):
 
 
 def test_a_stopped_process_that_was_never_refused_shows_nothing_and_fails_the_sweep(capsys, tmp_path):
-    from tallystick.testing.crash_sweep.plan import ZOMBIES
+    from tests.crash.sweep.plan import ZOMBIES
 
     sweep = Sweep("1", 0, quick=True, folder=tmp_path)
     sweep._take(ZOMBIES[0], Verdict(stopped=True))
@@ -113,8 +113,8 @@ def test_a_stopped_process_that_was_never_refused_shows_nothing_and_fails_the_sw
 
 @pytest.mark.parametrize("wrong", list(Wrong))
 def test_anything_wrong_fails_the_sweep(wrong: Wrong, capsys, tmp_path):
-    from tallystick.testing.crash_sweep.oracle import Finding
-    from tallystick.testing.crash_sweep.trial import Case
+    from tests.crash.sweep.oracle import Finding
+    from tests.crash.sweep.trial import Case
 
     sweep = Sweep("1", 0, quick=True, folder=tmp_path)
     sweep._take(Case(), Verdict(kills=["store.hit:1"], findings=[Finding(wrong, "a job")]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tallystick.clock import VirtualClock
-from tallystick.core.decisions import Reclaim
+from tallystick.core.ledger.decisions import Reclaim
 from tallystick.engine.committer import Committer
 from tallystick.engine.segment import Segment
 from tallystick.ids import CountingIds
@@ -20,7 +20,8 @@ from tallystick.testing.conformance.drafts import (
     reclaim,
     step,
 )
-from tallystick.worker.worker import Worker, WorkerOptions
+from tallystick.worker.options import WorkerOptions
+from tallystick.worker.worker import Worker
 
 
 def test_a_reclaim_goes_on_from_what_the_holder_wrote_after_the_sweep_had_looked(tmp_path):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.examples.job_log import without_job_log
+
 FOLDER = Path(__file__).parents[2] / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.py"))
 TESTS = Path(__file__).parents[1]
@@ -46,7 +48,7 @@ def test_an_example_prints_what_it_says(example, tmp_path):
     for dies, printed in promised(example.read_text("utf-8")):
         done = run(example, tmp_path)
         assert done.returncode == (-signal.SIGKILL if dies else 0), done.stderr
-        assert (done.stdout, done.stderr) == (printed, "")
+        assert (done.stdout, without_job_log(done.stderr)) == (printed, "")
 
 
 def test_an_example_that_does_not_say_what_it_prints_has_a_test_that_names_it():

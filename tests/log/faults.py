@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
-from tallystick.log.files import Files
+from tallystick.log.files import FileSystem
 
 CALLS = (
     "open", "read", "write", "fsync", "sync_data", "truncate", "rename", "unlink", "mkdir", "list", "close",
 )  # fmt: skip
 
 
-class FaultyFiles(Files):
+class FaultyFiles(FileSystem):
     """Fails the n-th call of one kind with an error number; `short` lets a failing write take half first."""
 
     def __init__(

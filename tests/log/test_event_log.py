@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -16,7 +17,7 @@ from tallystick.clock import VirtualClock
 from tallystick.errors import BadInput, LogCorrupt, StorageFailed
 from tallystick.ids import CountingIds, SystemIds
 from tallystick.log.event import Draft, event_hash, payload_bytes
-from tallystick.log.files import Files
+from tallystick.log.files import FileSystem
 from tallystick.log.folder import Folder
 from tallystick.log.lines import PIECE_CHARACTERS
 from tallystick.log.reader import LogReader, Tail
@@ -51,7 +52,7 @@ def note(text: str, number: int = 0) -> Draft:
 def read(folder: Folder):
     descriptor = folder.open_file(NAME)
     try:
-        reader = LogReader(Files(), descriptor, NAME)
+        reader = LogReader(FileSystem(), descriptor, NAME)
         return [msgspec.json.decode(event.payload)["text"] for event in reader], reader.tail
     finally:
         os.close(descriptor)
@@ -93,6 +94,18 @@ def test_a_line_is_the_canonical_form_of_its_event_and_its_hash_is_the_ruled_one
         assert before == event_hash(
             event["event_id"], event["ts"], event["type"], payload, event["prev_hash"]
         )
+
+
+def test_a_log_that_was_written_before_verifies_and_is_written_the_same_way_today(tmp_path, folder):
+    """The file was written by an earlier version; its bytes and hashes are never to change."""
+    before = (Path(__file__).parent / "written_before.ndjson").read_bytes()
+    writer = writer_of(folder)
+    writer.append([note("first ä")])
+    writer.append([Draft("NOTED", {"text": "second", "number": 2}, "b" * 16, "c" * 16)])
+    writer.close()
+    assert folder.read(NAME) == before
+    (tmp_path / NAME).write_bytes(before)
+    assert read(folder)[0] == ["first ä", "second"]
 
 
 @given(strategies.text(), strategies.integers(-(2**53) + 1, 2**53 - 1), strategies.lists(strategies.text()))
@@ -378,7 +391,7 @@ def test_a_process_killed_in_the_middle_of_a_batch_leaves_whole_events_and_the_l
 def test_after_an_append_that_was_interrupted_nothing_is_glued_to_its_half(tmp_path):
     """An interrupt from the keyboard may come between any two pieces."""
 
-    class Interrupted(Files):
+    class Interrupted(FileSystem):
         left = 3
 
         def write(self, descriptor, data):

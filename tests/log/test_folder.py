@@ -83,7 +83,8 @@ def test_files_and_folders_belong_to_their_owner_alone_whatever_the_umask(tmp_pa
     try:
         with Folder.open(tmp_path / "a" / "b", create=True) as folder:
             folder.replace("sub/file", b"x")
-            os.close(folder.lock(".lock"))
+            with folder.locked(".lock") as held:
+                assert held
     finally:
         os.umask(before)
     modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "a").rglob("*")}
@@ -115,7 +116,8 @@ def test_a_temporary_file_left_by_a_crash_is_no_obstacle(tmp_path):
 
 def test_the_lock_is_for_one_and_ends_with_its_process(tmp_path):
     program = "import sys,os; from tallystick.log.folder import Folder\n"
-    program += "print(Folder.open(sys.argv[1]).lock('.lock') is not None, flush=True); sys.stdin.read()"
+    program += "with Folder.open(sys.argv[1]).locked('.lock') as held:\n"
+    program += "    print(held, flush=True); sys.stdin.read()"
     other = subprocess.Popen(
         [sys.executable, "-c", program, str(tmp_path)],
         stdin=subprocess.PIPE,
@@ -124,13 +126,15 @@ def test_the_lock_is_for_one_and_ends_with_its_process(tmp_path):
     )
     assert other.stdout.readline() == "True\n"
     with Folder.open(tmp_path) as folder:
-        assert folder.lock(".lock") is None
+        with folder.locked(".lock") as held:
+            assert not held
         other.kill()
         other.wait()
-        held = folder.lock(".lock")
-        assert held is not None
-        assert folder.lock(".lock") is None
-        os.close(held)
+        with folder.locked(".lock") as held, folder.locked(".lock") as again:
+            assert held
+            assert not again
+        with folder.locked(".lock") as held:
+            assert held
     other.stdin.close()
     other.stdout.close()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.model.configurations import LARGE, SMALL, model_of
-from tests.model.judging import judge, judge_verb
+from tests.model.judging import Judges
 from tests.model.mutants import all_mutants, verb_mutants
 from tests.model.search import explore
 
@@ -15,9 +15,10 @@ def main() -> None:
         states, transitions = states + report.states, transitions + report.transitions
         print(f"{name}: {report}")
     print(f"{states:,} states, {transitions:,} transitions in all\n")
+    judges = Judges()
     for what, mutants, judged in (
-        ("mutants", all_mutants(), judge),
-        ("guards of verbs", verb_mutants(), judge_verb),
+        ("mutants", all_mutants(), judges.judge),
+        ("guards of verbs", verb_mutants(), judges.judge_verb),
     ):
         caught = list(map(judged, mutants))
         print(*caught, sep="\n")

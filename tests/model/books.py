@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from tallystick.core.chain import GENESIS
+from tallystick.core.hash_chain import GENESIS
 from tallystick.core.lifecycles import ATTEMPT, JOB, STEP
 from tests.model.search import Violation
 
@@ -83,7 +83,8 @@ class Desk:
         row = job._replace(
             ready_at=_instant(job.ready_at),
             start_acked_at=_instant(job.start_acked_at),
-            cancel_at=None if job.cancel_at is None else NOW,
+            cancel_at=_instant(job.cancel_at),
+            deadline_at=_instant(job.deadline_at),
             completed_at=_instant(job.completed_at),
             rev=1,
             inbox_end=inbox[0],
@@ -120,9 +121,18 @@ class Desk:
         if wants.lost is not None:
             options = f'{{"attempts_max":{self.budget}}}'
             picture.past = self.core.pictures.Past(0, options, self.pasts[wants.job_id].charged)
+        if wants.ends:
+            picture.has_open_children = bool(self._open_children(wants.job_id))
         if wants.ends and full.job.parent is not None:
             self._add_parent(pictures, full.job.parent)
         return pictures
+
+    def _open_children(self, name: str) -> list[Any]:
+        return [
+            each
+            for each in self.pictures.values()
+            if each.job.parent_job_id == name and each.job.completed_at is None
+        ]
 
     def _add_parent(self, pictures: Any, parent: tuple[str, str]) -> None:
         home, step = parent
@@ -276,8 +286,21 @@ class Desk:
     def _insert_child(self, write: Any) -> None:
         name = write.job.job_id
         _guard(name not in self.pictures, "a child is born twice")
-        self.pictures[name] = self.core.pictures.Picture(newborn(self.core, name, (write.parent, write.step)))
+        home = (write.job.parent_job_id, write.step)
+        deadline_at = None if write.job.deadline_at is None else FUTURE
+        born = newborn(self.core, name, home)._replace(deadline_at=deadline_at)
+        self.pictures[name] = self.core.pictures.Picture(born)
         self.pasts[name] = Past()
+
+    def _ask_descendants(self, write: Any) -> None:
+        for picture in self._open_children(write.job_id):
+            job = picture.job
+            if job.state in write.before:
+                cancel_at = write.at if picture.lease is None else write.ends_at
+                asked = {"state": write.asked, "hold": None, "ready_at": None, "cancel_at": cancel_at}
+                picture.job = job._replace(**asked, code=write.code, rev=job.rev + 1)
+                _check_job(self.core, job, picture.job)
+            self._ask_descendants(write._replace(job_id=job.job_id))
 
     def _drop_activities(self, write: Any) -> None:
         found = len(self.pictures[write.job_id].open_activities())

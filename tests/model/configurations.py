@@ -47,6 +47,9 @@ SMALL: dict[str, AnyShape] = {
         (*ONE_BY_ONE, JOIN, RETURN), children=2, cancels=1, zombies=0, workers=1
     ),
     "cancel of children": gathering(1, cancels=2, cancels_children=True, crashes=0, zombies=0),
+    "cancel of a parent": gathering(2, cancels=1, crashes=0, zombies=0, workers=1),
+    "a deadline": Shape((WAIT_A, RETURN), (A,), deadline=True, zombies=0),
+    "a deadline of a parent": gathering(1, deadline=True, crashes=0, zombies=0, workers=1),
     "cancel": Shape((WAIT_A, RETURN), (A,), cancels=1),
     "cancel a chain": Shape((TX, RETURN), cancels=1),
     "committed and not done": Shape((TX, RETURN), cancels=1, pauses=1, commits=True),
@@ -61,6 +64,8 @@ SMALL: dict[str, AnyShape] = {
         (SPAWN, WAIT_A, AGAIN, TX, RETURN), (A,), children=1, crashes=1, zombies=0, workers=1
     ),
     "poison": Shape((WAIT_A, TX, RETURN), (A,), crashes=4, zombies=0, workers=1, budget=3),
+    "refused": Shape((TX, RETURN), pauses=1, refuses=True, zombies=0),
+    "a timer is delivered": Shape((WAIT_A, RETURN), (Sent("timer", "a"),), deliveries=2, zombies=0),
     "effect": Shape((("effect",), RETURN), zombies=0),
     "forks": forks.Shape((forks.Wish("i", 2), forks.Wish("i", 2), forks.Wish("i", 1))),
     "retries": forks.Shape((forks.RETRY, forks.RETRY, forks.Wish(None, 1))),
@@ -71,6 +76,7 @@ SMALL: dict[str, AnyShape] = {
     ),
     "messages, early": messages.Shape((0, -1), (1, 1), 1, late=True, zombies=0),
     "messages, late": messages.Shape((0, -1, -1), (1, 1, 1), 1, zombies=0),
+    "messages, late and calm": messages.Shape((0, -1, -1), (1, 1, 1), 1, crashes=0, zombies=0),
     "leg 1 at its top": messages.Shape((0, -1), (2, 1), 1, ledger=998 * 10**12, zombies=0),
     "leg 2 at its top": messages.Shape((0, -1, -1), (1, 1, 1), 2, ledger=99_999_998, zombies=0),
 }

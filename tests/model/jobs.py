@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tallystick.core.holds import Hold
+from tallystick.core.verbs.holds import Hold
 from tallystick.errors import StaleLease
 from tallystick.store.api import Answer, Bundle, EndJob, Fence, ReclaimAttempt
 from tests.model import promises
-from tests.model.books import NOW, Book, Books, Desk, Past, newborn
+from tests.model.books import FUTURE, NOW, Book, Books, Desk, Past, newborn
 from tests.model.outside import NAME, Outside, State, put
 from tests.model.rules import Rules
 from tests.model.search import Violation
@@ -60,7 +60,8 @@ class Jobs(Outside):
         shape = self.shape
         deliveries = (shape.deliveries for _ in shape.messages)
         env = (shape.crashes, shape.zombies, shape.cancels, shape.pauses, *deliveries)
-        first = Book(newborn(self.core, NAME, None), None, (), ())
+        born = newborn(self.core, NAME, None)._replace(deadline_at=FUTURE if shape.deadline else None)
+        first = Book(born, None, (), ())
         return (self._number((first,)), (IDLE,) * shape.workers, env)
 
     def books(self, state: State) -> Books:
@@ -76,7 +77,7 @@ class Jobs(Outside):
         return self.books(state)[0].job.completed_at is not None
 
     def helpful(self, label: tuple[Any, ...]) -> bool:
-        return label[0] not in {"crash", "cancel", "fail", "pause"}
+        return label[0] not in {"crash", "cancel", "fail", "pause", "refuse"}
 
     def ledgers(self, state: State) -> tuple[int, ...]:
         """Return nothing: each plan is held against the rows that it changes (`Desk.write`)."""
@@ -219,6 +220,9 @@ class Jobs(Outside):
             found.append(self._ended(state, w, run, "stop"))
         if mine and run.j == 0 and self._stops(book):
             found.append(self._ended(state, w, run, "rest"))
+        if mine and run.j == 0 and self.shape.refuses and env[3]:
+            label, (after, busy, _env) = self._ended(state, w, run, "refuse")
+            found.append((label, (after, busy, put(env, 3, env[3] - 1))))
         if run.j and self.shape.child_fails:
             found.append(self._ended(state, w, run, "fail"))
         if self.shape.commits and mine and self._op(run)[0] == "return":
@@ -256,6 +260,7 @@ class Jobs(Outside):
             at,
             (verb, run._replace(phase=1)),
             lambda: ended_by(segment_of(NAME, self.shape, run), verb),
+            self._wished if verb == "refuse" else None,
         )
         said = "stale" if outcome == "stale" else verb
         self._holder_wrote(at, after, run, verb)
@@ -311,6 +316,8 @@ class Jobs(Outside):
             return "stale", IDLE
         if op[0] in WAITS:
             return self._said_of_wait(run, going_on, outcome)
+        if op[0] == "spawn" and outcome == "CANCELLING":
+            return "asked", run._replace(told=True)
         if op[0] == "spawn":
             born = outcome is True
             while born and self._op(going_on)[0] == "spawn":

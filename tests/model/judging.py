@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tests.model.configurations import SMALL, model_of
+from tests.model.configurations import SMALL, AnyShape, model_of
 from tests.model.mutants import Mutant
 from tests.model.rules import Rules, load
 from tests.model.search import Endless, explore
 from tests.model.world import Shape
 
 # What worlds of messages and of forks call, too; a mutant of anything else is looked for among jobs alone.
-SHARED = ("digits", "decisions", "derive", "forking", "pictures")
+SHARED = ("digits", "decisions", "job_view", "forking", "pictures")
 
 # Most mutants break within a few states of the right world: all get a short look before one gets a long one.
-LOOKS = (150, 1_000, 60_000)
+LOOKS = (50, 400, 60_000)
 
 
 class Caught(NamedTuple):
@@ -32,14 +32,39 @@ class Caught(NamedTuple):
         return f"{self.mutant}\n    caught by {self.by or 'NOBODY'} after {self.states:,} states: {self.why}"
 
 
-def judge(mutant: Mutant, looks: tuple[int, ...] = LOOKS) -> Caught:
-    """Search the small worlds until one of them breaks."""
+class Judges:
+    """The small worlds, in the order in which they are asked.
+
+    Neighbours in the list of mutants are mostly caught by the same world: it is asked first.
+    """
+
+    def __init__(self) -> None:
+        self._order = list(SMALL)
+
+    def judge(self, mutant: Mutant, looks: tuple[int, ...] = LOOKS) -> Caught:
+        """Search the small worlds until one of them breaks."""
+        caught = _judge(mutant, {name: SMALL[name] for name in self._order}, looks)
+        if caught.by in SMALL:
+            self._order.remove(caught.by)
+            self._order.insert(0, caught.by)
+        return caught
+
+    def judge_verb(self, mutant: Mutant) -> Caught:
+        """Take a short look into the small worlds, then at random pictures, then a long look."""
+        caught = self.judge(mutant, LOOKS[:1])
+        if caught.by:
+            return caught
+        caught = _by_pictures(mutant)
+        return caught if caught.by else self.judge(mutant, LOOKS[1:])
+
+
+def _judge(mutant: Mutant, order: dict[str, AnyShape], looks: tuple[int, ...]) -> Caught:
     try:
         rules = Rules(load(mutant.changed()))
     except Exception as error:  # noqa: BLE001 (a module that cannot even be loaded is noticed)
         return Caught(mutant.name, "loading it", 0, str(error))
     verbs = mutant.tree is not None and mutant.module not in SHARED
-    worlds = {name: shape for name, shape in SMALL.items() if isinstance(shape, Shape) or not verbs}
+    worlds = {name: shape for name, shape in order.items() if isinstance(shape, Shape) or not verbs}
     for limit in looks:
         for name, shape in worlds.items():
             try:
@@ -56,15 +81,6 @@ def judge(mutant: Mutant, looks: tuple[int, ...] = LOOKS) -> Caught:
 # What is made again from the changed verbs, so that it draws their values and judges their plans.
 _PICTURES = ("tests.core.legal_rows", "tests.core.plan_judge", "tests.core.random_pictures")
 _EXAMPLES = range(3_000)
-
-
-def judge_verb(mutant: Mutant) -> Caught:
-    """Take a short look into the small worlds, then at random pictures, then a long look into the worlds."""
-    caught = judge(mutant, LOOKS[:1])
-    if caught.by:
-        return caught
-    caught = _by_pictures(mutant)
-    return caught if caught.by else judge(mutant, LOOKS[1:])
 
 
 def _by_pictures(mutant: Mutant) -> Caught:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tallystick.core.holds import Hold
+from tallystick.core.verbs.holds import Hold
 from tallystick.store.api import CancelJob, Deliver, HoldJob, ResumeJob
 from tests.model.books import NOW, Book, Books, Desk
 from tests.model.search import Violation
@@ -59,16 +59,29 @@ class Outside:
                 after, outcome = self.act(
                     at, ("deliver", m), lambda r=request: (r,), wall=0 if self.shape.skew else NOW
                 )
-                ended = self._books[at][0].job.completed_at is not None
-                if sent.kind != "signal" and outcome.name != ("DROPPED" if ended else "REFUSED"):
-                    raise Violation(f"a {sent.kind} that nobody waits for is {outcome.name}")
-                spent = put(env, 4 + m, env[4 + m] - 1)
+                self._check_delivered(self._books[at][0], m, outcome.name)
+                # A timer that is refused comes again.
+                comes_again = sent.kind == "timer" and outcome.name == "REFUSED"
+                spent = env if comes_again else put(env, 4 + m, env[4 + m] - 1)
                 found.append((("deliver", m, outcome.name), (after, workers, spent)))
         for j, book in enumerate(self._books[at]):
-            if j == 0 or self.shape.cancels_children:
+            if j == 0 or self.shape.cancels_children or book.job.state == "CANCELLING":
                 self._cancel_moves(state, j, book, found)
+            if book.job.deadline_at is not None and book.job.state != "CANCELLING":
+                self._late_move(state, j, book, found)
         if self.shape.pauses:
             self._hold_moves(state, found)
+
+    def _check_delivered(self, book: Book, m: int, said: str) -> None:
+        """What names an activity is refused until that has begun, and dropped when its job has ended."""
+        sent, ended = self.shape.messages[m], book.job.completed_at is not None
+        if sent.kind == "signal" or (said == "KNOWN" and not ended):
+            return
+        waits = [each.name for each in book.activities if (each.kind, each.state) == ("wait", "IN_PROGRESS")]
+        awaited = sent.kind == "timer" and sent.name in waits
+        expected = ("DROPPED", "KNOWN") if ended else ("WOKE", "KEPT") if awaited else ("REFUSED",)
+        if said not in expected:
+            raise Violation(f"a {sent.kind} for {sent.name} is {said} and not {expected[0]}")
 
     def _cancel_moves(self, state: State, j: int, book: Book, found: list[Any]) -> None:
         at, workers, env = state
@@ -88,6 +101,21 @@ class Outside:
             if after != at:
                 found.append((("cancel", j, str(outcome)), (after, workers, put(env, 2, env[2] - 1))))
 
+    def _late_move(self, state: State, j: int, book: Book, found: list[Any]) -> None:
+        """Let the deadline of a job pass; it ends at once, or has its grace, and says why."""
+        at, workers, env = state
+        if book.job.completed_at is not None:
+            return
+        desk = Desk(self.core, self._books[at], self.shape.budget)
+        picture = desk.pictures[self.names[j]]
+        picture.job = picture.job._replace(deadline_at=NOW)
+        passed = self._number(desk.freeze())
+        after, _ = self.act(passed, ("late", j), lambda: (CancelJob(self.names[j], 10**6, late=True),))
+        job = self._books[after][j].job
+        if job.state != ("CANCELLED" if book.lease is None else "CANCELLING") or job.code != "DEADLINE":
+            raise Violation(f"the deadline of job {j} has passed, and it is {job.state} with {job.code}")
+        found.append((("late", j), (after, workers, env)))
+
     def _hold_moves(self, state: State, found: list[Any]) -> None:
         at, workers, env = state
         job, lease = self._books[at][0][:2]
@@ -101,10 +129,15 @@ class Outside:
         if after != at:
             found.append((("resume", 0), (after, workers, env)))
 
+    @staticmethod
+    def _wished(desk: Desk, _outcome: Any, wish: int = 1) -> None:
+        """Note that the first job is to be held, or to go on."""
+        desk.pasts[NAME] = desk.pasts[NAME]._replace(wish=wish)
+
     def _controlled(self, at: int, request: Any, expected: str, wish: int) -> tuple[int, str]:
         def wished(desk: Desk, outcome: Any) -> None:
             if outcome.name in ("HELD", "ASKED", "FREE"):
-                desk.pasts[NAME] = desk.pasts[NAME]._replace(wish=wish)
+                self._wished(desk, outcome, wish)
 
         after, outcome = self.act(at, type(request).__name__, lambda: (request,), wished)
         if outcome.name != expected:

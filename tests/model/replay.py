@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tallystick.core.holds import Hold
+from tallystick.core.verbs.holds import Hold
 from tallystick.engine.segment import Segment
 from tallystick.engine.submission import Submission, submit_job
 from tallystick.errors import StaleLease
@@ -32,10 +32,11 @@ from tests.model.world import TIMER_MS, ended_by, guid_of, job_id, written_by
 
 LEASE_MS = 1_000_000
 GRACE_MS = 10**15
+DEADLINE_MS = 10**14
 
 
 # Trouble is chosen less often, so that most traces get somewhere.
-TROUBLE = {"crash", "cancel", "expire", "grace", "pause", "lose"}
+TROUBLE = {"crash", "cancel", "expire", "grace", "late", "pause", "lose"}
 
 
 class Differs(AssertionError):
@@ -78,7 +79,9 @@ class Replay:
         self.looks: dict[int, Any] = {}
         self.leases: dict[int, tuple[Any, int]] = {}
         budget = model.shape.budget
-        submission = Submission(handler="flow", payload="{}", queue=f"{name}-0", attempts_max=budget)
+        deadline_ms = DEADLINE_MS if model.shape.deadline else None
+        about = {"queue": f"{name}-0", "attempts_max": budget, "deadline_ms": deadline_ms}
+        submission = Submission(handler="flow", payload="{}", **about)
         done(self.store, submit_job(submission, name, self.clock.wall_ms()))
 
     def play(self, steps: list[tuple[Any, Any]], look_every: int = 1) -> None:
@@ -140,7 +143,7 @@ class Replay:
         outcome = done(self.store, *ended_by(self.segments[label[1]], label[0]))
         return "stale" if isinstance(outcome, StaleLease) else label[0]
 
-    _rest = _fail = _stop
+    _rest = _fail = _refuse = _stop
 
     def _pause(self, label: Any, before: Any, state: Any) -> str:
         return str(done(self.store, HoldJob(self.name, Hold.PAUSED, "a pause")).name)
@@ -202,6 +205,11 @@ class Replay:
         done(self.store, CancelJob(job_id(self.name, label[1]), 0, force=True))
         return "done"
 
+    def _late(self, label: Any, before: Any, state: Any) -> str:
+        self._pass(DEADLINE_MS)
+        done(self.store, CancelJob(job_id(self.name, label[1]), GRACE_MS, late=True))
+        return "done"
+
     # What the rows say.
 
     def rows(self) -> tuple[Any, ...]:
@@ -240,7 +248,7 @@ class Replay:
         )
 
 
-SAYING = ("write", "stop", "rest", "fail", "reclaim", "deliver", "pause", "cancel")
+SAYING = ("write", "stop", "rest", "fail", "refuse", "reclaim", "deliver", "pause", "cancel")
 """The moves whose label ends with what came of them."""
 
 

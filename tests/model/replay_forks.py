@@ -70,7 +70,7 @@ class ReplayForks:
         return "done"
 
     def _step(self, name: str, at: int) -> str:
-        done(self.store, self.segments[name].step_succeeded("tx", f"s{at}", 1, '"r"'))
+        done(self.store, self.segments[name].step_succeeded("tx", f"s{at}", 1, '"r"', 0))
         return "done"
 
     def _fork(self, wish: Wish, recorded: int) -> str:

@@ -21,16 +21,17 @@ MODULES = {
     name.rpartition(".")[2]: f"tallystick.{name}"
     for name in (
         "core.digits",
-        "core.decisions",
-        "core.derive",
-        "core.holds",
-        "core.forking",
-        "core.marks",
+        "core.ledger.decisions",
+        "core.audit.job_view",
+        "core.verbs.holds",
+        "core.verbs.forking",
+        "core.ledger.marks",
         "core.pictures",
         "core.plans",
         "core.verbs.settling",
         "core.verbs.waiting",
         "core.verbs.children",
+        "core.verbs.asking",
         "core.verbs.endings",
         "core.verbs.records",
         "core.verbs.control",
@@ -132,9 +133,17 @@ class Rules:
         pictures = self.core.pictures
         job = newborn(self.core, "", None)
 
-        def held(row: tuple[int, str] | None, attempt: int, lease_id: str, state: str, expired: bool) -> bool:
+        def held(
+            row: tuple[int, str] | None,
+            attempt: int,
+            lease_id: str,
+            state: str,
+            expired: bool,
+            ended: bool = False,
+        ) -> bool:
             lease = None if row is None else pictures.Lease(*row, state, not expired, "")
-            return bool(pictures.Picture(job, lease).holds(Fence("", attempt, lease_id)))
+            of = job._replace(completed_at=1) if ended else job
+            return bool(pictures.Picture(of, lease).holds(Fence("", attempt, lease_id)))
 
         self.held = cache(held)
         forking = self.core.forking
@@ -151,21 +160,21 @@ class Rules:
         self, done: int, ended: str, charged: int, live: int, waits: int, budget: int, progressed: bool
     ) -> str:
         """Derive what users see from a summary of the attempts; `live` is 0 none, 1 live, 2 run out."""
-        derive = self.core.derive
-        states, reasons = derive.AttemptState, derive.AbortReason
-        lost = derive.AttemptFacts(states.ABORTED, 0, charged=True, reason=reasons.EXPIRED)
-        kept = derive.AttemptFacts(states.ABORTED, 0, progressed=True, reason=reasons.SUSPENDED)
-        erred = derive.AttemptFacts(states.ABORTED, 0, charged=True, reason=reasons.ERROR)
+        views = self.core.job_view
+        states, reasons = views.AttemptState, views.AbortReason
+        lost = views.AttemptFacts(states.ABORTED, 0, charged=True, reason=reasons.EXPIRED)
+        kept = views.AttemptFacts(states.ABORTED, 0, progressed=True, reason=reasons.SUSPENDED)
+        erred = views.AttemptFacts(states.ABORTED, 0, charged=True, reason=reasons.ERROR)
         # What was lost before the last progress is forgiven, so it may as well have happened. So may errors
         # while nothing is lost: of those the workflow's own policy decides.
         facts = [*([lost] * (budget - 1) + [kept] if progressed else []), *[lost] * charged]
         facts += [] if charged else [erred] * budget
         if done:
             # 1 is DONE; 2 is COMMITTED, whose lease may have run out.
-            facts.append(derive.AttemptFacts(states.DONE if done == 1 else states.COMMITTED, ROW_END))
+            facts.append(views.AttemptFacts(states.DONE if done == 1 else states.COMMITTED, ROW_END))
         if ended:
-            facts.append(derive.AttemptFacts(states.ABORTED, ROW_END, reason=reasons(ended)))
+            facts.append(views.AttemptFacts(states.ABORTED, ROW_END, reason=reasons(ended)))
         if live and done != 2:
-            facts.append(derive.AttemptFacts(states.IN_PROGRESS, ROW_END))
+            facts.append(views.AttemptFacts(states.IN_PROGRESS, ROW_END))
         now = ROW_END if live == 2 else 0
-        return str(derive.job_view(facts, waits, now, derive.ViewPolicy(budget)).value)
+        return str(views.job_view(facts, waits, now, views.ViewPolicy(budget)).value)

@@ -99,7 +99,7 @@ def _expand(model: Any, state: Any, found: _Found, following: list[Any]) -> int:
                     if new < old:
                         raise Violation(f"a ledger went back from {old:015d} to {new:015d}")
             except AssertionError as error:
-                error.labels = (label,)
+                error.labels = (label,)  # type: ignore[attr-defined]  # a mark for whoever catches it
                 raise
             there = index[after] = len(index)
             found.parent.append(here)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from tallystick.clock import Clock, VirtualClock
 from tallystick.core.chain import Chain
+from tallystick.core.verbs.holds import Hold
 from tallystick.engine.failure import Failure
 from tallystick.engine.segment import GroupShape, Segment
 from tallystick.engine.submission import Submission
@@ -43,6 +44,8 @@ class Shape(NamedTuple):
     budget: int = 2
     skew: bool = False
     commits: bool = False
+    refuses: bool = False
+    deadline: bool = False
 
     def script_of(self, j: int) -> tuple[tuple[Any, ...], ...]:
         """Return what a job does; children do nothing but end."""
@@ -115,7 +118,7 @@ def written_by(segment: Segment, name: str, shape: Shape, run: Run, clock: Clock
     """Return the bundle that a segment writes for the call at its place."""
     op = shape.script_of(run.j)[run.place]
     if op[0] in ("tx", "effect"):
-        return (segment.step_succeeded("tx", f"s{run.place}", 1, '"r"'),)
+        return (segment.step_succeeded("tx", f"s{run.place}", 1, '"r"', 0),)
     if op[0] == "spawn":
         return _births(segment, name, shape, *(op[1:] or (0, shape.children)))
     if op[0] in WAITS:
@@ -142,9 +145,11 @@ FAILURE = Failure(type="E", message="no", code="E")
 
 
 def ended_by(segment: Segment, verb: str) -> Bundle:
-    """Return the bundle of a segment that stops, is put away or fails instead of going on."""
+    """Return the bundle of a segment that stops, is put away, is refused or fails instead of going on."""
     if verb == "stop":
         return segment.cancelled_by_request()
+    if verb == "refuse":
+        return segment.held(Hold.REFUSED, "refused")
     return segment.put_away() if verb == "rest" else segment.failed(FAILURE)
 
 

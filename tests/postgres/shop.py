@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tallystick import Tally, Tx
-from tallystick.app.workflows import Workflow
+from tallystick.app.api.workflows import Workflow
 
 LIVE = "status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED')"
 

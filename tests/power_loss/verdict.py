@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tallystick.clock import SystemClock
-from tallystick.engine.books import audit
+from tallystick.engine.audit import audit
 from tallystick.errors import StoreError
 from tallystick.store.sqlite.store import SqliteStore
 from tests.power_loss.disk import Image

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tallystick import Fatal, Job, JobFailed, Tally, Tx, again, gather, sleep, wait
-from tallystick.app.workflows import Workflow
+from tallystick.app.api.workflows import Workflow
 from tallystick.store.sqlite import store as sqlite_store
 from tests.power_loss.recorder import Ack, Note, recording
 

@@ -12,15 +12,15 @@ import pytest
 
 from tallystick.errors import StorageFailed
 from tallystick.log.folder import Folder
-from tallystick.runs.conduct import conduct
-from tallystick.runs.inspection import verify
+from tallystick.runs.log.inspection import verify
+from tallystick.runs.orchestrator.start import start_or_resume
 from tests.log.faults import FaultyFiles
 from tests.runs.test_recovery import three_nodes
 from tests.runs.worlds import around, fast_folder, history
 
 
 def run(root, files=None, prefix="a"):
-    return conduct(
+    return start_or_resume(
         three_nodes(), root, "r1", parallel=1, around=around(prefix, **({"files": files} if files else {}))
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 from tallystick.runs import Pipeline
-from tallystick.runs.drawing import mermaid, svg
+from tallystick.runs.definition.drawing import mermaid, svg
 from tallystick.runs.publishing import publishing
 
 GRAPH = publishing().graph

@@ -83,7 +83,7 @@ def test_the_guide_is_true(guide, tmp_path):
 
 
 def test_the_guide_names_every_command(guide):
-    from tallystick.cli.run import command
+    from tallystick.cli.commands.runs.run import command
 
     for name in command.commands:
         assert f"`tally run {name}" in guide

@@ -12,8 +12,8 @@ import pytest
 from tallystick.crash import Crash
 from tallystick.errors import BadInput, RunEnded, RunFailed, SnapshotInvalid, TallyError
 from tallystick.runs import Pipeline
-from tallystick.runs.conduct import conduct, request_cancel
-from tallystick.runs.inspection import replay_bytes, verify
+from tallystick.runs.log.inspection import replay_bytes, verify
+from tallystick.runs.orchestrator.start import request_cancel, start_or_resume
 from tallystick.runs.toy import toy_publishing
 from tests.runs.worlds import around, events, fast_folder
 
@@ -53,7 +53,7 @@ def test_a_worker_that_raises_fails_the_run_with_a_complete_trail(root, worker, 
 
     pipeline = with_function(toy_publishing(), worker, explode)
     with pytest.raises(RunFailed) as caught:
-        conduct(pipeline, root, "r1", parallel=parallel, around=around())
+        start_or_resume(pipeline, root, "r1", parallel=parallel, around=around())
     assert isinstance(caught.value.__cause__, ValueError)
     snapshot = complete_trail(root)
     failed = [item for item in snapshot["work_items"] if item["status"] == "failed"]
@@ -63,7 +63,7 @@ def test_a_worker_that_raises_fails_the_run_with_a_complete_trail(root, worker, 
     blockers = [issue for issue in snapshot["issues"] if issue["severity"] == "blocker"]
     assert [issue["error_code"] for issue in blockers] == ["RUN_FAILED"]
     with pytest.raises(RunEnded):
-        conduct(toy_publishing(), root, "r1", around=around("again"))
+        start_or_resume(toy_publishing(), root, "r1", around=around("again"))
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_worker_that_raises_fails_the_run_with_a_complete_trail(root, worker, 
 )
 def test_a_worker_that_breaks_the_rules_fails_like_one_that_raises(root, function, word):
     with pytest.raises(RunFailed, match=word):
-        conduct(with_function(toy_publishing(), "cloner", function), root, "r1", around=around())
+        start_or_resume(with_function(toy_publishing(), "cloner", function), root, "r1", around=around())
     complete_trail(root)
 
 
@@ -91,7 +91,7 @@ def test_a_worker_that_breaks_the_rules_fails_like_one_that_raises(root, functio
 def test_text_and_every_kind_of_bytes_are_written_as_they_are(root, data):
     pipeline = Pipeline("writer", {"NEW": "DONE"})
     pipeline.node("NEW", outputs=["x.txt"], worker="write")(lambda work: work.write("x.txt", data))
-    conduct(pipeline, root, "r1", around=around())
+    start_or_resume(pipeline, root, "r1", around=around())
     assert (root / "r1" / "artifacts" / "x.txt").read_bytes() == b"tea\n"
 
 
@@ -102,7 +102,7 @@ def test_an_error_of_the_orchestrator_itself_leaves_a_complete_trail(root):
         for node in pipeline.nodes
     ]
     with pytest.raises(RunFailed) as caught:
-        conduct(pipeline, root, "r1", around=around())
+        start_or_resume(pipeline, root, "r1", around=around())
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
     complete_trail(root)
 
@@ -113,14 +113,14 @@ def test_an_outcome_that_leads_nowhere_fails_the_run(root):
         return "maybe"
 
     with pytest.raises(RunFailed, match="must return one of: ok, not_ok"):
-        conduct(with_function(toy_publishing(), "validator", undecided), root, "r1", around=around())
+        start_or_resume(with_function(toy_publishing(), "validator", undecided), root, "r1", around=around())
     complete_trail(root)
 
 
 @pytest.mark.parametrize("allowed", [0, 1, 2])
 def test_n_fixes_are_allowed_and_the_next_failure_is_final(root, allowed):
     with pytest.raises(RunFailed, match="FIXING was entered"):
-        conduct(toy_publishing(99, allowed), root, "r1", around=around())
+        start_or_resume(toy_publishing(99, allowed), root, "r1", around=around())
     snapshot = complete_trail(root)
     assert sum(item["worker"] == "fixer" for item in snapshot["work_items"]) == allowed
     assert sum(item["worker"] == "validator" for item in snapshot["work_items"]) == allowed + 1
@@ -129,7 +129,7 @@ def test_n_fixes_are_allowed_and_the_next_failure_is_final(root, allowed):
 
 
 def test_exactly_as_many_fixes_as_are_allowed_are_enough(root):
-    assert conduct(toy_publishing(2, 2), root, "r1", around=around()).run_state == "DONE"
+    assert start_or_resume(toy_publishing(2, 2), root, "r1", around=around()).run_state == "DONE"
 
 
 def test_a_worker_with_tries_left_gets_another_attempt(root):
@@ -143,7 +143,7 @@ def test_a_worker_with_tries_left_gets_another_attempt(root):
 
     pipeline = with_function(toy_publishing(), "cloner", second_time_lucky)
     pipeline.nodes[0] = dataclasses.replace(pipeline.nodes[0], tries=3)
-    assert conduct(pipeline, root, "r1", around=around()).run_state == "DONE"
+    assert start_or_resume(pipeline, root, "r1", around=around()).run_state == "DONE"
     assert seen == ["r1:cloner:1", "r1:cloner:2", "r1:cloner:3"]
 
 
@@ -162,7 +162,7 @@ def test_work_items_run_at_the_same_time_where_the_graph_allows(root):
         together.wait()
         work.write(f"out/{work.scope}.txt", work.scope)
 
-    assert conduct(fan(meet), root, "r1", parallel=4, around=around()).run_state == "DONE"
+    assert start_or_resume(fan(meet), root, "r1", parallel=4, around=around()).run_state == "DONE"
 
 
 @pytest.mark.timeout(30)
@@ -182,7 +182,7 @@ def test_nodes_of_one_state_run_together_unless_one_reads_what_another_makes(roo
     pipeline.node("NEW", inputs=["left.txt", "right.txt"], worker="join")(lambda work: order.append("join"))
     pipeline.node("NEW", outputs=["left.txt"], worker="left")(maker("left"))
     pipeline.node("NEW", outputs=["right.txt"], worker="right")(maker("right"))
-    conduct(pipeline, root, "r1", parallel=4, around=around())
+    start_or_resume(pipeline, root, "r1", parallel=4, around=around())
     assert sorted(order[:2]) == ["left", "right"]
     assert order[2] == "join"
 
@@ -199,7 +199,7 @@ def test_what_runs_beside_a_failure_is_finished_and_what_waits_is_skipped(root):
         work.write(f"out/{work.scope}.txt", "x")
 
     with pytest.raises(RunFailed):
-        conduct(fan(one_fails), root, "r1", parallel=2, around=around())
+        start_or_resume(fan(one_fails), root, "r1", parallel=2, around=around())
     statuses = {i["scope_key"]: i["status"] for i in complete_trail(root)["work_items"]}
     assert statuses["a"] == "failed"
     assert statuses["d"] == "skipped"
@@ -213,7 +213,7 @@ def test_what_a_worker_raises_past_exception_fails_the_run_with_a_complete_trail
         raise escape
 
     with pytest.raises(RunFailed, match=type(escape).__name__) as caught:
-        conduct(
+        start_or_resume(
             with_function(toy_publishing(), "linker", leave), root, "r1", parallel=parallel, around=around()
         )
     assert caught.value.__cause__ is escape
@@ -226,8 +226,10 @@ def test_an_interrupt_is_no_failure_and_the_run_goes_on_when_it_is_resumed(root)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        conduct(with_function(toy_publishing(), "linker", interrupted), root, "r1", around=around("a"))
-    assert conduct(toy_publishing(), root, "r1", around=around("b")).run_state == "DONE"
+        start_or_resume(
+            with_function(toy_publishing(), "linker", interrupted), root, "r1", around=around("a")
+        )
+    assert start_or_resume(toy_publishing(), root, "r1", around=around("b")).run_state == "DONE"
 
 
 def test_a_worker_that_exits_before_its_turn_to_be_recorded_fails_the_run_too(root):
@@ -241,7 +243,7 @@ def test_a_worker_that_exits_before_its_turn_to_be_recorded_fails_the_run_too(ro
         work.write(f"out/{work.scope}.txt", "x")
 
     with pytest.raises(RunFailed, match="SystemExit"):
-        conduct(fan(behave), root, "r1", parallel=2, around=around())
+        start_or_resume(fan(behave), root, "r1", parallel=2, around=around())
     statuses = {item["scope_key"]: item["status"] for item in complete_trail(root)["work_items"]}
     assert (statuses["a"], statuses["b"]) == ("finished", "failed")
 
@@ -254,7 +256,7 @@ def test_scopes_that_exit_fail_the_run_and_not_the_program(root):
 
     pipeline.node("NEW", scopes=leave, worker="read")(lambda work: None)
     with pytest.raises(RunFailed, match=r"the scopes of read raised SystemExit\(\)"):
-        conduct(pipeline, root, "r1", around=around())
+        start_or_resume(pipeline, root, "r1", around=around())
     complete_trail(root)
 
 
@@ -266,13 +268,13 @@ def test_a_run_that_nobody_works_on_is_cancelled_at_once(root):
         raise Stop
 
     with pytest.raises(Stop):
-        conduct(with_function(toy_publishing(), "linker", stop), root, "r1", around=around("a"))
+        start_or_resume(with_function(toy_publishing(), "linker", stop), root, "r1", around=around("a"))
     assert request_cancel(root, "r1", around=around("b")) == ("CANCELLED", True)
     complete_trail(root, state="CANCELLED")
     assert request_cancel(root, "r1", around=around("c")) == ("CANCELLED", True)
     assert not (root / "r1" / "cancel.requested").exists()
     with pytest.raises(RunEnded):
-        conduct(toy_publishing(), root, "r1", around=around("d"))
+        start_or_resume(toy_publishing(), root, "r1", around=around("d"))
 
 
 def test_a_run_that_is_worked_on_stops_after_its_current_work(root):
@@ -285,7 +287,7 @@ def test_a_run_that_is_worked_on_stops_after_its_current_work(root):
         work.write("inputs/brief.txt", "intro\n")
 
     pipeline = with_function(toy_publishing(), "cloner", asked)
-    snapshot = conduct(
+    snapshot = start_or_resume(
         with_function(pipeline, "ingester", seen.append), root, "r1", parallel=1, around=around()
     )
     assert snapshot.run_state == "CANCELLED"
@@ -301,10 +303,12 @@ def needy() -> Pipeline:
 
 def test_an_input_that_nobody_supplies_is_asked_for_before_the_run_begins(root):
     with pytest.raises(BadInput, match=r"brief\.txt"):
-        conduct(needy(), root, "r1", around=around())
+        start_or_resume(needy(), root, "r1", around=around())
     with pytest.raises(BadInput, match="no node"):
-        conduct(needy(), root, "r1", inputs={"brief.txt": b"", "other.txt": b""}, around=around())
-    assert conduct(needy(), root, "r1", inputs={"brief.txt": b"x"}, around=around()).run_state == "DONE"
+        start_or_resume(needy(), root, "r1", inputs={"brief.txt": b"", "other.txt": b""}, around=around())
+    assert (
+        start_or_resume(needy(), root, "r1", inputs={"brief.txt": b"x"}, around=around()).run_state == "DONE"
+    )
 
 
 @pytest.mark.parametrize(
@@ -319,15 +323,15 @@ def test_an_input_that_nobody_supplies_is_asked_for_before_the_run_begins(root):
 )
 def test_a_run_that_is_refused_before_it_begins_leaves_nothing_behind(root, options, word):
     with pytest.raises(TallyError, match=word):
-        conduct(needy(), root / "runs", "r1", around=around(), **options)
+        start_or_resume(needy(), root / "runs", "r1", around=around(), **options)
     assert list(root.iterdir()) == []
 
 
 def test_a_run_whose_log_is_lost_says_so_and_does_not_ask_for_its_input(root):
-    conduct(needy(), root, "r1", inputs={"brief.txt": b"x"}, around=around())
+    start_or_resume(needy(), root, "r1", inputs={"brief.txt": b"x"}, around=around())
     (root / "r1" / "events.ndjson").unlink()
     with pytest.raises(SnapshotInvalid):
-        conduct(needy(), root, "r1", around=around("b"))
+        start_or_resume(needy(), root, "r1", around=around("b"))
 
 
 def test_an_issue_goes_from_open_over_in_progress_to_resolved_in_the_log_and_in_the_snapshot(root):
@@ -342,7 +346,7 @@ def test_an_issue_goes_from_open_over_in_progress_to_resolved_in_the_log_and_in_
         work.take_issue("link")
         work.resolve_issue("link")
 
-    snapshot = conduct(pipeline, root, "r1", around=around())
+    snapshot = start_or_resume(pipeline, root, "r1", around=around())
     assert [issue.status for issue in snapshot.issues] == ["RESOLVED"]
     told = [event["payload"]["status"] for event in events(root / "r1") if "ISSUE" in event["type"]]
     assert told == ["OPEN", "IN_PROGRESS", "RESOLVED"]

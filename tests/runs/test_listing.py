@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tallystick.errors import StorageFailed
-from tallystick.log.files import Files
-from tallystick.runs.conduct import conduct
-from tallystick.runs.inspection import load, states
+from tallystick.log.files import FileSystem
+from tallystick.runs.log.inspection import load, states
+from tallystick.runs.orchestrator.start import start_or_resume
 from tallystick.runs.toy import toy_publishing
 from tests.runs.worlds import around, fast_folder
 
@@ -19,7 +19,7 @@ from tests.runs.worlds import around, fast_folder
 @pytest.fixture(scope="module")
 def finished():
     with fast_folder() as folder:
-        conduct(toy_publishing(1), folder, "middle", around=around())
+        start_or_resume(toy_publishing(1), folder, "middle", around=around())
         yield folder / "middle"
 
 
@@ -76,14 +76,14 @@ def test_a_snapshot_that_is_no_regular_file_is_unknown(root, kind, monkeypatch):
 @pytest.mark.parametrize(("locked", "other"), [("a", "DONE"), ("snapshot.json", "unknown")])
 def test_a_run_that_may_not_be_read_is_unknown(root, monkeypatch, locked, other):
     (another(root, "a") / "snapshot.json").touch()
-    opened = Files.open
+    opened = FileSystem.open
 
     def refuse(self, name, flags, **options):
         if name == locked:
             raise PermissionError(13, "Permission denied", name)
         return opened(self, name, flags, **options)
 
-    monkeypatch.setattr(Files, "open", refuse)
+    monkeypatch.setattr(FileSystem, "open", refuse)
     assert states(root) == [("a", "unknown"), ("middle", other)]
 
 

@@ -9,12 +9,12 @@ import pytest
 
 from tallystick.crash import Crash
 from tallystick.errors import RunFailed, StorageFailed
-from tallystick.runs.artifacts import Shelf
-from tallystick.runs.conduct import Redo, conduct
-from tallystick.runs.inspection import load, verify
-from tallystick.runs.pipeline import Pipeline
-from tallystick.runs.receipts import PREFIX, Receipts
-from tests.runs.worlds import Zygote, around, events, fast_folder, history
+from tallystick.runs.definition.pipeline import Pipeline
+from tallystick.runs.log.inspection import load, verify
+from tallystick.runs.orchestrator.start import Redo, start_or_resume
+from tallystick.runs.workers.artifacts import ArtifactFiles
+from tallystick.runs.workers.receipts import PREFIX, Receipts
+from tests.runs.worlds import KilledRuns, around, events, fast_folder, history
 
 SCOPES = ["a", "b", "c", "d", "e"]
 
@@ -81,13 +81,13 @@ def test_the_order_of_the_log_does_not_depend_on_who_is_faster(fails):
     stories = set()
     for waits in ({}, {"a": "bc"}, {"a": "c", "b": "c"}, {"b": "c", "c": "d"}, {"d": "e", "e": ["side"]}):
         with fast_folder() as root:
-            conduct(fan(Finish(waits, fails), tries=2), root, "r1", parallel=3, around=around())
+            start_or_resume(fan(Finish(waits, fails), tries=2), root, "r1", parallel=3, around=around())
             stories.add((tuple(history(root / "r1")), (root / "r1" / "snapshot.json").read_bytes()))
     assert len(stories) == 1
 
 
 def test_work_is_begun_as_it_was_queued_and_recorded_as_it_was_begun(root):
-    conduct(fan(Finish({"a": "bc"})), root, "r1", parallel=3, around=around())
+    start_or_resume(fan(Finish({"a": "bc"})), root, "r1", parallel=3, around=around())
     order = {
         kind: [e["payload"]["work_item_id"] for e in events(root / "r1") if e["type"] == kind]
         for kind in ("WORK_ITEM_QUEUED", "WORK_ITEM_STARTED", "WORK_ITEM_FINISHED")
@@ -101,14 +101,16 @@ def test_a_failure_is_recorded_in_its_turn_and_what_was_begun_before_it_is_finis
     for waits in ({}, {"a": "b"}):
         with fast_folder() as root:
             with pytest.raises(RunFailed):
-                conduct(fan(Finish(waits, "b")), root, "r1", parallel=2, around=around())
+                start_or_resume(fan(Finish(waits, "b")), root, "r1", parallel=2, around=around())
             stories.add(tuple(history(root / "r1")))
     assert len(stories) == 1
 
 
 def test_once_a_failure_is_final_no_other_attempt_begins(root):
     with pytest.raises(RunFailed):
-        conduct(fan(Finish({}, ["a", "a", "after"]), tries=2), root, "r1", parallel=2, around=around())
+        start_or_resume(
+            fan(Finish({}, ["a", "a", "after"]), tries=2), root, "r1", parallel=2, around=around()
+        )
     items = {item.work_item_id: item.status for item in load(root, "r1")[0].items.values()}
     assert items["r1:count:2:a"] == items["r1:after:1"] == "failed"
     assert items["r1:after:2"] == "skipped"
@@ -135,7 +137,7 @@ def stopped(root, monkeypatch, calls):
     with monkeypatch.context() as patched:
         patched.setattr(Receipts, "keep", noticed)
         with pytest.raises(Stop):
-            conduct(fan(behave), root, "r1", parallel=3, around=around("x"))
+            start_or_resume(fan(behave), root, "r1", parallel=3, around=around("x"))
     assert sorted(kept) == ["b", "c"]
     assert sorted(calls) == ["a", "b", "c"]
     calls.clear()
@@ -144,7 +146,7 @@ def stopped(root, monkeypatch, calls):
 
 def resumed(root, calls, **options):
     pipeline = fan(lambda work: calls.append(work.scope or work.worker))
-    conduct(pipeline, root, "r1", parallel=3, around=around("y"), **options)
+    start_or_resume(pipeline, root, "r1", parallel=3, around=around("y"), **options)
     assert verify(root, "r1").notes == verify(root, "r1").problems == []
     assert list((root / "r1" / "artifacts" / ".staged").iterdir()) == []
 
@@ -154,7 +156,7 @@ def test_who_returned_before_its_turn_is_not_called_again(root, monkeypatch):
     """The receipt becomes the record: same order, same span, same issues as without the stop."""
     calls = []
     with fast_folder() as undisturbed:
-        conduct(fan(Finish({})), undisturbed, "r1", parallel=3, around=around())
+        start_or_resume(fan(Finish({})), undisturbed, "r1", parallel=3, around=around())
         story = history(undisturbed / "r1")
         snapshot = (undisturbed / "r1" / "snapshot.json").read_bytes()
     artifacts = stopped(root, monkeypatch, calls)
@@ -205,26 +207,26 @@ def test_a_receipt_that_cannot_be_written_stops_the_run_and_a_resume_ends_the_sa
             assert tried.wait(20)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Shelf, "put_beside", full)
+        patched.setattr(ArtifactFiles, "put_beside", full)
         with pytest.raises(StorageFailed):
-            conduct(fan(behave), root, "r1", parallel=3, around=around("x"))
+            start_or_resume(fan(behave), root, "r1", parallel=3, around=around("x"))
     with fast_folder() as undisturbed:
-        conduct(fan(Finish({})), undisturbed, "r1", parallel=3, around=around())
+        start_or_resume(fan(Finish({})), undisturbed, "r1", parallel=3, around=around())
         resumed(root, calls)
         assert history(root / "r1") == history(undisturbed / "r1")
 
 
 @pytest.fixture(scope="module")
-def zygote():
-    process = Zygote()
+def killed():
+    process = KilledRuns()
     yield process
     process.close()
 
 
 @pytest.fixture(scope="module")
-def reference(zygote):
+def reference(killed):
     with fast_folder() as root:
-        assert zygote.run(root, parallel=3, out_of_turn=True) == 0
+        assert killed.run(root, parallel=3, out_of_turn=True) == 0
         yield (root / "r1" / "snapshot.json").read_bytes(), history(root / "r1")
 
 
@@ -243,7 +245,7 @@ def reference(zygote):
     ],
 )
 def test_parallel_work_out_of_turn_killed_anywhere_ends_with_the_same_snapshot_and_order(
-    zygote, reference, point
+    killed, reference, point
 ):
     """Two drafts return before the first: the same bytes and the same order.
 
@@ -253,11 +255,11 @@ def test_parallel_work_out_of_turn_killed_anywhere_ends_with_the_same_snapshot_a
     visit, stride = 1, 1 if point.startswith("receipt") else 3
     while True:
         with fast_folder() as root:
-            status = zygote.run(root, crash=f"{point}:{visit}", parallel=3, out_of_turn=True)
+            status = killed.run(root, crash=f"{point}:{visit}", parallel=3, out_of_turn=True)
             if status == 0:
                 break
             assert status == -9
-            assert zygote.run(root, parallel=3, out_of_turn=True) == 0
+            assert killed.run(root, parallel=3, out_of_turn=True) == 0
             assert (root / "r1" / "snapshot.json").read_bytes() == reference[0]
             assert history(root / "r1") == reference[1]
         visit += stride

@@ -7,7 +7,7 @@ import pytest
 from tallystick.crash import Crash
 from tallystick.errors import PipelineUnsound
 from tallystick.runs import Node, Pipeline
-from tallystick.runs.patterns import matches, overlap
+from tallystick.runs.definition.patterns import matches, overlap
 
 
 def nothing(work):

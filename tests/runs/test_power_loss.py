@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tallystick.log.files import Files
-from tallystick.runs.conduct import conduct
-from tallystick.runs.inspection import verify
+from tallystick.log.files import FileSystem
+from tallystick.runs.log.inspection import verify
+from tallystick.runs.orchestrator.start import start_or_resume
 from tests.runs.test_recovery import three_nodes
 from tests.runs.worlds import around, events, fast_folder, history
 
 
-class ShadowFiles(Files):
+class ShadowFiles(FileSystem):
     """The operating system, and beside it what of its work is on the disk."""
 
     def __init__(self, root: Path) -> None:
@@ -125,14 +125,16 @@ def test_whatever_the_disk_keeps_nothing_acknowledged_is_lost_and_the_run_ends_t
 
         shadow.before_each = look
         listeners = (lambda recording: acknowledged.extend(recording.event_ids),)
-        conduct(three_nodes(), root, "r1", parallel=1, around=around("a", files=shadow, listeners=listeners))
+        start_or_resume(
+            three_nodes(), root, "r1", parallel=1, around=around("a", files=shadow, listeners=listeners)
+        )
         expected, story = (root / "r1" / "snapshot.json").read_bytes(), history(root / "r1")
         look()
     assert len(images) >= 50
     for number, (image, known) in enumerate(images.items()):
         with fast_folder() as root:
             laid_out(dict(image), root)
-            conduct(three_nodes(), root, "r1", parallel=1, around=around(f"b{number}"))
+            start_or_resume(three_nodes(), root, "r1", parallel=1, around=around(f"b{number}"))
             assert (root / "r1" / "snapshot.json").read_bytes() == expected
             assert history(root / "r1") == story
             assert set(acknowledged[:known]) <= {event["event_id"] for event in events(root / "r1")}

@@ -12,9 +12,9 @@ import pytest
 from tallystick import crash
 from tallystick.errors import FolderUnsafe, RunBusy, RunEnded, RunError, RunNotFound, SnapshotInvalid
 from tallystick.runs import Pipeline
-from tallystick.runs.conduct import conduct, open_journal
-from tallystick.runs.inspection import load, replay_bytes, verify
-from tests.runs.worlds import Zygote, around, events, fast_folder, history, proven_events
+from tallystick.runs.log.inspection import load, replay_bytes, verify
+from tallystick.runs.orchestrator.start import open_run, start_or_resume
+from tests.runs.worlds import KilledRuns, around, events, fast_folder, history, proven_events
 
 
 def three_nodes() -> Pipeline:
@@ -53,7 +53,7 @@ def stopped_run(root, run_id="r1", at="send"):
         for node in pipeline.nodes
     ]
     with pytest.raises(Stop):
-        conduct(pipeline, root, run_id, parallel=1, around=around("first"))
+        start_or_resume(pipeline, root, run_id, parallel=1, around=around("first"))
     return root / run_id
 
 
@@ -66,12 +66,12 @@ def root():
 @pytest.fixture(scope="module")
 def reference():
     with fast_folder() as folder:
-        conduct(three_nodes(), folder, "r1", parallel=1, around=around())
+        start_or_resume(three_nodes(), folder, "r1", parallel=1, around=around())
         yield (folder / "r1" / "snapshot.json").read_bytes(), history(folder / "r1")
 
 
 def resume(root, prefix="second"):
-    return conduct(three_nodes(), root, "r1", parallel=1, around=around(prefix))
+    return start_or_resume(three_nodes(), root, "r1", parallel=1, around=around(prefix))
 
 
 def test_the_last_line_cut_at_every_byte_is_repaired_recorded_and_resumed(root, reference):
@@ -235,25 +235,25 @@ def test_a_snapshot_without_a_log_fails_the_run(root, kept):
 
 
 def test_a_kill_between_setting_the_log_aside_and_the_new_log_is_finished_by_the_next_resume():
-    zygote = Zygote()
+    killed = KilledRuns()
     try:
         with fast_folder() as root:
-            assert zygote.run(root, crash="log.append.synced:9") == -9
+            assert killed.run(root, crash="log.append.synced:9") == -9
             log = root / "r1" / "events.ndjson"
             lines = log.read_bytes().splitlines(keepends=True)
             log.write_bytes(b"".join([*lines[:2], *lines[3:]]))
             digest = hashlib.sha256(log.read_bytes()).hexdigest()
-            assert zygote.run(root, crash="recovery.set_aside") == -9
+            assert killed.run(root, crash="recovery.set_aside") == -9
             assert not log.exists()
-            assert zygote.run(root, crash="log.append.written") == -9
+            assert killed.run(root, crash="log.append.written") == -9
             lines = log.read_bytes().splitlines(keepends=True)
             log.write_bytes(lines[0])
-            assert zygote.run(root) == 3
+            assert killed.run(root) == 3
             created = events(root / "r1")[0]
             assert created["payload"]["previous_log_sha256"] == digest
             assert json.loads((root / "r1" / "snapshot.json").read_bytes())["run_state"] == "FAILED"
     finally:
-        zygote.close()
+        killed.close()
     assert "recovery.set_aside" in crash.points()
 
 
@@ -277,7 +277,7 @@ def test_a_snapshot_that_is_not_what_the_log_says_is_made_again(root, reference,
         (run / "snapshot.json").unlink()
     else:
         (run / "snapshot.json").write_text(spoil((run / "snapshot.json").read_text()))
-    with open_journal(root, "r1", around=around("look")):
+    with open_run(root, "r1", around=around("look")):
         assert (run / "snapshot.json").read_bytes() == replay_bytes(root, "r1")
     resume(root)
     assert (run / "snapshot.json").read_bytes() == reference[0]
@@ -294,7 +294,7 @@ def test_a_log_of_another_run_is_not_taken(root):
 def test_a_second_process_is_refused_at_once_and_changes_nothing(root):
     """D08. One writer a folder."""
     run = stopped_run(root)
-    with open_journal(root, "r1", around=around("holder")):
+    with open_run(root, "r1", around=around("holder")):
         before = (run / "events.ndjson").read_bytes()
         with pytest.raises(RunBusy):
             resume(root)
@@ -314,7 +314,7 @@ def test_a_link_in_place_of_a_file_of_the_run_is_refused(root, name):
 @pytest.mark.parametrize("run_id", ["../r1", "", ".", "a/b", "r1\n", "x" * 200, "r\0"])
 def test_a_run_id_that_leads_out_is_refused_before_anything_is_made(root, run_id):
     with pytest.raises(Exception, match="cannot be a run id"):
-        conduct(three_nodes(), root, run_id)
+        start_or_resume(three_nodes(), root, run_id)
     assert list(root.iterdir()) == []
 
 
@@ -322,7 +322,7 @@ def test_a_run_does_not_go_on_with_another_graph(root):
     stopped_run(root)
     other = Pipeline("three", {"NEW": "FETCHED", "FETCHED": "DONE"})
     with pytest.raises(RunError, match="another graph"):
-        conduct(other, root, "r1", around=around("other"))
+        start_or_resume(other, root, "r1", around=around("other"))
 
 
 def test_everything_in_the_folder_belongs_to_its_owner_alone(root):
@@ -355,7 +355,7 @@ def test_the_reader_accepts_every_line_of_a_finished_run(root):
 def test_removing_files_from_the_folder_does_not_let_a_second_writer_in(root):
     """The lock is the folder's own: there is no lock file that somebody could tidy away."""
     run = stopped_run(root)
-    with open_journal(root, "r1", around=around("holder")):
+    with open_run(root, "r1", around=around("holder")):
         for path in run.glob(".*"):
             path.unlink()
         with pytest.raises(RunBusy):

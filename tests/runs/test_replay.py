@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tallystick.runs.conduct import conduct
-from tallystick.runs.inspection import replay_bytes
+from tallystick.runs.log.inspection import replay_bytes
+from tallystick.runs.orchestrator.start import start_or_resume
 from tallystick.runs.toy import toy_publishing
 from tests.runs.worlds import around, fast_folder
 
 ROOT = Path(__file__).parents[2]
 REPLAY_MANY = """
 import sys, hashlib
-from tallystick.runs.inspection import replay_bytes
+from tallystick.runs.log.inspection import replay_bytes
 print({hashlib.sha256(replay_bytes(sys.argv[1], "r1")).hexdigest() for _ in range(20)})
 """
 
@@ -25,7 +25,7 @@ print({hashlib.sha256(replay_bytes(sys.argv[1], "r1")).hexdigest() for _ in rang
 @pytest.fixture(scope="module")
 def root():
     with fast_folder() as folder:
-        conduct(toy_publishing(2), folder, "r1", around=around())
+        start_or_resume(toy_publishing(2), folder, "r1", around=around())
         yield folder
 
 
@@ -52,8 +52,8 @@ def test_a_snapshot_has_the_ruled_form(root):
 
 
 def test_issues_are_ordered_by_severity_gate_path_line_and_id():
-    from tallystick.runs.snapshot import issue_order
-    from tallystick.runs.work import make_issue
+    from tallystick.runs.log.snapshot import issue_order
+    from tallystick.runs.workers.work import make_issue
 
     wanted = [
         make_issue("b", "blocker", "1", error_code="X"),
@@ -75,7 +75,7 @@ def test_a_long_log_is_replayed_in_flat_memory():
     program = """
 import sys
 from bench.runs_log import write_log
-from tallystick.runs.inspection import replay_bytes
+from tallystick.runs.log.inspection import replay_bytes
 def peak(): return next(int(line.split()[1]) for line in open("/proc/self/status") if "VmHWM" in line)
 write_log(sys.argv[1], "short", 20_000); replay_bytes(sys.argv[1], "short"); low = peak()
 write_log(sys.argv[1], "long", 200_000); replay_bytes(sys.argv[1], "long")

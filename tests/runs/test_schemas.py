@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from tallystick.errors import RunFailed
-from tallystick.runs.conduct import conduct
-from tallystick.runs.events import PAYLOADS, EventType
-from tallystick.runs.schemas import event_schema, shipped, snapshot_schema
-from tallystick.runs.snapshot import read_snapshot
+from tallystick.runs.log.events import PAYLOADS, EventType
+from tallystick.runs.log.schemas import event_schema, shipped, snapshot_schema
+from tallystick.runs.log.snapshot import read_snapshot
+from tallystick.runs.orchestrator.start import start_or_resume
 from tallystick.runs.toy import toy_publishing
 from tests.runs.test_recovery import resume, stopped_run
 from tests.runs.worlds import around, events, fast_folder
@@ -31,9 +31,9 @@ def test_the_shipped_schemas_are_current():
 def runs():
     """Runs that between them record every kind of trouble."""
     with fast_folder() as root:
-        conduct(toy_publishing(2), root, "good", around=around())
+        start_or_resume(toy_publishing(2), root, "good", around=around())
         with pytest.raises(RunFailed):
-            conduct(toy_publishing(9, 1), root, "bad", around=around())
+            start_or_resume(toy_publishing(9, 1), root, "bad", around=around())
         run = stopped_run(root)
         with (run / "events.ndjson").open("ab") as file:
             file.write(b'{"torn')

@@ -12,11 +12,12 @@ import pytest
 from tallystick.crash import Crash
 from tallystick.errors import RunFailed
 from tallystick.log.folder import Folder
-from tallystick.runs import Pipeline, recovery
-from tallystick.runs.conduct import Redo, conduct
-from tallystick.runs.events import EventType
-from tallystick.runs.fold import RunView
-from tallystick.runs.inspection import verify
+from tallystick.runs import Pipeline
+from tallystick.runs.log import recovery
+from tallystick.runs.log.events import EventType
+from tallystick.runs.log.fold import RunView
+from tallystick.runs.log.inspection import verify
+from tallystick.runs.orchestrator.start import Redo, start_or_resume
 from tallystick.runs.toy import toy_publishing
 from tests.runs.worlds import around, events, fast_folder
 
@@ -68,9 +69,9 @@ def started(run: Path, worker: str) -> list[list[str]]:
 
 def test_a_patch_of_the_old_draft_is_not_handed_to_the_validator(root):
     with pytest.raises(Stop):
-        conduct(stopping_at(toy_publishing(), "opener"), root, "r1", around=around("a"))
+        start_or_resume(stopping_at(toy_publishing(), "opener"), root, "r1", around=around("a"))
     (root / "r1" / "artifacts" / "drafts" / "intro.md").write_text("# another intro\n")
-    snapshot = conduct(toy_publishing(), root, "r1", around=around("b"))
+    snapshot = start_or_resume(toy_publishing(), root, "r1", around=around("b"))
     assert stale_inputs(root / "r1") == []
     assert started(root / "r1", "validator") == [
         ["linked.md"],
@@ -87,12 +88,12 @@ def test_a_patch_of_the_old_draft_is_not_handed_to_the_validator(root):
 @pytest.mark.parametrize("fixes", [0, 1, 2])
 def test_a_loop_of_fixes_that_is_walked_again_leaves_nothing_stale_and_nothing_undone(root, fixes):
     with pytest.raises(Stop):
-        conduct(stopping_at(toy_publishing(fixes), "closer"), root, "r1", around=around("a"))
+        start_or_resume(stopping_at(toy_publishing(fixes), "closer"), root, "r1", around=around("a"))
     (root / "r1" / "artifacts" / "drafts" / "intro.md").write_text("# another intro\n")
     with pytest.raises(Stop):
-        conduct(stopping_at(toy_publishing(fixes), "closer"), root, "r1", around=around("b"))
+        start_or_resume(stopping_at(toy_publishing(fixes), "closer"), root, "r1", around=around("b"))
     before = len(events(root / "r1"))
-    snapshot = conduct(toy_publishing(fixes), root, "r1", around=around("c"))
+    snapshot = start_or_resume(toy_publishing(fixes), root, "r1", around=around("c"))
     assert snapshot.run_state == "DONE"
     assert stale_inputs(root / "r1") == []
     assert "another intro" in (root / "r1" / "artifacts" / "linked.md").read_text()
@@ -122,12 +123,12 @@ def dying_at(turn: int) -> Pipeline:
 @pytest.mark.parametrize("turn", range(5, 16))
 def test_wherever_a_run_stops_a_changed_draft_reaches_its_end_and_nothing_stale_does(root, turn):
     with pytest.raises(Stop):
-        conduct(dying_at(turn), root, "r1", parallel=1, around=around("a"))
+        start_or_resume(dying_at(turn), root, "r1", parallel=1, around=around("a"))
     draft = root / "r1" / "artifacts" / "drafts" / "intro.md"
     edited = draft.exists()
     if edited:
         draft.write_text("# another intro\n")
-    snapshot = conduct(toy_publishing(2), root, "r1", parallel=1, around=around("b"))
+    snapshot = start_or_resume(toy_publishing(2), root, "r1", parallel=1, around=around("b"))
     assert snapshot.run_state == "DONE"
     assert stale_inputs(root / "r1") == []
     assert not [name for name, artifact in snapshot.artifacts_index.items() if artifact.stale]
@@ -138,11 +139,11 @@ def test_wherever_a_run_stops_a_changed_draft_reaches_its_end_and_nothing_stale_
 def test_work_that_read_an_earlier_content_of_a_name_does_not_rest_on_the_last_one(root):
     """The fixer read the report of the first check; the user edits the report of the second."""
     with pytest.raises(Stop):
-        conduct(stopping_at(toy_publishing(), "closer"), root, "r1", around=around("a"))
+        start_or_resume(stopping_at(toy_publishing(), "closer"), root, "r1", around=around("a"))
     report = root / "r1" / "artifacts" / "report.json"
     report.write_text('{"ok":"by hand"}')
     before = len(events(root / "r1"))
-    conduct(toy_publishing(), root, "r1", around=around("b"))
+    start_or_resume(toy_publishing(), root, "r1", around=around("b"))
     started = [event["payload"]["work_item_id"] for event in events(root / "r1")[before:]
                if event["type"] in {"WORK_ITEM_STARTED", "RESUME_WORK_ITEM"}]  # fmt: skip
     assert started == ["r1:opener:2", "r1:closer:1"]
@@ -151,8 +152,10 @@ def test_work_that_read_an_earlier_content_of_a_name_does_not_rest_on_the_last_o
 
 def test_work_that_is_forced_takes_no_stale_patch_along(root):
     with pytest.raises(Stop):
-        conduct(stopping_at(toy_publishing(), "opener"), root, "r1", around=around("a"))
-    snapshot = conduct(toy_publishing(), root, "r1", redo=Redo(from_state="LINKING"), around=around("b"))
+        start_or_resume(stopping_at(toy_publishing(), "opener"), root, "r1", around=around("a"))
+    snapshot = start_or_resume(
+        toy_publishing(), root, "r1", redo=Redo(from_state="LINKING"), around=around("b")
+    )
     assert stale_inputs(root / "r1") == []
     assert snapshot.run_state == "DONE"
 
@@ -176,9 +179,9 @@ def lists(*, last=lambda work: None) -> Pipeline:
 
 def test_a_part_that_is_not_made_again_is_left_out_of_the_whole(root):
     with pytest.raises(Stop):
-        conduct(lists(last=stop), root, "r1", inputs={"words.txt": b"a b c"}, around=around("a"))
+        start_or_resume(lists(last=stop), root, "r1", inputs={"words.txt": b"a b c"}, around=around("a"))
     (root / "r1" / "artifacts" / "words.txt").write_text("a c")
-    snapshot = conduct(lists(), root, "r1", around=around("b"))
+    snapshot = start_or_resume(lists(), root, "r1", around=around("b"))
     assert (root / "r1" / "artifacts" / "all.txt").read_text() == "a c"
     assert snapshot.artifacts_index["words/b.txt"].stale
     assert "artifact words/b.txt is stale; no work of the run makes it any more" in verify(root, "r1").notes
@@ -186,12 +189,14 @@ def test_a_part_that_is_not_made_again_is_left_out_of_the_whole(root):
 
 def test_interrupted_work_that_goes_on_with_other_inputs_rests_on_those(root):
     with pytest.raises(Stop):
-        conduct(stopping_at(lists(), "put"), root, "r1", inputs={"words.txt": b"a b"}, around=around("a"))
+        start_or_resume(
+            stopping_at(lists(), "put"), root, "r1", inputs={"words.txt": b"a b"}, around=around("a")
+        )
     (root / "r1" / "artifacts" / "words.txt").write_text("a c")
     with pytest.raises(Stop):
-        conduct(lists(last=stop), root, "r1", around=around("b"))
+        start_or_resume(lists(last=stop), root, "r1", around=around("b"))
     (root / "r1" / "artifacts" / "words" / "c.txt").write_text("changed")
-    snapshot = conduct(lists(), root, "r1", around=around("c"))
+    snapshot = start_or_resume(lists(), root, "r1", around=around("c"))
     assert (root / "r1" / "artifacts" / "all.txt").read_text() == "a changed"
     assert [item.inputs for item in snapshot.work_items if item.worker == "put"] == [
         ["words/a.txt", "words/c.txt"],
@@ -219,9 +224,9 @@ def mended(*, last) -> Pipeline:
 
 def test_work_that_needs_a_stale_artifact_fails_the_run_rather_than_use_it(root):
     with pytest.raises(Stop):
-        conduct(mended(last=stop), root, "r1", inputs={"text.txt": b"bad"}, around=around("a"))
+        start_or_resume(mended(last=stop), root, "r1", inputs={"text.txt": b"bad"}, around=around("a"))
     (root / "r1" / "artifacts" / "text.txt").write_text("good")
     calls: list[str] = []
     with pytest.raises(RunFailed, match=r"last needs the artifact patch\.txt, which is stale"):
-        conduct(mended(last=lambda work: calls.append("last")), root, "r1", around=around("b"))
+        start_or_resume(mended(last=lambda work: calls.append("last")), root, "r1", around=around("b"))
     assert calls == []

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies
 from tallystick.crash import Crash
 from tallystick.errors import ArtifactChanged, BadInput, RunEnded, RunError
 from tallystick.runs import Pipeline
-from tallystick.runs.conduct import Redo, conduct
+from tallystick.runs.orchestrator.start import Redo, start_or_resume
 from tests.runs.worlds import around, events, fast_folder
 
 
@@ -92,7 +92,7 @@ def test_exactly_the_stale_set_is_done_again(graph, parallel):
     with fast_folder() as root:
         inputs = {"source.txt": b"source"}
         with pytest.raises(Stop):
-            conduct(
+            start_or_resume(
                 chain_of(layers, calls, stop=True),
                 root,
                 "r1",
@@ -105,7 +105,7 @@ def test_exactly_the_stale_set_is_done_again(graph, parallel):
             path = root / "r1" / "artifacts" / f"a{number}.txt"
             path.write_text(path.read_text() + " edited")
         calls.clear()
-        snapshot = conduct(
+        snapshot = start_or_resume(
             chain_of(layers, calls, stop=False), root, "r1", parallel=parallel, around=around("b")
         )
         assert snapshot.run_state == "DONE"
@@ -128,13 +128,15 @@ def test_what_is_stale_is_redone_in_the_same_order_every_time(graph):
         calls: list[str] = []
         with fast_folder() as root:
             with pytest.raises(Stop):
-                conduct(
+                start_or_resume(
                     chain_of(layers, calls, stop=True), root, "r1", inputs={"source.txt": b"s"}, parallel=1,
                     around=around(prefix),
                 )  # fmt: skip
             for number in changed:
                 (root / "r1" / "artifacts" / f"a{number}.txt").write_text("edited")
-            conduct(chain_of(layers, calls, stop=False), root, "r1", parallel=1, around=around(f"{prefix}b"))
+            start_or_resume(
+                chain_of(layers, calls, stop=False), root, "r1", parallel=1, around=around(f"{prefix}b")
+            )
             stories.append(
                 [(e["type"], {k: v for k, v in e["payload"].items() if "span" not in k and "trace" not in k})
                  for e in events(root / "r1")]
@@ -147,14 +149,16 @@ LINE = [[[]], [[0]], [[1]], [[0]]]
 
 def stopped(root: Path, calls: list[str], inputs: bytes = b"source") -> None:
     with pytest.raises(Stop):
-        conduct(
+        start_or_resume(
             chain_of(LINE, calls, stop=True), root, "r1", inputs={"source.txt": inputs}, around=around("a")
         )
     calls.clear()
 
 
 def resumed(root: Path, calls: list[str], redo: Redo | None = None):
-    return conduct(chain_of(LINE, calls, stop=False), root, "r1", redo=redo, parallel=1, around=around("b"))
+    return start_or_resume(
+        chain_of(LINE, calls, stop=False), root, "r1", redo=redo, parallel=1, around=around("b")
+    )
 
 
 @pytest.fixture
@@ -219,7 +223,7 @@ def test_forced_work_that_comes_out_different_takes_its_dependants_along(root):
         work.write("a1.txt", "different")
 
     pipeline.nodes[1] = type(node)(node.worker, node.state, other, node.inputs, node.outputs)
-    conduct(pipeline, root, "r1", redo=Redo(items=("r1:w1:1",)), parallel=1, around=around("b"))
+    start_or_resume(pipeline, root, "r1", redo=Redo(items=("r1:w1:1",)), parallel=1, around=around("b"))
     assert calls == ["w1", "w2"]
 
 
@@ -250,7 +254,7 @@ def test_a_process_that_dies_between_the_marks_does_not_lose_the_rest_of_them(ro
     stopped(root, calls)
     (root / "r1" / "artifacts" / "a0.txt").write_text("edited")
     with pytest.raises(Stop):
-        conduct(chain_of(LINE, [], stop=True), root, "r1", parallel=1, around=around("b"))
+        start_or_resume(chain_of(LINE, [], stop=True), root, "r1", parallel=1, around=around("b"))
     lines = (root / "r1" / "events.ndjson").read_bytes().splitlines(keepends=True)
     marks = [number for number, line in enumerate(lines) if b"INVALIDATED" in line]
     for count in range(marks[0], marks[-1] + 2):
@@ -259,7 +263,7 @@ def test_a_process_that_dies_between_the_marks_does_not_lose_the_rest_of_them(ro
         (root / "r1" / "artifacts" / "a0.txt").write_text("edited")
         for number, text in ((1, "1(0(source))"), (2, "2(1(0(source)))"), (3, "3(0(source))")):
             (root / "r1" / "artifacts" / f"a{number}.txt").write_text(text)
-        conduct(chain_of(LINE, calls, stop=False), root, "r1", parallel=1, around=around(f"c{count}"))
+        start_or_resume(chain_of(LINE, calls, stop=False), root, "r1", parallel=1, around=around(f"c{count}"))
         assert sorted(calls) == ["w1", "w2", "w3"], count
 
 
@@ -289,7 +293,7 @@ def test_an_artifact_that_changes_while_the_run_is_on_stops_it_and_a_resume_goes
 
     pipeline.nodes[1] = type(node)(node.worker, node.state, meddle, node.inputs, node.outputs)
     with pytest.raises(ArtifactChanged):
-        conduct(pipeline, root, "r1", inputs={"source.txt": b"s"}, parallel=1, around=around("a"))
+        start_or_resume(pipeline, root, "r1", inputs={"source.txt": b"s"}, parallel=1, around=around("a"))
     calls.clear()
     assert resumed(root, calls).run_state == "DONE"
     assert calls == ["w1", "w2", "w3"]
@@ -307,7 +311,7 @@ def test_a_forced_item_whose_record_is_cut_in_the_middle_still_takes_its_dependa
 
     pipeline.nodes[1] = type(node)(node.worker, node.state, other, node.inputs, node.outputs)
     with pytest.raises(Stop):
-        conduct(pipeline, root, "r1", redo=Redo(items=("w1",)), parallel=1, around=around("b"))
+        start_or_resume(pipeline, root, "r1", redo=Redo(items=("w1",)), parallel=1, around=around("b"))
     lines = (root / "r1" / "events.ndjson").read_bytes().splitlines(keepends=True)
     started = max(number for number, line in enumerate(lines) if b"w1:2" in line and b"STARTED" in line)
     finished = max(number for number, line in enumerate(lines) if b"w1:2" in line and b"FINISHED" in line)
@@ -321,7 +325,7 @@ def test_a_forced_item_whose_record_is_cut_in_the_middle_still_takes_its_dependa
         calls.clear()
         pipeline = chain_of(LINE, calls, stop=False)
         pipeline.nodes[1] = type(node)(node.worker, node.state, other, node.inputs, node.outputs)
-        conduct(pipeline, root, "r1", parallel=1, around=around(f"c{count}"))
+        start_or_resume(pipeline, root, "r1", parallel=1, around=around(f"c{count}"))
         assert "w2" in calls, count
         assert (root / "r1" / "artifacts" / "a2.txt").read_text() == "2(different)"
 
@@ -342,6 +346,6 @@ def test_content_that_a_worker_writes_anew_leaves_nothing_staged(root):
         work.write("out.txt", "one")
         work.write("out.txt", "two")
 
-    conduct(pipeline, root, "r1", around=around())
+    start_or_resume(pipeline, root, "r1", around=around())
     assert list((root / "r1" / "artifacts" / ".staged").iterdir()) == []
     assert (root / "r1" / "artifacts" / "out.txt").read_text() == "two"

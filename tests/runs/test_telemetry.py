@@ -14,10 +14,10 @@ import uvicorn
 from tallystick.clock import VirtualClock
 from tallystick.errors import BadInput, RunFailed
 from tallystick.runs import Pipeline
-from tallystick.runs.conduct import conduct, request_cancel
+from tallystick.runs.orchestrator.start import request_cancel, start_or_resume
 from tallystick.runs.telemetry.buffer import Buffer
 from tallystick.runs.telemetry.client import TelemetryClient, flush_buffer
-from tallystick.runs.telemetry.records import Kind, Record, Status, Telling
+from tallystick.runs.telemetry.records import RecordKind, Status, TelemetryRecord, Telling
 from tallystick.runs.telemetry.service import make_service
 from tallystick.runs.toy import toy_publishing
 from tests.runs.worlds import around, events, fast_folder
@@ -141,7 +141,7 @@ def test_what_is_no_commit_is_refused(service, body, status):
 
 def test_a_record_is_read_by_its_id(root, service):
     with TelemetryClient(service.url, root) as client:
-        conduct(toy_publishing(), root, "r1", around=around(listeners=(client,)))
+        start_or_resume(toy_publishing(), root, "r1", around=around(listeners=(client,)))
     code, run = service.ask("GET", "/api/v1/runs/r1")
     assert (code, run["kind"], run["name"], run["status"]) == (200, "run", "publishing", "success")
     assert [run] == service.records(kind="run")
@@ -215,7 +215,7 @@ def test_the_file_of_the_service_belongs_to_its_owner_alone(tmp_path, service):
 
 def test_a_run_tells_about_itself_its_work_and_its_events(root, service):
     with TelemetryClient(service.url, root) as client:
-        conduct(toy_publishing(), root, "r1", around=around(listeners=(client,)))
+        start_or_resume(toy_publishing(), root, "r1", around=around(listeners=(client,)))
     assert [(found["record_id"], found["status"]) for found in service.records(kind="run")] == [
         ("r1", "success")
     ]
@@ -243,13 +243,13 @@ def failing() -> Pipeline:
 
 def test_whatever_becomes_of_runs_and_work_is_one_of_six_words(root, service):
     with TelemetryClient(service.url, root) as client, pytest.raises(RunFailed):
-        conduct(failing(), root, "bad", parallel=1, around=around(listeners=(client,)))
+        start_or_resume(failing(), root, "bad", parallel=1, around=around(listeners=(client,)))
     with TelemetryClient(service.url, root) as client:
 
         def cancel(recording):
             request_cancel(root, "gone")
 
-        conduct(toy_publishing(), root, "gone", around=around("b", listeners=(client, cancel)))
+        start_or_resume(toy_publishing(), root, "gone", around=around("b", listeners=(client, cancel)))
     found = {
         one["record_id"]: one["status"] for kind in ("run", "child") for one in service.records(kind=kind)
     }
@@ -270,7 +270,7 @@ def test_a_send_that_fails_is_tried_again_after_one_two_and_four_seconds(root):
     with TelemetryClient(
         f"http://127.0.0.1:{free_port()}", root, clock=VirtualClock(), pause=pauses.append
     ) as client:
-        conduct(toy_publishing(), root, "r1", around=around(listeners=(client,)))
+        start_or_resume(toy_publishing(), root, "r1", around=around(listeners=(client,)))
     assert pauses == [1, 2, 4]
     assert client.buffer.size_bytes() > 0
 
@@ -285,7 +285,7 @@ def test_a_service_that_comes_back_between_two_tries_is_told_and_nothing_is_kept
                 closing.enter_context(serving(tmp_path / "telemetry.db", port))
 
         with TelemetryClient(f"http://127.0.0.1:{port}", root, clock=VirtualClock(), pause=pause) as client:
-            conduct(toy_publishing(), root, "r1", around=around(listeners=(client,)))
+            start_or_resume(toy_publishing(), root, "r1", around=around(listeners=(client,)))
         assert pauses == [1, 2]
         assert client.buffer.size_bytes() == 0
         assert Buffer(root).empty(pauses.extend) == 0
@@ -294,7 +294,7 @@ def test_a_service_that_comes_back_between_two_tries_is_told_and_nothing_is_kept
 def test_what_a_service_refuses_for_its_content_is_not_sent_again(root, service):
     pauses: list[float] = []
     with TelemetryClient(f"{service.url}/elsewhere", root, pause=pauses.append) as client:
-        conduct(toy_publishing(), root, "r1", around=around(listeners=(client,)))
+        start_or_resume(toy_publishing(), root, "r1", around=around(listeners=(client,)))
     assert pauses == []
     assert client.buffer.size_bytes() == 0
 
@@ -304,7 +304,7 @@ def test_closing_a_client_ends_its_pauses(root):
     client = TelemetryClient(f"http://127.0.0.1:{free_port()}", root)
     closing = client._closing
     client._pause = lambda seconds: waited.append(seconds) or closing.wait()
-    conduct(toy_publishing(), root, "r1", around=around(listeners=(client,)))
+    start_or_resume(toy_publishing(), root, "r1", around=around(listeners=(client,)))
     client.close()
     assert not client._thread.is_alive()
     assert client.buffer.size_bytes() > 0
@@ -313,7 +313,7 @@ def test_closing_a_client_ends_its_pauses(root):
 
 def test_what_cannot_be_told_waits_in_a_file_and_is_told_later(root, tmp_path):
     with TelemetryClient(f"http://127.0.0.1:{free_port()}", root) as client:
-        snapshot = conduct(toy_publishing(), root, "r1", around=around(listeners=(client,)))
+        snapshot = start_or_resume(toy_publishing(), root, "r1", around=around(listeners=(client,)))
     assert snapshot.run_state == "DONE"
     assert client.buffer.size_bytes() > 0
     assert (root / ".telemetry.ndjson").stat().st_mode & 0o077 == 0
@@ -325,10 +325,10 @@ def test_what_cannot_be_told_waits_in_a_file_and_is_told_later(root, tmp_path):
 
 
 def test_the_next_run_brings_the_backlog_along(root, tmp_path):
-    Buffer(root).keep([Telling(Record("old", Kind.EVENT, "r0", "NOTED", "then"))])
+    Buffer(root).keep([Telling(TelemetryRecord("old", RecordKind.EVENT, "r0", "NOTED", "then"))])
     with serving(tmp_path / "telemetry.db") as service:
         with TelemetryClient(service.url, root) as client:
-            conduct(toy_publishing(), root, "r1", around=around(listeners=(client,)))
+            start_or_resume(toy_publishing(), root, "r1", around=around(listeners=(client,)))
         assert service.records()[0]["record_id"] == "old"
         assert client.buffer.size_bytes() == 0
 
@@ -336,7 +336,7 @@ def test_the_next_run_brings_the_backlog_along(root, tmp_path):
 def test_a_buffer_that_is_full_drops_the_newest_and_counts_them(root):
     buffer = Buffer(root, bytes_max=500)
     for number in range(10):
-        buffer.keep([Telling(Record(str(number), Kind.EVENT, "r1", "NOTED", "now"))])
+        buffer.keep([Telling(TelemetryRecord(str(number), RecordKind.EVENT, "r1", "NOTED", "now"))])
     assert buffer.size_bytes() <= 500
     assert buffer.dropped > 0
     kept: list[Telling] = []
@@ -346,7 +346,7 @@ def test_a_buffer_that_is_full_drops_the_newest_and_counts_them(root):
 
 def test_a_torn_line_in_the_buffer_is_left_out(root):
     buffer = Buffer(root)
-    buffer.keep([Telling(Record("a", Kind.EVENT, "r1", "NOTED", "now"))])
+    buffer.keep([Telling(TelemetryRecord("a", RecordKind.EVENT, "r1", "NOTED", "now"))])
     with (root / ".telemetry.ndjson").open("ab") as file:
         file.write(b'{"record":{"rec')
     kept: list[Telling] = []
@@ -357,7 +357,9 @@ def test_a_listener_that_raises_is_not_the_run_s_problem(root):
     def grumble(recording):
         raise RuntimeError("no")
 
-    assert conduct(toy_publishing(), root, "r1", around=around(listeners=(grumble,))).run_state == "DONE"
+    assert (
+        start_or_resume(toy_publishing(), root, "r1", around=around(listeners=(grumble,))).run_state == "DONE"
+    )
 
 
 def test_a_service_that_answers_nonsense_is_not_the_run_s_problem(root):
@@ -376,7 +378,8 @@ def test_a_service_that_answers_nonsense_is_not_the_run_s_problem(root):
     try:
         with TelemetryClient(f"http://127.0.0.1:{listener.getsockname()[1]}", root) as client:
             assert (
-                conduct(toy_publishing(), root, "r1", around=around(listeners=(client,))).run_state == "DONE"
+                start_or_resume(toy_publishing(), root, "r1", around=around(listeners=(client,))).run_state
+                == "DONE"
             )
     finally:
         listener.shutdown(socket.SHUT_RDWR)

@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from tallystick.runs.conduct import conduct
+from tallystick.runs.orchestrator.start import start_or_resume
 from tallystick.runs.toy import toy_publishing
 from tests.runs.test_recovery import resume, stopped_run
 from tests.runs.worlds import around, events, fast_folder
@@ -32,7 +32,7 @@ def recorded(monkeypatch):
 
 
 def test_without_an_sdk_every_event_still_has_ids_of_the_right_shape(root):
-    conduct(toy_publishing(), root, "r1", around=around())
+    start_or_resume(toy_publishing(), root, "r1", around=around())
     seen = events(root / "r1")
     assert len({event["trace_id"] for event in seen}) == 1
     assert all(re.fullmatch("[0-9a-f]{32}", event["trace_id"]) for event in seen)
@@ -40,7 +40,7 @@ def test_without_an_sdk_every_event_still_has_ids_of_the_right_shape(root):
 
 
 def test_with_an_sdk_the_ids_are_those_of_its_spans(root, recorded):
-    conduct(toy_publishing(), root, "r1", around=around())
+    start_or_resume(toy_publishing(), root, "r1", around=around())
     spans = {f"{span.context.span_id:016x}": span for span in recorded.get_finished_spans()}
     names = sorted(span.name for span in spans.values())
     assert "run r1" in names
@@ -70,7 +70,7 @@ def test_spans_that_a_worker_opens_are_children_of_its_own(root, recorded):
         with trace.get_tracer("mine").start_as_current_span("inner"):
             pass
 
-    conduct(pipeline, root, "r1", around=around())
+    start_or_resume(pipeline, root, "r1", around=around())
     spans = {span.name: span for span in recorded.get_finished_spans()}
     assert spans["inner"].parent.span_id == spans["outer"].context.span_id
     assert spans["outer"].parent.span_id == spans["run r1"].context.span_id

@@ -8,8 +8,8 @@ import pytest
 
 from tallystick.core.lifecycles import RUN, RUN_REWINDS, RUN_STABLE, RunState
 from tallystick.errors import StateTransitionError
-from tallystick.runs.conduct import open_journal
-from tallystick.runs.events import EventType, RunCreated
+from tallystick.runs.log.events import EventType, RunCreated
+from tallystick.runs.orchestrator.start import open_run
 from tallystick.runs.publishing import publishing
 from tests.runs.worlds import around, events
 
@@ -42,23 +42,23 @@ def test_the_shipped_pipeline_is_the_lifecycle_of_a_run():
 def test_every_move_from_a_state_does_what_the_table_says(source, tmp_path, caplog):
     for target in STATES:
         run_id = f"{source}-{target}"
-        with open_journal(tmp_path, run_id, around=around(), pipeline=PIPELINE) as journal:
-            created = RunCreated("publishing", PIPELINE.graph, journal.span.trace_id, journal.span.span_id)
-            journal.record([(EventType.RUN_CREATED, created)])
+        with open_run(tmp_path, run_id, around=around(), pipeline=PIPELINE) as recorder:
+            created = RunCreated("publishing", PIPELINE.graph, recorder.span.trace_id, recorder.span.span_id)
+            recorder.record([(EventType.RUN_CREATED, created)])
             for state in way_to(source)[1:]:
-                journal.move(state)
+                recorder.move(state)
             before = (tmp_path / run_id / "snapshot.json").read_bytes()
             caplog.clear()
             if (source, target) in LEGAL:
-                journal.move(target)
-                assert journal.view.state == target
+                recorder.move(target)
+                assert recorder.view.state == target
                 last = events(tmp_path / run_id)[-1]
                 assert last["type"] == "RUN_STATE_CHANGED"
             else:
                 with pytest.raises(StateTransitionError) as caught:
-                    journal.move(target)
+                    recorder.move(target)
                 assert (caught.value.state, caught.value.entity) == (source, run_id)
-                assert (journal.view.state, (tmp_path / run_id / "snapshot.json").read_bytes()) == (
+                assert (recorder.view.state, (tmp_path / run_id / "snapshot.json").read_bytes()) == (
                     source,
                     before,
                 )
@@ -70,9 +70,9 @@ def test_every_move_from_a_state_does_what_the_table_says(source, tmp_path, capl
 
 
 def test_a_state_that_nobody_knows_is_refused_like_any_other(tmp_path):
-    with open_journal(tmp_path, "r1", around=around(), pipeline=PIPELINE) as journal:
-        created = RunCreated("publishing", PIPELINE.graph, journal.span.trace_id, journal.span.span_id)
-        journal.record([(EventType.RUN_CREATED, created)])
+    with open_run(tmp_path, "r1", around=around(), pipeline=PIPELINE) as recorder:
+        created = RunCreated("publishing", PIPELINE.graph, recorder.span.trace_id, recorder.span.span_id)
+        recorder.record([(EventType.RUN_CREATED, created)])
         with pytest.raises(StateTransitionError):
-            journal.move("NOWHERE\x1b[31m" + "x" * 1000)
+            recorder.move("NOWHERE\x1b[31m" + "x" * 1000)
     assert len(events(tmp_path / "r1")[-1]["payload"]["to_state"]) <= 128

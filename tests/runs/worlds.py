@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
-import subprocess
-import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,10 +15,9 @@ from tallystick.clock import VirtualClock
 from tallystick.ids import CountingIds
 from tallystick.log.folder import Folder
 from tallystick.log.reader import LogReader
-from tallystick.runs.conduct import Surroundings
-from tallystick.runs.events import RETRACED
-
-HERE = Path(__file__).parent
+from tallystick.runs.log.events import RETRACED
+from tallystick.runs.orchestrator.start import Surroundings
+from tests.fork_server import ForkServer
 
 
 def around(prefix: str = "id", **options) -> Surroundings:
@@ -65,24 +64,40 @@ def history(run: Path) -> list[tuple[str, str]]:
     return story
 
 
-class Zygote:
-    """Runs the toy pipeline in children that can be killed at a named point."""
+def files_of(run: Path) -> str:
+    """Return the hash of all that a run has on the disk, names and bytes."""
+    digest = hashlib.sha256()
+    for path in sorted(run.rglob("*")):
+        content = path.read_bytes() if path.is_file() else b""
+        digest.update(f"{path.relative_to(run)}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()
+
+
+class KilledRuns:
+    """Runs the toy pipeline in children that can be killed at a named point.
+
+    Ids are counted, and each process that works on a run has a prefix of its own. So two kills between which
+    nothing was written leave the same bytes, and a resume need be tried only once.
+    """
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, str(HERE / "zygote.py")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
+        self._server = ForkServer("tests.runs.killed_run")
+        self._processes: Counter[Path] = Counter()
+        self._tried: set[tuple[str, str]] = set()
+
+    def run(self, root: Path, run_id: str = "r1", **command: object) -> int:
+        """Return the exit status of one child; -9 means that it was killed."""
+        self._processes[root] += 1
+        return self._server.run(
+            root=str(root), run_id=run_id, ids=f"process{self._processes[root]}", **command
         )
 
-    def run(self, root: Path, run_id: str = "r1", **command) -> int:
-        """Return the exit status of one child; -9 means that it was killed."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"root": str(root), "run_id": run_id, **command}) + "\n")
-        self._process.stdin.flush()
-        return int(self._process.stdout.readline())
+    def is_new(self, run: Path, **command: object) -> bool:
+        """Return whether this command was never tried on these very bytes; now it will be."""
+        found = files_of(run), json.dumps(command, sort_keys=True)
+        known = found in self._tried
+        self._tried.add(found)
+        return not known
 
     def close(self) -> None:
-        self._process.communicate()
+        self._server.close()

@@ -14,7 +14,7 @@ from tallystick.core.retry import RetryPolicy
 from tallystick.errors import StageFault
 from tallystick.stage.flow import Flow, Ticket
 from tallystick.stage.outcome import CANCEL, FAIL, SKIP, SUCCESS, Result
-from tallystick.stage.policy import SlotPolicy
+from tallystick.stage.sequence.policy import SlotPolicy
 from tallystick.stage.windows import WindowLimits, WindowPlan
 
 POLICY = SlotPolicy(lease_ms=1_000, offer_ms=None, retry=RetryPolicy(attempts_max=2, base_ms=5, jitter=0.0))
@@ -172,7 +172,7 @@ def test_no_schedule_deadlocks_and_all_of_them_commit_in_order(active, window, b
 
 @settings(max_examples=150)
 @given(
-    st.tuples(st.integers(0, 40), st.integers(1, 3), st.integers(1, 9)),
+    st.tuples(st.integers(0, 24), st.integers(1, 3), st.integers(1, 6)),
     st.integers(1, 5),
     st.sampled_from([1, 3, 10, math.inf]),
     st.integers(-1, 20),

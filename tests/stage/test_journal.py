@@ -11,10 +11,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tallystick.core.hash_chain import SHORT_GENESIS
 from tallystick.errors import JournalBusy, JournalCorrupt, JournalError, JournalMismatch
 from tallystick.stage import CommitBatch, Stage, WindowLimits, audit, read_journal
-from tallystick.stage.journal import Journal, read_standing
-from tallystick.stage.journal_format import GENESIS, MAGIC, Batched, Line, Opened, lines, seal
+from tallystick.stage.journal.format import MAGIC, Batched, JournalLine, Opened, lines, seal
+from tallystick.stage.journal.journal import Journal, read_standing
 from tallystick.stage.outcome import FAIL, SUCCESS
 
 
@@ -23,7 +24,7 @@ def row(value: object, key: str = "k", attempts: int = 1) -> tuple[int, int, str
 
 
 def written(path: Path, *records: object) -> Path:
-    chain, data = GENESIS, MAGIC
+    chain, data = SHORT_GENESIS, MAGIC
     for record in records:
         line, chain = seal(record, chain)
         data += line
@@ -48,6 +49,19 @@ def test_what_was_appended_is_read_back(tmp_path: Path):
     assert books.ok
     assert books.standing.complete
     assert "books agree" in str(books)
+
+
+def test_a_journal_that_was_written_before_verifies_and_is_written_the_same_way_today(tmp_path: Path):
+    """The file was written by an earlier version; its bytes and digests are never to change."""
+    before = Path(__file__).parent / "written_before.journal"
+    journal = Journal(tmp_path / "j", "s", 5)
+    journal.append_batch(0, [row("a"), row([1, 2])], 2)
+    journal.note_delivered(2)
+    journal.append_batch(2, [(int(FAIL), 3, "k", msgspec.Raw(b'["OSError","gone"]'))], 5)
+    journal.close(5, complete=True)
+    assert (tmp_path / "j").read_bytes() == before.read_bytes()
+    assert audit(before).ok
+    assert [one.value for one in read_journal(before)] == ["a", [1, 2], None]
 
 
 def test_the_journal_is_for_its_owner_only(tmp_path: Path):
@@ -104,7 +118,7 @@ def test_a_tail_torn_at_any_byte_is_cut_and_noted_and_nothing_durable_is_compute
     content = original.read_bytes()
     ends = [0, len(MAGIC)]
     with original.open("rb") as file:
-        ends += [line.end for line in lines(original, file) if isinstance(line, Line)]
+        ends += [line.end for line in lines(original, file) if isinstance(line, JournalLine)]
     torn_at = tmp_path / "torn"
     for length in range(len(content) + 1):
         torn_at.write_bytes(content[:length])
@@ -122,7 +136,7 @@ def test_a_tail_torn_at_any_byte_is_cut_and_noted_and_nothing_durable_is_compute
 
 
 def _keys_of(items) -> list[str]:
-    from tallystick.stage.compute import key_of
+    from tallystick.stage.lanes.compute import key_of
 
     return [key_of(item) for item in items]
 

@@ -9,9 +9,9 @@ import pytest
 from tallystick.core.lifecycles import SlotState
 from tallystick.core.retry import RetryPolicy
 from tallystick.errors import BadInput, SequenceFatal
-from tallystick.stage.events import EventKind, Reclaimed, SlotEvent
-from tallystick.stage.policy import SlotPolicy, StuckOffer
-from tallystick.stage.sequence import Sequence
+from tallystick.stage.sequence.events import EventKind, ReclaimedSlot, SlotEvent
+from tallystick.stage.sequence.policy import SlotPolicy, StuckOffer
+from tallystick.stage.sequence.sequence import Sequence
 
 POLICY = SlotPolicy(lease_ms=100, offer_ms=500, retry=RetryPolicy(attempts_max=2, jitter=0.0, base_ms=10))
 NO_RETRY = SlotPolicy(lease_ms=100, offer_ms=500, retry=RetryPolicy(attempts_max=1, jitter=0.0))
@@ -38,7 +38,7 @@ def test_a_heartbeat_extends_a_live_lease_and_never_revives_an_ended_one():
     assert sequence.reclaim(100) == []
     assert not sequence.heartbeat(0, "a", 1, 190)
     assert sequence.heartbeat_ms(0) == 90
-    assert sequence.reclaim(190) == [Reclaimed(0, 1, "a", SlotState.DISPATCHED, 10)]
+    assert sequence.reclaim(190) == [ReclaimedSlot(0, 1, "a", SlotState.DISPATCHED, 10)]
 
 
 def test_a_heartbeat_never_moves_a_lease_back():
@@ -64,7 +64,7 @@ def test_the_late_report_of_a_reclaimed_worker_is_stale_whatever_became_of_the_s
     assert sequence.stale_count == 4
 
     spent = in_flight(NO_RETRY)
-    assert spent.reclaim(100) == [Reclaimed(0, 1, "a", SlotState.TERMINAL_FAIL, 0)]
+    assert spent.reclaim(100) == [ReclaimedSlot(0, 1, "a", SlotState.TERMINAL_FAIL, 0)]
     assert not spent.succeed(0, "a", 1, 101)
 
     cancelled = in_flight()
@@ -131,7 +131,7 @@ def test_a_stuck_offer_is_offered_again_to_anyone():
     sequence = Sequence(1, policy=POLICY, events=events.append)
     sequence.dispatch(0, 0, to="dead")
     assert sequence.reclaim(499) == []
-    assert sequence.reclaim(500) == [Reclaimed(0, 1, "dead", SlotState.DISPATCHED, 0)]
+    assert sequence.reclaim(500) == [ReclaimedSlot(0, 1, "dead", SlotState.DISPATCHED, 0)]
     assert sequence.reclaim(501) == []
     assert sequence.attempts(0) == 1
     assert [event.kind for event in events] == [EventKind.OFFERED_AGAIN]
@@ -143,7 +143,7 @@ def test_a_stuck_offer_fails_under_the_reclaimers_lease_when_policy_says_so():
     events: list[SlotEvent] = []
     sequence = Sequence(1, policy=policy, events=events.append)
     sequence.dispatch(0, 0)
-    assert sequence.reclaim(500) == [Reclaimed(0, 1, "", SlotState.TERMINAL_FAIL, 0)]
+    assert sequence.reclaim(500) == [ReclaimedSlot(0, 1, "", SlotState.TERMINAL_FAIL, 0)]
     assert sequence.owner(0) == "(reclaimer)"
     assert [event.kind for event in events] == [EventKind.TERMINAL]
     assert sequence.counts() == sequence.recount()

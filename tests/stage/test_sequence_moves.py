@@ -10,9 +10,9 @@ from tallystick.clock import VirtualClock
 from tallystick.core.lifecycles import SLOT, SlotState
 from tallystick.core.retry import GiveUp, GiveUpReason, RetryAfter, RetryPolicy
 from tallystick.errors import BadInput, SequenceFatal
-from tallystick.stage.events import EventKind, SlotEvent
-from tallystick.stage.policy import SlotPolicy
-from tallystick.stage.sequence import Sequence
+from tallystick.stage.sequence.events import EventKind, SlotEvent
+from tallystick.stage.sequence.policy import SlotPolicy
+from tallystick.stage.sequence.sequence import Sequence
 
 WALL_MS = 1_700_000_000_000
 ONCE = SlotPolicy(retry=RetryPolicy(attempts_max=1, jitter=0.0))

@@ -14,10 +14,10 @@ from tallystick.clock import VirtualClock
 from tallystick.core.lifecycles import SlotState
 from tallystick.core.retry import RetryPolicy
 from tallystick.errors import BadInput, SequenceFatal
-from tallystick.stage.events import EventKind, SlotEvent
-from tallystick.stage.policy import SlotPolicy, StuckOffer
-from tallystick.stage.sequence import Sequence
-from tallystick.stage.sequence_batch import Batch, _delay
+from tallystick.stage.sequence.batch import SequenceBatch, _delay
+from tallystick.stage.sequence.events import EventKind, SlotEvent
+from tallystick.stage.sequence.policy import SlotPolicy, StuckOffer
+from tallystick.stage.sequence.sequence import Sequence
 
 TOTAL = 12
 NAMES = (("OSError", "Exception"), ("NoRetry", "tallystick.errors.NoRetry"))
@@ -67,7 +67,7 @@ class Played:
     def __init__(self, expected: Any, policy: SlotPolicy, *, batched: bool) -> None:
         self.events: list[SlotEvent] = []
         self.sequence = Sequence(expected, policy=policy, clock=VirtualClock(), events=self.events.append)
-        self.batch = Batch(self.sequence)
+        self.batch = SequenceBatch(self.sequence)
         self.batched = batched
         self.seqs = list(range(expected)) if isinstance(expected, int) else list(expected)
         self.now = 1_000
@@ -245,7 +245,7 @@ def test_reclaim_finds_exactly_what_a_scan_would_find(policy, history):
 def test_an_unknown_seq_spoils_a_batch_before_it_changes_anything():
     sequence = Sequence(4)
     with pytest.raises(BadInput):
-        Batch(sequence).dispatch([1, 2, 99], 0)
+        SequenceBatch(sequence).dispatch([1, 2, 99], 0)
     assert sequence.unseen_count == 4
 
 
@@ -260,7 +260,7 @@ def test_a_regular_batch_takes_the_vector_path_and_no_scalar_call(monkeypatch: p
             for name in ("dispatch", "start", "_settle", "fail", "heartbeat", "cancel"):
                 patch.setattr(Sequence, name, forbidden)
             sequence = Sequence(100, policy=SlotPolicy(retry=RetryPolicy(attempts_max=2, jitter=0.0)))
-            batch = Batch(sequence)
+            batch = SequenceBatch(sequence)
             batch.dispatch(order, 0)
             assert (batch.start(order, "w", 0) == 1).all()
             assert batch.heartbeat(order, "w", 1, 1).all()
@@ -280,7 +280,7 @@ def test_a_sequence_can_grow_while_numpy_looks_at_it():
         np.frombuffer(sequence._heartbeat, dtype=np.int64),
     )
     sequence.extend(2)
-    Batch(sequence).dispatch(range(5), 7)
+    SequenceBatch(sequence).dispatch(range(5), 7)
     assert sequence.dispatched_count == 5
     assert looking[0].sum() == 0, "what was looked at is the old copy"
 
@@ -329,7 +329,7 @@ def test_one_odd_slot_in_a_batch_is_answered_as_a_scalar_call_would(name: str, d
     answers = [getattr(scalar, name)(seq, "w", 1, now) for seq in range(8)]
     if name == "fail":
         answers = [_delay(answer) for answer in answers]
-    found = getattr(Batch(batch), name)(range(8), "w", 1, now)
+    found = getattr(SequenceBatch(batch), name)(range(8), "w", 1, now)
     assert found.tolist() == answers
     assert found[ODD] in {False, -2}
     assert batch.states() == scalar.states()
@@ -339,6 +339,6 @@ def test_one_odd_slot_in_a_batch_is_answered_as_a_scalar_call_would(name: str, d
 
 def test_a_slot_that_was_failed_in_a_batch_can_be_started_by_anyone():
     sequence = in_flight()
-    Batch(sequence).fail(range(3), "w", 1, 0)
+    SequenceBatch(sequence).fail(range(3), "w", 1, 0)
     assert [sequence.owner(seq) for seq in range(3)] == ["", "", ""]
-    assert Batch(sequence).start(range(3), "x", 0).tolist() == [2, 2, 2]
+    assert SequenceBatch(sequence).start(range(3), "x", 0).tolist() == [2, 2, 2]

@@ -13,7 +13,7 @@ from tallystick.core.retry import RetryPolicy
 from tallystick.errors import BadInput, CancelItem, JournalError, JournalMismatch, SkipItem, StageFault
 from tallystick.stage import CommitBatch, Stage, Summary, WindowLimits, audit, read_journal, tick
 from tallystick.stage.intake import Intake
-from tallystick.stage.journal import Journal
+from tallystick.stage.journal.journal import Journal
 from tallystick.stage.outcome import CANCEL, FAIL, SKIP, SUCCESS
 from tallystick.stage.windows import WindowPlan
 from tests.patience import let_time_pass

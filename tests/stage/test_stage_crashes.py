@@ -2,56 +2,46 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tallystick import crash
-from tallystick.stage import Stage, audit, commit_lane, journal, read_journal
+from tallystick.stage import Stage, audit, read_journal
+from tallystick.stage.journal import journal
+from tallystick.stage.lanes import commit
+from tests.fork_server import ForkServer
 
 ITEMS = 7
+RunChild = Callable[..., int]
 POINTS = [
     journal.CREATED,
     journal.BEFORE_WRITE,
     journal.WRITTEN,
     journal.SYNCED,
-    commit_lane.BEFORE_COMMIT,
-    commit_lane.AFTER_COMMIT,
+    commit.BEFORE_COMMIT,
+    commit.AFTER_COMMIT,
 ]
 
-# The child writes down what it does with one write call each: a witness that does not trust the journal.
-CHILD = """
-import os, sys
-from tallystick.stage import Stage, WindowLimits
 
-folder = sys.argv[1]
-witness = os.open(folder + "/computed", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-commits = os.open(folder + "/committed", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-
-def square(item):
-    os.write(witness, f"{item}\\n".encode())
-    return item * item
-
-def keep(batch):
-    values = " ".join(str(outcome.value) for outcome in batch.outcomes)
-    os.write(commits, f"{batch.first} {batch.redelivered} {values}\\n".encode())
-
-windows = WindowLimits(count=2, active=1)
-stage = Stage(square, commit=keep, journal=folder + "/journal", workers=2, windows=windows)
-summary = stage.run(range(int(sys.argv[2])))
-assert summary.complete, summary
-"""
+@pytest.fixture(scope="module")
+def server():
+    """A child is a fork of a process that has imported everything: a real kill, and a cheap start."""
+    process = ForkServer("tests.stage.killed_stage")
+    yield process
+    process.close()
 
 
-def run_child(folder: Path, crash_at: str = "") -> int:
-    environment = {**os.environ, crash.VARIABLE: crash_at}
-    return subprocess.run(
-        [sys.executable, "-c", CHILD, str(folder), str(ITEMS)], check=False, env=environment, timeout=60
-    ).returncode
+@pytest.fixture
+def run_child(server: ForkServer):
+    def run(folder: Path, crash_at: str = "") -> int:
+        return server.run(folder=str(folder), crash=crash_at, items=ITEMS)
+
+    return run
 
 
 def lines_of(path: Path) -> list[str]:
@@ -83,7 +73,9 @@ def check_books(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_kill_at_every_visit_of_every_point_loses_and_repeats_nothing(tmp_path: Path, point: str):
+def test_a_kill_at_every_visit_of_every_point_loses_and_repeats_nothing(
+    tmp_path: Path, run_child: RunChild, point: str
+):
     """C01. Each visit of the point in turn, until a run gets through without meeting it."""
     for visit in range(1, 40):
         folder = tmp_path / str(visit)
@@ -102,7 +94,7 @@ def test_a_kill_at_every_visit_of_every_point_loses_and_repeats_nothing(tmp_path
     pytest.fail("the point was visited without end")
 
 
-def test_a_kill_while_a_torn_line_is_being_cut_leaves_it_to_the_next_run(tmp_path: Path):
+def test_a_kill_while_a_torn_line_is_being_cut_leaves_it_to_the_next_run(tmp_path: Path, run_child: RunChild):
     """C02. A crash during recovery, at each point that recovery passes."""
     for crash_at in (
         f"{journal.BEFORE_CUT}:1",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,15 @@ import apsw
 from tallystick.clock import Clock, VirtualClock
 from tallystick.store.api import Transaction
 from tallystick.store.sqlite.store import SqliteStore
+from tests.store.sql_subject import SqlSubject
 
 ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
 
 
-class SqliteSubject:
+class SqliteSubject(SqlSubject):
     """An empty file, opened; `by_hand` is a connection for stray statements."""
 
+    store: SqliteStore
     crash_points = (
         "sqlite.begin.after",
         "sqlite.end_job.before",
@@ -41,13 +44,13 @@ class SqliteSubject:
     def open(self, clock: Clock) -> SqliteStore:
         return SqliteStore(self.path, clock)
 
-    def rows(self, table: str) -> list[dict[str, Any]]:
-        cursor = self.by_hand.cursor()
-        found = cursor.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3").fetchall()
-        names = [row[1] for row in self.by_hand.execute(f"PRAGMA table_xinfo({table})")]
+    def rows(self, table: str, columns: Sequence[str] = ()) -> list[dict[str, Any]]:
+        names = columns or [row[1] for row in self.by_hand.execute(f"PRAGMA table_xinfo({table})")]
+        chosen = ", ".join(f'"{name}"' for name in names)
+        found = self.by_hand.execute(f"SELECT {chosen} FROM {table} ORDER BY 1, 2, 3").fetchall()
         return [dict(zip(names, row, strict=True)) for row in found]
 
-    def plant(self, table: str, **columns: object) -> None:
+    def plant_row(self, table: str, **columns: object) -> None:
         places = ", ".join("?" for _ in columns)
         self.by_hand.execute(
             f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", tuple(columns.values())

@@ -27,7 +27,7 @@ from tallystick.testing.conformance.drafts import (
     held_job,
     submission,
 )
-from tallystick.testing.conformance.loans import Borrower, effect
+from tallystick.testing.conformance.promises.loans import Borrower, effect
 from tests.store.sqlite_subject import SqliteSubject, child
 
 NOBODY = 65_534
@@ -162,6 +162,7 @@ def write(path: Path) -> str:
     return ended.stdout + ended.stderr
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_is_a_clear_error(folder_of_a_user: Path):
     folder_of_a_user.chmod(0o500)
     assert write(folder_of_a_user / "new.db") == "STORE_READ_ONLY"
@@ -170,6 +171,7 @@ def test_a_folder_that_cannot_be_written_is_a_clear_error(folder_of_a_user: Path
     assert write(folder_of_a_user / "shop.db") == ""
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_written_is_a_clear_error(folder_of_a_user: Path):
     path = folder_of_a_user / "shop.db"
     path.chmod(0o400)

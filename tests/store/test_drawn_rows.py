@@ -36,6 +36,7 @@ def insert(file: apsw.Connection, table: str, **columns: object) -> None:
 def plant(file: apsw.Connection, picture: Picture) -> None:
     job = picture.job._asdict()
     del job["inbox_end"], job["inbox_at"]
+    job["error_code"] = job.pop("code")
     insert(file, "jobs", **job, updated_at=1, created_at=1, handler="flow", payload="{}")
     if picture.lease is not None:
         about = {"attempt": picture.lease.attempt, "status": picture.lease.status, "guid": picture.lease.guid}

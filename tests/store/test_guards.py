@@ -5,15 +5,14 @@ from __future__ import annotations
 import apsw
 import pytest
 
-from tallystick.store.sqlite.file_clock import FileClock
-from tallystick.store.sqlite.writer import Batch
+from tallystick.store.sqlite.file.clock import FileClock
+from tallystick.store.sqlite.writer import SqliteBatch
 from tallystick.testing.conformance.drafts import check_chain, done, submission
-from tallystick.testing.conformance.waiting import books
 from tests.store.guard_cases import COUNTED, WORK, Guards, end_over, plant
 from tests.store.sqlite_subject import SqliteSubject
 
 # The parameters that change one row, and those of strays, each wrong in one place.
-_JOB = ("IN_PROGRESS", 2, 0, None, None, 3, 0, 0, None, None, None, 2, 1, None, None, 0, 0)
+_JOB = ("IN_PROGRESS", 2, 0, None, None, 3, 0, 0, None, None, None, 2, 1, None, None, 0, 0, None, None)
 _NO_MORE = (*[None] * 8, 9)
 _MESSAGE = (0, "n", 1, "signal", None, None, 1, 0, 0, 0, None, 0)
 _ATTEMPT = ("IN_PROGRESS", "ABORTED", "ERROR", 0, 0, 9, "e", 9)
@@ -50,8 +49,8 @@ class TestSqlite(Guards):
         end_over(subject)
         right, strays = GUARDS[name]
         with subject.by_hand:
-            batch = Batch(subject.by_hand, FileClock(subject.clock).now(subject.by_hand))
-            assert [batch.changed(name, stray) for stray in strays] == [0] * len(strays)
+            batch = SqliteBatch(subject.by_hand, FileClock(subject.clock).now(subject.by_hand))
+            assert [batch.changed(name, stray) for stray in strays] == [0] * len(strays)  # type: ignore[attr-defined]  # a list of parameters
             assert batch.changed(name, right) == 1
 
 
@@ -69,24 +68,24 @@ class TestSqlite(Guards):
 def test_a_stray_step_2_is_refused_by_the_database_itself(subject: SqliteSubject, stray):
     plant(subject)
     end_over(subject)
-    before = books(subject)
+    before = subject.books()
     with pytest.raises(apsw.ConstraintError, match="MARKER"):
         subject.by_hand.execute(
             "INSERT INTO semaphore_moves VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 'go', 1, 0, NULL)", stray
         )
-    assert books(subject) == before
+    assert subject.books() == before
 
 
 @pytest.mark.parametrize("place", [("j", "go", 1), ("j", "no", 1), ("over", "go", 1)])
 def test_a_child_that_ends_in_no_open_group_is_refused_by_the_database_itself(subject: SqliteSubject, place):
     plant(subject)
-    before = books(subject)
+    before = subject.books()
     with pytest.raises(apsw.ConstraintError, match="MARKER"):
         subject.by_hand.execute(
             "INSERT INTO child_counts VALUES (?, 0, ?, ?, 1, 1, 0, 0, 'child:c', NULL, 1, 'SUCCEEDED', 1)",
             place,
         )
-    assert books(subject) == before
+    assert subject.books() == before
 
 
 @pytest.mark.parametrize("place", [0, 4, 7, 8, 19])

@@ -14,7 +14,7 @@ from tallystick.clock import VirtualClock
 from tallystick.errors import StoreGone
 from tallystick.store.sqlite.store import SqliteStore
 from tallystick.testing.conformance.drafts import done, held_job, submission
-from tallystick.testing.conformance.loans import Borrower, effect
+from tallystick.testing.conformance.promises.loans import Borrower, effect
 from tests.store.sqlite_subject import SqliteSubject, child
 
 COUNTED = """
@@ -130,6 +130,7 @@ def processes(tmp_path: Path) -> Iterator[list[subprocess.Popen[str]]]:
 
 
 @pytest.mark.parametrize("end", ["killed", "closed"])
+@pytest.mark.slow
 def test_processes_that_submit_lose_nothing_they_acknowledged(tmp_path: Path, processes, end: str):
     path = tmp_path / "shop.db"
     assert [process.stdout.readline() for process in processes] == ["ready\n"] * 3

@@ -12,8 +12,8 @@ import pytest
 from tallystick.clock import VirtualClock
 from tallystick.errors import BadInput, StoreMisused, TallyError, TxTooLong
 from tallystick.store.api import RecordStep, RunTx, Transaction
+from tallystick.store.sqlite.file.turnstile import holder
 from tallystick.store.sqlite.store import SqliteStore
-from tallystick.store.sqlite.turnstile import holder
 from tallystick.testing.conformance.drafts import (
     check_chain,
     done,
@@ -21,7 +21,7 @@ from tallystick.testing.conformance.drafts import (
     step,
     submission,
 )
-from tallystick.testing.conformance.loans import Borrower, effect, run
+from tallystick.testing.conformance.promises.loans import Borrower, effect, run
 from tests.store.sqlite_subject import ENDLESS, SqliteSubject, child
 
 FORKED = """

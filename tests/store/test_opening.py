@@ -24,10 +24,10 @@ from tallystick.errors import (
     VulnerableSqlite,
 )
 from tallystick.store.opening import open_store
-from tallystick.store.sqlite import connection as connections
+from tallystick.store.sqlite.file import connection as connections
+from tallystick.store.sqlite.file.turnstile import Turnstile
 from tallystick.store.sqlite.statements import migrations
 from tallystick.store.sqlite.store import SqliteStore
-from tallystick.store.sqlite.turnstile import Turnstile
 from tests.old_files import sqlite_file
 from tests.store.sqlite_subject import child
 
@@ -213,6 +213,7 @@ def test_a_kill_in_the_middle_of_a_migration_is_completed_by_the_next_opening(tm
     assert schema_of(tmp_path / "shop.db") == schema_of(tmp_path / "fresh.db")
 
 
+@pytest.mark.slow
 def test_processes_that_create_at_once_all_succeed(tmp_path: Path):
     for attempt in range(3):
         path = tmp_path / f"shop-{attempt}.db"
@@ -269,6 +270,6 @@ def test_an_address_that_names_no_file_is_refused(url: str):
 @pytest.mark.parametrize(("query", "level"), [("", 2), ("?synchronous=FULL", 2), ("?synchronous=normal", 1)])
 def test_every_flush_reaches_the_disk_unless_the_user_says_otherwise(tmp_path: Path, query: str, level: int):
     store = open_store(f"sqlite:///{tmp_path}/shop.db{query}", VirtualClock(), create=True)
-    assert store._writer.execute("PRAGMA synchronous").get == level
-    assert store._writer.execute("PRAGMA journal_mode").get == "wal"
+    assert store._writer.execute("PRAGMA synchronous").get == level  # type: ignore[attr-defined]  # SQLite's own
+    assert store._writer.execute("PRAGMA journal_mode").get == "wal"  # type: ignore[attr-defined]  # SQLite's own
     store.close()

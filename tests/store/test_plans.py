@@ -39,7 +39,7 @@ HOT = {
     "charged": ('{"j":0}',),
     "next_level": ("default", -1),
     "insert_message": ("g", "j", 0, "n", 1, "timer", None, 1, 0, 0, 1, 1, None),
-    "picture_jobs": ("j",),
+    "picture_jobs": ("j", "e", 1),
     "picture_leases": ("j", "e", 1, ""),
     "picture_pasts": ("j",),
     "picture_inbox": ("j",),
@@ -48,7 +48,7 @@ HOT = {
     "picture_messages": ("g",),
     "picture_signals": ("j", "n", 2),
     "picture_begun": ("j",),
-    "picture_words": ("j", "timer", 1),
+    "picture_words": ("j", "resume", "timer", "result", 1),
     "picture_children": ('["j"]',),
     "move_job": (
         "j",
@@ -67,6 +67,7 @@ HOT = {
         *[None] * 2,
         0,
         0,
+        *[None] * 2,
         1,
         *[None] * 8,
         1,
@@ -80,7 +81,10 @@ HOT = {
     "any_unread": (),
     "finished": ('["j"]',),
     "children": ("j", 0, "gather", 1, "", 100),
-    "orphans": (10,),
+    "ask_descendants": ("j", '["QUEUED"]', "CANCELLING", 1, 2, None),
+    "picture_parents": ("j",),
+    "overdue": (1, 10),
+    "next_end": (),
     "jobs_tagged": ("default", "[]", None, "~", 5, "vip"),
     "count_child": ("j", 0, "gather", 1, 1, 1, 0, 0, "child:c", None, 1, "SUCCEEDED", 1),
     "job": ("j",),
@@ -95,7 +99,25 @@ HOT = {
     "move_reservation": ("j", "k"),
     "forked_before": ("j", "fork:j:i"),
     "reserve_fork": ("j", "k", "fork:j:i", "h", 1, 1),
-    "insert_steps": (*NOBODY, 0, "n", 1, "step", "SUCCEEDED", 1, None, None, None, 1, 3, b"", b"h", "e", 1),
+    "insert_steps": (
+        *NOBODY,
+        0,
+        "n",
+        1,
+        "step",
+        "SUCCEEDED",
+        1,
+        None,
+        None,
+        None,
+        1,
+        1,
+        3,
+        b"",
+        b"h",
+        "e",
+        1,
+    ),
     "insert_fenced_events": ("j", 3, "try", 1, 1, "{}", b"", b"h", 1, "l", "e", 1),
 }
 # Partial indexes that hold only what is live or waiting: to walk one of them is to look at nothing else.
@@ -104,6 +126,7 @@ SMALL = ("attempts_one_live", "jobs_to_claim", "messages_inbox")
 GIVEN = (
     "SCAN known",
     "SCAN copy",
+    "SCAN below",
     "SCAN lease",
     "SCAN wanted",
     "SCAN level",
@@ -243,7 +266,7 @@ def test_a_claim_costs_the_same_at_both_ends_of_a_backlog(subject: SqliteSubject
     for _ in range(3_000):
         wish = submission(subject.clock)
         columns = {"handler": "pay", "payload": "{}", "created_at": 1, "updated_at": 1, "ready_at": 1}
-        subject.plant("jobs", job_id=wish.job.job_id, state="QUEUED", **columns)
+        subject.plant_row("jobs", job_id=wish.job.job_id, state="QUEUED", **columns)
     subject.by_hand.execute("COMMIT")
     costs = []
     for _ in range(30):
@@ -260,27 +283,3 @@ def test_a_claim_costs_the_same_at_both_ends_of_a_backlog(subject: SqliteSubject
         costs.append(ticks)
     assert max(costs[-5:]) <= 1.25 * min(costs[:5])
     done(subject.store, claim(1))
-
-
-def test_a_look_for_orphans_costs_the_same_however_many_children_an_open_parent_has(subject: SqliteSubject):
-    """Counted in the steps of SQLite's own machine."""
-    columns = {"handler": "pay", "payload": "{}", "created_at": 1, "updated_at": 1}
-    subject.plant("jobs", job_id="p", state="IN_PROGRESS", **columns)
-    costs = []
-    subject.store.orphans(10)
-    for start, end in ((0, 10), (10, 1_000)):
-        for number in range(start, end):
-            home = {"parent_job_id": "p", "parent_step": "0:gather#1"}
-            subject.plant("jobs", job_id=f"c{number}", state="QUEUED", **columns, **home)
-        ticks = 0
-
-        def tick() -> bool:
-            nonlocal ticks
-            ticks += 1
-            return False
-
-        subject.store._reader.set_progress_handler(tick, 1)
-        assert subject.store.orphans(10) == []
-        subject.store._reader.set_progress_handler(None)
-        costs.append(ticks)
-    assert costs[1] == costs[0]

@@ -25,7 +25,7 @@ class SqliteMachine(StoreMachine):
     opening = staticmethod(empty_store)
 
     def store_ms(self) -> int:
-        return super().store_ms() + self.store._time.lag()
+        return super().store_ms() + self.store._time.lag()  # type: ignore[attr-defined]  # SQLite's own
 
 
 TestSqliteMachine = SqliteMachine.TestCase

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from tallystick.store.sqlite.turnstile import Turnstile, holder
+from tallystick.store.sqlite.file.turnstile import Turnstile, holder
 from tallystick.testing.conformance.drafts import done, submission
 from tests.store.sqlite_subject import SqliteSubject, child
 
 BUSY = """
 import sys
 from pathlib import Path
-from tallystick.store.sqlite.turnstile import Turnstile
+from tallystick.store.sqlite.file.turnstile import Turnstile
 database, everybody, mine, wanted = Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
 turnstile, turns = Turnstile(database), database.with_name("turns")
 print("ready", flush=True)
@@ -39,7 +39,7 @@ while not over:
 STANDS = """
 import sys
 from pathlib import Path
-from tallystick.store.sqlite.turnstile import Turnstile
+from tallystick.store.sqlite.file.turnstile import Turnstile
 Turnstile(Path(sys.argv[1])).__enter__()
 print("holds", flush=True)
 sys.stdin.readline()

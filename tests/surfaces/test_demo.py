@@ -65,7 +65,10 @@ def demo(folder):
 
 
 def test_it_ends_well_and_complains_of_nothing(demo):
-    assert (demo.returncode, demo.stderr) == (0, "")
+    assert demo.returncode == 0
+    # The log says which jobs were taken over from the worker that was killed, and nothing else.
+    complaints = demo.stderr.splitlines()
+    assert not [line for line in complaints if not line.endswith("another worker goes on with it")]
     assert "The books balance." in demo.stdout
     assert os.access(ROOT / "scripts" / "demo", os.X_OK)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tallystick.core.ledger.promises import PROMISES
 from tallystick.core.lifecycles import MACHINES
-from tallystick.core.promises import PROMISES
 
 ROOT = Path(__file__).parents[2]
 

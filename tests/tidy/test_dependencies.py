@@ -7,16 +7,12 @@ import tomllib
 
 from tests.tidy.tree import ROOT
 
-# Extras whose tests come with them; until then nobody here needs to install these packages.
-NOT_LOCKED_YET = {"azure", "nats", "redis"}
-
 
 def test_requirements_in_lists_what_pyproject_declares():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     declared = {*project["project"]["dependencies"], *project["dependency-groups"]["dev"]}
-    for extra, packages in project["project"]["optional-dependencies"].items():
-        if extra not in NOT_LOCKED_YET:
-            declared.update(packages)
+    for packages in project["project"]["optional-dependencies"].values():
+        declared.update(packages)
     assert set(wanted()) == declared
 
 

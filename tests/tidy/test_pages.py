@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import re
 from functools import cache
 
@@ -60,19 +59,12 @@ def test_files_and_names_that_a_page_mentions_exist(page):
     assert not gone or REPLACED.search(text), gone
 
 
-def test_the_examples_of_the_readme_print_what_it_says(capsys):
-    failed, tried = doctest.testfile(str(ROOT / "README.md"), module_relative=False, encoding="utf-8")
-    assert tried
-    assert not failed
-
-
-def test_the_drawing_of_the_readme_is_what_the_command_draws(capsys):
+def test_the_drawing_of_the_guide_is_what_the_command_draws(capsys):
     from tallystick.cli.main import main
 
     main(["ledger", "001110000000001"])
-    assert f"$ tally ledger 001110000000001\n{capsys.readouterr().out}```" in (ROOT / "README.md").read_text(
-        "utf-8"
-    )
+    guide = (ROOT / "docs" / "guides" / "command-line.md").read_text("utf-8")
+    assert f"$ tally ledger 001110000000001\n{capsys.readouterr().out}```" in guide
 
 
 def test_a_broken_link_is_found():

@@ -19,12 +19,6 @@ USERS = [path for path in python_files() if not path.is_relative_to(SRC / "testi
 SCRIPTS = [ROOT / "scripts" / "docs.py"]
 # Declared for what is still to come, which will use them or take them out.
 COMING = {
-    "ACK_RETRY": "remote steps",
-    "ACK_TIMEOUT_MS": "remote steps",
-    "WORK_LEASE_MS": "remote steps",
-    "PUBLISH_LEASE_MS": "the outbox",
-    "heartbeat_ms": "remote steps",
-    "renew": "remote steps; with it `fence`, which the model checker asks",
     "CALLBACK_BYTES_MAX": "HTTP",
     "CALLBACK_SKEW_MS_MAX": "HTTP",
     "HEADER_BYTES_MAX": "HTTP",

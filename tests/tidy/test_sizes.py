@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from tests.tidy.tree import ROOT, SRC, offences, parsed, project_files, python_files, short
 
 FUNCTION_LINES = 50
+FOLDER_MODULES = 15
 
 
 @pytest.mark.parametrize(
@@ -23,6 +25,11 @@ def test_no_file_is_longer_than_its_limit(folder: str, limit: int):
         if path.is_relative_to(ROOT / folder) and path.suffix == ".py"
     }
     assert not {name: length for name, length in lengths.items() if length > limit}
+
+
+def test_no_folder_has_more_modules_than_a_reader_can_tell_apart():
+    folders = Counter(short(path.parent) for path in python_files(SRC) if path.name != "__init__.py")
+    assert not {folder: modules for folder, modules in folders.items() if modules > FOLDER_MODULES}
 
 
 def test_no_function_is_longer_than_fifty_lines_without_its_docstring():

@@ -15,7 +15,7 @@ PARTS = (
     "tallystick.store.primitives",
     "tallystick.core.requests",
     "tallystick.core.values",
-    "tallystick.core.controls",
+    "tallystick.core.verbs.control_requests",
 )
 # Who defines a part of it, or is needed by one of them; and the rules, which stand below the stores.
 BEHIND = {

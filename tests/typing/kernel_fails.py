@@ -62,12 +62,14 @@ def misuse_injected(db: Tx) -> None:
 def without_tx(order: int) -> None: ...
 def tx_second(order: int, db: Tx) -> None: ...
 def tx_by_keyword(*, db: Tx) -> None: ...
+async def async_tx(db: Tx) -> None: ...
 
 
-app.tx(without_tx)  # E: arg-type | reportArgumentType
-app.tx(tx_second)  # E: arg-type | reportArgumentType
-app.tx(tx_by_keyword)  # E: arg-type | reportArgumentType
-app.tx(name="x")(tx_second)  # E: arg-type | reportArgumentType
+app.tx(without_tx)  # E: arg-type | reportArgumentType, reportCallIssue
+app.tx(tx_second)  # E: arg-type | reportArgumentType, reportCallIssue
+app.tx(tx_by_keyword)  # E: arg-type | reportArgumentType, reportCallIssue
+app.tx(name="x")(tx_second)  # E: arg-type | reportArgumentType, reportCallIssue
+app.tx(async_tx)()  # E: operator | reportCallIssue
 
 # --- results have their types ---
 

@@ -8,7 +8,11 @@ from datetime import datetime, timedelta
 from typing import Any, assert_type
 from uuid import UUID
 
+import psycopg
+from sqlalchemy.orm import Session
+
 from tallystick import (
+    AsyncTx,
     Cancelled,
     Child,
     ChildrenFailed,
@@ -73,6 +77,23 @@ def reserve(db: Tx, order: int) -> None:
     db.execute("insert into reserved values (?)", [order])
 
 
+@app.tx
+def by_connection(db: psycopg.Connection[tuple[int]], order: int) -> int:
+    row = db.execute("select count(*) from reserved where n > %s", (order,)).fetchone()
+    return row[0] if row else 0
+
+
+@app.tx(name="by-session")
+def by_session(db: Session, order: int, *, gift: bool = False) -> str:
+    return f"{db.get(Order, order)} {gift}"
+
+
+@app.tx
+async def by_task(db: AsyncTx, order: int) -> int:
+    await db.execute("insert into reserved values (:order)", {"order": order})
+    return order
+
+
 @app.tx(name="count")
 def count_reserved(db: Tx, *, since: int = 0) -> int:
     return int(db.execute("select count(*) from reserved where n > ?", [since])[0][0])
@@ -87,6 +108,9 @@ assert_type(price(Order(1, 2)), int)
 pending = assert_type(fetch("u"), Coroutine[Any, Any, bytes])
 original = assert_type(fetch.fn("u"), Coroutine[Any, Any, bytes])
 assert_type(reserve(42), None)
+assert_type(by_connection(42), int)
+assert_type(by_session(42, gift=True), str)
+taken = assert_type(by_task(42), Coroutine[Any, Any, int])
 assert_type(count_reserved(since=1), int)
 
 

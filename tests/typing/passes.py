@@ -8,7 +8,11 @@ from datetime import datetime, timedelta
 from typing import Any, assert_type
 from uuid import UUID
 
+import psycopg
+from sqlalchemy.orm import Session
+
 from tallystick import (
+    AsyncTx,
     Child,
     Fatal,
     Job,
@@ -72,6 +76,23 @@ def reserve(db: Tx, order: int) -> None:
     db.execute("insert into reserved values (?)", [order])
 
 
+@app.tx
+def by_connection(db: psycopg.Connection[tuple[int]], order: int) -> int:
+    row = db.execute("select count(*) from reserved where n > %s", (order,)).fetchone()
+    return row[0] if row else 0
+
+
+@app.tx(name="by-session")
+def by_session(db: Session, order: int, *, gift: bool = False) -> str:
+    return f"{db.get(Order, order)} {gift}"
+
+
+@app.tx
+async def by_task(db: AsyncTx, order: int) -> int:
+    await db.execute("insert into reserved values (:order)", {"order": order})
+    return order
+
+
 @app.tx(name="count")
 def count_reserved(db: Tx) -> int:
     row = db.execute("select count(*) from reserved").fetchone()
@@ -114,6 +135,9 @@ assert_type(charge(order=42), str)
 assert_type(charge.fn(Key("k"), 42), str)
 assert_type(email("a@b", subject="hello"), str)
 assert_type(reserve(42), None)
+assert_type(by_connection(42), int)
+assert_type(by_session(42, gift=True), str)
+taken = assert_type(by_task(42), Coroutine[Any, Any, int])
 assert_type(count_reserved(), int)
 assert_type(pack(42), str)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Final
 
+from tallystick.core.json_forms.strict_json import Json, decode_strict
 from tallystick.core.limits import PAYLOAD_BYTES_MAX
-from tallystick.core.strict_json import Json, decode_strict
 from tallystick.errors import BadJson
 
 _STDIN: Final = "-"

@@ -1,7 +1,7 @@
 """The group of all subcommands, and how click's complaints become ours.
 
-A subcommand lives in the module of its name as `command`. It is imported when it is called, never for the
-help of the others. A new one is a module and a line in `COMMANDS`.
+A subcommand is `command` in the module of its name, in a room below `commands`. It is imported when it
+is called, never for the help of the others. A new one is a module and a line in `COMMANDS`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Any, Final
 import click
 
 from tallystick import __version__
-from tallystick.cli.output import BAD_USAGE, INTERRUPTED, arriving, complain, tell
+from tallystick.cli.render.output import BAD_USAGE, INTERRUPTED, arriving, complain, tell
 
 COMMANDS: Final = {
     "submit": "make a job of a workflow and its arguments",
+    "command": "make a job of a command for remote workers",
     "work": "run jobs until told to stop",
     "list": "show jobs, newest first",
     "show": "show one job: where it stands, what it got and gave",
@@ -38,6 +39,17 @@ COMMANDS: Final = {
     "telemetry": "serve the local book of runs",
 }
 
+_ROOMS: Final = {
+    **dict.fromkeys(("doctor", "prune", "ledger", "machines"), "books"),
+    **dict.fromkeys(("stage", "run", "telemetry"), "runs"),
+    "work": "work",
+}
+
+
+def home_of(name: str) -> str:
+    """Return the module in which a command lives; what is about jobs needs no line in the table of rooms."""
+    return f"tallystick.cli.commands.{_ROOMS.get(name, 'jobs')}.{name.replace('-', '_')}"
+
 
 class LazyGroup(click.Group):
     """A group that knows the names of its commands and imports one when it is called."""
@@ -50,7 +62,7 @@ class LazyGroup(click.Group):
         """Import a command."""
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"tallystick.cli.{cmd_name.replace('-', '_')}").command
+        command = import_module(home_of(cmd_name)).command
         assert isinstance(command, click.Command)
         return command
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-from tallystick.app.tally import Tally
-from tallystick.app.workflows import AsyncWorkflow, Workflow
-from tallystick.cli.wording import in_short
+from tallystick.app.api.tally import Tally
+from tallystick.app.api.workflows import AsyncWorkflow, Workflow
+from tallystick.cli.render.wording import in_short
 from tallystick.errors import AppBroken, AppNotFound, BadInput, UnknownWorkflow
 
 DEFAULT_ATTRIBUTE: Final = "app"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from tallystick.cli.output import (
+from tallystick.cli.render.output import (
     INTERRUPTED,
     OUTPUT_LOST,
     READER_GONE,
@@ -61,7 +61,7 @@ def _run(given: list[str]) -> int:
 def _dispatch(given: list[str]) -> int:
     digits = _plain_ledger_call(given)
     if digits is not None:
-        from tallystick.cli.ledger_drawing import present
+        from tallystick.cli.render.ledger_drawing import present
 
         return present(digits, guid="--guid" in given, as_json="--json" in given)
     from tallystick.cli.group import run

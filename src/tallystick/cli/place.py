@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from tallystick.cli.output import tell
+from tallystick.cli.render.output import tell
 from tallystick.clock import SystemClock
 from tallystick.errors import NotFound, StoreMissing
 from tallystick.store.api import Store
 from tallystick.store.opening import open_store
 
 if TYPE_CHECKING:
-    from tallystick.app.tally import Tally
+    from tallystick.app.api.tally import Tally
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,7 +54,7 @@ def looking(address: str | None, url: str | None) -> Iterator[Store]:
 @contextmanager
 def acting(address: str | None, url: str | None) -> Iterator[Tally]:
     """Open the store that was meant, to say something to a job in it; a missing one stays missing."""
-    from tallystick.app.tally import Tally
+    from tallystick.app.api.tally import Tally
 
     given = _address(address, url)
     tally = Tally()

@@ -6,12 +6,10 @@ ASCII, JSON escapes control characters), so two different facts never give the s
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Final, NamedTuple
 
+from tallystick.core.hash_chain import GENESIS, link_hash
 from tallystick.core.tuples import make
-
-GENESIS: Final = b""
 
 
 class Link(NamedTuple):
@@ -72,7 +70,7 @@ class Chain:
 
 def event_hash(prev: bytes, job_id: str, n: int, kind: str, at: int, attempt: int, payload: str) -> bytes:
     """Return the hash of fact `n`; `prev` is the hash before it, empty for the first."""
-    return sha256(f"{job_id}\0{n}\0{kind}\0{at}\0{attempt}\0{payload}\0".encode() + prev).digest()
+    return link_hash(f"{job_id}\0{n}\0{kind}\0{at}\0{attempt}\0{payload}\0".encode(), prev)
 
 
 def step_payload(

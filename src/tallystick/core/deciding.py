@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, assert_never
 
-from tallystick.core.controls import HoldJob, ResumeJob
 from tallystick.core.lifecycles import STEP, StepState
 from tallystick.core.pictures import Now, Pictures
 from tallystick.core.plans import (
     AppendFact,
+    AskDescendants,
     CountChild,
     Decision,
     DropActivities,
@@ -24,6 +24,7 @@ from tallystick.core.plans import (
     MoveJob,
     MoveMessage,
     MoveSemaphore,
+    PutValue,
     Refusal,
     Write,
 )
@@ -37,14 +38,16 @@ from tallystick.core.requests import (
     ReclaimAttempt,
     RecordEvent,
     RecordStep,
+    SetValue,
     Spawn,
     TakeAnswer,
 )
 from tallystick.core.verbs.children import spawn
 from tallystick.core.verbs.control import hold, resume, turn
+from tallystick.core.verbs.control_requests import HoldJob, ResumeJob
 from tallystick.core.verbs.endings import cancel, end_job
 from tallystick.core.verbs.reclaiming import reclaim
-from tallystick.core.verbs.records import record_event, record_step, release
+from tallystick.core.verbs.records import record_event, record_step, release, set_value
 from tallystick.core.verbs.waiting import deliver, suspend_or_answer, take_answer
 from tallystick.core.verbs.wants import Planned
 from tallystick.errors import TallyError
@@ -77,6 +80,8 @@ def _decide(  # noqa: C901, PLR0911, PLR0912 (one line for each request)
             return record_step(pictures, request)
         case RecordEvent():
             return record_event(pictures, request)
+        case SetValue():
+            return set_value(pictures, request)
         case EndAttempt():
             return release(pictures, request, now)
         case Deliver():
@@ -136,7 +141,12 @@ def _see(pictures: Pictures, write: Write) -> None:  # noqa: C901, PLR0912 (a ca
             for message in list(messages.values()):
                 if message.guid not in keep and (signals or message.kind != "signal"):
                     del messages[message.guid]
-        case InsertChild() | InsertAttempt() | InsertStep() | AppendFact():
+        case AskDescendants(job_id):
+            pictures[job_id].has_open_children = False
+        case InsertChild(job):
+            if job.parent_job_id is not None and not job.detached:
+                pictures[job.parent_job_id].has_open_children = True
+        case InsertAttempt() | InsertStep() | AppendFact() | PutValue():
             pass
         case _:
             assert_never(write)

@@ -12,6 +12,7 @@ from typing import Final, cast
 from tallystick.core.machine import Machine, Need, Path, Transition, each, edges
 
 EXITS: Final = "ADR-0003"
+REMOTE: Final = "ADR-0111"
 
 
 class SlotState(IntEnum):
@@ -141,6 +142,8 @@ JOB: Final = Machine(
         Path(JobState.QUEUED, ("dispatch", "start"), "a worker claims a workflow and runs it at once"),
         Path(JobState.QUEUED, ("dispatch", "fail"), "the deadline passed before anybody began"),
         Path(JobState.QUEUED, ("dispatch", "start"), "submitted and claimed in one bundle", born=True),
+        Path(JobState.QUEUED, ("dispatch",), "a protocol job is born with its first directive", born=True),
+        Path(JobState.DISPATCHING, ("start", "succeed"), "the RESULT of its only step came before any ACK"),
         *(
             Path(state, ("cancel", "settle"), "cancelled with nothing in flight")
             for state in (JobState.QUEUED, JobState.DISPATCHING, JobState.IN_PROGRESS)
@@ -199,6 +202,7 @@ STEP: Final = Machine(
         ),
         *each(_OPEN_STEPS, "cancel", StepState.CANCELLED, (Need.REVISION, Need.CANCELLING)),
         Transition(StepState.IN_PROGRESS, "drop", StepState.CANCELLED, (Need.REVISION,), EXITS),
+        Transition(StepState.PENDING, "drop", StepState.CANCELLED, (Need.REVISION,), REMOTE),
     ),
     paths=(
         Path(
@@ -210,6 +214,10 @@ STEP: Final = Machine(
         Path(StepState.DISPATCHING, ("sent", "ack"), "the ACK came before SENT was written"),
         *(
             Path(StepState.AWAITING_ACK, ("ack", end), "the RESULT came before its ACK")
+            for end in ("succeed", "fail", "fail_retryably")
+        ),
+        *(
+            Path(StepState.DISPATCHING, ("sent", "ack", end), "the RESULT came before SENT was written")
             for end in ("succeed", "fail", "fail_retryably")
         ),
     ),
@@ -225,6 +233,7 @@ OUTBOX: Final = Machine(
         Transition(
             OutboxState.PENDING, "give_up", OutboxState.FAILED_FINAL, (Need.REVISION, Need.BUDGET_SPENT)
         ),
+        Transition(OutboxState.PENDING, "withdraw", OutboxState.FAILED_FINAL, (Need.REVISION,), REMOTE),
     ),
 )
 

@@ -29,6 +29,8 @@ JSON_INTEGER_DIGITS_MAX: Final = 640
 NAME_CHARS_MAX: Final = 128
 KEY_CHARS_MAX: Final = 255
 TAGS_MAX: Final = 16
+VALUES_MAX: Final = 100
+VALUE_BYTES_MAX: Final = 64 * KIB
 
 # How much one transaction, sweep or call takes on.
 CLAIM_BATCH_JOBS_MAX: Final = 100
@@ -39,6 +41,9 @@ SWEEP_ROWS_MAX: Final = 500
 PRUNE_BATCH_JOBS_MAX: Final = 200
 PAGE_ROWS_MAX: Final = 1_000
 GROUP_CHILDREN_MAX: Final = 100_000
+
+# How many parents a job may have above it: what calls itself without an end is stopped here.
+DEPTH_MAX: Final = 50
 
 # How many messages the fifteen digits can count.
 LEG2_ENTRIES_MAX: Final = 99_999_999
@@ -51,6 +56,7 @@ HISTORY_WARN_RECORDS: Final = 1_000
 
 # How long something may take or be asked to take.
 TX_MS_MAX: Final = 1_000
+TRANSACTION_MS_MAX: Final = 5_000  # of app.transaction(), unless it is told otherwise
 HELD_BACKOFF_MS_MAX: Final = 5_000  # a longer backoff gives the lease back and waits on a timer
 HELD_WAIT_MS_MAX: Final = 200  # a wait that ends within this time does not unwind the workflow
 DURATION_MS_MAX: Final = 100 * 365 * 86_400_000

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple, TypeAlias
 
 from tallystick.core.chain import Chain
+from tallystick.core.ledger.marks import is_taken
 from tallystick.core.lifecycles import AttemptState
-from tallystick.core.marks import is_taken
 from tallystick.core.values import Fence, Group, Wait, Wake
 
 Place: TypeAlias = tuple[int, str, int]
@@ -55,11 +55,29 @@ class JobFacts(NamedTuple):
     # The newest place of its inbox, and when what stands there was written.
     inbox_end: int
     inbox_at: int
+    deadline_at: int | None = None
+    # Why it was asked to end, if not because a person wanted it: `DEADLINE`.
+    code: str | None = None
+
+    @property
+    def is_protocol(self) -> bool:
+        """Tell whether it is a protocol job that goes on: its start is over, and no attempt ran it."""
+        return self.attempt == 0 and self.start_acked_at is not None and self.completed_at is None
 
     @property
     def parent(self) -> tuple[str, str] | None:
-        """Return the job and the group that this job is a child of."""
-        return None if self.parent_job_id is None else (self.parent_job_id, self.parent_step or "")
+        """Return the job and the group that counts this job; one that was submitted detached has none."""
+        if self.parent_job_id is None or self.parent_step is None:
+            return None
+        return self.parent_job_id, self.parent_step
+
+    def is_late(self, now: Now) -> bool:
+        """Tell whether its deadline has passed."""
+        return self.deadline_at is not None and self.deadline_at <= now.wall
+
+    def is_ending(self, now: Now) -> bool:
+        """Tell whether it was asked to end and has no time left for that: nothing wakes it any more."""
+        return self.cancel_at is not None and self.cancel_at <= now.wall
 
 
 class Lease(NamedTuple):
@@ -177,6 +195,7 @@ class Picture:
         "children",
         "effect",
         "end",
+        "has_open_children",
         "job",
         "lease",
         "messages",
@@ -199,6 +218,8 @@ class Picture:
         # Children that were asked for, and those of them that exist.
         self.asked: frozenset[str] = frozenset()
         self.children: frozenset[str] = frozenset()
+        # Whether children go on that are not detached; looked at for a job that may end.
+        self.has_open_children = False
         # For a sweep: what to judge by, and the attempt at the effect that it asks about.
         self.past: Past | None = None
         self.effect: Lease | None = None
@@ -210,6 +231,7 @@ class Picture:
         other.messages = dict(self.messages)
         other.whole, other.end, other._chain = self.whole, self.end, self._chain
         other.asked, other.children = self.asked, self.children
+        other.has_open_children = self.has_open_children
         other.past, other.effect = self.past, self.effect
         return other
 
@@ -248,11 +270,11 @@ class Pictures(dict[str, Picture]):
         return picture if picture is not None and picture.holds(fence) else None
 
     def overlay(self, jobs: Iterable[str]) -> Pictures:
-        """Return pictures of which those of these jobs, and of their parents, can be changed and given up.
+        """Return pictures of these jobs and of their parents alone, which can be changed and given up.
 
         A bundle of several requests is whole or nothing.
         """
-        over = Pictures(self)
+        over = Pictures()
         for job_id in jobs:
             picture = self.get(job_id)
             if picture is not None:

@@ -97,6 +97,15 @@ class AppendFact(NamedTuple):
     fact: Fact
 
 
+class PutValue(NamedTuple):
+    """A value that a job shows, new or in the place of the one before."""
+
+    job_id: str
+    name: str
+    value: str
+    attempt: int
+
+
 class InsertMessage(NamedTuple):
     """A message that is not there yet."""
 
@@ -138,9 +147,22 @@ class InsertChild(NamedTuple):
 
     job: NewJob
     fact: Fact
-    parent: str
     step: str
-    detached: bool
+
+
+class AskDescendants(NamedTuple):
+    """Everything below a job that is not detached and has not ended is asked to end, in one statement.
+
+    Those in one of the states `before` come to `asked`. What runs has time until `ends_at`; what nobody runs
+    has none, so that it is not claimed any more and ends with the next look at what is overdue.
+    """
+
+    job_id: str
+    before: tuple[str, ...]
+    asked: str
+    at: int
+    ends_at: int
+    code: str | None
 
 
 class DropActivities(NamedTuple):
@@ -166,11 +188,13 @@ Write: TypeAlias = (
     | MoveActivity
     | InsertStep
     | AppendFact
+    | PutValue
     | InsertMessage
     | MoveMessage
     | MoveAttempt
     | InsertAttempt
     | InsertChild
+    | AskDescendants
     | DropActivities
     | DropInbox
 )

@@ -24,6 +24,7 @@ from tallystick.core.values import (
     Wait,
     Wake,
 )
+from tallystick.errors import TallyError
 
 
 class SubmitJob(NamedTuple):
@@ -52,6 +53,10 @@ class SubmitJobs(NamedTuple):
     payloads: Sequence[str]
 
 
+def _untold(_job_id: str, _error: TallyError) -> None:
+    """Tell nobody of a job that cannot be claimed."""
+
+
 class ClaimJobs(NamedTuple):
     """Claim up to `limit` due jobs: attempt inserted, job taken, message entered, event; each whole or not.
 
@@ -60,6 +65,9 @@ class ClaimJobs(NamedTuple):
     none without `suspects`: since it last made progress two workers were lost over it, or one and its next
     attempt is its last. Of jobs that died together twice each gets to run with no other suspect beside it,
     so a deadly one does not spend the budget of the rest.
+
+    What the database refuses over one job keeps no other from being claimed: that job is held, and
+    `turned_down` is told of it, and why. With `only`, no other job is considered.
     """
 
     owner: str
@@ -69,6 +77,8 @@ class ClaimJobs(NamedTuple):
     lease_ms: int
     lease_ids: Callable[[], str]
     suspects: bool = True
+    turned_down: Callable[[str, TallyError], None] = _untold
+    only: str = ""
 
 
 class RecordStep(NamedTuple):
@@ -86,6 +96,8 @@ class RecordStep(NamedTuple):
     error: str | None
     notes: str | None
     at: int
+    # When its last try began, by the clock of its worker; its fact does not tell that.
+    began_at: int
 
 
 class RecordEvent(NamedTuple):
@@ -93,6 +105,14 @@ class RecordEvent(NamedTuple):
 
     fence: Fence
     fact: Fact
+
+
+class SetValue(NamedTuple):
+    """Show a value of a job under a name, in the place of the one before, under the fence; it is no fact."""
+
+    fence: Fence
+    name: str
+    value: str
 
 
 class EndAttempt(NamedTuple):
@@ -208,8 +228,9 @@ class Spawn(NamedTuple):
 
     Opening counts one obligation on the parent and `total` on the group. Children have identifiers that
     follow from their place, so a spawn that was cut short is simply made again. The
-    outcome is True when all were there already, so that nothing is left to spawn. Those in
-    `detached` (their identifiers) go on when their parent has ended.
+    outcome is True when all were there already, so that nothing is left to spawn. A job that was asked to end
+    starts nothing: then nothing is written and the outcome is `JobState.CANCELLING`. Children have at most
+    the time that their parent has; detached ones have their own, and go on when it has ended.
     """
 
     fence: Fence
@@ -220,7 +241,6 @@ class Spawn(NamedTuple):
     fail_fast: bool
     children: tuple[tuple[NewJob, Fact], ...]
     at: int
-    detached: frozenset[str] = frozenset()
 
 
 class Cycle(NamedTuple):
@@ -242,12 +262,15 @@ class CancelJob(NamedTuple):
     """Cancel a job: at once when nobody runs it, else by asking, with `grace_ms` to end by itself.
 
     With `force` the grace is over: the attempt is aborted, which fences whoever still runs it, and the
-    job ends. On a final job nothing changes. The outcome is the state the job is in afterwards.
+    job ends. `late` cancels only a job whose deadline has passed, and says so. On a final job nothing
+    changes. Everything below the job that is not detached is asked in the same bundle. The outcome is the
+    state the job is in afterwards.
     """
 
     job_id: str
     grace_ms: int
     force: bool = False
+    late: bool = False
 
 
 class ReclaimAttempt(NamedTuple):

@@ -26,7 +26,7 @@ class Fact(NamedTuple):
     payload: str
 
 
-class Event(NamedTuple):
+class StoredEvent(NamedTuple):
     """A fact in its place, linked to the one before it."""
 
     job_id: str
@@ -83,6 +83,9 @@ class NewJob(NamedTuple):
     correlation_id: str | None = None
     traceparent: str | None = None
     tags: str | None = None
+    # Who started it. A detached job is not counted, cancelled or given a deadline by its parent.
+    parent_job_id: str | None = None
+    detached: int = 0
 
 
 class Wait(NamedTuple):
@@ -118,6 +121,15 @@ class Group(NamedTuple):
     def child_id(self, parent: str, index: int) -> str:
         """Return the identifier of a child, which follows from its place."""
         return f"{parent}.{self.dimension}.{self.occurrence}.{index:08d}"
+
+    @staticmethod
+    def root_of(job_id: str) -> str:
+        """Return the job at the top of a tree of children: each has its parent's identifier in front.
+
+        >>> Group.root_of(Group(0, "gather", 2).child_id(Group(0, "gather", 1).child_id("id-1", 4), 7))
+        'id-1'
+        """
+        return job_id.partition(".")[0]
 
 
 class StoredError(NamedTuple):
@@ -215,7 +227,7 @@ class ClaimedJob(NamedTuple):
     created_at: int
     chain: Chain
     records: tuple[Record, ...]
-    tries: tuple[Event, ...]
+    tries: tuple[StoredEvent, ...]
     charged: int
     suspect: bool = False
     driver: str = "start"
@@ -223,6 +235,10 @@ class ClaimedJob(NamedTuple):
     cancelling: bool = False
     semaphore: int = 1
     wake: Wake | None = None
+    # Who started it, also if it is detached; `parent` is whom its end is told to.
+    parent_job_id: str | None = None
+    idempotency_key: str | None = None
+    tags: str | None = None
 
 
 class ExpiredAttempt(NamedTuple):
@@ -230,6 +246,22 @@ class ExpiredAttempt(NamedTuple):
 
     fence: Fence
     unit: str = ""
+
+
+class Interrupted(NamedTuple):
+    """A job that was asked to end, is held, or has been ended, perhaps without those who run it."""
+
+    job_id: str
+    asked: bool
+    hold: str | None
+    ended: bool
+
+
+class Overdue(NamedTuple):
+    """A job whose grace is over; `late`: one that was not asked to end, and whose deadline has passed."""
+
+    job_id: str
+    late: bool
 
 
 class JobRow(NamedTuple):
@@ -263,6 +295,17 @@ class JobRow(NamedTuple):
     tags: str | None
     retry_of: str | None = None
     retried_as: str | None = None
+
+
+class ShownValue(NamedTuple):
+    """A value that a job shows; `rev` grows whenever it is set."""
+
+    job_id: str
+    name: str
+    value: str
+    rev: int
+    attempt: int
+    changed_at: int
 
 
 class ChildRow(NamedTuple):

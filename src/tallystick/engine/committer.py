@@ -20,10 +20,12 @@ from functools import partial
 from typing import Any
 
 from tallystick.core.limits import FLUSH_BUNDLES_MAX
-from tallystick.engine.relay import Relay
-from tallystick.engine.requests import Arriving, Blocked, Handed, Request, Together
+from tallystick.engine.observe import Flushed, Observers
+from tallystick.engine.pending_writes import Arriving, Blocked, Handed, Request, Together
+from tallystick.engine.stragglers import Stragglers
+from tallystick.engine.thread_wakeup import thread_wakeup
 from tallystick.errors import StoreError, StoreMisused, TallyError
-from tallystick.store.api import Bundle, Outcome, Store, SubmitJobs, call_off
+from tallystick.store.api import Bundle, HeldUp, Outcome, Store, SubmitJobs, call_off
 
 _log = logging.getLogger("tallystick.engine")
 
@@ -115,9 +117,17 @@ def check_process(pid: int) -> None:
 class Committer:
     """The one thread that writes."""
 
-    def __init__(self, store: Store, *, after_flush: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        after_flush: Callable[[], None] = lambda: None,
+        observers: Observers | None = None,
+    ) -> None:
         """Start the thread; `after_flush` runs in it between two flushes."""
         self._store = store
+        self._check_may_wait = store.check_may_wait
+        self.observers = Observers() if observers is None else observers
         self._after_flush = after_flush
         self._queue: deque[Request] = deque()
         self._lanes: dict[asyncio.AbstractEventLoop, LoopLane] = {}
@@ -125,7 +135,8 @@ class Committer:
         self._changed = threading.Condition(self._lock)
         self._closing = False
         self._pid = os.getpid()
-        self._relay = Relay()
+        self._wakeup = thread_wakeup()
+        self._stragglers = Stragglers()
         self._away = 0
         self.flushes = 0
         self.bundles = 0
@@ -154,7 +165,8 @@ class Committer:
         return request
 
     def blocked(self, bundle: Bundle) -> Blocked:
-        """Return a request for which a thread will wait."""
+        """Return a request for which this thread will wait; refuse if it would wait for itself."""
+        self._check_may_wait()
         return Blocked(bundle, self)
 
     def somebody_sleeps(self) -> None:
@@ -163,7 +175,7 @@ class Committer:
             self._away -= 1
             if self._away <= 0:
                 self._changed.notify()
-        self._relay.pass_on()
+        self._wakeup.pass_on()
 
     def extend(self, request: Request, bundle: Bundle) -> bool:
         """Let a bundle share the fate of one that has not left yet; False when that is on its way."""
@@ -185,6 +197,7 @@ class Committer:
 
     def begin_all(self, bundles: Sequence[Bundle]) -> Together:
         """Queue bundles, at least one, and return who waits for all of their outcomes."""
+        self._check_may_wait()
         together = Together(len(bundles))
         self.put(together.requests(bundles))
         return together
@@ -207,10 +220,14 @@ class Committer:
         self._thread.join()
 
     def _run(self) -> None:
-        while batch := self._gather():
+        while batch := self._due_again() or self._gather():
+            again = self._stragglers.has(batch[0])
             bundles = [request.bundle for request in batch]
+            begun, failure = self.observers.clock.monotonic() if self.observers.wants(Flushed) else None, None
             try:
-                outcomes: Sequence[Outcome | BaseException] = self._store.apply(bundles)
+                outcomes: Sequence[Outcome | BaseException] = (
+                    self._store.apply(bundles, again=True) if again else self._store.apply(bundles)
+                )
             except BaseException as error:  # noqa: BLE001 (whatever it is, every waiter must learn of it)
                 call_off(bundles)
                 failure = (
@@ -220,30 +237,52 @@ class Committer:
                 outcomes = [failure] * len(batch)
             self.flushes += 1
             self.bundles += len(batch)
-            for request, outcome in zip(batch, outcomes, strict=True):
-                try:
-                    request.release(outcome)
-                except Exception:  # noqa: BLE001 (logged with its trace; the others still wait)
-                    _report_waiter()
-            lanes = [lane for lane in list(self._lanes.values()) if lane.released]
-            threads = [request for request in batch if type(request) is Blocked]
-            self._away = len(lanes) + sum(thread.asleep for thread in threads)
-            self._relay.start(threads)
-            for lane in lanes:
-                lane.flushed()
+            if begun is not None:
+                took = self.observers.clock.monotonic() - begun
+                self.observers.tell(Flushed(len(batch), took, failure is not None))
+            self._answer(batch, outcomes)
             try:
                 self._after_flush()
-            except Exception:  # noqa: BLE001 (as above)
+            except Exception:  # noqa: BLE001 (logged with its trace; the committer goes on)
                 _report_waiter()
+        closed = StoreMisused("this Tally was closed while this waited for rows that others hold")
+        left = self._stragglers.dismiss()
+        self._answer(left, [closed] * len(left))
+        self._wakeup.wake_all()
 
-    def _gather(self) -> list[Request]:
+    def _answer(self, batch: Sequence[Request], outcomes: Sequence[Outcome | BaseException]) -> None:
+        """Give every request its outcome and wake who waits; those that are held up are tried again."""
+        answered = batch
+        if self._stragglers or HeldUp in map(type, outcomes):
+            told = list(zip(batch, outcomes, strict=True))
+            told = [each for each in told if not self._stragglers.take(*each)]
+            answered, outcomes = [request for request, _ in told], [outcome for _, outcome in told]
+        for request, outcome in zip(answered, outcomes, strict=True):
+            try:
+                request.release(outcome)
+            except Exception:  # noqa: BLE001 (logged with its trace; the others still wait)
+                _report_waiter()
+        lanes = [lane for lane in list(self._lanes.values()) if lane.released]
+        threads = [request for request in answered if type(request) is Blocked]
+        self._away = len(lanes) + sum(thread.asleep for thread in threads)
+        self._wakeup.start(threads)
+        for lane in lanes:
+            lane.flushed()
+
+    def _due_again(self) -> Sequence[Request]:
+        """Return what is to be tried again now because it was held up; it makes a flush of its own."""
+        return self._stragglers.due() if self._stragglers and not self._closing else ()
+
+    def _gather(self) -> Sequence[Request]:
         """Take what is queued; wait first for those who were just released, if they are on their way back."""
         with self._changed:
             while not self._queue or self._away > 0:
                 if self._closing:
                     break
                 if self._away <= 0:
-                    self._changed.wait()
+                    self._changed.wait(self._stragglers.seconds())
+                    if due := self._due_again():
+                        return due
                 elif not self._await_returning():
                     self._away = 0
             batch, room = [], FLUSH_BUNDLES_MAX
@@ -261,8 +300,8 @@ class Committer:
         away = self._away
         self._changed.wait(_RETURNING_SECONDS)
         came = away - self._away
-        if self._relay and came < _RELAYED_AT_LEAST:
-            self._relay.rescue()
+        if self._wakeup and came < _RELAYED_AT_LEAST:
+            self._wakeup.rescue()
             return True
         return came > 0
 

@@ -1,11 +1,11 @@
-"""Segments of which the books refuse a write: told once in the log, charged to nobody, and held."""
+"""Segments whose write the books refuse: logged once, not charged, and held."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING
 
-from tallystick.core.holds import Hold
+from tallystick.core.verbs.holds import Hold
 from tallystick.engine.failure import Failure
 from tallystick.errors import LedgerCeiling, TallyError
 

@@ -1,4 +1,4 @@
-"""Retention: finished jobs are kept for as long as somebody says, then removed a batch at a time.
+"""Retention: finished jobs are kept for as long as the user says, then removed in batches.
 
 Every batch is a bundle of its own in the flushes of the committer, so that removing a million jobs holds
 nobody up for longer than one batch takes, and a crash in the middle leaves whole jobs only.

@@ -7,23 +7,25 @@ write any more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 
 from tallystick.clock import Clock
-from tallystick.core.derive import AbortReason
-from tallystick.core.holds import Hold
-from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState, StepState
-from tallystick.core.marks import recorded
+from tallystick.core.audit.job_view import AbortReason
+from tallystick.core.ledger.marks import recorded
+from tallystick.core.lifecycles import JobState, StepState
 from tallystick.core.tuples import make
-from tallystick.engine.answers import Answers
+from tallystick.core.verbs.holds import Hold
 from tallystick.engine.failure import Failure
-from tallystick.engine.group_shape import GroupShape
-from tallystick.engine.notes import notes_in, notes_of, tries_of
-from tallystick.engine.requests import Request
-from tallystick.engine.submission import Submission, submit_job
+from tallystick.engine.pending_writes import Request
+from tallystick.engine.segment_parts.answers import Answers, told_by
+from tallystick.engine.segment_parts.group_shape import GroupShape, newborn
+from tallystick.engine.segment_parts.notes import left_by, notes_in
+from tallystick.engine.segment_parts.paths import ABORTED, CANCELLED, FAILED, RETURNED, RETURNED_TEXT
+from tallystick.engine.segment_parts.shown import Shown
+from tallystick.engine.submission import Submission
 from tallystick.errors import LedgerCeiling, TallyError
 from tallystick.store.api import (
     Await,
@@ -48,16 +50,6 @@ _AT_ONCE: Final = recorded(1)
 
 _TO_TEXT: Final = msgspec.json.Encoder()
 
-_RUNS: Final = JobState.IN_PROGRESS
-_ABORTED: Final = ATTEMPT.follow(AttemptState.IN_PROGRESS, "abort").path
-_RETURNED: Final[dict[str, object]] = {
-    "job": JOB.follow(_RUNS, "succeed").path,
-    "attempt": ATTEMPT.follow(AttemptState.IN_PROGRESS, "commit", "finish").path,
-}
-_FAILED: Final = {"job": JOB.follow(_RUNS, "fail").path, "attempt": _ABORTED}
-_CANCELLED: Final = {"job": JOB.follow(_RUNS, "cancel", "settle").path, "attempt": _ABORTED}
-_RETURNED_TEXT: Final = _TO_TEXT.encode(_RETURNED).decode()
-
 
 class Segment:
     """What one claim of a job may read and write."""
@@ -74,16 +66,18 @@ class Segment:
         "answers",
         "cancelled",
         "claimed",
+        "deadline_at",
         "fence",
         "handed",
+        "interrupt",
         "job_id",
         "leaving",
         "lost",
         "moved",
         "over",
         "paused",
+        "shown",
         "suspended",
-        "time_over_at",
         "turned_down",
         "undecided",
         "unreadable",
@@ -103,6 +97,8 @@ class Segment:
         # Whether this segment has written anything of its own, and so is beyond all earlier ones.
         self.moved = False
         self.cancelled = claimed.cancelling
+        # What stops an async step when the job was asked to end; set by who runs it.
+        self.interrupt: Callable[[], None] | None = None
         # It has asked to be put away until something comes, and may be: its function is about to be left.
         self.leaving = False
         # An answer is kept that a later segment would not come to again: it must be durable first.
@@ -110,9 +106,11 @@ class Segment:
         # Whether the job may have more open than what began this segment.
         self._owes = claimed.semaphore > 1
         self.answers = Answers(claimed, clock)
+        # Most jobs show no values.
+        self.shown: Shown | None = None
         self._clock = clock
-        # On the boot clock, which nobody can set.
-        self.time_over_at = None if claimed.time_left_ms is None else clock.boot_ms() + claimed.time_left_ms
+        # By the wall clock here, for people to read: the store has its own, and ends the job by that.
+        self.deadline_at = None if (left := claimed.time_left_ms) is None else clock.wall_ms() + left
         self._counts: dict[str, int] = {}
         self._notes: dict[str, object] = {}
         self._records: dict[tuple[str, int], Record] = {}
@@ -127,10 +125,7 @@ class Segment:
         """Read what earlier segments of this job recorded."""
         self._records = {(record.name, record.occurrence): record for record in claimed.records}
         self._unused = dict(self._records)
-        try:
-            self._recorded_notes, self._tries = notes_of(claimed), tries_of(claimed)
-        except Exception as error:  # noqa: BLE001 (whatever is wrong with a row, it is this job's alone)
-            self.unreadable = f"{type(error).__name__}: {error}"
+        self._recorded_notes, self._tries, self.unreadable = left_by(claimed)
 
     @property
     def replayed(self) -> tuple[Record, ...]:
@@ -193,12 +188,27 @@ class Segment:
 
     def owes_answers(self, kind: str) -> bool:
         """Tell whether answers must be durable before a call of this kind; a tx keeps decisions itself."""
-        return bool(self.answers) or (self.undecided and kind != "tx")
+        return bool(self.answers.taken) or bool(self.shown) or (self.undecided and kind != "tx")
 
     def decided(self) -> Bundle:
         """Return what makes answers and drawn values durable before anything depends on them, if any."""
+        owed = self.owed()
         noted = (RecordEvent(self.fence, self._fact("note", {})),) if self._notes else ()
-        return (*self.answers.carried(), *noted)
+        return (*owed, *noted)
+
+    def owed(self) -> Bundle:
+        """Return the answers that were taken and the values that were set, to be written now."""
+        if self.shown is None:
+            return self.answers.carried()
+        values, marks = self.shown.carried()
+        self._notes.update(marks)
+        return (*self.answers.carried(), *values)
+
+    def show(self, name: str, value: str, mark: str | None = None) -> Shown:
+        """Take a value that the job shows: with what comes next it is durable, and its mark too."""
+        self.shown = Shown.of(self.shown, self.fence)
+        self.shown.put(name, value, mark)
+        return self.shown
 
     def tries(self, name: str, occurrence: int) -> int:
         """Return how many tries of this call have failed so far, in this and in earlier segments."""
@@ -219,13 +229,13 @@ class Segment:
         """Keep a drawn value; it becomes durable with the next bundle, before anything depends on it."""
         self._notes[key] = value
 
-    def step_succeeded(self, kind: str, name: str, occurrence: int, result: str) -> RecordStep:
+    def step_succeeded(self, kind: str, name: str, occurrence: int, result: str, began: int) -> RecordStep:
         """Return the row of a step that returned."""
-        return self._step(kind, name, occurrence, StepState.SUCCEEDED, result, None)
+        return self._step(kind, name, occurrence, StepState.SUCCEEDED, (result, None), began)
 
-    def step_failed(self, kind: str, name: str, occurrence: int, failure: Failure) -> RecordStep:
+    def step_failed(self, kind: str, name: str, occurrence: int, failure: Failure, began: int) -> RecordStep:
         """Return the row of a step that failed for good."""
-        return self._step(kind, name, occurrence, StepState.FAILED_FINAL, None, failure.text())
+        return self._step(kind, name, occurrence, StepState.FAILED_FINAL, (None, failure.text()), began)
 
     def step_tried(self, name: str, occurrence: int, failure: Failure, delay_ms: int) -> Bundle:
         """Return the bundle of a failed try: counted before its backoff, so that a crash cannot forget it."""
@@ -237,38 +247,38 @@ class Segment:
             "delay_ms": delay_ms,
             "error": failure.summary(),
         }
-        return (RecordEvent(self.fence, self._fact("try", payload)),)
+        return (*self.owed(), RecordEvent(self.fence, self._fact("try", payload)))
 
     def returned(self, result: str) -> Bundle:
         """Return the bundle that ends the job well."""
         end = EndJob.of(
             self.fence,
             JobState.SUCCEEDED,
-            self._fact("return", _RETURNED, _RETURNED_TEXT),
+            self._fact("return", RETURNED, RETURNED_TEXT),
             driver=self.claimed.driver,
             waited=self.waited,
             parent=self.claimed.parent,
             result=result,
         )
-        return (*self.answers.carried(), end)
+        return (*self.owed(), end)
 
     def failed(self, failure: Failure, reason: AbortReason = AbortReason.FATAL) -> Bundle:
         """Return the bundle that ends the job badly; it closes like any other."""
-        event = self._fact("fail", {**_FAILED, "error": failure.summary()})
+        event = self._fact("fail", {**FAILED, "error": failure.summary()})
         end = self._end(JobState.FAILED_FINAL, event, reason=reason, failure=failure)
-        return (*self.answers.carried(), end)
+        return (*self.owed(), end)
 
     def turned(self, payload: str) -> Bundle:
         """Return the bundle that begins the same job again in a new dimension, with these arguments."""
         claimed = self.claimed
-        fact = self._fact("again", {"attempt": _ABORTED, "dimension": claimed.dimension + 1})
+        fact = self._fact("again", {"attempt": ABORTED, "dimension": claimed.dimension + 1})
         turn = Cycle(self.fence, claimed.driver, claimed.dimension, payload, fact)
-        return (*self.answers.carried(), turn)
+        return (*self.owed(), turn)
 
     def cancelled_by_request(self) -> Bundle:
         """Return the bundle that ends a job which was asked to end."""
-        event = self._fact("cancel", {**_CANCELLED})
-        return (*self.answers.carried(), self._end(JobState.CANCELLED, event, reason=AbortReason.CANCELLED))
+        event = self._fact("cancel", {**CANCELLED})
+        return (*self.owed(), self._end(JobState.CANCELLED, event, reason=AbortReason.CANCELLED))
 
     def released(
         self, reason: AbortReason, *, charged: bool, after_ms: int = 0, failure: Failure | None = None
@@ -276,7 +286,7 @@ class Segment:
         """Return the bundle that ends the attempt and leaves the job to others, due after a while."""
         # Read once: the store takes the time between the fact and the instant for the while.
         now = self._clock.wall_ms()
-        about = {"attempt": _ABORTED, "reason": reason.value, "ready_at": now + after_ms}
+        about = {"attempt": ABORTED, "reason": reason.value, "ready_at": now + after_ms}
         payload: dict[str, object] = {**about}
         if failure is not None:
             payload["error"] = failure.summary()
@@ -289,7 +299,7 @@ class Segment:
 
     def held(self, hold: str, why: str) -> Bundle:
         """Return the bundle that stops the job until a person resumes it; not charged, nobody crashed."""
-        event = self._fact("hold", {"attempt": _ABORTED, "hold": hold, "why": why})
+        event = self._fact("hold", {"attempt": ABORTED, "hold": hold, "why": why})
         return (EndAttempt(self.fence, AbortReason.HELD, False, event.at, hold, why, event),)
 
     def put_away(self) -> Bundle:
@@ -297,7 +307,7 @@ class Segment:
 
         It sets no hold of its own: if the job was resumed meanwhile, it simply goes on.
         """
-        event = self._fact("hold", {"attempt": _ABORTED, "hold": Hold.PAUSED.value})
+        event = self._fact("hold", {"attempt": ABORTED, "hold": Hold.PAUSED.value})
         return (EndAttempt(self.fence, AbortReason.HELD, False, event.at, None, None, event),)
 
     def held_waiting(self, hold: str, why: str) -> Bundle:
@@ -310,14 +320,8 @@ class Segment:
         """Return the bundle that opens a group, unless it is open, and inserts children from `start` on."""
         self._owes = True
         now = self._clock.wall_ms()
-        children, detached = [], []
-        for index, submission in enumerate(submissions, start):
-            primitive = submit_job(submission, group.child_id(self.job_id, index), now)
-            children.append((primitive.job, primitive.facts[0]))
-            if submission.detached:
-                detached.append(primitive.job.job_id)
-        born = (tuple(children), now, frozenset(detached))
-        return (*self.decided(), Spawn(self.fence, self.claimed.chain, group, *shape, *born))
+        children = newborn(self.job_id, group, submissions, start, now)
+        return (*self.decided(), Spawn(self.fence, self.claimed.chain, group, *shape, children, now))
 
     def foretold(self, wait: Wait, *, alone: bool = False) -> Wake | None:
         """Return the message that this wait will take, if that is known; see `Answers`.
@@ -344,13 +348,10 @@ class Segment:
         before = after or self.decided()
         ahead = self.answers.asking(waits, alone=alone)
         awaited = ", ".join(f"{wait.name}#{wait.occurrence}" for wait in waits)
-        text = _TO_TEXT.encode({"attempt": _ABORTED, "for": awaited}).decode()
-        at, boot = self._clock.wall_ms(), self._clock.boot_ms()
-        fact = Fact(self.claimed.chain, "suspend", at, self.fence.attempt, text)
-        due = tuple(
-            wait if wait.due_at is None else wait._replace(due_at=wait.due_at - boot + at) for wait in waits
-        )
-        claimed = self.claimed
+        text = _TO_TEXT.encode({"attempt": ABORTED, "for": awaited}).decode()
+        claimed, at = self.claimed, self._clock.wall_ms()
+        fact = Fact(claimed.chain, "suspend", at, self.fence.attempt, text)
+        due = told_by(at - self._clock.boot_ms(), waits)
         return (*before, Await(self.fence, claimed.driver, claimed.dimension, due, fact, told, ahead))
 
     def written(self, bundle: Bundle) -> None:
@@ -381,16 +382,15 @@ class Segment:
         )
 
     def _step(
-        self, kind: str, name: str, occurrence: int, state: StepState, result: str | None, error: str | None
+        self, kind: str, name: str, occurrence: int, state: StepState, came: tuple[object, object], began: int
     ) -> RecordStep:
         notes = _TO_TEXT.encode(self._notes).decode() if self._notes else None
-        claimed = self.claimed
-        at = self._clock.wall_ms()
+        claimed, at = self.claimed, self._clock.wall_ms()
         ledger = _AT_ONCE if not self._tries else recorded(self.tries(name, occurrence) + 1)
         if ledger is None:
             raise LedgerCeiling(f"{name}#{occurrence} was tried as often as its ledger can count")
         place = (self.fence, claimed.chain, claimed.dimension, name, occurrence)
-        return make(RecordStep, (*place, kind, state, ledger, result, error, notes, at))
+        return make(RecordStep, (*place, kind, state, ledger, *came, notes, at, began))
 
     def _fact(self, kind: str, payload: dict[str, object], text: str = "") -> Fact:
         """Return a fact with the values drawn so far; `text` is the payload if it is always the same."""

@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from tallystick.core.canonical import CANON_VERSION, idempotency_hash
 from tallystick.core.chain import Chain
+from tallystick.core.json_forms.canonical import CANON_VERSION, idempotency_hash
 from tallystick.core.limits import (
     ATTEMPTS_DEFAULT,
     FLUSH_BUNDLES_MAX,
@@ -143,12 +143,14 @@ def claimed_at_birth(primitive: SubmitJob) -> ClaimedJob:
         (),
         (),
         0,
+        parent_job_id=job.parent_job_id,
+        idempotency_key=job.idempotency_key,
+        tags=job.tags,
     )
 
 
-def check_same_content(primitive: SubmitJob, existing: Existing) -> None:
+def check_same_content(reservation: Reservation | None, existing: Existing) -> None:
     """Refuse one key with two contents, naming both; the same content is the same job."""
-    reservation = primitive.reservation
     if reservation is None or reservation.content_hash == existing.content_hash:
         return
     raise IdempotencyConflict(

@@ -1,4 +1,4 @@
-"""Reclaiming, ending and cancelling for whoever was lost: what a worker does for jobs that are not its own.
+"""Sweeps: what a worker reclaims, ends and cancels for jobs that are not its own.
 
 A sweep finds; the rules decide under the lock of each job, so any number of sweepers may work at once and one
 that comes too late changes nothing. What is refused over one job keeps no other from its turn.
@@ -9,12 +9,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Sequence
 
-from tallystick.core.decisions import Reclaim
 from tallystick.core.lease import CANCEL_GRACE_MS
+from tallystick.core.ledger.decisions import Reclaim
 from tallystick.core.limits import SWEEP_ROWS_MAX
+from tallystick.core.remote.plans import Heard, Hearing
+from tallystick.core.remote.requests import ExpireStep
 from tallystick.engine.committer import Committer
+from tallystick.engine.observe import Reclaimed
 from tallystick.errors import StaleLease, StoreError
-from tallystick.store.api import Bundle, CancelJob, Fence, ReclaimAttempt, Store
+from tallystick.ids import Ids
+from tallystick.store.api import CancelJob, Fence, Overdue, Protocols, ReclaimAttempt, Store
 
 _log = logging.getLogger("tallystick.engine")
 
@@ -63,30 +67,42 @@ def _reclaimed(
             refused.append((request, outcome))
         elif outcome is not Reclaim.LEAVE:
             taken += 1
+            assert isinstance(outcome, Reclaim)
+            committer.observers.tell(Reclaimed(request.fence, outcome))
     return taken, refused
 
 
-def end_overdue(store: Store, committer: Committer) -> int:
-    """End what was asked to end and did not within its grace; return how many jobs that were."""
+def end_overdue(store: Store, committer: Committer) -> list[Overdue]:
+    """End what did not within its grace, cancel what is late, and return the jobs for which that was written.
+
+    What is late and runs has a grace to clean up.
+    """
     overdue = store.overdue(SWEEP_ROWS_MAX)
-    return _written(committer, [(CancelJob(job_id, 0, force=True),) for job_id in overdue], overdue)
-
-
-def cancel_orphans(store: Store, committer: Committer) -> int:
-    """Cancel children whose parent has ended without them; return how many were asked to end."""
-    orphans = store.orphans(SWEEP_ROWS_MAX)
-    return _written(committer, [(CancelJob(job_id, CANCEL_GRACE_MS),) for job_id in orphans], orphans)
-
-
-def _written(committer: Committer, bundles: Sequence[Bundle], job_ids: Sequence[str]) -> int:
-    """Write a bundle for each job and return how many were taken; one that is refused stops no other."""
-    taken = 0
-    for job_id, outcome in zip(job_ids, committer.call_all(bundles), strict=True):
+    bundles = [(CancelJob(job_id, CANCEL_GRACE_MS, force=not late, late=late),) for job_id, late in overdue]
+    taken = []
+    for each, outcome in zip(overdue, committer.call_all(bundles), strict=True):
         if isinstance(outcome, StoreError):
             raise outcome
         if not isinstance(outcome, BaseException):
-            taken += 1
+            taken.append(each)
         # Another sweeper was faster, or the holder finished in time: both are as good.
         elif not isinstance(outcome, StaleLease):
-            _log.warning("job %s: refused in a sweep, %s", job_id, outcome, extra={"action": "sweep.refused"})
+            about = {"action": "sweep.refused", "job_id": each.job_id}
+            _log.warning("job %s: refused in a sweep, %s", each.job_id, outcome, extra=about)
     return taken
+
+
+def expire_steps(store: Protocols, committer: Committer, ids: Ids) -> int:
+    """Act on remote steps whose time is over, and return of how many something became."""
+    due = store.due_steps(SWEEP_ROWS_MAX)
+    moved = 0
+    outcomes = committer.call_all([(ExpireStep(job_id, ids.token()),) for job_id in due])
+    for job_id, outcome in zip(due, outcomes, strict=True):
+        if isinstance(outcome, StoreError):
+            raise outcome
+        if isinstance(outcome, BaseException):
+            about = {"action": "sweep.refused", "job_id": job_id}
+            _log.warning("job %s: refused in a sweep, %s", job_id, outcome, extra=about)
+        elif isinstance(outcome, Hearing) and outcome.heard is Heard.DONE:
+            moved += 1
+    return moved

@@ -1,11 +1,11 @@
-"""What users see of a job, derived from its rows by the rule of `core.derive`."""
+"""What users see of a job, derived from its rows by the rule of `core.audit.job_view`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tallystick.core.book import AttemptRow, Book
-from tallystick.core.derive import (
+from tallystick.core.audit.book import AttemptRow, Book
+from tallystick.core.audit.job_view import (
     AbortReason,
     AttemptFacts,
     JobView,

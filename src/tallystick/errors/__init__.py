@@ -17,14 +17,16 @@ TallyError                    root.py
 │   ├── PayloadTooLarge       more bytes than the named limit allows
 │   ├── BadName               an identifier or key that breaks the naming rule
 │   ├── BadDuration           a duration that cannot be read or is out of range
-│   └── BadValue              a value that cannot be kept, or does not fit its annotation
+│   ├── BadValue              a value that cannot be kept, or does not fit its annotation
+│   └── BadCommand            a command of a type that no protocol takes, or in BURST mode without a document
 │                             handlers.py
 ├── NoRetry                   raised by a handler: trying again cannot help
 │   └── Fatal                 the same, under the name users write
 ├── Misuse                    the API called where it cannot keep its promise
 │   ├── OutsideWorkflow       a call that is only durable inside a workflow
 │   ├── WrongColour           sync called from async, or the other way round
-│   ├── ParallelCalls         two calls of one step at once, without names
+│   ├── CallNotAwaited        a workflow returned before a call of a step had ended
+│   ├── ParallelCalls         two calls of one step at once in threads, without names
 │   ├── WaitInThread          a sync workflow waits in a thread that is not its own
 │   └── DuplicateHandler      two functions under one name
 ├── AppBroken                 the user's module raised while it was imported
@@ -32,9 +34,10 @@ TallyError                    root.py
 │                             jobs.py
 ├── StepFailed                a step failed for good; the same on replay
 ├── StepTimeout               a step took longer than it may
-├── DeadlineExceeded          the job took longer than it may
 ├── JobFailed                 the job ended badly
 ├── JobCancelled              the job was cancelled
+│   └── DeadlineExceeded      its time was over
+├── TooDeep                   a workflow calls itself without an end
 ├── JobEnded                  nothing can be said to a job that has ended
 ├── ChildrenFailed            children of a workflow ended badly
 ├── NotFailed                 only a job that has failed can be retried
@@ -93,6 +96,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tallystick.errors.handlers import (
         AppBroken,
+        CallNotAwaited,
         DuplicateHandler,
         Fatal,
         Misuse,
@@ -117,6 +121,7 @@ if TYPE_CHECKING:
         StaleLease,
         StepFailed,
         StepTimeout,
+        TooDeep,
         UnknownWorkflow,
     )
     from tallystick.errors.root import (
@@ -171,6 +176,7 @@ if TYPE_CHECKING:
         VulnerableSqlite,
     )
     from tallystick.errors.values import (
+        BadCommand,
         BadDuration,
         BadInput,
         BadJson,
@@ -184,11 +190,13 @@ __all__ = [
     "AppBroken",
     "AppNotFound",
     "ArtifactChanged",
+    "BadCommand",
     "BadDuration",
     "BadInput",
     "BadJson",
     "BadName",
     "BadValue",
+    "CallNotAwaited",
     "CancelItem",
     "ChangeRefused",
     "ChildrenFailed",
@@ -247,6 +255,7 @@ __all__ = [
     "StoreReadOnly",
     "StoreTooNew",
     "TallyError",
+    "TooDeep",
     "TwoLibraries",
     "TxTooLong",
     "UnknownWorkflow",

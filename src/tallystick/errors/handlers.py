@@ -35,6 +35,12 @@ class WrongColour(Misuse):
     code = "WRONG_COLOUR"
 
 
+class CallNotAwaited(Misuse):
+    """A workflow returned before a call of a step had ended; await every call."""
+
+    code = "CALL_NOT_AWAITED"
+
+
 class ParallelCalls(Misuse):
     """Two calls of one step run at once and cannot be told apart on replay."""
 

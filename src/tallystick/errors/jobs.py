@@ -32,12 +32,6 @@ class StepTimeout(TallyError):
     code = "STEP_TIMEOUT"
 
 
-class DeadlineExceeded(TallyError):
-    """The job's deadline has passed."""
-
-    code = "DEADLINE_EXCEEDED"
-
-
 class JobFailed(TallyError):
     """The job ended badly."""
 
@@ -56,6 +50,25 @@ class JobCancelled(TallyError):
     """The job was cancelled."""
 
     code = "JOB_CANCELLED"
+
+    @staticmethod
+    def of(what: str, job_id: str, code: str | None) -> JobCancelled:
+        """Return the error of a job that was cancelled for the reason that its row has."""
+        if code == DeadlineExceeded.code:
+            return DeadlineExceeded(f"{what} was cancelled: its deadline has passed", job_id=job_id)
+        return JobCancelled(f"{what} was cancelled", job_id=job_id)
+
+
+class DeadlineExceeded(JobCancelled):
+    """The job was cancelled because its deadline had passed."""
+
+    code = "DEADLINE"
+
+
+class TooDeep(TallyError):
+    """The job has as many parents above it as a job may have, and cannot start children."""
+
+    code = "TOO_DEEP"
 
 
 class JobEnded(TallyError):

@@ -94,7 +94,7 @@ class RunEnded(RunError):
 
 
 class ArtifactChanged(RunError):
-    """Somebody else wrote an artifact while the run was on; resume the run."""
+    """Another program wrote an artifact while the run was on; resume the run."""
 
     code = "ARTIFACT_CHANGED"
 

@@ -32,7 +32,7 @@ class StoreFull(StoreError):
 
 
 class StoreBusy(StoreError):
-    """The database is locked by a program that does not take turns."""
+    """Others kept the database, or the rows that this needs, for too long."""
 
     code = "STORE_BUSY"
 

@@ -49,3 +49,10 @@ class BadValue(BadInput):
     """This value cannot be kept as JSON, or does not fit its annotation."""
 
     code = "BAD_VALUE"
+
+
+class BadCommand(BadInput):
+    """No protocol takes a command like this."""
+
+    code = "BAD_COMMAND"
+    http_status = 400

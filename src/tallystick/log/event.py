@@ -6,7 +6,6 @@ therefore check the hash over bytes it already has, without encoding anything ag
 
 from __future__ import annotations
 
-import hashlib
 import re
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -14,7 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from tallystick.core.canonical import canonical
+from tallystick.core.hash_chain import link_hash
+from tallystick.core.json_forms.canonical import canonical
 from tallystick.errors import BadInput
 
 PAYLOAD_BYTES_MAX: Final = 1 << 20
@@ -22,7 +22,7 @@ LINE_BYTES_MAX: Final = PAYLOAD_BYTES_MAX + 4096
 TYPE: Final = re.compile(r"[A-Z][A-Z_]{0,63}", re.ASCII)
 
 
-class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+class LogEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """A fact, as it stands in the log."""
 
     event_id: str
@@ -70,13 +70,13 @@ def payload_bytes(payload: msgspec.Struct | dict[str, Any]) -> bytes:
     return canonical(payload)
 
 
-def event_hash(event_id: str, ts: str, kind: str, payload: bytes, prev_hash: str) -> str:
+def event_hash(event_id: str, ts: str, kind: str, payload: bytes | msgspec.Raw, prev_hash: str) -> str:
     """Return the hash of an event: SHA-256 of id, time, type, canonical payload and the hash before it.
 
     >>> event_hash("e-1", "2026-01-02T03:04:05.006Z", "NOTED", b"{}", "")[:16]
     '9b7ebbfb55cbeace'
     """
-    return hashlib.sha256((event_id + ts + kind).encode() + payload + prev_hash.encode()).hexdigest()
+    return link_hash(f"{event_id}{ts}{kind}".encode() + payload, prev_hash.encode()).hex()
 
 
 def utc_text(wall_ms: int) -> str:

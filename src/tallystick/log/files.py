@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
+
+from tallystick.log.file_lock import try_lock
 
 # Nothing here follows a symbolic link in the last part of a name, and no child process inherits a descriptor.
 _ALWAYS = os.O_NOFOLLOW | os.O_CLOEXEC
@@ -11,10 +12,10 @@ _ALWAYS = os.O_NOFOLLOW | os.O_CLOEXEC
 _sync_data = getattr(os, "fdatasync", os.fsync)
 
 
-class Files:
+class FileSystem:
     """The operating system, as far as the log needs it.
 
-    Names are relative to `directory`, an open descriptor: nobody can exchange a parent folder underneath.
+    Names are relative to `directory`, an open descriptor: a parent folder cannot be exchanged underneath.
     """
 
     def open(self, name: str, flags: int, *, directory: int | None = None, mode: int = 0o600) -> int:
@@ -67,8 +68,4 @@ class Files:
 
     def lock(self, descriptor: int) -> bool:
         """Take the exclusive lock of a file now or return False; it ends with the descriptor."""
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+        return try_lock(descriptor)

@@ -1,4 +1,4 @@
-"""One folder held open: safe names in, durable files out, and nothing outside the folder can be reached.
+"""One open folder: checks names, writes durable files, and never reaches a file outside the folder.
 
 Every part of a name is opened relative to its parent's descriptor without following links, so neither `..`
 nor a planted link leads out. Files are 0600 and folders 0700.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from typing import Final, Self
 from tallystick import crash
 from tallystick.core.limits import check_name
 from tallystick.errors import BadName, FolderUnsafe, StorageFailed
-from tallystick.log.files import Files
+from tallystick.log.files import FileSystem
 
 PARTS_MAX: Final = 8
 
@@ -49,14 +50,16 @@ def check_path(kind: str, name: str) -> str:
 class Folder:
     """An open folder; close it, or use it in a `with` statement."""
 
-    def __init__(self, descriptor: int, files: Files, name: str) -> None:
+    def __init__(self, descriptor: int, files: FileSystem, name: str) -> None:
         """Take over an open descriptor; see `Folder.open`."""
         self.descriptor = descriptor
         self.files = files
         self.name = name
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, create: bool = False, files: Files | None = None) -> Self:
+    def open(
+        cls, path: str | os.PathLike[str], *, create: bool = False, files: FileSystem | None = None
+    ) -> Self:
         """Open a folder by a path that the user chose; with `create`, make it (and its parents) first.
 
         The path itself may lead through links: it is the user's own. Names below it may not.
@@ -67,7 +70,7 @@ class Folder:
             descriptor = os.open(path, _OPEN_FOLDER | os.O_CLOEXEC)
         except OSError as error:
             raise StorageFailed.of("open", os.fspath(path), error) from error
-        return cls(descriptor, files or Files(), os.fspath(path))
+        return cls(descriptor, files or FileSystem(), os.fspath(path))
 
     def __enter__(self) -> Self:
         return self
@@ -133,6 +136,18 @@ class Folder:
         finally:
             release(self.files, descriptor)
 
+    def sha256(self, path: str) -> str:
+        """Return the SHA-256 of a file in hexadecimal digits, without holding its content in memory."""
+        descriptor = self.open_file(path)
+        try:
+            with self.translated("read", path):
+                digest = hashlib.sha256()
+                for piece in chunks(self.files, descriptor):
+                    digest.update(piece)
+        finally:
+            release(self.files, descriptor)
+        return digest.hexdigest()
+
     def replace(self, path: str, data: bytes) -> None:
         """Make `data` the durable content of a file; a reader sees the old or the new, never a mixture."""
         with self.parent_of(path, create=True) as (folder, name):
@@ -164,21 +179,22 @@ class Folder:
             finally:
                 release(self.files, descriptor)
 
-    def lock(self, name: str = "") -> int | None:
-        """Return a descriptor that holds an exclusive lock, or None when somebody else does.
+    @contextlib.contextmanager
+    def locked(self, name: str = "") -> Iterator[bool]:
+        """Hold an exclusive lock inside the block; yield False when another process holds it.
 
-        It is the lock of a file, or of the folder itself: that one nobody can remove and take again. It ends
-        when the descriptor is closed or its process dies.
+        It is the lock of a file, or of the folder itself: that one cannot be removed and taken again. It ends
+        with the block or with the process.
         """
         if name:
             descriptor = self.open_file(name, os.O_RDWR | os.O_CREAT)
         else:
             with self.translated("open", "."):
                 descriptor = self.files.open(".", _OPEN_FOLDER, directory=self.descriptor)
-        if self.files.lock(descriptor):
-            return descriptor
-        release(self.files, descriptor)
-        return None
+        try:
+            yield self.files.lock(descriptor)
+        finally:
+            release(self.files, descriptor)
 
     def rename(self, old: str, new: str) -> None:
         """Give a file of this folder another name, durably."""
@@ -210,7 +226,7 @@ class Folder:
             raise StorageFailed.of(call, f"{self.name}/{name}", error) from error
 
 
-def release(files: Files, descriptor: int) -> None:
+def release(files: FileSystem, descriptor: int) -> None:
     """Give a descriptor back; the descriptor is gone even if the file system complains."""
     try:
         files.close(descriptor)
@@ -218,14 +234,14 @@ def release(files: Files, descriptor: int) -> None:
         raise StorageFailed.of("close", "a file", error) from error
 
 
-def chunks(files: Files, descriptor: int, *, size: int = 1 << 16, offset: int = 0) -> Iterator[bytes]:
+def chunks(files: FileSystem, descriptor: int, *, size: int = 1 << 16, offset: int = 0) -> Iterator[bytes]:
     """Yield a file in pieces of bounded size."""
     while piece := files.read(descriptor, size, offset):
         offset += len(piece)
         yield piece
 
 
-def write_all(files: Files, descriptor: int, data: bytes) -> None:
+def write_all(files: FileSystem, descriptor: int, data: bytes) -> None:
     """Write every byte, however few of them one call takes."""
     taken = files.write(descriptor, data)
     while taken < len(data):

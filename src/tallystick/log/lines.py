@@ -6,13 +6,12 @@ costs twice the time, most of it for memory that is touched once.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
 from tallystick.errors import BadInput
-from tallystick.log.event import PAYLOAD_BYTES_MAX, TYPE, Draft, payload_bytes
+from tallystick.log.event import PAYLOAD_BYTES_MAX, TYPE, Draft, event_hash, payload_bytes
 
 PIECE_CHARACTERS: Final = 1 << 17
 
@@ -36,8 +35,7 @@ class LineMaker:
         ts: str,
         prev_hash: str,
     ) -> Iterator[bytes]:
-        """Yield the lines of the drafts, whole lines only, some hundred a piece, from `prev_hash` on."""
-        sha256 = hashlib.sha256
+        """Yield the lines of the drafts, whole lines only, some hundred per piece, from `prev_hash` on."""
         kind = span_id = parent_span_id = middle = end = ""
         lines: list[str] = []
         size = 0
@@ -46,7 +44,7 @@ class LineMaker:
             if draft.type != kind or draft.span_id != span_id or draft.parent_span_id != parent_span_id:
                 kind, span_id, parent_span_id = draft.type, draft.span_id, draft.parent_span_id
                 middle, end = self._frame(kind, span_id, parent_span_id, ts)
-            own_hash = sha256(f"{event_id}{ts}{kind}{payload}{prev_hash}".encode()).hexdigest()
+            own_hash = event_hash(event_id, ts, kind, payload.encode(), prev_hash)
             line = (
                 f'{{"event_hash":"{own_hash}","event_id":"{event_id}{middle}{payload}'
                 f',"prev_hash":"{prev_hash}{end}'

@@ -1,4 +1,4 @@
-"""Read an event log from its first byte, believe nothing, and say exactly where it stops being believable.
+"""Read an event log from its first byte, check every line, and say exactly where the first bad one is.
 
 Memory stays flat however long the log is: event ids of one writer increase, so a repeated id shows itself by
 not increasing. Only a log whose ids do not increase costs a table of ids.
@@ -14,11 +14,11 @@ from typing import Final
 import msgspec
 
 from tallystick.errors import LogCorrupt
-from tallystick.log.event import LINE_BYTES_MAX, NOT_DECODABLE, Event, event_hash
-from tallystick.log.files import Files
+from tallystick.log.event import LINE_BYTES_MAX, NOT_DECODABLE, LogEvent, event_hash
+from tallystick.log.files import FileSystem
 from tallystick.log.folder import chunks
 
-_decoder: Final = msgspec.json.Decoder(Event)
+_decoder: Final = msgspec.json.Decoder(LogEvent)
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class Tail:
 class LogReader:
     """One pass over a log; iterate it to the end, then look at `tail`."""
 
-    def __init__(self, files: Files, descriptor: int, path: str) -> None:
+    def __init__(self, files: FileSystem, descriptor: int, path: str) -> None:
         """Read an open file; `path` is for messages."""
         self._files = files
         self._descriptor = descriptor
@@ -44,9 +44,9 @@ class LogReader:
         self._seen: dict[str, bytes] | None = None
         self.tail = Tail()
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[LogEvent]:
         """Yield every event whose place in the chain is proven; raise LogCorrupt at the first that is not."""
-        tail, decode, sha256 = self.tail, _decoder.decode, hashlib.sha256
+        tail, decode = self.tail, _decoder.decode
         head, last_id, length = "", "", 0
         for line in self._lines():
             tail.lines += 1
@@ -65,15 +65,14 @@ class LogReader:
                     raise self._corrupt(
                         "the hash chain is broken: prev_hash is not the hash of the event before"
                     )
-            parts = f"{event_id}{event.ts}{event.type}".encode(), event.payload, prev_hash.encode()
-            if sha256(b"".join(parts)).hexdigest() != own_hash:
+            if event_hash(event_id, event.ts, event.type, event.payload, prev_hash) != own_hash:
                 raise self._corrupt("the content of the event does not match its event_hash")
             head = tail.last_hash = own_hash
             if event_id > last_id:
                 last_id = tail.last_id = event_id
             tail.length = length = length + len(line) + 1
             if self._seen is not None:
-                self._seen[event_id] = sha256(line).digest()
+                self._seen[event_id] = hashlib.sha256(line).digest()
             yield event
 
     def _lines(self) -> Iterator[bytes]:
@@ -98,7 +97,7 @@ class LogReader:
             event = _decoder.decode(line)
         except NOT_DECODABLE:
             return False
-        expected = event_hash(event.event_id, event.ts, event.type, bytes(event.payload), event.prev_hash)
+        expected = event_hash(event.event_id, event.ts, event.type, event.payload, event.prev_hash)
         return event.event_hash == expected
 
     def _is_torn(self, line: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Append events to a log: what `append` returns is on the disk, what it raises about is not in the log.
+"""Append events to a log: when `append` returns they are on the disk, when it raises they are not in the log.
 
 A failed write or sync is never repeated on the same descriptor: after an error of the device the page cache
 may call clean what the disk has lost. The file is opened again, cut back to its last acknowledged byte and
@@ -24,7 +24,7 @@ from tallystick.log.reader import Tail
 BEFORE: Final = crash.declare("log.append.before", "the event exists only in memory")
 PART: Final = crash.declare("log.append.part", "the first pieces of a long batch are written, not synced")
 WRITTEN: Final = crash.declare("log.append.written", "the event is written, not synced")
-SYNCED: Final = crash.declare("log.append.synced", "the event is on the disk, nobody knows yet")
+SYNCED: Final = crash.declare("log.append.synced", "the event is on the disk, its caller does not know yet")
 
 
 class Appended(NamedTuple):

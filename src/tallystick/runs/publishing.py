@@ -7,7 +7,7 @@ lifecycle.
 from __future__ import annotations
 
 from tallystick.core.lifecycles import RUN, RUN_REWINDS, RUN_STABLE, RunState
-from tallystick.runs.pipeline import ENDS, Pipeline, Targets
+from tallystick.runs.definition.pipeline import ENDS, Pipeline, Targets
 
 
 def publishing(max_fix_attempts: int = 3) -> Pipeline:

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from functools import partial
 
 from tallystick.core.lifecycles import RunState
-from tallystick.runs.events import SectionState
-from tallystick.runs.pipeline import Node, Pipeline
+from tallystick.runs.definition.pipeline import Node, Pipeline
+from tallystick.runs.log.events import SectionState
 from tallystick.runs.publishing import publishing
-from tallystick.runs.work import Work
+from tallystick.runs.workers.work import Work
 
 BROKEN = "[nowhere]"
 

@@ -20,7 +20,7 @@ TRACER: Final = "tallystick.runs"
 
 @dataclass(slots=True)
 class Span:
-    """One span by its ids, whether or not anybody records it."""
+    """One span by its ids, whether or not it is recorded."""
 
     trace_id: str
     span_id: str
@@ -70,7 +70,7 @@ def start_span(
 
 
 def ended_span(trace_id: str, span_id: str, parent_span_id: str) -> Span:
-    """Return a span that another process has opened and nobody records any more."""
+    """Return a span that another process has opened and that is not recorded any more."""
     return Span(trace_id, span_id, parent_span_id, trace.INVALID_SPAN)
 
 

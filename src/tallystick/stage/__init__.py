@@ -4,8 +4,8 @@
 
     summary = Stage(digest, journal="digests.journal").run(paths)
 
-`Stage` runs a function over an iterable, `Sequence` is the memory underneath it, `Batch` its numpy path
-(the extra `stage`), `read_journal` and `audit` look at what a stage left behind.
+`Stage` runs a function over an iterable. `Sequence` is the memory underneath it, and `SequenceBatch` does the
+same for many items at once with numpy (the extra `stage`). `read_journal` and `audit` read a journal.
 """
 
 from __future__ import annotations
@@ -17,46 +17,46 @@ if TYPE_CHECKING:
     from tallystick.errors import CancelItem as CancelItem
     from tallystick.errors import SkipItem as SkipItem
     from tallystick.stage.diagnostics import Diagnostics as Diagnostics
-    from tallystick.stage.events import EventKind as EventKind
-    from tallystick.stage.events import Reclaimed as Reclaimed
-    from tallystick.stage.events import SlotEvent as SlotEvent
-    from tallystick.stage.heartbeat import tick as tick
-    from tallystick.stage.journal_audit import Audit as Audit
-    from tallystick.stage.journal_audit import audit as audit
-    from tallystick.stage.journal_audit import read_journal as read_journal
+    from tallystick.stage.journal.audit import JournalAudit as JournalAudit
+    from tallystick.stage.journal.audit import audit as audit
+    from tallystick.stage.journal.audit import read_journal as read_journal
+    from tallystick.stage.lanes.heartbeat import tick as tick
     from tallystick.stage.outcome import CommitBatch as CommitBatch
-    from tallystick.stage.outcome import Failure as Failure
+    from tallystick.stage.outcome import ItemFailure as ItemFailure
     from tallystick.stage.outcome import Outcome as Outcome
-    from tallystick.stage.policy import SlotPolicy as SlotPolicy
-    from tallystick.stage.policy import StuckOffer as StuckOffer
-    from tallystick.stage.sequence import Sequence as Sequence
-    from tallystick.stage.sequence_batch import Batch as Batch
+    from tallystick.stage.sequence.batch import SequenceBatch as SequenceBatch
+    from tallystick.stage.sequence.events import EventKind as EventKind
+    from tallystick.stage.sequence.events import ReclaimedSlot as ReclaimedSlot
+    from tallystick.stage.sequence.events import SlotEvent as SlotEvent
+    from tallystick.stage.sequence.policy import SlotPolicy as SlotPolicy
+    from tallystick.stage.sequence.policy import StuckOffer as StuckOffer
+    from tallystick.stage.sequence.sequence import Sequence as Sequence
     from tallystick.stage.stage import Stage as Stage
     from tallystick.stage.summary import Summary as Summary
     from tallystick.stage.windows import WindowLimits as WindowLimits
 
 # Each name is imported when it is first asked for: a Sequence needs neither numpy nor asyncio.
 _HOMES = {
-    "Audit": "tallystick.stage.journal_audit",
-    "Batch": "tallystick.stage.sequence_batch",
     "CancelItem": "tallystick.errors",
     "CommitBatch": "tallystick.stage.outcome",
     "Diagnostics": "tallystick.stage.diagnostics",
-    "EventKind": "tallystick.stage.events",
-    "Failure": "tallystick.stage.outcome",
+    "EventKind": "tallystick.stage.sequence.events",
+    "ItemFailure": "tallystick.stage.outcome",
+    "JournalAudit": "tallystick.stage.journal.audit",
     "Outcome": "tallystick.stage.outcome",
-    "Reclaimed": "tallystick.stage.events",
-    "Sequence": "tallystick.stage.sequence",
+    "ReclaimedSlot": "tallystick.stage.sequence.events",
+    "Sequence": "tallystick.stage.sequence.sequence",
+    "SequenceBatch": "tallystick.stage.sequence.batch",
     "SkipItem": "tallystick.errors",
-    "SlotEvent": "tallystick.stage.events",
-    "SlotPolicy": "tallystick.stage.policy",
+    "SlotEvent": "tallystick.stage.sequence.events",
+    "SlotPolicy": "tallystick.stage.sequence.policy",
     "Stage": "tallystick.stage.stage",
-    "StuckOffer": "tallystick.stage.policy",
+    "StuckOffer": "tallystick.stage.sequence.policy",
     "Summary": "tallystick.stage.summary",
     "WindowLimits": "tallystick.stage.windows",
-    "audit": "tallystick.stage.journal_audit",
-    "read_journal": "tallystick.stage.journal_audit",
-    "tick": "tallystick.stage.heartbeat",
+    "audit": "tallystick.stage.journal.audit",
+    "read_journal": "tallystick.stage.journal.audit",
+    "tick": "tallystick.stage.lanes.heartbeat",
 }
 
 __all__ = list(_HOMES)

@@ -1,4 +1,4 @@
-"""Where a stage stands, in the numbers that a person needs when it stands still."""
+"""The numbers that explain why a stage does not go on."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from tallystick.core.lifecycles import SlotState
 from tallystick.core.retry import RetryAfter
 from tallystick.errors import StageFault, TallyError
 from tallystick.stage.diagnostics import Diagnostics, WindowOccupancy
-from tallystick.stage.outcome import CANCEL, FAIL, SKIP, SUCCESS, Failure, Outcome, Result
-from tallystick.stage.policy import SlotPolicy
+from tallystick.stage.outcome import CANCEL, FAIL, SKIP, SUCCESS, ItemFailure, Outcome, Result
+from tallystick.stage.sequence.policy import SlotPolicy
 from tallystick.stage.windows import Window
 
 
@@ -111,7 +111,7 @@ class Flow:
         window = self._window_of(seq)
         attempt = window.sequence.start(seq, owner, now_ms)
         if not attempt:
-            raise self.fault(f"seq {seq} was handed out, and somebody else holds it")
+            raise self.fault(f"seq {seq} was handed out, and another worker holds it")
         self.started += 1
         return Ticket(seq, window.items[seq - window.first], attempt, owner, window)
 
@@ -152,7 +152,7 @@ class Flow:
                 self.reclaimed += 1
                 lost.append(gone.owner)
                 if gone.state is FAIL:
-                    failure = Failure("LeaseExpired", f"no sign of life for {self._policy.lease_ms} ms")
+                    failure = ItemFailure("LeaseExpired", f"no sign of life for {self._policy.lease_ms} ms")
                     self._keep(window, gone.seq, Result(FAIL, failure=failure))
                 else:
                     self._try_again(window, gone.seq, now_ms, gone.delay_ms)
@@ -306,7 +306,7 @@ class Flow:
 
     def _cancel(self, window: Window, seq: int, now_ms: int) -> None:
         window.sequence.cancel(seq, now_ms)
-        self._keep(window, seq, Result(CANCEL, failure=Failure("Stopped", "the stage was stopped")))
+        self._keep(window, seq, Result(CANCEL, failure=ItemFailure("Stopped", "the stage was stopped")))
         self._halt = seq if self._halt is None else min(self._halt, seq)
 
     def _window_of(self, seq: int) -> Window:

@@ -1,4 +1,4 @@
-"""The way in: items get their key and their window, and those that have their outcome are passed over.
+"""Take in items: give each its key and its window, and skip those that have their outcome.
 
 Items are never skipped by number alone: each is compared with the key that the journal holds for its seq,
 so an input that changed since is refused instead of being committed under the wrong number.
@@ -13,10 +13,10 @@ import msgspec
 
 from tallystick.core.lifecycles import SlotState
 from tallystick.errors import JournalMismatch
-from tallystick.stage.compute import NEEDS_JSON, NEEDS_KEY, digest_of, encode, key_of
-from tallystick.stage.journal import Journal
-from tallystick.stage.journal_format import Row
-from tallystick.stage.outcome import SUCCESS, CommitBatch, Failure, Outcome
+from tallystick.stage.journal.format import Row
+from tallystick.stage.journal.journal import Journal
+from tallystick.stage.lanes.compute import NEEDS_JSON, NEEDS_KEY, digest_of, encode, key_of
+from tallystick.stage.outcome import SUCCESS, CommitBatch, ItemFailure, Outcome
 from tallystick.stage.windows import WindowPlan
 
 
@@ -109,5 +109,5 @@ def _outcome(seq: int, item: object, row: Row) -> Outcome[Any]:
     state, attempts, _, raw = row
     if state == SUCCESS:
         return Outcome(seq, item, SUCCESS, msgspec.json.decode(raw), None, attempts)
-    failure = msgspec.json.decode(raw, type=Failure | None)
+    failure = msgspec.json.decode(raw, type=ItemFailure | None)
     return Outcome(seq, item, SlotState(state), None, failure, attempts)

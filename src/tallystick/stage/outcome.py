@@ -15,7 +15,7 @@ FAIL: Final = SlotState.TERMINAL_FAIL
 CANCEL: Final = SlotState.TERMINAL_CANCEL
 
 
-class Failure(NamedTuple):
+class ItemFailure(NamedTuple):
     """Why an item failed, was skipped or cancelled: data, never an exception brought back to life."""
 
     type: str
@@ -33,7 +33,7 @@ class Outcome(Generic[T]):
     item: Any
     state: SlotState
     value: T | None
-    failure: Failure | None
+    failure: ItemFailure | None
     attempts: int
 
     @property
@@ -46,7 +46,7 @@ class Outcome(Generic[T]):
 class CommitBatch(Generic[T]):
     """Consecutive outcomes that are committed together.
 
-    `redelivered` is True after a crash, for the one batch of which nobody knows whether its commit
+    `redelivered` is True after a crash, for the one batch of which it is unknown whether its commit
     function had returned: it has the same first seq, the same members and the same values as before.
     """
 
@@ -67,5 +67,5 @@ class Result(NamedTuple):
     value: Any = None
     raw: bytes | None = None
     size_bytes: int = 0
-    failure: Failure | None = None
+    failure: ItemFailure | None = None
     error_names: tuple[str, ...] = ()

@@ -5,14 +5,12 @@ Only a terminal is drawn on. What is shown is what is committed; the rate is tha
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import importlib.util
 import sys
-from collections import deque
 from typing import Any, Final, Protocol, TextIO
 
 from tallystick.clock import Clock
+from tallystick.terminal import Rate, StatusLine, has_rich
 
 DRAW_SECONDS: Final = 0.1
 RATE_SECONDS: Final = 10.0
@@ -25,24 +23,21 @@ class Meter:
     def __init__(self, total: int | None, done: int, now: float) -> None:
         self.total = total
         self.done = done
-        self._marks: deque[tuple[float, int]] = deque([(now, done)])
+        self._rate = Rate(RATE_SECONDS, now, done)
 
     def mark(self, done: int, now: float) -> None:
         """Take note of the count at this moment."""
         self.done = done
-        self._marks.append((now, done))
-        while len(self._marks) > 2 and now - self._marks[0][0] > RATE_SECONDS:
-            self._marks.popleft()
+        self._rate.mark(done, now)
 
     @property
     def rate(self) -> float:
-        """Return items a second over the last seconds."""
-        (began, before), (ended, after) = self._marks[0], self._marks[-1]
-        return (after - before) / (ended - began) if ended > began else 0.0
+        """Return items per second over the last seconds."""
+        return self._rate.per_second
 
     @property
     def seconds_left(self) -> float | None:
-        """Return how long the rest will take, or None while nobody can know."""
+        """Return how long the rest will take, or None while that is unknown."""
         if self.total is None or self.rate <= 0:
             return None
         return max(0, self.total - self.done) / self.rate
@@ -79,7 +74,7 @@ def clock_text(seconds: float | None) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-class Progress(Protocol):
+class ProgressDisplay(Protocol):
     """What the commit lane tells while it works."""
 
     def show(self, done: int) -> None:
@@ -108,29 +103,23 @@ class PlainProgress:
         self._name = name
         self._meter = meter
         self._clock = clock
-        self._stream = stream
+        self._line = StatusLine(stream)
         self._drawn_at = -DRAW_SECONDS
 
     def show(self, done: int) -> None:
-        """Draw the line, but not more often than anybody can read."""
+        """Draw the line, at most ten times per second."""
         now = self._clock.monotonic()
         if now - self._drawn_at < DRAW_SECONDS:
             self._meter.done = done
             return
         self._drawn_at = now
         self._meter.mark(done, now)
-        self._write()
+        self._line.show(plain_line(self._name, self._meter))
 
     def close(self) -> None:
         """Draw the last state and end the line."""
         self._meter.mark(self._meter.done, self._clock.monotonic())
-        self._write("\n")
-
-    def _write(self, end: str = "") -> None:
-        # A terminal that has gone away is no reason to stop working.
-        with contextlib.suppress(OSError, ValueError):
-            self._stream.write("\r\x1b[K" + plain_line(self._name, self._meter) + end)
-            self._stream.flush()
+        self._line.show(plain_line(self._name, self._meter) + "\n")
 
 
 class RichProgress:
@@ -167,12 +156,12 @@ def progress_on(
     done: int,
     clock: Clock,
     stream: TextIO | None = None,
-) -> Progress:
-    """Return what to draw with: nothing unless it is wanted, or nobody said and there is a terminal."""
+) -> ProgressDisplay:
+    """Return what to draw with: nothing unless `wanted`, or by default on a terminal."""
     stream = stream or sys.stderr
     is_terminal = stream is not None and stream.isatty()
     if stream is None or wanted is False or (wanted is None and not is_terminal):
         return NoProgress()
-    if is_terminal and stream is sys.stderr and importlib.util.find_spec("rich") is not None:
+    if is_terminal and stream is sys.stderr and has_rich():
         return RichProgress(importlib.import_module("rich.progress"), name, total, done)
     return PlainProgress(name, Meter(total, done, clock.monotonic()), clock, stream)

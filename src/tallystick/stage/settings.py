@@ -16,7 +16,7 @@ from tallystick.core.durations import duration_ms
 from tallystick.core.limits import DURATION_MS_MAX, MIB
 from tallystick.core.retry import RetryPolicy
 from tallystick.errors import BadInput
-from tallystick.stage.policy import SlotPolicy
+from tallystick.stage.sequence.policy import SlotPolicy
 from tallystick.stage.windows import WindowLimits
 
 WORKERS_MAX: Final = 1024
@@ -79,7 +79,7 @@ def lane_of(function: Callable[[Any], Any], lane: str | None) -> Lane:
 
 
 def workers_of(workers: int | None, lane: Lane) -> int:
-    """Return how many items are computed at once: by default a few a core, one a core in processes."""
+    """Return how many items are computed at once: by default a few per core, one per core in processes."""
     cores = os.cpu_count() or 1
     usual = {Lane.THREADS: min(32, cores + 4), Lane.PROCESSES: cores, Lane.ASYNCIO: 64}[lane]
     chosen = usual if workers is None else workers

@@ -24,18 +24,18 @@ from tallystick.clock import Clock, SystemClock
 from tallystick.core.durations import duration_ms
 from tallystick.core.retry import RetryPolicy
 from tallystick.errors import BadInput, WrongColour
-from tallystick.stage.async_lane import AsyncLanes, as_async
-from tallystick.stage.commit_lane import CommitLane
 from tallystick.stage.diagnostics import Diagnostics
 from tallystick.stage.flow import Flow
 from tallystick.stage.intake import Intake
-from tallystick.stage.journal import Journal
+from tallystick.stage.journal.journal import Journal
+from tallystick.stage.lanes.commit import CommitLane
+from tallystick.stage.lanes.coroutines import AsyncLanes, as_async
+from tallystick.stage.lanes.stop import Stop, stopping_on_interrupt
+from tallystick.stage.lanes.threads import ThreadLanes
 from tallystick.stage.outcome import CommitBatch
-from tallystick.stage.progress import Progress, progress_on
+from tallystick.stage.progress import ProgressDisplay, progress_on
 from tallystick.stage.settings import BUFFER_BYTES, Lane, Settings, lane_of, name_of, policy_of, workers_of
-from tallystick.stage.stop import Stop, stopping_on_interrupt
 from tallystick.stage.summary import Summary
-from tallystick.stage.thread_lane import ThreadLanes
 from tallystick.stage.windows import WindowLimits, WindowPlan
 
 T = TypeVar("T")
@@ -156,7 +156,7 @@ class Stage(Generic[T, R]):
         return None if self._flow is None else self._flow.diagnostics()
 
     def _ended(self) -> Summary:
-        # Also when everything was done by then: whoever presses Ctrl-C wants the program to end.
+        # Also when everything was done by then: Ctrl-C means that the program is to end.
         if self._interrupted:
             raise KeyboardInterrupt
         return self.summary
@@ -202,7 +202,7 @@ class Stage(Generic[T, R]):
             )
 
     @contextmanager
-    def _books(self, length: int | None) -> Iterator[tuple[Flow, Intake, CommitLane, Progress]]:
+    def _books(self, length: int | None) -> Iterator[tuple[Flow, Intake, CommitLane, ProgressDisplay]]:
         """Open the journal, keep the books while the lanes run, and close everything in order."""
         settings = self.settings
         with self._one_at_a_time() as stop, ExitStack() as opened:
@@ -247,7 +247,7 @@ class Stage(Generic[T, R]):
             self._stop = Stop()
             self._one_run.release()
 
-    def _progress(self, length: int | None, done: int) -> Progress:
+    def _progress(self, length: int | None, done: int) -> ProgressDisplay:
         settings = self.settings
         total = length if settings.total is None else settings.total
         return progress_on(

@@ -1,4 +1,4 @@
-"""What a run of a stage came to."""
+"""The result of one run of a stage, in numbers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Summary:
 
     @property
     def rate(self) -> float:
-        """Return committed items a second."""
+        """Return committed items per second."""
         return self.committed / self.seconds if self.seconds > 0 else 0.0
 
     def count(self, outcomes: tuple[Outcome[object], ...]) -> None:

@@ -1,7 +1,7 @@
 """Windows: how far ahead of the commit cursor a stage may work.
 
 Where a window ends depends only on the items before it (their number, cost and bytes), never on time or
-on who was fast. So the same input gives the same windows, in a first run and in a resumed one.
+on which worker was fast. So the same input gives the same windows, in a first run and in a resumed one.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 from tallystick.errors import BadInput
 from tallystick.stage.outcome import Result
-from tallystick.stage.policy import SlotPolicy
-from tallystick.stage.sequence import Sequence
+from tallystick.stage.sequence.policy import SlotPolicy
+from tallystick.stage.sequence.sequence import Sequence
 
 
 @dataclass(frozen=True, slots=True)

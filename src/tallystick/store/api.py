@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
-from tallystick.core.controls import Forked, ForkJob, HoldJob, ResumeJob
+from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
 from tallystick.core.requests import (
     Await,
     CancelJob,
@@ -28,6 +28,7 @@ from tallystick.core.requests import (
     RecordEvent,
     RecordStep,
     RenewLeases,
+    SetValue,
     Spawn,
     SubmitJob,
     SubmitJobs,
@@ -38,24 +39,28 @@ from tallystick.core.values import (
     ChildRow,
     ClaimedJob,
     Delivered,
-    Event,
     Existing,
     ExpiredAttempt,
     Fact,
     Fence,
     Group,
+    Interrupted,
     JobRow,
     NewJob,
     NewLease,
+    Overdue,
     Pruned,
     Record,
     Reservation,
+    ShownValue,
     StoredError,
+    StoredEvent,
     Wait,
     Wake,
 )
+from tallystick.core.verbs.control_requests import Forked, ForkJob, HoldJob, ResumeJob
 from tallystick.store.inspection import Inspection
-from tallystick.store.primitives import Bundle, Outcome, Primitive, RunTx, Transaction, call_off
+from tallystick.store.primitives import Bundle, HeldUp, Outcome, Primitive, RunTx, Transaction, call_off
 
 __all__ = [
     "Answer",
@@ -70,7 +75,6 @@ __all__ = [
     "Delivered",
     "EndAttempt",
     "EndJob",
-    "Event",
     "Existing",
     "ExpiredAttempt",
     "Fact",
@@ -78,13 +82,17 @@ __all__ = [
     "ForkJob",
     "Forked",
     "Group",
+    "HeldUp",
     "HoldJob",
+    "Interrupted",
     "JobRow",
     "ManyWriters",
     "NewJob",
     "NewLease",
     "Outcome",
+    "Overdue",
     "Primitive",
+    "Protocols",
     "PruneJobs",
     "Pruned",
     "ReclaimAttempt",
@@ -95,9 +103,12 @@ __all__ = [
     "Reservation",
     "ResumeJob",
     "RunTx",
+    "SetValue",
+    "ShownValue",
     "Spawn",
     "Store",
     "StoredError",
+    "StoredEvent",
     "SubmitJob",
     "SubmitJobs",
     "TakeAnswer",
@@ -116,8 +127,11 @@ class Store(Protocol):
         """Return the address, without secrets."""
         ...
 
-    def apply(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
+    def apply(self, batch: Sequence[Bundle], *, again: bool = False) -> list[Outcome | BaseException]:
         """Make a batch durable and return one outcome a bundle; raise if nothing became durable.
+
+        A bundle whose rows others hold is `HeldUp`, and waits for them no longer than a moment; hardly at all
+        if it is tried `again` for that reason.
 
         `OutcomeUnknown` says that nobody can tell; the chains of the batch are doubtful then.
 
@@ -142,13 +156,6 @@ class Store(Protocol):
 
         Both are by the clock of this process, whatever clock the store keeps its due times by.
         What is due already and was left must not hide what becomes due later.
-        """
-        ...
-
-    def unattended(self) -> bool:
-        """Tell whether a sweep may find anything: a lost lease, a job to be ended, a child without a parent.
-
-        One look for an idle worker; a store where looking costs nothing may always say yes.
         """
         ...
 
@@ -177,28 +184,43 @@ class Store(Protocol):
         """Tell whether a signal of one of these names is in the job's inbox; a hint, not a promise."""
         ...
 
-    def history(self, job_id: str) -> list[Event]:
+    def history(self, job_id: str) -> list[StoredEvent]:
         """Return every event of a job in order, inline steps included."""
+        ...
+
+    def values(self, job_ids: Sequence[str], name: str = "") -> list[ShownValue]:
+        """Return the values that these jobs show, of one name if it is given, those set first in front."""
+        ...
+
+    def began(self, job_id: str) -> dict[int, int]:
+        """Return when steps and waits of a job began, by their places in its history."""
         ...
 
     def counts(self) -> dict[str, int]:
         """Return how many jobs stand in each state; for people, not for the hot path."""
         ...
 
+    def started_by(self, job_id: str, *, after: str, limit: int) -> list[str]:
+        """Return a page of the jobs that a job has started, detached ones too; `after` as in `children`."""
+        ...
+
     def children(self, job_id: str, group: Group, *, after: str, limit: int) -> list[ChildRow]:
         """Return a page of the children of a group in their order; `after` is the last of the page before."""
         ...
 
-    def orphans(self, limit: int) -> list[str]:
-        """Return children that go on although their parent has ended."""
+    def overdue(self, limit: int) -> list[Overdue]:
+        """Return jobs whose grace is over, and jobs whose deadline has passed, by the store's clock.
+
+        Up to `limit` of each.
+        """
         ...
 
-    def overdue(self, limit: int) -> list[str]:
-        """Return jobs that were asked to end and have not within their grace, by the store's clock."""
+    def next_end(self) -> int | None:
+        """Return the instant at which the next grace or deadline is over, by the clock of this process."""
         ...
 
-    def interrupted(self, job_ids: Sequence[str]) -> list[tuple[str, bool, str | None]]:
-        """Return those of these jobs that are asked to end or held: which of both, and by what hold."""
+    def interrupted(self, job_ids: Sequence[str]) -> list[Interrupted]:
+        """Return those of these jobs that are asked to end, held, or have ended."""
         ...
 
     def dead(self, *, tenant_id: str, handler: str | None, after: str | None, limit: int) -> list[JobRow]:
@@ -221,12 +243,59 @@ class Store(Protocol):
         """Lend a connection of its own to the calling thread, for reading."""
         ...
 
-    def transaction(self) -> AbstractContextManager[Transaction]:
-        """Lend a transaction of its own to the calling thread."""
+    def transaction(self, ms_max: int = ...) -> AbstractContextManager[Transaction]:
+        """Lend a transaction of its own to the calling thread, and roll it back when its time is up.
+
+        That happens whatever the thread does; its next call and the end of its block are `TxTooLong` then.
+        """
+        ...
+
+    def join(self, transaction: object) -> Transaction:
+        """Return a transaction that our bundles can be part of; refuse one that is not on these very books.
+
+        It is one on loan; where there are many writers also one that the user began by other means.
+        """
+        ...
+
+    def check_may_wait(self) -> None:
+        """Refuse to wait, in a thread that holds a transaction, for anything that is to become durable."""
         ...
 
     def close(self) -> None:
         """Give back every descriptor and thread."""
+        ...
+
+
+@runtime_checkable
+class Protocols(Protocol):
+    """What a store can do in addition when it keeps protocol jobs: it takes their requests in bundles of one.
+
+    The outcome of a request is a `Hearing`, that of a command also `Existing`. What is read here is true when
+    it is given; a request decides again, under the lock.
+    """
+
+    def protocol(self, job_id: str) -> ProtocolPicture | None:
+        """Return a protocol job with its steps and the directive that is not out."""
+        ...
+
+    def directive(self, outbox_id: str) -> OutboxRow | None:
+        """Return one directive."""
+        ...
+
+    def due_steps(self, limit: int) -> list[str]:
+        """Return protocol jobs whose active step needs the sweep (`ExpireStep`), the longest over first."""
+        ...
+
+    def due_directives(self, limit: int) -> list[OutboxRow]:
+        """Return directives that a relay may take now (`TakeDirective`), the longest due first."""
+        ...
+
+    def asked_directives(self, services: Sequence[str], tenant_id: str | None, limit: int) -> list[OutboxRow]:
+        """Return directives that a remote worker may be given (`DeliverDirective`), the oldest first."""
+        ...
+
+    def given_directives(self, worker: str, limit: int) -> list[OutboxRow]:
+        """Return what this remote worker was given and has not acknowledged, while there is time for that."""
         ...
 
 
@@ -251,6 +320,10 @@ class ManyWriters(Protocol):
         """
         ...
 
-    def join(self, connection: object) -> Transaction:
-        """Return a transaction that the user began by other means, so that our bundles can be part of it."""
+    def lend_as(self, transaction: Transaction, kind: type) -> AbstractContextManager[object]:
+        """Lend a transaction as what another library knows, while a user's function runs."""
+        ...
+
+    async def apply_on_loop(self, transaction: object, bundles: Sequence[Bundle]) -> list[Outcome]:
+        """Write bundles in a transaction that the user began on the running event loop, without blocking."""
         ...

@@ -11,6 +11,7 @@ WRITES: Final = {
     "renew": "renewed leases",
     "step": "steps",
     "event": "failed tries",
+    "value": "values that jobs show",
     "end_attempt": "released attempts",
     "end_job": "finished jobs",
     "reclaim": "reclaimed jobs",

@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from tallystick.core.canonical import CANON_VERSION
 from tallystick.core.chain import Chain, event_hash, step_payload
-from tallystick.core.forking import Forking, decide_fork, kept_before
+from tallystick.core.json_forms.canonical import CANON_VERSION
+from tallystick.core.ledger.marks import OPENED
 from tallystick.core.lifecycles import JobState
-from tallystick.core.marks import OPENED
+from tallystick.core.verbs.forking import Forking, decide_fork, kept_before
 from tallystick.errors import BadInput, IdempotencyConflict, InvariantBroken, NoSuchStep, NotFailed, NotFound
-from tallystick.store.api import Event, Fact, Fence, Forked, ForkJob
+from tallystick.store.api import Fact, Fence, Forked, ForkJob, StoredEvent
 from tallystick.store.refusals import Refused, stale
-from tallystick.store.writing import Writing, insist
+from tallystick.store.writing import OpenTransaction, insist
 
 
 class _Recorded(NamedTuple):
@@ -46,7 +46,7 @@ class _Copy(NamedTuple):
     event_hash: str
 
 
-def fork_job(batch: Writing, request: ForkJob) -> Forked:
+def fork_job(batch: OpenTransaction, request: ForkJob) -> Forked:
     """Insert the new job with its copies, or return the one that a retry made before."""
     batch.lock(request.job_id)
     found = batch.rows("forkable", (request.job_id,))
@@ -76,7 +76,7 @@ def fork_job(batch: Writing, request: ForkJob) -> Forked:
     return Forked(request.new_id, created=True, copied=len(kept))
 
 
-def _kept(batch: Writing, request: ForkJob, dimension: int) -> list[_Recorded]:
+def _kept(batch: OpenTransaction, request: ForkJob, dimension: int) -> list[_Recorded]:
     """Return the records before the point, in their order."""
     records = [_Recorded._make(row) for row in batch.rows("recorded", (request.job_id, dimension))]
     if request.point is None:
@@ -94,8 +94,8 @@ def _kept(batch: Writing, request: ForkJob, dimension: int) -> list[_Recorded]:
 
 
 def _facts(
-    batch: Writing, request: ForkJob, dimension: int, kept: list[_Recorded]
-) -> tuple[list[Event], list[_Copy]]:
+    batch: OpenTransaction, request: ForkJob, dimension: int, kept: list[_Recorded]
+) -> tuple[list[StoredEvent], list[_Copy]]:
     """Return the first facts of the new job, and the place in its chain of every copy."""
     chain, now = Chain(request.new_id), batch.wall
     last = kept[-1] if kept else None
@@ -127,10 +127,10 @@ def _facts(
 
 
 def _insert(
-    batch: Writing,
+    batch: OpenTransaction,
     request: ForkJob,
     dimension: int,
-    events: list[Event],
+    events: list[StoredEvent],
     copies: list[_Copy],
 ) -> None:
     """Write the job, its facts and copies, and for a retry who took whose place."""
@@ -151,7 +151,7 @@ def _insert(
         raise InvariantBroken(f"the records of job {request.job_id} could not be copied one by one")
 
 
-def _reserved(batch: Writing, request: ForkJob) -> tuple[str, str] | None:
+def _reserved(batch: OpenTransaction, request: ForkJob) -> tuple[str, str] | None:
     """Return the fork that was made under this id, and what it asked for, if there is one.
 
     The row of the job that is forked is held, and ids of its forks are reserved by nobody else.
@@ -184,7 +184,7 @@ def _known(
     return known
 
 
-def take_place(batch: Writing, request: ForkJob, *, reserved: bool) -> None:
+def take_place(batch: OpenTransaction, request: ForkJob, *, reserved: bool) -> None:
     """Let the job that failed know which job took its place, and give that one what was reserved for it."""
     places = (request.job_id, request.new_id)
     batch.many("mark_retried", [places], Fence(request.new_id, 0, "fork"))

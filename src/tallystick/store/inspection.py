@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from tallystick.core.book import ActivityRow, AttemptRow, Book, Content
+from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Content
 from tallystick.core.pictures import Message, Place
-from tallystick.core.values import Event
+from tallystick.core.remote.rows import ProtocolPicture
+from tallystick.core.values import StoredEvent
 
 
 class Health(NamedTuple):
@@ -57,8 +58,12 @@ class Inspection(Protocol):
         """Return a page of books, newest job first; `after` is the last job_id of the page before."""
         ...
 
-    def facts(self, job_id: str, *, after: int, limit: int) -> list[Event]:
+    def facts(self, job_id: str, *, after: int, limit: int) -> list[StoredEvent]:
         """Return the facts of a job that follow number `after`, in order, inline steps included."""
+        ...
+
+    def began(self, job_id: str, *, after: int, limit: int) -> dict[int, int]:
+        """Return when steps and waits of a job began that follow place `after`, by their places."""
         ...
 
     def attempts(self, job_id: str) -> list[AttemptRow]:
@@ -71,6 +76,10 @@ class Inspection(Protocol):
 
     def messages(self, job_id: str, *, after: str, limit: int) -> list[Message]:
         """Return the messages of a job behind a guid, in order; only those of children with what they say."""
+        ...
+
+    def protocol(self, job_id: str) -> ProtocolPicture | None:
+        """Return a protocol job with its steps and the directive that is not out; None for another job."""
         ...
 
     def open_children(self, job_id: str) -> dict[str, int]:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from tallystick.clock import Clock
+from tallystick.core.durations import duration_ms
 from tallystick.errors import BadInput
 from tallystick.store.api import Store
+
+# How long a write waits for others before it is refused.
+BUSY_DEFAULT: Final = "30s"
 
 
 def open_store(url: str, clock: Clock, *, create: bool) -> Store:
@@ -31,8 +36,12 @@ def open_store(url: str, clock: Clock, *, create: bool) -> Store:
         raise BadInput(f"{url!r} is gone with its process, so nothing is durable; name a file", url=url)
     options = dict(parse_qsl(parts.query))
     synchronous = options.pop("synchronous", "FULL").upper()
+    busy_ms = duration_ms(options.pop("busy", BUSY_DEFAULT))
     if options or synchronous not in ("FULL", "NORMAL"):
-        raise BadInput(f"{url!r}: the only option is synchronous=FULL or synchronous=NORMAL", url=url)
+        raise BadInput(
+            f"{url!r}: the options are synchronous=FULL or synchronous=NORMAL, and busy={BUSY_DEFAULT}",
+            url=url,
+        )
     # Imported here, so that a process on another store never loads this library.
     from tallystick.store.sqlite.store import SqliteStore  # noqa: PLC0415 (as said above)
 
@@ -40,7 +49,7 @@ def open_store(url: str, clock: Clock, *, create: bool) -> Store:
         path = Path(parts.path[1:]).absolute()
     except FileNotFoundError:
         raise BadInput(f"{url!r} is in the current folder, and that is gone", url=url) from None
-    return SqliteStore(path, clock, create=create, synchronous=synchronous)
+    return SqliteStore(path, clock, create=create, synchronous=synchronous, busy_ms=busy_ms)
 
 
 def _check_text(url: object) -> None:

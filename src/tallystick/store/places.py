@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tallystick.core.chain import DOUBTFUL, Chain, Link, step_payload
 from tallystick.core.tuples import make
-from tallystick.store.api import Event, Fact, RecordStep
+from tallystick.store.api import Fact, RecordStep, StoredEvent
 
 
 class Places:
@@ -18,13 +18,13 @@ class Places:
         """Return how many were taken so far: a mark to rewind to."""
         return len(self._taken)
 
-    def fact(self, fact: Fact) -> Event:
+    def fact(self, fact: Fact) -> StoredEvent:
         """Give a fact its place in the chain."""
         chain, kind, at, attempt, payload = fact
         link = chain.extend(kind, at, attempt, payload)
         self._taken.append((chain, link))
         n, before, head = link
-        return make(Event, (chain.job_id, n, kind, at, attempt, payload, before, head))
+        return make(StoredEvent, (chain.job_id, n, kind, at, attempt, payload, before, head))
 
     def link(self, fact: Fact) -> Link:
         """Give a fact its place in the chain and return the place alone."""
@@ -35,7 +35,7 @@ class Places:
 
     def step(self, step: RecordStep) -> Link:
         """Give an inline step, whose row is its own event, its place in the chain."""
-        fence, chain, _dimension, name, occurrence, kind, state, ledger, result, error, notes, at = step
+        fence, chain, _dimension, name, occurrence, kind, state, ledger, result, error, notes, at, _ = step
         payload = step_payload(name, occurrence, state, ledger, result, error, notes)
         link = chain.extend(kind, at, fence.attempt, payload)
         self._taken.append((chain, link))

@@ -17,6 +17,7 @@ from tallystick.store.api import (
     RecordEvent,
     RecordStep,
     ResumeJob,
+    SetValue,
     Spawn,
     TakeAnswer,
 )
@@ -33,6 +34,7 @@ NAMES: Final[dict[type[Primitive], str]] = {
     EndJob: "end_job",
     RecordStep: "step",
     RecordEvent: "event",
+    SetValue: "value",
     EndAttempt: "end_attempt",
     ReclaimAttempt: "reclaim",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from tallystick.core.controls import ForkJob, HoldJob, ResumeJob
+from tallystick.core.remote.requests import ProtocolRequest, SubmitCommand
 from tallystick.core.requests import (
     Await,
     CancelJob,
@@ -19,13 +19,16 @@ from tallystick.core.requests import (
     RecordEvent,
     RecordStep,
     RenewLeases,
+    SetValue,
     Spawn,
     SubmitJob,
     SubmitJobs,
     TakeAnswer,
 )
 from tallystick.core.values import Fence
-from tallystick.store.turn import Turn
+from tallystick.core.verbs.control_requests import ForkJob, HoldJob, ResumeJob
+from tallystick.errors import StoreBusy
+from tallystick.store.rendezvous import Rendezvous
 
 
 class RunTx(NamedTuple):
@@ -37,12 +40,24 @@ class RunTx(NamedTuple):
     """
 
     fence: Fence
-    turn: Turn[Transaction, RecordStep]
+    turn: Rendezvous[Transaction, RecordStep]
     ms_max: int
 
 
 Outcome: TypeAlias = object
 """The value of a bundle's last primitive; what refuses a bundle is an exception, often a `TallyError`."""
+
+
+class HeldUp(StoreBusy):
+    """The outcome of a bundle that others hold rows of: nothing of it was written, and it may be tried again.
+
+    For `busy_ms`, since it was first held up, there is a point in that.
+    """
+
+    def __init__(self, message: str, *, busy_ms: int, **fields: object) -> None:
+        """Say who or what it waits for."""
+        super().__init__(message, **fields)
+        self.busy_ms = busy_ms
 
 
 @runtime_checkable
@@ -72,6 +87,7 @@ Primitive: TypeAlias = (
     | ClaimJobs
     | RecordStep
     | RecordEvent
+    | SetValue
     | EndAttempt
     | EndJob
     | ReclaimAttempt
@@ -87,6 +103,8 @@ Primitive: TypeAlias = (
     | PruneJobs
     | RenewLeases
     | RunTx
+    | SubmitCommand
+    | ProtocolRequest
 )
 Bundle: TypeAlias = tuple[Primitive, ...]
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from tallystick.store.api import Pruned, PruneJobs
 from tallystick.store.sql.reads import listed
-from tallystick.store.writing import Writing
+from tallystick.store.writing import OpenTransaction
 
 # What refers to a job goes before it. The databases refuse any other order, and every job that is not marked.
-_BOOKS = ("events", "steps", "messages", "attempts", "outbox", "idempotency", "jobs")
+_BOOKS = ("events", "steps", "messages", "attempts", "outbox", "values", "idempotency", "jobs")
 
 
-def prune(batch: Writing, request: PruneJobs) -> Pruned:
+def prune(batch: OpenTransaction, request: PruneJobs) -> Pruned:
     """Look at a stretch of jobs, remove the books of those that may go, and say where to go on."""
     ended_by = batch.wall - request.older_ms
     stretch = batch.rows("old_jobs", (request.after, str(request.limit)))
@@ -25,7 +25,7 @@ def prune(batch: Writing, request: PruneJobs) -> Pruned:
     return Pruned(removed, None if over else last)
 
 
-def _removed(batch: Writing, ended: list[str], ended_by: int) -> int:
+def _removed(batch: OpenTransaction, ended: list[str], ended_by: int) -> int:
     """Mark those that may go, remove their books, and return how many they were."""
     held = [job_id for (job_id,) in batch.rows("hold_ended", (listed(ended),))]
     marked = batch.rows("mark_pruned", (listed(held), ended_by, batch.wall))

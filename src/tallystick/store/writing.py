@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from tallystick.errors import InvariantBroken, TallyError
-from tallystick.store.api import Event, Fact, Fence
+from tallystick.store.api import Fact, Fence, StoredEvent
 
 
-def insist(batch: Writing, name: str, parameters: Sequence[object]) -> None:
+def insist(batch: OpenTransaction, name: str, parameters: Sequence[object]) -> None:
     """Run a statement and refuse the bundle unless it changed exactly one row, as the books say it must.
 
     Whoever calls this holds the job's row and has looked at the fence: what was there a moment ago is there.
@@ -24,7 +24,7 @@ def insist(batch: Writing, name: str, parameters: Sequence[object]) -> None:
     batch.expect(name, parameters, InvariantBroken(f"{name} did not change exactly one row", statement=name))
 
 
-class Writing(Protocol):
+class OpenTransaction(Protocol):
     """One transaction, its clock, and its statements by name."""
 
     @property
@@ -63,6 +63,6 @@ class Writing(Protocol):
         """Write rows and insist that each changes exactly one, or the bundle is refused as a stale report."""
         ...
 
-    def placed(self, fact: Fact) -> Event:
+    def placed(self, fact: Fact) -> StoredEvent:
         """Give a fact its place in the chain."""
         ...

@@ -1,1 +1,1 @@
-"""What tests use: the conformance suite for stores, and the sweeps that kill workers."""
+"""What tests use: `stepping` for the tests of your workflows, `conformance` for those of a store."""

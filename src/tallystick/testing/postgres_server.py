@@ -60,10 +60,10 @@ class Server:
         """Return the address of the maintenance database."""
         return f"postgresql://tally@127.0.0.1:{self.port}/postgres"
 
-    def url(self, *, port: int | None = None, **options: str) -> str:
+    def url(self, *, port: int | None = None, database: str = "postgres", **options: str) -> str:
         """Return an address that Tallystick opens."""
         query = "&".join(f"{name}={value}" for name, value in options.items())
-        return f"postgresql://tally@127.0.0.1:{port or self.port}/postgres?{query}"
+        return f"postgresql://tally@127.0.0.1:{port or self.port}/{database}?{query}"
 
     @property
     def data(self) -> Path:

@@ -24,14 +24,14 @@ class Reasons:
         """Begin with none."""
         self._known: set[str] = set()
 
-    def is_new(self, error: BaseException) -> bool:
+    def is_new(self, error: BaseException, about: str = "") -> bool:
         """Tell whether this is to be told: the same kind of error, in the same words, was not told before.
 
         >>> reasons = Reasons()
         >>> reasons.is_new(ValueError("a")), reasons.is_new(ValueError("a")), reasons.is_new(ValueError("b"))
         (True, False, True)
         """
-        reason = f"{type(error).__name__}: {error}"
+        reason = f"{about} {type(error).__name__}: {error}"
         if reason in self._known:
             return False
         if len(self._known) >= _KNOWN_MAX:
@@ -50,6 +50,8 @@ class Refusals:
     def __init__(self) -> None:
         """Begin with none."""
         self._reasons = Reasons()
+        # Of jobs, which may be refused while others are claimed.
+        self._jobs = Reasons()
         self._has_looked = False
         # Whether the last look was not made, or none was.
         self.last = True
@@ -62,6 +64,16 @@ class Refusals:
             self._barred = error
         if self._reasons.is_new(error):
             _log.warning("worker: no job can be claimed: %s", error, extra={"action": "claim.failed"})
+
+    def tell(self, job_id: str, error: TallyError) -> None:
+        """Tell of a job that the database does not let be claimed, once."""
+        if self._jobs.is_new(error, job_id):
+            about = {
+                "action": "claim.refused",
+                "job_id": job_id,
+                "statement": error.fields.get("statement", ""),
+            }
+            _log.error("job %s: it cannot be claimed, %s", job_id, error, extra=about)
 
     def end(self) -> None:
         """Note that a look was made."""

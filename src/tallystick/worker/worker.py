@@ -1,63 +1,39 @@
 """A worker: a number of slots, each running one segment at a time.
 
-A slot that finishes a job asks for the next one in the same flush. An idle slot asks again when somebody
-says that there may be work; the `Lookout` keeps count of both. Nothing here decides what is right: that is in
-the fence of every bundle.
+A slot that finishes a job asks for the next one in the same flush. An idle slot asks again when there may be
+work; the `ClaimDemand` keeps count of both. Nothing here decides what is right: that is in the fence of every
+bundle.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from tallystick.clock import Clock
-from tallystick.core.durations import duration_ms
-from tallystick.core.lease import WORKER_LEASE
 from tallystick.engine.committer import Committer
+from tallystick.engine.observe import Claimed
+from tallystick.engine.pending_writes import Blocked, Called, Request
 from tallystick.engine.refusals import turn_down
-from tallystick.engine.requests import Blocked, Called, Request
 from tallystick.engine.segment import Segment
-from tallystick.errors import BadInput, StaleLease, StoreError, StoreMisused, TallyError
+from tallystick.errors import StaleLease, StoreError, StoreMisused, TallyError
 from tallystick.ids import Ids
 from tallystick.store.api import Bundle, ClaimedJob, ClaimJobs, Cycle, EndJob, NewLease, Outcome, Store
-from tallystick.worker.around import AROUND_NOTHING, Around
 from tallystick.worker.arrivals import Arrivals
+from tallystick.worker.claim_demand import ClaimDemand, Look
+from tallystick.worker.grace import Grace
 from tallystick.worker.handler import Handler
-from tallystick.worker.lookout import Look, Lookout
-from tallystick.worker.loop_lane import AsyncSlots
+from tallystick.worker.hooks import AROUND_NOTHING, Around
+from tallystick.worker.options import WorkerOptions
 from tallystick.worker.refusals import Refusals
-from tallystick.worker.thread_lane import ThreadSlots
+from tallystick.worker.slots_loop import AsyncSlots
+from tallystick.worker.slots_threads import ThreadSlots
 
 _log = logging.getLogger("tallystick.worker")
-
-
-LEASE_MS_MIN: Final = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerOptions:
-    """How much a worker takes on, and how long a crash of it may go unnoticed."""
-
-    queues: tuple[str, ...] = ("default",)
-    concurrency: int = 16
-    lease_ms: int = duration_ms(WORKER_LEASE)
-    grace_ms: int = 10_000
-    # How long finished jobs are kept; None is for ever.
-    keep_ms: int | None = None
-
-    def __post_init__(self) -> None:
-        if type(self.concurrency) is not int or self.concurrency < 1:
-            raise BadInput(f"a worker needs a whole number of slots, at least one, not {self.concurrency!r}")
-        if not self.queues:
-            raise BadInput("a worker that serves no queue would do nothing: name at least one")
-        if self.lease_ms < LEASE_MS_MIN:
-            raise BadInput(
-                f"a lease of {self.lease_ms}ms ends before it can be renewed; give at least {LEASE_MS_MIN}ms"
-            )
 
 
 class Worker:
@@ -73,6 +49,7 @@ class Worker:
         options: WorkerOptions,
         on_end: Callable[[EndJob], None],
         around: Around = AROUND_NOTHING,
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         """Prepare the slots; nothing is claimed before `start`."""
         self.store = store
@@ -82,16 +59,17 @@ class Worker:
         self.handlers = handlers
         # Random and per process: a restarted worker must never look like the one whose leases it finds.
         self.owner = ids.token()
+        self.ids = ids
         self._on_end = on_end
         self._around = around
         self._lock = threading.Lock()
         self._leases = 0
-        self._lookout = Lookout(options.concurrency)
+        self._demand = ClaimDemand(options.concurrency)
         # Set when the worker is to stop: whoever merely waits for his next try gives his job back.
         self.halting = threading.Event()
         self._idle = threading.Condition(self._lock)
         self.running: dict[str, Segment] = {}
-        # Segments that are over and whose end the store did not take: the caretaker gives their jobs back.
+        # Segments that are over and whose end the store did not take: maintenance gives their jobs back.
         self.owed: set[Segment] = set()
         # Segments that may begin when the function of an earlier one of the same job has been left here.
         self._behind: dict[Segment, Segment] = {}
@@ -99,7 +77,7 @@ class Worker:
         self.refusals = Refusals()
         self.arrivals = Arrivals()
         self._threads = ThreadSlots(self, options.concurrency)
-        self._tasks = AsyncSlots(self)
+        self._tasks = AsyncSlots(self, loop)
 
     def start(self) -> None:
         """Begin to claim, when everything that is to be called before has returned; if it raises, do not."""
@@ -112,7 +90,7 @@ class Worker:
             self._tasks.stop()
             raise
         with self._lock:
-            self._lookout.shut = False
+            self._demand.shut = False
         self.poke()
 
     def _call(self, function: Callable[[], Any]) -> None:
@@ -147,7 +125,7 @@ class Worker:
         """
         put = through or self.committer.put
         with self._lock:
-            look = self._lookout.say()
+            look = self._demand.say()
         if look is not None:
             put([*first, self._asking(look)])
         elif first:
@@ -160,21 +138,13 @@ class Worker:
         The claim may share their flush.
         """
         with self._lock:
-            return None if self._lookout.shut else self._lookout.go_on(slots)
+            return None if self._demand.shut else self._demand.go_on(slots)
 
     def claim(self, look: Look) -> ClaimJobs:
         """Return the request of a look; equal requests of one flush are answered by one search."""
         options = self.options
-        handlers = frozenset(self.handlers)
-        return ClaimJobs(
-            self.owner,
-            options.queues,
-            handlers,
-            look.slots,
-            options.lease_ms,
-            self._next_lease,
-            look.suspects,
-        )
+        about = (self.owner, options.queues, frozenset(self.handlers), look.slots, options.lease_ms)
+        return ClaimJobs(*about, self._next_lease, look.suspects, self.refusals.tell)
 
     def answered(self, look: Look, outcome: Outcome | BaseException) -> list[ClaimedJob]:
         """Return the jobs that a look has found; slots it left empty are given back."""
@@ -182,11 +152,13 @@ class Worker:
         following = None
         with self._lock:
             if isinstance(outcome, BaseException):
-                self._lookout.unanswered(look)
+                self._demand.unanswered(look)
             else:
                 suspect = any(job.suspect for job in jobs)
-                following = self._lookout.answered(look, len(jobs), suspect=suspect)
+                following = self._demand.answered(look, len(jobs), suspect=suspect)
             self._idle.notify_all()
+        if jobs and self.committer.observers.wants(Claimed):
+            self.committer.observers.tell(Claimed(tuple(jobs), look.slots))
         if isinstance(outcome, BaseException):
             self.refusals.note(outcome)
         elif self.refusals.last:
@@ -200,7 +172,7 @@ class Worker:
         if not self.serves(handler, queue):
             return None
         with self._lock:
-            if not self._lookout.take():
+            if not self._demand.take():
                 return None
         return NewLease(self._next_lease(), self.owner, self.options.lease_ms)
 
@@ -259,7 +231,7 @@ class Worker:
             del self.running[segment.job_id]
         if segment.claimed.suspect:
             with self._lock:
-                look = self._lookout.suspect_ended()
+                look = self._demand.suspect_ended()
             if look is not None:
                 self._look(look)
         end = bundle[-1] if outcome is None and bundle is not None else outcome
@@ -271,7 +243,8 @@ class Worker:
             _log.error(
                 "job %s: its end was refused, %s", segment.job_id, end, extra={"action": "end.refused"}
             )
-        if self._lookout.shut:
+        self.committer.observers.segment_ended(segment.fence, segment.claimed.handler, end)
+        if self._demand.shut:
             with self._idle:
                 self._idle.notify_all()
 
@@ -286,23 +259,14 @@ class Worker:
     def free(self) -> None:
         """Give a slot back, and look after all if somebody spoke after it had decided not to ask."""
         with self._lock:
-            look = self._lookout.give_back()
+            look = self._demand.give_back()
             self._idle.notify_all()
         if look is not None:
             self._look(look)
 
-    def notice_cancelled(self, job_id: str) -> None:
-        """Let a running segment meet the cancellation of its job at its next call."""
-        segment = self.running.get(job_id)
-        if segment is not None:
-            segment.cancelled = True
-            self.arrivals.notify(job_id)
-
-    def notice_held(self, job_id: str, *, held: bool) -> None:
-        """Let a running segment stop at its next call because its job is held, or go on after all."""
-        segment = self.running.get(job_id)
-        if segment is not None:
-            segment.paused = held
+    def stop_task(self, segment: Segment) -> None:
+        """Let the task of an async segment unwind, wherever it waits."""
+        self._tasks.cancel(segment)
 
     def asks_after(self, bundle: Bundle | None) -> bool:
         """Tell whether a slot that ends with this bundle should ask for a job in the same flush.
@@ -311,17 +275,17 @@ class Worker:
         """
         last = bundle[-1] if bundle else None
         wakes = type(last) is Cycle or (type(last) is EndJob and last.parent is not None)
-        return wakes or self._lookout.wanted
+        return wakes or self._demand.wanted
 
     @property
     def idle(self) -> bool:
         """Tell whether slots are free and the last look left nothing behind."""
-        return bool(self._lookout.free) and not self._lookout.wanted
+        return bool(self._demand.free) and not self._demand.wanted
 
     @property
     def claim_failed(self) -> bool:
         """Tell whether the last look could not be made, and nobody has said since that there may be work."""
-        return self._lookout.failed
+        return self._demand.failed
 
     def finish(self, segment: Segment, bundle: Bundle | None) -> Segment | None:
         """End a segment of a thread and return the next one for the same thread, in one flush."""
@@ -360,27 +324,27 @@ class Worker:
         What is left then unwinds at its next call and gives its lease back; what makes no call is left to
         its lease. No claim is on its way when the first job is given back: it would bring it here again.
         """
-        grace = self.options.grace_ms / 1000
+        grace = Grace(self.options.grace_ms)
         with self._idle:
-            self._lookout.shut = True
-            answered = self._idle.wait_for(lambda: not self._lookout.out, grace)
+            self._demand.shut = True
+            answered = self._idle.wait_for(lambda: not self._demand.out, grace.to_end)
         self.halting.set()
-        done = answered and self._wait_until_idle(grace)
+        done = answered and self._wait_until_idle(grace.to_end)
         if not done:
             for segment in list(self.running.values()):
                 segment.lost = True
             self._tasks.cancel()
-            done = self._wait_until_idle(grace)
+            done = self._wait_until_idle(grace.to_unwind)
         self._threads.stop()
         self._call_last()
-        self._tasks.stop()
+        self._tasks.stop(all_ended=done)
         return done
 
     def _wait_until_idle(self, seconds: float) -> bool:
         with self._idle:
             # What a claim has brought and is about to begin counts too: it must not be left to its lease.
             return self._idle.wait_for(
-                lambda: not self.running and self._lookout.free == self.options.concurrency, seconds
+                lambda: not self.running and self._demand.free == self.options.concurrency, seconds
             )
 
     def _look(self, look: Look) -> None:

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from tallystick import Tally
-from tallystick.app.workflows import Workflow
+from tallystick.app.api.workflows import Workflow
 from tests.patience import let_time_pass
 
 LEASE_SECONDS = 2

@@ -6,9 +6,10 @@ forgotten: its message waits, and the bundle that completes the leg enters it, i
 
 from __future__ import annotations
 
-from tallystick.core.decisions import Verdict, count_down
+from tallystick.core.ledger.decisions import Verdict, count_down
+from tallystick.core.ledger.marks import ENTERED, complete, first_entry, is_complete, settled
 from tallystick.core.lifecycles import JobState
-from tallystick.core.marks import ENTERED, complete, first_entry, is_complete, settled
+from tallystick.core.limits import DEPTH_MAX
 from tallystick.core.pictures import (
     FAIL_FAST,
     Activity,
@@ -37,10 +38,10 @@ from tallystick.core.plans import (
     Write,
 )
 from tallystick.core.requests import Spawn
-from tallystick.core.values import Group
+from tallystick.core.values import Group, NewJob
 from tallystick.core.verbs.settling import broken, entered, full, stale
 from tallystick.core.verbs.waiting import BEGUN, wake
-from tallystick.errors import LedgerError
+from tallystick.errors import LedgerError, TooDeep
 
 
 def spawn(pictures: Pictures, request: Spawn, now: Now) -> Decision:
@@ -49,8 +50,9 @@ def spawn(pictures: Pictures, request: Spawn, now: Now) -> Decision:
     if picture is None:
         return stale(request.fence)
     job, group = picture.job, picture.activities.get(group_place(str(request.group)))
-    if group is not None and _all_born(picture, group, request):
-        return Plan((), True)
+    known = _known(picture, group, request)
+    if known is not None:
+        return known
     children = tuple(child.job_id for child, _fact in request.children)
     born = _born(picture, children)
     if born is None:
@@ -67,7 +69,7 @@ def spawn(pictures: Pictures, request: Spawn, now: Now) -> Decision:
         writes += entry
     step = str(request.group)
     writes += [
-        InsertChild(child, fact, job.job_id, step, child.job_id in request.detached)
+        InsertChild(_as_child(child, job, now), fact, step)
         for child, fact in request.children
         if child.job_id not in born
     ]
@@ -77,6 +79,43 @@ def spawn(pictures: Pictures, request: Spawn, now: Now) -> Decision:
             return completed
         writes += completed
     return Plan(tuple(writes), False, wakes=True)
+
+
+def _known(picture: Picture, group: Activity | None, request: Spawn) -> Plan | Refusal | None:
+    """Return the answer where nothing is to be born: the job is to end, all are there, or it is too deep."""
+    job = picture.job
+    if job.state == JobState.CANCELLING:
+        return Plan((), JobState.CANCELLING)
+    if group is not None and _all_born(picture, group, request):
+        return Plan((), True)
+    return Refusal(_too_deep(job.job_id)) if depth_of(job.job_id) >= DEPTH_MAX else None
+
+
+def _as_child(child: NewJob, parent: JobFacts, now: Now) -> NewJob:
+    """Return a child as it is born: unless it is detached, it has no more time than its parent has left."""
+    deadline_at = child.deadline_at
+    if not child.detached and parent.deadline_at is not None:
+        inherited = child.created_at + parent.deadline_at - now.wall
+        deadline_at = inherited if deadline_at is None else min(deadline_at, inherited)
+    return child._replace(parent_job_id=parent.job_id, deadline_at=deadline_at)
+
+
+def depth_of(job_id: str) -> int:
+    """Return how many parents a job has above it: each has put three numbers behind its own identifier.
+
+    >>> depth_of("01a1e109-dad7"), depth_of(Group(0, "gather", 1).child_id("01a1e109-dad7", 5))
+    (0, 1)
+    """
+    return job_id.count(".") // 3
+
+
+def _too_deep(job_id: str) -> TooDeep:
+    return TooDeep(
+        f"a job has at most {DEPTH_MAX} parents above it: does this workflow call itself without an end? "
+        "A loop is written with again(...), and a detached job counts from the beginning",
+        job_id=job_id,
+        depth_max=DEPTH_MAX,
+    )
 
 
 def _come_again(group: Activity, attempt: int, now: Now) -> tuple[Activity, list[Write]] | Refusal:

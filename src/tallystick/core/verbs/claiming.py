@@ -6,12 +6,15 @@ from typing import Final
 
 import msgspec
 
-from tallystick.core.decisions import first_to_act
+from tallystick.core.ledger.decisions import first_to_act
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
 from tallystick.core.pictures import Activity, Message, Now, Picture
 from tallystick.core.plans import NO_VALUES, MoveActivity, MoveJob, MoveMessage, Plan, Refusal, Write
 from tallystick.core.verbs.settling import entered
 from tallystick.errors import TallyError
+
+CLAIMABLE: Final = (JobState.QUEUED, JobState.IN_PROGRESS, JobState.CANCELLING)
+"""In which states a job may be claimed: not while another dispatches it, and not when it has ended."""
 
 _BEGUN: Final = ATTEMPT.follow(AttemptState.LEASED, "start").path
 CLAIMED_FIRST: Final = msgspec.json.encode(

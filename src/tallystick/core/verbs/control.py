@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tallystick.core.controls import HoldJob, ResumeJob
-from tallystick.core.decisions import settle_delta
-from tallystick.core.derive import AbortReason
-from tallystick.core.holds import Held, Resumed, decide_hold, decide_resume
+from tallystick.core.audit.job_view import AbortReason
+from tallystick.core.ledger.decisions import settle_delta
 from tallystick.core.lifecycles import JOB, JobState
 from tallystick.core.pictures import AGAIN, Message, Now, Picture, Pictures, turn_of
 from tallystick.core.plans import (
@@ -25,7 +23,9 @@ from tallystick.core.plans import (
 )
 from tallystick.core.requests import Cycle, EndJob
 from tallystick.core.values import Fact
+from tallystick.core.verbs.control_requests import HoldJob, ResumeJob
 from tallystick.core.verbs.endings import CANCELLED, end_job, fact_of
+from tallystick.core.verbs.holds import Held, Resumed, decide_hold, decide_resume
 from tallystick.core.verbs.settling import broken, driver_of, entered, settle, stale
 from tallystick.core.verbs.waiting import RUNNING, SUSPENDED
 from tallystick.errors import NotFound

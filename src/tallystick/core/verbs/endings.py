@@ -7,8 +7,9 @@ from typing import Final, NamedTuple, assert_never
 
 import msgspec
 
-from tallystick.core.decisions import Cancellation, Reclaim, close_delta, decide_cancel, decide_end
-from tallystick.core.derive import AbortReason
+from tallystick.core.audit.job_view import AbortReason
+from tallystick.core.lease import CANCEL_GRACE_MS
+from tallystick.core.ledger.decisions import Cancellation, Reclaim, close_delta, decide_cancel, decide_end
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
 from tallystick.core.machine import Followed
 from tallystick.core.pictures import CANCEL, JobFacts, Lease, Message, Now, Picture, Pictures, cancel_of
@@ -26,8 +27,10 @@ from tallystick.core.plans import (
     Refusal,
     Write,
 )
+from tallystick.core.remote.requests import CancelProtocol
 from tallystick.core.requests import CancelJob, EndJob
 from tallystick.core.values import Fact, Fence
+from tallystick.core.verbs.asking import ask, ask_descendants, is_refused, why_asked
 from tallystick.core.verbs.children import child_ended
 from tallystick.core.verbs.settling import Driver, broken, driver_of, entered, settle, stale
 from tallystick.errors import LedgerCeiling, NotFound, TallyError
@@ -47,7 +50,7 @@ def end_job(pictures: Pictures, request: EndJob, now: Now) -> Decision:
     picture = pictures.held(fence)
     if picture is None:
         return stale(fence)
-    written = as_asked(request, cancelling=picture.job.state == JobState.CANCELLING)
+    written = as_asked(request, cancelling=picture.job.state == JobState.CANCELLING, code=picture.job.code)
     ended = _ATTEMPT_ENDS[AttemptState(written.attempt_status)]
     attempt = MoveAttempt(*fence, _RUNNING, ended, written.reason, written.charged, live=True)
     driver = driver_of(picture, request.driver)
@@ -64,11 +67,13 @@ def end_job(pictures: Pictures, request: EndJob, now: Now) -> Decision:
     )
     if isinstance(closed, Refusal):
         return closed
-    return Plan(closed, None if written is request else written, wakes=picture.job.parent is not None)
+    return Plan(closed, None if written is request else written, wakes=_wakes(picture))
 
 
-def as_asked(request: EndJob, *, cancelling: bool) -> EndJob:
+def as_asked(request: EndJob, *, cancelling: bool, code: str | None = None) -> EndJob:
     """Return an end as it is written: a job that was asked to end is cancelled, whatever its function did."""
+    if code is not None:
+        request = request._replace(error_code=code)
     ending = decide_end(state=request.state, attempt=request.attempt_status, cancelling=cancelling)
     if ending.job == request.state:
         return request
@@ -90,6 +95,8 @@ class End(NamedTuple):
     fact: Fact
     values: JobValues
     attempt: MoveAttempt | InsertAttempt
+    # What children that run have to clean up.
+    grace_ms: int = CANCEL_GRACE_MS
 
 
 def close(
@@ -122,23 +129,26 @@ def _closed(
     )
     dropped = (DropActivities(job.job_id, still_open),) if still_open else ()
     counted = () if job.parent is None else child_ended(pictures, job.job_id, job.parent, target, now)
+    # Its children end with it: asked in this bundle, none of them is claimed after it.
+    below = ask_descendants(pictures[job.job_id], end.grace_ms, job.code, now)
     return (
         end.attempt,
         *dropped,
         DropInbox(job.job_id, (keep, keep), signals=True),
         MoveJob(after, job.rev, end.fact, end.values),
         *counted,
+        *below,
     )
 
 
 def way(job: JobFacts, target: JobState, *, told: bool = False) -> Followed[JobState]:
     """Return by which moves a job comes to its end, from where it stands or (`told`) as its fact tells it.
 
-    Only a job that runs is asked to end, and the request is no fact before the job follows it.
+    The request to end is no fact before the job follows it.
     """
     state = JobState(job.state)
     if told and state is JobState.CANCELLING:
-        state = JobState.IN_PROGRESS
+        state = JobState.IN_PROGRESS if job.attempt else JobState.QUEUED
     if target is JobState.CANCELLED and state is not JobState.CANCELLING:
         return JOB.follow(state, "cancel", "settle")
     if target is JobState.FAILED_FINAL and state is JobState.QUEUED:
@@ -155,12 +165,18 @@ CANCELLED = msgspec.json.encode(
 """What the fact of a job says that ends by itself after it was asked to."""
 
 
-def cancel(pictures: Pictures, request: CancelJob, now: Now) -> Decision:
-    """Cancel a job as far as it can be cancelled now."""
+def cancel(  # noqa: PLR0911 (a line for each verdict)
+    pictures: Pictures, request: CancelJob, now: Now
+) -> Decision:
+    """Cancel a job as far as it can be now; of a protocol job the outcome is what to ask instead."""
     picture = pictures.get(request.job_id)
     if picture is None:
         return Refusal(NotFound(f"there is no job {request.job_id}", job_id=request.job_id))
     job, lease = picture.job, picture.lease
+    if is_refused(job, request, now):
+        return Plan((), JobState(job.state))
+    if job.is_protocol:
+        return Plan((), CancelProtocol(request.job_id, request.force))
     verdict = decide_cancel(
         final=JobState(job.state) in JOB.final,
         held=lease is not None,
@@ -172,7 +188,7 @@ def cancel(pictures: Pictures, request: CancelJob, now: Now) -> Decision:
         case Cancellation.NOTHING:
             return Plan((), JobState(job.state))
         case Cancellation.ASK:
-            return _asked(job, request, now)
+            return ask(picture, request, now)
         case Cancellation.FINISH:
             assert lease is not None, "what is committed has an attempt"
             return finish(pictures, picture, lease, now)
@@ -187,7 +203,8 @@ def _ended(pictures: Pictures, picture: Picture, request: CancelJob, now: Now) -
     if lease is None:
         ended = _at_once(pictures, picture, request, now)
     else:
-        cancelled = Loss("cancel", JobState.CANCELLED, "abort", AbortReason.CANCELLED, {"forced": True})
+        told = {"forced": True, **_because(picture.job.code)}
+        cancelled = Loss("cancel", JobState.CANCELLED, "abort", AbortReason.CANCELLED, told)
         ended = end_lost(pictures, picture, lease, cancelled, now)
     if not isinstance(ended, Refusal) or not isinstance(ended.error, LedgerCeiling):
         return ended
@@ -195,14 +212,8 @@ def _ended(pictures: Pictures, picture: Picture, request: CancelJob, now: Now) -
     return full._replace(outcome=JobState.FAILED_FINAL)
 
 
-def _asked(job: JobFacts, request: CancelJob, now: Now) -> Plan:
-    """Ask a job to end by itself, within its grace."""
-    if job.state == JobState.CANCELLING:
-        return Plan((), JobState.CANCELLING)
-    asked = JOB.follow(JobState(job.state), "cancel").target
-    after = job._replace(state=asked, hold=None, cancel_at=now.wall + request.grace_ms, rev=job.rev + 1)
-    # Its worker may be another process, and is to hear of it soon.
-    return Plan((MoveJob(after, job.rev, None, NO_VALUES),), asked, wakes=True)
+def _because(code: str | None) -> dict[str, object]:
+    return {} if code is None else {"code": code}
 
 
 class Loss(NamedTuple):
@@ -229,7 +240,7 @@ def end_lost(pictures: Pictures, picture: Picture, lease: Lease, loss: Loss, now
     paths = {"job": way(job, loss.state, told=True).path, "attempt": ended.path}
     fact = fact_of(picture, loss.kind, lease.attempt, {**paths, **loss.told}, now)
     closed = close(pictures, picture, driver, End(loss.state, fact, loss.values, attempt), now)
-    return closed if isinstance(closed, Refusal) else Plan(closed, loss.state, wakes=job.parent is not None)
+    return closed if isinstance(closed, Refusal) else Plan(closed, loss.state, wakes=_wakes(picture))
 
 
 def finish(pictures: Pictures, picture: Picture, lease: Lease, now: Now) -> Decision:
@@ -258,18 +269,27 @@ def _at_once(pictures: Pictures, picture: Picture, request: CancelJob, now: Now)
         cancel_of(job.job_id), job.job_id, job.dimension, CANCEL, 1, "resume", None, None, found.guid, 0,
         max(now.wall, job.inbox_at), job.inbox_end + 1, None,
     )  # fmt: skip
-    rooted = job._replace(root_ledger=found.activity, start_acked_at=job.start_acked_at or now.wall)
+    values = why_asked(job, request)
+    rooted = job._replace(
+        root_ledger=found.activity, start_acked_at=job.start_acked_at or now.wall, code=values.error_code
+    )
     settling = settle(rooted, Driver(word, None), -job.semaphore, closes=True, at=now.wall)
     if isinstance(settling, Refusal):
         return settling
     made = ATTEMPT.follow(AttemptState.LEASED, "abort")
     attempt = InsertAttempt(job.job_id, job.attempt + 1, made.target, AbortReason.CANCELLED, word.guid)
     paths = {"job": way(job, JobState.CANCELLED, told=True).path, "attempt": made.path}
-    fact = fact_of(picture, "cancel", attempt.attempt, {**paths, "forced": request.force}, now)
-    end = End(JobState.CANCELLED, fact, NO_VALUES, attempt)
+    told = {**paths, "forced": request.force, **_because(values.error_code)}
+    fact = fact_of(picture, "cancel", attempt.attempt, told, now)
+    end = End(JobState.CANCELLED, fact, values, attempt, request.grace_ms)
     closed = _closed(pictures, settling.job, still_open, word.guid, end, now)
-    wakes = job.parent is not None
-    return Plan((InsertMessage(word), *settling.writes, *closed), JobState.CANCELLED, wakes=wakes)
+    writes = (InsertMessage(word), *settling.writes, *closed)
+    return Plan(writes, JobState.CANCELLED, wakes=_wakes(picture))
+
+
+def _wakes(picture: Picture) -> bool:
+    """Tell whether the end of a job concerns other jobs: its parent may go on, its children are to end."""
+    return picture.job.parent is not None or picture.has_open_children
 
 
 def fact_of(picture: Picture, kind: str, attempt: int, payload: Mapping[str, object], now: Now) -> Fact:

@@ -1,20 +1,20 @@
-"""Reclaiming: what becomes of an attempt whose lease has run out, and of its job, whoever asks."""
+"""Reclaiming: what becomes of an attempt whose lease has run out, and of its job."""
 
 from __future__ import annotations
 
 from typing import Final, assert_never
 
-from tallystick.core.controls import HoldJob
-from tallystick.core.decisions import Reclaim, decide_reclaim
-from tallystick.core.derive import AbortReason, attempts_allowed
-from tallystick.core.holds import Hold
+from tallystick.core.audit.job_view import AbortReason, attempts_allowed
+from tallystick.core.ledger.decisions import Reclaim, decide_reclaim
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
 from tallystick.core.limits import ATTEMPTS_DEFAULT
 from tallystick.core.pictures import Lease, Now, Picture, Pictures
 from tallystick.core.plans import NO_VALUES, Decision, JobValues, MoveAttempt, MoveJob, Plan
 from tallystick.core.requests import ReclaimAttempt
 from tallystick.core.verbs.control import hold
+from tallystick.core.verbs.control_requests import HoldJob
 from tallystick.core.verbs.endings import Loss, end_lost, fact_of, failed_with, finish
+from tallystick.core.verbs.holds import Hold
 
 SPENT: Final = "ATTEMPTS_SPENT"
 

@@ -6,8 +6,17 @@ from typing import Final
 
 from tallystick.core.lifecycles import ATTEMPT, AttemptState
 from tallystick.core.pictures import Now, Pictures
-from tallystick.core.plans import AppendFact, Decision, InsertStep, JobValues, MoveAttempt, MoveJob, Plan
-from tallystick.core.requests import EndAttempt, RecordEvent, RecordStep
+from tallystick.core.plans import (
+    AppendFact,
+    Decision,
+    InsertStep,
+    JobValues,
+    MoveAttempt,
+    MoveJob,
+    Plan,
+    PutValue,
+)
+from tallystick.core.requests import EndAttempt, RecordEvent, RecordStep, SetValue
 from tallystick.core.verbs.settling import stale
 
 RUNNING: Final = AttemptState.IN_PROGRESS
@@ -26,6 +35,14 @@ def record_event(pictures: Pictures, request: RecordEvent) -> Decision:
     if pictures.held(request.fence) is None:
         return stale(request.fence)
     return Plan((AppendFact(request.fact),))
+
+
+def set_value(pictures: Pictures, request: SetValue) -> Decision:
+    """Show a value under the fence."""
+    fence = request.fence
+    if pictures.held(fence) is None:
+        return stale(fence)
+    return Plan((PutValue(fence.job_id, request.name, request.value, fence.attempt),))
 
 
 def release(pictures: Pictures, request: EndAttempt, now: Now) -> Decision:

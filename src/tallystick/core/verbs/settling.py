@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, assert_never
 
-from tallystick.core.decisions import Verdict, count_down
-from tallystick.core.marks import Entered, entry, is_answered, settled
+from tallystick.core.ledger.decisions import Verdict, count_down
+from tallystick.core.ledger.marks import Entered, entry, is_answered, settled
 from tallystick.core.pictures import OPEN, START, Activity, JobFacts, Message, Picture
 from tallystick.core.plans import MoveSemaphore, Refusal, Write
 from tallystick.core.values import Fence

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.chain import Chain, step_payload
-from tallystick.core.decisions import Delivery, decide_deliver, first_to_act, settle_delta
-from tallystick.core.derive import AbortReason
-from tallystick.core.holds import Hold
+from tallystick.core.ledger.decisions import Delivery, decide_deliver, first_to_act, settle_delta
+from tallystick.core.ledger.marks import OPENED, first_entry, is_complete, settled, worked
 from tallystick.core.lifecycles import ATTEMPT, JOB, STEP, AttemptState, JobState, StepState
 from tallystick.core.limits import AHEAD_SIGNALS_BYTES_MAX
-from tallystick.core.marks import OPENED, first_entry, is_complete, settled, worked
 from tallystick.core.pictures import (
     Activity,
     JobFacts,
@@ -40,6 +39,7 @@ from tallystick.core.plans import (
 )
 from tallystick.core.requests import Await, Deliver, TakeAnswer
 from tallystick.core.values import Answer, Delivered, Fact, Fence, Wait, Wake
+from tallystick.core.verbs.holds import Hold
 from tallystick.core.verbs.settling import broken, driver_of, entered, settle, stale
 
 ANSWERED = STEP.follow(StepState.IN_PROGRESS, "succeed").target
@@ -361,7 +361,7 @@ def deliver(pictures: Pictures, request: Deliver, now: Now) -> Decision:
 
 
 def wake(job: JobFacts, now: Now) -> tuple[Write, ...]:
-    """Return what makes a job due that nobody holds, unless it is due already, or has never begun."""
-    if job.attempt == 0 or (job.ready_at is not None and job.ready_at <= now.wall):
+    """Return what makes a job due that nobody holds, unless it is, has never begun, or is about to end."""
+    if job.attempt == 0 or job.is_ending(now) or (job.ready_at is not None and job.ready_at <= now.wall):
         return ()
     return (MoveJob(job._replace(ready_at=now.wall, rev=job.rev + 1), job.rev, None, NO_VALUES),)

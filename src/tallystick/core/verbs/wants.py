@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias, assert_never
 
-from tallystick.core.controls import HoldJob, ResumeJob
 from tallystick.core.pictures import START, Place, group_place, join_of, place_of, timer_of
 from tallystick.core.requests import (
     Await,
@@ -16,9 +15,11 @@ from tallystick.core.requests import (
     ReclaimAttempt,
     RecordEvent,
     RecordStep,
+    SetValue,
     Spawn,
     TakeAnswer,
 )
+from tallystick.core.verbs.control_requests import HoldJob, ResumeJob
 
 Planned: TypeAlias = (
     Await
@@ -32,6 +33,7 @@ Planned: TypeAlias = (
     | ResumeJob
     | RecordStep
     | RecordEvent
+    | SetValue
     | EndAttempt
     | ReclaimAttempt
 )
@@ -157,6 +159,6 @@ def wanted(request: Planned) -> Wants:  # noqa: C901, PLR0911 (one line for each
             return _for_holding(request)
         case ReclaimAttempt():
             return _for_reclaiming(request)
-        case RecordStep() | RecordEvent() | EndAttempt():
+        case RecordStep() | RecordEvent() | SetValue() | EndAttempt():
             return Wants(request.fence.job_id)
     assert_never(request)

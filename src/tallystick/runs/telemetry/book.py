@@ -17,7 +17,7 @@ import apsw
 import msgspec
 
 from tallystick.errors import BadInput
-from tallystick.runs.telemetry.records import Association, Change, Record
+from tallystick.runs.telemetry.records import Association, Change, TelemetryRecord
 
 _COLUMNS: Final = (
     "seq", "record_id", "kind", "run_id", "parent_id", "name", "status", "ts", "finished_at", "error",
@@ -30,7 +30,7 @@ def _sql(name: str) -> str:
     return resources.files("tallystick.runs.telemetry").joinpath("sql", f"{name}.sql").read_text("utf-8")
 
 
-class Book:
+class TelemetryBook:
     """Every record that was told; calls may come from any thread, one at a time."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -50,7 +50,7 @@ class Book:
         with self._lock:
             self._connection.close()
 
-    def add(self, records: Sequence[Record]) -> int:
+    def add(self, records: Sequence[TelemetryRecord]) -> int:
         """Keep records, all or none, and return how many were new; a known id changes nothing."""
         with self._lock:
             before = self._connection.total_changes()
@@ -103,7 +103,7 @@ class Book:
             return bool(list(self._connection.execute(_sql(name), row)))
 
 
-def _row(record: Record) -> dict[str, str]:
+def _row(record: TelemetryRecord) -> dict[str, str]:
     return {
         "record_id": record.record_id,
         "kind": record.kind.value,

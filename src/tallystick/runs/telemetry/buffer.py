@@ -1,4 +1,4 @@
-"""A bounded file for what could not be told yet; any process that reaches the service empties it.
+"""A bounded file for telemetry that could not be sent yet; any process that reaches the service empties it.
 
 Runs of several processes may share one buffer, so every use holds its lock for a moment. When it is full,
 the newest tellings are dropped and counted: the log of the run still has them.
@@ -34,25 +34,13 @@ class Buffer:
         self.dropped = 0
 
     def keep(self, tellings: Sequence[Telling]) -> bool:
-        """Add tellings at the end; return False when there was no room or somebody else had the lock."""
+        """Add tellings at the end; return False when there is no room or another process has the lock."""
         data = b"".join(_encode(telling) + b"\n" for telling in tellings)
-        with Folder.open(self._root, create=True) as folder:
-            lock = folder.lock(LOCK)
-            if lock is None:
-                self.dropped += len(tellings)
-                return False
-            try:
-                descriptor = folder.open_file(NAME, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-                try:
-                    if folder.files.size(descriptor) + len(data) > self._bytes_max:
-                        self.dropped += len(tellings)
-                        return False
-                    write_all(folder.files, descriptor, data)
-                finally:
-                    release(folder.files, descriptor)
-            finally:
-                release(folder.files, lock)
-        return True
+        with Folder.open(self._root, create=True) as folder, folder.locked(LOCK) as held:
+            kept = held and self._append(folder, data)
+        if not kept:
+            self.dropped += len(tellings)
+        return kept
 
     def empty(self, send: Callable[[Sequence[Telling]], None]) -> int:
         """Send everything that waits and forget it; return how many there were.
@@ -63,17 +51,25 @@ class Buffer:
         with Folder.open(self._root, create=True) as folder:
             if not folder.exists(NAME):
                 return 0
-            lock = folder.lock(LOCK)
-            if lock is None:
-                return 0
-            try:
-                waiting = list(_parsed(folder.read(NAME)))
+            with folder.locked(LOCK) as held:
+                if not held:
+                    return 0
+                waiting = _parsed(folder.read(NAME))
                 if waiting:
                     send(waiting)
                 folder.discard(NAME)
-            finally:
-                release(folder.files, lock)
         return len(waiting)
+
+    def _append(self, folder: Folder, data: bytes) -> bool:
+        """Write at the end of the file if there is room."""
+        descriptor = folder.open_file(NAME, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        try:
+            if folder.files.size(descriptor) + len(data) > self._bytes_max:
+                return False
+            write_all(folder.files, descriptor, data)
+        finally:
+            release(folder.files, descriptor)
+        return True
 
     def size_bytes(self) -> int:
         """Return how much waits."""

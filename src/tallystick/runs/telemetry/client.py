@@ -1,4 +1,4 @@
-"""Tell the telemetry service, from a thread of its own: a run neither waits for it nor fails with it."""
+"""Send telemetry from a thread of its own: a run neither waits for it nor fails with it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import msgspec
 
 from tallystick.clock import Clock, SystemClock
 from tallystick.errors import BadInput, StorageFailed
-from tallystick.runs.journal import Recording
+from tallystick.runs.log.recorder import Recording
 from tallystick.runs.telemetry.buffer import Buffer
 from tallystick.runs.telemetry.records import Telling, batches, tellings
 
@@ -35,7 +35,7 @@ logger = logging.getLogger("tallystick.runs.telemetry")
 
 
 class TelemetryClient:
-    """A listener of journals; close it, or use `with`, so that the last tellings get out."""
+    """A listener of runs; close it, or use `with`, so that the last tellings get out."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What is told: a record for every run, work item and event, and later changes of the first two."""
+"""The records of telemetry: one for every run, work item and event, and later changes of the first two."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from tallystick.runs.events import EventType, ItemFailed
-from tallystick.runs.journal import Recording
-from tallystick.runs.pipeline import CANCELLED, FAILED
+from tallystick.runs.definition.pipeline import CANCELLED, FAILED
+from tallystick.runs.log.events import EventType, ItemFailed
+from tallystick.runs.log.recorder import Recording
 
 BATCH_RECORDS_MAX: Final = 1_000
 Id = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 Word = Annotated[str, msgspec.Meta(max_length=128)]
 
 
-class Kind(StrEnum):
+class RecordKind(StrEnum):
     """What a record is about."""
 
     RUN = "run"
@@ -37,21 +37,21 @@ class Status(StrEnum):
 
 
 class CommitSource(StrEnum):
-    """Who says that a commit belongs to a run."""
+    """The source of the claim that a commit belongs to a run."""
 
     MANUAL = "manual"
     LLM = "llm"
     CI = "ci"
 
 
-class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class TelemetryRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One thing that is known once; `record_id` is the run id, the work item id or the event id.
 
     An event has no status: it has happened.
     """
 
     record_id: Id
-    kind: Kind
+    kind: RecordKind
     run_id: Id
     name: Word
     ts: Word
@@ -70,15 +70,15 @@ class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     error: Annotated[str, msgspec.Meta(max_length=4096)] = ""
 
 
-class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class RecordBatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """New records, and after them what became of these or of others, by their ids."""
 
-    records: list[Record] = []
+    records: list[TelemetryRecord] = []
     changes: dict[Id, Change] = {}
 
 
 class Association(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A commit that came out of a run, and who says so."""
+    """A commit that came out of a run, and the source of that claim."""
 
     commit: Word
     source: CommitSource
@@ -87,7 +87,7 @@ class Association(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Telling(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing to tell: a new record, or a change of the record with this id."""
 
-    record: Record | None = None
+    record: TelemetryRecord | None = None
     record_id: str = ""
     change: Change | None = None
 
@@ -103,7 +103,7 @@ _FIRST_SEEN: Final = {EventType.WORK_ITEM_STARTED, EventType.WORK_ITEM_SKIPPED}
 _END_STATUS: Final = {FAILED: Status.FAILURE, CANCELLED: Status.CANCELLED}
 
 
-def batches(waiting: Sequence[Telling]) -> Iterator[Batch]:
+def batches(waiting: Sequence[Telling]) -> Iterator[RecordBatch]:
     """Yield the fewest batches that tell everything; the last word about a record counts."""
     for start in range(0, len(waiting), BATCH_RECORDS_MAX):
         part = waiting[start : start + BATCH_RECORDS_MAX]
@@ -114,7 +114,7 @@ def batches(waiting: Sequence[Telling]) -> Iterator[Batch]:
                 changes[telling.record_id] = Change(
                     new.status or old.status, new.finished_at or old.finished_at, new.error or old.error
                 )
-        yield Batch([telling.record for telling in part if telling.record is not None], changes)
+        yield RecordBatch([telling.record for telling in part if telling.record is not None], changes)
 
 
 def tellings(recording: Recording) -> Iterator[Telling]:
@@ -127,19 +127,28 @@ def tellings(recording: Recording) -> Iterator[Telling]:
         item_id: str = getattr(payload, "work_item_id", "")
         if kind is EventType.RUN_CREATED:
             yield Telling(
-                Record(view.run_id, Kind.RUN, view.run_id, view.pipeline, ts, Status.RUNNING, "", trace_id)
+                TelemetryRecord(
+                    view.run_id, RecordKind.RUN, view.run_id, view.pipeline, ts, Status.RUNNING, "", trace_id
+                )
             )
         elif kind in _FIRST_SEEN:
             worker = view.items[item_id].worker
             yield Telling(
-                Record(
-                    item_id, Kind.CHILD, view.run_id, worker, ts, _CHILD_STATUS[kind], view.run_id, trace_id
+                TelemetryRecord(
+                    item_id,
+                    RecordKind.CHILD,
+                    view.run_id,
+                    worker,
+                    ts,
+                    _CHILD_STATUS[kind],
+                    view.run_id,
+                    trace_id,
                 )
             )
         yield Telling(
-            Record(
+            TelemetryRecord(
                 event_id,
-                Kind.EVENT,
+                RecordKind.EVENT,
                 view.run_id,
                 kind.value,
                 ts,

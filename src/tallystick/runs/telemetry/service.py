@@ -1,6 +1,6 @@
-"""The telemetry service: a small HTTP face of the book, for this machine.
+"""The telemetry service: a small HTTP server over the database, for this machine.
 
-It listens on loopback unless told otherwise and knows no users: whoever reaches it may write to it.
+It listens on loopback unless told otherwise and knows no users: every client that reaches it may write to it.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
-from tallystick.core.strict_json import decode_strict
+from tallystick.core.json_forms.strict_json import decode_strict
 from tallystick.errors import BadInput, ExtraMissing, TallyError
-from tallystick.runs.telemetry.book import Book
+from tallystick.runs.telemetry.book import TelemetryBook
 from tallystick.runs.telemetry.records import (
     BATCH_RECORDS_MAX,
     Association,
-    Batch,
     Change,
-    Kind,
-    Record,
+    RecordBatch,
+    RecordKind,
     Status,
+    TelemetryRecord,
 )
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def make_service(database: str | os.PathLike[str], *, hosts: tuple[str, ...] = H
         from starlette.routing import Route  # noqa: PLC0415 (as above)
     except ImportError as error:
         raise ExtraMissing("the telemetry service", "server") from error
-    handlers = Handlers(Book(database))
+    handlers = Handlers(TelemetryBook(database))
     routes = [
         Route("/health", handlers.health),
         Route("/metrics", handlers.metrics),
@@ -70,7 +70,7 @@ def make_service(database: str | os.PathLike[str], *, hosts: tuple[str, ...] = H
 class Handlers:
     """One method a route."""
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: TelemetryBook) -> None:
         """Answer from this book."""
         self.book = book
         self._told = 0
@@ -78,13 +78,13 @@ class Handlers:
 
     async def create(self, request: Request) -> Response:
         """Keep one record: 201 when it is new, 200 when its id is known."""
-        record = await _body(request, Record)
+        record = await _body(request, TelemetryRecord)
         new = self._add([record])
         return _json({"record_id": record.record_id, "created": bool(new)}, 201 if new else 200)
 
     async def batch(self, request: Request) -> Response:
         """Keep several records, all or none, and note what became of others."""
-        batch = await _body(request, Batch)
+        batch = await _body(request, RecordBatch)
         size = len(batch.records) + len(batch.changes)
         if not size:
             raise BadInput("a batch has at least one record or change")
@@ -118,8 +118,8 @@ class Handlers:
         query = request.query_params
         after, limit = _number(query.get("after", "0"), "after"), _number(query.get("limit", "100"), "limit")
         kind = query.get("kind", "")
-        if kind and kind not in set(Kind):
-            raise BadInput(f"{kind[:80]!r} is not a kind: use {', '.join(Kind)}")
+        if kind and kind not in set(RecordKind):
+            raise BadInput(f"{kind[:80]!r} is not a kind: use {', '.join(RecordKind)}")
         if not 0 < limit <= PAGE_MAX:
             raise BadInput(f"limit must be between 1 and {PAGE_MAX}")
         status, run_id = query.get("status", ""), query.get("run_id", "")

@@ -7,17 +7,18 @@ twice would change it once, and nobody would know.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 import msgspec
 
 from tallystick.core.deciding import see
+from tallystick.core.ledger.marks import OPENED
 from tallystick.core.lifecycles import STEP, JobState, StepState
-from tallystick.core.marks import OPENED
-from tallystick.core.pictures import Activity, JobFacts, Message, Now, Pictures
+from tallystick.core.pictures import Activity, JobFacts, Message, Now, Pictures, Place
 from tallystick.core.plans import (
     NO_VALUES,
     AppendFact,
+    AskDescendants,
     CountChild,
     DropActivities,
     DropInbox,
@@ -26,42 +27,51 @@ from tallystick.core.plans import (
     InsertChild,
     InsertMessage,
     InsertStep,
-    JobValues,
     MoveActivity,
     MoveAttempt,
     MoveJob,
     MoveMessage,
     MoveSemaphore,
+    PutValue,
     Write,
 )
-from tallystick.store.api import Event, Fact, RecordStep
+from tallystick.store.api import Fact, RecordStep, StoredEvent
+from tallystick.store.postgres.lists.arrays import texts
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.writing import storable
-from tallystick.store.sql.shapes import recorded
+from tallystick.store.sql.shapes import moved, recorded
 
 if TYPE_CHECKING:
-    from tallystick.store.postgres.writer import Batch
+    from tallystick.store.postgres.writer import PostgresBatch
 
 _DROPPED = STEP.follow(StepState.IN_PROGRESS, "drop").target
-Row = dict[str, Any]
+_ENDED = frozenset(map(str, STEP.final))
+
+# Columns that a write says something about, and None for those of which it says nothing.
+Said: TypeAlias = tuple[Any, ...]
+_NO_HEAD: Said = (None, None)
+_NO_LINK: Said = (None, None, None)
+_NOTHING: Said = (None, None, None)
 
 
 class Writes:
     """The writes of a flush, gathered by table."""
 
-    def __init__(self, writing: Batch, wall: int) -> None:
+    def __init__(self, writing: PostgresBatch, wall: int) -> None:
         """Begin with none."""
         self._writing = writing
         self._wall = wall
-        self._jobs: dict[str, Row] = {}
-        self._activities: dict[tuple[object, ...], Row] = {}
-        self._messages: dict[str, Row] = {}
+        self._jobs: dict[str, tuple[int, bool, JobFacts, Said, Said]] = {}
+        self._activities: dict[tuple[str, Place], tuple[int | None, bool, Activity, Said, Said]] = {}
+        self._messages: dict[str, tuple[int | None, Message]] = {}
         self._attempts: list[MoveAttempt] = []
         self._ended: list[InsertAttempt] = []
         self._children: list[tuple[object, ...]] = []
-        self._events: list[Event] = []
+        self._events: list[StoredEvent] = []
         self._steps: list[tuple[object, ...]] = []
         self._drops: list[tuple[object, ...]] = []
+        self._values: dict[tuple[str, str], PutValue] = {}
+        self._asks: list[AskDescendants] = []
 
     def add(self, writes: Sequence[Write]) -> None:
         """Add a plan, in its order; facts take their places now."""
@@ -72,50 +82,55 @@ class Writes:
         match write:
             case MoveJob(job, rev, fact, values):
                 self._job(job, rev, hit=job.completed_at is not None, fact=fact, values=values)
+            case MoveMessage(message, digits):
+                self._message(message, digits)
+            case MoveActivity(activity, rev, at, fact, result):
+                self._activity(activity, rev, learned=(None, _ended_at(activity, at), result), fact=fact)
             case MoveSemaphore(job, rev, _delta, hit, message, digits, activity, activity_rev):
                 self._job(job, rev, hit=hit)
                 self._message(message, digits)
                 if activity is not None:
                     self._activity(activity, activity_rev)
+            case MoveAttempt():
+                self._attempts.append(write)
+            case InsertActivity(activity, at, fact, result):
+                self._activity(activity, None, learned=(at, _ended_at(activity, at), result), fact=fact)
+            case InsertMessage(message):
+                self._message(message, None)
+            case DropInbox(job_id, keep, signals):
+                self._drops.append((job_id, *keep, signals))
             case CountChild(group, rev, hit, message, digits):
                 self._activity(group, rev, hit=hit)
                 self._message(message, digits)
-            case InsertActivity(activity, at, fact, result):
-                self._activity(activity, None, created_at=at, at=at, fact=fact, result=result)
-            case MoveActivity(activity, rev, at, fact, result):
-                self._activity(activity, rev, at=at, fact=fact, result=result)
-            case InsertMessage(message):
-                self._message(message, None)
-            case MoveMessage(message, digits):
-                self._message(message, digits)
-            case MoveAttempt():
-                self._attempts.append(write)
             case InsertAttempt():
                 self._ended.append(write)
             case InsertChild():
                 self._child(write)
+            case AskDescendants():
+                self._asks.append(write)
             case InsertStep(step):
                 self._step(step)
             case AppendFact(fact):
                 self._event(fact)
+            case PutValue(job_id, name):
+                self._values[job_id, name] = write
             case DropActivities():
                 raise TypeError("what is dropped is written row by row: see `expanded`")
-            case DropInbox(job_id, keep, signals):
-                self._drops.append((job_id, *keep, signals))
             case _:
                 assert_never(write)
 
     def _job(
-        self, job: JobFacts, rev: int, *, hit: bool, fact: Fact | None = None, values: JobValues = NO_VALUES
+        self, job: JobFacts, rev: int, *, hit: bool, fact: Fact | None = None, values: Said = NO_VALUES
     ) -> None:
-        row = self._jobs.setdefault(job.job_id, {"before": rev, "hit": False})
-        row |= job._asdict()
-        row["hit"] = row["hit"] or hit
-        row["updated_at"] = self._wall
-        row |= {name: storable(value) for name, value in values._asdict().items() if value is not None}
+        head = _NO_HEAD
         if fact is not None:
             event = self._event(fact)
-            row |= {"head_n": event.n, "head_hash": event.event_hash}
+            head = (event.n, event.event_hash)
+        first = self._jobs.get(job.job_id)
+        if first is not None:
+            rev, had_hit, _job, had, newest = first
+            hit, values, head = hit or had_hit, _latest(had, values), _latest(newest, head)
+        self._jobs[job.job_id] = (rev, hit, job, values, head)
 
     def _activity(
         self,
@@ -123,25 +138,22 @@ class Writes:
         rev: int | None,
         *,
         hit: bool = False,
-        created_at: int | None = None,
-        at: int | None = None,
+        learned: Said = _NOTHING,
         fact: Fact | None = None,
-        result: str | None = None,
     ) -> None:
-        key = (activity.job_id, *activity.place)
-        row = self._activities.setdefault(key, {"before": rev, "created_at": created_at, "hit": False})
-        row |= activity._asdict()
-        row["hit"] = row["hit"] or hit
-        if at is not None and StepState(activity.state) in STEP.final:
-            row["completed_at"] = at
-        if fact is not None:
-            row |= {"result": result, **self._writing.placed_link(fact)._asdict()}
+        link: Said = _NO_LINK if fact is None else self._writing.placed_link(fact)
+        key = (activity.job_id, activity.place)
+        first = self._activities.get(key)
+        if first is not None:
+            rev, had_hit, _activity, had, place = first
+            hit, learned, link = hit or had_hit, _latest(had, learned), _latest(place, link)
+        self._activities[key] = (rev, hit, activity, learned, link)
 
     def _message(self, message: Message, digits: int | None) -> None:
-        row = self._messages.setdefault(message.guid, {"before": digits})
-        row |= message._asdict()
+        first = self._messages.get(message.guid)
+        self._messages[message.guid] = (digits if first is None else first[0], message)
 
-    def _event(self, fact: Fact) -> Event:
+    def _event(self, fact: Fact) -> StoredEvent:
         event = self._writing.placed(fact)
         self._events.append(event)
         return event
@@ -150,16 +162,25 @@ class Writes:
         self._steps.append((step.fence, recorded(step), self._writing.placed_step(step)))
 
     def _child(self, write: InsertChild) -> None:
-        job, fact, parent, step, detached = write
+        job, fact, step = write
         event = self._event(fact)
-        self._children.append((job, event.n, event.event_hash, parent, step, detached))
+        self._children.append((job, event.n, event.event_hash, step))
 
     def send(self) -> None:
         """Send everything; each statement fails unless it changes what was planned."""
         ask, times = self._ask, self._writing.times
-        moved = (list(self._jobs.values()), list(self._activities.values()), list(self._messages.values()))
-        if any(moved):
-            ask("move", *map(_json, moved), str(sum(map(len, moved))))
+        jobs = [
+            (rev, hit, *moved(job), *map(storable, values), *head)
+            for rev, hit, job, values, head in self._jobs.values()
+        ]
+        activities = [
+            (rev, hit, *activity, *learned, *link)
+            for rev, hit, activity, learned, link in self._activities.values()
+        ]
+        messages = [(digits, *message) for digits, message in self._messages.values()]
+        rows = (jobs, activities, messages)
+        if any(rows):
+            ask("move", *map(_json, rows), str(self._wall), str(sum(map(len, rows))))
         if self._attempts:
             clock = (times.epoch, times.lease, times.wall)
             ask("move_attempts", _json(self._attempts), *clock, str(len(self._attempts)))
@@ -172,18 +193,37 @@ class Writes:
             ask("insert_planned_steps", _json(self._steps), str(len(self._steps)))
         if self._events:
             ask("insert_events", _json(self._events), str(len(self._events)))
+        if self._values:
+            ask("put_values", _json(list(self._values.values())), str(self._wall), str(len(self._values)))
         if self._drops:
             ask("drop_inboxes", _json(self._drops), times.wall)
+        # Behind what begins or ends here: those that are asked, and who runs them, are seen as they are then.
+        for job_id, before, asked, at, ends_at, code in self._asks:
+            ask("ask_descendants", job_id, texts(before), asked, str(at), str(ends_at), code)
 
     def _ask(self, name: str, *parameters: object) -> None:
         self._writing.connection.execute(sql(name), parameters)
 
 
-def expanded(pictures: Pictures, writes: Sequence[Write], now: Now) -> list[Write]:
+def _ended_at(activity: Activity, at: int) -> int | None:
+    return at if activity.state in _ENDED else None
+
+
+def _latest(first: Said, second: Said) -> Said:
+    """Return what two writes to one row say: where the second says nothing, what the first said."""
+    if not any(first):
+        return second
+    return tuple(now if now is not None else before for before, now in zip(first, second, strict=True))
+
+
+def expanded(pictures: Pictures, writes: Sequence[Write], now: Now, *, last: bool) -> Sequence[Write]:
     """Return writes with what is dropped as rows: a list would meet those that this flush moves as well.
 
     Each write is put into the pictures before the next: what is dropped keeps the digits it was just given.
+    Nobody looks at what the `last` one leaves.
     """
+    if last and not any(type(write) is DropActivities for write in writes):
+        return writes
     rows: list[Write] = []
     for write in writes:
         if isinstance(write, DropActivities):

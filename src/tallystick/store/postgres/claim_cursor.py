@@ -7,7 +7,7 @@ worker, of a lower priority than those found last, or given up by a claim that w
 reason, one rule finds it: the first search after `WHOLE_SECONDS` begins at the beginning; if searches from
 the cursor have left slots empty meanwhile, the worker is told to search then. So no due job is hidden for
 longer than that, and no more is spent on it than one such search in that time. Nothing here depends on how
-long a search takes.
+long a search takes. The plain twin begins every search at the beginning.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Final
 
 from tallystick.clock import Clock
 from tallystick.store.api import ClaimJobs
+from tallystick.tuning import is_plain
 
 # A search begins at the beginning at least and at most this often.
 WHOLE_SECONDS: Final = 1.0
@@ -64,6 +65,19 @@ class ClaimCursor:
 
     def _is_time(self, key: ClaimJobs) -> bool:
         return self._clock.monotonic() - self._whole_at.get(key, _NEVER) >= WHOLE_SECONDS
+
+
+class NoCursor(ClaimCursor):
+    """The plain twin: every search begins at the beginning."""
+
+    def start(self, request: ClaimJobs) -> int:  # noqa: ARG002 (the signature is that of a cursor)
+        """Return the beginning."""
+        return 0
+
+
+def claim_cursor(clock: Clock) -> ClaimCursor:
+    """Return the cursor of this process."""
+    return NoCursor(clock) if is_plain() else ClaimCursor(clock)
 
 
 def _key(request: ClaimJobs) -> ClaimJobs:

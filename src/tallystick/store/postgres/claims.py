@@ -7,25 +7,27 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tallystick.core.chain import Chain
+from tallystick.core.ledger.marks import STARTED
+from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import ATTEMPTS_DEFAULT
-from tallystick.core.marks import STARTED
-from tallystick.core.pictures import START, Now
+from tallystick.core.pictures import START, JobFacts, Now, Picture, Pictures
 from tallystick.core.plans import Refusal
+from tallystick.core.tuples import make
 from tallystick.core.verbs.claiming import CLAIMED_AGAIN, CLAIMED_FIRST, enter
 from tallystick.core.verbs.endings import escalate
 from tallystick.core.verbs.wants import wanted_to_escalate
 from tallystick.errors import TallyError
-from tallystick.store.api import ClaimedJob, ClaimJobs, Event, Fence, Outcome, Record, Wake
-from tallystick.store.grouping import merged_claims
+from tallystick.store.api import ClaimedJob, ClaimJobs, Fence, Outcome, Record, StoredEvent, Wake
+from tallystick.store.flush_order import merged_claims
 from tallystick.store.postgres.applying import Writes, expanded
-from tallystick.store.postgres.arrays import texts
 from tallystick.store.postgres.claim_cursor import ClaimCursor
-from tallystick.store.postgres.connection import Answered
-from tallystick.store.postgres.looking import Look, add_activities, add_messages, pictures_of
+from tallystick.store.postgres.lists.arrays import numbers, texts
+from tallystick.store.postgres.looking import PictureLook, add_activities, add_messages
+from tallystick.store.postgres.server.connection import Answered
 from tallystick.store.postgres.statements import sql
 
 if TYPE_CHECKING:
-    from tallystick.store.postgres.writer import Batch
+    from tallystick.store.postgres.writer import PostgresBatch
 
 
 class Taken(NamedTuple):
@@ -43,25 +45,43 @@ class Taken(NamedTuple):
     created_at: int
     n: int
     event_hash: bytes
+    charged: int
     suspect: bool
-    starts: bool
+    # Of a job that was put away, what else decisions read of its row.
+    woken: tuple[int, int, int, int | None, int, int] | None
     parent_job_id: str | None
-    parent_step: str
+    parent_step: str | None
     cancelling: bool
     semaphore: int
     was_ready_at: int
+    idempotency_key: str | None
+    tags: str | None
+
+    @property
+    def fence(self) -> Fence:
+        """Return the fence of its attempt."""
+        return Fence(self.job_id, self.attempt, self.lease_id)
+
+    def facts(self) -> JobFacts:
+        """Return the row of a job that was put away, as its claim has left it; nobody asks for its inbox."""
+        assert self.woken is not None, "a job that begins is not entered by a message"
+        root, start, acked_at, cancel_at, rev, form = self.woken
+        state = JobState.CANCELLING if self.cancelling else JobState.IN_PROGRESS
+        digits = (self.semaphore, root, start, acked_at)
+        about = (cancel_at, None, rev, form, self.parent_job_id, self.parent_step)
+        name = (self.job_id, state, self.attempt, self.dimension)
+        return make(JobFacts, (*name, None, None, *digits, *about, 0, 0, None, None))
 
 
 class _Past(NamedTuple):
     records: tuple[Record, ...] = ()
-    tries: tuple[Event, ...] = ()
-    charged: int = 0
+    tries: tuple[StoredEvent, ...] = ()
 
 
-class Claims:
+class ClaimSearch:
     """The claims of one transaction."""
 
-    def __init__(self, writing: Batch, cursor: ClaimCursor) -> None:
+    def __init__(self, writing: PostgresBatch, cursor: ClaimCursor) -> None:
         """Ask nothing yet."""
         self._writing = writing
         self._cursor = cursor
@@ -74,8 +94,8 @@ class Claims:
 
         def answer() -> list[Outcome]:
             shares: list[Outcome] = [None] * len(requests)
-            for search, (_whole, indexes) in zip(searches, merged, strict=True):
-                claimed = self._claimed(search())
+            for search, (whole, indexes) in zip(searches, merged, strict=True):
+                claimed = self._claimed(whole, search())
                 for index in indexes:
                     share = requests[index].limit
                     shares[index], claimed = claimed[:share], claimed[share:]
@@ -85,25 +105,26 @@ class Claims:
 
     def _search(self, request: ClaimJobs) -> Callable[[], list[Taken]]:
         """Send a search and return how to read its rows."""
-        start = self._cursor.start(request)
+        start = 0 if request.only else self._cursor.start(request)
         asked = self._writing.connection.execute(sql("claim_jobs"), self._parameters(request, start))
 
         def answer() -> list[Taken]:
             taken = [Taken._make(row) for row in asked.fetchall()]
-            self._cursor.searched(request, start, [job.was_ready_at for job in taken])
+            if not request.only:
+                self._cursor.searched(request, start, [job.was_ready_at for job in taken])
             return taken
 
         return answer
 
-    def _ask_time(self) -> Answered:
-        return self._writing.connection.execute(sql("now"), (self._writing.times.wall,))
+    def due(self, request: ClaimJobs) -> list[str]:
+        """Return which jobs a claim would take."""
+        asked = (*_searched(request), str(request.limit), self._writing.times.wall)
+        return [job_id for (job_id,) in self._writing.rows("due_jobs", asked)]
 
     def _parameters(self, request: ClaimJobs, start: int) -> tuple[object, ...]:
         leases = [request.lease_ids() for _ in range(request.limit)]
-        handlers = [f"{name} {version}" for name, version in request.handlers]
         return (
-            texts(request.queues),
-            texts(handlers),
+            *_searched(request),
             str(request.limit),
             texts(leases),
             request.owner,
@@ -116,10 +137,11 @@ class Claims:
             str(ATTEMPTS_DEFAULT),
             CLAIMED_FIRST,
             CLAIMED_AGAIN,
+            request.only,
         )
 
-    def _claimed(self, taken: Sequence[Taken]) -> list[ClaimedJob]:
-        past, drivers = self._look(taken)
+    def _claimed(self, request: ClaimJobs, taken: Sequence[Taken]) -> list[ClaimedJob]:
+        past, drivers = self._look(request, taken)
         return [
             self._handed_over(job, past.get(job.job_id, _Past()), drivers.get(job.job_id))
             for job in taken
@@ -129,7 +151,7 @@ class Claims:
     def _handed_over(self, job: Taken, before: _Past, wake: Wake | None) -> ClaimedJob:
         """Return what a worker needs of a job that it has claimed."""
         return ClaimedJob(
-            Fence(job.job_id, job.attempt, job.lease_id),
+            job.fence,
             job.handler,
             job.version,
             job.payload,
@@ -139,64 +161,81 @@ class Claims:
             job.created_at,
             Chain(job.job_id, job.n, job.event_hash, self._writing.era),
             *before,
+            job.charged,
             suspect=job.suspect,
-            driver=START if job.starts else "" if wake is None else wake.guid,
-            parent=None if job.parent_job_id is None else (job.parent_job_id, job.parent_step),
+            driver=START if job.woken is None else "" if wake is None else wake.guid,
+            parent=None if job.parent_step is None else (job.parent_job_id or "", job.parent_step),
             cancelling=job.cancelling,
             semaphore=job.semaphore,
             wake=wake,
+            parent_job_id=job.parent_job_id,
+            idempotency_key=job.idempotency_key,
+            tags=job.tags,
         )
 
-    def _look(self, taken: Sequence[Taken]) -> tuple[dict[str, _Past], dict[str, Wake]]:
+    def _look(self, request: ClaimJobs, taken: Sequence[Taken]) -> tuple[dict[str, _Past], dict[str, Wake]]:
         """Return what was recorded before, and what drives the jobs that were put away; in one round trip.
 
         A job that is new has two facts now, its submission and this claim; a fork has its copies too.
         """
         again = [(job.job_id, job.dimension) for job in taken if job.attempt > 1 or job.n > 2]
-        woken = [Fence(job.job_id, job.attempt, job.lease_id) for job in taken if not job.starts]
-        if not again and not woken:
+        woken = [job for job in taken if job.woken is not None]
+        if not again:
             return {}, {}
         talk, ask = self._writing.connection, self._writing.ask
-        now: Answered | None = None
-        about: list[Answered] = []
         with talk.pipeline():
-            if woken:
-                # Not an instant read before the claim: what made a job due then must be due now.
-                now = self._ask_time()
-                jobs = texts([fence.job_id for fence in woken])
-                about = [
-                    talk.execute(sql("picture_jobs"), (jobs, "{}")),
+            past = [ask(name, again) for name in ("records", "tries")]
+            # Not an instant read before the claim: what made a job due then must be due now.
+            now = talk.execute(sql("now"), (self._writing.times.wall,))
+            jobs = texts([job.job_id for job in woken])
+            about = (
+                [
+                    talk.execute(sql("picture_entered"), ("{}", jobs)),
                     talk.execute(sql("picture_open"), (jobs,)),
+                    talk.execute(sql("picture_drivers"), (jobs, self._writing.times.wall)),
                 ]
-                about.append(talk.execute(sql("picture_drivers"), (jobs, self._writing.times.wall)))
-                about.append(talk.execute(sql("picture_entered"), ("{}", jobs)))
-            past = [ask(name, again) for name in ("records", "tries", "charged")] if again else []
-        wakes = {} if now is None else self._enter(woken, int(now.fetchall()[0][0]), about)
-        return _pasts(past) if past else {}, wakes
+                if woken
+                else []
+            )
+        wakes = self._enter(request, woken, int(now.fetchall()[0][0]), about) if woken else {}
+        return _pasts(past), wakes
 
-    def _enter(self, woken: Sequence[Fence], wall: int, about: Sequence[Answered]) -> dict[str, Wake]:
+    def _enter(
+        self, request: ClaimJobs, woken: Sequence[Taken], wall: int, about: Sequence[Answered]
+    ) -> dict[str, Wake]:
         """Count the entries of the messages that drive these claims; their attempts remember them."""
-        jobs, activities, messages, entered = (answer.fetchall() for answer in about)
-        pictures = pictures_of(jobs)
+        entered, activities, messages = (answer.fetchall() for answer in about)
+        pictures = Pictures({job.job_id: Picture(job.facts()) for job in woken})
         add_activities(pictures, [*entered, *activities])
         add_messages(pictures, messages)
         writes, wakes = Writes(self._writing, wall), {}
-        drivers = []
+        drivers: list[str] = []
         full: dict[str, TallyError] = {}
-        for fence in woken:
-            decision = enter(pictures[fence.job_id], Now(wall))
+        for job_id, picture in pictures.items():
+            decision = enter(picture, Now(wall))
             if isinstance(decision, Refusal):
-                full[fence.job_id] = decision.error
+                full[job_id] = decision.error
+                drivers.append(START)
                 continue
             writes.add(decision.writes)
             wake = decision.outcome
             if isinstance(wake, Wake):
-                wakes[fence.job_id] = wake
-            guid = wake.guid if isinstance(wake, Wake) else ""
-            drivers.append({"job_id": fence.job_id, "attempt": fence.attempt, "guid": guid})
-        with self._writing.connection.pipeline():
+                wakes[job_id] = wake
+            drivers.append(wake.guid if isinstance(wake, Wake) else "")
+        times = self._writing.times
+        names, attempts, leases = zip(*(job.fence for job in woken), strict=True)
+        fences = (texts(names), numbers(attempts), texts(leases))
+        attempted = (*fences, texts(drivers), request.owner, str(request.lease_ms), *times)
+
+        def send() -> None:
             writes.send()
-            self._writing.ask("set_drivers", drivers, str(len(drivers)))
+            self._writing.connection.execute(sql("insert_woken_attempts"), attempted)
+
+        if full:
+            with self._writing.connection.pipeline():
+                send()
+        else:
+            self._writing.send_last(send)
         self._ended.update(full)
         for job_id, error in full.items():
             self._escalate(job_id, error)
@@ -205,21 +244,26 @@ class Claims:
     def _escalate(self, job_id: str, error: TallyError) -> None:
         """End a job whose ledger can count no further entry; it was claimed just now."""
         with self._writing.connection.pipeline():
-            look = Look(self._writing, [wanted_to_escalate(job_id)])
+            look = PictureLook(self._writing, [wanted_to_escalate(job_id)])
         pictures, now = look.seen()
         plan = escalate(pictures, job_id, error, now)
         writes = Writes(self._writing, now.wall)
-        writes.add(expanded(pictures, plan.writes, now))
+        writes.add(expanded(pictures, plan.writes, now, last=True))
         with self._writing.connection.pipeline():
             writes.send()
 
 
+def _searched(request: ClaimJobs) -> tuple[str, str]:
+    """Return the queues and the handlers of a claim."""
+    return texts(request.queues), texts([f"{name} {version}" for name, version in request.handlers])
+
+
 def _pasts(answers: Sequence[Answered]) -> dict[str, _Past]:
-    recorded, tried, charged = (answer.fetchall() for answer in answers)
+    recorded, tried = (answer.fetchall() for answer in answers)
     records: dict[str, list[Record]] = defaultdict(list)
-    tries: dict[str, list[Event]] = defaultdict(list)
+    tries: dict[str, list[StoredEvent]] = defaultdict(list)
     for job_id, *record in recorded:
         records[job_id].append(Record._make(record))
-    for fact in map(Event._make, tried):
+    for fact in map(StoredEvent._make, tried):
         tries[fact.job_id].append(fact)
-    return {job_id: _Past(tuple(records[job_id]), tuple(tries[job_id]), spent) for job_id, spent in charged}
+    return {job_id: _Past(tuple(records[job_id]), tuple(tries[job_id])) for job_id in {*records, *tries}}

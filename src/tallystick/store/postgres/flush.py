@@ -9,15 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import psycopg
+from psycopg.errors import LockNotAvailable
 
 from tallystick import crash
-from tallystick.core.chain import GENESIS, Chain, Era
+from tallystick.core.chain import Chain, Era
+from tallystick.core.hash_chain import GENESIS
 from tallystick.errors import OutcomeUnknown, StoreError
 from tallystick.store.api import Bundle, Fence, Outcome
-from tallystick.store.doubts import as_known
-from tallystick.store.postgres.address import Address
+from tallystick.store.doubtful_chains import as_known
 from tallystick.store.postgres.claim_cursor import ClaimCursor
-from tallystick.store.postgres.connection import (
+from tallystick.store.postgres.server.address import Address
+from tallystick.store.postgres.server.commit_outcome import Fate, Lost, fate, retrying
+from tallystick.store.postgres.server.connection import (
+    REFUSALS,
     TRANSIENT,
     AnsweringConnection,
     begin,
@@ -26,12 +30,11 @@ from tallystick.store.postgres.connection import (
     is_lost,
     translated,
 )
-from tallystick.store.postgres.eras import Eras
-from tallystick.store.postgres.fate import Fate, Lost, fate, retrying
-from tallystick.store.postgres.listener import Listener
+from tallystick.store.postgres.server.eras import Eras
+from tallystick.store.postgres.server.listener import Listener
+from tallystick.store.postgres.server.wire import Wire, wire
 from tallystick.store.postgres.statements import sql
-from tallystick.store.postgres.wire import Wire
-from tallystick.store.postgres.writer import Batch
+from tallystick.store.postgres.writer import PostgresBatch
 from tallystick.store.postgres.writing import Times
 
 FLUSH_TRIES_MAX = 24
@@ -41,7 +44,7 @@ BEFORE_COMMIT = crash.declare("postgres.commit.before", "a batch is written and 
 AFTER_COMMIT = crash.declare("postgres.commit.after", "a batch is durable and nobody has been told")
 
 
-class Flush:
+class PostgresFlush:
     """How batches are written with the one connection that writes; one caller at a time."""
 
     def __init__(
@@ -64,14 +67,18 @@ class Flush:
         """Close the connection."""
         discard(None if self._wire is None else self._wire.connection)
 
-    def write(self, batch: Sequence[Bundle], chains: Mapping[Chain, Fence]) -> list[Outcome | BaseException]:
+    def write(
+        self, batch: Sequence[Bundle], chains: Mapping[Chain, Fence], *, again: bool = False
+    ) -> list[Outcome | BaseException]:
         """Make a batch durable, which extends these chains, and return one outcome a bundle."""
-        outcomes = retrying(lambda: self._look_and_flush(batch, chains), FLUSH_TRIES_MAX, self._give_up)
+        outcomes = retrying(
+            lambda: self._look_and_flush(batch, chains, again=again), FLUSH_TRIES_MAX, self._give_up
+        )
         assert isinstance(outcomes, list)
         return outcomes
 
     def _look_and_flush(
-        self, batch: Sequence[Bundle], chains: Mapping[Chain, Fence]
+        self, batch: Sequence[Bundle], chains: Mapping[Chain, Fence], *, again: bool
     ) -> list[Outcome | BaseException]:
         """Write and commit what goes on from where its chains end; `Lost` when it can be begun again."""
         try:
@@ -81,10 +88,10 @@ class Flush:
         era = self._eras.now
         doubtful = {chain: fence for chain, fence in chains.items() if chain.era is not era}
         if not doubtful:
-            return self._flush(wire, batch, era)
+            return self._flush(wire, batch, era, again=again)
         known = as_known(batch, self._ends(wire, doubtful), era)
         bundles = [bundle for bundle in known if isinstance(bundle, tuple)]
-        written = iter(self._flush(wire, bundles, era) if bundles else ())
+        written = iter(self._flush(wire, bundles, era, again=again) if bundles else ())
         return [next(written) if isinstance(bundle, tuple) else bundle for bundle in known]
 
     def _ends(self, wire: Wire, chains: Mapping[Chain, Fence]) -> dict[Chain, tuple[int, bytes]]:
@@ -111,13 +118,15 @@ class Flush:
         ends = zip(order, found, strict=True)
         return {chain: head[0] if head else (0, GENESIS) for (chain, _), (live, head) in ends if live}
 
-    def _flush(self, wire: Wire, batch: Sequence[Bundle], era: Era) -> list[Outcome | BaseException]:
+    def _flush(
+        self, wire: Wire, batch: Sequence[Bundle], era: Era, *, again: bool
+    ) -> list[Outcome | BaseException]:
         """Write and commit; `Lost` when nothing of it became durable and it can be begun again."""
         crash.point(BEGUN)
         connection = wire.connection
-        writing = Batch(wire, self._address, self._times(), self._cursor, era)
+        writing = PostgresBatch(wire, self._address, self._times(), self._cursor, era)
         try:
-            outcomes = writing.write(batch)
+            outcomes = writing.write(batch, again=again)
             if not self._eras.answered(writing.server):
                 raise Lost(StoreError(f"{self._address.url}: another server answers than before"))
         except BaseException as error:
@@ -126,20 +135,30 @@ class Flush:
                 raise self._loss(connection, error) from error
             raise
         crash.point(BEFORE_COMMIT)
-        wakes = writing.wakes
         try:
-            writing.commit()
+            outcomes = self._commit(writing, batch, outcomes)
         except psycopg.Error as error:
             if is_lost(connection, error) and self._fate(connection, writing) is Fate.COMMITTED:
                 return outcomes
             self._undo(connection, writing)
             raise self._loss(connection, error) from error
         crash.point(AFTER_COMMIT)
-        if wakes:
+        if writing.wakes:
             self._listener.note()
         return outcomes
 
-    def _fate(self, connection: AnsweringConnection, writing: Batch) -> Fate:
+    def _commit(
+        self, writing: PostgresBatch, batch: Sequence[Bundle], outcomes: list[Outcome | BaseException]
+    ) -> list[Outcome | BaseException]:
+        """Commit, and return what came of the batch: what travels with COMMIT may be refused too."""
+        try:
+            writing.commit()
+        except (LockNotAvailable, *REFUSALS) as error:
+            outcomes = writing.write_each(batch, held=isinstance(error, LockNotAvailable))
+            writing.commit()
+        return outcomes
+
+    def _fate(self, connection: AnsweringConnection, writing: PostgresBatch) -> Fate:
         """Ask what became of a transaction, with its connection out of the way."""
         discard(connection)
         try:
@@ -152,10 +171,10 @@ class Flush:
         if self._wire is None or self._wire.connection.closed:
             if self._wire is not None:
                 self._eras.lost()
-            connection = connect(self._address)
+            connection = connect(self._address, writes=True)
             self._eras.answered(connection.facts.server)
             self._listener.own_pids = {connection.info.backend_pid}
-            self._wire = Wire(connection, prepares=not self._address.pooled)
+            self._wire = wire(connection, prepares=not self._address.pooled)
         return self._wire
 
     def _loss(self, connection: AnsweringConnection, error: psycopg.Error) -> BaseException:
@@ -164,7 +183,7 @@ class Flush:
             return Lost(error)
         return translated(error, self._address)
 
-    def _undo(self, connection: AnsweringConnection, writing: Batch) -> None:
+    def _undo(self, connection: AnsweringConnection, writing: PostgresBatch) -> None:
         writing.rewind()
         self._roll_back(connection)
 

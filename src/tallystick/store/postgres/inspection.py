@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tallystick.store.inspection import Health, WorkerLeases
-from tallystick.store.postgres.address import Address
 from tallystick.store.postgres.reads import Reader
+from tallystick.store.postgres.server.address import Address
 from tallystick.store.postgres.writing import Times
 from tallystick.store.sql.reads import Reads
 
 _OLDEST_TRANSACTION_SECONDS = 300
+# Nothing of ours writes for so long; a user's transaction with a submission in it may.
+_HOLDER_MS_MAX = 1_000
 
 
 class PostgresInspection(Reads):
@@ -49,6 +51,12 @@ class PostgresInspection(Reads):
                 f"a transaction has been open for {oldest} seconds and keeps vacuum from its work ({whose}); "
                 "let it end, or end it with pg_terminate_backend, and set idle_in_transaction_session_timeout"
             )
+        for held_ms, holder in self.rows("long_holder"):
+            if held_ms > _HOLDER_MS_MAX:
+                warnings.append(
+                    f"a transaction that has written to the books has been open for {held_ms / 1000:.1f} s "
+                    f"({holder}); what needs the same rows or keys waits for it: let it end"
+                )
         return Health(facts, tuple(problems), tuple(warnings))
 
     def leases(self, limit: int) -> list[WorkerLeases]:

@@ -10,23 +10,23 @@ import msgspec
 
 from tallystick.core.pictures import Activity, JobFacts, Lease, Message, Now, Past, Picture, Pictures
 from tallystick.core.verbs.wants import Wants
-from tallystick.store.postgres.arrays import texts
-from tallystick.store.postgres.connection import Answered
+from tallystick.store.postgres.lists.arrays import texts
+from tallystick.store.postgres.server.connection import Answered
 from tallystick.store.postgres.statements import sql
 from tallystick.store.sql.reads import listed
 
 if TYPE_CHECKING:
-    from tallystick.store.postgres.writer import Batch
+    from tallystick.store.postgres.writer import PostgresBatch
 
 # How many signals of one name are read at first; a decision that finds no answer among them wants all.
 _SIGNALS: Final = 8
 
 
-class Look:
+class PictureLook:
     """One look at the jobs of a flush: sent first, and read when the answers are there."""
 
     def __init__(
-        self, writing: Batch, wants: Sequence[Wants], *, whole: bool = False, also: Iterable[str] = ()
+        self, writing: PostgresBatch, wants: Sequence[Wants], *, whole: bool = False, also: Iterable[str] = ()
     ) -> None:
         """Send the look: lock the rows, and then read; `also` names jobs to lock that nobody looks at."""
         self._writing = writing
@@ -47,6 +47,7 @@ class Look:
         )
         self._now = self._ask("now", times.wall)
         self._jobs = self._ask("picture_jobs", jobs, ending)
+        self._parents = self._ask("picture_parents", ending) if ending != "{}" else None
         self._leases = self._ask("picture_leases", jobs, ending, times.epoch, times.lease)
         self._activities = [
             self._ask("picture_open", texts([each.job_id for each in wants if each.open])),
@@ -82,6 +83,7 @@ class Look:
         pictures = pictures_of(self._jobs.fetchall())
         for job_id, *lease in self._leases.fetchall():
             pictures[job_id].lease = Lease._make(lease)
+        self._add_parents(pictures)
         for answer in self._activities:
             add_activities(pictures, answer.fetchall())
         for answer in self._messages:
@@ -100,6 +102,11 @@ class Look:
                 pictures[job_id].end = (n, head)
         self._add_lost(pictures)
         return pictures, Now(wall)
+
+    def _add_parents(self, pictures: Pictures) -> None:
+        """Note which of the jobs that may end have children."""
+        for (job_id,) in self._parents.fetchall() if self._parents is not None else ():
+            pictures[job_id].has_open_children = True
 
     def _add_lost(self, pictures: Pictures) -> None:
         """Add what lost attempts are judged by, of those that nobody else is at."""

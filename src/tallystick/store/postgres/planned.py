@@ -5,7 +5,8 @@ A bundle that is refused plans nothing and takes no place; the others do not not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tallystick import crash
@@ -18,27 +19,36 @@ from tallystick.store.api import Bundle, Outcome, Primitive, Spawn, TakeAnswer
 from tallystick.store.planning import NAMES
 from tallystick.store.postgres.applying import Writes, expanded
 from tallystick.store.postgres.crash_points import AROUND
-from tallystick.store.postgres.looking import Look
+from tallystick.store.postgres.looking import PictureLook
 
 if TYPE_CHECKING:
-    from tallystick.store.postgres.writer import Batch
+    from tallystick.store.postgres.writer import PostgresBatch
 
 
 class Decided:
     """The planned bundles of a flush: looked at in one round trip, decided in order, ready to be sent."""
 
-    def __init__(self, writing: Batch, batch: Sequence[Bundle], indexes: Sequence[int], look: Look) -> None:
+    def __init__(
+        self,
+        writing: PostgresBatch,
+        batch: Sequence[Bundle],
+        wants: Mapping[int, Sequence[Wants]],
+        look: PictureLook,
+    ) -> None:
         """Decide everything; nothing is sent yet."""
         self._writing = writing
         self._batch = batch
         self.outcomes: dict[int, Outcome | BaseException] = {}
         self._again: list[int] = []
-        self._kinds = sorted({NAMES[type(primitive)] for index in indexes for primitive in batch[index]})
+        self._kinds = sorted({NAMES[type(primitive)] for index in wants for primitive in batch[index]})
         self._around(0)
         pictures, now = look.seen()
         self._writes = Writes(writing, now.wall)
-        for index in indexes:
-            outcome = _decided(writing, self._writes, pictures, batch[index], now)
+        jobs = {index: {want.job_id for want in wanted} for index, wanted in wants.items()}
+        shared = _shared(pictures, jobs.values())
+        for index, own in jobs.items():
+            last = shared.isdisjoint(own)
+            outcome = _decided(writing, self._writes, pictures, batch[index], own, now, last=last)
             if isinstance(outcome, Relook):
                 self._again.append(index)
             else:
@@ -60,7 +70,7 @@ class Decided:
         return self.outcomes
 
 
-def write_whole(writing: Batch, bundle: Bundle) -> Outcome | BaseException:
+def write_whole(writing: PostgresBatch, bundle: Bundle) -> Outcome | BaseException:
     """Decide one bundle by itself, from pictures that leave nothing out, and write it."""
     children = tuple(
         child.job_id
@@ -70,10 +80,10 @@ def write_whole(writing: Batch, bundle: Bundle) -> Outcome | BaseException:
     )
     wants = [want._replace(children=children + want.children) for want in wants_of(bundle)]
     with writing.connection.pipeline():
-        look = Look(writing, wants, whole=True)
+        look = PictureLook(writing, wants, whole=True)
     pictures, now = look.seen()
     writes = Writes(writing, now.wall)
-    outcome = _decided(writing, writes, pictures, bundle, now)
+    outcome = _decided(writing, writes, pictures, bundle, {want.job_id for want in wants}, now)
     if isinstance(outcome, Relook):
         return InvariantBroken("a whole picture is not enough", statement=type(bundle[-1]).__name__)
     with writing.connection.pipeline():
@@ -88,11 +98,31 @@ def wants_of(bundle: Bundle) -> list[Wants]:
     return [want._replace(ahead=want.ahead + takes) if want.signals else want for want in wants]
 
 
+def _shared(pictures: Pictures, jobs: Iterable[set[str]]) -> set[str]:
+    """Return the jobs at which more than one bundle looks: of its own, or of a child, which looks at both."""
+    readers = Counter(job_id for own in jobs for job_id in own)
+    shared = {job_id for job_id, count in readers.items() if count > 1}
+    for job_id, picture in pictures.items():
+        if picture.job.parent_job_id is not None:
+            shared |= {job_id, picture.job.parent_job_id}
+    return shared
+
+
 def _decided(
-    writing: Batch, writes: Writes, pictures: Pictures, bundle: Bundle, now: Now
+    writing: PostgresBatch,
+    writes: Writes,
+    pictures: Pictures,
+    bundle: Bundle,
+    jobs: set[str],
+    now: Now,
+    *,
+    last: bool = True,
 ) -> Outcome | BaseException | Relook:
-    """Decide the requests of a bundle in their order; it is whole, or nothing of it is written."""
-    seen = pictures if len(bundle) == 1 else pictures.overlay({want.job_id for want in wants_of(bundle)})
+    """Decide the requests of a bundle in their order; it is whole, or nothing of it is written.
+
+    The `last` one to look at its jobs leaves no pictures for others.
+    """
+    seen = pictures if len(bundle) == 1 else pictures.overlay(jobs)
     accepted: list[Write] = []
     value: Outcome = None
     wakes = False
@@ -107,7 +137,7 @@ def _decided(
             return decision
         value = decision.outcome
         wakes = wakes or decision.wakes
-        accepted += expanded(seen, decision.writes, now)
+        accepted += expanded(seen, decision.writes, now, last=last and primitive is bundle[-1])
     writes.add(accepted)
     pictures.update(seen)
     writing.wakes = writing.wakes or wakes

@@ -12,9 +12,11 @@ import psycopg
 from tallystick import crash
 from tallystick.clock import Clock
 from tallystick.errors import BadInput, StoreError
-from tallystick.store.api import ExpiredAttempt, Fence, RenewLeases
-from tallystick.store.postgres.address import Address
-from tallystick.store.postgres.connection import (
+from tallystick.store.api import ExpiredAttempt, Fence, Overdue, RenewLeases
+from tallystick.store.postgres.crash_points import AROUND
+from tallystick.store.postgres.server.address import Address
+from tallystick.store.postgres.server.commit_outcome import Lost, retrying
+from tallystick.store.postgres.server.connection import (
     AnsweringConnection,
     connect,
     discard,
@@ -22,8 +24,6 @@ from tallystick.store.postgres.connection import (
     read,
     translated,
 )
-from tallystick.store.postgres.crash_points import AROUND
-from tallystick.store.postgres.fate import Lost, retrying
 from tallystick.store.postgres.writing import Times
 from tallystick.store.refusals import UNSTORABLE
 
@@ -54,11 +54,6 @@ class Reader:
         self._ahead = now - clock.wall_ms()
         return None if due is None else int(due - self._ahead)
 
-    def unattended(self, times: Times) -> bool:
-        """Tell whether a sweep may find anything."""
-        ((found,),) = self.rows("unattended", [times.epoch, times.lease])
-        return bool(found)
-
     def expired(self, times: Times, limit: int) -> list[ExpiredAttempt]:
         """Return attempts whose lease has run out, oldest first."""
         rows = self.rows("expired", [times.epoch, times.lease, limit])
@@ -75,9 +70,14 @@ class Reader:
         crash.point(AROUND["renew"][1])
         return {Fence._make(row) for row in rows}
 
-    def overdue(self, times: Times, limit: int) -> list[str]:
-        """Return jobs that were asked to end and have not within their grace, the longest over first."""
-        return [job_id for (job_id,) in self.rows("overdue", [limit, times.wall])]
+    def overdue(self, times: Times, limit: int) -> list[Overdue]:
+        """Return jobs whose grace or deadline is over, the longest over first."""
+        return [Overdue._make(row) for row in self.rows("overdue", [limit, times.wall])]
+
+    def next_end(self, times: Times, clock: Clock) -> int | None:
+        """Return when the next grace or deadline is over, by the caller's clock."""
+        ((at, now),) = self.rows("next_end", [times.wall])
+        return None if at is None else int(at - now + clock.wall_ms())
 
     def rows(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a statement; asked again on a new connection when the old one is gone."""

@@ -23,6 +23,7 @@ DIALECT: Final = Dialect(
         ("FROM ", "FROM jsonb_array_elements_text(${}::text::jsonb) AS wanted (value)"),
     ),
     indexed="",
+    one_of=lambda column, words: f"{column} IN ({', '.join(words)})",
 )
 
 

@@ -5,45 +5,52 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from tallystick.clock import Clock, SystemClock
-from tallystick.errors import StoreError, StoreMisused, TxTooLong
+from tallystick.core.limits import TRANSACTION_MS_MAX
+from tallystick.errors import StoreError, StoreMisused
 from tallystick.store.api import (
     Bundle,
     ExpiredAttempt,
     Fence,
     Outcome,
+    Overdue,
     RecordStep,
     RenewLeases,
     RunTx,
     Transaction,
     call_off,
 )
-from tallystick.store.doubts import held_chains
-from tallystick.store.postgres.address import parse_address
-from tallystick.store.postgres.claim_cursor import ClaimCursor
-from tallystick.store.postgres.connection import (
+from tallystick.store.borrowing import too_long
+from tallystick.store.doubtful_chains import held_chains
+from tallystick.store.postgres.claim_cursor import claim_cursor
+from tallystick.store.postgres.flush import PostgresFlush
+from tallystick.store.postgres.inspection import PostgresInspection
+from tallystick.store.postgres.reads import READ_SECONDS_MAX, READ_TRIES_MAX, Reader
+from tallystick.store.postgres.server.address import parse_address
+from tallystick.store.postgres.server.commit_outcome import Lost, retrying
+from tallystick.store.postgres.server.connection import (
     AnsweringConnection,
     connect,
     discard,
     is_away,
 )
-from tallystick.store.postgres.eras import Eras
-from tallystick.store.postgres.fate import Lost, retrying
-from tallystick.store.postgres.flush import Flush
-from tallystick.store.postgres.inspection import PostgresInspection
-from tallystick.store.postgres.lending import Lending
-from tallystick.store.postgres.listener import Listener
-from tallystick.store.postgres.migrations import migrate
-from tallystick.store.postgres.reads import READ_SECONDS_MAX, READ_TRIES_MAX, Reader
-from tallystick.store.postgres.transaction import PostgresTransaction
+from tallystick.store.postgres.server.eras import Eras
+from tallystick.store.postgres.server.listener import Listener
+from tallystick.store.postgres.server.migrations import migrate
+from tallystick.store.postgres.user_transactions.foreign_async import apply_on_loop
+from tallystick.store.postgres.user_transactions.home import Home
+from tallystick.store.postgres.user_transactions.lending import Lending
+from tallystick.store.postgres.user_transactions.library_types import LibraryTypes
+from tallystick.store.postgres.user_transactions.transaction import PostgresTransaction
 from tallystick.store.postgres.writing import Times
+from tallystick.store.sql.protocols import ProtocolReads
 from tallystick.store.sql.reads import Reads
 
 
-class PostgresStore(Reads):
+class PostgresStore(Reads, ProtocolReads):
     """Bundles in one schema of a PostgreSQL database."""
 
     def __init__(self, url: str, clock: Clock, *, create: bool = True) -> None:
@@ -64,9 +71,11 @@ class PostgresStore(Reads):
         # A connection of its own: no lock that a flush waits for costs a lease.
         self._renewer = Reader(self._address)
         self._listener = Listener(self._address, clock)
-        self._lending = Lending(self._address, self.times, self._listener.note, eras)
-        self._cursor = ClaimCursor(clock)
-        self._flush = Flush(self._address, self.times, self._cursor, self._listener, eras)
+        self._home = Home(self._address, self._reader)
+        self._library_types = LibraryTypes()
+        self._lending = Lending(self._address, self.times, self._listener.note, eras, self._home)
+        self._cursor = claim_cursor(clock)
+        self._flush = PostgresFlush(self._address, self.times, self._cursor, self._listener, eras)
 
     def _migrate(self, *, create: bool) -> None:
         """Bring the schema up to date; `Lost` when the server went away, and may well be back at once."""
@@ -93,17 +102,17 @@ class PostgresStore(Reads):
             return Times()
         return Times(clock.epoch(), str(clock.boot_ms()), str(clock.wall_ms()))
 
-    def apply(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
+    def apply(self, batch: Sequence[Bundle], *, again: bool = False) -> list[Outcome | BaseException]:
         """Make a batch durable in one transaction and return one outcome a bundle."""
         try:
-            return self._apply(batch)
+            return self._apply(batch, again=again)
         except BaseException:
             call_off(batch)
             raise
 
-    def _apply(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
+    def _apply(self, batch: Sequence[Bundle], *, again: bool) -> list[Outcome | BaseException]:
         self._check_usable()
-        self._lending.check_not_lent()
+        self.check_may_wait()
         if not batch:
             return []
         apart = {
@@ -112,7 +121,7 @@ class PostgresStore(Reads):
             if isinstance(bundle[0], RunTx | RenewLeases) and len(bundle) == 1
         }
         if not apart:
-            return self._write(batch)
+            return self._write(batch, again=again)
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
         for index, request in apart.items():
             if isinstance(request, RenewLeases):
@@ -121,7 +130,8 @@ class PostgresStore(Reads):
                 outcomes[index] = self._take_turn(request)
         plain = [index for index in range(len(batch)) if index not in apart]
         if plain:
-            for index, outcome in zip(plain, self._write([batch[index] for index in plain]), strict=True):
+            written = self._write([batch[index] for index in plain], again=again)
+            for index, outcome in zip(plain, written, strict=True):
                 outcomes[index] = outcome
         return outcomes
 
@@ -133,11 +143,18 @@ class PostgresStore(Reads):
         return self._lending.run_tx(fence, body, ms_max, lease_ms)
 
     @contextmanager
-    def transaction(self) -> Iterator[PostgresTransaction]:
-        """Lend a connection of its own to the calling thread: the user's rows and ours in one transaction."""
+    def transaction(self, ms_max: int = TRANSACTION_MS_MAX) -> Iterator[PostgresTransaction]:
+        """Lend a connection of its own to the calling thread: the user's rows and ours in one transaction.
+
+        When its time is up it is rolled back, whatever that thread does.
+        """
         self._check_usable()
-        with self._lending.transaction() as transaction:
+        with self._lending.transaction(ms_max) as transaction:
             yield transaction
+
+    def check_may_wait(self) -> None:
+        """Refuse to wait, in a thread that holds a transaction, for what may wait for its locks."""
+        self._lending.borrowers.check()
 
     @contextmanager
     def connect(self) -> Iterator[PostgresTransaction]:
@@ -146,10 +163,20 @@ class PostgresStore(Reads):
         with self._lending.reading() as transaction:
             yield transaction
 
-    def join(self, connection: object) -> Transaction:
-        """Return a transaction of the user, on a psycopg connection or an SQLAlchemy session, as ours."""
+    def join(self, transaction: object) -> Transaction:
+        """Return a transaction as ours: one on loan, a psycopg connection, or an SQLAlchemy session."""
         self._check_usable()
-        return self._lending.join(connection)
+        return self._lending.join(transaction)
+
+    def lend_as(self, transaction: Transaction, kind: type) -> AbstractContextManager[object]:
+        """Lend a transaction as a psycopg connection or an SQLAlchemy session."""
+        assert isinstance(transaction, PostgresTransaction)
+        return self._library_types.lend(transaction, kind)
+
+    async def apply_on_loop(self, transaction: object, bundles: Sequence[Bundle]) -> list[Outcome]:
+        """Write bundles in a transaction of the user on the running loop: of psycopg, or of SQLAlchemy."""
+        self._check_usable()
+        return await apply_on_loop(transaction, bundles, self._home, self._address, self.times)
 
     def checkpoint(self) -> None:
         """Do nothing: the server looks after itself."""
@@ -170,20 +197,25 @@ class PostgresStore(Reads):
         self._check_usable()
         return self._reader.next_due(queues, after, self.times(), self._clock)
 
-    def unattended(self) -> bool:
-        """Tell, with one statement, whether a sweep may find anything."""
-        self._check_usable()
-        return self._reader.unattended(self.times())
-
     def expired(self, limit: int) -> list[ExpiredAttempt]:
         """Return attempts whose lease has run out by the clock of the server, oldest first."""
         self._check_usable()
         return self._reader.expired(self.times(), limit)
 
-    def overdue(self, limit: int) -> list[str]:
-        """Return jobs that were asked to end and have not within their grace, by the server's clock."""
+    def overdue(self, limit: int) -> list[Overdue]:
+        """Return jobs whose grace or deadline is over by the server's clock."""
         self._check_usable()
         return self._reader.overdue(self.times(), limit)
+
+    def now(self) -> int:
+        """Return the time by the server's clock."""
+        ((now,),) = self.rows("now", [self.times().wall])
+        return int(now)
+
+    def next_end(self) -> int | None:
+        """Return when the next grace or deadline is over."""
+        self._check_usable()
+        return self._reader.next_end(self.times(), self._clock)
 
     def inspect(self) -> PostgresInspection:
         """Return the reads of a check."""
@@ -207,12 +239,12 @@ class PostgresStore(Reads):
         with self._writing:
             self._flush.close()
 
-    def _write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
+    def _write(self, batch: Sequence[Bundle], *, again: bool) -> list[Outcome | BaseException]:
         """Write a batch with the one connection that writes."""
         chains = held_chains(batch)
         with self._writing, self._lending.authors.writing({chain.job_id for chain in chains}):
             self._check_usable()
-            return self._flush.write(batch, chains)
+            return self._flush.write(batch, chains, again=again)
 
     def _take_turn(self, request: RunTx) -> Outcome | BaseException:
         """Lend a transaction to the thread that waits for its turn."""
@@ -220,7 +252,7 @@ class PostgresStore(Reads):
         def body(loan: Transaction) -> RecordStep:
             step = request.turn.lend(loan, request.ms_max / 1000)
             if step is None:
-                raise TxTooLong(f"the transaction took more than {request.ms_max} ms", ms_max=request.ms_max)
+                raise too_long(request.ms_max)
             return step
 
         try:

@@ -9,13 +9,16 @@ bundle under savepoints, which finds the one and leaves the others alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
+
+from psycopg.errors import LockNotAvailable
 
 from tallystick import crash
 from tallystick.clock import SystemClock
 from tallystick.core.chain import Chain, Era, Link
+from tallystick.core.remote.requests import ProtocolRequest, SubmitCommand
 from tallystick.errors import StaleLease
 from tallystick.store.api import (
     Bundle,
@@ -32,34 +35,40 @@ from tallystick.store.api import (
     SubmitJob,
     SubmitJobs,
 )
+from tallystick.store.flush_order import grouped, part_of
 from tallystick.store.forks import fork_job
-from tallystick.store.grouping import grouped, part_of
-from tallystick.store.postgres.address import Address
-from tallystick.store.postgres.births import send_births, send_births_alike
 from tallystick.store.postgres.claim_cursor import ClaimCursor
-from tallystick.store.postgres.claims import Claims
-from tallystick.store.postgres.connection import REFUSALS, Answered, RowMoved, Talk, begin
+from tallystick.store.postgres.claims import ClaimSearch
 from tallystick.store.postgres.crash_points import AROUND
-from tallystick.store.postgres.endings_together import (
+from tallystick.store.postgres.lists.ends import (
+    ending_in_lists,
     send_endings_of_attempts,
     send_endings_of_jobs,
     steps_with_endings,
+    without_last_steps,
 )
-from tallystick.store.postgres.looking import Look
+from tallystick.store.postgres.lists.inserts import send_births, send_births_alike
+from tallystick.store.postgres.lists.steps import send_steps
+from tallystick.store.postgres.looking import PictureLook
 from tallystick.store.postgres.planned import Decided, is_planned, wants_of, write_whole
+from tallystick.store.postgres.protocols import write_alone, write_those
 from tallystick.store.postgres.refusing import REFUSING, why_refused
+from tallystick.store.postgres.server.address import Address
+from tallystick.store.postgres.server.connection import REFUSALS, Answered, RowMoved, Talk, begin
 from tallystick.store.postgres.statements import sql
-from tallystick.store.postgres.steps_together import send_steps
 from tallystick.store.postgres.writing import PostgresWriting, Times
 from tallystick.store.pruning import prune
-from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, share_fate, stale
+from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, claim_apart, share_fate, stale
 
 Answer = Callable[[], list[Outcome]]
 
 MOVED_TRIES_MAX = 5
 
+# How many milliseconds a bundle that is written alone waits for rows that others hold for longer already.
+_HELD_MS = "2"
 
-class Batch(PostgresWriting):
+
+class PostgresBatch(PostgresWriting):
     """The open transaction of one flush: its connection, its clock, and how each primitive is written."""
 
     def __init__(
@@ -80,38 +89,51 @@ class Batch(PostgresWriting):
         self._cursor = cursor or ClaimCursor(SystemClock())
         self._by_itself = False
         self._notified = False
+        self._last: list[Callable[[], None]] = []
         self.at: Primitive | None = None
 
-    def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
-        """Write every bundle and return its outcome; nothing is durable before `commit`."""
-        alone, groups = grouped(batch, plain_only=True)
+    def write(self, batch: Sequence[Bundle], *, again: bool = False) -> list[Outcome | BaseException]:
+        """Write every bundle and return its outcome; nothing is durable before `commit`.
+
+        What is tried `again`, because others held its rows, is written bundle by bundle at once.
+        """
+        if again:
+            return self.write_each(batch, held=True)
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
-        # Claims last: they may take what is submitted here.
-        order = dict.fromkeys([*alone, *(index for _kind, indexes in groups for index in indexes)])
         try:
-            self._write_together(batch, alone, _without_last_steps(batch, groups), outcomes)
-        except (Refused, *REFUSALS, *UNSTORABLE):
-            self.connection.execute(b"ROLLBACK")
-            self.rewind()
-            begin(self.connection, self._address)
-            for index in order:
-                outcomes[index] = self.alone(batch[index])
-            ((self.xid, self.server),) = self.connection.execute(sql("own_xid")).fetchall()
+            self._write_together(batch, outcomes)
+        except (Refused, LockNotAvailable, *REFUSALS, *UNSTORABLE) as error:
+            return self.write_each(batch, held=isinstance(error, LockNotAvailable))
         return outcomes
 
-    def _write_together(
-        self,
-        batch: Sequence[Bundle],
-        alone: list[int],
-        groups: list[tuple[type[Primitive], list[int]]],
-        outcomes: list[Outcome | BaseException],
-    ) -> None:
+    def write_each(self, batch: Sequence[Bundle], *, held: bool = False) -> list[Outcome | BaseException]:
+        """Begin again after a refusal, and write bundle by bundle: one of them is refused, and no other.
+
+        If rows are `held` by others for longer than a moment, none of these bundles waits for them.
+        """
+        self.connection.execute(b"ROLLBACK")
+        self.rewind()
+        begin(self.connection, self._address)
+        if held:
+            self.connection.execute(sql("wait_less"), (_HELD_MS,))
+        outcomes: list[Outcome | BaseException] = [None] * len(batch)
+        alone, groups = grouped(batch, plain_only=True)
+        # ClaimSearch last: they may take what is submitted here.
+        for index in dict.fromkeys([*alone, *(index for _kind, indexes in groups for index in indexes)]):
+            outcomes[index] = self.alone(batch[index])
+        ((self.xid, self.server),) = self.connection.execute(sql("own_xid")).fetchall()
+        return outcomes
+
+    def _write_together(self, batch: Sequence[Bundle], outcomes: list[Outcome | BaseException]) -> None:
         """Look at what is decided from pictures; then send that, and whatever needs no look, in one go."""
+        alone, groups = grouped(batch, plain_only=True)
+        groups = without_last_steps(batch, groups)
         answers: list[tuple[list[int], Answer]] = []
         decided = self._look_and_decide(batch, alone, groups) if alone else None
+        written = write_those(self, batch, alone)
         for index in alone:
             if not is_planned(batch[index]):
-                outcomes[index] = self.alone(batch[index])
+                outcomes[index] = written[index] if index in written else self.alone(batch[index])
         with self.connection.pipeline():
             if not alone:
                 begin(self.connection, self._address)
@@ -138,12 +160,12 @@ class Batch(PostgresWriting):
         groups: list[tuple[type[Primitive], list[int]]],
     ) -> Decided | None:
         """Begin, look at all jobs of the planned bundles, and decide them."""
-        planned = [index for index in alone if is_planned(batch[index])]
-        wants = [want for index in planned for want in wants_of(batch[index])]
+        wants = {index: wants_of(batch[index]) for index in alone if is_planned(batch[index])}
+        everything = [want for wanted in wants.values() for want in wanted]
         with self.connection.pipeline():
             begin(self.connection, self._address)
-            look = Look(self, wants, also=_ending_in_lists(batch, groups)) if planned else None
-        return None if look is None else Decided(self, batch, planned, look)
+            look = PictureLook(self, everything, also=ending_in_lists(batch, groups)) if wants else None
+        return None if look is None else Decided(self, batch, wants, look)
 
     def _number(self) -> Answered:
         """Ask for the number of this transaction, and with it wake whoever listens when it is durable."""
@@ -166,16 +188,18 @@ class Batch(PostgresWriting):
         self.connection.execute(b"SAVEPOINT bundle")
         try:
             value = self.sole(bundle)
-        except (RowMoved, *REFUSING) as error:
+        except (RowMoved, LockNotAvailable, *REFUSING) as error:
             self.connection.execute(b"ROLLBACK TO bundle")
             self._places.rewind(start)
             self.wakes = wakes
             del self._stale[reports:]
             if isinstance(error, RowMoved):
                 raise
-            value = why_refused(error)
+            value = why_refused(error, self._address)
             if isinstance(value, StaleLease):
                 self.report(self.at)
+            if type(self.at) is ClaimJobs:
+                value = claim_apart(self.alone, ClaimSearch(self, self._cursor).due, self.at, value)
         finally:
             self._by_itself = outer
         self.connection.execute(b"RELEASE bundle")
@@ -222,9 +246,19 @@ class Batch(PostgresWriting):
             self.connection.execute(sql("trim_stale_reports"), (str(STALE_REPORTS_MAX),))
             self._stale = []
 
+    def send_last(self, send: Callable[[], None]) -> None:
+        """Send what has no answer in front of COMMIT, which is not reached if the database refuses it."""
+        if self._by_itself:
+            with self.connection.pipeline():
+                send()
+        else:
+            self._last.append(send)
+
     def commit(self) -> None:
         """Make it durable, and wake whoever may find work in it."""
         with self.connection.pipeline():
+            for send in self._last:
+                send()
             self._keep_reports()
             self._notify()
             self.connection.execute(b"COMMIT")
@@ -242,6 +276,7 @@ class Batch(PostgresWriting):
     def rewind(self) -> None:
         """Give back every place in a chain: nothing of this was written."""
         self._places.rewind()
+        self._last = []
         self._stale = []
         self.wakes = False
         self._notified = False
@@ -339,12 +374,12 @@ class Batch(PostgresWriting):
 
     def _claim(self, requests: list[ClaimJobs]) -> Answer:
         crash.point(AROUND["claim"][0])
-        answer = Claims(self, self._cursor).send(requests)
+        answer = ClaimSearch(self, self._cursor).send(requests)
         crash.point(AROUND["claim"][1])
         return answer
 
     # A table of the class, not of each batch: a batch that points to itself would wait for the collector.
-    _writers: ClassVar[dict[type, Callable[[Batch, list[Any]], Answer]]] = {
+    _writers: ClassVar[dict[type, Callable[[PostgresBatch, list[Any]], Answer]]] = {
         RecordStep: steps,
         RecordEvent: _events,
         EndAttempt: _end_attempts,
@@ -354,25 +389,6 @@ class Batch(PostgresWriting):
         ClaimJobs: _claim,
         ForkJob: _forked,
         PruneJobs: _pruned,
+        SubmitCommand: write_alone,
+        **dict.fromkeys(get_args(ProtocolRequest), write_alone),
     }
-
-
-def _ending_in_lists(
-    batch: Sequence[Bundle], groups: Sequence[tuple[type[Primitive], list[int]]]
-) -> Iterable[str]:
-    """Return the jobs whose rows are moved by lists: they are locked with all others, in one order."""
-    for kind, indexes in groups:
-        if kind in (EndJob, EndAttempt):
-            for index in indexes:
-                yield str(part_of(batch[index], kind).fence.job_id)  # type: ignore[union-attr]  # both have one
-
-
-def _without_last_steps(
-    batch: Sequence[Bundle], groups: Sequence[tuple[type[Primitive], list[int]]]
-) -> list[tuple[type[Primitive], list[int]]]:
-    """Return groups without steps that come with the end of their job: that statement has them."""
-    kept = [
-        (kind, [index for index in indexes if kind is not RecordStep or type(batch[index][-1]) is not EndJob])
-        for kind, indexes in groups
-    ]
-    return [(kind, indexes) for kind, indexes in kept if indexes]

@@ -9,9 +9,9 @@ import msgspec
 
 from tallystick.core.chain import Chain, Link
 from tallystick.errors import TallyError
-from tallystick.store.api import Event, Fact, Fence, RecordStep
+from tallystick.store.api import Fact, Fence, RecordStep, StoredEvent
 from tallystick.store.places import Places
-from tallystick.store.postgres.connection import Answered, Talk
+from tallystick.store.postgres.server.connection import Answered, Talk
 from tallystick.store.postgres.statements import sql
 from tallystick.store.refusals import Refused, stale
 
@@ -106,7 +106,7 @@ class PostgresWriting:
             if cursor.rowcount != 1:
                 raise Refused(otherwise)
 
-    def placed(self, fact: Fact) -> Event:
+    def placed(self, fact: Fact) -> StoredEvent:
         """Give a fact its place in the chain."""
         return self._places.fact(fact)
 

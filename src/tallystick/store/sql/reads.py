@@ -8,12 +8,14 @@ from typing import Any, Final
 
 import msgspec
 
-from tallystick.core.book import ActivityRow, AttemptRow, Book, Content
+from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Content
+from tallystick.core.audit.step_fact import told
 from tallystick.core.digits import GuidLedger
 from tallystick.core.pictures import Activity, Message, Place
-from tallystick.core.told import told
-from tallystick.store.api import ChildRow, Event, Group, JobRow
+from tallystick.core.remote.rows import ProtocolPicture
+from tallystick.store.api import ChildRow, Group, Interrupted, JobRow, ShownValue, StoredEvent
 from tallystick.store.inspection import StaleReports
+from tallystick.store.sql.protocol_pictures import READS, pictures_of
 
 NEWEST: Final = "\x7f"
 """What stands behind every identifier of a job, for a page that begins with the newest."""
@@ -29,6 +31,10 @@ class Reads(ABC):
     @abstractmethod
     def rows(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a statement."""
+
+    def protocol(self, job_id: str) -> ProtocolPicture | None:
+        """Return a protocol job with its steps and the directive that is not out."""
+        return pictures_of(*(self.rows(name, (listed([job_id]),)) for name in READS)).get(job_id)
 
     def job(self, job_id: str) -> JobRow | None:
         """Return one job."""
@@ -58,10 +64,10 @@ class Reads(ABC):
         found = ((wanted, JobRow._make(row)) for wanted, *row in self.rows("finished", (listed(job_ids),)))
         return {wanted: job if job.job_id else None for wanted, job in found}
 
-    def interrupted(self, job_ids: Sequence[str]) -> list[tuple[str, bool, str | None]]:
-        """Return those of these jobs that are asked to end or held."""
+    def interrupted(self, job_ids: Sequence[str]) -> list[Interrupted]:
+        """Return those of these jobs that are asked to end, held, or have ended."""
         found = self.rows("interrupted", (listed(job_ids),))
-        return [(job_id, bool(ends), hold) for job_id, ends, hold in found]
+        return [Interrupted(job_id, bool(asked), hold, bool(ended)) for job_id, asked, hold, ended in found]
 
     def has_signal(self, job_id: str, names: Sequence[str]) -> bool:
         """Tell whether a signal of one of these names is in the job's inbox."""
@@ -72,15 +78,19 @@ class Reads(ABC):
         """Return a page of the children of a group in their order."""
         return [ChildRow._make(row) for row in self.rows("children", (job_id, *group, after, limit))]
 
-    def orphans(self, limit: int) -> list[str]:
-        """Return children that go on although their parent has ended."""
-        return [job_id for (job_id,) in self.rows("orphans", (limit,))]
+    def started_by(self, job_id: str, *, after: str, limit: int) -> list[str]:
+        """Return a page of the jobs that a job has started."""
+        return [started for (started,) in self.rows("started_by", (job_id, after, limit))]
+
+    def values(self, job_ids: Sequence[str], name: str = "") -> list[ShownValue]:
+        """Return the values that these jobs show, of one name if it is given."""
+        return [ShownValue._make(row) for row in self.rows("values", (listed(job_ids), name))]
 
     def counts(self) -> dict[str, int]:
         """Return how many jobs stand in each state."""
         return dict(self.rows("counts"))
 
-    def history(self, job_id: str) -> list[Event]:
+    def history(self, job_id: str) -> list[StoredEvent]:
         """Return every event of a job in order, inline steps included."""
         return self.facts(job_id, after=0, limit=_ALL)
 
@@ -92,13 +102,17 @@ class Reads(ABC):
         """Return a page of books, newest job first."""
         return [Book._make(row) for row in self.rows("books", (after or NEWEST, limit))]
 
-    def facts(self, job_id: str, *, after: int, limit: int) -> list[Event]:
+    def facts(self, job_id: str, *, after: int, limit: int) -> list[StoredEvent]:
         """Return the facts of a job that follow number `after`."""
         page = (job_id, after, limit)
-        events = [Event._make(row) for row in self.rows("facts", page)]
+        events = [StoredEvent._make(row) for row in self.rows("facts", page)]
         events += [told(job_id, *row) for row in self.rows("step_facts", page)]
         events.sort(key=lambda event: event.n)
         return events[:limit]
+
+    def began(self, job_id: str, *, after: int = 0, limit: int = _ALL) -> dict[int, int]:
+        """Return when steps and waits of a job began, by their places in its history."""
+        return dict(self.rows("began", (job_id, after, limit)))
 
     def attempts(self, job_id: str) -> list[AttemptRow]:
         """Return the attempts at a job itself, oldest first."""

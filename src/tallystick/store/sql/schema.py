@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, Literal, TypeAlias
 
-from tallystick.core.sql_rules import one_of, rule
+from tallystick.core.printing.sql_rules import one_of, rule
 
 Database: TypeAlias = Literal["sqlite", "postgres"]
 

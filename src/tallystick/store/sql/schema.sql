@@ -6,12 +6,13 @@
 --   steps        what the workflow did, one row each; an inline step's row is its own event
 --   messages     what arrives for a job (signal, timer, child, result), each with its own ledger
 --   events       what became true, hash-chained per job; only ever appended
+--   job_values   what the job shows of itself while it runs, the last value of each name
 --   outbox       directives on their way to remote workers
 --   stale_reports  reports that came too late: refused, counted, kept for people
 --
 #| This is the schema of both databases; `store/sql/schema.py` prints it for each, without these lines. What begins with `S|` is for
 #| SQLite alone, with `P|` for PostgreSQL. NAME is a text that compares byte by byte, INT a whole number, HASH bytes. A rule is
-#| printed from the machines and the digits (`core/sql_rules.py`). A new column comes last, as it does in older files.
+#| printed from the machines and the digits (`core/printing/sql_rules.py`). A new column comes last, as it does in older files.
 S|-- Instants are milliseconds since 1970, except a lease's end: that is on the clock `lease_epoch` names.
 P|-- Instants are milliseconds since 1970, by the clock of this server; a lease's end too, while `lease_epoch` says so.
 P|-- Keys and names are plain ASCII and compare byte by byte, whatever the locale of the database.
@@ -183,6 +184,18 @@ P|END $$;
 
 P|CREATE TRIGGER jobs_tagged AFTER INSERT ON jobs FOR EACH ROW WHEN (NEW.tags IS NOT NULL) EXECUTE FUNCTION note_tags();
 
+-- What a job shows while it runs, the last value of each name. Nothing is decided by it; it is no fact and has no history.
+CREATE TABLE job_values (
+  job_id     NAME NOT NULL,
+  name       NAME NOT NULL,
+  value      TEXT NOT NULL,
+  rev        INT NOT NULL DEFAULT 1,
+  attempt    INT NOT NULL,
+  changed_at INT NOT NULL,
+  PRIMARY KEY (job_id, name)
+S|) STRICT, WITHOUT ROWID;
+P|) WITH (fillfactor = 70);
+
 CREATE TABLE attempts (
   job_id           NAME NOT NULL,
   unit             NAME NOT NULL DEFAULT '',
@@ -205,7 +218,10 @@ S|) STRICT, WITHOUT ROWID;
 P|) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 
 -- While an attempt is committed and not done no other begins: the work is finished from there, never done again.
-CREATE UNIQUE INDEX attempts_one_live ON attempts (job_id, unit) WHERE status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED');
+S|-- Not as a list: of three words or more SQLite makes a table for every row that it asks.
+S|CREATE UNIQUE INDEX attempts_one_live ON attempts (job_id, unit)
+S|WHERE status = 'LEASED' OR status = 'IN_PROGRESS' OR status = 'COMMITTED';
+P|CREATE UNIQUE INDEX attempts_one_live ON attempts (job_id, unit) WHERE status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED');
 CREATE UNIQUE INDEX attempts_one_committed ON attempts (job_id, unit) WHERE status IN ('COMMITTED', 'DONE');
 
 P|-- A sweep looks through `attempts_one_live`: it holds only what runs now. The end of a lease is in no index, so that a
@@ -261,6 +277,9 @@ S|  step_id            TEXT GENERATED ALWAYS AS (name || '#' || occurrence) VIRT
   rev                INT NOT NULL DEFAULT 1,
   -- Of steps that stood at one place in an older file, those behind the first are left out of the key; `doctor` tells.
   misplaced          INT CHECK (misplaced = 1),
+  -- Of a remote step: when its worker was first heard of, and the answers that were accepted, one for each attempt.
+  acked_at           INT,
+  answers            TEXT,
   rule: states step state
   rule: final step state
   rule: digits activity ledger
@@ -282,6 +301,8 @@ CREATE INDEX steps_copied ON steps (origin_job_id) WHERE origin_job_id IS NOT NU
 CREATE UNIQUE INDEX steps_places ON steps (job_id, n) WHERE n IS NOT NULL AND misplaced IS NULL;
 -- What is open, apart from all that is over: whoever waits, wakes, claims or turns looks at the former.
 CREATE INDEX steps_open ON steps (job_id, name) WHERE completed_at IS NULL;
+-- Remote steps by the instant at which the sweep looks after them; one that has ended has none.
+CREATE INDEX steps_due ON steps (lease_expires_at) WHERE lease_expires_at IS NOT NULL;
 
 -- Attempts that are charged to the budget: those since the job last recorded anything, or came to a wait or a turn. Found
 -- from the newest attempt backwards; steps of earlier turns were recorded before the turn was over.
@@ -386,6 +407,11 @@ CREATE TABLE outbox (
   sent_at          INT,
   updated_at       INT NOT NULL,
   rev              INT NOT NULL DEFAULT 1,
+  -- Who it is for, how it travels, which remote worker asked for it, and why it never went.
+  service          NAME NOT NULL DEFAULT '',
+  via              NAME NOT NULL DEFAULT 'pull',
+  taken_by         TEXT,
+  reason           TEXT,
   rule: states outbox state
   CHECK ((state = 'SENT') = (sent_at IS NOT NULL))
 S|) STRICT, WITHOUT ROWID;
@@ -393,6 +419,9 @@ P|) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 
 CREATE INDEX outbox_of_job ON outbox (job_id);
 CREATE INDEX outbox_to_publish ON outbox (next_try_at) WHERE state = 'PENDING';
+-- What remote workers of a service may ask for, and what one of them has been given.
+CREATE INDEX outbox_of_service ON outbox (service, next_try_at) WHERE state = 'PENDING' AND via = 'pull';
+CREATE INDEX outbox_taken ON outbox (taken_by, sent_at) WHERE taken_by IS NOT NULL;
 
 CREATE TABLE stale_reports (
 S|  id       INTEGER PRIMARY KEY,
@@ -445,7 +474,7 @@ S|CREATE TRIGGER steps_guard AFTER UPDATE OF
 S|  job_id, dimension, name, occurrence, kind, state, n, attempt, created_at, completed_at, result, error, notes, prev_hash,
 S|  event_hash, origin_job_id, origin_dimension, semaphore, threshold, failed, step_index, step_type, service, attempt_no,
 S|  lease_id, lease_expires_at, input_ref, workspace_ref, output_ref, payload, resolved_mode, lane, routing_key_used,
-S|  decision_source, decision_reason, last_error_code, last_error_message, updated_at, misplaced
+S|  decision_source, decision_reason, last_error_code, last_error_message, updated_at, misplaced, acked_at, answers
 S|ON steps
 S|rule: guard step steps.state
 P|CREATE TRIGGER steps_guard BEFORE UPDATE ON steps FOR EACH ROW
@@ -455,14 +484,14 @@ P|           NEW.completed_at, NEW.result, NEW.error, NEW.notes, NEW.prev_hash, 
 P|           NEW.origin_dimension, NEW.semaphore, NEW.threshold, NEW.failed, NEW.step_index, NEW.step_type, NEW.service,
 P|           NEW.attempt_no, NEW.lease_id, NEW.lease_expires_at, NEW.input_ref, NEW.workspace_ref, NEW.output_ref, NEW.payload,
 P|           NEW.resolved_mode, NEW.lane, NEW.routing_key_used, NEW.decision_source, NEW.decision_reason, NEW.last_error_code,
-P|           NEW.last_error_message, NEW.updated_at, NEW.misplaced)
+P|           NEW.last_error_message, NEW.updated_at, NEW.misplaced, NEW.acked_at, NEW.answers)
 P|      IS DISTINCT FROM
 P|      ROW (OLD.job_id, OLD.dimension, OLD.name, OLD.occurrence, OLD.kind, OLD.state, OLD.n, OLD.attempt, OLD.created_at,
 P|           OLD.completed_at, OLD.result, OLD.error, OLD.notes, OLD.prev_hash, OLD.event_hash, OLD.origin_job_id,
 P|           OLD.origin_dimension, OLD.semaphore, OLD.threshold, OLD.failed, OLD.step_index, OLD.step_type, OLD.service,
 P|           OLD.attempt_no, OLD.lease_id, OLD.lease_expires_at, OLD.input_ref, OLD.workspace_ref, OLD.output_ref, OLD.payload,
 P|           OLD.resolved_mode, OLD.lane, OLD.routing_key_used, OLD.decision_source, OLD.decision_reason, OLD.last_error_code,
-P|           OLD.last_error_message, OLD.updated_at, OLD.misplaced))
+P|           OLD.last_error_message, OLD.updated_at, OLD.misplaced, OLD.acked_at, OLD.answers))
 P|EXECUTE FUNCTION refuse_change('FINAL: this step has ended and cannot change');
 P|rule: moves step steps.state.ledger
 
@@ -546,6 +575,30 @@ rule: kept event events
 rule: kept directive outbox
 P|CREATE TRIGGER jobs_truncate BEFORE TRUNCATE ON jobs
 P|EXECUTE FUNCTION refuse_change('DELETE: books are pruned, never emptied');
+
+P|-- Whatever is below these jobs, not detached and not ended is asked to end. Each level is held before the next is looked for:
+P|-- what runs there can then start no more children, and who runs it does not change. What nobody runs has no time left.
+P|CREATE FUNCTION ask_descendants(
+P|  parents TEXT[], before TEXT[], asked TEXT, at BIGINT, ends_at BIGINT, code TEXT
+P|) RETURNS VOID LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+P|DECLARE
+P|  level TEXT[] := parents;
+P|BEGIN
+P|  LOOP
+P|    SELECT array_agg(held.job_id)
+P|      INTO level
+P|      FROM (SELECT jobs.job_id FROM jobs WHERE jobs.open_parent = ANY (level) ORDER BY jobs.job_id FOR NO KEY UPDATE) AS held;
+P|    EXIT WHEN level IS NULL;
+P|    UPDATE jobs
+P|       SET state = asked, hold = NULL, hold_reason = NULL, ready_at = NULL, error_code = code, updated_at = at, rev = rev + 1,
+P|           cancel_at = CASE WHEN EXISTS (SELECT 1
+P|                                           FROM attempts AS live
+P|                                          WHERE live.job_id = jobs.job_id AND live.unit = ''
+P|                                            AND live.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED'))
+P|                            THEN ends_at ELSE at END
+P|     WHERE job_id = ANY (level) AND state = ANY (before);
+P|  END LOOP;
+P|END $$;
 
 S|-- Step 2 of a message as one statement: an INSERT here moves the semaphore of a job, marks the message and its activity,
 S|-- and checks that the semaphore came to zero by this exactly if it was said to; all or nothing.

@@ -5,30 +5,90 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from operator import itemgetter
-from typing import Any, Final, get_type_hints
+from typing import Any, Final, NamedTuple, get_type_hints
 
-from tallystick.core.book import AttemptRow, Book, Content
+from tallystick.core.audit.book import AttemptRow, Book, Content
 from tallystick.core.chain import Link
 from tallystick.core.pictures import Activity, JobFacts, Message
-from tallystick.core.plans import InsertAttempt, JobValues, MoveAttempt
-from tallystick.store.api import ChildRow, Event, Fence, JobRow, NewJob, Record, RecordStep
+from tallystick.core.plans import InsertAttempt, JobValues, MoveAttempt, PutValue
+from tallystick.core.remote.requests import NewProtocolJob
+from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolStep
+from tallystick.store.api import ChildRow, Fence, JobRow, NewJob, Record, RecordStep, ShownValue, StoredEvent
 
 # What each job has for itself, and the instants, which a submission names by another clock than the store's.
 _INSTANTS: Final = ("ready_at", "deadline_at", "created_at")
 _OWN: Final = ("job_id", "payload", *_INSTANTS)
 
+
+class Before(NamedTuple):
+    """What guards a row that is moved: its revision or its digits; None if it is new."""
+
+    before: int | None
+
+
+class Hit(NamedTuple):
+    """Whether the semaphore of a row comes to its threshold by the move."""
+
+    hit: bool
+
+
+class Head(NamedTuple):
+    """The newest fact of a job."""
+
+    head_n: int | None
+    head_hash: bytes | None
+
+
+class Learned(NamedTuple):
+    """What an activity learns when it begins and when it ends."""
+
+    created_at: int | None
+    completed_at: int | None
+    result: str | None
+
+
 _ROWS: Final = (
-    *(Activity, AttemptRow, Book, ChildRow, Content, Event, Fence, InsertAttempt, JobFacts, JobRow),
-    *(JobValues, Link, Message, MoveAttempt, NewJob, Record),
+    *(
+        Activity,
+        AttemptRow,
+        Book,
+        ChildRow,
+        Content,
+        Before,
+        StoredEvent,
+        Fence,
+        Head,
+        Hit,
+        InsertAttempt,
+        JobFacts,
+        JobRow,
+    ),
+    *(JobValues, Learned, Link, Message, MoveAttempt, NewJob, PutValue, Record, ShownValue),
+    *(NewProtocolJob, OutboxRow, ProtocolJob, ProtocolStep),
 )
+# Rows that plans move, as one flat list each.
+_MOVES: Final = {
+    "JobMove": ("Before", "Hit", "Moved", "JobValues", "Head"),
+    "ActivityMove": ("Before", "Hit", "Activity", "Learned", "Link"),
+    "MessageMove": ("Before", "Message"),
+}
+# What decisions read of a job and never change.
+_KEPT: Final = ("ledger_form", "parent_job_id", "parent_step", "inbox_end", "inbox_at", "deadline_at", "code")
 _KEYS: Final = ("version", "idempotency_key", "idempotency_hash", "canon_version")
+_HOME: Final = ("parent_job_id", "detached")
 # What jobs share that are submitted together, what a fork takes over, what a step records.
 _PARTS: Final = {
     "Alike": (NewJob, _OWN),
-    "Forked": (NewJob, (*_INSTANTS, *_KEYS, "job_id")),
+    "Moved": (JobFacts, _KEPT),
+    "Forked": (NewJob, (*_INSTANTS, *_KEYS, *_HOME, "job_id")),
     "Recorded": (RecordStep, ("fence", "chain")),
 }
-_CALLED: Final = {("Activity", "mode"): "payload", ("Recorded", "at"): "completed_at"}
+_CALLED: Final = {
+    ("Activity", "mode"): "payload",
+    ("Recorded", "at"): "completed_at",
+    ("Recorded", "began_at"): "created_at",
+    ("ProtocolStep", "step_id"): "name",
+}
 _TYPES: Final = {str: "text", int: "bigint", bytes: "bytea", bool: "boolean"}
 
 
@@ -39,6 +99,8 @@ def fields(shape: str) -> dict[str, str]:
     >>> list(fields("Record")), fields("Record")["n"]
     (['name', 'occurrence', 'kind', 'state', 'n', 'result', 'error', 'notes'], 'bigint')
     """
+    if shape in _MOVES:
+        return {name: kind for part in _MOVES[shape] for name, kind in fields(part).items()}
     row, without = _PARTS.get(shape) or (next(row for row in _ROWS if row.__name__ == shape), ())
     return {name: _type(hint) for name, hint in get_type_hints(row).items() if name not in without}
 
@@ -63,6 +125,10 @@ alike: Final[Callable[[NewJob], tuple[Any, ...]]] = _getter(NewJob._fields, _OWN
 
 recorded: Final[Callable[[RecordStep], tuple[Any, ...]]] = _getter(RecordStep._fields, ("fence", "chain"))
 """What a step records: the columns that statements call `Recorded`."""
+
+assert JobFacts._fields[-len(_KEPT) :] == _KEPT, "they come last"
+moved: Final[Callable[[JobFacts], tuple[Any, ...]]] = itemgetter(slice(0, -len(_KEPT)))
+"""What decisions change of a job: the columns that statements call `Moved`."""
 
 
 def _type(hint: object) -> str:

@@ -14,8 +14,10 @@ A named row among the parameters is all of its fields, and `NewJob[]` a list for
     @names(JobRow, j)       are the columns of a named row, of table `j` if it is named
     @fields(NewJob, r)      are its fields, where they are not columns yet; @typed(NewJob) with their types
     @values(NewJob)         are its parameters
-    @read(Event, r)         are its fields out of `r`, a JSON array, and @each(r) all that the head declares
+    @read(StoredEvent, r)   are its fields out of `r`, a JSON array, and @each(r) all that the head declares
     @part(suspect, j)       is a piece of SQL about table `j`, from the folder `parts`
+    @is(claimable, state)   asks for the states of a job that may be claimed, and @is(held, status) for those
+                            of an attempt that has not ended
     @indexed(steps_open)    is the index that SQLite must take
 
 A file without `takes` numbers its parameters itself.
@@ -28,21 +30,28 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from tallystick.core.lifecycles import ATTEMPT
+from tallystick.core.verbs.claiming import CLAIMABLE
 from tallystick.store.sql.shapes import column, fields
 
 _TAKES: Final = "-- takes:"
 _ROW: Final = "-- row:"
 _EACH: Final = "-- each:"
 _MORE: Final = "--   "
+_STATES: Final = {
+    "claimable": CLAIMABLE,
+    "held": tuple(state for state in ATTEMPT.states if state not in ATTEMPT.final),
+}
 
 
 class Dialect(NamedTuple):
-    """How a database wants to be told: its folder, a parameter of a type, a list, an index to take."""
+    """How a database wants to be told: its folder, a parameter, a list, an index, one of few words."""
 
     package: str
     parameter: Callable[[int, str], str]
     lists: tuple[tuple[str, str], ...]
     indexed: str
+    one_of: Callable[[str, list[str]], str]
 
 
 class Source(NamedTuple):
@@ -167,13 +176,15 @@ def _expanded(text: str, dialect: Dialect) -> str:
     said = [first]
     for part in rest:
         word = _word(part)
-        if word not in _COLUMNS and word not in ("indexed", "part"):
+        if word not in _COLUMNS and word not in ("indexed", "part", "is"):
             said.append(f"@{part}")
             continue
         given, _, after = part.removeprefix(f"{word}(").partition(")")
         shape, _, about = given.partition(", ")
         if word == "indexed":
             said.append(dialect.indexed.format(shape) + after)
+        elif word == "is":
+            said.append(dialect.one_of(about, [f"'{state}'" for state in _STATES[shape]]) + after)
         elif word == "part":
             piece = parse(_file(dialect, "parts", shape)).text.replace("@job", about)
             said.append(_expanded(piece, dialect) + after)

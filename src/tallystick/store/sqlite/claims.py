@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from tallystick.core.chain import Chain
+from tallystick.core.ledger.marks import STARTED
 from tallystick.core.limits import ATTEMPTS_DEFAULT
-from tallystick.core.marks import STARTED
 from tallystick.core.pictures import START, Now
 from tallystick.core.plans import Refusal
 from tallystick.core.tuples import make
@@ -20,10 +20,10 @@ from tallystick.core.verbs.wants import wanted_to_escalate
 from tallystick.store.api import (
     ClaimedJob,
     ClaimJobs,
-    Event,
     Fact,
     Fence,
     Record,
+    StoredEvent,
     Wake,
 )
 from tallystick.store.sqlite.applying import apply
@@ -33,9 +33,9 @@ from tallystick.store.sqlite.statements import sql
 if TYPE_CHECKING:
     import apsw
 
-    from tallystick.store.sqlite.writer import Batch
+    from tallystick.store.sqlite.writer import SqliteBatch
 
-# The path in the event is the one the lifecycle declares for a claim.
+_STARTED: Final = (STARTED.activity, STARTED.guid)
 
 
 class _Due(NamedTuple):
@@ -57,10 +57,12 @@ class _Due(NamedTuple):
     parent_step: str | None
     cancelling: int
     semaphore: int
+    idempotency_key: str | None
+    tags: str | None
     suspect: int | None
 
 
-def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
+def claim_jobs(batch: SqliteBatch, request: ClaimJobs) -> list[ClaimedJob]:
     """Claim up to `limit` jobs, best priority and longest wait first, queue by queue."""
     due = _candidates(batch, request)
     if not due:
@@ -71,52 +73,71 @@ def claim_jobs(batch: Batch, request: ClaimJobs) -> list[ClaimedJob]:
     due = [job for job in due if job.job_id not in ended] if ended else due
     if not due:
         return []
-    wall, ends_at = batch.wall, batch.boot + request.lease_ms
+    return _open_attempts(batch, request, due, past, wakes)
+
+
+def _open_attempts(
+    batch: SqliteBatch, request: ClaimJobs, due: list[_Due], past: dict[str, _Past], wakes: dict[str, Wake]
+) -> list[ClaimedJob]:
+    """Open an attempt for each job and return what a worker needs of it."""
+    wall, held = batch.wall, (request.owner, batch.epoch, batch.boot + request.lease_ms, batch.wall)
     claimed: list[ClaimedJob] = []
     attempts, jobs, events = [], [], []
-    for job in due:
-        job_id, attempt = job.job_id, job.attempt
-        before = past.get(job_id, _FRESH)
-        end = (job.head_n, job.head_hash)
-        chain = Chain(job_id, *(end if before is _FRESH else max(end, before.end)))
-        wake = wakes.get(job_id)
-        driver = START if job.start_acked_at is None else "" if wake is None else wake.guid
-        event = batch.placed(
-            make(Fact, (chain, "claim", wall, attempt + 1, CLAIMED_AGAIN if attempt else CLAIMED_FIRST))
-        )
+    # Taken apart at once: of a named row each field by itself costs as much as a small call.
+    for (
+        job_id,
+        attempt,
+        handler,
+        version,
+        payload,
+        options,
+        dimension,
+        deadline_at,
+        created_at,
+        head_n,
+        head_hash,
+        acked_at,
+        parent,
+        step,
+        cancelling,
+        semaphore,
+        key,
+        tags,
+        suspect,
+    ) in due:
+        records, tries, charged, before = past.get(job_id, _FRESH)
+        chain, wake = Chain(job_id, *max((head_n, head_hash), before)), wakes.get(job_id)
+        driver = START if acked_at is None else "" if wake is None else wake.guid
+        word = CLAIMED_AGAIN if attempt else CLAIMED_FIRST
+        event = batch.placed(make(Fact, (chain, "claim", wall, attempt + 1, word)))
         fence = make(Fence, (job_id, attempt + 1, request.lease_ids()))
-        attempts.append((*fence, request.owner, batch.epoch, ends_at, wall, driver))
-        jobs.append((job_id, attempt, event.n, event.event_hash, wall, STARTED.activity, STARTED.guid))
+        attempts.append((*fence, *held, driver))
+        jobs.append((job_id, attempt, event.n, event.event_hash, wall, *_STARTED))
         events.append(event)
-        claimed.append(_handed_over(job, fence, chain, before, wall, driver, wake))
+        left = None if deadline_at is None else deadline_at - wall
+        about = (fence, handler, version, payload, options, dimension, left, created_at, chain)
+        home = None if step is None else (parent, step)
+        now = (records, tries, charged, suspect == 1, driver, home, cancelling == 1, semaphore, wake)
+        claimed.append(make(ClaimedJob, (*about, *now, parent, key, tags)))
     for statement, written in (("claim_jobs", jobs), ("insert_attempt", attempts), ("insert_event", events)):
         batch.many(statement, written, claimed[0].fence)
     return claimed
 
 
-def _handed_over(
-    job: _Due, fence: Fence, chain: Chain, before: _Past, wall: int, driver: str, wake: Wake | None
-) -> ClaimedJob:
-    """Return what a worker needs of a job that it has claimed."""
-    return make(
-        ClaimedJob,
-        (
-            *(fence, job.handler, job.version, job.payload, job.options, job.dimension),
-            None if job.deadline_at is None else job.deadline_at - wall,
-            *(job.created_at, chain, before.records, before.tries, before.charged, job.suspect == 1, driver),
-            None if job.parent_job_id is None else (job.parent_job_id, job.parent_step),
-            *(job.cancelling == 1, job.semaphore, wake),
-        ),
-    )
+def due_jobs(batch: SqliteBatch, request: ClaimJobs) -> list[str]:
+    """Return which jobs a claim would take."""
+    return [job.job_id for job in _candidates(batch, request)]
 
 
-def _candidates(batch: Batch, request: ClaimJobs) -> list[_Due]:
+def _candidates(batch: SqliteBatch, request: ClaimJobs) -> list[_Due]:
     """Return the due jobs that this claim takes, with at most one suspect, or none if it may have none."""
     known = msgspec.json.encode([f"{name} {version}" for name, version in request.handlers]).decode()
     found: list[_Due] = []
     suspects_left = int(request.suspects)
     for row in _due(batch, request, known) if request.limit > 0 else ():
         job = make(_Due, row)
+        if request.only not in ("", job.job_id):
+            continue
         if job.suspect:
             suspects_left -= 1
             if suspects_left < 0:
@@ -127,7 +148,7 @@ def _candidates(batch: Batch, request: ClaimJobs) -> list[_Due]:
     return found
 
 
-def _due(batch: Batch, request: ClaimJobs, known: str) -> Iterable[tuple]:  # type: ignore[type-arg]  # rows of any shape
+def _due(batch: SqliteBatch, request: ClaimJobs, known: str) -> Iterable[tuple]:  # type: ignore[type-arg]  # rows of any shape
     """Give one due job after the other for as long as the claim asks; which of them it takes, it knows."""
     cursor = batch.connection.cursor()
     try:
@@ -142,7 +163,7 @@ def _due(batch: Batch, request: ClaimJobs, known: str) -> Iterable[tuple]:  # ty
         cursor.close(True)
 
 
-def _enter_drivers(batch: Batch, jobs: list[str]) -> tuple[dict[str, Wake], set[str]]:
+def _enter_drivers(batch: SqliteBatch, jobs: list[str]) -> tuple[dict[str, Wake], set[str]]:
     """Count the entries of the messages that drive these jobs, before any work, and return them.
 
     A job whose ledger can count no further entry ends here, and is not claimed.
@@ -162,7 +183,7 @@ def _enter_drivers(batch: Batch, jobs: list[str]) -> tuple[dict[str, Wake], set[
 
 class _Past(NamedTuple):
     records: tuple[Record, ...]
-    tries: tuple[Event, ...]
+    tries: tuple[StoredEvent, ...]
     charged: int
     end: tuple[int, bytes] = (0, b"")
 
@@ -176,14 +197,14 @@ def _pasts(cursor: apsw.Cursor, jobs: dict[str, int]) -> dict[str, _Past]:
         return {}
     listed = (msgspec.json.encode(jobs).decode(),)
     records: dict[str, list[Record]] = {job_id: [] for job_id in jobs}
-    facts: dict[str, list[Event]] = {job_id: [] for job_id in jobs}
+    facts: dict[str, list[StoredEvent]] = {job_id: [] for job_id in jobs}
     ends: dict[str, tuple[int, bytes]] = dict.fromkeys(jobs, (0, b""))
     for job_id, event_hash, *row in cursor.execute(sql("records"), listed):
         record = Record._make(row)
         records[job_id].append(record)
         ends[job_id] = max(ends[job_id], (record.n, event_hash))
     for row in cursor.execute(sql("tries"), listed):
-        fact = Event._make(row)
+        fact = StoredEvent._make(row)
         facts[fact.job_id].append(fact)
         ends[fact.job_id] = max(ends[fact.job_id], (fact.n, fact.event_hash))
     charged = dict(list(cursor.execute(sql("charged"), listed)))

@@ -8,18 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tallystick.core.deciding import see
-from tallystick.core.marks import STARTED, settled
+from tallystick.core.ledger.marks import STARTED, settled
 from tallystick.core.pictures import START, Now, Pictures
 from tallystick.core.plans import CountChild, Write
 from tallystick.core.verbs.children import child_ended
 from tallystick.store.api import EndJob
 from tallystick.store.sqlite.applying import apply, child_row
-from tallystick.store.sqlite.lists import write_rows
 from tallystick.store.sqlite.looking import add_parent
+from tallystick.store.sqlite.multi_row import write_rows
 from tallystick.store.sqlite.statements import sql
 
 if TYPE_CHECKING:
-    from tallystick.store.sqlite.writer import Batch
+    from tallystick.store.sqlite.writer import SqliteBatch
 
 _ROOT, _START = settled(STARTED.activity, STARTED.guid, closes=True)
 _DIGITS: Final = (STARTED.activity, _ROOT, STARTED.guid, _START)
@@ -30,7 +30,7 @@ def is_plain(request: EndJob) -> bool:
     return request.driver == START and not request.waited
 
 
-def end_plain_jobs(batch: Batch, requests: list[EndJob]) -> None:
+def end_plain_jobs(batch: SqliteBatch, requests: list[EndJob]) -> None:
     """Close jobs whose start is the closer, all of them or none."""
     fence, events = requests[0].fence, [batch.placed(request.fact) for request in requests]
     batch.many("end_attempts", [batch.ending(r, r.attempt_status) for r in requests], fence)
@@ -50,7 +50,7 @@ def end_plain_jobs(batch: Batch, requests: list[EndJob]) -> None:
     batch.many("insert_event", events, fence)
 
 
-def _count_children(batch: Batch, requests: list[EndJob]) -> None:
+def _count_children(batch: SqliteBatch, requests: list[EndJob]) -> None:
     """Count those that are children, in their order; a group is looked at once."""
     pictures, now = Pictures(), Now(batch.wall)
     seen: set[tuple[str, str]] = set()

@@ -11,12 +11,12 @@ import msgspec
 from tallystick import crash
 from tallystick.core.chain import DOUBTFUL
 from tallystick.store.api import Bundle, Outcome
-from tallystick.store.doubts import as_known, held_chains
-from tallystick.store.sqlite.connection import in_doubt
-from tallystick.store.sqlite.file_clock import FileClock
-from tallystick.store.sqlite.loans import Loans, TransactionLost
+from tallystick.store.doubtful_chains import as_known, held_chains
+from tallystick.store.sqlite.file.clock import FileClock
+from tallystick.store.sqlite.file.connection import in_doubt
 from tallystick.store.sqlite.looking import chain_end
-from tallystick.store.sqlite.writer import Batch
+from tallystick.store.sqlite.user_transactions.tx_loans import Loans, TransactionLost
+from tallystick.store.sqlite.writer import SqliteBatch
 
 BEGUN = crash.declare("sqlite.begin.after", "the lock is held and a transaction is open")
 BEFORE_COMMIT = crash.declare("sqlite.commit.before", "a batch is written and nothing of it is durable")
@@ -26,14 +26,16 @@ AFTER_COMMIT = crash.declare("sqlite.commit.after", "a batch is durable and nobo
 class CommitFailed(Exception):
     """A COMMIT ended in an I/O error: what it wrote may be in the log, whole or in part."""
 
-    def __init__(self, error: apsw.IOError, writing: Batch, outcomes: list[Outcome | BaseException]) -> None:
+    def __init__(
+        self, error: apsw.IOError, writing: SqliteBatch, outcomes: list[Outcome | BaseException]
+    ) -> None:
         super().__init__(str(error))
         self.error = error
         self.writing = writing
         self.outcomes = outcomes
 
 
-class Flush:
+class SqliteFlush:
     """How batches are written with the one connection that writes, whose turn it is."""
 
     def __init__(self, connection: apsw.Connection, path: Path, time: FileClock) -> None:
@@ -74,11 +76,11 @@ class Flush:
                 continue
 
     def _write_once(self, batch: Sequence[Bundle], loans: Loans) -> list[Outcome | BaseException]:
-        writing: Batch | None = None
+        writing: SqliteBatch | None = None
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             crash.point(BEGUN)
-            writing = Batch(self._connection, self._time.now(self._connection), loans)
+            writing = SqliteBatch(self._connection, self._time.now(self._connection), loans)
             outcomes = self._write_known(writing, batch) if self._doubts else writing.write(batch)
             crash.point(BEFORE_COMMIT)
             self._commit(writing, outcomes)
@@ -94,7 +96,7 @@ class Flush:
             raise
         return outcomes
 
-    def _write_known(self, writing: Batch, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
+    def _write_known(self, writing: SqliteBatch, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Write what goes on from where its chains end, now that some of them may be doubtful."""
         ends = {
             chain: chain_end(writing.cursor, chain.job_id)
@@ -105,7 +107,7 @@ class Flush:
         written = iter(writing.write([bundle for bundle in known if isinstance(bundle, tuple)]))
         return [next(written) if isinstance(bundle, tuple) else bundle for bundle in known]
 
-    def _commit(self, writing: Batch, outcomes: list[Outcome | BaseException]) -> None:
+    def _commit(self, writing: SqliteBatch, outcomes: list[Outcome | BaseException]) -> None:
         try:
             self._connection.execute("COMMIT")
         except apsw.IOError as error:
@@ -113,7 +115,7 @@ class Flush:
                 self._connection.execute("ROLLBACK")
             raise CommitFailed(error, writing, outcomes) from error
 
-    def _is_there(self, writing: Batch) -> bool:
+    def _is_there(self, writing: SqliteBatch) -> bool:
         """Tell whether the file has been recovered with this batch in it."""
         listed = [(job_id, n, head.hex()) for job_id, n, head in writing.places.written()]
         self._connection.execute("BEGIN IMMEDIATE")

@@ -14,12 +14,12 @@ from tallystick.clock import Clock, SystemClock
 from tallystick.core.limits import MIB
 from tallystick.store.inspection import Health, WorkerLeases
 from tallystick.store.sql.reads import Reads
+from tallystick.store.sqlite.file.turnstile import Holder, holder
 from tallystick.store.sqlite.statements import sql
-from tallystick.store.sqlite.turnstile import Holder, holder
 
 WAL_BYTES_WARN: Final = 64 * MIB
 # A flush takes milliseconds and a `tx` a second; only a transaction of a program's own may hold on longer.
-WRITER_SECONDS_MAX: Final = 10
+WRITER_MS_MAX: Final = 1_000
 
 _MOMENT_SECONDS: Final = 0.1
 
@@ -57,10 +57,10 @@ class SqliteInspection(Reads):
             "schema_version": self._pragma("PRAGMA user_version"),
             "writer_pid": pid,
             "writer_state": state,
-            "writer_seconds": None if held is None else _seconds(held),
+            "writer_seconds": None if held is None else _held_ms(held) // 1000,
         }
         problems, warnings = [], []
-        if held is not None and (state == "stopped" or _seconds(held) > WRITER_SECONDS_MAX):
+        if held is not None and (state == "stopped" or _held_ms(held) > WRITER_MS_MAX):
             problems.append(self._blocked_by(held, state))
         if mode & (stat.S_IRWXG | stat.S_IRWXO):
             warnings.append(
@@ -77,7 +77,7 @@ class SqliteInspection(Reads):
 
     def _blocked_by(self, held: Holder, state: str | None) -> str:
         """Say who keeps all others from writing, since when, and what to do about it."""
-        pid, seconds = held.pid, _seconds(held)
+        pid, seconds = held.pid, _held_ms(held) / 1000
         if state == "stopped":
             return (
                 f"process {pid} is stopped inside a transaction, and nobody else can write; "
@@ -90,7 +90,7 @@ class SqliteInspection(Reads):
             else:
                 who = "a process that could not write down its pid"
             remedy = f"`fuser {self._path}-floor` names those that may be meant; end the one that hangs"
-        return f"{who} has held the right to write for {seconds} s, and nobody else can write; {remedy}"
+        return f"{who} has held the right to write for {seconds:.1f} s, and nobody else can write; {remedy}"
 
     def leases(self, limit: int) -> list[WorkerLeases]:
         """Return the leases of live attempts by worker, those that lost most first."""
@@ -108,8 +108,8 @@ class SqliteInspection(Reads):
         return self._read(question, ())[0][0]
 
 
-def _seconds(held: Holder) -> int:
-    return max(0, SystemClock().wall_ms() - held.since_ms) // 1000
+def _held_ms(held: Holder) -> int:
+    return max(0, SystemClock().wall_ms() - held.since_ms)
 
 
 def _holding(path: Path) -> Holder | None:
@@ -118,7 +118,7 @@ def _holding(path: Path) -> Holder | None:
     Who has just come may not have written its pid yet, and looks like the last one, of long ago.
     """
     held = holder(path)
-    if held is not None and _seconds(held) > WRITER_SECONDS_MAX:
+    if held is not None and _held_ms(held) > WRITER_MS_MAX:
         threading.Event().wait(_MOMENT_SECONDS)
         held = holder(path)
     return held

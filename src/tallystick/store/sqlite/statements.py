@@ -1,4 +1,4 @@
-"""The SQL of this store, one statement a file, read once; of some, more than one row a statement."""
+"""The SQL of this store, one statement per file, read once; some write several rows per statement."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ DIALECT: Final = Dialect(
         ("FROM ", "FROM json_each(?{}) AS wanted"),
     ),
     indexed="INDEXED BY {}",
+    # For a list in brackets it would make a table of its own.
+    one_of=lambda column, words: f"({' OR '.join(f'{column} = {word}' for word in words)})",
 )
 
 TABLES: Final = (
@@ -25,6 +27,7 @@ TABLES: Final = (
         "events",
         "idempotency",
         "job_tags",
+        "job_values",
         "jobs",
         "messages",
         "outbox",

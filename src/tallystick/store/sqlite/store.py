@@ -14,6 +14,7 @@ import apsw
 
 from tallystick import crash
 from tallystick.clock import Clock
+from tallystick.core.limits import TRANSACTION_MS_MAX
 from tallystick.errors import BadInput, Misuse, StoreMisused
 from tallystick.store.api import (
     Bundle,
@@ -21,11 +22,14 @@ from tallystick.store.api import (
     Fence,
     JobRow,
     Outcome,
+    Overdue,
     call_off,
 )
+from tallystick.store.borrowing import Borrowers, limited
+from tallystick.store.sql.protocols import ProtocolReads
 from tallystick.store.sql.reads import Reads
-from tallystick.store.sqlite.bell import Bell
-from tallystick.store.sqlite.connection import (
+from tallystick.store.sqlite.file.clock import FileClock
+from tallystick.store.sqlite.file.connection import (
     WRITERS_STATEMENTS,
     connect,
     disconnect,
@@ -34,14 +38,14 @@ from tallystick.store.sqlite.connection import (
     migrate,
     translated,
 )
-from tallystick.store.sqlite.file_clock import FileClock
-from tallystick.store.sqlite.files import Files
-from tallystick.store.sqlite.flush import Flush
+from tallystick.store.sqlite.file.files import Files
+from tallystick.store.sqlite.file.turnstile import BUSY_MS, Turnstile
+from tallystick.store.sqlite.file.write_notifier import Bell
+from tallystick.store.sqlite.flush import SqliteFlush
 from tallystick.store.sqlite.inspection import SqliteInspection
 from tallystick.store.sqlite.statements import sql
-from tallystick.store.sqlite.transaction import SqliteTransaction
-from tallystick.store.sqlite.turnstile import Turnstile
-from tallystick.store.sqlite.writer import Batch
+from tallystick.store.sqlite.user_transactions.transaction import SqliteTransaction
+from tallystick.store.sqlite.writer import SqliteBatch
 
 # The log is moved into the database when it has so many pages, or before if that costs little: to write over
 # a short log takes a disk half as long as to write at the end of a growing one.
@@ -57,12 +61,21 @@ BEFORE_CHECKPOINT = crash.declare("sqlite.checkpoint.before", "the log is about 
 AFTER_CHECKPOINT = crash.declare("sqlite.checkpoint.after", "the log has moved into the database")
 
 
-class SqliteStore(Reads):
+class SqliteStore(Reads, ProtocolReads):
     """Bundles on one SQLite file."""
 
-    def __init__(self, path: Path, clock: Clock, *, create: bool = True, synchronous: str = "FULL") -> None:
-        """Open the file and bring its schema up to date."""
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        *,
+        create: bool = True,
+        synchronous: str = "FULL",
+        busy_ms: int = BUSY_MS,
+    ) -> None:
+        """Open the file and bring its schema up to date; wait `busy_ms` at most for a turn to write."""
         self.path = path.absolute()
+        self._busy_ms = busy_ms
         self._clock = clock
         self._time = FileClock(clock)
         self._pid = os.getpid()
@@ -71,7 +84,7 @@ class SqliteStore(Reads):
             self.path, create=create, synchronous=synchronous, statements=WRITERS_STATEMENTS
         )
         try:
-            self._turnstile = Turnstile(self.path)
+            self._turnstile = Turnstile(self.path, busy_ms=busy_ms)
             try:
                 if migrate(self._writer, self.path, self._turnstile):
                     with self._turnstile:
@@ -86,13 +99,13 @@ class SqliteStore(Reads):
             raise
         self._writing = threading.Lock()
         self._reading = threading.Lock()
-        self._lent_to: set[int] = set()
+        self._borrowers = Borrowers()
         self._pages = 0
         self._next_move_at = 0.0
         self._news = itertools.count(-2, -1)
         self._bell = Bell(self.path, clock)
         self._wrote = self._has_written = False
-        self._flush = Flush(self._writer, self.path, self._time)
+        self._flush = SqliteFlush(self._writer, self.path, self._time)
         self._writer.set_wal_hook(self._on_wal)
         self._closed = False
 
@@ -101,11 +114,11 @@ class SqliteStore(Reads):
         """Return the address of the file."""
         return f"sqlite:///{self.path}"
 
-    def apply(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
+    def apply(self, batch: Sequence[Bundle], *, again: bool = False) -> list[Outcome | BaseException]:  # noqa: ARG002 (as every store)
         """Make a batch durable with one fsync and return one outcome a bundle."""
         try:
             self._check_usable()
-            self._check_not_lent()
+            self.check_may_wait()
             with self._writing:
                 self._check_open()
                 with self._turnstile:
@@ -126,26 +139,43 @@ class SqliteStore(Reads):
         return outcomes
 
     @contextmanager
-    def transaction(self) -> Iterator[SqliteTransaction]:
-        """Lend a connection of its own to the calling thread: the user's rows and ours in one transaction."""
+    def transaction(self, ms_max: int = TRANSACTION_MS_MAX) -> Iterator[SqliteTransaction]:
+        """Lend a connection of its own to the calling thread: the user's rows and ours in one transaction.
+
+        When its time is up it is rolled back and others may write, whatever that thread does.
+        """
         self._check_usable()
-        self._check_not_lent()
         self._files.check()
-        thread = threading.get_ident()
-        connection = connect(self.path, create=False, synchronous=self._synchronous)
-        turnstile = Turnstile(self.path)
-        self._lent_to.add(thread)
-        try:
-            with turnstile:
-                self._files.check()
-                yield from self._lend(connection, thread)
-            self._bell.ring()
-        except apsw.Error as error:
-            raise translated(error, self.path) from error
-        finally:
-            self._lent_to.discard(thread)
-            disconnect(connection)
-            turnstile.close()
+        with self._borrowers.borrowing() as thread:
+            connection = connect(self.path, create=False, synchronous=self._synchronous)
+            turnstile = Turnstile(self.path, busy_ms=self._busy_ms)
+            try:
+                with turnstile:
+                    self._files.check()
+                    yield from self._lend(connection, turnstile, thread, ms_max)
+                self._bell.ring()
+            except apsw.Error as error:
+                raise translated(error, self.path) from error
+            finally:
+                disconnect(connection)
+                turnstile.close()
+
+    def join(self, transaction: object) -> SqliteTransaction:
+        """Return a transaction on loan, that our bundles can be part of; refuse that of another file."""
+        if not isinstance(transaction, SqliteTransaction):
+            raise BadInput(
+                f"within= takes what app.transaction() or a tx step gives, not {type(transaction).__name__}"
+            )
+        if not self.path.samefile(transaction.file):
+            raise BadInput(
+                f"within= is a transaction on {transaction.file}, and this Tally keeps its books in "
+                f"{self.path}; use a Tally on that file"
+            )
+        return transaction
+
+    def check_may_wait(self) -> None:
+        """Refuse to wait, in a thread that holds a transaction, for the writer that it holds."""
+        self._borrowers.check()
 
     @contextmanager
     def connect(self) -> Iterator[SqliteTransaction]:
@@ -166,19 +196,28 @@ class SqliteStore(Reads):
             loan.take_back()
             disconnect(connection)
 
-    def _lend(self, connection: apsw.Connection, thread: int) -> Iterator[SqliteTransaction]:
-        batches: list[Batch] = []
+    def _lend(
+        self, connection: apsw.Connection, turnstile: Turnstile, thread: int, ms_max: int
+    ) -> Iterator[SqliteTransaction]:
+        batches: list[SqliteBatch] = []
 
         def apply(bundle: Bundle) -> Outcome:
-            batches.append(Batch(connection, self._time.now(connection, on_loan=True)))
+            batches.append(SqliteBatch(connection, self._time.now(connection, on_loan=True)))
             return batches[-1].alone(bundle)
 
         forget_statistics(connection)
         connection.execute("BEGIN IMMEDIATE")
         crash.point(LENT)
         loan = SqliteTransaction(connection, apply, borrower=thread)
+
+        def time_is_up() -> None:
+            if loan.revoke(ms_max):
+                turnstile.leave()
+
         try:
-            yield loan
+            with limited(ms_max, time_is_up):
+                yield loan
+                loan.finish()
             crash.point(BEFORE_LOAN_ENDS)
             try:
                 connection.execute("COMMIT")
@@ -238,19 +277,24 @@ class SqliteStore(Reads):
         ]
         return min((at - lag for at in due if at is not None), default=None)
 
-    def unattended(self) -> bool:
-        """Say yes: on a file, looking is as cheap as asking whether to look."""
-        return True
-
     def expired(self, limit: int) -> list[ExpiredAttempt]:
         """Return attempts whose lease has run out by this machine's boot clock, or is of an earlier boot."""
         rows = self._read(sql("expired"), (self._clock.epoch(), self._clock.boot_ms(), limit))
         return [ExpiredAttempt(Fence._make(fence), unit) for *fence, unit in rows]
 
-    def overdue(self, limit: int) -> list[str]:
-        """Return jobs that were asked to end and have not within their grace, the longest over first."""
-        now = self._clock.wall_ms() + self._time.lag()
-        return [job_id for (job_id,) in self._read(sql("overdue"), (now, limit))]
+    def overdue(self, limit: int) -> list[Overdue]:
+        """Return jobs whose grace or deadline is over by the clock of the file, the longest over first."""
+        now = self.now()
+        return [Overdue(job_id, late=bool(late)) for job_id, late in self._read(sql("overdue"), (now, limit))]
+
+    def next_end(self) -> int | None:
+        """Return when the next grace or deadline is over."""
+        at = self._read_one(sql("next_end"), ())
+        return None if at is None else at - self._time.lag()
+
+    def now(self) -> int:
+        """Return the time by the clock of the file."""
+        return self._clock.wall_ms() + self._time.lag()
 
     def finished(self, job_ids: Sequence[str]) -> dict[str, JobRow | None]:
         """Return those of these jobs that have ended, and None for each that is not there."""
@@ -305,13 +349,6 @@ class SqliteStore(Reads):
     def _check_open(self) -> None:
         if self._closed:
             raise StoreMisused("this store is closed")
-
-    def _check_not_lent(self) -> None:
-        """Refuse to wait for a turn that only this very thread could end."""
-        if threading.get_ident() in self._lent_to:
-            raise StoreMisused(
-                "this thread holds a transaction and would wait for itself; use that transaction instead"
-            )
 
 
 def _refuse_to_write(_bundle: Bundle) -> Outcome:

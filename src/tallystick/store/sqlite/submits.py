@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tallystick.core.chain import GENESIS, event_hash
+from tallystick.core.chain import event_hash
+from tallystick.core.hash_chain import GENESIS
+from tallystick.core.ledger.marks import OPENED, STARTED
 from tallystick.core.lifecycles import JobState
-from tallystick.core.marks import OPENED, STARTED
 from tallystick.core.pictures import START
 from tallystick.store.api import Existing, NewJob, Outcome, SubmitJob, SubmitJobs
 from tallystick.store.sql.shapes import alike
-from tallystick.store.sqlite.lists import write_rows
+from tallystick.store.sqlite.multi_row import write_rows
 from tallystick.store.sqlite.statements import sql
 
 if TYPE_CHECKING:
-    from tallystick.store.sqlite.writer import Batch
+    from tallystick.store.sqlite.writer import SqliteBatch
 
 
-def submit_jobs(batch: Batch, requests: list[SubmitJob]) -> list[Outcome]:
+def submit_jobs(batch: SqliteBatch, requests: list[SubmitJob]) -> list[Outcome]:
     """Insert jobs; one that meets an earlier reservation writes nothing and is answered with it."""
     outcomes: list[Outcome] = [
         None if request.reservation is None else _reserve(batch, request) for request in requests
@@ -42,7 +43,7 @@ def submit_jobs(batch: Batch, requests: list[SubmitJob]) -> list[Outcome]:
     return outcomes
 
 
-def submit_alike(batch: Batch, request: SubmitJobs) -> None:
+def submit_alike(batch: SqliteBatch, request: SubmitJobs) -> None:
     """Insert jobs that differ in their ids and payloads alone.
 
     Nobody holds the ends of their chains, so no place has to be given back if this is undone.
@@ -58,13 +59,13 @@ def submit_alike(batch: Batch, request: SubmitJobs) -> None:
     write_rows(batch.cursor, "insert_event", events)
 
 
-def _instants(batch: Batch, job: NewJob) -> tuple[int, int | None, int]:
+def _instants(batch: SqliteBatch, job: NewJob) -> tuple[int, int | None, int]:
     """Return when a job is due, when its time is over and when it was made, all by the clock of the file."""
     moved = batch.wall - job.created_at
     return job.ready_at + moved, None if job.deadline_at is None else job.deadline_at + moved, batch.wall
 
 
-def _reserve(batch: Batch, request: SubmitJob) -> Existing | None:
+def _reserve(batch: SqliteBatch, request: SubmitJob) -> Existing | None:
     """Write the reservation first; of any number of concurrent submissions one gets past this line."""
     assert request.reservation is not None
     before = batch.connection.total_changes()

@@ -8,7 +8,7 @@ bundle under savepoints, which finds the stale one and leaves the others alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, assert_never
+from typing import Any, ClassVar, assert_never, get_args
 
 import apsw
 import msgspec
@@ -18,58 +18,51 @@ from tallystick.core.chain import DOUBTFUL
 from tallystick.core.deciding import decide
 from tallystick.core.pictures import Now
 from tallystick.core.plans import Plan, Refusal, Relook
+from tallystick.core.remote.requests import ProtocolRequest, SubmitCommand
 from tallystick.core.verbs.wants import Planned, wanted
 from tallystick.errors import InvariantBroken, StaleLease, TallyError
 from tallystick.store.api import (
-    Await,
     Bundle,
-    CancelJob,
     ClaimJobs,
-    Cycle,
-    Deliver,
     EndAttempt,
     EndJob,
     Existing,
     Fence,
     ForkJob,
-    HoldJob,
     Outcome,
     Primitive,
     PruneJobs,
-    ReclaimAttempt,
     RecordEvent,
     RecordStep,
     RenewLeases,
-    ResumeJob,
     RunTx,
-    Spawn,
     SubmitJob,
     SubmitJobs,
-    TakeAnswer,
     call_off,
 )
-from tallystick.store.doubts import forgotten
+from tallystick.store.doubtful_chains import forgotten
+from tallystick.store.flush_order import grouped, merged_claims, part_of
 from tallystick.store.forks import fork_job
-from tallystick.store.grouping import grouped, merged_claims, part_of
 from tallystick.store.places import Places
 from tallystick.store.planning import NAMES
 from tallystick.store.pruning import prune
-from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, stale
+from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, claim_apart, stale
 from tallystick.store.sql.shapes import recorded
 from tallystick.store.sqlite.applying import apply
-from tallystick.store.sqlite.claims import claim_jobs
+from tallystick.store.sqlite.claims import claim_jobs, due_jobs
 from tallystick.store.sqlite.crash_points import AROUND
 from tallystick.store.sqlite.endings import end_plain_jobs, is_plain
-from tallystick.store.sqlite.file_clock import Instants
-from tallystick.store.sqlite.lists import write_rows
-from tallystick.store.sqlite.loans import Loans, TransactionLost
+from tallystick.store.sqlite.file.clock import Instants
 from tallystick.store.sqlite.looking import chain_end, look
+from tallystick.store.sqlite.multi_row import write_rows
+from tallystick.store.sqlite.protocols import decide_protocols, submit_commands
 from tallystick.store.sqlite.refusals import refusal
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.submits import submit_alike, submit_jobs
+from tallystick.store.sqlite.user_transactions.tx_loans import Loans, TransactionLost
 
 
-class Batch:
+class SqliteBatch:
     """The open transaction of one flush: its connection, its clocks, and how each primitive is written."""
 
     def __init__(self, connection: apsw.Connection, now: Instants, loans: Loans | None = None) -> None:
@@ -165,6 +158,8 @@ class Batch:
                 self.connection.execute("RELEASE bundle")
                 raise
             self._report(primitive, value)
+            if type(primitive) is ClaimJobs:
+                value = claim_apart(self.alone, lambda claim: due_jobs(self, claim), primitive, value)
         finally:
             self.careful = outer
         self.connection.execute("RELEASE bundle")
@@ -251,13 +246,10 @@ class Batch:
     def _end_jobs(self, requests: list[EndJob]) -> list[Outcome]:
         """Close jobs; the outcome is None, or the ending that was written instead of the one asked for."""
         crash.point(AROUND["end_job"][0])
-        plain = [] if self.careful else [index for index, r in enumerate(requests) if is_plain(r)]
-        outcomes: list[Outcome] = [None] * len(requests)
-        for index, request in enumerate(requests):
-            if index not in plain:
-                outcomes[index] = self.plan(request)
+        plain = [] if self.careful else [r for r in requests if is_plain(r)]
+        outcomes: list[Outcome] = [None if plain and is_plain(r) else self.plan(r) for r in requests]
         if plain:
-            end_plain_jobs(self, [requests[index] for index in plain])
+            end_plain_jobs(self, plain)
         crash.point(AROUND["end_job"][1])
         return outcomes
 
@@ -380,7 +372,7 @@ class Batch:
         crash.point(AROUND["stale_report"][1])
 
     # A table of the class, not of each batch: a batch that points to itself would wait for the collector.
-    _writers: ClassVar[dict[type, Callable[[Batch, list[Any]], list[Outcome]]]] = {
+    _writers: ClassVar[dict[type, Callable[[SqliteBatch, list[Any]], list[Outcome]]]] = {
         RenewLeases: _renew,
         RecordStep: record_steps,
         RecordEvent: _events,
@@ -392,6 +384,7 @@ class Batch:
         RunTx: _run_tx,
         PruneJobs: _pruned,
         ForkJob: _forked,
-        **dict.fromkeys((Await, TakeAnswer, Spawn, Cycle, CancelJob, Deliver), _planned),
-        **dict.fromkeys((HoldJob, ResumeJob, ReclaimAttempt), _planned),
+        **dict.fromkeys(NAMES.keys() - {RecordStep, RecordEvent, EndAttempt, EndJob}, _planned),
+        SubmitCommand: submit_commands,
+        **dict.fromkeys(get_args(ProtocolRequest), decide_protocols),
     }

@@ -7,8 +7,8 @@ Write one pytest fixture named `subject` that returns a `Subject` on an empty st
     class TestMyStore(StoreConformance):
         ...
 
-The suite sees a store through its protocol, through two small windows of the subject (`rows`, `plant`) and
-through real processes that open the same address. It needs pytest and hypothesis.
+The suite sees a store through its protocol, through typed pictures of what is durable (`pictures.py`, made by
+the subject), and through real processes that open the same address. It needs pytest and hypothesis.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tallystick.clock import Clock, VirtualClock
-from tallystick.core.chain import GENESIS, Chain, event_hash
-from tallystick.core.decisions import Reclaim
+from tallystick.core.chain import Chain, event_hash
+from tallystick.core.hash_chain import GENESIS
+from tallystick.core.ledger.decisions import Reclaim
 from tallystick.core.lifecycles import JobState
 from tallystick.ids import SystemIds
 from tallystick.store.api import (
@@ -15,10 +16,10 @@ from tallystick.store.api import (
     ClaimJobs,
     EndAttempt,
     EndJob,
-    Event,
     ExpiredAttempt,
     Fact,
     Fence,
+    HeldUp,
     NewJob,
     NewLease,
     Outcome,
@@ -28,6 +29,7 @@ from tallystick.store.api import (
     Reservation,
     Store,
     StoredError,
+    StoredEvent,
     SubmitJob,
 )
 
@@ -95,6 +97,7 @@ def step(held: ClaimedJob, clock: Clock, name: str = "charge", occurrence: int =
         None,
         None,
         now,
+        now,
     )
 
 
@@ -147,8 +150,10 @@ def suspects(store: Store, clock: VirtualClock, count: int) -> list[str]:
 
 
 def outcome_of(store: Store, *bundle: object) -> Outcome | BaseException:
-    """Apply one bundle alone and return its outcome, refusals included."""
+    """Apply one bundle alone, again while others hold its rows, and return its outcome, refusals included."""
     (outcome,) = store.apply([bundle])  # type: ignore[list-item]  # a bundle is a tuple of primitives
+    while isinstance(outcome, HeldUp):
+        (outcome,) = store.apply([bundle], again=True)  # type: ignore[list-item]  # as above
     return outcome
 
 
@@ -179,7 +184,7 @@ def bundles(*primitives: object) -> list[Bundle]:
     return [(primitive,) for primitive in primitives]  # type: ignore[misc]  # as in outcome_of
 
 
-def check_chain(history: Sequence[Event]) -> None:
+def check_chain(history: Sequence[StoredEvent]) -> None:
     """Insist that a history has no gap and that every hash can be computed again."""
     before = GENESIS
     for n, event in enumerate(history, start=1):

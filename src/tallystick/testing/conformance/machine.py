@@ -14,7 +14,7 @@ from typing import ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tallystick.core.decisions import Reclaim
+from tallystick.core.ledger.decisions import Reclaim
 from tallystick.errors import StaleLease
 from tallystick.store.api import ClaimedJob, Existing, Fence, Primitive, RenewLeases
 from tallystick.testing.conformance.drafts import (
@@ -187,23 +187,23 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def rows_are_what_the_model_says(self) -> None:
-        rows = {row["job_id"]: row for row in self.subject.rows("jobs")}
+        rows = {row.job_id: row for row in self.subject.jobs()}
         assert rows.keys() == self.jobs.keys()
         for job_id, job in self.jobs.items():
             row = rows[job_id]
-            assert (row["state"], row["attempt"], row["ready_at"], row["hold"]) == (
+            assert (row.state, row.attempt, row.ready_at, row.hold) == (
                 job.state,
                 job.attempt,
                 job.ready_at,
                 job.hold,
             )
-            assert row["semaphore"] == (row["completed_at"] is None)
+            assert row.semaphore == (row.completed_at is None)
             history = self.store.history(job_id)
             assert len(history) == job.facts
             check_chain(history)
-        live = {row["job_id"] for row in self.subject.rows("attempts") if row["status"] == "IN_PROGRESS"}
+        live = {row.job_id for row in self.subject.attempts() if row.status == "IN_PROGRESS"}
         assert live == {job_id for job_id, job in self.jobs.items() if job.live}
-        assert len(self.subject.rows("stale_reports")) == self.stale
+        assert len(self.subject.stale_reports()) == self.stale
 
     def _may_write(self, fence: Fence) -> bool:
         job = self.jobs[fence.job_id]

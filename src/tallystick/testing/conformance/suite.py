@@ -7,25 +7,38 @@ import sys
 import pytest
 
 # Whoever reads a failure wants to see the values; pytest must know before it imports the tests.
-_TESTS = (
-    "answers births claims closers control drafts families loans machine primitives reservations retention "
-    "suspending waiting"
+_PROMISES = (
+    "answers claims closers control families loans primitives protocol_ways protocols reservations retention "
+    "submit_many suspending trees waiting"
 )
-_NAMES = [f"tallystick.testing.conformance.{name}" for name in _TESTS.split()]
+_HERE = "tallystick.testing.conformance"
+_NAMES = [*(f"{_HERE}.promises.{name}" for name in _PROMISES.split())]
+_NAMES += [f"{_HERE}.drafts", f"{_HERE}.machine", f"{_HERE}.protocol_runs"]
 pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modules))
 
-from tallystick.testing.conformance.answers import Answers  # noqa: E402 (registered first)
-from tallystick.testing.conformance.births import Births  # noqa: E402 (registered first)
-from tallystick.testing.conformance.claims import Claims, Clocks, Reads  # noqa: E402 (registered first)
-from tallystick.testing.conformance.closers import Closers  # noqa: E402 (registered first)
-from tallystick.testing.conformance.control import Forks, Holds  # noqa: E402 (registered first)
-from tallystick.testing.conformance.families import Families  # noqa: E402 (registered first)
-from tallystick.testing.conformance.loans import LentTransactions, UsersTransactions  # noqa: E402 (registered first)
-from tallystick.testing.conformance.primitives import BatchesAndBundles, WhatBecomesDurable, WhatIsRefused  # noqa: E402 (registered first)
-from tallystick.testing.conformance.reservations import Reservations  # noqa: E402 (registered first)
-from tallystick.testing.conformance.retention import Retention  # noqa: E402 (registered first)
-from tallystick.testing.conformance.suspending import TagsAndOrphans, Waits  # noqa: E402 (registered first)
-from tallystick.testing.conformance.waiting import LateReports, WhoActs  # noqa: E402 (registered first)
+from tallystick.testing.conformance.promises.answers import AnswerPromises  # noqa: E402 (registered first)
+from tallystick.testing.conformance.promises.claims import ClaimPromises, Clocks, ReadPromises  # noqa: E402 (registered first)
+from tallystick.testing.conformance.promises.closers import Closers  # noqa: E402 (registered first)
+from tallystick.testing.conformance.promises.control import Forks, Holds  # noqa: E402 (registered first)
+from tallystick.testing.conformance.promises.families import Families  # noqa: E402 (registered first)
+from tallystick.testing.conformance.promises.loans import LentTransactions, UsersTransactions  # noqa: E402 (registered first)
+from tallystick.testing.conformance.promises.primitives import (  # noqa: E402 (registered first)
+    BatchesAndBundles,
+    WhatBecomesDurable,
+    WhatIsRefused,
+)
+from tallystick.testing.conformance.promises.protocol_ways import (  # noqa: E402 (registered first)
+    ProtocolBatches,
+    ProtocolCancelling,
+    ProtocolPublishing,
+)
+from tallystick.testing.conformance.promises.protocols import ProtocolCallbacks, ProtocolRows  # noqa: E402 (registered first)
+from tallystick.testing.conformance.promises.reservations import Reservations  # noqa: E402 (registered first)
+from tallystick.testing.conformance.promises.retention import Retention  # noqa: E402 (registered first)
+from tallystick.testing.conformance.promises.submit_many import SubmitMany  # noqa: E402 (registered first)
+from tallystick.testing.conformance.promises.suspending import TagsAndOrphans, Waits  # noqa: E402 (registered first)
+from tallystick.testing.conformance.promises.trees import Deadlines, Trees  # noqa: E402 (registered first)
+from tallystick.testing.conformance.promises.waiting import LateReports, WhoActs  # noqa: E402 (registered first)
 
 
 class StoreConformance(
@@ -33,10 +46,10 @@ class StoreConformance(
     WhatIsRefused,
     BatchesAndBundles,
     Reservations,
-    Births,
-    Claims,
+    SubmitMany,
+    ClaimPromises,
     Clocks,
-    Reads,
+    ReadPromises,
     Closers,
     WhoActs,
     LateReports,
@@ -47,7 +60,14 @@ class StoreConformance(
     LentTransactions,
     Retention,
     Waits,
-    Answers,
+    AnswerPromises,
     TagsAndOrphans,
+    ProtocolRows,
+    ProtocolCallbacks,
+    ProtocolPublishing,
+    ProtocolCancelling,
+    ProtocolBatches,
+    Trees,
+    Deadlines,
 ):
     """Every promise of `store/api.py`."""

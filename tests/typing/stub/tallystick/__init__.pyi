@@ -21,8 +21,13 @@ from typing import (
 )
 from uuid import UUID
 
+import psycopg
+from sqlalchemy.orm import Session
+
 P = ParamSpec("P")
 R = TypeVar("R")
+# What a tx on PostgreSQL may take its transaction as.
+L = TypeVar("L", bound=psycopg.Connection[Any] | Session)
 R_co = TypeVar("R_co", covariant=True)
 A = TypeVar("A")
 B = TypeVar("B")
@@ -39,6 +44,13 @@ class Tx:
     """The transaction that carries the user's writes and the marker of the step."""
 
     def execute(self, sql: str, parameters: Sequence[object] | Mapping[str, object] = ...) -> Rows: ...
+
+class AsyncTx:
+    """The transaction of an `async def` tx."""
+
+    async def execute(
+        self, sql: str, parameters: Sequence[object] | Mapping[str, object] = ...
+    ) -> list[tuple[Any, ...]]: ...
 
 class Rows(Iterable[tuple[Any, ...]], Protocol):
     """What a statement returned."""
@@ -149,8 +161,16 @@ class TxStep(SyncCall[P, R_co], StepOptions):
     @property
     def fn(self) -> Callable[Concatenate[Tx, P], R_co]: ...
 
+class AsyncTxStep(AsyncCall[P, R_co], StepOptions):
+    @property
+    def fn(self) -> Callable[Concatenate[AsyncTx, P], Coroutine[Any, Any, R_co]]: ...
+
+class TxStepAs(SyncCall[P, R_co], StepOptions, Generic[L, P, R_co]):
+    @property
+    def fn(self) -> Callable[Concatenate[L, P], R_co]: ...
+
 class AsyncTxIsRefused:
-    """Stands for `async def` under `@app.tx`, which raises: it cannot be called, so its first use is reported."""
+    """Stands for `async def` with a sync `Tx`, which raises: it cannot be called, so its first use is reported."""
 
 class Effect(SyncCall[P, R_co], StepOptions):
     @property
@@ -200,9 +220,15 @@ class StepDecorator(Protocol):
 
 class TxDecorator(Protocol):
     @overload
+    def __call__(
+        self, fn: Callable[Concatenate[AsyncTx, P], Coroutine[Any, Any, R]], /
+    ) -> AsyncTxStep[P, R]: ...
+    @overload
     def __call__(self, fn: Callable[Concatenate[Tx, P], Coroutine[Any, Any, Any]], /) -> AsyncTxIsRefused: ...  # type: ignore[overload-overlap]  # see COROUTINES_FIRST
     @overload
     def __call__(self, fn: Callable[Concatenate[Tx, P], R], /) -> TxStep[P, R]: ...
+    @overload
+    def __call__(self, fn: Callable[Concatenate[L, P], R], /) -> TxStepAs[L, P, R]: ...
 
 class EffectDecorator(Protocol):
     @overload
@@ -257,9 +283,13 @@ class Tally:
         raises: Sequence[type[Exception]] = ...,
     ) -> StepDecorator: ...
     @overload
+    def tx(self, fn: Callable[Concatenate[AsyncTx, P], Coroutine[Any, Any, R]], /) -> AsyncTxStep[P, R]: ...
+    @overload
     def tx(self, fn: Callable[Concatenate[Tx, P], Coroutine[Any, Any, Any]], /) -> AsyncTxIsRefused: ...  # type: ignore[overload-overlap]  # see COROUTINES_FIRST
     @overload
     def tx(self, fn: Callable[Concatenate[Tx, P], R], /) -> TxStep[P, R]: ...
+    @overload
+    def tx(self, fn: Callable[Concatenate[L, P], R], /) -> TxStepAs[L, P, R]: ...
     @overload
     def tx(
         self,

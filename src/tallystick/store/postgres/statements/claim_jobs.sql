@@ -5,10 +5,10 @@
 -- Entries of jobs that were claimed before stay there until a vacuum; `floor` is an instant to begin at, behind them. A
 -- job that cannot be claimed (with a live attempt, or a suspect too many) does not stop the others.
 -- `suspects` says whether to take a suspect, and then only the first of them; `root_ledger` and `start_ledger` are the digits of a job
--- that is claimed for the first time.
+-- that is claimed for the first time; `only` is the one job that may be taken, if it is not empty.
 -- takes: queues text[], handlers text[], limit int, leases text[], owner text, lease_ms int, epoch text, lease_now int,
 --   wall_now int, suspects int, floor int, root_ledger int, start_ledger int, attempts_default int, claimed_first text,
---   claimed_again text
+--   claimed_again text, only text
 WITH clock AS MATERIALIZED (
   SELECT store_ms(:lease_now) AS now, store_ms(:wall_now) AS wall
 ), level AS MATERIALIZED (
@@ -25,16 +25,11 @@ WITH clock AS MATERIALIZED (
    CROSS JOIN LATERAL (
          SELECT s.job_id
            FROM jobs AS s
-          WHERE s.queue = level.queue AND s.priority = level.priority AND s.ready_at <= clock.wall
-            AND s.ready_at IS NOT NULL AND s.hold IS NULL AND s.state IN ('QUEUED', 'IN_PROGRESS', 'CANCELLING')
-            AND s.handler || ' ' || s.version = ANY (:handlers)
-            AND (SELECT count(*)
-                   FROM attempts AS live
-                  WHERE live.job_id = s.job_id AND live.unit = '' AND live.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED')) = 0
-            AND @part(suspect, s)
+          CROSS JOIN LATERAL (@part(past, s)) AS past
+          WHERE @part(due, s) AND past.suspect
           ORDER BY s.ready_at, s.job_id
           LIMIT 1
-            FOR NO KEY UPDATE SKIP LOCKED) AS due
+            FOR NO KEY UPDATE OF s SKIP LOCKED) AS due
    LIMIT 1
 ), found AS MATERIALIZED (
   SELECT due.*, clock.now, clock.wall, row_number() OVER () AS place
@@ -43,17 +38,14 @@ WITH clock AS MATERIALIZED (
    CROSS JOIN LATERAL (
          SELECT j.ctid AS job_at, j.job_id, j.attempt, j.handler, j.version, j.payload, j.options, j.dimension,
                 j.deadline_at, j.created_at, j.head_n, j.head_hash, j.start_acked_at, j.parent_job_id, j.parent_step,
-                j.state = 'CANCELLING' AS cancelling, j.semaphore, j.ready_at AS was_ready_at,
-                lost.suspect
+                j.state = 'CANCELLING' AS cancelling, j.semaphore, j.ready_at AS was_ready_at, j.idempotency_key, j.tags,
+                CASE WHEN j.start_acked_at IS NOT NULL
+                     THEN ARRAY[j.root_ledger, j.start_ledger, j.start_acked_at, j.cancel_at, j.rev + 1, j.ledger_form] END AS woken,
+                past.charged, past.suspect
            FROM jobs AS j
-          CROSS JOIN LATERAL (SELECT @part(suspect, j) AS suspect) AS lost
-          WHERE j.queue = level.queue AND j.priority = level.priority AND j.ready_at <= clock.wall
-            AND j.ready_at >= :floor AND j.ready_at IS NOT NULL AND j.hold IS NULL AND j.state IN ('QUEUED', 'IN_PROGRESS', 'CANCELLING')
-            AND j.handler || ' ' || j.version = ANY (:handlers)
-            AND (SELECT count(*)
-                   FROM attempts AS live
-                  WHERE live.job_id = j.job_id AND live.unit = '' AND live.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED')) = 0
-            AND (NOT lost.suspect
+          CROSS JOIN LATERAL (@part(past, j)) AS past
+          WHERE @part(due, j) AND j.ready_at >= :floor AND :only IN ('', j.job_id)
+            AND (NOT past.suspect
               OR (:suspects > 0 AND j.job_id = (SELECT first_suspect.job_id FROM first_suspect)))
           ORDER BY j.ready_at, j.job_id
           LIMIT :limit
@@ -83,13 +75,13 @@ WITH clock AS MATERIALIZED (
   INSERT INTO attempts (
     job_id, attempt, status, lease_id, lease_owner, lease_epoch, lease_expires_at, started_at
   )
-  SELECT job_id, attempt + 1, 'IN_PROGRESS', lease_id, :owner, :epoch, now + :lease_ms, wall FROM taken
+  SELECT job_id, attempt + 1, 'IN_PROGRESS', lease_id, :owner, :epoch, now + :lease_ms, wall FROM taken WHERE woken IS NULL
 ), written AS (
-  INSERT INTO events (@names(Event))
+  INSERT INTO events (@names(StoredEvent))
   SELECT job_id, head_n + 1, 'claim', wall, attempt + 1, fact, head_hash, event_hash FROM taken
 )
 SELECT job_id, attempt + 1, lease_id, handler, version, payload, options, dimension, deadline_at - wall, created_at, head_n + 1,
-       event_hash, suspect, start_acked_at IS NULL, parent_job_id, parent_step,
-       cancelling, semaphore, was_ready_at
+       event_hash, charged, suspect, woken, parent_job_id, parent_step,
+       cancelling, semaphore, was_ready_at, idempotency_key, tags
   FROM taken
  ORDER BY place

@@ -6,11 +6,17 @@ UPDATE messages
  WHERE guid = ANY (ARRAY(
          SELECT unread.guid
            FROM jsonb_array_elements($1::jsonb) AS r
-          CROSS JOIN unnest(ARRAY['start', 'timer', 'child', 'result', 'resume',
-                                  CASE WHEN (r ->> 3)::boolean THEN 'signal' END]) AS one (kind)
           CROSS JOIN LATERAL (
                 SELECT m.guid
                   FROM messages AS m
-                 WHERE m.job_id = r ->> 0 AND m.kind = one.kind AND m.acked_at IS NULL
-                OFFSET 0) AS unread
+                 WHERE (r ->> 3)::boolean AND m.job_id = r ->> 0 AND m.acked_at IS NULL
+                UNION ALL
+                SELECT m.guid
+                  FROM unnest(ARRAY['start', 'timer', 'child', 'result', 'resume']) AS one (kind)
+                 CROSS JOIN LATERAL (
+                       SELECT guid
+                         FROM messages
+                        WHERE messages.job_id = r ->> 0 AND messages.kind = one.kind AND messages.acked_at IS NULL
+                       OFFSET 0) AS m
+                 WHERE NOT (r ->> 3)::boolean) AS unread
           WHERE unread.guid <> r ->> 1 AND unread.guid <> r ->> 2))

@@ -55,8 +55,8 @@ WITH request AS (
   INSERT INTO events (job_id, n, type, at, attempt, payload, prev_hash, event_hash)
   SELECT job_id, n, type, at, of_attempt, payload, prev_hash, event_hash FROM ended
 ), stepped AS (
-  INSERT INTO steps (job_id, attempt, @names(Recorded), created_at, @names(Link))
-  SELECT job_id, of_attempt, @fields(Recorded, s), s.at, @fields(Link, s)
+  INSERT INTO steps (job_id, attempt, @names(Recorded), @names(Link))
+  SELECT job_id, of_attempt, @fields(Recorded, s), @fields(Link, s)
     FROM ended
    CROSS JOIN LATERAL (SELECT @read(Recorded, step -> 0), @read(Link, step -> 1)) AS s
    WHERE step <> 'null'

@@ -7,7 +7,7 @@ SELECT a.job_id, a.attempt, a.lease_id, a.unit
   FROM clock
  CROSS JOIN attempts AS a
  CROSS JOIN LATERAL (SELECT hold, completed_at FROM jobs WHERE jobs.job_id = a.job_id OFFSET 0) AS j
- WHERE a.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED') AND j.completed_at IS NULL
+ WHERE @is(held, a.status) AND j.completed_at IS NULL
    AND ((a.status = 'COMMITTED' AND j.hold IS NULL) OR (a.status <> 'COMMITTED' AND a.unit = ''))
    AND (a.lease_epoch <> $1 OR a.lease_expires_at <= clock.now)
  ORDER BY a.lease_expires_at

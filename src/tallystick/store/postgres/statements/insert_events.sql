@@ -2,10 +2,10 @@
 -- were written: a step may stand at a place.
 -- takes: events jsonb, count int
 WITH fact AS MATERIALIZED (
-  SELECT @read(Event, r) FROM jsonb_array_elements(:events) AS r
+  SELECT @read(StoredEvent, r) FROM jsonb_array_elements(:events) AS r
 ), written AS (
-  INSERT INTO events (@names(Event))
-  SELECT @names(Event)
+  INSERT INTO events (@names(StoredEvent))
+  SELECT @names(StoredEvent)
     FROM fact
    WHERE NOT EXISTS (SELECT 1 FROM steps WHERE steps.job_id = fact.job_id AND steps.n = fact.n AND steps.misplaced IS NULL)
   RETURNING 1

@@ -1,7 +1,7 @@
 -- insert_fenced_events: append facts, each under its fence.
 -- Returns the places in the list that were written; the others are stale. Locks and reads the time as `insert_steps`.
 -- takes: list jsonb, epoch text, lease_now int
--- each: Event, holder bigint, lease_id text
+-- each: StoredEvent, holder bigint, lease_id text
 WITH request AS (
   SELECT place, @each(r) FROM jsonb_array_elements(:list) WITH ORDINALITY AS listed (r, place)
 ), held AS MATERIALIZED (
@@ -18,6 +18,6 @@ WITH request AS (
 ), live AS MATERIALIZED (
   SELECT held.* FROM held CROSS JOIN clock WHERE held.lease_epoch = :epoch AND held.lease_expires_at > clock.now
 ), written AS (
-  INSERT INTO events (@names(Event)) SELECT @names(Event) FROM live
+  INSERT INTO events (@names(StoredEvent)) SELECT @names(StoredEvent) FROM live
 )
 SELECT place FROM live

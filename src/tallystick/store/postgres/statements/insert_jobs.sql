@@ -33,7 +33,7 @@ WITH request AS (
    WHERE lease <> 'null'
    ORDER BY place
 ), written AS (
-  INSERT INTO events (@names(Event))
-  SELECT @read(Event, fact) FROM fresh CROSS JOIN LATERAL jsonb_array_elements(facts) AS fact ORDER BY place
+  INSERT INTO events (@names(StoredEvent))
+  SELECT @read(StoredEvent, fact) FROM fresh CROSS JOIN LATERAL jsonb_array_elements(facts) AS fact ORDER BY place
 )
 SELECT place FROM fresh

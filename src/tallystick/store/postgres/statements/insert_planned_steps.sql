@@ -5,8 +5,8 @@
 WITH step AS MATERIALIZED (
   SELECT @each(r) FROM jsonb_array_elements(:list) AS r
 ), written AS (
-  INSERT INTO steps (job_id, attempt, @names(Recorded), created_at, @names(Link))
-  SELECT job_id, attempt, @fields(Recorded), at, @fields(Link)
+  INSERT INTO steps (job_id, attempt, @names(Recorded), @names(Link))
+  SELECT job_id, attempt, @fields(Recorded), @fields(Link)
     FROM step
    WHERE (SELECT count(*) FROM events WHERE events.job_id = step.job_id AND events.n = step.n) = 0
   RETURNING 1

@@ -22,7 +22,7 @@ WITH request AS (
 ), live AS NOT MATERIALIZED (
   SELECT held.* FROM clock CROSS JOIN held WHERE held.lease_epoch = :epoch AND held.lease_expires_at > clock.now
 ), written AS (
-  INSERT INTO steps (job_id, attempt, @names(Recorded), created_at, @names(Link))
-  SELECT job_id, attempt, @fields(Recorded), at, @fields(Link) FROM live
+  INSERT INTO steps (job_id, attempt, @names(Recorded), @names(Link))
+  SELECT job_id, attempt, @fields(Recorded), @fields(Link) FROM live
 )
 SELECT place FROM live

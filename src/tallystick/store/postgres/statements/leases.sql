@@ -10,7 +10,7 @@ SELECT a.lease_owner,
        min(a.job_id) FILTER (WHERE a.lease_epoch <> $1 OR a.lease_expires_at <= clock.now)
   FROM clock
  CROSS JOIN attempts AS a
- WHERE a.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED') AND a.unit = ''
+ WHERE @is(held, a.status) AND a.unit = ''
  GROUP BY a.lease_owner
  ORDER BY lost DESC, a.lease_owner
  LIMIT $3::bigint

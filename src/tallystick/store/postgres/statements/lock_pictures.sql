@@ -4,6 +4,6 @@ SELECT job_id
   FROM jobs
  WHERE job_id = ANY (ARRAY(SELECT unnest($1::text[])
                            UNION
-                           SELECT parent_job_id FROM jobs WHERE job_id = ANY ($2::text[]) AND parent_job_id IS NOT NULL))
+                           SELECT parent_job_id FROM jobs WHERE job_id = ANY ($2::text[]) AND parent_step IS NOT NULL))
  ORDER BY job_id
    FOR NO KEY UPDATE

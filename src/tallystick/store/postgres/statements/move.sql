@@ -2,17 +2,13 @@
 -- moves a semaphore, its own digits and those of its activity, all or nothing. A row that has `before` is guarded by it:
 -- its revision, or its digits; one that has none is new. A semaphore that comes to its threshold must have been said to
 -- (`hit`). It fails unless everything changed that was planned.
--- takes: jobs jsonb, activities jsonb, messages jsonb, count int
+-- takes: jobs jsonb, activities jsonb, messages jsonb, wall int, count int
 WITH job AS MATERIALIZED (
-  SELECT * FROM jsonb_to_recordset(:jobs) AS listed (
-    before bigint, hit boolean, @typed(JobFacts), @typed(JobValues), head_n bigint, head_hash text, updated_at bigint)
+  SELECT @read(JobMove, r) FROM jsonb_array_elements(:jobs) AS r
 ), activity AS MATERIALIZED (
-  SELECT * FROM jsonb_to_recordset(:activities) AS listed (
-    before bigint, hit boolean, @typed(Activity), created_at bigint, completed_at bigint, result text, n bigint, prev_hash text,
-    event_hash text)
+  SELECT @read(ActivityMove, r) FROM jsonb_array_elements(:activities) AS r
 ), message AS MATERIALIZED (
-  SELECT * FROM jsonb_to_recordset(:messages) AS listed (
-    before bigint, @typed(Message))
+  SELECT @read(MessageMove, r) FROM jsonb_array_elements(:messages) AS r
 ), at_jobs AS MATERIALIZED (
   SELECT job.*, j.*
     FROM job
@@ -28,11 +24,12 @@ WITH job AS MATERIALIZED (
          hold = at_jobs.hold, semaphore = at_jobs.semaphore, root_ledger = at_jobs.root_ledger,
          start_ledger = at_jobs.start_ledger, start_acked_at = at_jobs.start_acked_at, cancel_at = at_jobs.cancel_at,
          completed_at = at_jobs.completed_at, rev = at_jobs.rev, head_n = coalesce(at_jobs.head_n, jobs.head_n),
-         head_hash = coalesce(decode(at_jobs.head_hash, 'base64'), jobs.head_hash),
-         payload = coalesce(at_jobs.payload, jobs.payload), result = coalesce(at_jobs.result, jobs.result), error = at_jobs.error,
-         error_code = at_jobs.error_code, error_message = at_jobs.error_message,
+         head_hash = coalesce(at_jobs.head_hash, jobs.head_hash),
+         payload = coalesce(at_jobs.payload, jobs.payload), result = coalesce(at_jobs.result, jobs.result),
+         error = coalesce(at_jobs.error, jobs.error), error_code = coalesce(at_jobs.error_code, jobs.error_code),
+         error_message = coalesce(at_jobs.error_message, jobs.error_message),
          hold_reason = CASE WHEN at_jobs.hold IS NOT NULL THEN coalesce(at_jobs.hold_reason, jobs.hold_reason) END,
-         updated_at = at_jobs.updated_at
+         updated_at = :wall
     FROM at_jobs
    WHERE jobs.ctid = at_jobs.job_at
   RETURNING 1
@@ -53,14 +50,14 @@ WITH job AS MATERIALIZED (
          semaphore = at_activities.semaphore, failed = at_activities.failed,
          completed_at = coalesce(at_activities.completed_at, steps.completed_at),
          result = coalesce(at_activities.result, steps.result), n = coalesce(at_activities.n, steps.n),
-         prev_hash = coalesce(decode(at_activities.prev_hash, 'base64'), steps.prev_hash),
-         event_hash = coalesce(decode(at_activities.event_hash, 'base64'), steps.event_hash)
+         prev_hash = coalesce(at_activities.prev_hash, steps.prev_hash),
+         event_hash = coalesce(at_activities.event_hash, steps.event_hash)
     FROM at_activities
    WHERE steps.ctid = at_activities.step_at
   RETURNING 1
 ), new_activities AS (
   INSERT INTO steps (@names(Activity), created_at, completed_at, result, n, prev_hash, event_hash)
-  SELECT @fields(Activity), created_at, completed_at, result, n, decode(prev_hash, 'base64'), decode(event_hash, 'base64')
+  SELECT @fields(Activity), created_at, completed_at, result, n, prev_hash, event_hash
     FROM activity
    WHERE before IS NULL
      AND (SELECT count(*) FROM events WHERE events.job_id = activity.job_id AND events.n = activity.n) = 0

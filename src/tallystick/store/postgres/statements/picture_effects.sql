@@ -4,5 +4,5 @@ SELECT a.job_id, a.attempt, a.lease_id, a.status, a.lease_epoch = $2 AND a.lease
  CROSS JOIN LATERAL (
        SELECT *
          FROM attempts
-        WHERE attempts.job_id = r ->> 0 AND attempts.unit = r ->> 1 AND attempts.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED')
+        WHERE attempts.job_id = r ->> 0 AND attempts.unit = r ->> 1 AND @is(held, attempts.status)
        OFFSET 0) AS a

@@ -6,7 +6,7 @@ SELECT @names(Activity, s)
         SELECT j.parent_job_id, place[1]::bigint, place[2], place[3]::bigint
           FROM jobs AS j
          CROSS JOIN LATERAL regexp_match(j.parent_step, '^(\d+):(.*)#(\d+)$') AS place
-         WHERE j.job_id = ANY ($2::text[]) AND j.parent_job_id IS NOT NULL) AS wanted
+         WHERE j.job_id = ANY ($2::text[]) AND j.parent_step IS NOT NULL) AS wanted
  CROSS JOIN LATERAL (
        SELECT *
          FROM steps

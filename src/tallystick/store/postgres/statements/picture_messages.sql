@@ -5,11 +5,11 @@ SELECT @names(Message, m)
                     UNION
                     SELECT 'join:' || j.parent_job_id || ':' || j.parent_step
                       FROM jobs AS j
-                     WHERE j.job_id = ANY ($2::text[]) AND j.parent_job_id IS NOT NULL
+                     WHERE j.job_id = ANY ($2::text[]) AND j.parent_step IS NOT NULL
                     UNION
                     SELECT a.guid
                       FROM attempts AS a
-                     WHERE a.job_id = ANY ($3::text[]) AND a.unit = '' AND a.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED')
+                     WHERE a.job_id = ANY ($3::text[]) AND a.unit = '' AND @is(held, a.status)
                     UNION
                     SELECT b.guid FROM messages AS b WHERE b.job_id = ANY ($3::text[]) AND b.acked_at IS NULL AND b.ledger > 0
                     UNION

@@ -3,12 +3,13 @@
 SELECT e.*
   FROM jsonb_array_elements($1::jsonb) AS r
  CROSS JOIN LATERAL (
-       SELECT @names(Event)
+       SELECT @names(StoredEvent)
          FROM events
         WHERE job_id = r ->> 0 AND type IN ('try', 'note')
-          AND n > coalesce((SELECT turn.n
-                              FROM events AS turn
-                             WHERE turn.job_id = r ->> 0 AND turn.type = 'again'
-                             ORDER BY turn.job_id DESC, turn.n DESC
-                             LIMIT 1), 0)
+          AND n > CASE WHEN r ->> 1 = '0' THEN 0
+                       ELSE (SELECT turn.n
+                               FROM events AS turn
+                              WHERE turn.job_id = r ->> 0 AND turn.type = 'again'
+                              ORDER BY turn.job_id DESC, turn.n DESC
+                              LIMIT 1) END
         ORDER BY n) AS e

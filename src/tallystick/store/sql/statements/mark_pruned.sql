@@ -7,13 +7,14 @@
 UPDATE jobs AS j
    SET pruned_at = :wall, rev = rev + 1
  WHERE j.job_id IN :jobs AND j.pruned_at IS NULL AND j.completed_at <= :ended_by
-   AND NOT EXISTS (SELECT 1 FROM jobs AS child WHERE child.parent_job_id = j.job_id)
+   AND NOT EXISTS (SELECT 1 FROM jobs AS child WHERE child.parent_job_id = j.job_id AND child.parent_step IS NOT NULL)
    AND NOT EXISTS (SELECT 1
                      FROM jobs AS parent
-                    WHERE parent.job_id = j.parent_job_id AND (parent.completed_at IS NULL OR parent.completed_at > :ended_by))
+                    WHERE parent.job_id = j.parent_job_id AND j.parent_step IS NOT NULL
+                      AND (parent.completed_at IS NULL OR parent.completed_at > :ended_by))
    AND NOT EXISTS (SELECT 1
                      FROM attempts AS a
-                    WHERE a.job_id = j.job_id AND a.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED'))
+                    WHERE a.job_id = j.job_id AND @is(held, a.status))
    AND NOT EXISTS (SELECT 1 FROM steps AS s WHERE s.job_id = j.job_id AND s.completed_at IS NULL)
    AND NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.job_id = j.job_id AND m.acked_at IS NULL)
    AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.job_id = j.job_id AND o.state = 'PENDING')

@@ -11,4 +11,4 @@ UPDATE jobs
        head_n = given.head_n, head_hash = given.head_hash, updated_at = given.at, rev = rev + 1
   FROM @given
  WHERE jobs.job_id = given.job_id AND jobs.attempt = given.attempt AND ready_at IS NOT NULL AND hold IS NULL
-   AND (state = 'QUEUED' OR state = 'IN_PROGRESS' OR state = 'CANCELLING')
+   AND @is(claimable, state)

@@ -3,7 +3,7 @@
 SELECT a.job_id, a.attempt, a.lease_id, a.unit
   FROM attempts AS a
   JOIN jobs AS j ON j.job_id = a.job_id
- WHERE a.status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED') AND j.completed_at IS NULL
+ WHERE @is(held, a.status) AND j.completed_at IS NULL
    AND ((a.status = 'COMMITTED' AND j.hold IS NULL) OR (a.status <> 'COMMITTED' AND a.unit = ''))
    AND ((a.lease_epoch = ?1 AND a.lease_expires_at <= ?2) OR a.lease_epoch < ?1 OR a.lease_epoch > ?1)
  ORDER BY a.lease_expires_at

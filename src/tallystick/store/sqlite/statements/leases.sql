@@ -5,7 +5,7 @@ SELECT lease_owner,
        max(iif(lease_epoch = ?1, ?2 - lease_expires_at, NULL)),
        min(iif(lease_epoch <> ?1 OR lease_expires_at <= ?2, job_id, NULL))
   FROM attempts
- WHERE status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED') AND unit = ''
+ WHERE @is(held, status) AND unit = ''
  GROUP BY lease_owner
  ORDER BY 3 DESC, 1
  LIMIT ?3

@@ -5,7 +5,7 @@ UPDATE jobs
    SET state = :state, attempt = :attempt, dimension = :dimension, ready_at = :ready_at, hold = :hold, semaphore = :semaphore,
        root_ledger = :root_ledger, start_ledger = :start_ledger, start_acked_at = :start_acked_at, cancel_at = :cancel_at,
        completed_at = :completed_at, rev = :rev, head_n = coalesce(:head_n, head_n),
-       head_hash = coalesce(:head_hash, head_hash), payload = coalesce(:payload, payload), result = coalesce(:result, result), error = :error,
-       error_code = :error_code, error_message = :error_message,
+       head_hash = coalesce(:head_hash, head_hash), payload = coalesce(:payload, payload), result = coalesce(:result, result), error = coalesce(:error, error),
+       error_code = coalesce(:error_code, error_code), error_message = coalesce(:error_message, error_message),
        hold_reason = CASE WHEN :hold IS NULL THEN NULL ELSE coalesce(:hold_reason, hold_reason) END, updated_at = :at
  WHERE job_id = :job_id AND rev = :before

@@ -1,6 +1,6 @@
 -- tries: the failed tries and drawn values of the current turns of jobs, and the newest fact of each, in no order.
 -- Read from the newest fact back to the one that began the turn.
-SELECT @names(Event, events)
+SELECT @names(StoredEvent, events)
   FROM json_each(?1) AS wanted CROSS JOIN events
  WHERE events.job_id = wanted.key
    AND n >= coalesce((SELECT turn.n

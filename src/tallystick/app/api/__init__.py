@@ -1,0 +1,1 @@
+"""What users hold: Tally, workflows, steps and jobs."""

@@ -1,0 +1,121 @@
+"""What can be said to a job from outside: to end, to hold, to go on, to begin again from its records.
+
+Every wish is one bundle and what its outcome means, so that both colours say it with the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+
+from tallystick.app.replay.context import refuse_inside
+from tallystick.core.lifecycles import JobState
+from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, check_key, check_storable, clip_text
+from tallystick.core.remote.requests import CancelProtocol
+from tallystick.core.verbs.holds import Held, Hold, Resumed
+from tallystick.engine.failure import Failure
+from tallystick.errors import InvariantBroken, NotFound
+from tallystick.store.api import Bundle, CancelJob, Forked, ForkJob, HoldJob, JobRow, Outcome, ResumeJob
+from tallystick.worker.notices import notice_held
+
+if TYPE_CHECKING:
+    from tallystick.app.api.runtime import Runtime
+
+T = TypeVar("T")
+
+DEFAULT_WHY: Final = "paused by hand"
+
+
+class Wish(NamedTuple, Generic[T]):
+    """A bundle, and what to do and say when it is durable."""
+
+    bundle: Bundle
+    settle: Callable[[Runtime, Outcome], T]
+
+
+def cancelling(job_id: str, grace_ms: int) -> Wish[JobState]:
+    """Return the wish that a job ends: at once if nobody runs it, else when the grace is over."""
+    refuse_inside(f"cancel job {job_id}")
+
+    def settle(runtime: Runtime, outcome: Outcome) -> JobState:
+        if isinstance(outcome, CancelProtocol):
+            runtime.committer.call((outcome,))
+            row = runtime.store.job(job_id)
+            return JobState.CANCELLED if row is None else JobState(row.state)
+        runtime.notice_cancelled(job_id)
+        return JobState(str(outcome))
+
+    return Wish((CancelJob(job_id, grace_ms),), settle)
+
+
+def pausing(job_id: str, why: str) -> Wish[Held]:
+    """Return the wish that nobody claims a job, and that whoever runs it stops at its next call."""
+    refuse_inside(f"pause job {job_id}")
+
+    def settle(runtime: Runtime, outcome: Outcome) -> Held:
+        if not isinstance(outcome, Held):
+            raise InvariantBroken(f"a pause was answered with {outcome!r}")
+        if outcome is Held.ASKED and runtime.worker is not None:
+            notice_held(runtime.worker, job_id, held=True)
+        return outcome
+
+    return Wish((HoldJob(job_id, Hold.PAUSED, clip_text(why, ERROR_TEXT_BYTES_MAX)),), settle)
+
+
+def resuming(job_id: str) -> Wish[Resumed]:
+    """Return the wish that a job goes on, whatever held it."""
+    refuse_inside(f"resume job {job_id}")
+
+    def settle(runtime: Runtime, outcome: Outcome) -> Resumed:
+        if not isinstance(outcome, Resumed):
+            raise InvariantBroken(f"a resumption was answered with {outcome!r}")
+        if outcome is Resumed.FREE:
+            if runtime.worker is not None:
+                notice_held(runtime.worker, job_id, held=False)
+            runtime.poke()
+        return outcome
+
+    return Wish((ResumeJob(job_id),), settle)
+
+
+def forking(job_id: str, new_id: str, at: str, version: str | None, fork_id: str | None) -> Wish[Forked]:
+    """Return the wish for a new job that keeps what this one recorded before a step."""
+    refuse_inside(f"fork job {job_id}")
+    if fork_id is not None:
+        check_key("fork id", fork_id)
+    if version is not None:
+        check_storable("version", version)
+    return Wish(
+        (ForkJob(job_id, new_id, step_named(check_storable("step", at)), version=version, id=fork_id),),
+        _forked,
+    )
+
+
+def retrying(job_id: str, new_id: str, row: JobRow | None) -> Wish[Forked]:
+    """Return the wish for a new job in the place of one that failed: a fork at the step it failed with."""
+    refuse_inside(f"retry job {job_id}")
+    if row is None:
+        raise NotFound(f"there is no job {job_id}", job_id=job_id)
+    step = Failure.parse(row.error).step if row.error else ""
+    return Wish((ForkJob(job_id, new_id, step_named(step) if step else None, retry=True),), _forked)
+
+
+def step_named(text: str) -> tuple[str, int]:
+    """Return the name and occurrence that a text like `charge` or `charge#2` means.
+
+    >>> step_named("charge"), step_named("charge#2")
+    (('charge', 1), ('charge', 2))
+    """
+    name, mark, occurrence = text.rpartition("#")
+    # Longer numbers than this are no occurrences of anything.
+    if mark and occurrence.isascii() and occurrence.isdecimal() and len(occurrence) <= 9:
+        return name, int(occurrence)
+    return text, 1
+
+
+def _forked(runtime: Runtime, outcome: Outcome) -> Forked:
+    if not isinstance(outcome, Forked):
+        raise InvariantBroken(f"a fork was answered with {outcome!r}")
+    if outcome.created:
+        runtime.poke()
+    return outcome

@@ -1,0 +1,61 @@
+"""What can be declared as a step, a transaction or a workflow, said when it is declared."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from tallystick.app.api.retrying import Duration, Retry
+from tallystick.app.values.signature import own_name
+from tallystick.core.durations import duration_ms
+from tallystick.core.limits import check_name
+from tallystick.core.retry import RetryPolicy
+from tallystick.errors import BadInput, BadName
+
+
+def label_of(kind: str, function: Callable[..., Any], name: str | None) -> str:
+    """Return the name of what is declared: the one that is given, or that of its function."""
+    if name:
+        return check_name(kind, name)
+    own = own_name(function)
+    try:
+        return check_name(kind, own)
+    except BadName as error:
+        raise BadName(f"{error}; or give it a name=", **error.fields) from None
+
+
+def check_function(function: Callable[..., Any], *, takes_transaction: bool = False) -> None:
+    """Refuse a function that could not be called, or whose result could not be kept."""
+    name = getattr(function, "__name__", "it")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise BadInput(f"{name} is a generator, and what it yields is not kept: return a list")
+    try:
+        parameters = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return  # what it is instead of a function is said where its arguments are looked at
+    owner = getattr(function, "__qualname__", "").rpartition(".")[0]
+    if owner and not owner.endswith("<locals>") and parameters[:1] in (["self"], ["cls"]):
+        raise BadInput(
+            f"{name} is a method, and a job does not keep its object: declare a function, and give it "
+            "what it needs"
+        )
+    if takes_transaction and not parameters:
+        raise BadInput(f"{name} takes no transaction: write def {name}(db: Tx, ...), or declare a step")
+
+
+def policy_of(retry: object) -> RetryPolicy:
+    """Return how something is tried again."""
+    if not isinstance(retry, Retry):
+        raise BadInput(f"retry={retry!r} is no Retry: write retry=Retry(3) for three tries in all")
+    return retry.policy
+
+
+def timeout_ms(timeout: Duration | None) -> int | None:
+    """Return how long a step may take, or None for as long as it likes."""
+    if timeout is None:
+        return None
+    ms = duration_ms(timeout)
+    if ms <= 0:
+        raise BadInput(f"timeout={timeout!r} leaves no time at all; leave it out for no limit")
+    return ms

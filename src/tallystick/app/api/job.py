@@ -1,0 +1,390 @@
+"""A job from the outside: ask for its result, its state, its history."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+import msgspec
+
+from tallystick.app.api.control import DEFAULT_WHY, Wish, cancelling, forking, pausing, resuming, retrying
+from tallystick.app.api.results import Ended, not_there
+from tallystick.app.api.sending import deliver_all_async, deliver_one, signals
+from tallystick.app.asking.watching import shown, watch, watch_aio
+from tallystick.app.asking.why import why
+from tallystick.app.replay.context import refuse_inside
+from tallystick.app.values.codec import Codec
+from tallystick.core.audit.job_view import JobView
+from tallystick.core.durations import duration_ms
+from tallystick.core.lease import CANCEL_GRACE
+from tallystick.core.lifecycles import JobState
+from tallystick.core.limits import PAGE_ROWS_MAX, check_name
+from tallystick.core.verbs.holds import Held, Resumed
+from tallystick.engine.failure import Failure
+from tallystick.engine.view import view_of
+from tallystick.errors import JobCancelled, JobFailed, TallyError
+from tallystick.store.api import Delivered
+
+if TYPE_CHECKING:
+    from tallystick.app.api.runtime import Runtime
+    from tallystick.store.api import Forked, JobRow
+    from tallystick.store.api import StoredEvent as Fact
+
+# Whoever waits no longer than this asks himself: a look for all who wait may come later.
+_LOOKED_FOR_MS: Final = 100
+
+
+def _of_any_type() -> Codec:
+    return Codec(Any)
+
+
+R_co = TypeVar("R_co", covariant=True)
+T = TypeVar("T")
+
+
+class Event:
+    """A fact in the history of a job."""
+
+    def __init__(self, fact: Fact, began_at: int | None = None) -> None:
+        """Show a stored fact, and how long the step or wait took that it ends."""
+        self.n = fact.n
+        self.name = fact.type
+        self.at = datetime.fromtimestamp(fact.at / 1000, tz=UTC)
+        self.attempt = fact.attempt
+        self.payload = fact.payload
+        self.hash = fact.event_hash.hex()
+        self.took = None if began_at is None else timedelta(milliseconds=fact.at - began_at)
+
+    def __repr__(self) -> str:
+        return f"<{self.n} {self.name} {self.at:%H:%M:%S.%f} attempt {self.attempt}>"
+
+
+class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
+    """One submission of a workflow; nothing is read before it is asked for.
+
+    Nothing that it points to points back, so the collector need not walk the thousands that a list makes.
+    """
+
+    _runtime: Callable[[], Runtime]
+    id: str
+    _codec: Callable[[], Codec]
+    created: bool
+
+    def __repr__(self) -> str:
+        return f"<Job {self.id}>"
+
+    def __eq__(self, other: object) -> bool:
+        return self.id == other.id if isinstance(other, Job) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def result(self, timeout: str | float | timedelta | None = None) -> R_co:
+        """Wait for the end and return the result, or raise `JobFailed`, `JobCancelled` or `TimeoutError`.
+
+        A job that was removed meanwhile, or whose transaction is not durable, is `NotFound`.
+        """
+        refuse_inside(f"wait for job {self.id}")
+        runtime = self._runtime()
+        results = runtime.results
+        ended = results.recent(self.id)
+        if ended is not None:
+            return self._settle(ended)
+        runtime.store.check_may_wait()
+        timeout_ms = None if timeout is None else duration_ms(timeout)
+        if (ended := self._looked_up(timeout_ms)) is not None:
+            return self._settle(ended)
+        done = threading.Event()
+        answer: list[Ended | TallyError] = []
+
+        def listener(ended: Ended | TallyError) -> None:
+            answer.append(ended)
+            done.set()
+
+        results.listen(self.id, listener)
+        if not done.wait(None if timeout_ms is None else timeout_ms / 1000):
+            results.forget(self.id, listener)
+            raise TimeoutError(f"job {self.id} has not ended within {timeout}")
+        return self._settle(answer[0])
+
+    async def result_aio(self, timeout: str | float | timedelta | None = None) -> R_co:  # noqa: ASYNC109 (as `result` has it)
+        """Wait for the end without blocking the event loop; as `result` in all else."""
+        seconds = None if timeout is None else duration_ms(timeout) / 1000
+        try:
+            return await asyncio.wait_for(self._ended(), seconds)
+        except TimeoutError:
+            raise TimeoutError(f"job {self.id} has not ended within {timeout}") from None
+
+    def __await__(self) -> Generator[Any, Any, R_co]:
+        """Wait for the end without blocking the event loop."""
+        return self._ended().__await__()
+
+    def send(
+        self,
+        name: str,
+        value: object = None,
+        *,
+        id: str | None = None,  # noqa: A002 (the word that users know)
+    ) -> Delivered:
+        """Send a signal; durable when this returns. With an `id` a repeated sending is the same signal."""
+        refuse_inside(f"send to job {self.id}")
+        runtime = self._runtime()
+        (signal,) = signals(runtime, [self.id], name, value, id)
+        return deliver_one(runtime, signal)
+
+    async def send_aio(
+        self,
+        name: str,
+        value: object = None,
+        *,
+        id: str | None = None,  # noqa: A002 (the word that users know)
+    ) -> Delivered:
+        """Send a signal without blocking the event loop."""
+        refuse_inside(f"send to job {self.id}")
+        runtime = self._runtime()
+        (outcome,) = await deliver_all_async(runtime, signals(runtime, [self.id], name, value, id))
+        return outcome
+
+    def cancel(self, *, grace: str | float | timedelta = CANCEL_GRACE) -> JobState:
+        """Ask the job to end, and return the state it is in now.
+
+        A job that nobody runs ends at once. One that runs meets `Cancelled` at its next call and has the
+        grace to clean up; then it is ended. A job that has ended stays as it is.
+        """
+        return self._say(cancelling(self.id, duration_ms(grace)))
+
+    async def cancel_aio(self, *, grace: str | float | timedelta = CANCEL_GRACE) -> JobState:
+        """Ask the job to end without blocking the event loop."""
+        runtime = self._runtime()
+        wish = cancelling(self.id, duration_ms(grace))
+        outcome = await runtime.lane().call(wish.bundle)
+        # It looks whether the job has ended by this, for those who wait here.
+        return await asyncio.to_thread(wish.settle, runtime, outcome)
+
+    def pause(self, why: str = DEFAULT_WHY) -> Held:
+        """Hold the job: nobody claims it until `resume`, and whoever runs it stops at its next call.
+
+        Signals, timers and ended children are kept for it meanwhile; its deadline goes on. A function that
+        makes no more calls comes to its end all the same.
+        """
+        return self._say(pausing(self.id, why))
+
+    async def pause_aio(self, why: str = DEFAULT_WHY) -> Held:
+        """Hold the job without blocking the event loop."""
+        return await self._say_aio(pausing(self.id, why))
+
+    def resume(self) -> Resumed:
+        """Let a held job go on: paused, or held because its workflow no longer did what it had recorded."""
+        return self._say(resuming(self.id))
+
+    async def resume_aio(self) -> Resumed:
+        """Let a held job go on without blocking the event loop."""
+        return await self._say_aio(resuming(self.id))
+
+    def fork(
+        self,
+        *,
+        at: str,
+        version: str | None = None,
+        id: str | None = None,  # noqa: A002 (the word that users know)
+    ) -> Job[R_co]:
+        """Begin a new job that keeps what this one recorded before the step `at` (`charge`, `charge#2`).
+
+        It has the arguments of this job's current turn, and the code of `version` if one is named. This job
+        stays as it is, whatever state it is in. With an `id` a repeated call returns the same new job, and
+        `created` is False; the same id for another step or version is an `IdempotencyConflict`.
+        """
+        runtime = self._runtime()
+        return self._after(self._say(forking(self.id, runtime.ids.new(), at, version, id)))
+
+    async def fork_aio(
+        self,
+        *,
+        at: str,
+        version: str | None = None,
+        id: str | None = None,  # noqa: A002 (the word that users know)
+    ) -> Job[R_co]:
+        """Begin a new job from this one's records without blocking the event loop."""
+        runtime = self._runtime()
+        return self._after(await self._say_aio(forking(self.id, runtime.ids.new(), at, version, id)))
+
+    def retry(self) -> Job[R_co]:
+        """Begin a new job in the place of this one, which has failed: a fork at the step that it failed with.
+
+        Said again, it returns the same new job, and `created` is False. The idempotency key goes with it.
+        """
+        runtime = self._runtime()
+        return self._after(self._say(retrying(self.id, runtime.ids.new(), runtime.store.job(self.id))))
+
+    async def retry_aio(self) -> Job[R_co]:
+        """Begin a new job in the place of one that has failed, without blocking the event loop."""
+        runtime = self._runtime()
+        row = await asyncio.to_thread(runtime.store.job, self.id)
+        return self._after(await self._say_aio(retrying(self.id, runtime.ids.new(), row)))
+
+    def state(self) -> JobState:
+        """Return where the job stands now."""
+        return JobState(self.row().state)
+
+    async def state_aio(self) -> JobState:
+        """Return the state without blocking the loop."""
+        return await asyncio.to_thread(self.state)
+
+    async def view_aio(self) -> JobView:
+        """Return the view without blocking the loop."""
+        return await asyncio.to_thread(self.view)
+
+    async def row_aio(self) -> JobRow:
+        """Return the row without blocking the loop."""
+        return await asyncio.to_thread(self.row)
+
+    async def why_aio(self) -> str:
+        """Say why without blocking the loop."""
+        return await asyncio.to_thread(self.why)
+
+    async def history_aio(self) -> list[Event]:
+        """Return the history without blocking the loop."""
+        return await asyncio.to_thread(self.history)
+
+    def view(self) -> JobView:
+        """Return what is to be seen of the job, derived from its attempts, its open waits and the time now.
+
+        PENDING: nobody works at it, and it goes on. RUNNING: an attempt holds a live lease. SUCCEEDED, FAILED
+        and CANCELLED: it has ended. A worker that was lost makes it PENDING as soon as its lease runs out.
+        """
+        view = view_of(self._runtime().store.inspect(), self.id)
+        if view is None:
+            raise not_there(self.id)
+        return view
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Return the tags it was submitted with."""
+        tags = self.row().tags
+        return () if tags is None else tuple(msgspec.json.decode(tags))
+
+    def row(self) -> JobRow:
+        """Return everything that is stored about the job itself."""
+        row = self._runtime().store.job(self.id)
+        if row is None:
+            raise not_there(self.id)
+        return row
+
+    def children(self, *, after: Job[Any] | None = None, limit: int = PAGE_ROWS_MAX) -> list[Job[Any]]:
+        """Return a page of the jobs that this one has started, detached ones too; children in their order.
+
+        `after` is the last job of the page before.
+        """
+        place = "" if after is None else after.id
+        found = self._runtime().store.started_by(self.id, after=place, limit=min(limit, PAGE_ROWS_MAX))
+        return [Job(self._runtime, job_id, _of_any_type, created=False) for job_id in found]
+
+    async def children_aio(
+        self, *, after: Job[Any] | None = None, limit: int = PAGE_ROWS_MAX
+    ) -> list[Job[Any]]:
+        """Return a page of the jobs that this one has started, without blocking the event loop."""
+        return await asyncio.to_thread(self.children, after=after, limit=limit)
+
+    def value(self, name: str, default: object = None) -> Any:  # noqa: ANN401 (as the job has set it)
+        """Return the value that the job shows under a name, or the default if it shows none."""
+        return shown(self._runtime().store, self.id, check_name("value", name)).get(name, default)
+
+    async def value_aio(self, name: str, default: object = None) -> Any:  # noqa: ANN401 (as above)
+        """Return the value that the job shows under a name without blocking the event loop."""
+        return await asyncio.to_thread(self.value, name, default)
+
+    def values(self) -> dict[str, Any]:
+        """Return everything that the job shows, by name."""
+        return shown(self._runtime().store, self.id)
+
+    async def values_aio(self) -> dict[str, Any]:
+        """Return everything that the job shows without blocking the event loop."""
+        return await asyncio.to_thread(self.values)
+
+    def watch(self) -> Iterator[tuple[str, Any]]:
+        """Give (name, value) for what the job shows now and whenever it shows something else, until it ends.
+
+        What is replaced within a tenth of a second may be left out; the last value of a name never is.
+        """
+        refuse_inside(f"watch job {self.id}")
+        return watch(self._runtime(), self.id)
+
+    def watch_aio(self) -> AsyncIterator[tuple[str, Any]]:
+        """Give the same without blocking the event loop."""
+        refuse_inside(f"watch job {self.id}")
+        return watch_aio(self._runtime(), self.id)
+
+    def why(self) -> str:
+        """Say in one sentence what the job waits for, since when and until when, or how it ended."""
+        runtime = self._runtime()
+        return why(self.row(), lambda: runtime.store.history(self.id), runtime.clock.wall_ms())
+
+    def history(self) -> list[Event]:
+        """Return everything that happened to the job, in order."""
+        facts = self._runtime().store.history(self.id)
+        if not facts:
+            raise not_there(self.id)
+        began = self._runtime().store.began(self.id)
+        return [Event(fact, began.get(fact.n)) for fact in facts]
+
+    def _say(self, wish: Wish[T]) -> T:
+        runtime = self._runtime()
+        return wish.settle(runtime, runtime.committer.call(wish.bundle))
+
+    async def _say_aio(self, wish: Wish[T]) -> T:
+        runtime = self._runtime()
+        return wish.settle(runtime, await runtime.lane().call(wish.bundle))
+
+    def _after(self, forked: Forked) -> Job[R_co]:
+        return Job(self._runtime, forked.job_id, self._codec, created=forked.created)
+
+    def _looked_up(self, timeout_ms: int | None = None) -> Ended | None:
+        """Return how the job ended, by its row: where it may not exist, or nobody would look in time."""
+        if self.created and (timeout_ms is None or timeout_ms > _LOOKED_FOR_MS):
+            return None
+        row = self.row()
+        return None if row.completed_at is None else Ended.of(row)
+
+    async def _ended(self) -> R_co:
+        refuse_inside(f"wait for job {self.id}")
+        if not self.created and (ended := await asyncio.to_thread(self._looked_up)) is not None:
+            return self._settle(ended)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Ended | TallyError] = loop.create_future()
+
+        def settle(ended: Ended | TallyError) -> None:
+            if not future.done():
+                future.set_result(ended)
+
+        def listener(ended: Ended | TallyError) -> None:
+            with suppress(RuntimeError):  # the loop is closed: nobody is left who could be told
+                loop.call_soon_threadsafe(settle, ended)
+
+        results = self._runtime().results
+        results.listen(self.id, listener)
+        try:
+            return self._settle(await future)
+        finally:
+            results.forget(self.id, listener)
+
+    def _settle(self, ended: Ended | TallyError) -> R_co:
+        if isinstance(ended, TallyError):
+            raise ended
+        if ended.state == JobState.SUCCEEDED:
+            value: R_co = self._codec().decode(ended.result or "null", f"the result of job {self.id}")
+            return value
+        if ended.state == JobState.CANCELLED:
+            raise JobCancelled.of(f"job {self.id}", self.id, ended.error_code)
+        failure = Failure.parse(ended.error) if ended.error else None
+        trace = failure.trace if failure else ""
+        raise JobFailed(
+            f"job {self.id} failed: {ended.error_message or (failure.type if failure else '')}",
+            job_id=self.id,
+            error_code=ended.error_code,
+            type=failure.type if failure else "",
+            trace=trace,
+        )

@@ -1,0 +1,133 @@
+"""The jobs of a store: one by its id, many by what they have in common, and one signal to all of them."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from tallystick.app.api.job import Job
+from tallystick.app.api.runtime import Runtime
+from tallystick.app.api.sending import deliver_all, deliver_all_async, signals
+from tallystick.app.replay.context import refuse_inside
+from tallystick.app.values.codec import Codec
+from tallystick.core.lifecycles import JobState
+from tallystick.core.limits import PAGE_ROWS_MAX, check_storable
+from tallystick.errors import BadInput
+from tallystick.store.api import Delivered
+
+# Everybody's jobs: who a job belongs to comes with commands, and no workflow is told.
+TENANT_DEFAULT: Final = "default"
+
+
+class Jobs(ABC):
+    """What a Tally knows of jobs that others may have submitted."""
+
+    @abstractmethod
+    def runtime(self, *, create: bool = True) -> Runtime:
+        """Return the open store; a Tally opens it on first use."""
+
+    def job(self, job_id: str) -> Job[Any]:
+        """Return a job by its id; whether there is one is known when it is asked for something."""
+        return Job(self.runtime, check_storable("job id", job_id), lambda: Codec(Any), created=False)
+
+    def dead(
+        self, *, workflow: str | None = None, after: Job[Any] | None = None, limit: int = PAGE_ROWS_MAX
+    ) -> list[Job[Any]]:
+        """Return the dead letters, newest first: jobs that have failed and were not retried.
+
+        `after` is the last job of the page before.
+        """
+        rows = self.runtime().store.dead(
+            tenant_id=TENANT_DEFAULT,
+            handler=_wanted("workflow", workflow),
+            after=None if after is None else after.id,
+            limit=min(limit, PAGE_ROWS_MAX),
+        )
+        return [self.job(row.job_id) for row in rows]
+
+    async def dead_aio(
+        self, *, workflow: str | None = None, after: Job[Any] | None = None, limit: int = PAGE_ROWS_MAX
+    ) -> list[Job[Any]]:
+        """Return the dead letters without blocking the loop; as `dead` in all else."""
+        return await asyncio.to_thread(self.dead, workflow=workflow, after=after, limit=limit)
+
+    async def jobs_aio(
+        self,
+        *,
+        tag: str | None = None,
+        workflow: str | None = None,
+        states: Sequence[JobState | str] = (),
+        after: Job[Any] | None = None,
+        limit: int = 100,
+    ) -> list[Job[Any]]:
+        """Return a page of jobs without blocking the loop; as `jobs` in all else."""
+        return await asyncio.to_thread(
+            self.jobs, tag=tag, workflow=workflow, states=states, after=after, limit=limit
+        )
+
+    def jobs(
+        self,
+        *,
+        tag: str | None = None,
+        workflow: str | None = None,
+        states: Sequence[JobState | str] = (),
+        after: Job[Any] | None = None,
+        limit: int = 100,
+    ) -> list[Job[Any]]:
+        """Return a page of jobs, newest first: with this tag, of this workflow, in one of these states.
+
+        `after` is the last job of the page before.
+        """
+        rows = self.runtime().store.jobs(
+            tenant_id=TENANT_DEFAULT,
+            states=[_state(state) for state in states],
+            handler=_wanted("workflow", workflow),
+            after=None if after is None else after.id,
+            limit=min(limit, PAGE_ROWS_MAX),
+            tag=_wanted("tag", tag),
+        )
+        return [self.job(row.job_id) for row in rows]
+
+    def send_many(
+        self,
+        jobs: Iterable[Job[Any]],
+        name: str,
+        value: object = None,
+        *,
+        id: str | None = None,  # noqa: A002 (the word that users know)
+    ) -> list[Delivered]:
+        """Send one signal to many jobs, sharing flushes; durable for all of them when this returns.
+
+        With an `id` a repeated sending is the same signal for each job. If a job does not exist the others
+        get theirs, and `NotFound` is raised.
+        """
+        refuse_inside("send to many jobs")
+        runtime = self.runtime()
+        return deliver_all(runtime, signals(runtime, [job.id for job in jobs], name, value, id))
+
+    async def send_many_aio(
+        self,
+        jobs: Iterable[Job[Any]],
+        name: str,
+        value: object = None,
+        *,
+        id: str | None = None,  # noqa: A002 (the word that users know)
+    ) -> list[Delivered]:
+        """Send one signal to many jobs without blocking the event loop."""
+        refuse_inside("send to many jobs")
+        runtime = self.runtime()
+        return await deliver_all_async(runtime, signals(runtime, [job.id for job in jobs], name, value, id))
+
+
+def _state(state: JobState | str) -> str:
+    try:
+        return JobState(state).value
+    except ValueError:
+        known = ", ".join(JobState)
+        raise BadInput(f"{state!r} is no state of a job; those are {known}") from None
+
+
+def _wanted(kind: str, text: str | None) -> str | None:
+    return None if text is None else check_storable(kind, text)

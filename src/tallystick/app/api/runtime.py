@@ -1,0 +1,253 @@
+"""What a Tally has open: one store, one committer, perhaps a worker."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from datetime import timedelta
+
+from tallystick.app.api.results import Ended, Results
+from tallystick.clock import Clock
+from tallystick.core.durations import duration_ms
+from tallystick.core.limits import TRANSACTION_MS_MAX, TX_MS_MAX
+from tallystick.engine.committer import Committer, LoopLane
+from tallystick.engine.job_log import log_jobs
+from tallystick.engine.observe import Observers
+from tallystick.engine.pending_writes import settle
+from tallystick.engine.submission import (
+    Submission,
+    check_same_content,
+    claimed_at_birth,
+    submit_job,
+)
+from tallystick.errors import BadInput, Misuse
+from tallystick.ids import Ids
+from tallystick.store.api import (
+    Bundle,
+    EndJob,
+    Existing,
+    Fence,
+    HeldUp,
+    ManyWriters,
+    NewLease,
+    Outcome,
+    RecordStep,
+    RunTx,
+    Store,
+    SubmitJob,
+    Transaction,
+)
+from tallystick.store.opening import open_store
+from tallystick.store.rendezvous import Rendezvous
+from tallystick.worker.handler import Handler
+from tallystick.worker.hooks import AROUND_NOTHING, Around
+from tallystick.worker.maintenance import Maintenance
+from tallystick.worker.notices import notice_ended
+from tallystick.worker.options import WorkerOptions
+from tallystick.worker.worker import Worker
+
+Duration = str | float | timedelta
+
+
+class Runtime:
+    """The open parts of one Tally."""
+
+    def __init__(self, url: str, clock: Clock, ids: Ids, *, create: bool = True) -> None:
+        """Open the store at the address."""
+        self.clock = clock
+        self.ids = ids
+        self.store: Store = open_store(url, clock, create=create)
+        self.observers = Observers(clock)
+        log_jobs(self.observers)
+        self.committer = Committer(self.store, after_flush=self.store.checkpoint, observers=self.observers)
+        self.results = Results(self.store, runs_here=self._runs_here)
+        self.worker: Worker | None = None
+        self._maintenance: Maintenance | None = None
+        self.tx_ms_max = TX_MS_MAX
+        self._closing = threading.Lock()
+        self._stopping = threading.Lock()
+        self._closed = False
+
+    def start_worker(
+        self,
+        handlers: Mapping[tuple[str, str], Handler],
+        options: WorkerOptions,
+        around: Around = AROUND_NOTHING,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> Worker:
+        """Start the worker of this process, after what is to be called before it.
+
+        Async workflows run on the loop, if one is given, else on one that the worker starts.
+        """
+        if self.worker is not None:
+            raise Misuse("this Tally already has a worker in this process; stop it first")
+        # A transaction's body must end well before the lease that protects it.
+        longest = options.lease_ms if isinstance(self.store, ManyWriters) else TX_MS_MAX
+        self.tx_ms_max = min(longest, options.lease_ms // 3)
+        self.worker = Worker(
+            self.store, self.committer, self.clock, self.ids, handlers, options, self._on_end, around, loop
+        )
+        self._maintenance = Maintenance(self.worker)
+        try:
+            self.worker.start()
+        except BaseException:
+            self.worker = self._maintenance = None
+            raise
+        self._maintenance.start()
+        return self.worker
+
+    def stop_worker(self) -> bool:
+        """Stop the worker and tell whether everything it ran came to an end."""
+        with self._stopping:
+            if self.worker is None or self._maintenance is None:
+                return True
+            try:
+                return self.worker.stop()
+            finally:
+                self._maintenance.stop()
+                self.worker = None
+                self._maintenance = None
+
+    def submit(self, submission: Submission, within: object = None) -> tuple[str, bool]:
+        """Make a submission a job; return its id and whether this call made it."""
+        if within is not None:
+            primitive = submit_job(submission, self.ids.new(), self.clock.wall_ms())
+            # Whoever runs it cannot see it before the caller's transaction is durable, and hears of it then.
+            return self.settle(primitive, settle(self.store.join(within).apply((primitive,))), due=False)
+        primitive = self.prepare(submission)
+        try:
+            outcome = self.committer.call((primitive,))
+        except HeldUp:
+            primitive = self.without_slot(submission, primitive)
+            outcome = self.committer.call((primitive,))
+        except BaseException:
+            self.give_up(primitive)
+            raise
+        return self.settle(primitive, outcome)
+
+    def without_slot(self, submission: Submission, primitive: SubmitJob) -> SubmitJob:
+        """Return a submission that has to wait for others, and no longer keeps a slot of the worker."""
+        self.give_up(primitive)
+        return submit_job(submission, primitive.job.job_id, primitive.job.created_at)
+
+    def transaction(self, limit: Duration | None) -> AbstractContextManager[Transaction]:
+        """Lend a transaction for as long as it may take: well before any lease of this process runs out."""
+        ms_max = TRANSACTION_MS_MAX if limit is None else duration_ms(limit)
+        if ms_max <= 0:
+            raise BadInput(f"limit={limit!r} leaves no time at all")
+        if self.worker is not None:
+            ms_max = min(ms_max, self.worker.options.lease_ms // 3)
+        return self.store.transaction(ms_max)
+
+    def run_tx(self, fence: Fence, body: Callable[[Transaction], RecordStep]) -> object:
+        """Run a user's function in a transaction and return its step once durable.
+
+        Where there is one writer, take a turn in the transaction of the next flush; where there are many,
+        have a transaction of our own.
+        """
+        if isinstance(self.store, ManyWriters):
+            lease_ms = 0 if self.worker is None else self.worker.options.lease_ms
+            return self.store.run_tx(fence, body, self.tx_ms_max, lease_ms)
+        turn: Rendezvous[Transaction, RecordStep] = Rendezvous()
+        waiter = self.committer.begin((RunTx(fence, turn, self.tx_ms_max),))
+        turn.take(body)
+        return waiter.wait()
+
+    def poke(self) -> None:
+        """Tell the worker of this process, if there is one, that there may be work."""
+        if self.worker is not None:
+            self.worker.poke()
+
+    def write_and_claim(self, bundle: Bundle) -> Outcome:
+        """Make a bundle durable that brings work, and let idle slots here look for it in the same flush."""
+        if self.worker is None:
+            return self.committer.call(bundle)
+        request = self.committer.blocked(bundle)
+        looks = self.worker.poke([request])
+        outcome = request.wait()
+        if not looks:
+            # A look that began meanwhile may have been over before this was durable.
+            self.poke()
+        return outcome
+
+    async def claim_with(self, lane: LoopLane, bundle: Bundle) -> Outcome:
+        """Do the same on a loop: in the flush that takes this bundle, and in no earlier one."""
+        looks: list[bool] = []
+        worker = self.worker
+        if worker is not None:
+            lane.before_hand_over(lambda: looks.append(worker.poke(through=lane.join)))
+        outcome = await lane.call(bundle)
+        if not any(looks):
+            self.poke()
+        return outcome
+
+    def notice_cancelled(self, job_id: str) -> None:
+        """Tell a segment that runs here, or whoever waits here, that its job was cancelled."""
+        if self.worker is not None:
+            notice_ended(self.worker, job_id, asked=True)
+        row = self.store.job(job_id)
+        if row is not None and row.completed_at is not None:
+            self.results.announce(job_id, Ended.of(row))
+
+    def prepare(self, submission: Submission) -> SubmitJob:
+        """Return the primitive for a submission, claimed at birth if a slot here is free for it."""
+        lease: NewLease | None = None
+        if self.worker is not None and not submission.delay_ms:
+            lease = self.worker.reserve((submission.handler, submission.version), submission.queue)
+        return submit_job(submission, self.ids.new(), self.clock.wall_ms(), lease)
+
+    def give_up(self, primitive: SubmitJob) -> None:
+        """Give back the slot that was reserved for a submission which did not become a job here."""
+        if primitive.lease is not None and self.worker is not None:
+            self.worker.free()
+
+    def settle(self, primitive: SubmitJob, outcome: Outcome, *, due: bool = True) -> tuple[str, bool]:
+        """Act on what became of a submission: run it here, find the earlier one, or refuse a conflict.
+
+        `due` says that the job can be claimed now, so that the worker of this process is to look for it.
+        """
+        if isinstance(outcome, Existing):
+            self.give_up(primitive)
+            check_same_content(primitive.reservation, outcome)
+            return outcome.job_id, False
+        if self.worker is not None:
+            self._begin(self.worker, primitive, due=due)
+        return primitive.job.job_id, True
+
+    def _begin(self, worker: Worker, primitive: SubmitJob, *, due: bool) -> None:
+        """Run a job that was claimed at birth, or say that one is there for which no slot was free."""
+        job = primitive.job
+        if primitive.lease is not None:
+            worker.launch([claimed_at_birth(primitive)])
+        elif due and job.ready_at <= job.created_at and worker.serves((job.handler, job.version), job.queue):
+            worker.poke()
+
+    def lane(self) -> LoopLane:
+        """Return the committer's lane of the running event loop."""
+        return self.committer.lane(asyncio.get_running_loop())
+
+    def pause(self, ms: int) -> bool:
+        """Hold this thread for a while; tell whether that was cut short because the worker is to stop."""
+        worker = self.worker
+        return (worker.halting if worker is not None else threading.Event()).wait(ms / 1000)
+
+    def close(self) -> None:
+        """Stop the worker, flush, and give everything back; whoever comes second waits for that."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            self.stop_worker()
+            self.committer.close()
+            self.results.close()
+            self.store.close()
+
+    def _runs_here(self, job_id: str) -> bool:
+        """Tell whether this process will announce the end of a job: not if others may end it first."""
+        segment = None if self.worker is None else self.worker.running.get(job_id)
+        return segment is not None and not (segment.lost or segment.cancelled)
+
+    def _on_end(self, end: EndJob) -> None:
+        self.results.announce(end.fence.job_id, Ended.of(end))

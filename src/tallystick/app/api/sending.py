@@ -1,0 +1,96 @@
+"""Sending signals: to one job, or the same one to many, in a few flushes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from tallystick.app.values.codec import encode
+from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_key, check_name, check_text
+from tallystick.engine.pending_writes import settle
+from tallystick.errors import NotFound
+from tallystick.store.api import Deliver, Delivered, Outcome
+
+if TYPE_CHECKING:
+    from tallystick.app.api.runtime import Runtime
+
+
+def signals(
+    runtime: Runtime, job_ids: Iterable[str], name: str, value: object, sender_id: str | None
+) -> list[Deliver]:
+    """Return a message for each job; with a sender's id one that is sent again is the same message."""
+    payload = encode(value, f"the signal {check_name('signal', name)}")
+    check_text("signal", payload, PAYLOAD_BYTES_MAX)
+    if sender_id is not None:
+        check_key("signal id", sender_id)
+    return [
+        Deliver(
+            runtime.ids.new() if sender_id is None else f"{job_id}:{sender_id}",
+            job_id,
+            "signal",
+            name,
+            payload,
+        )
+        for job_id in job_ids
+    ]
+
+
+def deliver_one(runtime: Runtime, message: Deliver) -> Delivered:
+    """Store a message and wake its job; an idle worker of this process claims it in the same flush."""
+    request = runtime.committer.blocked((message,))
+    worker = runtime.worker
+    claiming = False
+    if worker is None or not worker.idle:
+        runtime.committer.put([request])
+    else:
+        claiming = worker.poke([request])
+    (delivered,) = _delivered(runtime, [message], [0], [request.answer()], claiming=claiming)
+    return delivered
+
+
+def deliver_all(runtime: Runtime, messages: Sequence[Deliver]) -> list[Delivered]:
+    """Store messages and wake their jobs; each has its own fate, and all of them share flushes."""
+    order = _by_job(messages)
+    outcomes = runtime.committer.call_all([(messages[index],) for index in order])
+    return _delivered(runtime, messages, order, outcomes)
+
+
+async def deliver_all_async(runtime: Runtime, messages: Sequence[Deliver]) -> list[Delivered]:
+    """Do the same without blocking the event loop."""
+    order = _by_job(messages)
+    lane = runtime.lane()
+    calls = [lane.call((messages[index],)) for index in order]
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    return _delivered(runtime, messages, order, outcomes)
+
+
+def _by_job(messages: Sequence[Deliver]) -> list[int]:
+    """Return the places of messages by job: whoever sends to the same jobs holds their rows in this order."""
+    return sorted(range(len(messages)), key=lambda index: messages[index].job_id)
+
+
+def _delivered(
+    runtime: Runtime,
+    messages: Sequence[Deliver],
+    order: Sequence[int],
+    outcomes: Sequence[Outcome | BaseException],
+    *,
+    claiming: bool = False,
+) -> list[Delivered]:
+    """Wake whoever runs or waits here, and return what became of each, or raise the first refusal."""
+    answers: dict[int, Outcome | BaseException] = dict(zip(order, outcomes, strict=True))
+    if not claiming and any(outcome is Delivered.WOKE for outcome in outcomes):
+        runtime.poke()
+    for index, outcome in answers.items():
+        if outcome is Delivered.KEPT and runtime.worker is not None:
+            runtime.worker.arrivals.notify(messages[index].job_id)
+    return [_checked(messages[index], answers[index]) for index in range(len(messages))]
+
+
+def _checked(message: Deliver, outcome: Outcome | BaseException) -> Delivered:
+    delivered = settle(outcome)
+    assert isinstance(delivered, Delivered)
+    if delivered is Delivered.ABSENT:
+        raise NotFound(f"there is no job {message.job_id}", job_id=message.job_id)
+    return delivered

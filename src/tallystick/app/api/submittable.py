@@ -1,0 +1,308 @@
+"""How a call of a workflow becomes a job: alone, as one of a list, as a child."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
+
+from tallystick.app.api.job import Job
+from tallystick.app.api.submitting import Submitted, submit_all, submit_all_async, submit_async
+from tallystick.app.replay.call_drivers import drive, drive_async
+from tallystick.app.replay.children import Child
+from tallystick.app.replay.context import Inside, WorkflowContext, current
+from tallystick.app.replay.detached import submitted
+from tallystick.app.replay.internal_writes import NO_BODY
+from tallystick.app.values.codec import Codec
+from tallystick.app.values.signature import Signature
+from tallystick.core.durations import duration_ms
+from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_text
+from tallystick.core.retry import RetryPolicy
+from tallystick.engine.submission import PRIORITY_DEFAULT, Submission, content_hash_of
+from tallystick.errors import BadInput, IdempotencyConflict, Misuse, WrongColour
+from tallystick.store.api import Transaction
+
+if TYPE_CHECKING:
+    from tallystick.app.api.tally import Tally
+
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+Duration = str | float | timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowSpec:
+    """What was declared about a workflow."""
+
+    name: str
+    version: str
+    function: Callable[..., Any]
+    signature: Signature
+    policy: RetryPolicy
+    attempts_max: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmitOptions:
+    """What one submission can be told."""
+
+    queue: str = "default"
+    priority: int = PRIORITY_DEFAULT
+    delay_ms: int = 0
+    deadline_ms: int | None = None
+    idempotency_key: str | None = None
+    idempotent: bool = False
+    within: object = None
+    tags: tuple[str, ...] = ()
+    detached: bool = False
+
+
+class Submittable(Generic[P, R_co]):
+    """What sync and async workflows share: a declaration, options, and the way to become a job."""
+
+    is_async = False
+
+    def __init__(self, app: Tally, spec: WorkflowSpec, options: SubmitOptions) -> None:
+        self._app = app
+        self._spec = spec
+        self._options = options
+        self._reserved = options.idempotent or options.idempotency_key is not None
+        self.name = spec.name
+        self.version = spec.version
+        self.__name__ = spec.name
+        self.__doc__ = spec.function.__doc__
+        self.__wrapped__ = spec.function
+
+    @property
+    def app(self) -> Tally:
+        """Return the Tally that declared it."""
+        return self._app
+
+    @property
+    def queue(self) -> str:
+        """Return the queue that its jobs wait in unless told otherwise."""
+        return self._options.queue
+
+    def submit(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
+        """Make a job of this call; it is durable when this returns.
+
+        Without a key every call is a new job. `job.created` tells whether this call made it.
+        """
+        context = self._outer_context()
+        if context is not None:
+            self._check_detached(context, "submit", is_async=False)
+            call = submitted(context, self.submission(args, kwargs), self._is_same(args, kwargs))
+            job_id, created = drive(context, NO_BODY, call)
+            return self._job(job_id, created=created)
+        runtime = self._app.runtime()
+        try:
+            job_id, created = runtime.submit(self.submission(args, kwargs), self._options.within)
+        except IdempotencyConflict as conflict:
+            if not self._is_same(args, kwargs)(conflict):
+                raise
+            job_id, created = str(conflict.fields["job_id"]), False
+        return self._job(job_id, created=created)
+
+    def child(self, *args: P.args, **kwargs: P.kwargs) -> Child[R_co]:
+        """Prepare this call as a child of the workflow that makes it; `gather` starts it."""
+        return Child(self, args, kwargs)
+
+    async def submit_aio(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
+        """Make a job of this call without blocking the event loop."""
+        self._check_within("submit")
+        context = self._outer_context()
+        if context is not None:
+            self._check_detached(context, "submit_aio", is_async=True)
+            call = submitted(context, self.submission(args, kwargs), self._is_same(args, kwargs))
+            job_id, created = await drive_async(context, NO_BODY, call)
+            return self._job(job_id, created=created)
+        try:
+            job_id, created = await submit_async(
+                self._app.runtime(), self.submission(args, kwargs), self._options.within
+            )
+        except IdempotencyConflict as conflict:
+            if not await asyncio.to_thread(self._is_same(args, kwargs), conflict):
+                raise
+            job_id, created = str(conflict.fields["job_id"]), False
+        return self._job(job_id, created=created)
+
+    def _is_same(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Callable[[IdempotencyConflict], bool]:
+        """Return what tells whether a conflict is none: the earlier call only lacks parameters added since.
+
+        Those must stand at their defaults.
+        """
+
+        def is_same(conflict: IdempotencyConflict) -> bool:
+            row = self._app.runtime().store.job(str(conflict.fields["job_id"]))
+            if row is None:
+                return False
+            content = self._spec.signature.content_as_before(row.payload, args, kwargs)
+            if content is None:
+                return False
+            return content_hash_of(self._like(content)) == str(conflict.fields["existing_hash"])
+
+        return is_same
+
+    def check(self) -> None:
+        """Refuse a function whose annotations mean nothing at run time."""
+        self._spec.signature.check()
+
+    def _outer_context(self) -> WorkflowContext | None:
+        """Return the workflow that this is called in, if any; in a step only a transaction may submit."""
+        context = current.get()
+        if not isinstance(context, Inside):
+            return context
+        if self._options.within is None:
+            raise Misuse(f"inside a step or transaction submit with {self.name}.opts(within=db)")
+        return None
+
+    def _check_within(self, verb: str) -> None:
+        """Refuse a transaction of a thread on a loop: it belongs to the thread that began it."""
+        if isinstance(self._options.within, Transaction):
+            raise Misuse(f"a transaction belongs to its thread: with within= use {verb}, not {verb}_aio")
+
+    def _check_detached(self, context: WorkflowContext, verb: str, *, is_async: bool) -> None:
+        """Refuse a submission in a workflow that would repeat, or is of the wrong colour."""
+        if not self._options.detached:
+            raise Misuse(
+                f"inside a workflow write {self.name}.child(...) and gather it, or for a job that outlives "
+                f"this one {self.name}.opts(detached=True).{verb}(...)"
+            )
+        if context.is_async is not is_async:
+            other = "await ...submit_aio(...)" if context.is_async else "submit(...)"
+            raise WrongColour(f"this workflow is {'async' if context.is_async else 'sync'}: use {other}")
+
+    def submit_many(self, calls: Iterable[Any], *, kwargs: bool = False) -> list[Job[R_co]]:
+        """Make a job of each tuple or list of arguments, sharing flushes; all are durable when this returns.
+
+        With `kwargs` each is a mapping that holds them by name. If one is refused the others stand, and the
+        first refusal is raised.
+        """
+        self._check_list()
+        runtime, within = self._app.runtime(), self._options.within
+        made = submit_all(runtime, self._like(""), self._encoded(calls, by_name=kwargs), within)
+        return self._jobs(made)
+
+    async def submit_many_aio(self, calls: Iterable[Any], *, kwargs: bool = False) -> list[Job[R_co]]:
+        """Make a job of each tuple, list or mapping of arguments without blocking the event loop."""
+        self._check_within("submit_many")
+        self._check_list()
+        runtime, within = self._app.runtime(), self._options.within
+        made = await submit_all_async(runtime, self._like(""), self._encoded(calls, by_name=kwargs), within)
+        return self._jobs(made)
+
+    def _check_list(self) -> None:
+        """Refuse a list where it would be submitted again by every replay."""
+        if self._outer_context() is not None:
+            raise Misuse(
+                f"inside a workflow gather {self.name}.child(...) calls, or for jobs that outlive this one "
+                f"submit them one by one with {self.name}.opts(detached=True)"
+            )
+
+    def _encoded(self, calls: Iterable[Any], *, by_name: bool) -> list[str]:
+        """Return the payload of each call."""
+        encode, for_hash = self._spec.signature.encode, self._reserved
+        bound = [self._by_name(call) if by_name else (self._by_place(call), {}) for call in calls]
+        return [check_text("payload", encode(*call, for_hash=for_hash), PAYLOAD_BYTES_MAX) for call in bound]
+
+    def _by_place(self, call: object) -> tuple[Any, ...]:
+        if not isinstance(call, tuple | list):
+            raise BadInput(
+                f"submit_many takes a tuple or list of arguments for each job of {self.name}, not a "
+                f"{type(call).__name__}: write [(argument,), ...], or mappings with kwargs=True"
+            )
+        return tuple(call)
+
+    def _by_name(self, call: object) -> tuple[tuple[()], dict[str, Any]]:
+        if not isinstance(call, Mapping):
+            raise BadInput(
+                f"with kwargs=True submit_many takes a mapping of arguments for each job of {self.name}, "
+                f"not a {type(call).__name__}"
+            )
+        return (), dict(call)
+
+    def opts(
+        self,
+        *,
+        idempotency_key: str | None = None,
+        idempotent: bool | None = None,
+        within: object = None,
+        queue: str | None = None,
+        priority: int | None = None,
+        delay: Duration | None = None,
+        deadline: Duration | None = None,
+        tags: Iterable[str] | None = None,
+        detached: bool | None = None,
+    ) -> Self:
+        """Return this workflow with options for its submissions.
+
+        A `detached` child goes on when its parent has ended, and may be submitted inside a workflow.
+        `within` is what `app.transaction()` or a tx step gives; on PostgreSQL also a psycopg connection, or
+        an SQLAlchemy session or connection on one, and with `submit_aio` an async one.
+        """
+        old = self._options
+        options = replace(
+            old,
+            idempotency_key=old.idempotency_key if idempotency_key is None else idempotency_key,
+            idempotent=old.idempotent if idempotent is None else idempotent,
+            within=old.within if within is None else within,
+            queue=old.queue if queue is None else queue,
+            priority=old.priority if priority is None else _whole(priority),
+            delay_ms=old.delay_ms if delay is None else duration_ms(delay),
+            deadline_ms=old.deadline_ms if deadline is None else duration_ms(deadline),
+            tags=old.tags if tags is None else _tags(tags),
+            detached=old.detached if detached is None else detached,
+        )
+        return type(self)(self._app, self._spec, options)
+
+    def result_codec(self) -> Codec:
+        """Return how its result is read."""
+        return self._spec.signature.result
+
+    def submission(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Submission:
+        """Encode a call, as it becomes a job."""
+        return self._like(self._spec.signature.encode(args, kwargs, for_hash=self._reserved))
+
+    def _like(self, payload: str) -> Submission:
+        options = self._options
+        return Submission(
+            handler=self.name,
+            version=self.version,
+            payload=payload,
+            queue=options.queue,
+            priority=options.priority,
+            delay_ms=options.delay_ms,
+            deadline_ms=options.deadline_ms,
+            attempts_max=self._spec.attempts_max,
+            idempotency_key=options.idempotency_key,
+            by_content=options.idempotent,
+            tags=options.tags,
+            detached=options.detached,
+        )
+
+    def _job(self, job_id: str, *, created: bool) -> Job[R_co]:
+        return Job(self._app.runtime, job_id, self.result_codec, created=created)
+
+    def _jobs(self, made: Iterable[Submitted]) -> list[Job[R_co]]:
+        runtime, codec = self._app.runtime, self.result_codec
+        return [Job(runtime, job_id, codec, created) for job_id, created in made]
+
+
+def _whole(priority: int) -> int:
+    try:
+        return operator.index(priority)
+    except TypeError:
+        raise BadInput(f"priority must be a whole number, not {priority!r}") from None
+
+
+def _tags(tags: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(tags, str):
+        raise BadInput(
+            f"tags are a list, tags=[{tags!r}]: a text alone would be a tag for each of its letters"
+        )
+    return tuple(dict.fromkeys(tags))

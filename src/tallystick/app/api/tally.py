@@ -1,0 +1,352 @@
+"""Tally: the object a program declares its steps and workflows on."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import cache
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+
+from tallystick.app.api.declaring import check_function, label_of, policy_of, timeout_ms
+from tallystick.app.api.decorators import StepDecorator, TxDecorator, WorkflowDecorator
+from tallystick.app.api.jobs import Jobs
+from tallystick.app.api.retrying import ONCE, Duration, Retry
+from tallystick.app.api.runtime import Runtime
+from tallystick.app.api.steps import AsyncStep, AsyncTxIsRefused, AsyncTxStep, L, Step, Tx, TxStep, TxStepAs
+from tallystick.app.api.submittable import SubmitOptions, WorkflowSpec
+from tallystick.app.api.workflows import AsyncWorkflow, Workflow
+from tallystick.app.remote.protocols import Declaring, RemoteProtocol
+from tallystick.app.replay.calls import StepSpec
+from tallystick.app.replay.context import Inside, current, refuse_inside
+from tallystick.app.running.async_tx import AsyncTx
+from tallystick.app.running.tx_parameter import check_async, library_type, why_not_on_sqlite
+from tallystick.app.running.working import Working
+from tallystick.app.values.own_types import declare
+from tallystick.app.values.signature import Signature, is_local
+from tallystick.clock import Clock, SystemClock
+from tallystick.core.durations import duration_ms
+from tallystick.core.limits import ATTEMPTS_DEFAULT, check_name
+from tallystick.engine.retention import prune, retention_ms
+from tallystick.errors import BadInput, DuplicateHandler, Misuse
+from tallystick.ids import Ids, SystemIds
+from tallystick.store.api import Transaction
+from tallystick.worker.hooks import Around
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Tally(Jobs, Declaring, Working):
+    """A set of steps and workflows on one store. Nothing is opened before it is used."""
+
+    def __init__(
+        self,
+        url: str = "sqlite:///tally.db",
+        *,
+        keep: str | timedelta | None = None,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+    ) -> None:
+        """Remember the address; the variable TALLY_URL overrides it.
+
+        With `keep="30d"` its workers remove jobs that ended longer ago than that; without, nobody does.
+        """
+        self._url = os.environ.get("TALLY_URL") or url
+        self._keep_ms = None if keep is None else retention_ms(keep)
+        self._clock = clock or SystemClock()
+        self._ids = ids or SystemIds()
+        self._workflows: dict[tuple[str, str], Workflow[..., Any] | AsyncWorkflow[..., Any]] = {}
+        self._steps: set[str] = set()
+        self._protocols: dict[str, RemoteProtocol] = {}
+        self._txs: dict[str, Callable[..., Any]] = {}
+        self._around = Around()
+        self._runtime: Runtime | None = None
+        self._opening = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        """Return the address of the store."""
+        return self._url
+
+    @property
+    def workflows(self) -> dict[tuple[str, str], Workflow[..., Any] | AsyncWorkflow[..., Any]]:
+        """Return what can be submitted here, by name and version."""
+        return dict(self._workflows)
+
+    @property
+    def keep_ms(self) -> int | None:
+        """Return how long its workers keep jobs that have ended, or None for ever."""
+        return self._keep_ms
+
+    @property
+    def around(self) -> Around:
+        """Return what is called around each of its workers, by whoever starts one."""
+        return self._around
+
+    @property
+    def is_working(self) -> bool:
+        """Tell whether a worker of this Tally runs in this process."""
+        return self._runtime is not None and self._runtime.worker is not None
+
+    def bind(self, url: str) -> None:
+        """Point at another store, before this one was used or after it was closed."""
+        if self._runtime is not None:
+            raise Misuse("this Tally is in use; close it before you bind it to another address")
+        self._check_store(url)
+        self._url = url
+
+    def _check_store(self, url: str) -> None:
+        """Refuse a store that cannot carry a transaction which was declared here."""
+        for name, function in self._txs.items() if str(url).startswith("sqlite:") else ():
+            if why := why_not_on_sqlite(function):
+                raise BadInput(f"{name} cannot run on SQLite: {why}, or use PostgreSQL", step=name)
+
+    def runtime(self, *, create: bool = True) -> Runtime:
+        """Return the open store, opening it on first use."""
+        runtime = self._runtime
+        if runtime is not None:
+            return runtime
+        with self._opening:
+            if self._runtime is None:
+                self._check_store(self._url)
+                self._runtime = Runtime(self._url, self._clock, self._ids, create=create)
+            return self._runtime
+
+    def close(self) -> None:
+        """Stop the worker if there is one, and give everything back; the Tally can be used again."""
+        if current.get() is not None:
+            raise Misuse("a Tally is not closed inside its own workflows, steps and transactions")
+        runtime = self._runtime
+        if runtime is None:
+            return
+        runtime.store.check_may_wait()
+        # Until it is closed whoever still runs finds it, and nobody opens another one beside it.
+        runtime.close()
+        with self._opening:
+            if self._runtime is runtime:
+                self._runtime = None
+
+    async def close_aio(self) -> None:
+        """Close without blocking the loop; as `close` in all else."""
+        await asyncio.to_thread(self.close)
+
+    def codec(self, kind: type[R], encode: Callable[[R], object], decode: Callable[[Any], R]) -> None:
+        """Declare how values of a type are kept that is no data of its own: as what, and how they come back.
+
+        It holds for arguments and results of every Tally in this process.
+        """
+        declare(kind, encode, decode)
+
+    def on_worker_start(self, fn: Callable[[], R], /) -> Callable[[], R]:
+        """Have this called in every worker process before it claims its first job, on its loop if async.
+
+        If it raises, the worker does not start.
+        """
+        self._around = self._around._replace(start=(*self._around.start, fn))
+        return fn
+
+    def on_worker_stop(self, fn: Callable[[], R], /) -> Callable[[], R]:
+        """Have this called when a worker has stopped and nothing runs any more; the last declared first."""
+        self._around = self._around._replace(stop=(*self._around.stop, fn))
+        return fn
+
+    @contextmanager
+    def connect(self) -> Iterator[Transaction]:
+        """Open a connection for reading your tables, and ours; to write use `transaction`."""
+        with self.runtime().store.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def transaction(self, *, limit: Duration | None = None) -> Iterator[Transaction]:
+        """Open a transaction for rows of your own and `submit` with `within=`, durable together.
+
+        It holds the writer while it lasts, so anything else that waits to become durable is refused in this
+        thread. After its `limit` (5 s; with a worker in this process never more than a third of its lease) it
+        is rolled back, and its next call and its end raise `TxTooLong`.
+        """
+        refuse_inside("open a transaction", "write in an @app.tx")
+        with self.runtime().transaction(limit) as transaction:
+            token = current.set(Inside(None, in_tx=True))
+            try:
+                yield transaction
+            finally:
+                current.reset(token)
+
+    def prune(self, *, older_than: Duration, limit: int = 100_000) -> int:
+        """Remove jobs that ended that long ago, whole and with their keys; return how many are gone."""
+        refuse_inside("prune jobs")
+        return prune(self.runtime(create=False).committer, duration_ms(older_than), limit)
+
+    async def prune_aio(self, *, older_than: Duration, limit: int = 100_000) -> int:
+        """Remove jobs without blocking the loop; as `prune` in all else."""
+        return await asyncio.to_thread(self.prune, older_than=older_than, limit=limit)
+
+    @overload
+    def step(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncStep[P, R]: ...  # type: ignore[overload-overlap]  # coroutines are the special case
+    @overload
+    def step(self, fn: Callable[P, R], /) -> Step[P, R]: ...
+    @overload
+    def step(
+        self,
+        *,
+        name: str | None = None,
+        retry: Retry = ONCE,
+        timeout: Duration | None = None,
+        raises: Sequence[type[Exception]] = (),
+    ) -> StepDecorator: ...
+    def step(
+        self,
+        fn: Callable[..., Any] | None = None,
+        *,
+        name: str | None = None,
+        retry: Retry = ONCE,
+        timeout: Duration | None = None,
+        raises: Sequence[type[Exception]] = (),
+    ) -> Any:
+        """Declare a step: at least once; the result is kept."""
+
+        def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (the overloads say what comes out)
+            spec = self._spec(
+                kind="step", function=function, name=name, retry=retry, timeout=timeout, raises=raises
+            )
+            return (AsyncStep if spec.is_async else Step)(self, spec)
+
+        return decorate if fn is None else decorate(fn)
+
+    @overload
+    def tx(self, fn: Callable[Concatenate[AsyncTx, P], Coroutine[Any, Any, R]], /) -> AsyncTxStep[P, R]: ...
+    @overload
+    def tx(self, fn: Callable[Concatenate[Tx, P], Coroutine[Any, Any, Any]], /) -> AsyncTxIsRefused: ...  # type: ignore[overload-overlap]  # coroutines are the special case
+    @overload
+    def tx(self, fn: Callable[Concatenate[Tx, P], R], /) -> TxStep[P, R]: ...
+    @overload
+    def tx(self, fn: Callable[Concatenate[L, P], R], /) -> TxStepAs[L, P, R]: ...
+    @overload
+    def tx(
+        self, *, name: str | None = None, retry: Retry = ONCE, raises: Sequence[type[Exception]] = ()
+    ) -> TxDecorator: ...
+    def tx(
+        self,
+        fn: Callable[..., Any] | None = None,
+        *,
+        name: str | None = None,
+        retry: Retry = ONCE,
+        raises: Sequence[type[Exception]] = (),
+    ) -> Any:
+        """Declare a transaction: exactly once, your writes and our marker in one."""
+
+        def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (the overloads say what comes out)
+            spec = self._spec(
+                kind="tx", function=function, name=name, retry=retry, timeout=None, raises=raises
+            )
+            if spec.is_async:
+                check_async(spec.name, function)
+            self._txs[spec.name] = function
+            if self._runtime is not None:
+                self._check_store(self._url)
+            return (AsyncTxStep if spec.is_async else TxStep)(self, spec)
+
+        return decorate if fn is None else decorate(fn)
+
+    @overload
+    def workflow(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncWorkflow[P, R]: ...  # type: ignore[overload-overlap]  # coroutines are the special case
+    @overload
+    def workflow(self, fn: Callable[P, R], /) -> Workflow[P, R]: ...
+    @overload
+    def workflow(
+        self,
+        *,
+        name: str | None = None,
+        version: str = "",
+        queue: str = "default",
+        retry: Retry = ONCE,
+        attempts: int = ATTEMPTS_DEFAULT,
+        idempotent: bool = False,
+        deadline: Duration | None = None,
+    ) -> WorkflowDecorator: ...
+    def workflow(
+        self,
+        fn: Callable[..., Any] | None = None,
+        *,
+        name: str | None = None,
+        version: str = "",
+        queue: str = "default",
+        retry: Retry = ONCE,
+        attempts: int = ATTEMPTS_DEFAULT,
+        idempotent: bool = False,
+        deadline: Duration | None = None,
+    ) -> Any:
+        """Declare a workflow: a plain function whose calls of steps survive a crash.
+
+        `attempts` is how many times in a row a worker may die over it without any progress before the job is
+        given up.
+        """
+
+        def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (the overloads say what comes out)
+            label = label_of("workflow", function, name)
+            check_function(function)
+            if (label, version) in self._workflows:
+                raise DuplicateHandler(
+                    f"there is a workflow {label!r} already; give one of them another name= or version=",
+                    name=label,
+                )
+            spec = WorkflowSpec(
+                name=label,
+                version=check_name("version", version) if version != "" else "",
+                function=function,
+                signature=Signature(function),
+                policy=policy_of(retry),
+                attempts_max=attempts,
+            )
+            options = SubmitOptions(
+                queue=queue,
+                idempotent=idempotent,
+                deadline_ms=None if deadline is None else duration_ms(deadline),
+            )
+            is_async = inspect.iscoroutinefunction(function)
+            made: Workflow[..., Any] | AsyncWorkflow[..., Any] = (AsyncWorkflow if is_async else Workflow)(
+                self, spec, options
+            )
+            if is_local(function):
+                spec.signature.check()
+            self._workflows[label, version] = made
+            return made
+
+        return decorate if fn is None else decorate(fn)
+
+    def _spec(
+        self,
+        *,
+        kind: str,
+        function: Callable[..., Any],
+        name: str | None,
+        retry: Retry,
+        timeout: Duration | None,
+        raises: Sequence[type[Exception]],
+    ) -> StepSpec:
+        label = label_of("step", function, name)
+        check_function(function, takes_transaction=kind == "tx")
+        if label in self._steps:
+            raise DuplicateHandler(
+                f"there is a step {label!r} already; give one of them another name=", name=label
+            )
+        self._steps.add(label)
+        signature = Signature(function, injected=1 if kind == "tx" else 0)
+        if is_local(function):
+            signature.check("return")
+        return StepSpec(
+            name=label,
+            kind=kind,
+            function=function,
+            is_async=inspect.iscoroutinefunction(function),
+            policy=policy_of(retry),
+            timeout_ms=timeout_ms(timeout),
+            raises=tuple(raises),
+            codec=lambda: signature.result,
+            lends=cache(lambda: library_type(function)) if kind == "tx" else None,
+        )

@@ -1,0 +1,1 @@
+"""Remote work on a Tally: protocols and the commands that they take."""

@@ -1,0 +1,168 @@
+"""Protocols: fixed lists of steps that services outside do, and the commands that become jobs of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tallystick.app.api.job import Job
+from tallystick.app.replay.context import refuse_inside
+from tallystick.app.values.codec import Codec
+from tallystick.core.durations import duration_ms
+from tallystick.core.lease import ACK_TIMEOUT_MS, WORK_LEASE_MS
+from tallystick.core.remote.commands import as_job, payload_of
+from tallystick.core.remote.plans import Hearing
+from tallystick.core.remote.policy import Policy, StepTimes
+from tallystick.core.remote.requests import SubmitCommand
+from tallystick.core.remote.wire import Command, ProtocolDefinition, StepDefinition, read
+from tallystick.engine.submission import check_same_content
+from tallystick.errors import BadCommand, BadInput, BadValue, DuplicateHandler, InvariantBroken
+from tallystick.store.api import Existing, Outcome, Protocols
+
+if TYPE_CHECKING:
+    from tallystick.app.api.runtime import Runtime
+
+Duration = str | float | timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteStep:
+    """One step of a protocol: which service does it, and how long it may take to begin and to work."""
+
+    step_id: str
+    _: KW_ONLY
+    service: str
+    step_type: str | None = None
+    ack: Duration = ACK_TIMEOUT_MS / 1000
+    lease: Duration = WORK_LEASE_MS / 1000
+    payload: type[object] | None = None
+
+
+class RemoteProtocol:
+    """A protocol that was declared on a Tally."""
+
+    def __init__(
+        self, runtime: Callable[[], Runtime], definition: ProtocolDefinition, steps: Sequence[RemoteStep]
+    ) -> None:
+        """Remember what was declared."""
+        self._runtime = runtime
+        self.definition = definition
+        self._payloads = {step.step_id: step.payload for step in steps if step.payload is not None}
+        times = {step.step_id: StepTimes(duration_ms(step.ack), duration_ms(step.lease)) for step in steps}
+        for step_id, each in times.items():
+            if not each.ack_ms or not each.lease_ms:
+                raise BadInput(f"step {step_id} has no time: give ack and lease more than nothing")
+        self._policy = Policy(times={name: each for name, each in times.items() if each != StepTimes()})
+
+    @property
+    def id(self) -> str:
+        """Return its name."""
+        return self.definition.id
+
+    def submit(self, command: Command | Mapping[str, object] | bytes) -> Job[Any]:
+        """Make a job of a command; the same content, or the same key, is the same job."""
+        refuse_inside("submit a command")
+        runtime = self._runtime()
+        request = self._request(runtime, command)
+        return self._job(request, runtime.committer.call((request,)))
+
+    async def submit_aio(self, command: Command | Mapping[str, object] | bytes) -> Job[Any]:
+        """Make a job of a command without blocking the event loop."""
+        refuse_inside("submit a command")
+        runtime = self._runtime()
+        request = self._request(runtime, command)
+        return self._job(request, await runtime.lane().call((request,)))
+
+    def _request(self, runtime: Runtime, command: Command | Mapping[str, object] | bytes) -> SubmitCommand:
+        if not isinstance(runtime.store, Protocols):
+            raise BadInput(f"{runtime.store.url} keeps no protocol jobs")
+        said = command if isinstance(command, Command) else read(Command, command, "command")
+        if said.protocol_id not in (None, self.id):
+            raise BadCommand(
+                f"this command is for the protocol {said.protocol_id}, not {self.id}", path="protocol_id"
+            )
+        for step_id, kind in self._payloads.items():
+            _check_payload(said, step_id, kind)
+        return as_job(
+            said, self.definition, self._policy, job_id=runtime.ids.new(), lease_id=runtime.ids.token()
+        )
+
+    def _job(self, request: SubmitCommand, outcome: Outcome) -> Job[Any]:
+        if isinstance(outcome, Existing):
+            check_same_content(request.reservation, outcome)
+            return Job(self._runtime, outcome.job_id, lambda: Codec(Any), created=False)
+        if not isinstance(outcome, Hearing):
+            raise InvariantBroken(f"a command was answered with {outcome!r}")
+        return Job(self._runtime, request.job_id, lambda: Codec(Any), created=True)
+
+
+def _check_payload(command: Command, step_id: str, kind: type[object]) -> None:
+    try:
+        msgspec.convert(payload_of(command, step_id), kind, strict=True)
+    except msgspec.ValidationError as error:
+        raise BadValue(
+            f"the payload of step {step_id} cannot be accepted: {error}",
+            path=f"payload.steps.{step_id}",
+            what="command",
+        ) from error
+
+
+class Declaring(ABC):
+    """What a Tally knows of protocols."""
+
+    _protocols: dict[str, RemoteProtocol]
+
+    @abstractmethod
+    def runtime(self, *, create: bool = True) -> Runtime:
+        """Return the open store; a Tally opens it on first use."""
+
+    @property
+    def protocols(self) -> dict[str, RemoteProtocol]:
+        """Return the protocols that were declared here, by their names."""
+        return dict(self._protocols)
+
+    def protocol(
+        self, protocol_id: str, *, request_types: Sequence[str], steps: Sequence[RemoteStep]
+    ) -> RemoteProtocol:
+        """Declare a fixed list of remote steps, and which commands it takes."""
+        declared = [StepDefinition(step.step_id, step.service, step.step_type) for step in steps]
+        data = msgspec.to_builtins(ProtocolDefinition(protocol_id, list(request_types), declared))
+        definition = read(ProtocolDefinition, data, "protocol")
+        if protocol_id in self._protocols:
+            raise DuplicateHandler(f"there is a protocol {protocol_id} already", name=protocol_id)
+        for other in self._protocols.values():
+            both = sorted(set(other.definition.request_types) & set(definition.request_types))
+            if both:
+                raise DuplicateHandler(
+                    f"the protocol {other.id} takes commands of the type {both[0]} already", name=both[0]
+                )
+        made = self._protocols[protocol_id] = RemoteProtocol(self.runtime, definition, steps)
+        return made
+
+    def command(self, command: Mapping[str, object] | bytes) -> Job[Any]:
+        """Make a job of a command by the protocol that takes it."""
+        said = read(Command, command, "command")
+        return self._taking(said).submit(said)
+
+    async def command_aio(self, command: Mapping[str, object] | bytes) -> Job[Any]:
+        """Make a job of a command without blocking the event loop; as `command` in all else."""
+        said = read(Command, command, "command")
+        return await self._taking(said).submit_aio(said)
+
+    def _taking(self, said: Command) -> RemoteProtocol:
+        """Return the protocol that takes a command."""
+        for protocol in self._protocols.values():
+            if said.protocol_id == protocol.id or (
+                said.protocol_id is None and said.request_type in protocol.definition.request_types
+            ):
+                return protocol
+        known = ", ".join(kind for each in self._protocols.values() for kind in each.definition.request_types)
+        raise BadCommand(
+            f"no protocol takes commands of the type {said.request_type!r}; known are: {known or 'none'}",
+            path="request_type",
+        )

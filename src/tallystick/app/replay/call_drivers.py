@@ -1,0 +1,145 @@
+"""Who meets the needs of a call: a thread or a task.
+
+Both give a call the same answers and throw the same errors into it; only how they wait differs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from tallystick.app.replay.async_waits import parking_of
+from tallystick.app.replay.calls import Body, Call, Hand, InTransaction, InTurn, Need, Pause, StepSpec, Write
+from tallystick.app.replay.context import NOT_TAKEN, Inside, WorkflowContext, current
+from tallystick.app.running.run_function import in_thread, run_body, run_guarded
+from tallystick.app.running.user_exceptions import Escaped, is_escape
+from tallystick.engine.pending_writes import Blocked, Handed
+
+
+def drive(context: WorkflowContext, spec: StepSpec, call: Call) -> Any:  # noqa: ANN401 (as annotated by the user)
+    """Drive a call in this thread."""
+    try:
+        need = next(call)
+        while True:
+            try:
+                value = _meet(context, spec, need)
+            except BaseException as error:  # noqa: BLE001 (the call decides what every error means)
+                need = call.throw(error)
+            else:
+                need = call.send(value)
+    except StopIteration as end:
+        return end.value
+
+
+def _meet(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa: ANN401 (as the need says)
+    segment = context.segment
+    handed = segment.handed
+    if type(handed) is Blocked:
+        _written(context, handed.wait)
+        segment.handed = None
+    if type(need) is Body:
+        return run_body(context, spec, need)
+    if type(need) is Hand:
+        segment.handed = context.runtime.committer.begin(need.bundle)
+        segment.written(need.bundle)
+    elif type(need) is Write:
+        runtime = context.runtime
+        make_durable = runtime.write_and_claim if need.brings_work else runtime.committer.call
+        outcome = _written(context, lambda: make_durable(need.bundle))
+        segment.written(need.bundle)
+        return outcome
+    elif type(need) is InTransaction:
+        return _written(context, lambda: transact(context, spec.name, need))
+    elif type(need) is Pause and context.runtime.pause(need.ms):
+        segment.lost = True
+    return None
+
+
+async def drive_async(  # noqa: C901 (a branch for each need that comes often)
+    context: WorkflowContext, spec: StepSpec, call: Call
+) -> Any:  # noqa: ANN401 (as annotated)
+    """Drive a call in this task; bodies and writes are met here, each layer of `await` costs every step."""
+    try:
+        need = next(call)
+        segment = context.segment
+        while True:
+            try:
+                handed = segment.handed
+                if type(handed) is Handed:
+                    if not handed.known:
+                        await handed.told()
+                    _settle(context, handed)
+                if type(need) is Hand:
+                    segment.handed = context.lane().begin(need.bundle)
+                    segment.written(need.bundle)
+                    value = None
+                elif type(need) is Body and spec.is_async and spec.timeout_ms is None:
+                    task = context.begin_body()
+                    token = current.set(Inside(context, spec.name, need.occurrence))
+                    try:
+                        value = await spec.function(*need.args, **need.kwargs)
+                    except asyncio.CancelledError as error:
+                        raise context.left_body(task, error) from None
+                    finally:
+                        current.reset(token)
+                        context.end_body(task)
+                elif type(need) is Write and not need.brings_work:
+                    value = await context.lane().call(need.bundle)
+                    segment.written(need.bundle)
+                else:
+                    value = await _meet_async(context, spec, need)
+            except BaseException as error:  # noqa: BLE001 (the call decides what every error means)
+                need = call.throw(_as_met(context, need, error))
+            else:
+                need = call.send(value)
+    except StopIteration as end:
+        return end.value
+
+
+def _as_met(context: WorkflowContext, need: Need, error: BaseException) -> BaseException:
+    """Return what a call learns of an error: a write that was not taken ends the segment."""
+    if type(need) is Write and isinstance(error, NOT_TAKEN):
+        return context.refused(error)
+    return Escaped(error) if type(need) is Body and is_escape(error) else error
+
+
+def _settle(context: WorkflowContext, handed: Handed) -> None:
+    """Go on only if the step before is durable: nothing new begins earlier."""
+    if handed.refusal is not None:
+        raise context.refused(handed.refusal) from handed.refusal
+    if context.segment.handed is handed:
+        context.segment.handed = None
+
+
+async def _meet_async(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa: ANN401 (as the need says)
+    match need:
+        case Body():
+            return await run_guarded(context, spec, need)
+        case Write():
+            outcome = await context.runtime.claim_with(context.lane(), need.bundle)
+            context.segment.written(need.bundle)
+            return outcome
+        case InTurn():
+            return await parking_of(context).in_turn(need.n)
+        case Pause():
+            with context.stoppable():
+                return await asyncio.sleep(need.ms / 1000)
+        case _:
+            return await in_thread(context, _meet, context, spec, need)
+
+
+def transact(context: WorkflowContext, name: str, need: InTransaction) -> object:
+    """Run the body in a transaction that also records its step, and return the step once durable."""
+    token = current.set(Inside(context, name, need.occurrence, in_tx=True))
+    try:
+        return context.runtime.run_tx(context.segment.fence, need.body)
+    finally:
+        current.reset(token)
+
+
+def _written(context: WorkflowContext, write: Callable[[], object]) -> object:
+    try:
+        return write()
+    except NOT_TAKEN as error:
+        raise context.refused(error) from error

@@ -1,0 +1,174 @@
+"""Waiting inside a workflow: for a signal, for a while, without a thread and without a lease."""
+
+from __future__ import annotations
+
+from threading import get_ident
+from typing import Any, Literal, NamedTuple, NoReturn, TypeVar, overload
+
+from tallystick.app.api.retrying import Duration
+from tallystick.app.replay.async_waits import parking_of
+from tallystick.app.replay.context import Again, WorkflowContext, current
+from tallystick.app.replay.internal_writes import write, write_async
+from tallystick.app.replay.short_waits import linger
+from tallystick.app.running.tasks import is_alone
+from tallystick.app.values.codec import Codec
+from tallystick.core.durations import duration_ms
+from tallystick.core.limits import check_name
+from tallystick.errors import OutsideWorkflow, WaitInThread, WrongColour
+from tallystick.store.api import Answer, Bundle, Record, Wait
+
+T = TypeVar("T")
+
+
+@overload
+def wait(name: str, type: type[T]) -> T: ...
+@overload
+def wait(name: str, type: type[T], *, timeout: Duration) -> T | None: ...
+def wait(name: str, type: Any, *, timeout: Duration | None = None) -> Any:  # noqa: A002 (it is one)
+    """Wait for a signal of this name and return its value, or None when the time is up.
+
+    The job holds no thread and no lease meanwhile. A signal that was sent before is taken at once.
+    """
+    context = workflow_context("wait", is_async=False)
+    codec = Codec(type, f"the signal {name}")
+    recalled = recall(context, "wait", check_name("signal", name))
+    result = recalled.result if isinstance(recalled, Record) else ask(context, as_wait(recalled, timeout))
+    return value_of(result, codec, name, timed=timeout is not None)
+
+
+def sleep(duration: Duration) -> None:
+    """Sleep, through restarts, without a thread and without a lease."""
+    context = workflow_context("sleep", is_async=False)
+    recalled = recall(context, "sleep", "sleep")
+    if not isinstance(recalled, Record):
+        ask(context, as_wait(recalled, duration))
+
+
+class Asked(NamedTuple):
+    """A wait that this workflow comes to for the first time."""
+
+    context: WorkflowContext
+    kind: Literal["wait", "sleep", "group"]
+    name: str
+    occurrence: int
+
+
+def recall(context: WorkflowContext, kind: Literal["wait", "sleep", "group"], name: str) -> Record | Asked:
+    """Return what was recorded for this wait, or what is to be asked for."""
+    context.check()
+    segment = context.segment
+    occurrence = segment.number(name)
+    record = segment.recall(name, occurrence)
+    if record is None:
+        context.check_cancelled()
+        if segment.behind and not context.is_async:
+            raise context.mismatch(name, occurrence)
+        return Asked(context, kind, name, occurrence)
+    if record.kind != kind:
+        raise context.mismatch(name, occurrence)
+    context.calls.append((name, occurrence))
+    return record
+
+
+def as_wait(asked: Asked, limit: Duration | None) -> Wait:
+    """Return the wait with the instant at which its own timer answers it, on the boot clock.
+
+    The workflow may linger before it asks the store, and the wall clock may be set meanwhile.
+    """
+    now = asked.context.runtime.clock.boot_ms()
+    due_at = None if limit is None else now + duration_ms(limit)
+    return Wait(asked.kind, asked.name, asked.occurrence, due_at)
+
+
+def ask(context: WorkflowContext, wait: Wait, *, births: Bundle = (), read_after: bool = False) -> str | None:
+    """Take the answer to a wait in this thread, lingering a little for it, or unwind until it comes.
+
+    Children that it waits for may be born in the same bundle. What follows may read what the answer decides:
+    then that is durable first.
+    """
+    wake = context.segment.foretold(wait, alone=is_alone(context))
+    if wake is not None:
+        context.segment.take(wait, wake)
+        if read_after:
+            write(context, context.segment.decided())
+        context.calls.append((wait.name, wait.occurrence))
+        return wake.payload
+    linger(context, (wait,))
+    context.check()
+    context.check_cancelled()
+    asked, alone = context.cancel_raised, is_alone(context)
+    bundle = context.segment.awaiting(wait, asked=asked, after=births, alone=alone)
+    outcome = write(context, bundle, brings_work=bool(births))
+    context.heed(outcome)
+    if not isinstance(outcome, Answer):
+        raise context.suspended(f"{wait.name}#{wait.occurrence} is answered")
+    context.segment.leaving = False
+    context.segment.answers.bring(wait, outcome)
+    context.calls.append((wait.name, wait.occurrence))
+    return outcome.payload
+
+
+async def ask_async(
+    context: WorkflowContext, wait: Wait, *, births: Bundle = (), read_after: bool = False
+) -> str | None:
+    """Take the answer to a wait in this task, or unwind; other tasks may wait beside it."""
+    alone = is_alone(context)
+    wake = context.segment.foretold(wait, alone=alone)
+    if wake is not None:
+        context.segment.take(wait, wake)
+        if read_after or not alone:
+            # Nobody suspends the workflow before this is written.
+            with context.busy(f"answer {wait.name}#{wait.occurrence}"):
+                await write_async(context, context.segment.decided())
+        context.calls.append((wait.name, wait.occurrence))
+        return wake.payload
+    answer = await parking_of(context).answer(wait, births, write_async)
+    context.calls.append((wait.name, wait.occurrence))
+    return answer.payload
+
+
+async def in_turn(context: WorkflowContext, record: Record) -> Record:
+    """Return a record when all that happened before it has been asked for, as it was the first time."""
+    if context.parking is not None or context.segment.skipped(record.n):
+        await parking_of(context).in_turn(record.n)
+    return record
+
+
+def value_of(result: str | None, codec: Codec, name: str, *, timed: bool) -> Any:  # noqa: ANN401 (as asked for)
+    """Return the value of a signal, or None for a wait whose time was up."""
+    # The record of a timeout is null, so a null that was sent means the same here, on replay as now.
+    if timed and result in (None, "null"):
+        return None
+    return codec.decode(result or "null", f"the signal {name}")
+
+
+def again(*args: object, **kwargs: object) -> NoReturn:
+    """Begin the same job once more, with these arguments and an empty history.
+
+    The way to loop for ever: the job keeps its identifier and its key, and replays only its current turn.
+    """
+    context = current.get()
+    if not isinstance(context, WorkflowContext):
+        raise OutsideWorkflow("again is only for the body of a workflow")
+    context.check()
+    raise Again(args, kwargs)
+
+
+def workflow_context(verb: str, *, is_async: bool) -> WorkflowContext:
+    """Return the workflow that makes this call, or say where the call belongs."""
+    context = current.get()
+    if not isinstance(context, WorkflowContext):
+        raise OutsideWorkflow(
+            f"{verb} is only durable in the body of a workflow; elsewhere use the standard library"
+        )
+    if context.is_async is not is_async:
+        home = "tallystick.aio" if context.is_async else "tallystick"
+        raise WrongColour(f"this workflow is {'async' if context.is_async else 'sync'}: use {verb} of {home}")
+    if not is_async and context.thread != get_ident():
+        # A wait puts the whole job away, with all that its other threads have begun.
+        raise WaitInThread(
+            f"{verb} in a thread of its own would put the job away while its other threads go on: let "
+            "threads call steps only and wait in the workflow's own thread, or make the workflow async, "
+            "where tasks may wait side by side"
+        )
+    return context

@@ -1,0 +1,123 @@
+"""Working: how a program runs the workers of a Tally, in the background or until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from tallystick.app.api.retrying import Duration
+from tallystick.app.running.worker_block import WorkerBlock
+from tallystick.core.durations import duration_ms
+from tallystick.core.lease import WORKER_LEASE
+from tallystick.core.limits import check_name
+from tallystick.errors import BadInput
+from tallystick.worker.hooks import Around
+from tallystick.worker.options import WorkerOptions
+
+if TYPE_CHECKING:
+    from tallystick.app.api.runtime import Runtime
+    from tallystick.app.api.workflows import AsyncWorkflow, Workflow
+
+# How often a program that works asks whether its worker can work at all.
+_LOOK_SECONDS: Final = 0.25
+
+
+class Working(ABC):
+    """The part of a Tally that works."""
+
+    @property
+    @abstractmethod
+    def workflows(self) -> Mapping[tuple[str, str], Workflow[..., Any] | AsyncWorkflow[..., Any]]:
+        """Return what a worker can run."""
+
+    @property
+    @abstractmethod
+    def keep_ms(self) -> int | None:
+        """Return for how long finished jobs are kept."""
+
+    @property
+    @abstractmethod
+    def protocols(self) -> Mapping[str, object]:
+        """Return the protocols whose steps a worker looks after."""
+
+    @property
+    @abstractmethod
+    def around(self) -> Around:
+        """Return what is called before the first claim and after the last segment."""
+
+    @abstractmethod
+    def runtime(self, *, create: bool = True) -> Runtime:
+        """Return the open store and what belongs to it."""
+
+    def worker(
+        self,
+        *,
+        queues: Sequence[str] = ("default",),
+        concurrency: int = 16,
+        lease: Duration = WORKER_LEASE,
+        grace: Duration = "10s",
+        batch_scheduling: bool = True,
+    ) -> WorkerBlock:
+        """Run a worker in the background while the block lasts: `with app.worker():`.
+
+        `async with app.worker():` runs async workflows on the loop of the block, where clients that were made
+        there can be used. `batch_scheduling=False` leaves the threads of sync workflows to the ordinary
+        scheduler of Linux.
+        """
+        if isinstance(queues, str):
+            raise BadInput(f"queues is a list of names: write queues=[{queues!r}]")
+        options = WorkerOptions(
+            queues=tuple(check_name("queue", queue) for queue in queues),
+            concurrency=concurrency,
+            lease_ms=duration_ms(lease),
+            grace_ms=duration_ms(grace),
+            keep_ms=self.keep_ms,
+            expires=bool(self.protocols),
+            batch_scheduling=batch_scheduling,
+        )
+        return WorkerBlock(partial(self._start_worker, options), lambda: self.runtime().stop_worker())
+
+    def _start_worker(self, options: WorkerOptions, loop: asyncio.AbstractEventLoop | None) -> None:
+        for workflow in self.workflows.values():
+            workflow.check()
+        self.runtime().start_worker(self.workflows, options, self.around, loop)
+
+    def work(
+        self,
+        *,
+        queues: Sequence[str] = ("default",),
+        concurrency: int = 16,
+        lease: Duration = WORKER_LEASE,
+        grace: Duration = "10s",
+        until: threading.Event | None = None,
+    ) -> None:
+        """Work until interrupted, or until the event is set; running jobs get the grace to end.
+
+        Raise what keeps the worker from its first look for good, such as a role that may only read.
+        """
+        until = until or threading.Event()
+        with self.worker(queues=queues, concurrency=concurrency, lease=lease, grace=grace):
+            while not until.wait(_LOOK_SECONDS) and (worker := self.runtime().worker) is not None:
+                worker.refusals.check()
+
+    async def work_aio(
+        self,
+        *,
+        queues: Sequence[str] = ("default",),
+        concurrency: int = 16,
+        lease: Duration = WORKER_LEASE,
+        grace: Duration = "10s",
+        until: asyncio.Event | None = None,
+    ) -> None:
+        """Work on this loop until the event is set or this task is cancelled; as `work` in all else."""
+        until = until or asyncio.Event()
+        async with self.worker(queues=queues, concurrency=concurrency, lease=lease, grace=grace):
+            while not until.is_set() and (worker := self.runtime().worker) is not None:
+                worker.refusals.check()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(until.wait(), _LOOK_SECONDS)

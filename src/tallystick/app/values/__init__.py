@@ -1,0 +1,1 @@
+"""Values as JSON: arguments, results and errors, by annotation, and their hash."""

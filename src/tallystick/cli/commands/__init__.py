@@ -1,0 +1,1 @@
+"""The subcommands of `tally`, one module each, imported when called."""

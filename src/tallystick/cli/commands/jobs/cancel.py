@@ -1,0 +1,49 @@
+"""`tally cancel`: a job is asked to end, with time to clean up."""
+
+from __future__ import annotations
+
+import click
+
+from tallystick.cli.place import acting, json_option, url_option
+from tallystick.cli.render.output import show, show_data
+from tallystick.cli.render.wording import short
+from tallystick.core.durations import duration_ms
+from tallystick.core.lease import CANCEL_GRACE
+from tallystick.core.lifecycles import JobState
+from tallystick.errors import JobEnded
+
+_EXAMPLES = """\b
+Examples:
+  tally cancel 01a1e109-dad7-70e7-b72a-a7770e0c41df shop
+  tally cancel 01a1e109-dad7-70e7-b72a-a7770e0c41df --url sqlite:///shop.db --grace 5m --json
+"""
+
+
+@click.command("cancel", epilog=_EXAMPLES)
+@click.argument("job")
+@click.argument("app", required=False)
+@click.option(
+    "--grace",
+    metavar="DURATION",
+    default=CANCEL_GRACE,
+    show_default=True,
+    help="How long a running job may clean up before it is ended.",
+)
+@url_option
+@json_option
+def command(*, job: str, app: str | None, grace: str, url: str | None, as_json: bool) -> None:
+    """Ask a job to end and print the state it is in now.
+
+    CANCELLED: nobody ran it, and it has ended. CANCELLING: it runs, meets the request at its next call, and
+    has the grace to clean up. A job that had ended otherwise stays as it is, which is exit code 4. The store
+    is that of APP, of --url, or of the variable TALLY_URL.
+    """
+    duration_ms(grace)
+    with acting(app, url) as tally:
+        state = tally.job(job).cancel(grace=grace)
+    if state not in (JobState.CANCELLING, JobState.CANCELLED):
+        raise JobEnded(f"job {short(job)} has ended: {state.value}", job_id=job, state=state.value)
+    if as_json:
+        show_data({"job_id": job, "state": state.value})
+    else:
+        show(state.value)

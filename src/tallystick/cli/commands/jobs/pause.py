@@ -1,0 +1,43 @@
+"""`tally pause`: keep workers from claiming a job until it is resumed."""
+
+from __future__ import annotations
+
+import click
+
+from tallystick.cli.place import acting, json_option, url_option
+from tallystick.cli.render.output import show, show_data
+from tallystick.cli.render.wording import short
+from tallystick.core.verbs.holds import Held
+from tallystick.errors import JobEnded
+
+_EXAMPLES = """\b
+Examples:
+  tally pause 01a1e109-dad7-70e7-b72a-a7770e0c41df shop
+  tally pause 01a1e109-dad7-70e7-b72a-a7770e0c41df shop --why "the warehouse is moving"
+  tally pause 01a1e109-dad7-70e7-b72a-a7770e0c41df --url sqlite:///shop.db --json
+"""
+
+
+@click.command("pause", epilog=_EXAMPLES)
+@click.argument("job")
+@click.argument("app", required=False)
+@click.option(
+    "--why", metavar="TEXT", default="paused by hand", show_default=True, help="What people are to read."
+)
+@url_option
+@json_option
+def command(*, job: str, app: str | None, why: str, url: str | None, as_json: bool) -> None:
+    """Hold a job until it is resumed, and say what that does now.
+
+    A job that runs stops at its next call; one that waits keeps what arrives for it. Pausing a job that is
+    held changes nothing. A job that has ended, or is being cancelled, cannot be paused, which is exit code
+    4. The store is that of APP, of --url, or of the variable TALLY_URL.
+    """
+    with acting(app, url) as tally:
+        held = tally.job(job).pause(why)
+    if held is Held.ENDED:
+        raise JobEnded(f"job {short(job)} has ended, or is being cancelled", job_id=job)
+    if as_json:
+        show_data({"job_id": job, "paused": held.name})
+    else:
+        show(held.value)

@@ -1,0 +1,37 @@
+"""`tally retry`: a new job in the place of one that has failed."""
+
+from __future__ import annotations
+
+import click
+
+from tallystick.cli.place import acting, json_option, url_option
+from tallystick.cli.render.output import show, show_data, tell
+from tallystick.cli.render.wording import short
+
+_EXAMPLES = """\b
+Examples:
+  tally retry 01a1e109-dad7-70e7-b72a-a7770e0c41df shop
+  tally retry 01a1e109-dad7-70e7-b72a-a7770e0c41df --url sqlite:///shop.db --json
+"""
+
+
+@click.command("retry", epilog=_EXAMPLES)
+@click.argument("job")
+@click.argument("app", required=False)
+@url_option
+@json_option
+def command(*, job: str, app: str | None, url: str | None, as_json: bool) -> None:
+    """Make a new job in the place of JOB, which has failed, and print its id.
+
+    It keeps everything that JOB recorded before the step it failed with, and its idempotency key. A second
+    retry of JOB is the same new job. A job that has not failed is exit code 4. The store is that of APP, of
+    --url, or of the variable TALLY_URL.
+    """
+    with acting(app, url) as tally:
+        retry = tally.job(job).retry()
+    if as_json:
+        show_data({"job_id": retry.id, "retry_of": job, "created": retry.created})
+        return
+    if not retry.created:
+        tell(f"job {short(job)} was retried before")
+    show(retry.id)

@@ -1,0 +1,1 @@
+"""Commands about runs, stages and telemetry."""

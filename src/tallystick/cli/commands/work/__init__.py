@@ -1,0 +1,1 @@
+"""`tally work`: workers in this process or in several."""

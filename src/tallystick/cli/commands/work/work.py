@@ -1,0 +1,132 @@
+"""`tally work`: run jobs until told to stop, in this process or in several fresh ones."""
+
+from __future__ import annotations
+
+import click
+
+from tallystick.cli.commands.work.here import serve
+from tallystick.cli.commands.work.processes import serve_with_processes
+from tallystick.cli.commands.work.progress import JsonLines, Reporter, reporter_for
+from tallystick.cli.loading import Loaded, declared_queues, load_app
+from tallystick.cli.place import announce_creation, json_option, url_option
+from tallystick.core.durations import duration_ms
+from tallystick.core.lease import WORKER_LEASE
+from tallystick.core.limits import check_name
+from tallystick.engine.retention import retention_ms
+from tallystick.errors import BadInput, StoreMissing
+from tallystick.worker.options import WorkerOptions
+
+_EXAMPLES = """\b
+Examples:
+  tally work shop:app
+  tally work shop --queues mail,default --concurrency 64
+  tally work shop --processes 4 --keep 30d
+"""
+
+
+@click.command("work", epilog=_EXAMPLES)
+@click.argument("address", metavar="APP")
+@click.option(
+    "--queues", metavar="A,B", help="The queues to serve, the first one first; all declared ones unless told."
+)
+@click.option(
+    "--concurrency",
+    metavar="N",
+    type=click.IntRange(1, 10_000),
+    default=16,
+    show_default=True,
+    help="Jobs at once, in each process.",
+)
+@click.option(
+    "--lease",
+    metavar="DURATION",
+    default=WORKER_LEASE,
+    show_default=True,
+    help="How long a crash may go unnoticed.",
+)
+@click.option(
+    "--grace",
+    metavar="DURATION",
+    default="10s",
+    show_default=True,
+    help="How long running jobs may go on after the first signal.",
+)
+@click.option(
+    "--keep",
+    metavar="DURATION",
+    help="Remove jobs that ended longer ago than this (30d), as APP says unless told; else they stay.",
+)
+@click.option(
+    "--processes",
+    metavar="N",
+    type=click.IntRange(1, 1_000),
+    default=1,
+    show_default=True,
+    help="How many processes.",
+)
+@click.option("--verbose", "-v", is_flag=True, help="Tell of every job, not only of trouble.")
+@click.option("--report-to", "report_to", type=int, hidden=True)
+@url_option
+@json_option
+def command(
+    *,
+    address: str,
+    queues: str | None,
+    concurrency: int,
+    lease: str,
+    grace: str,
+    keep: str | None,
+    processes: int,
+    verbose: bool,
+    report_to: int | None,
+    url: str | None,
+    as_json: bool,
+) -> int:
+    """Serve the workflows of APP until SIGTERM or SIGINT.
+
+    The first signal stops claiming and lets running jobs end within their grace; what has not ended then goes
+    back to the queue at its next step. A second signal ends the process at once and leaves its jobs to their
+    leases. If one of several processes dies, the others are stopped and the exit code is 1.
+    """
+    loaded = load_app(address)
+    if not loaded.app.workflows and not loaded.app.protocols:
+        raise BadInput(f"{loaded.address} declares no workflow; there is nothing to work on", address=address)
+    if url is not None:
+        loaded.app.bind(url)
+    options = WorkerOptions(
+        queues=_queues(loaded, queues),
+        concurrency=concurrency,
+        lease_ms=duration_ms(lease),
+        grace_ms=duration_ms(grace),
+        keep_ms=loaded.app.keep_ms if keep is None else retention_ms(keep),
+        expires=bool(loaded.app.protocols),
+    )
+    try:
+        loaded.app.runtime(create=False)
+    except StoreMissing as missing:
+        announce_creation(missing)
+    with _reporter(report_to, as_json=as_json, verbose=verbose) as reporter:
+        lonely = [queue for queue in options.queues if queue not in declared_queues(loaded.app)]
+        if lonely and report_to is None:
+            names = ", ".join(lonely)
+            reporter.event(
+                "warning",
+                f"no workflow of {loaded.address} declares the queue {names}; is it written right?",
+                action="queue.lonely",
+            )
+        if processes > 1:
+            return serve_with_processes(loaded, options, processes, reporter)
+        return serve(loaded, options, reporter, watch_stdin=report_to is not None)
+
+
+def _reporter(report_to: int | None, *, as_json: bool, verbose: bool) -> Reporter:
+    if report_to is not None:
+        stream = open(report_to, "w", encoding="utf-8")  # noqa: PTH123, SIM115 (a descriptor; it ends with us)
+        return JsonLines(stream, verbose=verbose)
+    return reporter_for(as_json=as_json, verbose=verbose)
+
+
+def _queues(loaded: Loaded, given: str | None) -> tuple[str, ...]:
+    if given is None:
+        return tuple(sorted(declared_queues(loaded.app)))
+    return tuple(dict.fromkeys(check_name("queue", name.strip()) for name in given.split(",")))

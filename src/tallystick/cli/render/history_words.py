@@ -1,0 +1,168 @@
+"""Facts of a job's history in words.
+
+Nothing here trusts what it reads: a payload that is not what we write is shown as the text it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tallystick.cli.render.wording import short, span, stored_value
+from tallystick.core.chain import read_step_payload
+from tallystick.store.api import StoredEvent
+
+_VALUE_CHARS: Final = 80
+
+
+def in_words(fact: StoredEvent) -> str:
+    """Return what a fact says, in a sentence; values are cut."""
+    step = read_step_payload(fact.payload)
+    if step is not None:
+        name = step.name if step.occurrence == 1 else f"{step.name}#{step.occurrence}"
+        if step.error is not None:
+            return f"{fact.type} {name} failed: {_error(stored_value(step.error))}"
+        say_answer = _ANSWERS.get(fact.type)
+        if say_answer is not None:
+            return say_answer(name, step.result or "null")
+        return f"{fact.type} {name} returned {short(step.result, _VALUE_CHARS)}"
+    data = stored_value(fact.payload)
+    say = _SENTENCES.get(fact.type)
+    if say is None or not isinstance(data, dict):
+        return f"{fact.type} {short(fact.payload, _VALUE_CHARS)}"
+    return say(data)
+
+
+def details(fact: StoredEvent) -> object:
+    """Return all that a fact carries, as data."""
+    step = read_step_payload(fact.payload)
+    if step is None:
+        return stored_value(fact.payload)
+    return {
+        "step": step.name,
+        "occurrence": step.occurrence,
+        "state": step.state,
+        "ledger": f"{step.ledger:015d}",
+        "result": stored_value(step.result),
+        "error": stored_value(step.error),
+        "drawn": stored_value(step.notes),
+    }
+
+
+def _error(data: object) -> str:
+    if not isinstance(data, dict):
+        return short(str(data), _VALUE_CHARS)
+    return f"{data.get('type', 'error')}: {short(str(data.get('message', '')), _VALUE_CHARS)}"
+
+
+def _submitted(_data: dict[str, Any]) -> str:
+    return "submitted"
+
+
+def _claimed(data: dict[str, Any]) -> str:
+    return "claimed by a worker" if "QUEUED" in str(data.get("job")) else "claimed again by a worker"
+
+
+def _tried(data: dict[str, Any]) -> str:
+    again = f"; again in {span(int(data.get('delay_ms') or 0))}"
+    return f"try {data.get('try')} of {data.get('step')} failed: {_error(data.get('error'))}{again}"
+
+
+def _returned(_data: dict[str, Any]) -> str:
+    return "returned: the job has succeeded"
+
+
+def _failed(data: dict[str, Any]) -> str:
+    return f"failed for good: {_error(data.get('error'))}"
+
+
+def _released(data: dict[str, Any]) -> str:
+    error = f": {_error(data['error'])}" if "error" in data else ""
+    return f"given back to the queue ({data.get('reason')}){error}"
+
+
+def _held(data: dict[str, Any]) -> str:
+    if data.get("hold") == "PAUSED":
+        return _put_away(data)
+    return f"held for a person ({data.get('hold')}): {short(str(data.get('why')), _VALUE_CHARS)}"
+
+
+def _put_away(data: dict[str, Any]) -> str:
+    if "attempt" in data:
+        return "stopped at a call: the job is held"
+    return f"paused: {short(str(data.get('why')), _VALUE_CHARS)}"
+
+
+def _resumed(data: dict[str, Any]) -> str:
+    return f"resumed ({data.get('hold')})"
+
+
+def _forked(data: dict[str, Any]) -> str:
+    verb = "takes the place of" if data.get("retry") else "forked from"
+    at = str(data.get("at") or "its end").removesuffix("#1")
+    return f"{verb} {short(str(data.get('fork_of')))} at {at}, with {data.get('copied')} of its records"
+
+
+def _reclaimed(data: dict[str, Any]) -> str:
+    if data.get("verdict") == "FAIL":
+        return "the lease ran out and no attempts are left: the job has failed"
+    if data.get("verdict") == "FINISH":
+        return "the work was committed and its worker lost: finished from there"
+    if data.get("verdict") == "SETTLE":
+        return "the lease ran out while the job was being cancelled"
+    if data.get("reason") == "RELEASED":
+        return "the lease ran out because the store was away: given back, not charged"
+    return "the lease ran out: given to whoever claims it next"
+
+
+def _suspended(data: dict[str, Any]) -> str:
+    awaited = [name.removesuffix("#1") for name in str(data.get("for")).split(", ")]
+    return f"waits for {', '.join(awaited)}, without a worker"
+
+
+def _turned(data: dict[str, Any]) -> str:
+    return f"begins again: turn {int(data.get('dimension') or 0) + 1}"
+
+
+def _cancelled(data: dict[str, Any]) -> str:
+    return "cancelled: its grace was over" if data.get("forced") is True else "cancelled"
+
+
+def _noted(_data: dict[str, Any]) -> str:
+    return "drawn values kept"
+
+
+def _answered(name: str, result: str) -> str:
+    return f"wait {name} got {short(result, _VALUE_CHARS)}"
+
+
+def _slept(name: str, _result: str) -> str:
+    return f"{name} is over"
+
+
+def _joined(name: str, _result: str) -> str:
+    return f"{name}: the children have ended"
+
+
+_ANSWERS: Final[dict[str, Callable[[str, str], str]]] = {
+    "wait": _answered,
+    "sleep": _slept,
+    "group": _joined,
+}
+
+_SENTENCES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
+    "submit": _submitted,
+    "claim": _claimed,
+    "try": _tried,
+    "return": _returned,
+    "fail": _failed,
+    "release": _released,
+    "hold": _held,
+    "resume": _resumed,
+    "fork": _forked,
+    "reclaim": _reclaimed,
+    "suspend": _suspended,
+    "again": _turned,
+    "cancel": _cancelled,
+    "note": _noted,
+}

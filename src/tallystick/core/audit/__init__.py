@@ -1,0 +1,1 @@
+"""The audit: rows and facts of a job, judged by the rules that wrote them."""

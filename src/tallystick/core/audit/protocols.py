@@ -1,0 +1,89 @@
+"""A protocol job against its own rows: what must be so after every commit, whatever was reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tallystick.core.audit.book import Findings
+from tallystick.core.digits import ActivityLedger, GuidLedger
+from tallystick.core.ledger.consistency import contradictions
+from tallystick.core.lifecycles import JOB, JobState, StepState
+from tallystick.core.pictures import Message
+from tallystick.core.remote.rows import IN_FLIGHT, ProtocolPicture, ProtocolStep
+from tallystick.errors import LedgerCorrupt
+
+
+def judge_protocol(picture: ProtocolPicture, messages: Iterable[Message], findings: Findings) -> None:
+    """Note everything about a protocol job that no history of it can have left."""
+    try:
+        for check, message in _wrong(picture, list(messages)):
+            findings.note(check, message)
+    except (LedgerCorrupt, ValueError) as error:
+        findings.note("digits", str(error))
+
+
+def _wrong(picture: ProtocolPicture, messages: list[Message]) -> Iterator[tuple[str, str]]:
+    job, active = picture.job, picture.active
+    still_open = list(picture.open_steps())
+    over = JobState(job.state) in JOB.final
+    if over == bool(still_open):
+        yield "state", f"the job is {job.state} with {len(still_open)} open steps"
+    if job.semaphore != len(still_open):
+        yield "semaphore", f"the semaphore is {job.semaphore}, open steps are {len(still_open)}"
+    on_its_way = active is not None and active.state == StepState.DISPATCHING
+    if (picture.pending is not None) != on_its_way:
+        stands = "nothing is open" if active is None else f"{active.step_id} is {active.state}"
+        yield "outbox", f"a directive is{'' if picture.pending else ' not'} on its way, and {stands}"
+    if job.attempts_total != sum(step.attempt_no for step in picture.steps):
+        yield "attempts", f"attempts_total is {job.attempts_total}, and its steps say otherwise"
+    if active is not None:
+        yield from _wrong_order(picture, active)
+    for step in picture.steps:
+        yield from _wrong_digits(step)
+    yield from _wrong_closer(picture, messages, over=over)
+
+
+def _wrong_order(picture: ProtocolPicture, active: ProtocolStep) -> Iterator[tuple[str, str]]:
+    """Say what is wrong about the step that is worked on, and those around it."""
+    job = picture.job
+    if (job.current_step_id, job.current_step_index) != (active.step_id, active.step_index):
+        yield "state", f"the current step is {job.current_step_id}, and {active.step_id} is the active one"
+    if active.lease_expires_at is None:
+        yield "state", f"step {active.step_id} is {active.state}, and nothing is ever due"
+    if job.state == JobState.CANCELLING and StepState(active.state) not in IN_FLIGHT:
+        yield "state", f"the job is CANCELLING with its step {active.step_id} {active.state}"
+    for step in picture.steps:
+        expected = StepState.SUCCEEDED if step.step_index < active.step_index else StepState.PENDING
+        if step is not active and step.state != expected:
+            yield "state", f"step {step.step_id} is {step.state}, and {active.step_id} is the active one"
+
+
+def _wrong_digits(step: ProtocolStep) -> Iterator[tuple[str, str]]:
+    """Say what is wrong about the digits of a step: an entry for each directive, one for what ended it."""
+    ledger = ActivityLedger(step.ledger)
+    said = f"step {step.step_id} is {step.state} after {step.attempt_no} attempts: {ledger.text}"
+    answered = StepState(step.state) in (StepState.SUCCEEDED, StepState.FAILED_FINAL)
+    entries = (ledger.leg1_entries, ledger.leg1_complete)
+    if (
+        contradictions(ledger)
+        or entries != (step.attempt_no, step.attempt_no > 0)
+        or (
+            (ledger.leg2_entries == 1) != answered
+            and not (step.state == StepState.CANCELLED and ledger.leg2_entries == 1)
+        )
+    ):
+        yield "digits", said
+
+
+def _wrong_closer(
+    picture: ProtocolPicture, messages: list[Message], *, over: bool
+) -> Iterator[tuple[str, str]]:
+    """Say what is wrong about the messages: one for each step that was answered, one of all the closer."""
+    ledgers = [GuidLedger(message.ledger) for message in messages if message.kind != "signal"]
+    closers = sum(ledger.closed_job and ledger.tasks_done for ledger in ledgers)
+    if closers != over:
+        yield "closer", f"{closers} messages have closed a job that is {picture.job.state}"
+    root = ActivityLedger(picture.job.root_ledger)
+    entered = sum(ActivityLedger(step.ledger).leg2_entries for step in picture.steps) + root.leg2_entries - 1
+    if entered != len(ledgers) or contradictions(root) or any(contradictions(each) for each in ledgers):
+        yield "digits", f"{len(ledgers)} messages are there, and {entered} have entered"

@@ -1,0 +1,56 @@
+"""The fact that the row of a step is: with the digits that the row had when it was written.
+
+The row of a wait or a group may learn two digits after its end (step 2 and step 3 of its message), and its
+fact does not change. So the digits of the fact are those of the row, or the row's without what it learnt
+since; the hash says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from tallystick.core.chain import event_hash, step_payload
+from tallystick.core.digits import ActivityLedger
+from tallystick.core.values import StoredEvent
+
+_LEARNING: Final = frozenset({"wait", "sleep", "group"})
+_LEARNT: Final = tuple(
+    field.weight for field in ActivityLedger.FIELDS if field.name in ("children_spawned", "tasks_done")
+)
+
+
+def told(
+    job_id: str,
+    n: int,
+    kind: str,
+    at: int,
+    attempt: int,
+    name: str,
+    occurrence: int,
+    state: str,
+    ledger: int,
+    result: str | None,
+    error: str | None,
+    notes: str | None,
+    prev_hash: bytes,
+    head: bytes,
+) -> StoredEvent:
+    """Return the fact that a row is; if no digits that it may have had fit, with those that it has."""
+    payload = step_payload(name, occurrence, state, ledger, result, error, notes)
+    for digits in _before(ledger) if kind in _LEARNING else ():
+        said = step_payload(name, occurrence, state, digits, result, error, notes)
+        if event_hash(prev_hash, job_id, n, kind, at, attempt, said) == head:
+            payload = said
+            break
+    return StoredEvent(job_id, n, kind, at, attempt, payload, prev_hash, head)
+
+
+def _before(ledger: int) -> Iterator[int]:
+    """Yield the digits that a row may have had when it ended: those that it has, and without what it learnt.
+
+    >>> [f"{digits:015d}" for digits in _before(1_111_100_000_001)]
+    ['001111100000001', '001110100000001', '001111000000001', '001110000000001']
+    """
+    children, tasks = (weight * (ledger // weight % 10) for weight in _LEARNT)
+    yield from dict.fromkeys((ledger, ledger - children, ledger - tasks, ledger - children - tasks))

@@ -1,0 +1,1 @@
+"""The fifteen digits at work: how they move, what follows from them, which of them can stand together."""

@@ -1,0 +1,122 @@
+"""What happens to a pair of ledgers, as whole numbers: each transition is checked once and then remembered.
+
+A ledger is checked when it is made (`digits`), which costs as much as writing it. Rows hold plain numbers,
+and few of them are different, so what a transition made of one is kept.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from tallystick.core.digits import ActivityLedger, GuidLedger
+from tallystick.core.ledger.consistency import contradictions
+from tallystick.core.ledger.decisions import Verdict, enter_leg1, enter_leg2
+from tallystick.errors import LedgerCorrupt
+
+_KEPT: Final = 16_384
+NO_MESSAGE: Final = GuidLedger(0)
+
+
+class Entered(NamedTuple):
+    """The ledgers of an activity and of a message that has come to it, committed before any work."""
+
+    verdict: Verdict
+    activity: int
+    guid: int
+
+
+@lru_cache(_KEPT)
+def entry(activity: int, guid: int) -> Entered:
+    """Return what a message makes of an activity that it drives or answers; a `guid` of 0 was never seen.
+
+    >>> entry(1_100_000_000_000, 0)[1:]
+    (1100000000001, 1)
+    """
+    verdict, entered, seen = enter_leg2(ActivityLedger(activity), GuidLedger(guid) if guid else None)
+    return Entered(verdict, int(entered), int(seen or 0))
+
+
+@lru_cache(_KEPT)
+def first_entry(activity: int) -> tuple[Verdict, int]:
+    """Return what coming to an activity once more makes of its leg 1."""
+    verdict, entered = enter_leg1(ActivityLedger(activity))
+    return verdict, int(entered)
+
+
+@lru_cache(_KEPT)
+def complete(activity: int) -> int:
+    """Return an activity whose leg 1 is durable now."""
+    return _checked(ActivityLedger(activity).complete_leg1())[0]
+
+
+@lru_cache(_KEPT)
+def worked(activity: int, guid: int) -> tuple[int, int]:
+    """Return both ledgers after step 1: the answer is durable, and its message still drives the segment."""
+    return _checked(ActivityLedger(activity).mark_work(), GuidLedger(guid).mark_work())
+
+
+@lru_cache(_KEPT)
+def settled(activity: int, guid: int, *, closes: bool) -> tuple[int, int]:
+    """Return both ledgers after step 2, with step 1 if that is missing, and with step 3 for the closer.
+
+    >>> [f"{ledger:015d}" for ledger in settled(1_100_000_000_001, 1, closes=True)]
+    ['001111100000001', '000111100000001']
+    """
+    marked = ActivityLedger(activity).mark_work().mark_children()
+    message = GuidLedger(guid)
+    if not message.work_done:
+        message = message.mark_work()
+    message = message.mark_children(closed=closes)
+    return _checked(marked.mark_tasks(), message.mark_tasks()) if closes else _checked(marked, message)
+
+
+def _checked(activity: ActivityLedger, guid: GuidLedger = NO_MESSAGE) -> tuple[int, int]:
+    """Return both as whole numbers, unless no history can have written one of them."""
+    for ledger in (activity, guid):
+        if found := contradictions(ledger):
+            raise LedgerCorrupt(f"{ledger.KIND} ledger {ledger.text}: {found[0]}", ledger=ledger.text)
+    return int(activity), int(guid)
+
+
+@lru_cache(_KEPT)
+def is_complete(activity: int) -> bool:
+    """Tell whether leg 1 of an activity is durable."""
+    return ActivityLedger(activity).leg1_complete
+
+
+@lru_cache(_KEPT)
+def is_answered(activity: int) -> bool:
+    """Tell whether the work of a message that came to an activity is durable."""
+    return ActivityLedger(activity).get("work_done") == 1
+
+
+@lru_cache(_KEPT)
+def is_taken(guid: int) -> bool:
+    """Tell whether the work of a message is durable."""
+    return GuidLedger(guid).work_done
+
+
+@lru_cache(_KEPT)
+def recorded(tries: int) -> int | None:
+    """Return the digits of an inline step that is recorded at its n-th try; None when no digit can count it.
+
+    >>> f"{recorded(3):015d}"
+    '003111000000001'
+    """
+    ledger = ActivityLedger(0)
+    for _ in range(tries):
+        verdict, ledger = enter_leg1(ledger)
+        if verdict is Verdict.ESCALATE:
+            return None
+    return int(ledger.complete_leg1().enter_leg2().mark_work().mark_children())
+
+
+ENTERED: Final = first_entry(0)[1]
+"""An activity that was come to for the first time, and whose leg 1 is not complete."""
+
+OPENED: Final = complete(ENTERED)
+"""An activity whose leg 1 is durable: a wait that is open, a group whose children are all there, a job."""
+
+STARTED: Final = entry(OPENED, 0)
+"""Root and start of a job that is claimed for the first time."""

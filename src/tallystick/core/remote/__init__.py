@@ -1,0 +1,1 @@
+"""Remote work as data: rows, requests, plans, routing, and what goes in and out as JSON."""

@@ -1,0 +1,165 @@
+"""What a decision about a protocol job may look at: the job, its steps, the directive that is not out yet.
+
+Plain values: no store, no clock. Instants are milliseconds by the clock of the store. In every open state of
+a step `lease_expires_at` is the instant at which the sweep acts: one column and one index find what is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from tallystick.core.lifecycles import STEP, OutboxState, StepState
+
+PULL: Final = "pull"
+"""How a directive travels when remote workers ask for it: nothing goes out by itself."""
+
+IN_FLIGHT: Final = frozenset({StepState.DISPATCHING, StepState.AWAITING_ACK, StepState.IN_PROGRESS})
+"""States in which a remote worker may have a directive of the step."""
+
+
+class ProtocolJob(NamedTuple):
+    """The columns of a protocol job that decisions read or change."""
+
+    job_id: str
+    tenant_id: str
+    state: str
+    rev: int
+    semaphore: int
+    root_ledger: int
+    start_ledger: int
+    protocol_id: str
+    mode: str | None
+    doc_id: str | None
+    input_ref: str | None
+    output_ref: str | None
+    payload: str
+    options: str
+    current_step_id: str | None
+    current_step_index: int | None
+    attempts_total: int
+    correlation_id: str | None
+    traceparent: str | None
+    completed_at: int | None
+    result: str | None = None
+    error: str | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+
+
+class ProtocolStep(NamedTuple):
+    """One remote step; `answers` remembers the RESULT of each attempt that had one."""
+
+    job_id: str
+    step_id: str
+    step_index: int
+    step_type: str
+    service: str
+    state: str
+    ledger: int
+    rev: int
+    payload: str | None
+    attempt_no: int = 0
+    lease_id: str | None = None
+    lease_expires_at: int | None = None
+    acked_at: int | None = None
+    answers: str | None = None
+    input_ref: str | None = None
+    workspace_ref: str | None = None
+    output_ref: str | None = None
+    resolved_mode: str | None = None
+    lane: str | None = None
+    routing_key_used: str | None = None
+    decision_source: str | None = None
+    decision_reason: str | None = None
+    last_error_code: str | None = None
+    last_error_message: str | None = None
+    result: str | None = None
+    error: str | None = None
+    notes: str | None = None
+    completed_at: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether it has not ended."""
+        return StepState(self.state) not in STEP.final
+
+    def is_due(self, now: int) -> bool:
+        """Tell whether its time is over; at the very instant it is."""
+        return self.lease_expires_at is not None and self.lease_expires_at <= now
+
+
+class OutboxRow(NamedTuple):
+    """One directive on its way; its identifier follows from its step and attempt: there is one for each."""
+
+    outbox_id: str
+    tenant_id: str
+    job_id: str
+    step_id: str
+    attempt_no: int
+    lease_id: str
+    state: str
+    topic: str
+    partition: str
+    payload: str
+    resolved_mode: str
+    lane: str
+    routing_key_used: str
+    decision_source: str
+    decision_reason: str
+    tries: int
+    next_try_at: int
+    created_at: int
+    sent_at: int | None
+    rev: int
+    service: str
+    via: str
+    taken_by: str | None = None
+    reason: str | None = None
+
+    @property
+    def is_pulled(self) -> bool:
+        """Tell whether remote workers ask for it."""
+        return self.via == PULL
+
+
+class ProtocolPicture(NamedTuple):
+    """One protocol job as a decision sees it; `pending` is its directive that is not out, if there is one."""
+
+    job: ProtocolJob
+    steps: tuple[ProtocolStep, ...]
+    pending: OutboxRow | None = None
+
+    @property
+    def active(self) -> ProtocolStep | None:
+        """Return the step that is worked on: the lowest one that has not ended."""
+        return next(self.open_steps(), None)
+
+    def open_steps(self) -> Iterator[ProtocolStep]:
+        """Yield the steps that have not ended, the lowest first."""
+        return (step for step in self.steps if step.is_open)
+
+    def step(self, step_id: str) -> ProtocolStep | None:
+        """Return the step of that name."""
+        return next((step for step in self.steps if step.step_id == step_id), None)
+
+
+def outbox_id(job_id: str, step_id: str, attempt_no: int) -> str:
+    """Return the identifier of the directive of an attempt: there is one at most.
+
+    >>> outbox_id("j1", "ocr", 2)
+    'j1:ocr:2'
+    """
+    return f"{job_id}:{step_id}:{attempt_no}"
+
+
+def result_guid(job_id: str, step_id: str, attempt_no: int) -> str:
+    """Return the identifier of the message that ends a remote step, whoever speaks it.
+
+    >>> result_guid("j1", "ocr", 2)
+    'result:j1:0:ocr:2'
+    """
+    return f"result:{job_id}:0:{step_id}:{attempt_no}"
+
+
+PENDING: Final = OutboxState.PENDING

@@ -1,0 +1,141 @@
+"""The way of a directive: made, taken by a relay, out or given up.
+
+A try is counted before it is published, and `next_try_at` is the exclusive right to publish: who made the row
+has its first try, and nobody else takes it before that instant. A directive never outlives DISPATCHING.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tallystick.core.lifecycles import StepState
+from tallystick.core.pictures import Now
+from tallystick.core.remote.plans import Heard, ProtocolPlan
+from tallystick.core.remote.policy import TRIES_MAX, budget_ms, next_try_ms, policy_of
+from tallystick.core.remote.requests import (
+    DeliverDirective,
+    DispatchStep,
+    MarkSent,
+    NotPublished,
+    StepFence,
+    TakeDirective,
+)
+from tallystick.core.remote.rows import OutboxRow, ProtocolPicture, ProtocolStep
+from tallystick.core.verbs.protocol.drafts import PlanDraft, unchanged
+
+DISPATCH_FAILED: Final = "DISPATCH_FAILED"
+# States in which the directive of an attempt has been out, or was answered before anybody noted it.
+_WAS_OUT: Final = frozenset(
+    {StepState.AWAITING_ACK, StepState.IN_PROGRESS, StepState.FAILED_RETRY, StepState.SUCCEEDED}
+)
+
+
+def dispatch(picture: ProtocolPicture, request: DispatchStep, now: Now) -> ProtocolPlan:
+    """Make the next directive of the active step, if it waits for one and its wait is over."""
+    step = picture.active
+    if step is None:
+        return unchanged(picture, Heard.FINAL)
+    waits = step.state == StepState.FAILED_RETRY and step.is_due(now.wall)
+    if not waits and step.state != StepState.PENDING:
+        return unchanged(picture, Heard.NOT_DUE)
+    draft = PlanDraft(picture, now)
+    draft.dispatch(step, request.lease_id)
+    return draft.plan(Heard.DONE, "dispatch", step=step.step_id)
+
+
+def take(picture: ProtocolPicture, request: TakeDirective, now: Now) -> ProtocolPlan:
+    """Count a further try and give the right to it, or end what has no further try."""
+    found = _on_its_way(picture, request.step_id, request.attempt_no)
+    if found is None:
+        return unchanged(picture, Heard.STALE)
+    step, row = found
+    if row.is_pulled or row.next_try_at > now.wall:
+        return unchanged(picture, Heard.NOT_DUE)
+    draft = PlanDraft(picture, now)
+    if draft.is_cancelling:
+        draft.end("settle", None)
+        return draft.plan(Heard.CANCELLED, "cancel", step=step.step_id)
+    if row.tries >= TRIES_MAX:
+        return _give_up(draft, step, f"{row.tries} tries could not publish the directive")
+    tries = row.tries + 1
+    taken = row._replace(tries=tries, next_try_at=now.wall + next_try_ms(tries))
+    draft.pending = taken
+    draft.move_step(step._replace(lease_expires_at=now.wall + budget_ms(tries)))
+    return draft.plan(Heard.TAKEN, None)._replace(directive=taken)
+
+
+def deliver(picture: ProtocolPicture, request: DeliverDirective, now: Now) -> ProtocolPlan:
+    """Give a directive to the remote worker that asks for it; it is out with that, and its ACK is awaited."""
+    found = _on_its_way(picture, request.step_id, request.attempt_no)
+    if found is None or not found[1].is_pulled:
+        return unchanged(picture, Heard.STALE)
+    step, row = found
+    if step.is_due(now.wall):
+        return unchanged(picture, Heard.EXPIRED)
+    draft = PlanDraft(picture, now)
+    draft.pending = row._replace(tries=row.tries + 1, taken_by=request.worker)
+    draft.close_directive("publish")
+    _await_ack(draft, step, now)
+    return draft.plan(Heard.TAKEN, "sent", step=step.step_id, worker=request.worker)._replace(directive=row)
+
+
+def sent(picture: ProtocolPicture, request: MarkSent, now: Now) -> ProtocolPlan:
+    """Note that a directive is out. The relay does not hold the lease, so it is not asked for."""
+    step = _standing(picture, request.fence)
+    if step is None:
+        return unchanged(picture, Heard.STALE)
+    if picture.pending is None or step.state != StepState.DISPATCHING:
+        return unchanged(picture, Heard.DUPLICATE if StepState(step.state) in _WAS_OUT else Heard.STALE)
+    draft = PlanDraft(picture, now)
+    draft.close_directive("publish")
+    _await_ack(draft, step, now)
+    return draft.plan(Heard.DONE, "sent", step=step.step_id)
+
+
+def not_published(picture: ProtocolPicture, request: NotPublished, now: Now) -> ProtocolPlan:
+    """Note that a try has failed: the last one ends the job, and any one a job that was asked to end."""
+    fence = request.fence
+    found = _on_its_way(picture, fence.step_id, fence.attempt_no)
+    if found is None or _standing(picture, fence) is None or found[1].tries != request.try_no:
+        return unchanged(picture, Heard.STALE)
+    step, row = found
+    draft = PlanDraft(picture, now)
+    if draft.is_cancelling:
+        draft.end("settle", None)
+        return draft.plan(Heard.DONE, "cancel", step=step.step_id, reason=request.reason)
+    if row.tries < TRIES_MAX and not request.final:
+        return unchanged(picture, Heard.LATER)
+    return _give_up(draft, step, request.reason)
+
+
+def never_taken(draft: PlanDraft, step: ProtocolStep) -> ProtocolPlan:
+    """End a job whose directive no remote worker has asked for in time."""
+    return _give_up(draft, step, "no remote worker asked for the directive in time")
+
+
+def _give_up(draft: PlanDraft, step: ProtocolStep, why: str) -> ProtocolPlan:
+    draft.close_directive("give_up", why)
+    told = step._replace(last_error_code=DISPATCH_FAILED, last_error_message=why)
+    draft.fail(draft.move_step(told, "give_up"))
+    return draft.plan(Heard.DONE, "fail", step=step.step_id, code=DISPATCH_FAILED, reason=why)
+
+
+def _await_ack(draft: PlanDraft, step: ProtocolStep, now: Now) -> None:
+    ack_ms = policy_of(draft.job.options).times_of(step.step_id).ack_ms
+    draft.move_step(step._replace(lease_expires_at=now.wall + ack_ms), "sent")
+
+
+def _on_its_way(
+    picture: ProtocolPicture, step_id: str, attempt_no: int
+) -> tuple[ProtocolStep, OutboxRow] | None:
+    """Return the active step and its directive, if that is not out and of this attempt."""
+    step, row = picture.active, picture.pending
+    if step is None or row is None or (row.step_id, row.attempt_no) != (step_id, attempt_no):
+        return None
+    return step, row
+
+
+def _standing(picture: ProtocolPicture, fence: StepFence) -> ProtocolStep | None:
+    """Return the step that a relay speaks of, if the attempt is the one that stands."""
+    step = picture.step(fence.step_id)
+    return None if step is None or (step.attempt_no, step.lease_id) != fence[2:] else step

@@ -1,0 +1,191 @@
+"""The books of jobs, recomputed from their facts and rows: chains, moves, digits, semaphores, closers, views.
+
+A check reads a page of jobs, of facts, of activities and of messages at a time, so its memory does not grow
+with the store, nor with the steps and messages of a job; of a job's own waits and groups it keeps some words
+each. It takes no lock. What does not agree is read again until it was seen twice with the same rows, so what
+is reported is true of one moment. What the rows cannot show is the end of a history that was cut off behind
+the last move of a job that has not ended; everything before is held by the chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from tallystick.core.audit.book import FINDINGS_KEPT_MAX, ActivityRow, AttemptRow, Book, Finding, Findings
+from tallystick.core.audit.content import judge_content
+from tallystick.core.audit.facts import History
+from tallystick.core.audit.job_view import agrees, attempts_allowed
+from tallystick.core.audit.protocols import judge_protocol
+from tallystick.core.audit.rows import Rows
+from tallystick.core.lifecycles import JobState
+from tallystick.core.limits import HISTORY_WARN_RECORDS
+from tallystick.core.pictures import Message, Place
+from tallystick.engine.view import derive
+from tallystick.store.api import Store, StoredEvent
+from tallystick.store.inspection import Inspection
+
+_BOOKS_PAGE: Final = 200
+_FACTS_PAGE: Final = 100
+_ROWS_PAGE: Final = 500
+_READS_MAX: Final = 5
+
+
+@dataclass(slots=True)
+class Audit:
+    """What a check has seen and found; of many findings the first ones are kept, and all are counted."""
+
+    jobs: int = 0
+    facts: int = 0
+    findings_total: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    long_total: int = 0
+    long_histories: list[tuple[str, int]] = field(default_factory=list)
+
+    def add(self, checked: Checked) -> None:
+        """Count one job in."""
+        self.jobs += 1
+        self.facts += checked.facts
+        self.findings_total += len(checked.findings)
+        self.findings += checked.findings[: FINDINGS_KEPT_MAX - len(self.findings)]
+        if checked.facts >= HISTORY_WARN_RECORDS:
+            self.long_total += 1
+            if len(self.long_histories) < FINDINGS_KEPT_MAX:
+                self.long_histories.append((checked.job_id, checked.facts))
+
+
+class Checked(NamedTuple):
+    """What the check of one job gave; `rows` stands for all rows that may change while they are read."""
+
+    job_id: str
+    facts: int
+    findings: list[Finding]
+    rows: int
+
+
+def audit(
+    store: Store, *, jobs_max: int | None = None, on_page: Callable[[Audit], None] | None = None
+) -> Audit:
+    """Check the books of the newest jobs, or of all, and return what was found."""
+    inspection = store.inspect()
+    # Which leases are live tells a job that is at work from one that is not, and it may be either.
+    now = inspection.lease_clock()
+    done = Audit()
+    for book in _books(inspection, jobs_max):
+        done.add(check_job(inspection, book, now))
+        if on_page is not None and done.jobs % _BOOKS_PAGE == 0:
+            on_page(done)
+    return done
+
+
+def check_job(inspection: Inspection, book: Book, now: tuple[str, int]) -> Checked:
+    """Check one job; what is found is believed when it is found again in the same rows.
+
+    Rows that were the same in two looks did not move between them, so all of them were true at once.
+    """
+    checked = _check(inspection, book, now)
+    for _ in range(_READS_MAX):
+        if not checked.findings:
+            return checked
+        again = inspection.book(book.job_id)
+        if again is None:
+            break
+        before, checked = checked, _check(inspection, again, now)
+        if checked.rows == before.rows:
+            return checked._replace(findings=[each for each in checked.findings if each in before.findings])
+    return checked._replace(findings=[])
+
+
+def _books(inspection: Inspection, jobs_max: int | None) -> Iterator[Book]:
+    after, left = None, jobs_max
+    while left is None or left > 0:
+        page = inspection.books(after=after, limit=_BOOKS_PAGE if left is None else min(left, _BOOKS_PAGE))
+        if not page:
+            return
+        yield from page
+        after = page[-1].job_id
+        left = None if left is None else left - len(page)
+
+
+def _facts(inspection: Inspection, job_id: str) -> Iterator[StoredEvent]:
+    after, more = 0, True
+    while more:
+        page = inspection.facts(job_id, after=after, limit=_FACTS_PAGE)
+        yield from page
+        more = len(page) == _FACTS_PAGE
+        after = page[-1].n if page else after
+
+
+def _activities(inspection: Inspection, job_id: str) -> Iterator[ActivityRow]:
+    after: Place = (-1, "", 0)
+    more = True
+    while more:
+        page = inspection.activities(job_id, after=after, limit=_ROWS_PAGE)
+        yield from page
+        more = len(page) == _ROWS_PAGE
+        after = page[-1].activity.place if page else after
+
+
+def _messages(inspection: Inspection, job_id: str) -> Iterator[Message]:
+    after, more = "", True
+    while more:
+        page = inspection.messages(job_id, after=after, limit=_ROWS_PAGE)
+        yield from page
+        more = len(page) == _ROWS_PAGE
+        after = page[-1].guid if page else after
+
+
+def _check(inspection: Inspection, book: Book, now: tuple[str, int]) -> Checked:
+    findings = Findings(book.job_id)
+    attempts = inspection.attempts(book.job_id)
+    history = History(book, findings)
+    for fact in _facts(inspection, book.job_id):
+        history.read(fact)
+    history.close(attempts)
+    seen = hash((book, tuple(attempts)))
+    # Only a protocol job has steps of its own before anybody has claimed it.
+    picture = inspection.protocol(book.job_id) if book.has_waited and not book.attempt else None
+    if picture is not None:
+        messages = list(_messages(inspection, book.job_id))
+        judge_protocol(picture, messages, findings)
+        _judge_content(inspection, book.job_id, findings)
+        return Checked(book.job_id, history.n, findings, hash((seen, picture, *messages)))
+    rows = Rows(book, findings, attempts, is_claimed=history.is_claimed)
+    children: dict[str, int] = {}
+    if book.has_waited:
+        groups = False
+        for activity in _activities(inspection, book.job_id):
+            seen = hash((seen, activity))
+            groups = groups or activity.activity.kind == "group"
+            rows.add_activity(activity)
+        for message in _messages(inspection, book.job_id):
+            seen = hash((seen, message))
+            rows.add_message(message)
+        children = inspection.open_children(book.job_id) if groups else children
+        seen = hash((seen, *children.items()))
+    rows.close(history.told, children)
+    if book.canon_version is not None and not (history.is_fork or book.dimension):
+        _judge_content(inspection, book.job_id, findings)
+    _judge_view(book, attempts, now, findings)
+    return Checked(book.job_id, history.n, findings, seen)
+
+
+def _judge_content(inspection: Inspection, job_id: str, findings: Findings) -> None:
+    content = inspection.content(job_id)
+    if content is not None:
+        judge_content(content, findings)
+
+
+def _judge_view(book: Book, attempts: list[AttemptRow], now: tuple[str, int], findings: Findings) -> None:
+    """Derive what users see from the attempts and compare it with the stored state."""
+    if attempts_allowed(book.options) is None:
+        findings.note("options", "what the job keeps of its submission cannot be read")
+        return
+    try:
+        view, state = derive(book, attempts, now), JobState(book.state)
+    except ValueError as error:
+        findings.note("state", f"the job or an attempt is in no state that there is: {error}")
+        return
+    if not agrees(state, view):
+        findings.note("view", f"the job is {book.state} and its attempts say {view.value}")

@@ -1,0 +1,193 @@
+"""What travels to the committer: bundles, each with a function or thread that gets its outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tallystick.store.api import Bundle, Outcome
+
+if TYPE_CHECKING:
+    from tallystick.engine.committer import Committer, LoopLane
+
+
+class Request(ABC):
+    """A bundle on its way, and somebody who wants to know what became of it."""
+
+    __slots__ = ("bundle", "taken")
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+        self.taken = False
+
+    @abstractmethod
+    def release(self, outcome: Outcome | BaseException) -> None:
+        """Take the outcome; called in the committer's thread, in the order of the batch."""
+
+
+class Blocked(Request):
+    """A thread that waits."""
+
+    __slots__ = ("_committer", "_lock", "asleep", "outcome")
+
+    def __init__(self, bundle: Bundle, committer: Committer) -> None:
+        """Begin to wait; `wait` blocks."""
+        super().__init__(bundle)
+        self._committer = committer
+        self._lock = threading.Lock()
+        self._lock.acquire()
+        self.asleep = False
+        self.outcome: Outcome | BaseException = None
+
+    def release(self, outcome: Outcome | BaseException) -> None:
+        """Keep the outcome; the thread is woken when its turn comes."""
+        self.outcome = outcome
+
+    def wake(self) -> None:
+        """Wake the thread."""
+        self._lock.release()
+
+    def wait(self) -> Outcome:
+        """Block until the outcome is known; raise it if it is a refusal."""
+        return settle(self.answer())
+
+    def answer(self) -> Outcome | BaseException:
+        """Block until the outcome is known and return it, a refusal too."""
+        if self._lock.locked():
+            self.asleep = True
+            self._committer.somebody_sleeps()
+        with self._lock:
+            return self.outcome
+
+
+class Together:
+    """A thread that waits for many bundles and is woken once."""
+
+    def __init__(self, count: int) -> None:
+        """Begin to wait for so many."""
+        self._outcomes: list[Outcome | BaseException] = [None] * count
+        self._missing = count
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def requests(self, bundles: Sequence[Bundle]) -> Sequence[Request]:
+        """Return a request for each bundle."""
+        return [_OneOfMany(bundle, self, index) for index, bundle in enumerate(bundles)]
+
+    def answers(self) -> list[Outcome | BaseException]:
+        """Block until all outcomes are known and return them, refusals too."""
+        with self._lock:
+            return self._outcomes
+
+    def arrived(self, index: int, outcome: Outcome | BaseException) -> None:
+        """Keep one outcome, and wake the thread if it is the last."""
+        self._outcomes[index] = outcome
+        self._missing -= 1
+        if not self._missing:
+            self._lock.release()
+
+
+class _OneOfMany(Request):
+    """One bundle of those for which a thread waits."""
+
+    __slots__ = ("_index", "_together")
+
+    def __init__(self, bundle: Bundle, together: Together, index: int) -> None:
+        self.bundle = bundle
+        self.taken = False
+        self._together = together
+        self._index = index
+
+    def release(self, outcome: Outcome | BaseException) -> None:
+        """Pass it on."""
+        self._together.arrived(self._index, outcome)
+
+
+class Called(Request):
+    """A function that wants the outcome; it runs in the committer's thread and must not block."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, bundle: Bundle, function: Callable[[Outcome | BaseException], None]) -> None:
+        """Remember whom to call."""
+        super().__init__(bundle)
+        self._function = function
+
+    def release(self, outcome: Outcome | BaseException) -> None:
+        """Call it."""
+        self._function(outcome)
+
+
+class Arriving(Request):
+    """A function that wants the outcome in the thread of its event loop."""
+
+    __slots__ = ("_lane", "arrive")
+
+    def __init__(
+        self, bundle: Bundle, lane: LoopLane, arrive: Callable[[Outcome | BaseException], None]
+    ) -> None:
+        """Remember whom to call, and where."""
+        super().__init__(bundle)
+        self._lane = lane
+        self.arrive = arrive
+
+    def release(self, outcome: Outcome | BaseException) -> None:
+        """Join those whom one wake-up will tell."""
+        self._lane.released.append((self.arrive, outcome))
+
+
+class Handed(Request):
+    """A task that goes on, and will want to know later."""
+
+    # Nothing here points back to itself: what every step makes must go without the help of the collector.
+    __slots__ = ("_arrive", "_awaited", "_lane", "known", "refusal")
+
+    def __init__(self, bundle: Bundle, lane: LoopLane) -> None:
+        """Remember whether it was refused, until somebody asks."""
+        # Written out, not left to the base class: every step makes one of these.
+        self.bundle = bundle
+        self.taken = False
+        self._lane = lane
+        self._arrive: Callable[[Outcome | BaseException], None] | None = None
+        self._awaited: Sequence[asyncio.Future[None]] = ()
+        self.refusal: BaseException | None = None
+        self.known = False
+
+    def release(self, outcome: Outcome | BaseException) -> None:
+        """Join those whom one wake-up will tell."""
+        self._lane.released.append((self._arrive or self._keep, outcome))
+
+    def tell(self, arrive: Callable[[Outcome | BaseException], None]) -> None:
+        """Let somebody else want the outcome instead."""
+        self._arrive = arrive
+
+    def told(self) -> asyncio.Future[None]:
+        """Return a future that is done when the outcome is known."""
+        # One for each who asks: one task of a workflow may be cancelled while others wait.
+        future: asyncio.Future[None] = asyncio.Future(loop=self._lane.loop)
+        self._awaited = (*self._awaited, future)
+        return future
+
+    async def settled(self) -> BaseException | None:
+        """Wait until the outcome is known, and return it if it is a refusal."""
+        if not self.known:
+            await self.told()
+        return self.refusal
+
+    def _keep(self, outcome: Outcome | BaseException) -> None:
+        if outcome is not None and isinstance(outcome, BaseException):
+            self.refusal = outcome
+        self.known = True
+        for future in self._awaited:
+            if not future.done():  # its task was cancelled
+                future.set_result(None)
+
+
+def settle(outcome: Outcome | BaseException) -> Outcome:
+    """Return an outcome, or raise it if it is a refusal."""
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome

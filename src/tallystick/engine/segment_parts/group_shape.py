@@ -1,0 +1,34 @@
+"""How a group of children is to be opened, and what closes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tallystick.engine.submission import Submission, submit_job
+from tallystick.store.api import Fact, Group, NewJob
+
+
+class GroupShape(NamedTuple):
+    """How many children a group has, when it closes, and whether the first failure is enough."""
+
+    total: int
+    threshold: int
+    fail_fast: bool
+
+    @property
+    def takes_all(self) -> bool:
+        """Tell whether only the end of the last child closes it."""
+        return not self.threshold and not self.fail_fast
+
+
+def newborn(
+    parent: str, group: Group, submissions: Sequence[Submission], start: int, now: int
+) -> tuple[tuple[NewJob, Fact], ...]:
+    """Return children from place `start` on, each with its first fact."""
+    children = []
+    for index, submission in enumerate(submissions, start):
+        primitive = submit_job(submission, group.child_id(parent, index), now)
+        job = primitive.job._replace(detached=1) if submission.detached else primitive.job
+        children.append((job, primitive.facts[0]))
+    return tuple(children)

@@ -1,0 +1,1 @@
+"""What a worker is given and what it leaves: its inputs, its artifacts, its receipt."""

@@ -1,0 +1,1 @@
+"""The memory of a stage: numbered slots, their legal moves, leases and counters."""

@@ -1,0 +1,1 @@
+"""Hot writes on PostgreSQL as lists: jobs, steps and ends, many rows per statement."""

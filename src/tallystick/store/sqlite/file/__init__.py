@@ -1,0 +1,1 @@
+"""The SQLite file: opening it, its clock, its locks between processes, its notifier."""

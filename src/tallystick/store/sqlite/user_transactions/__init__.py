@@ -1,0 +1,1 @@
+"""Transactions of users on SQLite: savepoints in the flush of the committer."""

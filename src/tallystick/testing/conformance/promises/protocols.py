@@ -1,0 +1,199 @@
+"""Protocol jobs on a store: rows of specification 001 after every commit, refusals that change nothing."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from tallystick.core.digits import ActivityLedger
+from tallystick.core.remote.plans import Heard, Hearing
+from tallystick.core.remote.policy import Policy
+from tallystick.core.remote.requests import (
+    AckStep,
+    AnswerStep,
+    CancelProtocol,
+    DeliverDirective,
+    ExpireStep,
+    MarkSent,
+    RenewStep,
+)
+from tallystick.store.api import Existing, Protocols
+from tallystick.testing.conformance.drafts import FRESH, bundles, outcome_of
+from tallystick.testing.conformance.protocol_runs import EACH_WAY, FINAL, OK, RETRY, RunningProtocol, command
+from tallystick.testing.conformance.subject import Subject
+
+
+class ProtocolRows:
+    """Submitting and the rows of specification 001."""
+
+    def test_a_command_writes_job_steps_directive_reservation_and_fact(self, subject: Subject) -> None:
+        run = RunningProtocol(subject, 3, correlation_id="c", traceparent="00-1", mode="BURST", doc_id="D-1")
+        images = run.images()
+        (job,), steps, (row,) = images["jobs"], images["steps"], images["outbox"]
+        assert (job["kind"], job["state"], job["protocol_id"], job["tenant_id"]) == (
+            "protocol",
+            "DISPATCHING",
+            "p",
+            "acme",
+        )
+        assert (job["mode"], job["doc_id"], job["correlation_id"], job["traceparent"]) == (
+            "BURST",
+            "D-1",
+            "c",
+            "00-1",
+        )
+        assert (job["current_step_id"], job["current_step_index"], job["attempts_total"]) == ("s0", 0, 1)
+        assert (job["input_ref"], job["output_ref"], job["ready_at"]) == ("s3://in", "s3://out", None)
+        assert [(s["state"], s["attempt_no"], s["step_index"]) for s in steps] == [
+            ("DISPATCHING", 1, 0), ("PENDING", 0, 1), ("PENDING", 0, 2),
+        ]  # fmt: skip
+        assert [f"{s['ledger']:015d}" for s in steps] == ["001100000000000", "0" * 15, "0" * 15]
+        assert (row["state"], row["tries"], row["attempt_no"]) == ("PENDING", 1, 1)
+        assert row["routing_key_used"] == steps[0]["routing_key_used"] == "acme:d-1"
+        assert (row["topic"], row["partition"]) == (f"svc-p{row['lane']}", row["lane"])
+        assert len(images["idempotency"]) == len(images["events"]) == 1
+        run.check()
+
+    def test_the_same_content_is_one_job_and_another_under_its_key_is_told(self, subject: Subject) -> None:
+        first = command(2, idempotency_key=FRESH.new())
+        outcomes = subject.store.apply(
+            bundles(first, *(first._replace(job=first.job._replace(job_id=FRESH.new())) for _ in range(99)))
+        )
+        assert isinstance(outcomes[0], Hearing)
+        assert all(isinstance(other, Existing) and other.job_id == first.job_id for other in outcomes[1:])
+        other = command(2, idempotency_key=first.reservation.value)
+        found = outcome_of(subject.store, other)
+        assert isinstance(found, Existing)
+        assert found.content_hash == first.about.idempotency_hash != other.about.idempotency_hash
+
+    @EACH_WAY
+    def test_three_steps_end_with_the_digits_of_the_specification(
+        self, subject: Subject, policy: Policy
+    ) -> None:
+        run = RunningProtocol(subject, 3, policy)
+        for number in range(3):
+            assert run.picture.job.current_step_index == number
+            assert run.answer().heard is Heard.ACCEPTED  # no ACK, no SENT: a fast worker
+            run.check()
+        images = run.images()
+        assert run.states() == ("SUCCEEDED", ["SUCCEEDED"] * 3)
+        assert [f"{step['ledger']:015d}" for step in images["steps"]] == [
+            "001111000000001", "001111000000001", "001111100000001",
+        ]  # fmt: skip
+        assert sorted(f"{m['ledger']:015d}" for m in images["messages"]) == [
+            "000011000000001", "000011000000001", "000111100000001",
+        ]  # fmt: skip
+        assert [row["state"] for row in images["outbox"]] == ["SENT"] * 3
+        assert images["steps"][1]["input_ref"] == "s3://mid"
+        assert images["jobs"][0]["result"] == '{"pages":3}'
+
+    @EACH_WAY
+    def test_a_step_that_is_tried_again_counts_its_directives(self, subject: Subject, policy: Policy) -> None:
+        run = RunningProtocol(subject, 1, policy)
+        for wait_ms in (60_000, 300_000):
+            fence = run.fence
+            assert run.answer(RETRY).heard is Heard.ACCEPTED
+            step = run.picture.active
+            assert step is not None
+            assert step.lease_expires_at == subject.clock.wall_ms() + wait_ms
+            run.same(ExpireStep(run.job_id, "x"), Heard.NOT_DUE)
+            run.same(AnswerStep(fence, RETRY, "x"), Heard.DUPLICATE)
+            run.same(AnswerStep(fence, OK, "x"), Heard.CONFLICT)
+            run.again()
+            run.same(AnswerStep(fence, RETRY, "x"), Heard.DUPLICATE)
+            run.same(AckStep(fence), Heard.STALE)
+        assert run.answer(RETRY).heard is Heard.ACCEPTED
+        assert run.states() == ("FAILED_FINAL", ["FAILED_FINAL"])
+        (step,) = run.picture.steps
+        assert ActivityLedger(step.ledger).text == "003111100000001"
+        assert (run.picture.job.error_code, run.picture.job.error_message) == ("BUSY", "later")
+        assert run.picture.job.attempts_total == 3
+
+
+class ProtocolCallbacks:
+    """What remote workers say, in every order."""
+
+    def test_the_listed_way(self, subject: Subject) -> None:
+        run = RunningProtocol(subject)
+        assert run.publish().heard is Heard.DONE
+        assert run.states() == ("DISPATCHING", ["AWAITING_ACK"])
+        assert run.ack().heard is Heard.ACCEPTED
+        assert run.states() == ("IN_PROGRESS", ["IN_PROGRESS"])
+        run.same(AckStep(run.fence), Heard.DUPLICATE)
+        run.same(MarkSent(run.fence), Heard.DUPLICATE)
+        fence = run.fence
+        assert run.answer().heard is Heard.ACCEPTED
+        assert run.states() == ("SUCCEEDED", ["SUCCEEDED"])
+        run.same(AnswerStep(fence, OK, "x"), Heard.DUPLICATE)
+        run.same(AnswerStep(fence, FINAL, "x"), Heard.CONFLICT)
+        run.same(AckStep(fence), Heard.DUPLICATE)
+        run.check()
+
+    @EACH_WAY
+    def test_an_ack_before_sent_closes_the_directive(self, subject: Subject, policy: Policy) -> None:
+        run = RunningProtocol(subject, 1, policy)
+        fence = run.fence
+        assert run.ack().heard is Heard.ACCEPTED
+        assert run.picture.pending is None
+        run.same(MarkSent(fence), Heard.DUPLICATE)
+        run.check()
+
+    def test_a_report_with_another_lease_or_attempt_changes_nothing_and_is_kept(
+        self, subject: Subject
+    ) -> None:
+        run = RunningProtocol(subject)
+        reports = len(subject.stale_reports())
+        for wrong in (run.fence._replace(lease_id="forged"), run.fence._replace(attempt_no=2)):
+            run.same(AckStep(wrong), Heard.STALE)
+            run.same(RenewStep(wrong), Heard.STALE)
+            run.same(AnswerStep(wrong, OK, "x"), Heard.STALE)
+        run.same(AckStep(run.fence._replace(step_id="nowhere")), Heard.UNKNOWN)
+        assert run.apply(AckStep(run.fence._replace(job_id="nobody"))).heard is Heard.UNKNOWN
+        assert len(subject.stale_reports()) == reports + 6
+
+    def test_at_the_very_end_of_the_lease_a_report_is_expired(self, subject: Subject) -> None:
+        run = RunningProtocol(subject)
+        run.publish()
+        run.until(run.picture.steps[0].lease_expires_at or 0)
+        run.same(AckStep(run.fence), Heard.EXPIRED)
+        run.same(AnswerStep(run.fence, OK, "x"), Heard.EXPIRED)
+
+    def test_a_heartbeat_moves_the_lease_and_before_an_ack_is_one(self, subject: Subject) -> None:
+        run = RunningProtocol(subject)
+        assert run.apply(RenewStep(run.fence)).heard is Heard.ACCEPTED
+        assert run.states() == ("IN_PROGRESS", ["IN_PROGRESS"])
+        facts = len(subject.store.history(run.job_id))
+        subject.clock.advance(600_000)
+        assert run.apply(RenewStep(run.fence)).lease_expires_at == subject.clock.wall_ms() + 900_000
+        assert len(subject.store.history(run.job_id)) == facts
+        run.apply(CancelProtocol(run.job_id))
+        run.same(RenewStep(run.fence), Heard.CANCELLING)
+
+    @EACH_WAY
+    def test_no_ack_and_no_result_three_times_end_the_job(self, subject: Subject, policy: Policy) -> None:
+        run = RunningProtocol(subject, 2, policy)
+        for number, acked in enumerate((False, True, False), start=1):
+            self.deliver(run)
+            if acked:
+                run.ack()
+            step = run.picture.active
+            assert step is not None
+            ms = 900_000 if acked else 30_000
+            assert step.lease_expires_at == subject.clock.wall_ms() + ms
+            run.until(step.lease_expires_at)
+            assert cast("Protocols", subject.store).due_steps(10_000).count(run.job_id) == 1
+            assert run.expire().heard is Heard.DONE
+            run.check()
+            if number < 3:
+                assert run.picture.steps[0].last_error_code == ("LEASE_TIMEOUT" if acked else "ACK_TIMEOUT")
+                run.again()
+        assert run.states() == ("FAILED_FINAL", ["FAILED_FINAL", "CANCELLED"])
+        assert run.picture.job.error_code == "ACK_TIMEOUT"
+
+    def deliver(self, run: RunningProtocol) -> None:
+        """Bring the directive out, whichever way it travels."""
+        row = run.picture.pending
+        assert row is not None
+        if row.is_pulled:
+            run.apply(DeliverDirective(run.job_id, row.step_id, row.attempt_no, "w"))
+        else:
+            run.publish()

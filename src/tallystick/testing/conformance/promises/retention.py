@@ -1,0 +1,155 @@
+"""Retention: what ended long ago goes whole, children before parents; everything else stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from tallystick.core.chain import Chain
+from tallystick.store.api import CancelJob, ClaimedJob, Deliver, Fact, Group, NewJob, Pruned, PruneJobs, Spawn
+from tallystick.testing.conformance.drafts import (
+    claim,
+    claimed,
+    done,
+    fail,
+    finish,
+    held_job,
+    step,
+    submission,
+)
+from tallystick.testing.conformance.pictures import (
+    AttemptPicture,
+    DirectivePicture,
+    MessagePicture,
+    Picture,
+    StepPicture,
+)
+from tallystick.testing.conformance.subject import Subject
+
+DAY_MS = 86_400_000
+
+
+def kept(subject: Subject) -> set[str]:
+    """Return the jobs that are still there."""
+    return {row.job_id for row in subject.jobs()}
+
+
+def finished(subject: Subject) -> str:
+    """Make a job with a step, a signal that nobody took, and an end."""
+    held = held_job(subject.store, subject.clock)
+    job_id = held.fence.job_id
+    done(subject.store, step(held, subject.clock))
+    done(subject.store, Deliver(f"{job_id}:s", job_id, "signal", "hello", "1"))
+    done(subject.store, finish(held, subject.clock))
+    return job_id
+
+
+def with_child(subject: Subject) -> tuple[ClaimedJob, ClaimedJob]:
+    """Return a parent and its only child, both at work."""
+    parent = held_job(subject.store, subject.clock)
+    now = subject.clock.wall_ms()
+    child_id = f"{parent.fence.job_id}.0"
+    job = NewJob(child_id, "{}", now, None, now, "default", "workflow", "child", "", "default", 5, "{}")
+    born = (job, Fact(Chain(child_id), "submit", now, 0, "{}"))
+    done(subject.store, Spawn(parent.fence, parent.chain, Group(0, "gather", 1), 1, 0, False, (born,), now))
+    (child,) = claimed(subject.store, claim(handlers=[("child", "")]))
+    return parent, child
+
+
+def prune(subject: Subject, *, older_ms: int = DAY_MS, limit: int = 100) -> int:
+    """Look at a stretch of jobs and return how many went."""
+    gone = done(subject.store, PruneJobs(older_ms, limit))
+    assert isinstance(gone, Pruned)
+    return gone.jobs
+
+
+def debt(owed: type[Picture], job_id: str, at: int) -> Picture:
+    """Return something of a job that has not ended."""
+    debts: tuple[Picture, ...] = (
+        StepPicture(job_id, "open", 1, "effect", "IN_PROGRESS", at),
+        MessagePicture("late", job_id, "late", "signal", at),
+        AttemptPicture(job_id, "charge#1", 1, "COMMITTED", "lease", "epoch", at, "worker"),
+        DirectivePicture(
+            *("directive", "default", job_id, "pack#1", 1, "lease", "PENDING", "warehouse", "{}", at, at)
+        ),
+    )
+    return next(one for one in debts if type(one) is owed)
+
+
+class Retention:
+    """Whole jobs go, and only those that may."""
+
+    def test_a_job_goes_with_all_its_books_when_its_time_has_come(self, subject: Subject) -> None:
+        job_id = finished(subject)
+        subject.clock.advance(DAY_MS - 1)
+        assert prune(subject) == 0
+        assert kept(subject) == {job_id}
+        subject.clock.advance(1)
+        assert prune(subject) == 1
+        assert not any(subject.books().values())
+        assert prune(subject) == 0
+
+    def test_failed_jobs_go_too_and_unfinished_ones_never(self, subject: Subject) -> None:
+        failed = held_job(subject.store, subject.clock)
+        done(subject.store, fail(failed, subject.clock))
+        running = held_job(subject.store, subject.clock, lease_ms=10 * DAY_MS)
+        waiting = submission(subject.clock)
+        done(subject.store, waiting)
+        subject.clock.advance(2 * DAY_MS)
+        assert prune(subject) == 1
+        assert kept(subject) == {running.fence.job_id, waiting.job.job_id}
+        done(subject.store, finish(running, subject.clock))
+
+    def test_a_batch_is_bounded_and_takes_the_oldest_first(self, subject: Subject) -> None:
+        jobs = []
+        for _ in range(5):
+            jobs.append(finished(subject))
+            subject.clock.advance(10)
+        subject.clock.advance(DAY_MS)
+        assert prune(subject, limit=2) == 2
+        assert kept(subject) == set(jobs[2:])
+        assert prune(subject, limit=100) == 3
+
+    def test_the_key_of_a_job_that_went_is_free_and_that_of_another_is_not(self, subject: Subject) -> None:
+        done(subject.store, submission(subject.clock, key="gone", idempotency_key="gone"))
+        (held,) = claimed(subject.store, claim())
+        done(subject.store, finish(held, subject.clock))
+        done(subject.store, submission(subject.clock, key="stays", idempotency_key="stays"))
+        subject.clock.advance(DAY_MS)
+        assert prune(subject) == 1
+        assert [row.value for row in subject.reservations()] == ["stays"]
+        again = submission(subject.clock, key="gone", idempotency_key="gone")
+        assert done(subject.store, again) is None
+
+    def test_children_go_before_their_parent_and_not_before_it_may_go(self, subject: Subject) -> None:
+        parent, child = with_child(subject)
+        home = (parent.fence.job_id, "0:gather#1")
+        done(subject.store, finish(child, subject.clock)._replace(parent=home))
+        subject.clock.advance(2 * DAY_MS)
+        assert prune(subject) == 0, "the parent is at work and may look at its child"
+        done(subject.store, CancelJob(parent.fence.job_id, 0, force=True))
+        assert prune(subject) == 0, "the parent has ended only now"
+        subject.clock.advance(DAY_MS)
+        assert prune(subject) == 1
+        assert kept(subject) == {parent.fence.job_id}
+        assert prune(subject) == 1
+        assert not any(subject.books().values())
+
+    def test_a_stretch_says_where_the_next_begins_and_the_young_are_not_looked_at(
+        self, subject: Subject
+    ) -> None:
+        running = [held_job(subject.store, subject.clock, lease_ms=9 * DAY_MS) for _ in range(4)]
+        names = sorted(held.fence.job_id for held in running)
+        subject.clock.advance(DAY_MS)
+        assert done(subject.store, PruneJobs(0, 2)) == Pruned(0, names[1])
+        assert done(subject.store, PruneJobs(0, 2, names[1])) == Pruned(0, names[3])
+        assert done(subject.store, PruneJobs(0, 2, names[3])) == Pruned(0, None)
+        assert done(subject.store, PruneJobs(2 * DAY_MS, 2)) == Pruned(0, None)
+
+    @pytest.mark.parametrize("owed", [StepPicture, MessagePicture, AttemptPicture, DirectivePicture])
+    def test_a_job_that_owes_anything_stays(self, subject: Subject, owed: type[Picture]) -> None:
+        """A final job owes nothing; if one did, its books would be the only trace of it."""
+        job_id = finished(subject)
+        subject.plant(debt(owed, job_id, subject.clock.wall_ms()))
+        subject.clock.advance(DAY_MS)
+        assert prune(subject) == 0
+        assert kept(subject) == {job_id}

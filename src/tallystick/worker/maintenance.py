@@ -1,0 +1,157 @@
+"""Maintenance: the background of a worker. Each role has its turns, and none waits for the error of another.
+
+Leases are renewed by a loop of their own, so that nothing that the other roles wait for costs a lease.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from tallystick.clock import Clock
+from tallystick.store.api import Protocols
+from tallystick.worker.refusals import Reasons
+from tallystick.worker.roles.cancel import EndOverdue
+from tallystick.worker.roles.expire import Expire
+from tallystick.worker.roles.give_back import GiveBack
+from tallystick.worker.roles.look import LookForWork
+from tallystick.worker.roles.prune import Prune
+from tallystick.worker.roles.reclaim import ReclaimLeases
+from tallystick.worker.roles.renew import Renew
+from tallystick.worker.roles.role import Role
+from tallystick.worker.worker import Worker
+
+RETRY_SECONDS_MIN: Final = 0.25
+RETRY_SECONDS_MAX: Final = 1.0
+
+_log = logging.getLogger("tallystick.worker")
+
+
+class Maintenance:
+    """The roles of one worker and the two loops that drive them."""
+
+    def __init__(self, worker: Worker) -> None:
+        """Prepare the loops; nothing runs before `start`."""
+        self._worker = worker
+        self._hush: Callable[[], None] = lambda: None
+        self.renew = Renew(worker, on_late=self._reclaim_soon)
+        self._reclaim = ReclaimLeases(worker, lambda: self.renew.excused)
+        roles = [
+            GiveBack(worker, self._reclaim.run),
+            self._reclaim,
+            EndOverdue(worker),
+            LookForWork(worker, min(RETRY_SECONDS_MIN, self.renew.rest)),
+        ]
+        if worker.options.keep_ms is not None:
+            roles.append(Prune(worker, worker.options.keep_ms))
+        if worker.options.expires and isinstance(worker.store, Protocols):
+            roles.append(Expire(worker, worker.store))
+        retry_max = min(RETRY_SECONDS_MAX, self.renew.rest)
+        self._rounds = Loop("tally-maintenance", roles, worker.clock, retry_max)
+        self._heartbeat = Loop("tally-heartbeat", [self.renew], worker.clock, retry_max)
+
+    @property
+    def roles(self) -> dict[str, Role]:
+        """Return the roles of the rounds by their names."""
+        return self._rounds.roles
+
+    def start(self) -> None:
+        """Begin."""
+        self._hush = self._worker.store.listen(self._heard, self._worker.owner)
+        self._rounds.start()
+        self._heartbeat.start()
+
+    def stop(self) -> None:
+        """End, after the round that runs now."""
+        self._hush()
+        self._rounds.stop()
+        self._heartbeat.stop()
+
+    def _heard(self) -> None:
+        """Begin the next round at once: another process has written. A busy worker looks when it is idle."""
+        if self._worker.idle:
+            self._rounds.rouse()
+        else:
+            self._worker.poke()
+
+    def _reclaim_soon(self) -> None:
+        self._rounds.rouse(self._reclaim)
+
+
+class Loop:
+    """One thread that gives each of its roles a turn when that is due."""
+
+    def __init__(self, name: str, roles: Sequence[Role], clock: Clock, retry_max: float) -> None:
+        """Prepare the thread; a role that fails has its next turn after `retry_max` seconds at the latest."""
+        self._clock = clock
+        self._stopping = False
+        self._roused = threading.Event()
+        self._turns = [_Turns(role, clock.monotonic(), retry_max) for role in roles]
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    @property
+    def roles(self) -> dict[str, Role]:
+        """Return the roles by their names."""
+        return {turns.role.name: turns.role for turns in self._turns}
+
+    def start(self) -> None:
+        """Begin with a pause; the first round is after it."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the round that runs now."""
+        self._stopping = True
+        self._roused.set()
+        self._thread.join()
+
+    def rouse(self, *roles: Role) -> None:
+        """Begin the next round at once, with a turn for these roles too."""
+        for turns in self._turns:
+            if turns.role in roles:
+                turns.due_at = self._clock.monotonic()
+        self._roused.set()
+
+    def _run(self) -> None:
+        while True:
+            self._roused.wait(min(turns.rest for turns in self._turns))
+            self._roused.clear()
+            if self._stopping:
+                return
+            now = self._clock.monotonic()
+            for turns in self._turns:
+                if now >= turns.due_at:
+                    turns.take(now)
+
+
+class _Turns:
+    """The turns of one role, and its pause after a turn that failed."""
+
+    def __init__(self, role: Role, now: float, retry_max: float) -> None:
+        self.role = role
+        self.due_at = now
+        self._retry_max = retry_max
+        self._retry = 0.0
+        self._told = Reasons()
+
+    @property
+    def rest(self) -> float:
+        """Return how long the next round may be away, in real seconds."""
+        return self._retry or self.role.rest
+
+    def take(self, now: float) -> None:
+        """Take a turn; an error is logged once for each reason, and the next turn comes after a pause."""
+        try:
+            self.role.run()
+        except Exception as error:  # noqa: BLE001 (a role that ends would end all others, and every lease with them)
+            # A store that is away for a while is not the end of the worker: it goes on when it is back.
+            self._retry = min(max(2 * self._retry, RETRY_SECONDS_MIN), self._retry_max)
+            if self._told.is_new(error):
+                about = {"action": "role.failed", "role": self.role.name}
+                _log.warning("worker: %s failed: %s", self.role.name, error, exc_info=True, extra=about)
+        else:
+            self._retry = 0.0
+            self._told.forget()
+        if self.role.every:
+            self.due_at = now + max(self.role.every, self._retry)

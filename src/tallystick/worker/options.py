@@ -1,0 +1,38 @@
+"""The options of a worker, checked when they are given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tallystick.core.durations import duration_ms
+from tallystick.core.lease import WORKER_LEASE
+from tallystick.errors import BadInput
+
+LEASE_MS_MIN: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """How much a worker takes on, and how long a crash of it may go unnoticed."""
+
+    queues: tuple[str, ...] = ("default",)
+    concurrency: int = 16
+    lease_ms: int = duration_ms(WORKER_LEASE)
+    grace_ms: int = 10_000
+    # How long finished jobs are kept; None is for ever.
+    keep_ms: int | None = None
+    # Whether it looks after remote steps whose time is over.
+    expires: bool = False
+    # Whether threads of sync workflows ask Linux for SCHED_BATCH: fewer switches, the same share of time.
+    batch_scheduling: bool = True
+
+    def __post_init__(self) -> None:
+        if type(self.concurrency) is not int or self.concurrency < 1:
+            raise BadInput(f"a worker needs a whole number of slots, at least one, not {self.concurrency!r}")
+        if not self.queues:
+            raise BadInput("a worker that serves no queue would do nothing: name at least one")
+        if self.lease_ms < LEASE_MS_MIN:
+            raise BadInput(
+                f"a lease of {self.lease_ms}ms ends before it can be renewed; give at least {LEASE_MS_MIN}ms"
+            )

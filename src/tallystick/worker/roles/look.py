@@ -1,0 +1,72 @@
+"""Look: find out that there may be work, and let free slots claim it.
+
+An idle worker asks for one number that changes with every write (`Store.pulse`), every few milliseconds at
+first and more slowly when nothing happens, and for the instant at which the next job becomes due
+(`Store.next_due`). It never scans a table to learn that there is nothing to do. Where the store can tell that
+another process has written, the worker looks at that moment.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from tallystick.worker.notices import notice_ended, notice_held
+from tallystick.worker.roles.role import Role
+from tallystick.worker.timer import Timer
+from tallystick.worker.worker import Worker
+
+LOOK_SECONDS_MIN: Final = 0.010
+LOOK_SECONDS_MAX: Final = 0.100
+
+
+class LookForWork(Role):
+    """Notices writes of others: new work, signals for jobs that run here, requests to stop them."""
+
+    name: ClassVar = "look"
+
+    def __init__(self, worker: Worker, retry: float) -> None:
+        """Prepare; after a claim that failed the next is made after `retry` seconds."""
+        self._worker = worker
+        self._retry = retry
+        # When the next job becomes due.
+        self._timer = Timer(worker.clock)
+        self._pulse = -1
+        self._unlooked = False
+        self.rest = LOOK_SECONDS_MIN
+
+    def run(self) -> None:
+        """Look once, and decide when to look again."""
+        worker = self._worker
+        pulse = worker.store.pulse()
+        if pulse != self._pulse:
+            if worker.running:
+                self._notice_requests()
+                worker.arrivals.stir()
+            # Kept until a round has looked: a claim on its way may have read before the write.
+            self._pulse, self._unlooked = pulse, True
+        if worker.claim_failed:
+            self.rest = self._retry
+            worker.poke()
+        elif not worker.idle:
+            self.rest = LOOK_SECONDS_MAX
+        elif self._unlooked or self._timer.is_over():
+            self.rest = LOOK_SECONDS_MIN
+            before = worker.clock.wall_ms()
+            worker.poke()
+            # What was due before the claim and was not claimed is for workers with other handlers. What
+            # became due meanwhile may have been too early for the claim, and must be asked for again.
+            self._timer.set(worker.store.next_due(worker.options.queues, before))
+            self._unlooked = False
+        else:
+            self.rest = min(self.rest * 1.5, LOOK_SECONDS_MAX)
+
+    def _notice_requests(self) -> None:
+        """Tell running segments that their job is to end or to stop."""
+        worker = self._worker
+        running = list(worker.running)
+        found = {each.job_id: each for each in worker.store.interrupted(running)}
+        for job_id in running:
+            each = found.get(job_id)
+            notice_held(worker, job_id, held=each is not None and each.hold is not None)
+            if each is not None and (each.asked or each.ended):
+                notice_ended(worker, job_id, asked=not each.ended)

@@ -1,0 +1,156 @@
+"""Protocols on a Tally: declared, submitted to by commands, looked after by its workers."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tallystick import RemoteStep, Tally
+from tallystick.core.lifecycles import JobState
+from tallystick.core.remote.plans import Heard, Hearing
+from tallystick.core.remote.requests import (
+    AnswerStep,
+    DeliverDirective,
+    ProtocolRequest,
+    StepAnswer,
+    StepFence,
+)
+from tallystick.core.remote.rows import ProtocolPicture
+from tallystick.errors import (
+    BadCommand,
+    BadInput,
+    BadValue,
+    DuplicateHandler,
+    IdempotencyConflict,
+    JobFailed,
+)
+from tallystick.store.api import Protocols
+from tests.patience import wait_until
+
+COMMAND = {
+    "tenant_id": "acme",
+    "request_type": "ocr",
+    "input_ref": "s3://in",
+    "output_ref": "s3://out",
+    "payload": {"steps": {"ocr": {"pages": 3}}},
+    "schema_version": "v1",
+}
+
+
+class OcrRequest(msgspec.Struct):
+    pages: int
+
+
+def look(app: Tally, job_id: str) -> ProtocolPicture:
+    """Return the rows of a protocol job."""
+    store = app.runtime().store
+    assert isinstance(store, Protocols)
+    picture = store.protocol(job_id)
+    assert picture is not None
+    return picture
+
+
+def active(app: Tally, job_id: str) -> StepFence:
+    """Return what the worker of the active step has."""
+    step = look(app, job_id).active
+    assert step is not None
+    return StepFence(job_id, step.step_id, step.attempt_no, step.lease_id or "")
+
+
+def say(app: Tally, request: ProtocolRequest) -> Heard:
+    """Send a request to the store."""
+    outcome = app.runtime().committer.call((request,))
+    assert isinstance(outcome, Hearing)
+    return outcome.heard
+
+
+@pytest.fixture
+def app(tmp_path: Path):
+    app = Tally(f"sqlite:///{tmp_path / 'shop.db'}")
+    app.protocol(
+        "ocr-embed",
+        request_types=["ocr", "scan"],
+        steps=[
+            RemoteStep("ocr", service="ocr", ack="100ms", payload=OcrRequest),
+            RemoteStep("embed", service="embed", step_type="vectors", lease="5m"),
+        ],
+    )
+    yield app
+    app.close()
+
+
+def test_a_command_becomes_a_job_once(app: Tally):
+    protocol = app.protocols["ocr-embed"]
+    job = protocol.submit(COMMAND)
+    assert job.created
+    again = protocol.submit({**COMMAND, "correlation_id": "not a part of the content"})
+    assert (again, again.created) == (job, False)
+    keyed = app.command({**COMMAND, "idempotency_key": "k"})
+    assert keyed.created
+    with pytest.raises(IdempotencyConflict) as conflict:
+        app.command({**COMMAND, "idempotency_key": "k", "payload": {"steps": {"ocr": {"pages": 4}}}})
+    assert conflict.value.fields["existing_hash"] != conflict.value.fields["submitted_hash"]
+    assert asyncio.run(protocol.submit_aio(COMMAND)) == job
+    picture = look(app, job.id)
+    assert [(step.step_id, step.step_type, step.payload) for step in picture.steps] == [
+        ("ocr", "ocr", '{"pages":3}'),
+        ("embed", "vectors", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "path"),
+    [
+        ({"request_type": "mail"}, BadCommand, "request_type"),
+        ({"protocol_id": "other"}, BadCommand, "protocol_id"),
+        ({"mode": "BURST"}, BadCommand, "doc_id"),
+        ({"tenant_id": 7}, BadValue, "tenant_id"),
+        ({"payload": {"steps": {"ocr": {"pages": "many"}}}}, BadValue, "payload.steps.ocr"),
+    ],
+)
+def test_a_command_that_cannot_be_is_refused_with_its_path(app: Tally, change, error, path):
+    with pytest.raises(error) as refused:
+        app.protocols["ocr-embed"].submit({**COMMAND, **change})
+    assert refused.value.fields["path"] == path
+    assert app.runtime().store.counts() == {}
+
+
+def test_what_cannot_be_declared_is_refused(app: Tally):
+    step = RemoteStep("a", service="s")
+    for id_, types, steps, error in (
+        ("ocr-embed", ["new"], [step], DuplicateHandler),
+        ("other", ["scan"], [step], DuplicateHandler),
+        ("other", ["new"], [], BadValue),
+        ("other", ["new"], [step, step], BadValue),
+        ("other", ["new"], [RemoteStep("a", service="s", ack=0)], BadInput),
+        ("no name!", ["new"], [step], BadValue),
+    ):
+        with pytest.raises(error):
+            app.protocol(id_, request_types=types, steps=steps)
+
+
+def test_a_worker_looks_after_steps_whose_time_is_over_and_the_job_ends(app: Tally):
+    """Nobody acknowledges in time; the next attempt waits a minute, so the first timeout is what is seen."""
+    job = app.command(COMMAND)
+    assert say(app, DeliverDirective(job.id, "ocr", 1, "w")) is Heard.TAKEN
+    with app.worker(lease="300ms"):
+        wait_until(lambda: look(app, job.id).steps[0].state == "FAILED_RETRY", "FAILED_RETRY")
+    assert look(app, job.id).steps[0].last_error_code == "ACK_TIMEOUT"
+
+
+def test_the_result_of_a_protocol_job_is_that_of_its_last_step(app: Tally):
+    job = app.command(COMMAND)
+    for value in ("1", '{"vectors": 7}'):
+        answer = StepAnswer(True, value, value=value)
+        assert say(app, AnswerStep(active(app, job.id), answer, value)) is Heard.ACCEPTED
+    assert app.job(job.id).result(timeout="5s") == {"vectors": 7}
+    failing = app.command({**COMMAND, "doc_id": "other", "idempotency_key": "f"})
+    told = StepAnswer(False, "x", error_code="UNREADABLE", error_message="page 2")
+    assert say(app, AnswerStep(active(app, failing.id), told, "x")) is Heard.ACCEPTED
+    with pytest.raises(JobFailed) as failed:
+        app.job(failing.id).result(timeout="5s")
+    assert failed.value.error_code == "UNREADABLE"
+    assert app.job(failing.id).state() is JobState.FAILED_FINAL

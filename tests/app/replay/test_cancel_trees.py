@@ -1,0 +1,270 @@
+"""Cancelling a tree: one statement asks everything below, and nothing of it is claimed afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from tallystick import Cancelled, ChildrenFailed, JobCancelled, JobFailed, aio, current, gather, wait
+from tallystick.core.limits import DEPTH_MAX
+from tests.patience import wait_until
+
+MANY = 5_000
+SECONDS = 30
+
+
+def counts(app) -> dict[str, int]:
+    with app.connect() as db:
+        return dict(db.execute("select state, count(*) from jobs group by state"))
+
+
+def test_of_five_thousand_queued_children_none_is_claimed_after_the_parent_was_cancelled(app):
+    ran: list[float] = []
+
+    @app.workflow
+    def child(n: int) -> None:
+        ran.append(time.monotonic())
+
+    @app.workflow
+    def parent() -> None:
+        gather(*(child.opts(delay="400ms").child(n) for n in range(MANY)))
+
+    with app.worker(concurrency=4):
+        job = parent.submit()
+        wait_until(lambda: counts(app).get("QUEUED", 0) + len(ran) >= MANY, "all of them are born")
+        job.cancel()
+        returned = time.monotonic()
+        wait_until(lambda: counts(app).get("CANCELLED", 0) + len(ran) >= MANY + 1, "all of them have ended")
+    # A child that was claimed before may begin a moment after.
+    late = [at for at in ran if at > returned]
+    assert len(late) <= 4
+    assert set(counts(app)) <= {"CANCELLED", "SUCCEEDED"}
+
+
+def test_a_chain_of_twenty_levels_ends_within_a_second(app):
+    @app.workflow
+    def level(n: int) -> None:
+        if n:
+            level(n - 1)
+        else:
+            wait("never", bool)
+
+    with app.worker():
+        job = level.submit(19)
+        wait_until(
+            lambda: counts(app) == {"IN_PROGRESS": 20} and not app.runtime().worker.running, "all wait"
+        )
+        begun = time.monotonic()
+        assert job.cancel() == "CANCELLED"
+        wait_until(lambda: counts(app) == {"CANCELLED": 20}, "all of them have ended")
+        # A second where nothing else runs; by a sweep for each level it was a minute and a half.
+        assert time.monotonic() - begun < 5
+
+
+def test_runaway_recursion_stops_at_its_depth_with_a_clear_error(app):
+    @app.workflow
+    def deeper(n: int) -> int:
+        return deeper(n + 1)
+
+    with app.worker():
+        job = deeper.submit(0)
+        with pytest.raises(JobFailed):
+            job.result(SECONDS)
+    assert sum(counts(app).values()) == DEPTH_MAX + 1
+    with app.connect() as db:
+        told = [
+            message for (message,) in db.execute("select error_message from jobs order by length(job_id)")
+        ]
+    assert f"a job has at most {DEPTH_MAX} parents above it" in told[-1]
+
+
+def test_a_running_async_step_is_stopped_its_slot_is_free_and_the_workflow_cleans_up(app):
+    begun, cleaned = threading.Event(), threading.Event()
+
+    @app.step
+    async def download() -> None:
+        begun.set()
+        await asyncio.sleep(3_600)
+
+    @app.step
+    async def clean_up() -> None:
+        await asyncio.sleep(0.01)
+        current().raise_if_cancelled()
+        cleaned.set()
+
+    @app.workflow
+    async def flow() -> None:
+        try:
+            await download()
+        except Cancelled:
+            await clean_up()
+            raise
+
+    @app.workflow
+    async def quick() -> int:
+        return 1
+
+    with app.worker(concurrency=1):
+        job = flow.submit()
+        assert begun.wait(SECONDS)
+        assert job.cancel(grace="1m") == "CANCELLING"
+        with pytest.raises(JobCancelled):
+            job.result(SECONDS)
+        assert cleaned.is_set()
+        assert quick.submit().result(SECONDS) == 1
+    assert [event.name for event in job.history()] == ["submit", "claim", "step", "cancel"]
+
+
+@pytest.mark.parametrize("limit", [None, "1h"])
+def test_all_async_steps_that_run_side_by_side_are_stopped(app, limit):
+    begun = threading.Semaphore(0)
+    stopped: list[str] = []
+
+    @app.step(timeout=limit)
+    async def download(n: int) -> None:
+        begun.release()
+        try:
+            await asyncio.sleep(3_600)
+        except asyncio.CancelledError:
+            stopped.append(f"{n}")
+            raise
+
+    @app.workflow
+    async def flow() -> None:
+        await asyncio.gather(*(download.named(f"{n}")(n) for n in range(3)))
+
+    with app.worker():
+        job = flow.submit()
+        for _ in range(3):
+            assert begun.acquire(timeout=SECONDS)
+        job.cancel(grace="1m")
+        with pytest.raises(JobCancelled):
+            job.result(SECONDS)
+    assert sorted(stopped) == ["0", "1", "2"]
+
+
+def test_an_async_step_that_ignores_its_end_keeps_its_result_and_the_next_call_is_refused(app):
+    begun = threading.Event()
+
+    @app.step
+    async def stubborn() -> int:
+        begun.set()
+        try:
+            await asyncio.sleep(3_600)
+        except asyncio.CancelledError:
+            return 7
+        return 0
+
+    @app.workflow
+    async def flow() -> None:
+        assert await stubborn() == 7
+        await aio.sleep("1h")
+
+    with app.worker():
+        job = flow.submit()
+        assert begun.wait(SECONDS)
+        job.cancel(grace="1m")
+        with pytest.raises(JobCancelled):
+            job.result(SECONDS)
+    assert [event.name for event in job.history()] == ["submit", "claim", "step", "cancel"]
+
+
+def test_a_job_that_is_ended_by_force_frees_the_slot_of_its_async_function(app):
+    begun = threading.Event()
+
+    @app.workflow
+    async def deaf() -> None:
+        begun.set()
+        await asyncio.sleep(3_600)
+
+    @app.workflow
+    async def quick() -> int:
+        return 1
+
+    with app.worker(concurrency=1):
+        job = deaf.submit()
+        assert begun.wait(SECONDS)
+        assert job.cancel(grace="50ms") == "CANCELLING"
+        wait_until(lambda: job.state() == "CANCELLED", "its grace is over")
+        assert quick.submit().result(SECONDS) == 1
+
+
+def test_children_that_run_are_asked_with_their_parent_and_clean_up(app):
+    begun, cleaned = threading.Event(), threading.Event()
+
+    @app.workflow
+    async def child() -> None:
+        try:
+            await work()
+        except Cancelled:
+            cleaned.set()
+            raise
+
+    @app.step
+    async def work() -> None:
+        begun.set()
+        await asyncio.sleep(3_600)
+
+    @app.workflow
+    def parent() -> None:
+        gather(child.child())
+
+    with app.worker():
+        job = parent.submit()
+        assert begun.wait(SECONDS)
+        assert job.cancel(grace="1m") == "CANCELLED"
+        assert cleaned.wait(SECONDS)
+        wait_until(lambda: counts(app) == {"CANCELLED": 2}, "the child has ended")
+
+
+def test_a_job_that_is_being_cancelled_starts_no_children(app):
+    begun, said = threading.Event(), []
+
+    @app.workflow
+    def child() -> None: ...
+
+    @app.step
+    def work() -> None:
+        begun.set()
+        wait_until(lambda: current().cancelled)
+
+    @app.workflow
+    def flow() -> None:
+        try:
+            work()
+            work()
+        except Cancelled:
+            try:
+                gather(child.child())
+            except Exception as error:  # noqa: BLE001 (its text is what is looked at)
+                said.append(str(error))
+            raise
+
+    with app.worker():
+        job = flow.submit()
+        assert begun.wait(SECONDS)
+        job.cancel(grace="1m")
+        with pytest.raises(JobCancelled):
+            job.result(SECONDS)
+    assert said == ["a job that is being cancelled starts no children: clean up with steps"]
+    assert counts(app) == {"CANCELLED": 1}
+
+
+def test_a_parent_hears_of_a_child_whose_deadline_has_passed(app):
+    @app.workflow
+    def child() -> None:
+        wait("never", bool)
+
+    @app.workflow
+    def parent() -> list[str]:
+        try:
+            gather(child.opts(deadline="50ms").child())
+        except ChildrenFailed as failed:
+            return [error.code for error in failed.errors]
+        return []
+
+    with app.worker():
+        assert parent.submit().result(SECONDS) == ["DEADLINE"]

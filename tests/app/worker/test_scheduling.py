@@ -1,0 +1,73 @@
+"""Threads of a worker do not push ahead of whoever woke them, unless the user has chosen otherwise."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tallystick import Tally
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="there are no policies here")
+
+
+def policy_of_a_step(app: Tally) -> int:
+    @app.step
+    def look() -> int:
+        return os.sched_getscheduler(0)
+
+    @app.workflow
+    def looking() -> int:
+        return look()
+
+    with app.worker():
+        seen = looking.submit().result(20)
+    app.close()
+    return seen
+
+
+def test_a_slot_waits_for_its_turn_and_the_caller_does_not(tmp_path: Path):
+    assert policy_of_a_step(Tally(f"sqlite:///{tmp_path}/books.db")) == os.SCHED_BATCH
+    assert os.sched_getscheduler(0) == os.SCHED_OTHER
+
+
+def test_a_policy_that_the_user_chose_stays(tmp_path: Path):
+    program = f"""
+import os
+os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+from tallystick import Tally
+from tests.app.worker.test_scheduling import policy_of_a_step
+print(policy_of_a_step(Tally("sqlite:///{tmp_path}/books.db")))
+"""
+    answer = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=False
+    )
+    assert (answer.stdout.strip(), answer.returncode) == (str(os.SCHED_IDLE), 0), answer.stderr
+
+
+def test_a_process_that_a_step_starts_is_scheduled_as_usual(tmp_path):
+    app = Tally(f"sqlite:///{tmp_path}/books.db")
+
+    @app.workflow
+    def started() -> str:
+        command = [sys.executable, "-c", "import os; print(os.sched_getscheduler(0))"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    with app.worker():
+        assert int(started.submit().result(30)) == os.SCHED_OTHER
+    app.close()
+
+
+def test_a_worker_can_leave_the_policy_alone(tmp_path):
+    app = Tally(f"sqlite:///{tmp_path}/books.db")
+
+    @app.workflow
+    def policy() -> int:
+        return os.sched_getscheduler(0)
+
+    with app.worker(batch_scheduling=False):
+        assert policy.submit().result(30) == os.SCHED_OTHER
+    app.close()

@@ -1,0 +1,299 @@
+"""The modules that decide about protocol jobs, as they are or with one of them changed, and their mutants."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from collections.abc import Iterator
+from functools import cache, partial
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import msgspec
+
+from tests.model.mutants import Mutant, changes_in
+
+MODULES = {
+    "rows": "tallystick.core.remote.rows",
+    "requests": "tallystick.core.remote.requests",
+    "plans": "tallystick.core.remote.plans",
+    "policy": "tallystick.core.remote.policy",
+    "routing": "tallystick.core.remote.routing",
+    "directives": "tallystick.core.verbs.protocol.directives",
+    "drafts": "tallystick.core.verbs.protocol.drafts",
+    "publishing": "tallystick.core.verbs.protocol.publishing",
+    "callbacks": "tallystick.core.verbs.protocol.callbacks",
+    "sweeping": "tallystick.core.verbs.protocol.sweeping",
+    "submitting": "tallystick.core.verbs.protocol.submitting",
+    "deciding": "tallystick.core.verbs.protocol.deciding",
+}
+"""Each behind those that it imports."""
+
+GUARDED = {
+    "rows": ("is_open", "is_due", "is_pulled", "active", "step"),
+    "policy": ("next_try_ms", "budget_ms"),
+    "drafts": (
+        "move_step",
+        "move_job",
+        "begin",
+        "close_directive",
+        "dispatch",
+        "_routed",
+        "end",
+        "count",
+        "plan",
+    ),
+    "publishing": (
+        "dispatch",
+        "take",
+        "deliver",
+        "sent",
+        "not_published",
+        "_on_its_way",
+        "_standing",
+    ),
+    "callbacks": (
+        "ack",
+        "renew",
+        "answer",
+        "_go_on",
+        "failed",
+        "_fail",
+        "fence",
+        "_remembered",
+        "_remembering",
+    ),
+    "sweeping": ("expire", "_not_out", "cancel", "_may_be_at_it"),
+}
+"""Every guard of each of these functions is taken away."""
+
+NOT_SEEN = {
+    "rows.is_due: without `self.lease_expires_at is not None`": "what is active is due at some instant",
+    "drafts._routed: without `policy.topic_prefix`": "no world has a prefix; tests/core has one",
+    "drafts.end: never `trigger == 'fail'`": "cancel and drop lead to the same state; their needs differ",
+    "drafts.count: never `moved.hit != closes`": "books that are right never need it",
+    "publishing.dispatch: without `step.state != StepState.PENDING`": "no commit leaves it PENDING",
+    "publishing.sent: without `picture.pending is None`": "a step that is DISPATCHING has a directive",
+    "publishing.sent: without `step.state != StepState.DISPATCHING`": "only such a step has a directive",
+    "publishing._on_its_way: without `step is None`": "a directive that is not out is the active step's",
+    "callbacks.answer: always `step.acked_at is None`": "when it was is for people; here it is now",
+    "callbacks.answer: without `given.workspace_ref`": "nothing is decided by it; tests/core looks at it",
+    "callbacks.answer: without `step.workspace_ref`": "nothing is decided by it; tests/core looks at it",
+    "sweeping._may_be_at_it: without `row.is_pulled`": "what is asked for is due from its birth",
+    "sweeping._may_be_at_it: without `step is None`": "a job without an active step is not asked",
+    "sweeping._not_out: without `row is None`": "a step that is DISPATCHING has a directive",
+}
+"""Guards without which every promise holds, and why they are there."""
+
+KNOWN: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "rule 1: the remaining steps of a job that fails stay open",
+        "drafts",
+        "                self.move_step(each, dropped)\n",
+        "                self.move_step(each, *(() if trigger == 'fail' else (dropped,)))\n",
+    ),
+    (
+        "rule 2: an early ACK leaves the directive in the outbox",
+        "callbacks",
+        '    draft = PlanDraft(picture, now)\n    draft.close_directive("publish")\n    lease_ms',
+        "    draft = PlanDraft(picture, now)\n    lease_ms",
+    ),
+    (
+        "rule 2: an early RESULT leaves the directive in the outbox",
+        "callbacks",
+        '    draft.close_directive("publish")\n    draft.begin()',
+        "    draft.begin()",
+    ),
+    (
+        "rule 2: the end of a job leaves the directive in the outbox",
+        "drafts",
+        '        self.close_directive("withdraw", WITHDRAWN)\n',
+        "",
+    ),
+    (
+        "rule 3: a try is not counted before it is published",
+        "publishing",
+        "tries = row.tries + 1\n",
+        "tries = row.tries\n",
+    ),
+    (
+        "rule 3: taking is no exclusive right",
+        "publishing",
+        "tries=tries, next_try_at=now.wall + next_try_ms(tries)",
+        "tries=tries",
+    ),
+    (
+        "rule 4: an older try's failure counts",
+        "publishing",
+        " or found[1].tries != request.try_no",
+        "",
+    ),
+    (
+        "rule 5: a take does not renew the lease",
+        "publishing",
+        "    draft.move_step(step._replace(lease_expires_at=now.wall + budget_ms(tries)))\n",
+        "",
+    ),
+    (
+        "rule 6: the last try has no exit in take",
+        "publishing",
+        "if row.tries >= TRIES_MAX:",
+        "if row.tries > 99:",
+    ),
+    (
+        "rule 7: a directive of a job that is asked to end is taken",
+        "publishing",
+        """    if draft.is_cancelling:
+        draft.end("settle", None)
+        return draft.plan(Heard.CANCELLED""",
+        """    if False:
+        draft.end("settle", None)
+        return draft.plan(Heard.CANCELLED""",
+    ),
+    (
+        "rule 7: a directive that nobody publishes is not withdrawn by a cancellation",
+        "sweeping",
+        "not (row.is_pulled or row.next_try_at <= now.wall)",
+        "True",
+    ),
+    (
+        "rule 8: a heartbeat extends a step of a job that is asked to end",
+        "callbacks",
+        "    if picture.job.state == JobState.CANCELLING:\n",
+        "    if False:\n",
+    ),
+    (
+        "rule 9: a RESULT while DISPATCHING is refused",
+        "callbacks",
+        "if StepState(step.state) not in IN_FLIGHT:",
+        "if StepState(step.state) not in IN_FLIGHT or step.state == StepState.DISPATCHING:",
+    ),
+    (
+        "rule 11: answers are not remembered",
+        "callbacks",
+        "        answers=_remembering(step, given.digest),\n",
+        "",
+    ),
+    (
+        "rule 12: an implied ACK does not begin the job",
+        "callbacks",
+        "    draft.begin()\n    begun",
+        "    begun",
+    ),
+    (
+        "rule 13: a directive that is asked for is nobody's to end",
+        "sweeping",
+        "if row is None or not row.is_pulled:",
+        "if True:",
+    ),
+    (
+        "equality of lease and now is not expired",
+        "rows",
+        "self.lease_expires_at <= now",
+        "self.lease_expires_at < now",
+    ),
+    ("a fourth attempt", "callbacks", "step.attempt_no < ATTEMPTS_MAX", "step.attempt_no <= ATTEMPTS_MAX"),
+    (
+        "the next step is not dispatched",
+        "callbacks",
+        "        draft.dispatch(draft.steps[following], lease_id)\n",
+        "",
+    ),
+    ("a step that ends is not counted", "callbacks", "        draft.count(1, closes=False)\n", ""),
+    ("an answer has no digits", "callbacks", "        draft.answer(ended, closes=False)\n", ""),
+    ("a directive is not counted in the digits", "drafts", "first_entry(step.ledger)[1]", "step.ledger"),
+    ("a directive keeps the lease of the one before", "drafts", "lease_id=lease_id, ledger", "ledger"),
+    (
+        "SENT does not start the time of the ACK",
+        "publishing",
+        "lease_expires_at=now.wall + ack_ms",
+        "attempt_no=step.attempt_no",
+    ),
+    (
+        "the ACK does not start the time of the work",
+        "callbacks",
+        "lease_expires_at=now.wall + lease_ms, acked_at",
+        "acked_at",
+    ),
+    (
+        "a failed attempt waits for nothing",
+        "callbacks",
+        "lease_expires_at=now.wall + wait_ms",
+        "lease_expires_at=None",
+    ),
+    (
+        "the closer has no digit",
+        "drafts",
+        "answer(self.steps[step.step_index], closes=True)",
+        "answer(self.steps[step.step_index], closes=False)",
+    ),
+    ("a cancellation has no closer", "drafts", "            self._close_by_root()\n", "            pass\n"),
+)
+"""Mistakes that no missing guard describes."""
+
+
+@cache
+def source(name: str) -> str:
+    return Path(str(importlib.import_module(MODULES[name]).__file__)).read_text("utf-8")
+
+
+def load(changed: dict[str, ast.Module] | None = None) -> SimpleNamespace:
+    """Return the modules that decide, those in `changed` and all others made from another tree."""
+    if not changed:
+        found = {name: importlib.import_module(path) for name, path in MODULES.items()}
+        return SimpleNamespace(**found, msgspec=msgspec)
+    kept = {path: importlib.import_module(path) for path in MODULES.values()}
+    made = {}
+    try:
+        for name, path in MODULES.items():
+            module = ModuleType(path)
+            module.__dict__.update(
+                __file__=kept[path].__file__, __path__=getattr(kept[path], "__path__", None)
+            )
+            sys.modules[path] = module
+            exec(
+                compile(changed[name], path, "exec") if name in changed else _compiled(name), module.__dict__
+            )
+            made[name] = module
+    finally:
+        sys.modules.update(kept)
+    return SimpleNamespace(**made, msgspec=msgspec)
+
+
+@cache
+def _compiled(name: str):
+    return compile(source(name), MODULES[name], "exec")
+
+
+def mutants() -> list[Mutant]:
+    """Return every mutant that must be caught."""
+    return [mutant for mutant in of_every_guard() if mutant.name not in NOT_SEEN] + list(_known())
+
+
+def of_every_guard() -> list[Mutant]:
+    """Return a mutant for every guard, also those that no world misses."""
+    return [mutant for module, functions in GUARDED.items() for mutant in _guards(module, functions)]
+
+
+def _guards(module: str, functions: tuple[str, ...]) -> Iterator[Mutant]:
+    for function in functions:
+        for n, (name, _change) in enumerate(changes_in(ast.parse(source(module)), function)):
+            yield Mutant(
+                f"{module}.{function}: {name}", module, partial(_changed, module, function, n), frozenset()
+            )
+
+
+def _changed(module: str, function: str, n: int) -> ast.Module:
+    tree = ast.parse(source(module))
+    _name, change = list(changes_in(tree, function))[n]
+    change()
+    return ast.fix_missing_locations(tree)
+
+
+def _known() -> Iterator[Mutant]:
+    for name, module, old, new in KNOWN:
+        text = source(module)
+        if text.count(old) != 1:
+            raise LookupError(f"{module} says {old!r} {text.count(old)} times")
+        yield Mutant(name, module, partial(ast.parse, text.replace(old, new)), frozenset())

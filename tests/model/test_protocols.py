@@ -1,0 +1,87 @@
+"""Every promise about protocol jobs holds in every reachable state, and each ends without a further report.
+
+The worlds have one, two and three steps, two relays, the sweep, cancellations with and without force, and
+remote workers that report anything at any time. Larger ones: `python -m tests.model`.
+"""
+
+from __future__ import annotations
+
+import sys
+from zlib import crc32
+
+import pytest
+
+from tests.model.mutants import Mutant
+from tests.model.protocol_rules import KNOWN, NOT_SEEN, load, mutants, of_every_guard
+from tests.model.protocols import ProtocolWorld, Shape
+from tests.model.search import Endless, explore
+
+WORLDS = {
+    "one step, pushed": (36_000, Shape(1)),
+    "one step, pulled": (220, Shape(1, pull=True)),
+    "two steps, pushed": (63_000, Shape(2, again=1)),
+    "two steps, pulled": (1_800, Shape(2, pull=True)),
+    "three steps, pushed": (68_000, Shape(3, again=0)),
+    "three steps, pulled": (900, Shape(3, pull=True, again=1)),
+}
+# Small enough to be searched for every mutant, large enough to miss each guard; and with how many states a
+# world has no end.
+SMALL = {
+    Shape(1, pull=True): 500,
+    Shape(2, pull=True, again=0): 400,
+    Shape(1, again=0): 3_000,
+    Shape(2, again=0): 40_000,
+    Shape(1, again=1): 30_000,
+}
+PARTS = 4
+# Mistakes that no missing guard describes are all tried; of the guards a share, all take half a minute.
+SHARE = 3
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_every_promise_holds_in_every_state(name):
+    floor, shape = WORLDS[name]
+    report = explore(ProtocolWorld(load(), shape))
+    sys.stdout.write(f"{name}: {report}\n")
+    assert not report.broken, report
+    assert report.states >= floor, "the world has become smaller than this file says"
+
+
+def test_the_worlds_have_a_hundred_thousand_states_together():
+    assert sum(floor for floor, _shape in WORLDS.values()) >= 100_000
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_guard_that_is_removed_is_missed(part):
+    assert not [mutant.name for mutant in share()[part::PARTS] if not missed(mutant)]
+
+
+def test_every_rule_that_the_search_needs_has_a_mutant():
+    names = [name for name, *_change in KNOWN]
+    for rule in (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13):
+        assert [name for name in names if name.startswith(f"rule {rule}: ")], rule
+
+
+def test_what_is_not_seen_is_still_there():
+    assert {mutant.name for mutant in of_every_guard()} >= set(NOT_SEEN)
+
+
+def share() -> list[Mutant]:
+    """Return the same mutants whatever others come and go."""
+    named = {name for name, *_change in KNOWN}
+    return [each for each in mutants() if each.name in named or crc32(each.name.encode()) % SHARE == 0]
+
+
+def missed(mutant: Mutant) -> str:
+    """Return by what a small world notices that this guard is gone."""
+    core = load(mutant.changed())
+    for shape, limit in SMALL.items():
+        try:
+            report = explore(ProtocolWorld(core, shape), limit=limit)
+        except Endless as error:
+            return str(error)
+        except Exception as error:  # noqa: BLE001 (the first state of a world cannot be made)
+            return repr(error)
+        if report.broken:
+            return report.broken
+    return ""
