@@ -47,6 +47,8 @@ TallyError                    root.py
 │   └── UnknownWorkflow       no workflow of that name
 ├── StaleLease                a report by somebody who no longer holds the lease
 ├── IdempotencyConflict       one key, two contents
+│                             requests.py
+├── BadCallbackKeys           the secrets that sign callbacks are missing or cannot be used
 │                             stores.py
 ├── StoreError                nothing of this call became durable
 │   ├── StoreMissing          no database there, and this command does not create one
@@ -124,6 +126,7 @@ if TYPE_CHECKING:
         TooDeep,
         UnknownWorkflow,
     )
+    from tallystick.errors.requests import BadCallbackKeys
     from tallystick.errors.root import (
         ChangeRefused,
         ExtraMissing,
@@ -190,6 +193,7 @@ __all__ = [
     "AppBroken",
     "AppNotFound",
     "ArtifactChanged",
+    "BadCallbackKeys",
     "BadCommand",
     "BadDuration",
     "BadInput",
@@ -264,7 +268,7 @@ __all__ = [
     "WrongColour",
 ]
 
-_FILES = ("root", "rules", "values", "handlers", "jobs", "stores", "runs", "stages")
+_FILES = ("root", "rules", "values", "handlers", "jobs", "requests", "stores", "runs", "stages")
 
 
 def __getattr__(name: str) -> object:
