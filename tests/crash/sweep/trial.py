@@ -29,6 +29,7 @@ _ROUNDS_MAX = 10
 _TEND_SECONDS = 0.05
 _HANG_SECONDS = 20.0
 _HELD_SECONDS = 20.0
+_LOG_CHARACTERS = 2000
 
 
 class Kind(StrEnum):
@@ -159,6 +160,7 @@ class Trial:
             for child in self._children:
                 child.end()
         self._judge(finished=True)
+        self._add_the_log()
         return self.verdict
 
     def _submit(self) -> None:
@@ -329,6 +331,13 @@ class Trial:
         if sender is not None and held:
             sender.revive()
         self.verdict.refused = sum(found.stale.values())
+
+    def _add_the_log(self) -> None:
+        """Add to the first finding what the processes said last: the place may be gone when it is read."""
+        if self.verdict.findings and self._place.log.exists():
+            wrong, text = self.verdict.findings[0]
+            said = self._place.log.read_text("utf-8")[-_LOG_CHARACTERS:].strip()
+            self.verdict.findings[0] = Finding(wrong, f"{text}\n{said}" if said else text)
 
     def _find(self, wrong: Wrong, text: str) -> None:
         self.verdict.findings.append(Finding(wrong, text))

@@ -182,8 +182,9 @@ class Writes:
         if any(rows):
             ask("move", *map(_json, rows), str(self._wall), str(sum(map(len, rows))))
         if self._attempts:
-            clock = (times.epoch, times.lease, times.wall)
-            ask("move_attempts", _json(self._attempts), *clock, str(len(self._attempts)))
+            attempts, clock = _json(self._attempts), (times.epoch, times.lease, times.wall)
+            ask("lock_attempts", attempts)
+            ask("move_attempts", attempts, *clock, str(len(self._attempts)))
         if self._ended:
             ask("insert_cancelled_attempts", _json(self._ended), str(self._wall))
         if self._children:

@@ -1,5 +1,5 @@
 -- move_attempts: attempts end, by their holders while the lease is live (`live`) or by a sweep once it is not. It fails
--- unless all did.
+-- unless all did. `lock_attempts` comes before it.
 -- takes: list jsonb, epoch text, lease_now int, wall_now int, count int
 WITH ending AS MATERIALIZED (
   SELECT @read(MoveAttempt, r) FROM jsonb_array_elements(:list) AS r
