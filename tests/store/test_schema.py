@@ -149,7 +149,17 @@ def test_every_column_of_every_table_takes_a_value_at_once(database: apsw.Connec
         ("outbox", OUTBOX | {"outbox_id": "o", "state": "PENDING"}),
     ):
         full = dict(least)
-        never = {"completed_at", "hold", "sent_at", "reason", "pruned_at", "exec_id", "step_id", "n"}
+        never = {
+            "completed_at",
+            "hold",
+            "sent_at",
+            "reason",
+            "pruned_at",
+            "exec_id",
+            "step_id",
+            "n",
+            "hook_due",
+        }
         for row in database.execute(f"PRAGMA table_xinfo({table})"):
             name, kind = row[1], row[2]
             if name not in never and name not in full:

@@ -79,6 +79,8 @@ class ClaimJobs(NamedTuple):
     suspects: bool = True
     turned_down: Callable[[str, TallyError], None] = _untold
     only: str = ""
+    # The hooks that the claiming program declares: from now on the job carries these.
+    hooks: str | None = None
 
 
 class RecordStep(NamedTuple):
@@ -310,3 +312,29 @@ class RenewLeases(NamedTuple):
 
     fences: tuple[Fence, ...]
     lease_ms: int
+
+
+class TakeHook(NamedTuple):
+    """Take the right to call the hook that is owed to a job, for `lease_ms`: nobody else calls it meanwhile.
+
+    `tries` is how many calls the caller has seen. The outcome is the hook, or None if none is owed any more
+    or another worker has it.
+    """
+
+    job_id: str
+    tries: int
+    lease_ms: int
+
+
+class TellHook(NamedTuple):
+    """Note what came of the call that was taken as number `tries`: the hook is told, or owed again later.
+
+    `error` is what the call raised. If the job has moved on, or another worker has the hook, nothing changes.
+    The outcome is whether this was written.
+    """
+
+    job_id: str
+    tries: int
+    hook: str
+    error: str | None = None
+    later_ms: int = 0

@@ -86,6 +86,8 @@ class NewJob(NamedTuple):
     # Who started it. A detached job is not counted, cancelled or given a deadline by its parent.
     parent_job_id: str | None = None
     detached: int = 0
+    # The hooks that its program declares.
+    hooks: str | None = None
 
 
 class Wait(NamedTuple):
@@ -262,6 +264,18 @@ class Overdue(NamedTuple):
 
     job_id: str
     late: bool
+
+
+class OwedHook(NamedTuple):
+    """A job to which a hook is owed, since or not before `hook_due`, and what the last call raised."""
+
+    job_id: str
+    handler: str
+    state: str
+    hold: str | None
+    hook_due: int
+    hook_tries: int
+    hook_error: str | None
 
 
 class JobRow(NamedTuple):

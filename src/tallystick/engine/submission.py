@@ -55,6 +55,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     by_content: bool = False
     tags: tuple[str, ...] = ()
     detached: bool = False
+    hooks: str | None = None
 
     def __post_init__(self) -> None:
         check_text("payload", self.payload, PAYLOAD_BYTES_MAX)
@@ -105,6 +106,9 @@ def submit_job(submission: Submission, job_id: str, now: int, lease: NewLease | 
         None,
         None,
         msgspec.json.encode(submission.tags).decode() if submission.tags else None,
+        None,
+        0,
+        submission.hooks,
     )
     chain = Chain(job_id)
     facts: tuple[Fact, ...] = (Fact(chain, "submit", now, 0, _SUBMITTED),)

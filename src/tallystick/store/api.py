@@ -33,6 +33,8 @@ from tallystick.core.requests import (
     SubmitJob,
     SubmitJobs,
     TakeAnswer,
+    TakeHook,
+    TellHook,
 )
 from tallystick.core.values import (
     Answer,
@@ -49,6 +51,7 @@ from tallystick.core.values import (
     NewJob,
     NewLease,
     Overdue,
+    OwedHook,
     Pruned,
     Record,
     Reservation,
@@ -91,6 +94,7 @@ __all__ = [
     "NewLease",
     "Outcome",
     "Overdue",
+    "OwedHook",
     "Primitive",
     "Protocols",
     "PruneJobs",
@@ -112,6 +116,8 @@ __all__ = [
     "SubmitJob",
     "SubmitJobs",
     "TakeAnswer",
+    "TakeHook",
+    "TellHook",
     "Transaction",
     "Wait",
     "Wake",
@@ -217,6 +223,10 @@ class Store(Protocol):
 
     def next_end(self) -> int | None:
         """Return the instant at which the next grace or deadline is over, by the clock of this process."""
+        ...
+
+    def owed_hooks(self, handlers: Sequence[str], limit: int) -> list[OwedHook]:
+        """Return jobs of these workflows to which a hook is owed now, by the store's clock, longest first."""
         ...
 
     def interrupted(self, job_ids: Sequence[str]) -> list[Interrupted]:

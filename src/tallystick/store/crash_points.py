@@ -27,6 +27,7 @@ WRITES: Final = {
     "hold": "holds",
     "resume": "resumptions",
     "fork": "forks",
+    "hook": "hooks",
 }
 
 

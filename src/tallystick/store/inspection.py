@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Content
 from tallystick.core.pictures import Message, Place
 from tallystick.core.remote.rows import ProtocolPicture
-from tallystick.core.values import StoredEvent
+from tallystick.core.values import OwedHook, StoredEvent
 
 
 class Health(NamedTuple):
@@ -100,6 +100,10 @@ class Inspection(Protocol):
 
     def leases(self, limit: int) -> list[WorkerLeases]:
         """Return the leases of live attempts by worker, those that lost most first."""
+        ...
+
+    def hooks(self, limit: int) -> list[OwedHook]:
+        """Return jobs to which a hook is owed, of any workflow, longest first."""
         ...
 
     def stale_reports(self) -> StaleReports:

@@ -24,6 +24,8 @@ from tallystick.core.requests import (
     SubmitJob,
     SubmitJobs,
     TakeAnswer,
+    TakeHook,
+    TellHook,
 )
 from tallystick.core.values import Fence
 from tallystick.core.verbs.control_requests import ForkJob, HoldJob, ResumeJob
@@ -101,6 +103,8 @@ Primitive: TypeAlias = (
     | ForkJob
     | Deliver
     | PruneJobs
+    | TakeHook
+    | TellHook
     | RenewLeases
     | RunTx
     | SubmitCommand

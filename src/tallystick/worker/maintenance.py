@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from tallystick.clock import Clock
+from tallystick.engine.observe import JobFinished, JobHeld
 from tallystick.store.api import Protocols
 from tallystick.worker.refusals import Reasons
+from tallystick.worker.roles.call_hooks import CallHooks
 from tallystick.worker.roles.cancel import EndOverdue
 from tallystick.worker.roles.expire import Expire
 from tallystick.worker.roles.give_back import GiveBack
@@ -51,6 +53,12 @@ class Maintenance:
         retry_max = min(RETRY_SECONDS_MAX, self.renew.rest)
         self._rounds = Loop("tally-maintenance", roles, worker.clock, retry_max)
         self._heartbeat = Loop("tally-heartbeat", [self.renew], worker.clock, retry_max)
+        # A function of the user may take its time, and keeps no other role from its turn.
+        self._hooks = (
+            Loop("tally-hooks", [CallHooks(worker)], worker.clock, retry_max) if worker.hooks else None
+        )
+        self._deaf: list[Callable[[], None]] = []
+        worker.finishing = self._finish_hooks
 
     @property
     def roles(self) -> dict[str, Role]:
@@ -62,6 +70,17 @@ class Maintenance:
         self._hush = self._worker.store.listen(self._heard, self._worker.owner)
         self._rounds.start()
         self._heartbeat.start()
+        if self._hooks is not None:
+            observers, rouse = self._worker.committer.observers, self._hooks.rouse
+            self._deaf = [observers.on(kind, lambda _happened: rouse()) for kind in (JobFinished, JobHeld)]
+            self._hooks.start()
+
+    def _finish_hooks(self) -> None:
+        """Call what is owed once more, within the grace; what is left then is owed to the next worker."""
+        for stop in self._deaf:
+            stop()
+        if self._hooks is not None:
+            self._hooks.stop(self._worker.options.grace_ms / 1000, last_turn=True)
 
     def stop(self) -> None:
         """End, after the round that runs now."""
@@ -86,7 +105,7 @@ class Loop:
     def __init__(self, name: str, roles: Sequence[Role], clock: Clock, retry_max: float) -> None:
         """Prepare the thread; a role that fails has its next turn after `retry_max` seconds at the latest."""
         self._clock = clock
-        self._stopping = False
+        self._stopping = self._last_turn = False
         self._roused = threading.Event()
         self._turns = [_Turns(role, clock.monotonic(), retry_max) for role in roles]
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -100,11 +119,11 @@ class Loop:
         """Begin with a pause; the first round is after it."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """End after the round that runs now."""
-        self._stopping = True
+    def stop(self, seconds: float | None = None, *, last_turn: bool = False) -> None:
+        """End after the round that runs now, and one more if wanted; wait for it no longer than `seconds`."""
+        self._stopping, self._last_turn = True, last_turn
         self._roused.set()
-        self._thread.join()
+        self._thread.join(seconds)
 
     def rouse(self, *roles: Role) -> None:
         """Begin the next round at once, with a turn for these roles too."""
@@ -117,12 +136,15 @@ class Loop:
         while True:
             self._roused.wait(min(turns.rest for turns in self._turns))
             self._roused.clear()
-            if self._stopping:
+            stopping = self._stopping
+            if stopping and not self._last_turn:
                 return
             now = self._clock.monotonic()
             for turns in self._turns:
                 if now >= turns.due_at:
                     turns.take(now)
+            if stopping:
+                return
 
 
 class _Turns:

@@ -62,6 +62,10 @@ class Worker:
         self.ids = ids
         self._on_end = on_end
         self._around = around
+        self.hooks = around.hooks
+        # What is to be done when nothing runs any more, while the loop still does.
+        self.finishing: Callable[[], None] = lambda: None
+        self._hook_names = around.hook_names
         self._lock = threading.Lock()
         self._leases = 0
         self._demand = ClaimDemand(options.concurrency)
@@ -85,7 +89,7 @@ class Worker:
             self._tasks.start()
         try:
             for function in self._around.start:
-                self._call(function)
+                self.call(function)
         except BaseException:
             self._tasks.stop()
             raise
@@ -93,7 +97,7 @@ class Worker:
             self._demand.shut = False
         self.poke()
 
-    def _call(self, function: Callable[[], Any]) -> None:
+    def call(self, function: Callable[[], Any]) -> None:
         """Call a function of the program: in this thread, or on the loop of the worker."""
         if inspect.iscoroutinefunction(function):
             self._tasks.call(function)
@@ -104,7 +108,7 @@ class Worker:
         """Call what is to be called when the worker has stopped, the last declared first; all of it."""
         for function in reversed(self._around.stop):
             try:
-                self._call(function)
+                self.call(function)
             except BaseException:  # noqa: BLE001 (logged with its trace; the others are to be called too)
                 _log.exception(
                     "worker: %s failed",
@@ -144,7 +148,7 @@ class Worker:
         """Return the request of a look; equal requests of one flush are answered by one search."""
         options = self.options
         about = (self.owner, options.queues, frozenset(self.handlers), look.slots, options.lease_ms)
-        return ClaimJobs(*about, self._next_lease, look.suspects, self.refusals.tell)
+        return ClaimJobs(*about, self._next_lease, look.suspects, self.refusals.tell, hooks=self._hook_names)
 
     def answered(self, look: Look, outcome: Outcome | BaseException) -> list[ClaimedJob]:
         """Return the jobs that a look has found; slots it left empty are given back."""
@@ -336,6 +340,7 @@ class Worker:
             self._tasks.cancel()
             done = self._wait_until_idle(grace.to_unwind)
         self._threads.stop()
+        self.finishing()
         self._call_last()
         self._tasks.stop(all_ended=done)
         return done

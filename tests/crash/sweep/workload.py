@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from tallystick.app.api.job import Job
 from tallystick.app.api.retrying import Retry
 from tallystick.app.api.steps import Tx
 from tallystick.app.api.tally import Tally
@@ -234,3 +235,9 @@ def poison(label: str) -> str:
     """Take the whole worker down, every time."""
     scene.place.called(label, "poison", "")
     os._exit(facts.EXIT_POISONED)
+
+
+@app.on_failed
+def sorry(job: Job[object]) -> None:
+    """Take note of a job that failed; the right to do so, and that it was done, are writes of their own."""
+    assert job.row().completed_at is not None

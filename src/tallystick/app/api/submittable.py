@@ -283,6 +283,7 @@ class Submittable(Generic[P, R_co]):
             by_content=options.idempotent,
             tags=options.tags,
             detached=options.detached,
+            hooks=self._app.hook_names,
         )
 
     def _job(self, job_id: str, *, created: bool) -> Job[R_co]:

@@ -14,6 +14,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from tallystick.app.api.declaring import check_function, label_of, policy_of, timeout_ms
 from tallystick.app.api.decorators import StepDecorator, TxDecorator, WorkflowDecorator
+from tallystick.app.api.hooks import Hooks
 from tallystick.app.api.jobs import Jobs
 from tallystick.app.api.retrying import ONCE, Duration, Retry
 from tallystick.app.api.runtime import Runtime
@@ -35,13 +36,12 @@ from tallystick.engine.retention import prune, retention_ms
 from tallystick.errors import BadInput, DuplicateHandler, Misuse
 from tallystick.ids import Ids, SystemIds
 from tallystick.store.api import Transaction
-from tallystick.worker.hooks import Around
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Tally(Jobs, Declaring, Working):
+class Tally(Jobs, Hooks, Declaring, Working):
     """A set of steps and workflows on one store. Nothing is opened before it is used."""
 
     def __init__(
@@ -56,6 +56,7 @@ class Tally(Jobs, Declaring, Working):
 
         With `keep="30d"` its workers remove jobs that ended longer ago than that; without, nobody does.
         """
+        super().__init__()
         self._url = os.environ.get("TALLY_URL") or url
         self._keep_ms = None if keep is None else retention_ms(keep)
         self._clock = clock or SystemClock()
@@ -64,7 +65,6 @@ class Tally(Jobs, Declaring, Working):
         self._steps: set[str] = set()
         self._protocols: dict[str, RemoteProtocol] = {}
         self._txs: dict[str, Callable[..., Any]] = {}
-        self._around = Around()
         self._runtime: Runtime | None = None
         self._opening = threading.Lock()
 
@@ -82,11 +82,6 @@ class Tally(Jobs, Declaring, Working):
     def keep_ms(self) -> int | None:
         """Return how long its workers keep jobs that have ended, or None for ever."""
         return self._keep_ms
-
-    @property
-    def around(self) -> Around:
-        """Return what is called around each of its workers, by whoever starts one."""
-        return self._around
 
     @property
     def is_working(self) -> bool:
@@ -141,19 +136,6 @@ class Tally(Jobs, Declaring, Working):
         It holds for arguments and results of every Tally in this process.
         """
         declare(kind, encode, decode)
-
-    def on_worker_start(self, fn: Callable[[], R], /) -> Callable[[], R]:
-        """Have this called in every worker process before it claims its first job, on its loop if async.
-
-        If it raises, the worker does not start.
-        """
-        self._around = self._around._replace(start=(*self._around.start, fn))
-        return fn
-
-    def on_worker_stop(self, fn: Callable[[], R], /) -> Callable[[], R]:
-        """Have this called when a worker has stopped and nothing runs any more; the last declared first."""
-        self._around = self._around._replace(stop=(*self._around.stop, fn))
-        return fn
 
     @contextmanager
     def connect(self) -> Iterator[Transaction]:

@@ -13,6 +13,7 @@ from typing import Final
 
 from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.core.lifecycles import MACHINES
+from tallystick.core.verbs.hooks import due_expression
 
 _BLOCK: Final = re.compile(r"^( *)-- rule: (\S+) (\S+) (\S+)\n.*?^ *-- end rule$", re.DOTALL | re.MULTILINE)
 
@@ -229,6 +230,7 @@ _RULES: Final[dict[str, Callable[[str, str], str]]] = {
     "column-digits": lambda kind, column: _digits(kind, column).removesuffix(","),
     "digits": _digits,
     "final": _final,
+    "hooks": lambda _machine, _column: due_expression(),
     "postgres-births": _postgres_births,
     "postgres-final": _postgres_final,
     "postgres-guard": _postgres_guard,

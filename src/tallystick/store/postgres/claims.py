@@ -138,6 +138,7 @@ class ClaimSearch:
             CLAIMED_FIRST,
             CLAIMED_AGAIN,
             request.only,
+            request.hooks,
         )
 
     def _claimed(self, request: ClaimJobs, taken: Sequence[Taken]) -> list[ClaimedJob]:

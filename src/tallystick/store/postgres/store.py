@@ -17,6 +17,7 @@ from tallystick.store.api import (
     Fence,
     Outcome,
     Overdue,
+    OwedHook,
     RecordStep,
     RenewLeases,
     RunTx,
@@ -206,6 +207,10 @@ class PostgresStore(Reads, ProtocolReads):
         """Return jobs whose grace or deadline is over by the server's clock."""
         self._check_usable()
         return self._reader.overdue(self.times(), limit)
+
+    def owed_hooks(self, handlers: Sequence[str], limit: int) -> list[OwedHook]:
+        """Return jobs of these workflows to which a hook is owed now."""
+        return self._owed(handlers, self.now(), limit)
 
     def now(self) -> int:
         """Return the time by the server's clock."""

@@ -29,14 +29,12 @@ from tallystick.store.api import (
     ForkJob,
     Outcome,
     Primitive,
-    PruneJobs,
     RecordEvent,
     RecordStep,
     SubmitJob,
     SubmitJobs,
 )
 from tallystick.store.flush_order import grouped, part_of
-from tallystick.store.forks import fork_job
 from tallystick.store.postgres.claim_cursor import ClaimCursor
 from tallystick.store.postgres.claims import ClaimSearch
 from tallystick.store.postgres.crash_points import AROUND
@@ -57,8 +55,8 @@ from tallystick.store.postgres.server.address import Address
 from tallystick.store.postgres.server.connection import REFUSALS, Answered, RowMoved, Talk, begin
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.writing import PostgresWriting, Times
-from tallystick.store.pruning import prune
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, claim_apart, share_fate, stale
+from tallystick.store.sql.one_by_one import ONE_BY_ONE
 
 Answer = Callable[[], list[Outcome]]
 
@@ -281,17 +279,12 @@ class PostgresBatch(PostgresWriting):
         self.wakes = False
         self._notified = False
 
-    def _forked(self, requests: list[ForkJob]) -> Answer:
-        crash.point(AROUND["fork"][0])
-        outcomes: list[Outcome] = [fork_job(self, request) for request in requests]
-        crash.point(AROUND["fork"][1])
-        self.wakes = True
-        return lambda: outcomes
-
-    def _pruned(self, requests: list[PruneJobs]) -> Answer:
-        crash.point(AROUND["prune"][0])
-        outcomes: list[Outcome] = [prune(self, request) for request in requests]
-        crash.point(AROUND["prune"][1])
+    def _one_by_one(self, requests: list[Any]) -> Answer:
+        kind, write = ONE_BY_ONE[type(requests[0])]
+        crash.point(AROUND[kind][0])
+        outcomes = [write(self, request) for request in requests]
+        crash.point(AROUND[kind][1])
+        self.wakes = self.wakes or type(requests[0]) is ForkJob
         return lambda: outcomes
 
     def report(self, primitive: Primitive | None) -> None:
@@ -387,8 +380,7 @@ class PostgresBatch(PostgresWriting):
         SubmitJob: _submits,
         SubmitJobs: _submits_alike,
         ClaimJobs: _claim,
-        ForkJob: _forked,
-        PruneJobs: _pruned,
+        **dict.fromkeys(ONE_BY_ONE, _one_by_one),
         SubmitCommand: write_alone,
         **dict.fromkeys(get_args(ProtocolRequest), write_alone),
     }

@@ -13,7 +13,7 @@ from tallystick.core.audit.step_fact import told
 from tallystick.core.digits import GuidLedger
 from tallystick.core.pictures import Activity, Message, Place
 from tallystick.core.remote.rows import ProtocolPicture
-from tallystick.store.api import ChildRow, Group, Interrupted, JobRow, ShownValue, StoredEvent
+from tallystick.store.api import ChildRow, Group, Interrupted, JobRow, OwedHook, ShownValue, StoredEvent
 from tallystick.store.inspection import StaleReports
 from tallystick.store.sql.protocol_pictures import READS, pictures_of
 
@@ -135,6 +135,14 @@ class Reads(ABC):
     def content(self, job_id: str) -> Content | None:
         """Return what a submission is known by."""
         return next((Content._make(row) for row in self.rows("content", (job_id,))), None)
+
+    def hooks(self, limit: int) -> list[OwedHook]:
+        """Return jobs to which a hook is owed, of any workflow, longest first."""
+        return self._owed(None, _ALL, limit)
+
+    def _owed(self, handlers: Sequence[str] | None, due: int, limit: int) -> list[OwedHook]:
+        asked = (listed(handlers or ()), int(handlers is None), due, limit)
+        return [OwedHook._make(row) for row in self.rows("owed_hooks", asked)]
 
     def held(self, limit: int) -> list[Book]:
         """Return jobs that wait for a person, newest first."""

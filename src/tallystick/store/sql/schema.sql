@@ -133,6 +133,18 @@ P|    CASE WHEN state = 'FAILED_FINAL' AND retried_as IS NULL THEN job_id END) S
   -- The digits of a job's own activity, its root; how its digits are kept: 0 for jobs of files that were older than the root's.
   root_ledger        INT NOT NULL DEFAULT 0,
   ledger_form        INT NOT NULL DEFAULT 0 CHECK (ledger_form = 0 OR ledger_form = 1),
+  -- The hooks that the program of a job declares, which of them was told where the job stands, and since when one is owed:
+  -- that follows from the row. A hook that is being called, or that raised, is left alone until `hook_at`.
+  hooks              TEXT,
+  hook_told          TEXT,
+  hook_at            INT,
+  hook_tries         INT NOT NULL DEFAULT 0,
+  hook_error         TEXT,
+S|  hook_due           INTEGER GENERATED ALWAYS AS (
+P|  hook_due           BIGINT GENERATED ALWAYS AS (
+    rule: hooks job hook_due
+S|  ) VIRTUAL,
+P|  ) STORED,
   rule: states job state
   rule: final job state
   rule: digits GUID start_ledger
@@ -158,6 +170,7 @@ P|CREATE INDEX jobs_of_parent ON jobs (parent_job_id, parent_step, job_id) WHERE
 P|CREATE INDEX jobs_open_children ON jobs (open_parent) WHERE open_parent IS NOT NULL;
 P|CREATE INDEX jobs_to_cancel ON jobs (asked_at) WHERE asked_at IS NOT NULL;
 P|CREATE INDEX jobs_dead ON jobs (tenant_id, dead) WHERE dead IS NOT NULL;
+CREATE INDEX jobs_hook_due ON jobs (hook_due) WHERE hook_due IS NOT NULL;
 
 -- The tags of a job again, to find it by. They follow from `jobs.tags` and go with the job.
 CREATE TABLE job_tags (

@@ -13,7 +13,17 @@ from tallystick.core.pictures import Activity, JobFacts, Message
 from tallystick.core.plans import InsertAttempt, JobValues, MoveAttempt, PutValue
 from tallystick.core.remote.requests import NewProtocolJob
 from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolStep
-from tallystick.store.api import ChildRow, Fence, JobRow, NewJob, Record, RecordStep, ShownValue, StoredEvent
+from tallystick.store.api import (
+    ChildRow,
+    Fence,
+    JobRow,
+    NewJob,
+    OwedHook,
+    Record,
+    RecordStep,
+    ShownValue,
+    StoredEvent,
+)
 
 # What each job has for itself, and the instants, which a submission names by another clock than the store's.
 _INSTANTS: Final = ("ready_at", "deadline_at", "created_at")
@@ -63,7 +73,7 @@ _ROWS: Final = (
         JobFacts,
         JobRow,
     ),
-    *(JobValues, Learned, Link, Message, MoveAttempt, NewJob, PutValue, Record, ShownValue),
+    *(JobValues, Learned, Link, Message, MoveAttempt, NewJob, OwedHook, PutValue, Record, ShownValue),
     *(NewProtocolJob, OutboxRow, ProtocolJob, ProtocolStep),
 )
 # Rows that plans move, as one flat list each.

@@ -112,7 +112,7 @@ def _open_attempts(
         event = batch.placed(make(Fact, (chain, "claim", wall, attempt + 1, word)))
         fence = make(Fence, (job_id, attempt + 1, request.lease_ids()))
         attempts.append((*fence, *held, driver))
-        jobs.append((job_id, attempt, event.n, event.event_hash, wall, *_STARTED))
+        jobs.append((job_id, attempt, event.n, event.event_hash, wall, *_STARTED, request.hooks))
         events.append(event)
         left = None if deadline_at is None else deadline_at - wall
         about = (fence, handler, version, payload, options, dimension, left, created_at, chain)

@@ -23,6 +23,7 @@ from tallystick.store.api import (
     JobRow,
     Outcome,
     Overdue,
+    OwedHook,
     call_off,
 )
 from tallystick.store.borrowing import Borrowers, limited
@@ -291,6 +292,10 @@ class SqliteStore(Reads, ProtocolReads):
         """Return when the next grace or deadline is over."""
         at = self._read_one(sql("next_end"), ())
         return None if at is None else at - self._time.lag()
+
+    def owed_hooks(self, handlers: Sequence[str], limit: int) -> list[OwedHook]:
+        """Return jobs of these workflows to which a hook is owed now."""
+        return self._owed(handlers, self.now(), limit)
 
     def now(self) -> int:
         """Return the time by the clock of the file."""

@@ -28,10 +28,8 @@ from tallystick.store.api import (
     EndJob,
     Existing,
     Fence,
-    ForkJob,
     Outcome,
     Primitive,
-    PruneJobs,
     RecordEvent,
     RecordStep,
     RenewLeases,
@@ -42,11 +40,10 @@ from tallystick.store.api import (
 )
 from tallystick.store.doubtful_chains import forgotten
 from tallystick.store.flush_order import grouped, merged_claims, part_of
-from tallystick.store.forks import fork_job
 from tallystick.store.places import Places
 from tallystick.store.planning import NAMES
-from tallystick.store.pruning import prune
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, claim_apart, stale
+from tallystick.store.sql.one_by_one import ONE_BY_ONE
 from tallystick.store.sql.shapes import recorded
 from tallystick.store.sqlite.applying import apply
 from tallystick.store.sqlite.claims import claim_jobs, due_jobs
@@ -317,16 +314,11 @@ class SqliteBatch:
                 )
         assert_never(decision)
 
-    def _pruned(self, requests: list[PruneJobs]) -> list[Outcome]:
-        crash.point(AROUND["prune"][0])
-        outcomes: list[Outcome] = [prune(self, request) for request in requests]
-        crash.point(AROUND["prune"][1])
-        return outcomes
-
-    def _forked(self, requests: list[ForkJob]) -> list[Outcome]:
-        crash.point(AROUND["fork"][0])
-        outcomes: list[Outcome] = [fork_job(self, request) for request in requests]
-        crash.point(AROUND["fork"][1])
+    def _one_by_one(self, requests: list[Any]) -> list[Outcome]:
+        kind, write = ONE_BY_ONE[type(requests[0])]
+        crash.point(AROUND[kind][0])
+        outcomes = [write(self, request) for request in requests]
+        crash.point(AROUND[kind][1])
         return outcomes
 
     def _run_tx(self, requests: list[RunTx]) -> list[Outcome]:
@@ -382,8 +374,7 @@ class SqliteBatch:
         SubmitJobs: _submits_alike,
         ClaimJobs: _claims,
         RunTx: _run_tx,
-        PruneJobs: _pruned,
-        ForkJob: _forked,
+        **dict.fromkeys(ONE_BY_ONE, _one_by_one),
         **dict.fromkeys(NAMES.keys() - {RecordStep, RecordEvent, EndAttempt, EndJob}, _planned),
         SubmitCommand: submit_commands,
         **dict.fromkeys(get_args(ProtocolRequest), decide_protocols),

@@ -17,8 +17,9 @@ from tallystick.clock import SystemClock
 from tallystick.core.audit.book import Book
 from tallystick.core.limits import SWEEP_ROWS_MAX
 from tallystick.core.verbs.holds import Hold
+from tallystick.core.verbs.hooks import hook_of
 from tallystick.engine.audit import Audit, audit
-from tallystick.store.api import Store
+from tallystick.store.api import OwedHook, Store
 from tallystick.store.inspection import Health, StaleReports, WorkerLeases
 
 _HELD_SHOWN: Final = 20
@@ -44,6 +45,8 @@ class Examination(NamedTuple):
     stale: StaleReports
     books: Audit
     leases: list[WorkerLeases]
+    hooks: list[OwedHook]
+    now: int
 
     @property
     def problems(self) -> list[str]:
@@ -63,9 +66,25 @@ class Examination(NamedTuple):
             found.append(f"job {book.job_id} is held ({book.hold}): {why}")
         if stuck and len(self.held) > _HELD_SHOWN:
             found.append("there are more held jobs")
+        found += self._uncalled()
         found += [f"job {job_id}: {check}: {message}" for job_id, check, message in self.books.findings]
         if self.books.findings_total > len(self.books.findings):
             found.append(f"the books have {self.books.findings_total:,} findings; the first are shown")
+        return found
+
+    def _uncalled(self) -> list[str]:
+        """Name jobs whose hook raises, and those whose hook no worker calls."""
+        found = []
+        for owed in self.hooks[:_HELD_SHOWN]:
+            hook = f"job {owed.job_id}: its hook on_{hook_of(owed.state, owed.hold)}"
+            if owed.hook_error is not None:
+                raised = short(owed.hook_error.split("\n")[0], 100)
+                found.append(f"{hook} raised {count(owed.hook_tries, 'time')}, and is called again: {raised}")
+            elif self.now - owed.hook_due > _SILENT_MS:
+                since = span(self.now - owed.hook_due)
+                found.append(f"{hook} is owed for {since}; start a worker of {owed.handler} that declares it")
+        if found and len(self.hooks) > _HELD_SHOWN:
+            found.append("there are more jobs whose hook was not called")
         return found
 
     def _unheard(self) -> list[str]:
@@ -127,7 +146,7 @@ def command(*, app: str | None, jobs_max: int, check_all: bool, url: str | None,
 
     The store is that of APP, of --url, or of the variable TALLY_URL. The exit code is 0 when all is well and
     6 when somebody should look: a writer that is stopped or holds on, leases that nobody takes over, workers
-    that were not heard of, held jobs, books that do not balance. Warnings do not change it.
+    that were not heard of, held jobs, hooks that raise, books that do not balance. Warnings do not change it.
     """
     with looking(app, url) as store:
         seen = examine(store, None if check_all else jobs_max)
@@ -157,6 +176,8 @@ def examine(store: Store, jobs_max: int | None) -> Examination:
         inspection.stale_reports(),
         audit(store, jobs_max=jobs_max, on_page=on_page),
         inspection.leases(SWEEP_ROWS_MAX),
+        inspection.hooks(_HELD_SHOWN + 1),
+        SystemClock().wall_ms(),
     )
     if terminal:
         sys.stderr.write("\r\x1b[K")
@@ -176,6 +197,7 @@ def as_data(seen: Examination) -> dict[str, object]:
         "held": [
             {"job_id": book.job_id, "hold": book.hold, "reason": book.hold_reason} for book in seen.held
         ],
+        "hooks": [owed._asdict() for owed in seen.hooks],
         "stale_reports": {"total": seen.stale.total, "last_at": instant(seen.stale.last_at)},
         "books": {
             "jobs": seen.books.jobs,

@@ -8,7 +8,7 @@
 -- that is claimed for the first time; `only` is the one job that may be taken, if it is not empty.
 -- takes: queues text[], handlers text[], limit int, leases text[], owner text, lease_ms int, epoch text, lease_now int,
 --   wall_now int, suspects int, floor int, root_ledger int, start_ledger int, attempts_default int, claimed_first text,
---   claimed_again text, only text
+--   claimed_again text, only text, hooks text
 WITH clock AS MATERIALIZED (
   SELECT store_ms(:lease_now) AS now, store_ms(:wall_now) AS wall
 ), level AS MATERIALIZED (
@@ -67,7 +67,8 @@ WITH clock AS MATERIALIZED (
            start_redeliveries + CASE WHEN start_ledger > 0 AND jobs.start_acked_at IS NULL THEN 1 ELSE 0 END,
          root_ledger = CASE WHEN start_ledger = 0 AND jobs.start_acked_at IS NULL THEN :root_ledger ELSE root_ledger END,
          start_ledger = CASE WHEN start_ledger = 0 AND jobs.start_acked_at IS NULL THEN :start_ledger ELSE start_ledger END,
-         head_n = linked.head_n + 1, head_hash = linked.event_hash, updated_at = linked.wall, rev = rev + 1
+         head_n = linked.head_n + 1, head_hash = linked.event_hash, updated_at = linked.wall, rev = rev + 1,
+         hooks = coalesce(:hooks, hooks)
     FROM linked
    WHERE jobs.ctid = linked.job_at
   RETURNING linked.*

@@ -29,7 +29,10 @@ WITH job AS MATERIALIZED (
          error = coalesce(at_jobs.error, jobs.error), error_code = coalesce(at_jobs.error_code, jobs.error_code),
          error_message = coalesce(at_jobs.error_message, jobs.error_message),
          hold_reason = CASE WHEN at_jobs.hold IS NOT NULL THEN coalesce(at_jobs.hold_reason, jobs.hold_reason) END,
-         updated_at = :wall
+         updated_at = :wall,
+         hook_told = CASE WHEN at_jobs.hold IS NOT NULL THEN jobs.hook_told END,
+         hook_at = CASE WHEN at_jobs.hold IS NOT NULL THEN jobs.hook_at END,
+         hook_tries = CASE WHEN at_jobs.hold IS NOT NULL THEN jobs.hook_tries ELSE 0 END
     FROM at_jobs
    WHERE jobs.ctid = at_jobs.job_at
   RETURNING 1

@@ -1,12 +1,12 @@
 -- mark_pruned: of the listed jobs those that ended long enough ago and owe nothing are marked; their books go in this
 -- transaction. Kept: a parent while any of its children is there, so children go first; a child until its parent may go;
--- whatever has a live or committed attempt, an open activity, an unacknowledged message or a directive that is not sent;
+-- a job to which a hook is owed; whatever has a live or committed attempt, an open activity, an unacknowledged message or a directive that is not sent;
 -- and a job whose group an open fork has a copy of, with its children, because the fork reads them where they are.
 -- Runs after `hold_ended`, so that what it sees stays true. Returns who they are.
 -- takes: jobs list, ended_by int, wall int
 UPDATE jobs AS j
    SET pruned_at = :wall, rev = rev + 1
- WHERE j.job_id IN :jobs AND j.pruned_at IS NULL AND j.completed_at <= :ended_by
+ WHERE j.job_id IN :jobs AND j.pruned_at IS NULL AND j.completed_at <= :ended_by AND j.hook_due IS NULL
    AND NOT EXISTS (SELECT 1 FROM jobs AS child WHERE child.parent_job_id = j.job_id AND child.parent_step IS NOT NULL)
    AND NOT EXISTS (SELECT 1
                      FROM jobs AS parent

@@ -1,0 +1,25 @@
+-- The hooks that the program of a job declares, which of them was told where the job stands, and since when one is owed: that
+-- follows from the row. A hook that is being called, or that raised, is left alone until `hook_at`.
+ALTER TABLE jobs
+  ADD COLUMN hooks TEXT,
+  ADD COLUMN hook_told TEXT,
+  ADD COLUMN hook_at BIGINT,
+  ADD COLUMN hook_tries BIGINT NOT NULL DEFAULT 0,
+  ADD COLUMN hook_error TEXT,
+  ADD COLUMN hook_due BIGINT GENERATED ALWAYS AS (
+    -- rule: hooks job hook_due
+    CASE WHEN hooks IS NOT NULL
+          AND replace(hooks, CASE state
+           WHEN 'SUCCEEDED' THEN 'succeeded'
+           WHEN 'FAILED_FINAL' THEN 'failed'
+           WHEN 'CANCELLED' THEN 'cancelled'
+           ELSE CASE WHEN hold IS NOT NULL THEN 'held' END END, '') <> hooks
+          AND coalesce(hook_told, '') <> CASE state
+           WHEN 'SUCCEEDED' THEN 'succeeded'
+           WHEN 'FAILED_FINAL' THEN 'failed'
+           WHEN 'CANCELLED' THEN 'cancelled'
+           ELSE CASE WHEN hold IS NOT NULL THEN 'held' END END
+         THEN coalesce(hook_at, updated_at) END
+    -- end rule
+  ) STORED;
+CREATE INDEX jobs_hook_due ON jobs (hook_due) WHERE hook_due IS NOT NULL;
