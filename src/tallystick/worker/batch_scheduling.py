@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 _SPAWNS: Final = frozenset(
@@ -39,12 +39,16 @@ def schedule_as_batch() -> None:
 
 @cache
 def _watch_spawns() -> None:
-    """Give up the policy in a thread that is about to start a process, which would inherit it."""
+    """Give up the policy in a thread that is about to start a process, which would inherit it.
+
+    A hook outlives its module: it keeps what it needs, because the interpreter clears modules before it ends.
+    """
+    spawns, policy, reset = _SPAWNS, _policy, partial(_set, os.SCHED_OTHER)
 
     def on_event(event: str, _arguments: object) -> None:
-        if event in _SPAWNS and _policy.batch:
-            _policy.batch = False
-            _set(os.SCHED_OTHER)
+        if event in spawns and policy.batch:
+            policy.batch = False
+            reset()
 
     sys.addaudithook(on_event)
 

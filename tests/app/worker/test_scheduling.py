@@ -48,6 +48,28 @@ print(policy_of_a_step(Tally("sqlite:///{tmp_path}/books.db")))
     assert (answer.stdout.strip(), answer.returncode) == (str(os.SCHED_IDLE), 0), answer.stderr
 
 
+def test_a_process_that_ends_after_a_worker_says_nothing(tmp_path: Path):
+    """An audit hook hears of events while the interpreter clears its module."""
+    program = f"""
+import builtins, sys
+from tallystick import Tally
+from tallystick.worker import batch_scheduling
+from tests.app.worker.test_scheduling import policy_of_a_step
+
+class Last:
+    def __del__(self, audit=sys.audit):
+        audit("of the last object")
+
+policy_of_a_step(Tally("sqlite:///{tmp_path}/books.db"))
+batch_scheduling.last = Last()
+builtins.kept = batch_scheduling
+"""
+    answer = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=False
+    )
+    assert (answer.stderr, answer.returncode) == ("", 0)
+
+
 def test_a_process_that_a_step_starts_is_scheduled_as_usual(tmp_path):
     app = Tally(f"sqlite:///{tmp_path}/books.db")
 
