@@ -7,13 +7,17 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-TALLY = Path(sys.executable).with_name("tally")
+from tests.surfaces.forked_tally import TALLY, Tally, can_fork
+
+__all__ = ["PATIENCE", "SHOP", "TALLY", "Done", "Shop", "Work", "started"]
+
 PATIENCE = 45.0
+NO_VARIABLES: Mapping[str, str] = {}
 
 SHOP = '''
 from __future__ import annotations
@@ -83,6 +87,27 @@ class Done(NamedTuple):
         return json.loads(self.err.splitlines()[-1])["error"]
 
 
+def started(
+    arguments: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str] = NO_VARIABLES,
+    started_by: tuple[str, ...] = (),
+) -> Tally | subprocess.Popen[str]:
+    """Start `tally` in a folder, with pipes at its streams."""
+    variables = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    if can_fork(environment) and not started_by:
+        return Tally(arguments, folder, variables)
+    return subprocess.Popen(
+        [*started_by, TALLY, *arguments],
+        cwd=folder,
+        env=variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 class Shop:
     """A folder with a shop in it."""
 
@@ -93,17 +118,10 @@ class Shop:
 
     def tally(self, *arguments: str, stdin: str | None = None, **environment: str) -> Done:
         """Run the command to its end."""
-        done = subprocess.run(
-            [TALLY, *arguments],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment},
-            input=stdin or "",
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
+        process = started(arguments, self.folder, environment)
+        out, err = process.communicate(stdin or "", PATIENCE)
+        assert process.returncode is not None
+        return Done(process.returncode, out, err)
 
     def submit(self, *arguments: str) -> str:
         """Submit a job and return its id."""
@@ -120,14 +138,10 @@ class Work:
     """A `tally work` that runs; what it says is read as it comes."""
 
     def __init__(self, shop: Shop, *arguments: str, started_by: tuple[str, ...] = ()) -> None:
-        self.process = subprocess.Popen(
-            [*started_by, TALLY, "work", "shop", "--json", *arguments],
-            cwd=shop.folder,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        words = ("work", "shop", "--json", *arguments)
+        self.process = started(words, shop.folder, started_by=started_by)
+        assert self.process.stdin
+        self.process.stdin.close()
         self._news = threading.Condition()
         self.seen: list[dict[str, Any]] = []
         self.stderr = ""
