@@ -12,7 +12,7 @@ from tallystick.store.postgres import statements as postgres_statements
 from tallystick.store.postgres.server.wire import Wire
 from tallystick.store.sqlite import statements as sqlite_statements
 from tallystick.testing.stepping import SteppedWorker
-from tests.postgres.databases import SCHEMA, copied_database
+from tests.postgres.databases import SCHEMA, lent_database
 
 # Programs that tests start in processes of their own.
 collect_ignore = ["programs"]
@@ -25,7 +25,7 @@ def url(request, tmp_path):
         yield f"sqlite:///{tmp_path}/shop.db"
         return
     server = request.getfixturevalue("server")
-    with copied_database(server) as database:
+    with lent_database(server) as database:
         # The user's tables lie in the schema of ours.
         yield server.url(database=database, schema=SCHEMA, options=f"-c%20search_path%3D{SCHEMA}")
 

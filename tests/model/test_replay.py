@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,18 @@ from tests.model.replay import Differs, Replay, told, walk
 from tests.model.replay_forks import ReplayForks
 from tests.model.rules import Rules, load
 from tests.model.world import Shape
+from tests.postgres.databases import SCHEMA, lent_database
 from tests.postgres.server import Server
-from tests.postgres.subject import fresh_schema
 
-TRACES = 50
-"""How many walks of each world; together more than a thousand."""
+MANY = 400
+"""How many walks of each world `make test-long` plays."""
 
 
 class SqliteSubject:
     """A store and a window into its rows. Another store needs the same names, and SQL with `?`."""
 
     look_every = 1
+    walks = 50
 
     def __init__(self, path: Path) -> None:
         self.clock = VirtualClock()
@@ -49,15 +51,16 @@ class SqliteSubject:
 
 
 class PostgresSubject:
-    """The same on a server: one schema for all walks of a world. Looking is dear there, and done less."""
+    """The same on a server: one schema for all walks of a world. All is dear there, and done less."""
 
     look_every = 6
+    walks = 12
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, database: str) -> None:
         self.clock = VirtualClock()
-        schema = fresh_schema()
-        self.store = PostgresStore(server.url(schema=schema), self.clock)
-        self._window = psycopg.connect(server.dsn, autocommit=True, options=f"-c search_path={schema}")
+        self.store = PostgresStore(server.url(database=database, schema=SCHEMA), self.clock)
+        window = server.url(database=database, options=f"-csearch_path%3D{SCHEMA}")
+        self._window = psycopg.connect(window, autocommit=True)
 
     def read(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
         return self._window.execute(statement.replace("?", "%s"), parameters).fetchall()
@@ -70,14 +73,18 @@ class PostgresSubject:
         self.store.close()
 
 
+AnySubject = SqliteSubject | PostgresSubject
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
-def subject(request, tmp_path) -> Iterator[SqliteSubject | PostgresSubject]:
+def subject(request, tmp_path) -> Iterator[AnySubject]:
     if request.param == "sqlite":
-        made: SqliteSubject | PostgresSubject = SqliteSubject(tmp_path / "model.db")
-    else:
-        made = PostgresSubject(request.getfixturevalue("server"))
-    yield made
-    made.close()
+        with closing(SqliteSubject(tmp_path / "model.db")) as file:
+            yield file
+        return
+    server = request.getfixturevalue("server")
+    with lent_database(server) as database, closing(PostgresSubject(server, database)) as made:
+        yield made
 
 
 def is_stored(shape: object) -> bool:
@@ -94,28 +101,33 @@ FORKS = {name: shape for name, shape in ALL.items() if isinstance(shape, forks.S
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_a_walk_of_the_model_is_a_history_of_the_store(subject, name):
-    model = model_of(WORLDS[name])
-    for seed in range(TRACES):
-        steps = walk(model, seed)
-        try:
-            Replay(subject, model, f"walk-{seed}").play(steps, subject.look_every)
-        except Exception as error:
-            raise Differs(f"world {name!r}, seed {seed}: {error}\n{told(steps)}") from error
+    play(subject, name, Replay, range(subject.walks))
 
 
 @pytest.mark.parametrize("name", FORKS)
 def test_a_walk_of_forks_is_a_history_of_the_store(subject, name):
-    model = model_of(FORKS[name])
-    for seed in range(TRACES):
+    play(subject, name, ReplayForks, range(subject.walks))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", WORLDS | FORKS)
+def test_many_more_walks_are(subject, name):
+    play(subject, name, ReplayForks if name in FORKS else Replay, range(subject.walks, MANY))
+
+
+def play(subject: AnySubject, name: str, replay: type[Replay | ReplayForks], seeds: range) -> None:
+    """Walk through a world once for each seed, and play each walk on the store."""
+    model = model_of((WORLDS | FORKS)[name])
+    for seed in seeds:
         steps = walk(model, seed)
         try:
-            ReplayForks(subject, model, f"walk-{seed}").play(steps, subject.look_every)
+            replay(subject, model, f"walk-{seed}").play(steps, subject.look_every)
         except Exception as error:
             raise Differs(f"world {name!r}, seed {seed}: {error}\n{told(steps)}") from error
 
 
 def test_the_worlds_give_a_thousand_walks():
-    assert len(WORLDS) * TRACES >= 1_000
+    assert len(WORLDS) * SqliteSubject.walks >= 1_000
 
 
 def test_a_store_that_differs_from_the_model_is_noticed(subject):
