@@ -31,6 +31,7 @@ test: check ## what CI runs: check, then all tests but the long ones; twelve min
 
 test-long: setup ## what takes an hour: sweeps, chaos, power loss, the whole model, a soak
 	@$(PY) -m pytest -n 2 -m long --timeout=3600
+	@$(PY) -m tests.model
 	@$(MAKE) --no-print-directory crash SECONDS=$(LONG_SECONDS)
 	@$(MAKE) --no-print-directory chaos SECONDS=$(LONG_SECONDS)
 	@$(MAKE) --no-print-directory power-loss SECONDS=$(LONG_SECONDS)

@@ -19,7 +19,19 @@ def test_every_promise_holds_in_a_small_world(name):
     assert not report.broken, report
 
 
-@pytest.mark.parametrize("name", LARGE)
+# Those that take a processor five seconds and more.
+DEAR = {
+    "copies",
+    "pauses and a timer",
+    "signal against timer",
+    "three children",
+    "two of three are enough",
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name in DEAR else name for name in LARGE]
+)
 def test_every_promise_holds_in_a_large_world(name):
     floor, shape = LARGE[name]
     report = explore(model_of(shape))
