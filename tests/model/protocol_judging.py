@@ -154,7 +154,8 @@ def judge_times(row: Any, step: Any, policy: Any) -> None:
         expected = (0, NOW, NOW + policy.start_within_ms)
     else:
         waits = (30_000, 120_000, 600_000, 60_000)
-        expected = (row.tries, NOW + waits[row.tries - 1], NOW + sum(waits[row.tries - 1 :]))
+        due = NOW + waits[row.tries - 1] if row.tries else NOW
+        expected = (row.tries, due, NOW + sum(waits[max(row.tries - 1, 0) :]))
     if (row.tries, row.next_try_at, step.lease_expires_at) != expected or row.topic != f"svc-p{row.lane}":
         raise Violation(f"try {row.tries} of a directive is due at {row.next_try_at - NOW}")
 

@@ -197,7 +197,7 @@ KNOWN: tuple[tuple[str, str, str, str], ...] = (
     (
         "the next step is not dispatched",
         "callbacks",
-        "        draft.dispatch(draft.steps[following], lease_id)\n",
+        "        draft.dispatch(draft.steps[following], request.lease_id, relays=request.relays)\n",
         "",
     ),
     ("a step that ends is not counted", "callbacks", "        draft.count(1, closes=False)\n", ""),

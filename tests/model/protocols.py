@@ -32,11 +32,15 @@ RESULTS = ("ok", "retry", "final")
 
 
 class Shape(NamedTuple):
-    """A small world: how many steps, how directives travel, and after how many further attempts it ends."""
+    """A small world: how many steps, how directives travel, and after how many further attempts it ends.
+
+    `relays` says that who makes a directive publishes it.
+    """
 
     steps: int
     pull: bool = False
     again: int = 6
+    relays: bool = True
 
 
 class Try(NamedTuple):
@@ -87,7 +91,7 @@ class ProtocolWorld:
             rows.ProtocolStep(JOB_ID, name, index, "work", "svc", "PENDING", 0, 1, None)
             for index, name in enumerate(names)
         )
-        request = core.requests.SubmitCommand(job, None, steps, None, "lease1")
+        request = core.requests.SubmitCommand(job, None, steps, None, "lease1", self.shape.relays)
         plan = core.submitting.submit(request, Now(NOW))
         born = {type(write).__name__: write for write in plan.writes}
         made = tuple(w.step for w in plan.writes if type(w).__name__ == "InsertProtocolStep")
@@ -169,9 +173,9 @@ class ProtocolWorld:
 
     def _looked(self, number: int) -> tuple[list[Edge], list[Edge]]:
         ask, picture = self.core.requests, self._picture(number)
-        lease = f"lease{picture.job.attempts_total + 1}"
-        always = [self.edge(number, "expire", ask.ExpireStep(JOB_ID, lease))]
-        always.append(self.edge(number, "dispatch", ask.DispatchStep(JOB_ID, lease)))
+        made = (f"lease{picture.job.attempts_total + 1}", self.shape.relays)
+        always = [self.edge(number, "expire", ask.ExpireStep(JOB_ID, *made))]
+        always.append(self.edge(number, "dispatch", ask.DispatchStep(JOB_ID, *made)))
         row = picture.pending
         if row is not None:
             at = (JOB_ID, row.step_id, row.attempt_no)
@@ -198,7 +202,7 @@ class ProtocolWorld:
                 result == "ok", f"{fence.lease_id} {result}", result == "retry", "CODE", "text"
             )
             label = ("result", result, fence.step_id, fence.attempt_no)
-            said.append(self.edge(number, label, ask.AnswerStep(fence, answer, lease)))
+            said.append(self.edge(number, label, ask.AnswerStep(fence, answer, lease, self.shape.relays)))
         return said
 
     def _try_what_must_not_count(self, number: int) -> None:  # noqa: PLR0912 (a case for each lie)
@@ -271,7 +275,7 @@ class ProtocolWorld:
         return Edge(label, self._number(after), begun, plan.heard.name)
 
     def _begun(self, row: Any) -> Try | None:
-        if row.via == "pull":
+        if row.via == "pull" or not row.tries:
             return None
         return Try(row.step_id, row.attempt_no, row.lease_id, row.tries)
 

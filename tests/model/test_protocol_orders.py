@@ -46,7 +46,7 @@ class Orders:
             fence = ask.StepFence(JOB_ID, "s0", int(message[-1]), f"lease{message[-1]}")
             answer = ask.StepAnswer(True, message)
             lease = f"lease{world.pictures[picture].job.attempts_total + 1}"
-            request = ask.AckStep(fence) if message[0] == "A" else ask.AnswerStep(fence, answer, lease)
+            request = ask.AckStep(fence) if message[0] == "A" else ask.AnswerStep(fence, answer, lease, True)
         edge = world.edge(picture, message, request)
         return edge.picture, edge.heard
 

@@ -18,6 +18,7 @@ from tests.model.search import Endless, explore
 
 WORLDS = {
     "one step, pushed": (36_000, Shape(1)),
+    "one step, pushed by any relay": (30_000, Shape(1, relays=False)),
     "one step, pulled": (220, Shape(1, pull=True)),
     "two steps, pushed": (63_000, Shape(2, again=1)),
     "two steps, pulled": (1_800, Shape(2, pull=True)),
@@ -32,6 +33,7 @@ SMALL = {
     Shape(1, again=0): 3_000,
     Shape(2, again=0): 40_000,
     Shape(1, again=1): 30_000,
+    Shape(1, again=0, relays=False): 3_000,
 }
 PARTS = 4
 # Mistakes that no missing guard describes are all tried; of the guards a share, all take half a minute.

@@ -296,8 +296,12 @@ class Protocols(Protocol):
         """Return protocol jobs whose active step needs the sweep (`ExpireStep`), the longest over first."""
         ...
 
-    def due_directives(self, limit: int) -> list[OutboxRow]:
-        """Return directives that a relay may take now (`TakeDirective`), the longest due first."""
+    def due_directives(self, via: str, limit: int) -> list[OutboxRow]:
+        """Return directives for one endpoint that a relay may take now (`TakeDirective`), longest first."""
+        ...
+
+    def stray_directives(self, known: Sequence[str], late_ms: int, limit: int) -> list[OutboxRow]:
+        """Return directives for other endpoints than these that have been due so long, the longest first."""
         ...
 
     def asked_directives(self, services: Sequence[str], tenant_id: str | None, limit: int) -> list[OutboxRow]:

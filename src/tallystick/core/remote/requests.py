@@ -1,7 +1,7 @@
 """Requests about protocol jobs. Each is one guarded change; a refused one changes nothing.
 
 Identifiers come with the request, the time comes from the store. `lease_id` is a fresh one, for the directive
-that a request may cause.
+that a request may cause. `relays` says that the sender publishes that directive at once, as its first try.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class SubmitCommand(NamedTuple):
     steps: tuple[ProtocolStep, ...]
     reservation: Reservation
     lease_id: str
+    relays: bool = False
 
     @property
     def job_id(self) -> str:
@@ -54,6 +55,7 @@ class DispatchStep(NamedTuple):
 
     job_id: str
     lease_id: str
+    relays: bool = False
 
 
 class TakeDirective(NamedTuple):
@@ -141,6 +143,7 @@ class AnswerStep(NamedTuple):
     fence: StepFence
     answer: StepAnswer
     lease_id: str
+    relays: bool = False
 
     @property
     def job_id(self) -> str:
@@ -153,6 +156,7 @@ class ExpireStep(NamedTuple):
 
     job_id: str
     lease_id: str
+    relays: bool = False
 
 
 class CancelProtocol(NamedTuple):

@@ -53,9 +53,14 @@ class ProtocolReads(ABC):
         """Return protocol jobs whose active step needs the sweep, the longest over first."""
         return [job_id for (job_id,) in self.rows("due_steps", (self.now(), limit))]
 
-    def due_directives(self, limit: int) -> list[OutboxRow]:
-        """Return directives that a relay may take now, the longest due first."""
-        return [OutboxRow._make(row) for row in self.rows("due_directives", (self.now(), limit))]
+    def due_directives(self, via: str, limit: int) -> list[OutboxRow]:
+        """Return directives for one endpoint that a relay may take now, the longest due first."""
+        return [OutboxRow._make(row) for row in self.rows("due_directives", (via, self.now(), limit))]
+
+    def stray_directives(self, known: Sequence[str], late_ms: int, limit: int) -> list[OutboxRow]:
+        """Return directives for other endpoints than these that no relay took since they became due."""
+        rows = self.rows("stray_directives", (listed(known), self.now() - late_ms, limit))
+        return [OutboxRow._make(row) for row in rows]
 
     def asked_directives(self, services: Sequence[str], tenant_id: str | None, limit: int) -> list[OutboxRow]:
         """Return directives that a remote worker of these services may be given, the oldest first."""

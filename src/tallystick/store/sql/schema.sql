@@ -431,7 +431,8 @@ S|) STRICT, WITHOUT ROWID;
 P|) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 
 CREATE INDEX outbox_of_job ON outbox (job_id);
-CREATE INDEX outbox_to_publish ON outbox (next_try_at) WHERE state = 'PENDING';
+-- What a relay may take for an endpoint.
+CREATE INDEX outbox_to_publish ON outbox (via, next_try_at) WHERE state = 'PENDING' AND via <> 'pull';
 -- What remote workers of a service may ask for, and what one of them has been given.
 CREATE INDEX outbox_of_service ON outbox (service, next_try_at) WHERE state = 'PENDING' AND via = 'pull';
 CREATE INDEX outbox_taken ON outbox (taken_by, sent_at) WHERE taken_by IS NOT NULL;

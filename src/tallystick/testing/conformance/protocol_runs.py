@@ -54,7 +54,8 @@ def command(steps: int, policy: Policy = PUSHED, **members: str) -> SubmitComman
     declared = [StepDefinition(f"s{n}", "svc") for n in range(steps)]
     protocol = ProtocolDefinition("p", ["t"], declared)
     said = Command("acme", "t", "s3://in", "s3://out", {"n": FRESH.new()}, "v1", **members)  # type: ignore[arg-type]  # as tests name them
-    return as_job(said, protocol, policy, job_id=FRESH.new(), lease_id=FRESH.new())
+    made = as_job(said, protocol, policy, job_id=FRESH.new(), lease_id=FRESH.new())
+    return made._replace(relays=True)
 
 
 class RunningProtocol:
@@ -97,11 +98,11 @@ class RunningProtocol:
 
     def answer(self, answer: StepAnswer = OK, fence: StepFence | None = None) -> Hearing:
         """Send a RESULT."""
-        return self.apply(AnswerStep(fence or self.fence, answer, FRESH.new()))
+        return self.apply(AnswerStep(fence or self.fence, answer, FRESH.new(), relays=True))
 
     def expire(self) -> Hearing:
         """Act as the sweep."""
-        return self.apply(ExpireStep(self.job_id, FRESH.new()))
+        return self.apply(ExpireStep(self.job_id, FRESH.new(), relays=True))
 
     def again(self) -> None:
         """Let the wait for the next attempt pass, and dispatch it."""

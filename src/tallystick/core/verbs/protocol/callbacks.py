@@ -73,13 +73,13 @@ def answer(picture: ProtocolPicture, request: AnswerStep, now: Now) -> ProtocolP
             notes=given.notes,
             result=given.value,
         )
-        return _go_on(draft, draft.move_step(told, *begun, "succeed"), request.lease_id)
+        return _go_on(draft, draft.move_step(told, *begun, "succeed"), request)
     if given.retryable:
         return failed(draft, told, begun, now, answered=True)
     return _fail(draft, draft.move_step(told, *begun, "fail"), "result")
 
 
-def _go_on(draft: PlanDraft, ended: ProtocolStep, lease_id: str) -> ProtocolPlan:
+def _go_on(draft: PlanDraft, ended: ProtocolStep, request: AnswerStep) -> ProtocolPlan:
     """Dispatch the next step in the same commit, or end the job."""
     following = ended.step_index + 1
     if draft.is_cancelling:
@@ -90,7 +90,7 @@ def _go_on(draft: PlanDraft, ended: ProtocolStep, lease_id: str) -> ProtocolPlan
     else:
         draft.answer(ended, closes=False)
         draft.count(1, closes=False)
-        draft.dispatch(draft.steps[following], lease_id)
+        draft.dispatch(draft.steps[following], request.lease_id, relays=request.relays)
     return draft.plan(Heard.ACCEPTED, "result", step=ended.step_id)
 
 

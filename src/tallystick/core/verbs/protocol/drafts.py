@@ -95,15 +95,18 @@ class PlanDraft:
             sent_at = self._now if target is OutboxState.SENT else None
             self.pending = self.pending._replace(state=target.value, reason=reason, sent_at=sent_at)
 
-    def dispatch(self, step: ProtocolStep, lease_id: str) -> None:
-        """Make the directive of a step's next attempt: routing is decided here, once, and pinned."""
+    def dispatch(self, step: ProtocolStep, lease_id: str, *, relays: bool) -> None:
+        """Make the directive of a step's next attempt: routing is decided here, once, and pinned.
+
+        Who `relays` has its first try. Otherwise it is due at once, for any relay.
+        """
         job, policy = self.job, policy_of(self.job.options)
         first = step.state == StepState.PENDING
         ledger = first_entry(step.ledger)[1]
         after = self._with_inputs(step)._replace(
             attempt_no=step.attempt_no + 1, lease_id=lease_id, ledger=complete(ledger) if first else ledger
         )
-        row = self._routed(after, lease_id)
+        row = self._routed(after, lease_id, relays=relays)
         lease_ms = policy.start_within_ms if row.is_pulled else budget_ms(1)
         after = after._replace(
             lease_expires_at=self._now + lease_ms,
@@ -122,12 +125,12 @@ class PlanDraft:
             attempts_total=job.attempts_total + 1,
         )
 
-    def _routed(self, step: ProtocolStep, lease_id: str) -> OutboxRow:
-        """Return the row of a directive: who makes it has its first try, unless it is asked for."""
+    def _routed(self, step: ProtocolStep, lease_id: str, *, relays: bool) -> OutboxRow:
+        """Return the row of a directive: its first try is counted if who makes it publishes it."""
         job, policy, now = self.job, policy_of(self.job.options), self._now
         routed = route(job.tenant_id, job.doc_id, job.mode, policy)
         via = policy.publisher(step.service)
-        tries, next_try_at = (0, now) if via == PULL else (1, now + next_try_ms(1))
+        tries, next_try_at = (1, now + next_try_ms(1)) if relays and via != PULL else (0, now)
         return OutboxRow(
             outbox_id(job.job_id, step.step_id, step.attempt_no), job.tenant_id, job.job_id, step.step_id,
             step.attempt_no, lease_id, OUTBOX.start.value,

@@ -1,7 +1,8 @@
 """The way of a directive: made, taken by a relay, out or given up.
 
 A try is counted before it is published, and `next_try_at` is the exclusive right to publish: who made the row
-has its first try, and nobody else takes it before that instant. A directive never outlives DISPATCHING.
+has its first try if it is a relay, and nobody else takes it before that instant. A directive never outlives
+DISPATCHING.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def dispatch(picture: ProtocolPicture, request: DispatchStep, now: Now) -> Proto
     if not waits and step.state != StepState.PENDING:
         return unchanged(picture, Heard.NOT_DUE)
     draft = PlanDraft(picture, now)
-    draft.dispatch(step, request.lease_id)
+    draft.dispatch(step, request.lease_id, relays=request.relays)
     return draft.plan(Heard.DONE, "dispatch", step=step.step_id)
 
 

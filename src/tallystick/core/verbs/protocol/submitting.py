@@ -33,7 +33,7 @@ def submit(request: SubmitCommand, now: Now) -> ProtocolPlan:
         start_ledger=_START,
     )
     draft = PlanDraft(ProtocolPicture(job, request.steps), now)
-    draft.dispatch(request.steps[0], request.lease_id)
+    draft.dispatch(request.steps[0], request.lease_id, relays=request.relays)
     plan = draft.plan(Heard.CREATED, "submit", step=request.steps[0].step_id)
     born: list[ProtocolWrite] = [InsertProtocolStep(step._replace(rev=1)) for step in draft.steps]
     born += [write for write in plan.writes if isinstance(write, InsertOutbox)]

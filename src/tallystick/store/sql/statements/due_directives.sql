@@ -1,7 +1,7 @@
--- due_directives: directives that a relay may take now, the longest due first.
--- takes: now int, limit int
+-- due_directives: directives for one endpoint that a relay may take now, the longest due first.
+-- takes: via text, now int, limit int
 SELECT @names(OutboxRow)
   FROM outbox
- WHERE state = 'PENDING' AND next_try_at <= :now AND via <> 'pull'
+ WHERE state = 'PENDING' AND via <> 'pull' AND via = :via AND next_try_at <= :now
  ORDER BY next_try_at
  LIMIT :limit

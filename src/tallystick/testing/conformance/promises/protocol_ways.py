@@ -44,14 +44,14 @@ class ProtocolPublishing:
         for try_no, at in enumerate((0, 30_000, 150_000, 750_000), start=1):
             run.until(begun + at)
             if try_no > 1:
-                assert run.job_id in [row.job_id for row in store.due_directives(10_000)]
+                assert run.job_id in [row.job_id for row in store.due_directives("webhook", 10_000)]
                 taken = run.apply(TakeDirective(run.job_id, "s0", 1))
                 assert taken.heard is Heard.TAKEN
                 assert taken.directive is not None
                 assert taken.directive.tries == try_no
                 run.same(TakeDirective(run.job_id, "s0", 1), Heard.NOT_DUE)
                 run.same(NotPublished(run.fence, try_no - 1, "away"), Heard.STALE)
-            assert run.job_id not in [row.job_id for row in store.due_directives(10_000)]
+            assert run.job_id not in [row.job_id for row in store.due_directives("webhook", 10_000)]
             if try_no < 4:
                 run.same(NotPublished(run.fence, try_no, "away"), Heard.LATER)
         assert run.apply(NotPublished(run.fence, 4, "away")).heard is Heard.DONE
@@ -60,6 +60,24 @@ class ProtocolPublishing:
         (row,) = run.images()["outbox"]
         assert (row["state"], row["reason"]) == ("FAILED_FINAL", "away")
         run.check()
+
+    def test_a_directive_that_its_maker_does_not_publish_is_due_at_once(self, subject: Subject) -> None:
+        via = f"webhook {FRESH.new()}"
+        request = command(1, Policy(via={"svc": via}))._replace(relays=False)
+        assert isinstance(outcome_of(subject.store, request), Hearing)
+        store = cast("Protocols", subject.store)
+        (row,) = store.due_directives(via, 10)
+        assert (row.tries, row.next_try_at) == (0, subject.clock.wall_ms())
+        assert store.due_directives("webhook elsewhere", 10) == []
+        assert row not in store.stray_directives([via], 0, 10_000)
+        assert row in store.stray_directives(["webhook elsewhere"], 0, 10_000)
+        assert row not in store.stray_directives([], 1, 10_000)
+        taken = outcome_of(subject.store, TakeDirective(row.job_id, row.step_id, 1))
+        assert isinstance(taken, Hearing)
+        assert taken.directive is not None
+        assert (taken.directive.tries, taken.directive.next_try_at) == (1, subject.clock.wall_ms() + 30_000)
+        assert store.due_directives(via, 10) == []
+        assert row.outbox_id not in [each.outbox_id for each in store.stray_directives([], 0, 10_000)]
 
     def test_an_outage_longer_than_the_budget_costs_no_try(self, subject: Subject) -> None:
         run = RunningProtocol(subject)
@@ -184,8 +202,8 @@ class ProtocolBatches:
         said = (
             MarkSent(fence),
             AckStep(fence),
-            AnswerStep(fence, OK, FRESH.new()),
-            AnswerStep(fence, OK, FRESH.new()),
+            AnswerStep(fence, OK, FRESH.new(), relays=True),
+            AnswerStep(fence, OK, FRESH.new(), relays=True),
             CancelProtocol(run.job_id),
         )
         outcomes = subject.store.apply(bundles(*said))
