@@ -33,6 +33,8 @@ if TYPE_CHECKING:
         StepFailed,
         TallyError,
     )
+    from tallystick.remote.publishers.endpoint import Pull
+    from tallystick.remote.publishers.webhook import Webhook
     from tallystick.store.api import Delivered
 
 __version__ = "0.1.0"
@@ -49,6 +51,7 @@ _HOMES = {
     "JobCancelled": "errors",
     "JobFailed": "errors",
     "OutsideWorkflow": "errors",
+    "Pull": "remote.publishers.endpoint",
     "RemoteStep": "app.remote.protocols",
     "Retry": "app.api.retrying",
     "StepFailed": "errors",
@@ -56,6 +59,7 @@ _HOMES = {
     "TallyError": "errors",
     "AsyncTx": "app.running.async_tx",
     "Tx": "app.api.steps",
+    "Webhook": "remote.publishers.webhook",
     "again": "app.replay.waits",
     "current": "app.replay.current",
     "gather": "app.replay.children",
@@ -83,12 +87,14 @@ __all__ = [
     "JobCancelled",
     "JobFailed",
     "OutsideWorkflow",
+    "Pull",
     "RemoteStep",
     "Retry",
     "StepFailed",
     "Tally",
     "TallyError",
     "Tx",
+    "Webhook",
     "again",
     "current",
     "gather",

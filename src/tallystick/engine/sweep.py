@@ -92,11 +92,11 @@ def end_overdue(store: Store, committer: Committer) -> list[Overdue]:
     return taken
 
 
-def expire_steps(store: Protocols, committer: Committer, ids: Ids) -> int:
-    """Act on remote steps whose time is over, and return of how many something became."""
+def expire_steps(store: Protocols, committer: Committer, ids: Ids, *, relays: bool = False) -> list[Hearing]:
+    """Act on remote steps whose time is over, and return what became of those that moved."""
     due = store.due_steps(SWEEP_ROWS_MAX)
-    moved = 0
-    outcomes = committer.call_all([(ExpireStep(job_id, ids.token()),) for job_id in due])
+    moved: list[Hearing] = []
+    outcomes = committer.call_all([(ExpireStep(job_id, ids.token(), relays),) for job_id in due])
     for job_id, outcome in zip(due, outcomes, strict=True):
         if isinstance(outcome, StoreError):
             raise outcome
@@ -104,5 +104,5 @@ def expire_steps(store: Protocols, committer: Committer, ids: Ids) -> int:
             about = {"action": "sweep.refused", "job_id": job_id}
             _log.warning("job %s: refused in a sweep, %s", job_id, outcome, extra=about)
         elif isinstance(outcome, Hearing) and outcome.heard is Heard.DONE:
-            moved += 1
+            moved.append(outcome)
     return moved

@@ -49,6 +49,8 @@ TallyError                    root.py
 ├── IdempotencyConflict       one key, two contents
 │                             requests.py
 ├── BadCallbackKeys           the secrets that sign callbacks are missing or cannot be used
+├── BadSignature              a webhook that the sender did not sign, or long ago
+├── PublishFailed             a directive that could not be handed to its service
 │                             stores.py
 ├── StoreError                nothing of this call became durable
 │   ├── StoreMissing          no database there, and this command does not create one
@@ -126,7 +128,7 @@ if TYPE_CHECKING:
         TooDeep,
         UnknownWorkflow,
     )
-    from tallystick.errors.requests import BadCallbackKeys
+    from tallystick.errors.requests import BadCallbackKeys, BadSignature, PublishFailed
     from tallystick.errors.root import (
         ChangeRefused,
         ExtraMissing,
@@ -199,6 +201,7 @@ __all__ = [
     "BadInput",
     "BadJson",
     "BadName",
+    "BadSignature",
     "BadValue",
     "CallNotAwaited",
     "CancelItem",
@@ -234,6 +237,7 @@ __all__ = [
     "ParallelCalls",
     "PayloadTooLarge",
     "PipelineUnsound",
+    "PublishFailed",
     "RunBusy",
     "RunEnded",
     "RunError",

@@ -8,18 +8,21 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from tallystick.clock import Clock
 from tallystick.engine.observe import JobFinished, JobHeld
 from tallystick.store.api import Protocols
 from tallystick.worker.refusals import Reasons
+from tallystick.worker.relays.relay import Relay
 from tallystick.worker.roles.call_hooks import CallHooks
 from tallystick.worker.roles.cancel import EndOverdue
 from tallystick.worker.roles.expire import Expire
 from tallystick.worker.roles.give_back import GiveBack
 from tallystick.worker.roles.look import LookForWork
 from tallystick.worker.roles.prune import Prune
+from tallystick.worker.roles.publish import Publish
 from tallystick.worker.roles.reclaim import ReclaimLeases
 from tallystick.worker.roles.renew import Renew
 from tallystick.worker.roles.role import Role
@@ -34,7 +37,7 @@ _log = logging.getLogger("tallystick.worker")
 class Maintenance:
     """The roles of one worker and the two loops that drive them."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: Worker, relay: Relay | None = None) -> None:
         """Prepare the loops; nothing runs before `start`."""
         self._worker = worker
         self._hush: Callable[[], None] = lambda: None
@@ -49,7 +52,10 @@ class Maintenance:
         if worker.options.keep_ms is not None:
             roles.append(Prune(worker, worker.options.keep_ms))
         if worker.options.expires and isinstance(worker.store, Protocols):
-            roles.append(Expire(worker, worker.store))
+            publish = Publish(worker, worker.store, relay)
+            roles += [Expire(worker, worker.store, relay), publish]
+            if relay is not None:
+                relay.on_room = partial(self._publish_soon, publish)
         retry_max = min(RETRY_SECONDS_MAX, self.renew.rest)
         self._rounds = Loop("tally-maintenance", roles, worker.clock, retry_max)
         self._heartbeat = Loop("tally-heartbeat", [self.renew], worker.clock, retry_max)
@@ -94,6 +100,10 @@ class Maintenance:
             self._rounds.rouse()
         else:
             self._worker.poke()
+
+    def _publish_soon(self, publish: Publish) -> None:
+        publish.look_soon()
+        self._rounds.rouse(publish)
 
     def _reclaim_soon(self) -> None:
         self._rounds.rouse(self._reclaim)

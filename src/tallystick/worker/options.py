@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from tallystick.core.durations import duration_ms
 from tallystick.core.lease import WORKER_LEASE
 from tallystick.errors import BadInput
+from tallystick.remote.publishers.endpoint import Endpoint
 
 LEASE_MS_MIN: Final = 100
 
@@ -24,6 +26,9 @@ class WorkerOptions:
     keep_ms: int | None = None
     # Whether it looks after remote steps whose time is over.
     expires: bool = False
+    # Where it publishes directives, by address, and where reports on them may be sent over HTTP.
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
+    callback_url: str | None = None
     # Whether threads of sync workflows ask Linux for SCHED_BATCH: fewer switches, the same share of time.
     batch_scheduling: bool = True
 

@@ -118,8 +118,8 @@ class Sweep:
         return not self._quick
 
     def _others(self) -> set[str]:
-        """Return the stores that this sweep is not about; their points may have been declared too."""
-        return {"sqlite", "postgres"} - {self._store}
+        """Return what this sweep is not about: the other store, and relays (tests/remote has those)."""
+        return {"sqlite", "postgres", "relay"} - {self._store}
 
     def _missed(self, points: list[str]) -> list[str]:
         return [point for point in points if not self._hits[point]]

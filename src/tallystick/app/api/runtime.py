@@ -12,6 +12,7 @@ from tallystick.app.api.results import Ended, Results
 from tallystick.clock import Clock
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import TRANSACTION_MS_MAX, TX_MS_MAX
+from tallystick.engine.callback_keys import callback_keys
 from tallystick.engine.committer import Committer, LoopLane
 from tallystick.engine.job_log import log_jobs
 from tallystick.engine.observe import Observers
@@ -33,6 +34,7 @@ from tallystick.store.api import (
     ManyWriters,
     NewLease,
     Outcome,
+    Protocols,
     RecordStep,
     RunTx,
     Store,
@@ -46,6 +48,8 @@ from tallystick.worker.hooks import AROUND_NOTHING, Around
 from tallystick.worker.maintenance import Maintenance
 from tallystick.worker.notices import notice_ended
 from tallystick.worker.options import WorkerOptions
+from tallystick.worker.relays.leaving import Leaving
+from tallystick.worker.relays.relay import Relay
 from tallystick.worker.worker import Worker
 
 Duration = str | float | timedelta
@@ -65,6 +69,7 @@ class Runtime:
         self.results = Results(self.store, runs_here=self._runs_here)
         self.worker: Worker | None = None
         self._maintenance: Maintenance | None = None
+        self._relay: Relay | None = None
         self.tx_ms_max = TX_MS_MAX
         self._closing = threading.Lock()
         self._stopping = threading.Lock()
@@ -89,14 +94,40 @@ class Runtime:
         self.worker = Worker(
             self.store, self.committer, self.clock, self.ids, handlers, options, self._on_end, around, loop
         )
-        self._maintenance = Maintenance(self.worker)
         try:
+            self._relay = self._new_relay(options)
+            self._maintenance = Maintenance(self.worker, self._relay)
             self.worker.start()
         except BaseException:
-            self.worker = self._maintenance = None
+            self.worker = self._maintenance = self._relay = None
             raise
+        if self._relay is not None:
+            self._relay.start()
         self._maintenance.start()
         return self.worker
+
+    def _new_relay(self, options: WorkerOptions) -> Relay | None:
+        """Return who publishes to the endpoints; refuse to begin without secrets for the reports."""
+        if not options.endpoints or not isinstance(self.store, Protocols):
+            return None
+        for endpoint in options.endpoints.values():
+            if not endpoint.replies and options.callback_url is None:
+                raise BadInput(
+                    f"directives go to {endpoint.address}, and its service must know where to report: "
+                    "give the Tally its callback_url, or set TALLYSTICK_CALLBACK_URL"
+                )
+        leaving = Leaving(callback_keys(self.store.url, self.ids), options.callback_url)
+        return Relay(self.committer, self.clock, options.endpoints, leaving)
+
+    @property
+    def relays(self) -> bool:
+        """Tell whether a directive that is made here is published here, as its first try."""
+        return self._relay is not None and self._relay.eager
+
+    def publish(self, outcome: Outcome) -> None:
+        """Publish the directive that a request with `relays` has made, if there is one."""
+        if self._relay is not None:
+            self._relay.offer(outcome)
 
     def stop_worker(self) -> bool:
         """Stop the worker and tell whether everything it ran came to an end."""
@@ -107,6 +138,9 @@ class Runtime:
                 return self.worker.stop()
             finally:
                 self._maintenance.stop()
+                if self._relay is not None:
+                    self._relay.stop(self.worker.options.grace_ms / 1000)
+                self._relay = None
                 self.worker = None
                 self._maintenance = None
 

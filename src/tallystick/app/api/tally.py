@@ -22,6 +22,7 @@ from tallystick.app.api.steps import AsyncStep, AsyncTxIsRefused, AsyncTxStep, L
 from tallystick.app.api.submittable import SubmitOptions, WorkflowSpec
 from tallystick.app.api.workflows import AsyncWorkflow, Workflow
 from tallystick.app.remote.protocols import Declaring, RemoteProtocol
+from tallystick.app.remote.services import Service
 from tallystick.app.replay.calls import StepSpec
 from tallystick.app.replay.context import Inside, current, refuse_inside
 from tallystick.app.running.async_tx import AsyncTx
@@ -49,12 +50,14 @@ class Tally(Jobs, Hooks, Declaring, Working):
         url: str = "sqlite:///tally.db",
         *,
         keep: str | timedelta | None = None,
+        callback_url: str | None = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
     ) -> None:
         """Remember the address; the variable TALLY_URL overrides it.
 
         With `keep="30d"` its workers remove jobs that ended longer ago than that; without, nobody does.
+        `callback_url` is where remote workers reach `tally serve`; TALLYSTICK_CALLBACK_URL overrides it.
         """
         super().__init__()
         self._url = os.environ.get("TALLY_URL") or url
@@ -64,6 +67,8 @@ class Tally(Jobs, Hooks, Declaring, Working):
         self._workflows: dict[tuple[str, str], Workflow[..., Any] | AsyncWorkflow[..., Any]] = {}
         self._steps: set[str] = set()
         self._protocols: dict[str, RemoteProtocol] = {}
+        self._services: dict[str, Service] = {}
+        self._callback_url = os.environ.get("TALLYSTICK_CALLBACK_URL") or callback_url
         self._txs: dict[str, Callable[..., Any]] = {}
         self._runtime: Runtime | None = None
         self._opening = threading.Lock()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tallystick.app.api.job import Job
+from tallystick.app.remote.services import Service, Serving, ways_of
 from tallystick.app.replay.context import refuse_inside
 from tallystick.app.values.codec import Codec
 from tallystick.core.durations import duration_ms
@@ -47,10 +48,15 @@ class RemoteProtocol:
     """A protocol that was declared on a Tally."""
 
     def __init__(
-        self, runtime: Callable[[], Runtime], definition: ProtocolDefinition, steps: Sequence[RemoteStep]
+        self,
+        runtime: Callable[[], Runtime],
+        definition: ProtocolDefinition,
+        steps: Sequence[RemoteStep],
+        services: Mapping[str, Service],
     ) -> None:
-        """Remember what was declared."""
+        """Remember what was declared; `services` are those of its Tally, also those to come."""
         self._runtime = runtime
+        self._services = services
         self.definition = definition
         self._payloads = {step.step_id: step.payload for step in steps if step.payload is not None}
         times = {step.step_id: StepTimes(duration_ms(step.ack), duration_ms(step.lease)) for step in steps}
@@ -69,14 +75,18 @@ class RemoteProtocol:
         refuse_inside("submit a command")
         runtime = self._runtime()
         request = self._request(runtime, command)
-        return self._job(request, runtime.committer.call((request,)))
+        outcome = runtime.committer.call((request,))
+        runtime.publish(outcome)
+        return self._job(request, outcome)
 
     async def submit_aio(self, command: Command | Mapping[str, object] | bytes) -> Job[Any]:
         """Make a job of a command without blocking the event loop."""
         refuse_inside("submit a command")
         runtime = self._runtime()
         request = self._request(runtime, command)
-        return self._job(request, await runtime.lane().call((request,)))
+        outcome = await runtime.lane().call((request,))
+        runtime.publish(outcome)
+        return self._job(request, outcome)
 
     def _request(self, runtime: Runtime, command: Command | Mapping[str, object] | bytes) -> SubmitCommand:
         if not isinstance(runtime.store, Protocols):
@@ -88,9 +98,10 @@ class RemoteProtocol:
             )
         for step_id, kind in self._payloads.items():
             _check_payload(said, step_id, kind)
-        return as_job(
-            said, self.definition, self._policy, job_id=runtime.ids.new(), lease_id=runtime.ids.token()
-        )
+        policy = msgspec.structs.replace(self._policy, via=ways_of(self._services))
+        ids = runtime.ids
+        request = as_job(said, self.definition, policy, job_id=ids.new(), lease_id=ids.token())
+        return request._replace(relays=runtime.relays)
 
     def _job(self, request: SubmitCommand, outcome: Outcome) -> Job[Any]:
         if isinstance(outcome, Existing):
@@ -112,7 +123,7 @@ def _check_payload(command: Command, step_id: str, kind: type[object]) -> None:
         ) from error
 
 
-class Declaring(ABC):
+class Declaring(Serving):
     """What a Tally knows of protocols."""
 
     _protocols: dict[str, RemoteProtocol]
@@ -141,7 +152,7 @@ class Declaring(ABC):
                 raise DuplicateHandler(
                     f"the protocol {other.id} takes commands of the type {both[0]} already", name=both[0]
                 )
-        made = self._protocols[protocol_id] = RemoteProtocol(self.runtime, definition, steps)
+        made = self._protocols[protocol_id] = RemoteProtocol(self.runtime, definition, steps, self._services)
         return made
 
     def command(self, command: Mapping[str, object] | bytes) -> Job[Any]:

@@ -16,6 +16,7 @@ from tallystick.core.durations import duration_ms
 from tallystick.core.lease import WORKER_LEASE
 from tallystick.core.limits import check_name
 from tallystick.errors import BadInput
+from tallystick.remote.publishers.endpoint import Endpoint
 from tallystick.worker.hooks import Around
 from tallystick.worker.options import WorkerOptions
 
@@ -44,6 +45,16 @@ class Working(ABC):
     @abstractmethod
     def protocols(self) -> Mapping[str, object]:
         """Return the protocols whose steps a worker looks after."""
+
+    @property
+    @abstractmethod
+    def endpoints(self) -> dict[str, Endpoint]:
+        """Return where a worker publishes directives."""
+
+    @property
+    @abstractmethod
+    def callback_url(self) -> str | None:
+        """Return where remote workers may report over HTTP."""
 
     @property
     @abstractmethod
@@ -78,6 +89,8 @@ class Working(ABC):
             grace_ms=duration_ms(grace),
             keep_ms=self.keep_ms,
             expires=bool(self.protocols),
+            endpoints=self.endpoints,
+            callback_url=self.callback_url,
             batch_scheduling=batch_scheduling,
         )
         return WorkerBlock(partial(self._start_worker, options), lambda: self.runtime().stop_worker())

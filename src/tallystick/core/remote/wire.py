@@ -82,6 +82,8 @@ class Directive(msgspec.Struct, frozen=True, omit_defaults=True, rename=_SPELT):
     input_ref: AnyRef | None = None
     workspace_ref: AnyRef | None = None
     output_ref: AnyRef | None = None
+    # How long the work may take without a heartbeat.
+    lease_ms: int | None = None
     callback_urls: dict[str, str] | None = None
     token: str | None = None
     correlation_id: str | None = None

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from tallystick.engine.sweep import expire_steps
 from tallystick.store.api import Protocols
+from tallystick.worker.relays.relay import Relay
 from tallystick.worker.roles.reclaim import sweep_seconds
 from tallystick.worker.roles.role import Role
 from tallystick.worker.worker import Worker
@@ -16,12 +17,17 @@ class Expire(Role):
 
     name: ClassVar = "expire remote steps"
 
-    def __init__(self, worker: Worker, store: Protocols) -> None:
-        """Prepare; the first turn looks."""
+    def __init__(self, worker: Worker, store: Protocols, relay: Relay | None) -> None:
+        """Prepare; the first turn looks. The relay publishes the next directives at once."""
         self._worker = worker
         self._store = store
+        self._relay = relay
         self.every = sweep_seconds(worker)
 
     def run(self) -> None:
         """Act on what is due."""
-        expire_steps(self._store, self._worker.committer, self._worker.ids)
+        relay, worker = self._relay, self._worker
+        relays = relay is not None and relay.eager
+        for hearing in expire_steps(self._store, worker.committer, worker.ids, relays=relays):
+            if relay is not None:
+                relay.offer(hearing)

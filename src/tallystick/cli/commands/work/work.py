@@ -100,6 +100,8 @@ def command(
         grace_ms=duration_ms(grace),
         keep_ms=loaded.app.keep_ms if keep is None else retention_ms(keep),
         expires=bool(loaded.app.protocols),
+        endpoints=loaded.app.endpoints,
+        callback_url=loaded.app.callback_url,
     )
     try:
         loaded.app.runtime(create=False)

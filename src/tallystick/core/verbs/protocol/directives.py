@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from tallystick.core.remote.policy import policy_of
 from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolStep
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -31,6 +32,7 @@ def directive_of(job: ProtocolJob, step: ProtocolStep, row: OutboxRow) -> str:
         "workspace_ref": read_ref(step.workspace_ref),
         "output_ref": read_ref(job.output_ref),
         "payload": msgspec.Raw((step.payload or job.payload).encode()),
+        "lease_ms": policy_of(job.options).times_of(step.step_id).lease_ms,
         "lane": int(row.lane),
         "mode": row.resolved_mode,
         "correlation_id": job.correlation_id,

@@ -1,0 +1,250 @@
+"""The relay: publishes directives on a loop of its own, every endpoint at its own pace.
+
+It publishes only what it has a counted try for, and begins only while the right to that try lasts. What
+became of a try is noted by the committer; notes of one moment share a flush. A relay that dies leaves its
+tries to the next: the directive goes out again under the same identifier.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from tallystick import crash
+from tallystick.clock import Clock
+from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, clip_text
+from tallystick.core.remote.plans import Hearing
+from tallystick.core.remote.policy import next_try_ms
+from tallystick.core.remote.requests import MarkSent, NotPublished, StepFence
+from tallystick.core.remote.rows import OutboxRow
+from tallystick.engine.committer import Committer
+from tallystick.errors import PublishFailed, StoreError, TallyError
+from tallystick.remote.publishers.endpoint import PUBLISH_SECONDS, Endpoint, Outgoing, Publisher
+from tallystick.store.api import Outcome
+from tallystick.worker.refusals import Reasons
+from tallystick.worker.relays.leaving import Leaving
+
+WINDOW_MAX: Final = 512
+# A window grows while what it holds goes out at once, and is the smallest again when something has waited.
+_AT_ONCE, _TOO_LONG = 0.5, 5.0
+_RETRY_SECONDS: Final = 0.25
+
+PUBLISH_BEFORE: Final = crash.declare("relay.publish.before", "a try is counted and nothing has been sent")
+PUBLISH_AFTER: Final = crash.declare("relay.publish.after", "the directive is out and that is not noted")
+SENT_AFTER: Final = crash.declare("relay.sent.after", "the directive is out, and that is durable")
+
+_log = logging.getLogger("tallystick.worker")
+
+
+class _Try(NamedTuple):
+    """A directive whose try is counted as ours; `until` is when the right to it ends, by our own clock."""
+
+    row: OutboxRow
+    taken_at: float
+    until: float
+
+
+class Relay:
+    """Publishes for one worker."""
+
+    def __init__(
+        self,
+        committer: Committer,
+        clock: Clock,
+        endpoints: Mapping[str, Endpoint],
+        leaving: Leaving,
+        *,
+        on_room: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Prepare a line for each endpoint, by its address; nothing is connected before it is needed."""
+        self.clock = clock
+        self.committer = committer
+        self.leaving = leaving
+        self.on_room = on_room
+        self.lines = {address: Line(self, endpoint) for address, endpoint in endpoints.items()}
+        self.tasks: set[asyncio.Task[None]] = set()
+        self._grace = 0.0
+        self._started = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopped: asyncio.Event | None = None
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._run()), name="tally-relay", daemon=True
+        )
+
+    @property
+    def eager(self) -> bool:
+        """Tell whether what this process makes may count its first try here: no line is behind."""
+        return all(line.room > 0 for line in self.lines.values())
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+        self._started.wait()
+
+    def stop(self, seconds: float) -> None:
+        """End when what is on its way has arrived, or after so many seconds; what waits is left to others."""
+        loop, stopped = self._loop, self._stopped
+        if loop is None or stopped is None:
+            return
+        self._grace = seconds
+        loop.call_soon_threadsafe(stopped.set)
+        self._thread.join()
+
+    def offer(self, outcome: Outcome | BaseException) -> None:
+        """Publish the directive that a request has made or taken, if its try is ours; from any thread."""
+        row = outcome.directive if isinstance(outcome, Hearing) else None
+        line = None if row is None or row.is_pulled or not row.tries else self.lines.get(row.via)
+        loop = self._loop
+        if row is None or line is None or loop is None:
+            return
+        now = self.clock.monotonic()
+        line.count(1)
+        try:
+            loop.call_soon_threadsafe(line.add, _Try(row, now, now + next_try_ms(row.tries) / 1000))
+        except RuntimeError:
+            line.count(-1)  # the loop is closed: this worker has stopped, and the next try is another's
+
+    async def _run(self) -> None:
+        self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
+        self._started.set()
+        await self._stopped.wait()
+        for line in self.lines.values():
+            line.leave()
+        if self.tasks:
+            _done, late = await asyncio.wait(self.tasks, timeout=self._grace)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        for line in self.lines.values():
+            await line.close()
+        self._loop = None
+
+
+class Line:
+    """The directives for one endpoint: some on their way, the others wait; no other line waits for them."""
+
+    def __init__(self, relay: Relay, endpoint: Endpoint) -> None:
+        """Begin empty."""
+        self._relay = relay
+        self._endpoint = endpoint
+        self._publisher: Publisher | None = None
+        self._waiting: deque[_Try] = deque()
+        self._window = endpoint.in_flight
+        self._lock = threading.Lock()
+        self._here = 0
+        self._on_their_way = 0
+        self._told = Reasons()
+        # Whether more was due than there was room for.
+        self.hungry = False
+
+    @property
+    def room(self) -> int:
+        """Return for how many more there is room."""
+        return max(0, self._window - self._here)
+
+    def count(self, more: int) -> None:
+        """Count what comes or goes; from any thread."""
+        with self._lock:
+            self._here += more
+
+    def add(self, one: _Try) -> None:
+        """Put a try in line."""
+        self._waiting.append(one)
+        self._go_on()
+
+    def leave(self) -> None:
+        """Begin nothing more."""
+        self.count(-len(self._waiting))
+        self._waiting.clear()
+
+    async def close(self) -> None:
+        """Give the connection back."""
+        if self._publisher is not None:
+            await self._publisher.close()
+
+    def _go_on(self) -> None:
+        while self._waiting and self._on_their_way < self._endpoint.in_flight:
+            task = asyncio.get_running_loop().create_task(self._take(self._waiting.popleft()))
+            self._on_their_way += 1
+            self._relay.tasks.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._relay.tasks.discard(task)
+        self._on_their_way -= 1
+        self.count(-1)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._tell(error)
+        self._go_on()
+        if self.hungry and self.room >= self._window // 2:
+            self.hungry = False
+            self._relay.on_room()
+
+    async def _take(self, one: _Try) -> None:
+        """Publish a directive and note what became of it."""
+        row, now = one.row, self._relay.clock.monotonic()
+        self._adapt(now - one.taken_at)
+        if now >= one.until:
+            return  # others may have it now; the try is counted, and nothing was sent
+        fence = StepFence(row.job_id, row.step_id, row.attempt_no, row.lease_id)
+        crash.point(PUBLISH_BEFORE)
+        try:
+            await self._publish(row, min(PUBLISH_SECONDS, one.until - now))
+        except PublishFailed as failed:
+            self._tell(failed)
+            reason = clip_text(failed.message, ERROR_TEXT_BYTES_MAX)
+            await self._note(NotPublished(fence, row.tries, reason, failed.final), one)
+            return
+        crash.point(PUBLISH_AFTER)
+        await self._note(MarkSent(fence), one)
+        crash.point(SENT_AFTER)
+        self._told.forget()
+
+    async def _publish(self, row: OutboxRow, seconds: float) -> None:
+        body = self._relay.leaving.body(row, self._endpoint.replies)
+        try:
+            async with asyncio.timeout(seconds):
+                if self._publisher is None:
+                    self._publisher = self._endpoint.connect()
+                await self._publisher.publish(Outgoing(row.outbox_id, row.topic, body))
+        except TimeoutError as error:
+            raise PublishFailed(f"{row.via} did not answer within {seconds:g} seconds") from error
+        except PublishFailed:
+            raise
+        except Exception as error:
+            # Whatever a library raises is a try that failed: the budget of tries is its way out.
+            raise PublishFailed(f"{row.via}: {type(error).__name__}: {error}") from error
+
+    async def _note(self, request: MarkSent | NotPublished, one: _Try) -> None:
+        """Make durable what became of a try; while the store is away, until the right to it ends."""
+        relay = self._relay
+        lane = relay.committer.lane(asyncio.get_running_loop())
+        while True:
+            try:
+                await lane.call((request,))
+            except StoreError as error:
+                self._tell(error)
+                if relay.clock.monotonic() >= one.until:
+                    return
+                await asyncio.sleep(_RETRY_SECONDS)
+            except TallyError as error:
+                self._tell(error)
+                return
+            else:
+                return
+
+    def _adapt(self, waited: float) -> None:
+        if waited > _TOO_LONG:
+            self._window = self._endpoint.in_flight
+        elif waited < _AT_ONCE and not self._waiting:
+            self._window = min(2 * self._window, max(WINDOW_MAX, self._endpoint.in_flight))
+
+    def _tell(self, error: BaseException) -> None:
+        """Log each reason once, until a directive arrives again."""
+        if self._told.is_new(error):
+            about = {"action": "publish.failed", "endpoint": self._endpoint.address}
+            _log.warning("relay: %s: %s", self._endpoint.address, error, extra=about)
