@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "fork": "make a new job from what another has recorded before a step",
     "dead": "show jobs that have failed and were not retried",
     "retry": "make a new job in the place of one that has failed",
+    "schedules": "show and change what becomes a job by the clock",
     "prune": "remove the books of jobs that ended long ago",
     "doctor": "examine a store and check its books",
     "ledger": "draw fifteen digits with their meaning and say what happens next",
@@ -42,7 +43,7 @@ COMMANDS: Final = {
 _ROOMS: Final = {
     **dict.fromkeys(("doctor", "prune", "ledger", "machines"), "books"),
     **dict.fromkeys(("stage", "run", "telemetry"), "runs"),
-    "work": "work",
+    **dict.fromkeys(("work", "schedules"), "work"),
 }
 
 

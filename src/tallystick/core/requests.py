@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 from tallystick.core.chain import Chain
 from tallystick.core.lifecycles import AttemptState, JobState
+from tallystick.core.schedules.rows import Schedule
 from tallystick.core.tuples import make
 from tallystick.core.values import (
     Fact,
@@ -338,3 +339,21 @@ class TellHook(NamedTuple):
     hook: str
     error: str | None = None
     later_ms: int = 0
+
+
+class SaveSchedule(NamedTuple):
+    """Put a schedule in the place of the one that was seen, by its revision; a new one has seen none.
+
+    If it was changed meanwhile nothing is written, and the outcome is `ScheduleChanged`. A tick is a bundle:
+    the schedule behind it, and the job.
+    """
+
+    schedule: Schedule
+    seen: int | None
+
+
+class DropSchedule(NamedTuple):
+    """Remove a schedule that was seen; its jobs stay. If it was changed meanwhile: `ScheduleChanged`."""
+
+    schedule_id: str
+    seen: int

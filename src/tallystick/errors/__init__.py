@@ -17,6 +17,7 @@ TallyError                    root.py
 │   ├── PayloadTooLarge       more bytes than the named limit allows
 │   ├── BadName               an identifier or key that breaks the naming rule
 │   ├── BadDuration           a duration that cannot be read or is out of range
+│   ├── BadSchedule           a timetable that cannot be read
 │   ├── BadValue              a value that cannot be kept, or does not fit its annotation
 │   └── BadCommand            a command of a type that no protocol takes, or in BURST mode without a document
 │                             handlers.py
@@ -44,7 +45,9 @@ TallyError                    root.py
 ├── NotFound                  no such job
 │   ├── NoSuchStep            no such step in the records of a job
 │   ├── AppNotFound           no such module, or nothing of that name in it
-│   └── UnknownWorkflow       no workflow of that name
+│   ├── UnknownWorkflow       no workflow of that name
+│   └── NoSuchSchedule        no schedule of that name
+├── ScheduleChanged           the schedule was changed meanwhile
 ├── StaleLease                a report by somebody who no longer holds the lease
 ├── IdempotencyConflict       one key, two contents
 │                             requests.py
@@ -119,9 +122,11 @@ if TYPE_CHECKING:
         JobCancelled,
         JobEnded,
         JobFailed,
+        NoSuchSchedule,
         NoSuchStep,
         NotFailed,
         NotFound,
+        ScheduleChanged,
         StaleLease,
         StepFailed,
         StepTimeout,
@@ -186,6 +191,7 @@ if TYPE_CHECKING:
         BadInput,
         BadJson,
         BadName,
+        BadSchedule,
         BadValue,
         NotCanonical,
         PayloadTooLarge,
@@ -201,6 +207,7 @@ __all__ = [
     "BadInput",
     "BadJson",
     "BadName",
+    "BadSchedule",
     "BadSignature",
     "BadValue",
     "CallNotAwaited",
@@ -228,6 +235,7 @@ __all__ = [
     "LogCorrupt",
     "Misuse",
     "NoRetry",
+    "NoSuchSchedule",
     "NoSuchStep",
     "NotCanonical",
     "NotFailed",
@@ -243,6 +251,7 @@ __all__ = [
     "RunError",
     "RunFailed",
     "RunNotFound",
+    "ScheduleChanged",
     "SemaphoreUnderflow",
     "SequenceFatal",
     "SkipItem",

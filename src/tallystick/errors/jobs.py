@@ -127,6 +127,20 @@ class UnknownWorkflow(NotFound):
     code = "UNKNOWN_WORKFLOW"
 
 
+class NoSuchSchedule(NotFound):
+    """There is no schedule of that name."""
+
+    code = "NO_SUCH_SCHEDULE"
+
+
+class ScheduleChanged(TallyError):
+    """The schedule was changed meanwhile; look again."""
+
+    code = "SCHEDULE_CHANGED"
+    exit_code = 4
+    http_status = 409
+
+
 class StaleLease(TallyError):
     """The lease is no longer held; the report changed nothing."""
 

@@ -56,3 +56,9 @@ class BadCommand(BadInput):
 
     code = "BAD_COMMAND"
     http_status = 400
+
+
+class BadSchedule(BadInput):
+    """This is no timetable of a schedule."""
+
+    code = "BAD_SCHEDULE"

@@ -21,6 +21,7 @@ from tallystick.core.requests import (
     ClaimJobs,
     Cycle,
     Deliver,
+    DropSchedule,
     EndAttempt,
     EndJob,
     PruneJobs,
@@ -28,6 +29,7 @@ from tallystick.core.requests import (
     RecordEvent,
     RecordStep,
     RenewLeases,
+    SaveSchedule,
     SetValue,
     Spawn,
     SubmitJob,
@@ -36,6 +38,7 @@ from tallystick.core.requests import (
     TakeHook,
     TellHook,
 )
+from tallystick.core.schedules.rows import Schedule
 from tallystick.core.values import (
     Answer,
     ChildRow,
@@ -76,6 +79,7 @@ __all__ = [
     "Cycle",
     "Deliver",
     "Delivered",
+    "DropSchedule",
     "EndAttempt",
     "EndJob",
     "Existing",
@@ -107,6 +111,8 @@ __all__ = [
     "Reservation",
     "ResumeJob",
     "RunTx",
+    "SaveSchedule",
+    "Schedules",
     "SetValue",
     "ShownValue",
     "Spawn",
@@ -310,6 +316,31 @@ class Protocols(Protocol):
 
     def given_directives(self, worker: str, limit: int) -> list[OutboxRow]:
         """Return what this remote worker was given and has not acknowledged, while there is time for that."""
+        ...
+
+
+@runtime_checkable
+class Schedules(Protocol):
+    """What a store can do in addition when it keeps schedules. What is read is true when it is given."""
+
+    def schedules(self, *, after: str, limit: int) -> list[Schedule]:
+        """Return a page of the schedules by their names; `after` is the last one of the page before."""
+        ...
+
+    def schedule(self, schedule_id: str) -> Schedule | None:
+        """Return one schedule."""
+        ...
+
+    def due_schedules(self, limit: int) -> tuple[int, list[Schedule]]:
+        """Return the time by the store's clock, and the schedules that are due then, the longest first."""
+        ...
+
+    def next_tick(self) -> int | None:
+        """Return how many milliseconds from now the next schedule is due, if any is."""
+        ...
+
+    def now(self) -> int:
+        """Return the time by the store's clock."""
         ...
 
 

@@ -28,6 +28,7 @@ WRITES: Final = {
     "resume": "resumptions",
     "fork": "forks",
     "hook": "hooks",
+    "schedule": "schedules",
 }
 
 

@@ -12,6 +12,7 @@ from tallystick.core.requests import (
     ClaimJobs,
     Cycle,
     Deliver,
+    DropSchedule,
     EndAttempt,
     EndJob,
     PruneJobs,
@@ -19,6 +20,7 @@ from tallystick.core.requests import (
     RecordEvent,
     RecordStep,
     RenewLeases,
+    SaveSchedule,
     SetValue,
     Spawn,
     SubmitJob,
@@ -106,6 +108,8 @@ Primitive: TypeAlias = (
     | TakeHook
     | TellHook
     | RenewLeases
+    | SaveSchedule
+    | DropSchedule
     | RunTx
     | SubmitCommand
     | ProtocolRequest

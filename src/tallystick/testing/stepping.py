@@ -35,6 +35,7 @@ from tallystick.engine.pending_writes import Blocked, Handed
 from tallystick.engine.segment import Segment
 from tallystick.engine.sweep import end_overdue, sweep
 from tallystick.store.api import Bundle, ClaimJobs
+from tallystick.worker.clockwork import Clockwork
 
 __all__ = [
     "LEASE_MS",
@@ -46,6 +47,7 @@ __all__ = [
     "check_books",
     "die",
     "reclaim",
+    "tick_schedules",
 ]
 
 LEASE_MS = 10_000
@@ -91,6 +93,12 @@ def reclaim(app: Tally) -> int:
 def cancel_overdue(app: Tally) -> list[str]:
     """End the jobs whose grace is over, cancel those whose deadline is, and return which these were."""
     return [job_id for job_id, _late in end_overdue(app.runtime().store, app.runtime().committer)]
+
+
+def tick_schedules(app: Tally) -> None:
+    """Make jobs of the ticks that are due, of all schedules; a worker does it by itself."""
+    runtime = app.runtime()
+    Clockwork(runtime.store, runtime.committer, runtime.clock, runtime.ids).turn()
 
 
 class SteppedWorker:

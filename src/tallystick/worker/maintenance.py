@@ -13,7 +13,7 @@ from typing import Final
 
 from tallystick.clock import Clock
 from tallystick.engine.observe import JobFinished, JobHeld
-from tallystick.store.api import Protocols
+from tallystick.store.api import Protocols, Schedules
 from tallystick.worker.refusals import Reasons
 from tallystick.worker.relays.relay import Relay
 from tallystick.worker.roles.call_hooks import CallHooks
@@ -26,6 +26,7 @@ from tallystick.worker.roles.publish import Publish
 from tallystick.worker.roles.reclaim import ReclaimLeases
 from tallystick.worker.roles.renew import Renew
 from tallystick.worker.roles.role import Role
+from tallystick.worker.roles.schedule import TickSchedules
 from tallystick.worker.worker import Worker
 
 RETRY_SECONDS_MIN: Final = 0.25
@@ -56,6 +57,8 @@ class Maintenance:
             roles += [Expire(worker, worker.store, relay), publish]
             if relay is not None:
                 relay.on_room = partial(self._publish_soon, publish)
+        if isinstance(worker.store, Schedules):
+            roles.append(TickSchedules(worker))
         retry_max = min(RETRY_SECONDS_MAX, self.renew.rest)
         self._rounds = Loop("tally-maintenance", roles, worker.clock, retry_max)
         self._heartbeat = Loop("tally-heartbeat", [self.renew], worker.clock, retry_max)

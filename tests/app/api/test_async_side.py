@@ -9,18 +9,19 @@ import threading
 import pytest
 
 from tallystick import Job, JobFailed, Tally
+from tallystick.app.scheduling.schedules import Scheduled
 
 PATIENCE = 30
 # What only declares, or is quick and touches no store; and blocks of code in the caller's thread.
 WITHOUT_TWIN = {
     *("step", "tx", "workflow", "codec", "bind", "on_worker_start", "on_worker_stop", "job", "runtime"),
-    *("protocol", "protocols"),
+    *("protocol", "protocols", "schedule", "schedules", "declared_schedules", "declare_schedules"),
     *("around", "is_working", "keep_ms", "url", "workflows", "worker", "connect", "transaction"),
     *("id", "created", "tags"),
 }
 
 
-@pytest.mark.parametrize("kind", [Tally, Job])
+@pytest.mark.parametrize("kind", [Tally, Job, Scheduled])
 def test_every_method_that_may_block_has_an_async_twin_with_the_same_parameters(kind):
     names = {name for name in dir(kind) if not name.startswith("_")}
     plain = {name for name in names if not name.endswith("_aio")} - WITHOUT_TWIN

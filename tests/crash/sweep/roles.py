@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 from tallystick import crash
 from tallystick.app.replay import call_drivers as driving
@@ -18,6 +19,7 @@ from tallystick.engine.committer import Committer
 from tallystick.engine.pending_writes import Blocked
 from tallystick.store.api import Bundle, RecordStep
 from tallystick.store.sqlite import store as sqlite_store
+from tallystick.testing.stepping import tick_schedules
 from tests.crash.sweep import control_workload, facts, mutants, workload
 from tests.crash.sweep.long_flush import FLUSH, LongFlush
 from tests.crash.sweep.place import Place, Sent
@@ -106,16 +108,30 @@ def work(place: Place, line: Line, duty: Duty) -> int:
 
 
 def come_and_go(place: Place, line: Line, duty: Duty) -> int:
-    """Submit jobs under keys, cancel them, and remove them a few at a time, until none is left."""
+    """Submit jobs under keys and by a schedule, cancel them, and remove them a few at a time."""
     visits = _prepare(place, line, duty)
     for number in range(facts.FLEETING_JOBS):
         label = f"{facts.FLEETING}-{number}"
         workload.fleeting.opts(idempotency_key=label).submit(label).cancel()
+    _tick(place)
     while workload.app.prune(older_than=0, limit=2):
         continue
     workload.app.close()
     _tell(line, visits)
     return 0
+
+
+def _tick(place: Place) -> None:
+    """Let a schedule make a job, and cancel that; whoever follows a process that died does it again."""
+    book, label = workload.app.schedules, f"{facts.FLEETING}-tick"
+    book.add(label, workload.fleeting, timedelta(seconds=1), args=[label])
+    look = threading.Event()
+    while not (made := workload.app.jobs(tag=f"schedule:{label}")):
+        tick_schedules(workload.app)
+        look.wait(place.look_seconds)
+    book.remove(label)
+    for job in made:
+        job.cancel()
 
 
 def _submit_one(kind: str, label: str) -> str:

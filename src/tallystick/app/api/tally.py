@@ -28,11 +28,13 @@ from tallystick.app.replay.context import Inside, current, refuse_inside
 from tallystick.app.running.async_tx import AsyncTx
 from tallystick.app.running.tx_parameter import check_async, library_type, why_not_on_sqlite
 from tallystick.app.running.working import Working
+from tallystick.app.scheduling.schedules import DeclaringSchedules
 from tallystick.app.values.own_types import declare
 from tallystick.app.values.signature import Signature, is_local
 from tallystick.clock import Clock, SystemClock
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import ATTEMPTS_DEFAULT, check_name
+from tallystick.core.schedules.rows import Plan
 from tallystick.engine.retention import prune, retention_ms
 from tallystick.errors import BadInput, DuplicateHandler, Misuse
 from tallystick.ids import Ids, SystemIds
@@ -42,7 +44,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Tally(Jobs, Hooks, Declaring, Working):
+class Tally(Jobs, Hooks, Declaring, DeclaringSchedules, Working):
     """A set of steps and workflows on one store. Nothing is opened before it is used."""
 
     def __init__(
@@ -69,6 +71,7 @@ class Tally(Jobs, Hooks, Declaring, Working):
         self._protocols: dict[str, RemoteProtocol] = {}
         self._services: dict[str, Service] = {}
         self._callback_url = os.environ.get("TALLYSTICK_CALLBACK_URL") or callback_url
+        self._schedules: dict[str, Callable[[], Plan]] = {}
         self._txs: dict[str, Callable[..., Any]] = {}
         self._runtime: Runtime | None = None
         self._opening = threading.Lock()

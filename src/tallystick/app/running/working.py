@@ -62,6 +62,10 @@ class Working(ABC):
         """Return what is called before the first claim and after the last segment."""
 
     @abstractmethod
+    def declare_schedules(self) -> None:
+        """Put the schedules in force that were declared here."""
+
+    @abstractmethod
     def runtime(self, *, create: bool = True) -> Runtime:
         """Return the open store and what belongs to it."""
 
@@ -98,6 +102,7 @@ class Working(ABC):
     def _start_worker(self, options: WorkerOptions, loop: asyncio.AbstractEventLoop | None) -> None:
         for workflow in self.workflows.values():
             workflow.check()
+        self.declare_schedules()
         self.runtime().start_worker(self.workflows, options, self.around, loop)
 
     def work(

@@ -49,9 +49,10 @@ from tallystick.store.postgres.user_transactions.transaction import PostgresTran
 from tallystick.store.postgres.writing import Times
 from tallystick.store.sql.protocols import ProtocolReads
 from tallystick.store.sql.reads import Reads
+from tallystick.store.sql.schedules import ScheduleReads
 
 
-class PostgresStore(Reads, ProtocolReads):
+class PostgresStore(Reads, ProtocolReads, ScheduleReads):
     """Bundles in one schema of a PostgreSQL database."""
 
     def __init__(self, url: str, clock: Clock, *, create: bool = True) -> None:

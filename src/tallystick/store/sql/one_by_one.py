@@ -5,15 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tallystick.store.api import ForkJob, Outcome, Primitive, PruneJobs, TakeHook, TellHook
+from tallystick.store.api import (
+    DropSchedule,
+    ForkJob,
+    Outcome,
+    Primitive,
+    PruneJobs,
+    SaveSchedule,
+    TakeHook,
+    TellHook,
+)
 from tallystick.store.forks import fork_job
 from tallystick.store.pruning import prune
 from tallystick.store.sql.hooking import take_hook, tell_hook
+from tallystick.store.sql.schedules import write_schedule
 
 ONE_BY_ONE: Final[dict[type[Primitive], tuple[str, Callable[[Any, Any], Outcome]]]] = {
     ForkJob: ("fork", fork_job),
     PruneJobs: ("prune", prune),
     TakeHook: ("hook", take_hook),
     TellHook: ("hook", tell_hook),
+    SaveSchedule: ("schedule", write_schedule),
+    DropSchedule: ("schedule", write_schedule),
 }
 """The name of the crash points of each, and what writes it in an open transaction."""

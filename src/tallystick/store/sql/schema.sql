@@ -8,6 +8,7 @@
 --   events       what became true, hash-chained per job; only ever appended
 --   job_values   what the job shows of itself while it runs, the last value of each name
 --   outbox       directives on their way to remote workers
+--   schedules    timetables: each tick becomes a job, in one transaction with the next tick
 --   stale_reports  reports that came too late: refused, counted, kept for people
 --
 #| This is the schema of both databases; `store/sql/schema.py` prints it for each, without these lines. What begins with `S|` is for
@@ -436,6 +437,35 @@ CREATE INDEX outbox_to_publish ON outbox (via, next_try_at) WHERE state = 'PENDI
 -- What remote workers of a service may ask for, and what one of them has been given.
 CREATE INDEX outbox_of_service ON outbox (service, next_try_at) WHERE state = 'PENDING' AND via = 'pull';
 CREATE INDEX outbox_taken ON outbox (taken_by, sent_at) WHERE taken_by IS NOT NULL;
+
+-- A schedule has the tick that comes next; what it was is seen in the jobs that it made. A change replaces the row, guarded by
+-- its revision. It is due when it has an instant for that: not while it is paused or held.
+CREATE TABLE schedules (
+  schedule_id NAME NOT NULL PRIMARY KEY,
+  tenant_id   NAME NOT NULL,
+  handler     NAME NOT NULL,
+  version     NAME NOT NULL,
+  payload     TEXT NOT NULL,
+  instant_as  TEXT,
+  options     TEXT NOT NULL,
+  timetable   TEXT NOT NULL,
+  missed      NAME NOT NULL CHECK (one of: missed skip last all),
+  overlap     NAME NOT NULL CHECK (one of: overlap allow skip cancel_old),
+  jitter_ms   INT NOT NULL CHECK (jitter_ms >= 0),
+  declared    INT NOT NULL CHECK (declared IN (0, 1)),
+  next_at     INT,
+  due_at      INT,
+  paused_by   TEXT,
+  hold_reason TEXT,
+  last_at     INT,
+  last_job_id TEXT,
+  created_at  INT NOT NULL,
+  rev         INT NOT NULL,
+  CHECK (due_at IS NULL OR (next_at IS NOT NULL AND paused_by IS NULL AND hold_reason IS NULL))
+S|) STRICT, WITHOUT ROWID;
+P|);
+
+CREATE INDEX schedules_due ON schedules (due_at) WHERE due_at IS NOT NULL;
 
 CREATE TABLE stale_reports (
 S|  id       INTEGER PRIMARY KEY,

@@ -13,6 +13,7 @@ from tallystick.core.pictures import Activity, JobFacts, Message
 from tallystick.core.plans import InsertAttempt, JobValues, MoveAttempt, PutValue
 from tallystick.core.remote.requests import NewProtocolJob
 from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolStep
+from tallystick.core.schedules.rows import Schedule
 from tallystick.store.api import (
     ChildRow,
     Fence,
@@ -74,7 +75,7 @@ _ROWS: Final = (
         JobRow,
     ),
     *(JobValues, Learned, Link, Message, MoveAttempt, NewJob, OwedHook, PutValue, Record, ShownValue),
-    *(NewProtocolJob, OutboxRow, ProtocolJob, ProtocolStep),
+    *(NewProtocolJob, OutboxRow, ProtocolJob, ProtocolStep, Schedule),
 )
 # Rows that plans move, as one flat list each.
 _MOVES: Final = {

@@ -31,6 +31,7 @@ TABLES: Final = (
         "jobs",
         "messages",
         "outbox",
+        "schedules",
         "stale_reports",
     ),
     "steps",

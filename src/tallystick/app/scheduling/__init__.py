@@ -1,0 +1,1 @@
+"""Schedules as programs and people hold them."""

@@ -1,0 +1,349 @@
+"""Schedules: workflows that become jobs by the clock; declared by programs, looked after by people."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
+
+import msgspec
+
+from tallystick.app.api.job import Job
+from tallystick.app.api.submittable import Submittable
+from tallystick.app.replay.context import refuse_inside
+from tallystick.app.values.codec import Codec
+from tallystick.core.durations import duration_ms
+from tallystick.core.limits import PAGE_ROWS_MAX, check_name
+from tallystick.core.schedules.rows import MISSED_MAX, Missed, Overlap, Plan, Schedule
+from tallystick.core.schedules.timetable import read, shown, timetable_of, words, write
+from tallystick.core.schedules.verbs import paused, planned, resumed, ticks_between
+from tallystick.errors import BadInput, BadSchedule, DuplicateHandler, NoSuchSchedule, ScheduleChanged
+from tallystick.store.api import DropSchedule, Primitive, SaveSchedule, Schedules
+from tallystick.worker.clockwork import Clockwork, Declared, JobOptions
+
+if TYPE_CHECKING:
+    from tallystick.app.api.runtime import Runtime
+
+When = str | timedelta | datetime
+MissedTicks = Literal["skip", "last", "all"]
+Overlapping = Literal["allow", "skip", "cancel_old"]
+W = TypeVar("W", bound=Submittable[..., Any])
+
+# The parameter of a workflow that gets the instant of its tick, if it has one of this name.
+SCHEDULED_AT: Final = "scheduled_at"
+JITTER_MS_MAX: Final = 3_600_000
+_TRIES_MAX: Final = 20
+
+
+class ScheduleView(NamedTuple):
+    """What is known of a schedule. `next_at` is the next tick; None when there is none, or it is paused."""
+
+    id: str
+    workflow: str
+    when: str
+    missed: str
+    overlap: str
+    declared: bool
+    paused_by: str | None
+    hold_reason: str | None
+    next_at: datetime | None
+    last_at: datetime | None
+    last_job: str | None
+
+
+class Scheduled:
+    """The schedules of a store: look after them here, or with `tally schedules`."""
+
+    def __init__(self, runtime: Callable[[], Runtime]) -> None:
+        """Open nothing yet."""
+        self._runtime = runtime
+
+    def add(
+        self,
+        schedule_id: str,
+        workflow: Submittable[..., Any],
+        when: When,
+        *,
+        tz: str = "UTC",
+        missed: MissedTicks = "last",
+        overlap: Overlapping = "allow",
+        jitter: str | float | timedelta = 0,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> ScheduleView:
+        """Add a schedule, or change the one of that name; it is durable when this returns."""
+        plan = plan_of(workflow, when, tz, missed, overlap, jitter, args, kwargs or {})
+        check_name("schedule", schedule_id)
+
+        def change(seen: Schedule | None, now: int) -> Schedule | None:
+            return planned(seen, plan, now, schedule_id=schedule_id, tenant_id="default", declared=False)
+
+        return self._changed(schedule_id, change)
+
+    def get(self, schedule_id: str) -> ScheduleView:
+        """Return one schedule."""
+        return _view(self._seen(schedule_id))
+
+    def all(self) -> list[ScheduleView]:
+        """Return all schedules by their names."""
+        store, found, after = self._store(), list[Schedule](), ""
+        while page := store.schedules(after=after, limit=PAGE_ROWS_MAX):
+            found += page
+            after = page[-1].schedule_id
+        return [_view(row) for row in found]
+
+    def pause(self, schedule_id: str, *, by: str = "a person") -> ScheduleView:
+        """Let no tick become a job until it is resumed; a new declaration does not resume it."""
+        return self._moved(schedule_id, lambda seen, _now: paused(seen, by))
+
+    def resume(self, schedule_id: str) -> ScheduleView:
+        """Go on with the next tick; those of the pause are not made up for (see `backfill`)."""
+        return self._moved(schedule_id, resumed)
+
+    def trigger(self, schedule_id: str) -> Job[Any]:
+        """Make a job now, beside the timetable."""
+        runtime, row = self._runtime(), self._seen(schedule_id)
+        clockwork = self._clockwork()
+        key = f"schedule:{schedule_id}:trigger:{runtime.ids.new()}"
+        job = clockwork.job_of(row, self._store().now(), key)
+        runtime.committer.call((job,))
+        return self._job(job.job.job_id, created=True)
+
+    def backfill(self, schedule_id: str, since: datetime, until: datetime) -> list[Job[Any]]:
+        """Make a job of each tick from `since` on and before `until` that has none."""
+        row = self._seen(schedule_id)
+        ticks = list[int]()
+        for tick in ticks_between(read(row.timetable), _ms(since), _ms(until)):
+            ticks.append(tick)
+            if len(ticks) > MISSED_MAX:
+                raise BadInput(f"these are more than {MISSED_MAX} ticks: backfill them in parts")
+        made = self._clockwork().backfill(row, ticks)
+        return [self._job(job_id, created=created) for job_id, created in made]
+
+    def remove(self, schedule_id: str) -> None:
+        """Remove a schedule; its jobs stay. One that a program still declares comes back with its worker."""
+        for _ in range(_TRIES_MAX):
+            seen = self._seen(schedule_id)
+            if self._wrote(DropSchedule(schedule_id, seen.rev)):
+                return
+        raise ScheduleChanged(schedule_id=schedule_id)
+
+    async def add_aio(
+        self,
+        schedule_id: str,
+        workflow: Submittable[..., Any],
+        when: When,
+        *,
+        tz: str = "UTC",
+        missed: MissedTicks = "last",
+        overlap: Overlapping = "allow",
+        jitter: str | float | timedelta = 0,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> ScheduleView:
+        """Add or change a schedule without blocking the loop; as `add` in all else."""
+        about = {"tz": tz, "missed": missed, "overlap": overlap, "jitter": jitter, "args": args}
+        return await asyncio.to_thread(self.add, schedule_id, workflow, when, kwargs=kwargs, **about)  # type: ignore[arg-type]  # the types are those above
+
+    async def get_aio(self, schedule_id: str) -> ScheduleView:
+        """Return one schedule without blocking the loop."""
+        return await asyncio.to_thread(self.get, schedule_id)
+
+    async def all_aio(self) -> list[ScheduleView]:
+        """Return all schedules without blocking the loop."""
+        return await asyncio.to_thread(self.all)
+
+    async def pause_aio(self, schedule_id: str, *, by: str = "a person") -> ScheduleView:
+        """Pause a schedule without blocking the loop."""
+        return await asyncio.to_thread(self.pause, schedule_id, by=by)
+
+    async def resume_aio(self, schedule_id: str) -> ScheduleView:
+        """Resume a schedule without blocking the loop."""
+        return await asyncio.to_thread(self.resume, schedule_id)
+
+    async def trigger_aio(self, schedule_id: str) -> Job[Any]:
+        """Make a job now without blocking the loop."""
+        return await asyncio.to_thread(self.trigger, schedule_id)
+
+    async def backfill_aio(self, schedule_id: str, since: datetime, until: datetime) -> list[Job[Any]]:
+        """Make jobs of ticks without blocking the loop; as `backfill` in all else."""
+        return await asyncio.to_thread(self.backfill, schedule_id, since, until)
+
+    async def remove_aio(self, schedule_id: str) -> None:
+        """Remove a schedule without blocking the loop."""
+        await asyncio.to_thread(self.remove, schedule_id)
+
+    def _store(self) -> Schedules:
+        refuse_inside("look after schedules")
+        store = self._runtime().store
+        if not isinstance(store, Schedules):
+            raise BadInput(f"{store.url} keeps no schedules; SQLite and PostgreSQL do")
+        return store
+
+    def _clockwork(self) -> Clockwork:
+        runtime = self._runtime()
+        return Clockwork(runtime.store, runtime.committer, runtime.clock, runtime.ids)
+
+    def _seen(self, schedule_id: str) -> Schedule:
+        found = self._store().schedule(schedule_id)
+        if found is None:
+            raise NoSuchSchedule(f"there is no schedule {schedule_id}", schedule_id=schedule_id)
+        return found
+
+    def _moved(self, schedule_id: str, change: Callable[[Schedule, int], Schedule]) -> ScheduleView:
+        def known(seen: Schedule | None, now: int) -> Schedule:
+            return change(self._seen(schedule_id) if seen is None else seen, now)
+
+        return self._changed(schedule_id, known)
+
+    def _changed(
+        self, schedule_id: str, change: Callable[[Schedule | None, int], Schedule | None]
+    ) -> ScheduleView:
+        """Put what a change makes of a schedule in its place; again if others were faster."""
+        store = self._store()
+        for _ in range(_TRIES_MAX):
+            seen = store.schedule(schedule_id)
+            row = change(seen, store.now())
+            if row is None or self._wrote(SaveSchedule(row, None if seen is None else seen.rev)):
+                return self.get(schedule_id)
+        raise ScheduleChanged(schedule_id=schedule_id)
+
+    def _wrote(self, request: Primitive) -> bool:
+        (outcome,) = self._runtime().committer.call_all([(request,)])
+        if isinstance(outcome, BaseException) and not isinstance(outcome, ScheduleChanged):
+            raise outcome
+        return outcome is None
+
+    def _job(self, job_id: str, *, created: bool) -> Job[Any]:
+        return Job(self._runtime, job_id, lambda: Codec(Any), created=created)
+
+
+class DeclaringSchedules(ABC):
+    """What a Tally knows of schedules."""
+
+    _schedules: dict[str, Callable[[], Plan]]
+
+    @abstractmethod
+    def runtime(self, *, create: bool = True) -> Runtime:
+        """Return the open store; a Tally opens it on first use."""
+
+    @property
+    def schedules(self) -> Scheduled:
+        """Return the schedules of the store, those that others added too."""
+        return Scheduled(self.runtime)
+
+    @property
+    def declared_schedules(self) -> frozenset[str]:
+        """Return the names of the schedules that were declared here."""
+        return frozenset(self._schedules)
+
+    def schedule(
+        self,
+        when: When,
+        *,
+        id: str | None = None,  # noqa: A002 (what users call it)
+        tz: str = "UTC",
+        missed: MissedTicks = "last",
+        overlap: Overlapping = "allow",
+        jitter: str | float | timedelta = 0,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Callable[[W], W]:
+        """Declare that a workflow becomes a job by the clock; in force when a worker of it starts.
+
+        `when` is a cron expression by the clocks of `tz`, "every 15m", an interval, or one instant. A tick
+        that is more than a minute late is `missed`: left out, only the last one made up for, or all of them.
+        """
+        timetable_of(when, tz)
+
+        def decorate(workflow: W) -> W:
+            if not isinstance(workflow, Submittable):
+                raise BadInput("@app.schedule stands above @app.workflow")
+            name = check_name("schedule", id or workflow.name)
+            if name in self._schedules:
+                raise DuplicateHandler(
+                    f"there is a schedule {name!r} already; give one another id=", name=name
+                )
+            about = (workflow, when, tz, missed, overlap, jitter, tuple(args), dict(kwargs or {}))
+            self._schedules[name] = lambda: plan_of(*about)
+            return workflow
+
+        return decorate
+
+    def declare_schedules(self) -> None:
+        """Put the declared schedules in force; a worker does it when it starts."""
+        if self._schedules:
+            runtime = self.runtime()
+            clockwork = Clockwork(runtime.store, runtime.committer, runtime.clock, runtime.ids)
+            clockwork.declare([Declared(name, plan()) for name, plan in self._schedules.items()])
+
+
+def plan_of(
+    workflow: Submittable[..., Any],
+    when: When,
+    tz: str,
+    missed: str,
+    overlap: str,
+    jitter: str | float | timedelta,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Plan:
+    """Return what is decided about a schedule, checked."""
+    jitter_ms = duration_ms(jitter)
+    if jitter_ms > JITTER_MS_MAX:
+        raise BadSchedule("the jitter of a schedule is at most an hour")
+    for value, kind in ((missed, Missed), (overlap, Overlap)):
+        if value not in list(kind):
+            known = ", ".join(kind)
+            raise BadSchedule(f"{kind.__name__.lower()}={value!r}: it is one of {known}")
+    takes_instant = SCHEDULED_AT in inspect.signature(workflow.__wrapped__).parameters
+    instant = {SCHEDULED_AT: datetime.fromtimestamp(0, UTC)} if takes_instant else {}
+    submission = workflow.submission(tuple(args), {**kwargs, **instant})
+    options = JobOptions(
+        submission.queue,
+        submission.priority,
+        submission.attempts_max,
+        submission.deadline_ms,
+        submission.tags,
+    )
+    return Plan(
+        workflow.name,
+        workflow.version,
+        submission.payload,
+        SCHEDULED_AT if takes_instant else None,
+        msgspec.json.encode(options).decode(),
+        write(timetable_of(when, tz)),
+        missed,
+        overlap,
+        jitter_ms,
+    )
+
+
+def _view(row: Schedule) -> ScheduleView:
+    waits = row.paused_by is not None or row.hold_reason is not None
+    return ScheduleView(
+        row.schedule_id,
+        row.handler,
+        words(read(row.timetable)),
+        row.missed,
+        row.overlap,
+        bool(row.declared),
+        row.paused_by,
+        row.hold_reason,
+        None if waits else _moment(row.next_at),
+        _moment(row.last_at),
+        row.last_job_id,
+    )
+
+
+def _moment(at: int | None) -> datetime | None:
+    return None if at is None else datetime.fromisoformat(shown(at))
+
+
+def _ms(at: datetime) -> int:
+    if at.tzinfo is None:
+        raise BadInput(f"{at.isoformat()} has no time zone: give the datetime one, for example UTC")
+    return round(at.timestamp() * 1000)

@@ -1,0 +1,189 @@
+"""Schedules at work: ticks become jobs, each in one bundle with the schedule behind it.
+
+Any number of processes may do this at once: a tick that two of them see is made by the one that writes
+first, and the other one's bundle is refused whole.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from tallystick.clock import Clock
+from tallystick.core.lease import CANCEL_GRACE_MS
+from tallystick.core.lifecycles import JOB
+from tallystick.core.limits import ATTEMPTS_DEFAULT
+from tallystick.core.schedules.rows import Overlap, Plan, Schedule
+from tallystick.core.schedules.timetable import shown
+from tallystick.core.schedules.verbs import (
+    Fire,
+    GiveUp,
+    NotDue,
+    PassBy,
+    decide,
+    decide_overlap,
+    held,
+    key_of,
+    moved,
+    planned,
+    ticked,
+)
+from tallystick.engine.committer import Committer
+from tallystick.engine.submission import PRIORITY_DEFAULT, Submission, submit_job
+from tallystick.errors import JobEnded, ScheduleChanged, StoreError
+from tallystick.ids import Ids
+from tallystick.store.api import Bundle, CancelJob, Existing, SaveSchedule, Schedules, Store, SubmitJob
+
+SCHEDULES_AT_ONCE: Final = 500
+_TRIES_MAX: Final = 20
+
+_log = logging.getLogger("tallystick.engine")
+
+
+class JobOptions(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How the jobs of a schedule are submitted."""
+
+    queue: str = "default"
+    priority: int = PRIORITY_DEFAULT
+    attempts_max: int = ATTEMPTS_DEFAULT
+    deadline_ms: int | None = None
+    tags: tuple[str, ...] = ()
+
+
+class Declared(NamedTuple):
+    """A schedule as a program declares it."""
+
+    schedule_id: str
+    plan: Plan
+
+
+class Clockwork:
+    """Makes jobs of the ticks of schedules."""
+
+    def __init__(self, store: Store, committer: Committer, clock: Clock, ids: Ids) -> None:
+        """Remember where; nothing is looked at yet."""
+        if not isinstance(store, Schedules):
+            raise StoreError(f"{store.url} keeps no schedules; SQLite and PostgreSQL do")
+        self._store = store
+        self._jobs = store
+        self._committer = committer
+        self._clock = clock
+        self._ids = ids
+
+    def turn(self) -> None:
+        """Act on schedules that are due, a number of them at once."""
+        now, due = self._store.due_schedules(SCHEDULES_AT_ONCE)
+        self._act(due, now)
+
+    def rest_ms(self) -> int | None:
+        """Return how long there is nothing to do, as far as is known."""
+        return self._store.next_tick()
+
+    def declare(self, declared: Sequence[Declared]) -> None:
+        """Keep what a program declares; a tick that is due under an older plan becomes a job before that."""
+        for schedule_id, plan in declared:
+            for _ in range(_TRIES_MAX):
+                if self._planned(schedule_id, plan):
+                    break
+            else:
+                raise ScheduleChanged(schedule_id=schedule_id)
+
+    def _planned(self, schedule_id: str, plan: Plan) -> bool:
+        """Put a plan in force; tell whether it is, or there is more to do before."""
+        now, seen = self._store.now(), self._store.schedule(schedule_id)
+        if seen is not None and seen.plan != plan and not isinstance(decide(seen, now), NotDue):
+            self._act([seen], now)
+            return False
+        row = planned(seen, plan, now, schedule_id=schedule_id, tenant_id="default", declared=True)
+        if row is None:
+            return True
+        request = SaveSchedule(row, None if seen is None else seen.rev)
+        (outcome,) = self._committer.call_all([(request,)])
+        if isinstance(outcome, BaseException) and not isinstance(outcome, ScheduleChanged):
+            raise outcome
+        return outcome is None
+
+    def _act(self, due: Sequence[Schedule], now: int) -> None:
+        """Decide about each schedule, and write all that was decided; what others did first is as good."""
+        bundles = [bundle for schedule in due for bundle in self._bundles(schedule, now)]
+        for bundle, outcome in zip(bundles, self._committer.call_all(bundles), strict=True):
+            if isinstance(outcome, StoreError):
+                raise outcome
+            if isinstance(outcome, BaseException) and not isinstance(outcome, ScheduleChanged | JobEnded):
+                about = {"action": "schedule.refused"}
+                _log.error("schedule %s: a tick was refused, %s", _name(bundle), outcome, extra=about)
+
+    def _bundles(self, schedule: Schedule, now: int) -> Iterator[Bundle]:
+        match decide(schedule, now):
+            case NotDue():
+                return
+            case PassBy(to):
+                yield (SaveSchedule(moved(schedule, to), schedule.rev),)
+            case GiveUp(reason):
+                _log.error("schedule %s is held: %s", schedule.schedule_id, reason)
+                yield (SaveSchedule(held(schedule, reason), schedule.rev),)
+            case Fire(ticks):
+                yield from self._ticks(schedule, ticks)
+
+    def _ticks(self, schedule: Schedule, ticks: Sequence[int]) -> Iterator[Bundle]:
+        match decide_overlap(schedule, running=self._is_running(schedule)):
+            case Overlap.SKIP:
+                _log.info("schedule %s: %s is left out", schedule.schedule_id, shown(ticks[0]))
+                yield (SaveSchedule(ticked(schedule, ticks[0], None), schedule.rev),)
+            case Overlap.CANCEL_OLD:
+                # The tick stays due: it becomes a job when the one before has ended.
+                assert schedule.last_job_id is not None, "it runs"
+                yield (CancelJob(schedule.last_job_id, CANCEL_GRACE_MS),)
+            case Overlap.ALLOW:
+                # Where jobs may not overlap the next tick is decided when this one has its job.
+                several = Overlap(schedule.overlap) is Overlap.ALLOW
+                for tick in ticks if several else ticks[:1]:
+                    job = self.job_of(schedule, tick, key_of(schedule.schedule_id, tick))
+                    after = ticked(schedule, tick, job.job.job_id)
+                    yield (SaveSchedule(after, schedule.rev), job)
+                    schedule = after
+
+    def _is_running(self, schedule: Schedule) -> bool:
+        if schedule.last_job_id is None or Overlap(schedule.overlap) is Overlap.ALLOW:
+            return False
+        job = self._jobs.job(schedule.last_job_id)
+        return job is not None and job.state not in JOB.final
+
+    def job_of(self, schedule: Schedule, tick: int, key: str) -> SubmitJob:
+        """Return the submission of a tick."""
+        options = msgspec.json.decode(schedule.options, type=JobOptions)
+        payload = schedule.payload
+        if schedule.instant_as is not None:
+            arguments = msgspec.json.decode(payload)
+            payload = msgspec.json.encode({**arguments, schedule.instant_as: shown(tick)}).decode()
+        submission = Submission(
+            handler=schedule.handler,
+            version=schedule.version,
+            payload=payload,
+            tenant_id=schedule.tenant_id,
+            queue=options.queue,
+            priority=options.priority,
+            attempts_max=options.attempts_max,
+            deadline_ms=options.deadline_ms,
+            idempotency_key=key,
+            tags=(*options.tags, f"schedule:{schedule.schedule_id}"),
+        )
+        return submit_job(submission, self._ids.new(), self._clock.wall_ms())
+
+    def backfill(self, schedule: Schedule, ticks: Sequence[int]) -> list[tuple[str, bool]]:
+        """Make jobs of ticks that have none; return each tick's job and whether it was made now."""
+        jobs = [self.job_of(schedule, tick, key_of(schedule.schedule_id, tick)) for tick in ticks]
+        made = []
+        for job, outcome in zip(jobs, self._committer.call_all([(job,) for job in jobs]), strict=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+            made.append((outcome.job_id, False) if isinstance(outcome, Existing) else (job.job.job_id, True))
+        return made
+
+
+def _name(bundle: Bundle) -> str:
+    first = bundle[0]
+    return first.schedule.schedule_id if isinstance(first, SaveSchedule) else type(first).__name__

@@ -1,0 +1,65 @@
+"""`tally schedules`: what a person does about schedules is durable when the command has ended."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.surfaces.commands import Shop
+
+SCHEDULED = """
+from tallystick import Tally
+
+app = Tally("sqlite:///shop.db")
+
+@app.workflow
+def report(name: str) -> str:
+    return name
+"""
+
+
+@pytest.fixture
+def shop(tmp_path) -> Shop:
+    made = Shop(tmp_path)
+    (tmp_path / "shop.py").write_text(SCHEDULED)
+    return made
+
+
+def test_a_schedule_is_added_looked_at_paused_resumed_and_removed(shop: Shop):
+    added = shop.tally(
+        "schedules", "add", "shop:report", "nightly", "0 3 * * *", "name=ada", "--tz", "Europe/Berlin"
+    )
+    assert added.code == 0, added.err
+    assert added.out.startswith("nightly  report  0 3 * * * (Europe/Berlin)  next ")
+    (listed,) = json.loads(shop.tally("schedules", "list", "shop", "--json").out)
+    assert (listed["id"], listed["declared"], listed["last_job"]) == ("nightly", False, None)
+    paused = shop.tally("schedules", "pause", "nightly", "shop").out
+    assert "paused by tally schedules" in paused
+    assert "next 2" in shop.tally("schedules", "resume", "nightly", "shop").out
+    job_id = shop.tally("schedules", "trigger", "nightly", "shop").out.strip()
+    span = ("2027-01-01T00:00Z", "2027-01-03T00:00Z")
+    made = shop.tally("schedules", "backfill", "nightly", *span, "shop").out.split()
+    assert len(made) == 2
+    again = shop.tally("schedules", "backfill", "nightly", *span, "shop", "--json")
+    assert json.loads(again.out) == [{"job_id": each, "created": False} for each in made]
+    jobs = shop.tally("list", "shop", "--json").data["jobs"]
+    assert {job["job_id"] for job in jobs} == {job_id, *made}
+    assert shop.tally("schedules", "remove", "nightly", "shop").out == "removed\n"
+    assert shop.tally("schedules", "list", "shop").out == "no schedules\n"
+
+
+def test_mistakes_are_told_in_one_line(shop: Shop):
+    for arguments, code, words in (
+        (("add", "shop:report", "nightly", "0 3 * *", "name=ada"), 4, "five fields"),
+        (("add", "shop:report", "nightly", "0 3 * * *", "name=ada", "--tz", "Mars"), 4, "no time zone"),
+        (("add", "shop:report", "nightly", "0 3 * * *", "name=ada", "--missed", "some"), 2, "--missed"),
+    ):
+        said = shop.tally("schedules", *arguments)
+        assert said.code == code
+        assert words in said.err
+    shop.tally("schedules", "add", "shop:report", "nightly", "0 3 * * *", "name=ada")
+    missing = shop.tally("schedules", "pause", "weekly", "shop")
+    assert (missing.code, missing.err) == (3, "error: there is no schedule weekly\n")
+    bad = shop.tally("schedules", "backfill", "nightly", "2027-01-01", "2027-01-02T00:00Z", "shop")
+    assert "has no time zone" in bad.err
