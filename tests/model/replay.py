@@ -117,8 +117,8 @@ class Replay:
         if not claimed:
             return "nothing to claim"
         segment = self.segments[w] = Segment(claimed[0], self.clock)
-        for record in claimed[0].records:
-            segment.recall(record.name, record.occurrence)
+        for each in (*claimed[0].records, *claimed[0].opened):
+            segment.past.recall(each.kind, each.name, each.occurrence)
         self.leases[j] = (segment.fence, self.clock.boot_ms() + LEASE_MS)
         driver = self._ours(claimed[0].driver)
         return "done" if driver == state[1][w].driver else f"{driver} drives it"

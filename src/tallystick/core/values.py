@@ -192,6 +192,17 @@ class Record(NamedTuple):
     result: str | None
     error: str | None
     notes: str | None
+    attempt: int | None
+
+
+class Opened(NamedTuple):
+    """A call that is open: nothing has answered it yet."""
+
+    name: str
+    occurrence: int
+    kind: str
+    # Which attempt has opened it.
+    attempt: int | None
 
 
 class Wake(NamedTuple):
@@ -209,10 +220,11 @@ class Wake(NamedTuple):
         """Tell whether such a wait takes this: a signal of its name, its own timer, the end of its group."""
         if self.taken or self.name != wait.name:
             return False
-        if self.kind == "signal":
+        if self.kind == "signal" and self.occurrence is None:
             return wait.kind == "wait"
         mine = (self.dimension, self.occurrence) == (dimension, wait.occurrence)
-        return mine and (self.kind == "timer" or (self.kind == "resume" and wait.kind == "group"))
+        takers = {"signal": ("wait",), "timer": ("wait", "sleep"), "resume": ("group",)}
+        return mine and wait.kind in takers.get(self.kind, ())
 
 
 class ClaimedJob(NamedTuple):
@@ -241,6 +253,7 @@ class ClaimedJob(NamedTuple):
     parent_job_id: str | None = None
     idempotency_key: str | None = None
     tags: str | None = None
+    opened: tuple[Opened, ...] = ()
 
 
 class ExpiredAttempt(NamedTuple):
@@ -331,3 +344,4 @@ class ChildRow(NamedTuple):
     error: str | None
     error_code: str | None
     error_message: str | None
+    handler: str

@@ -23,6 +23,7 @@ from tallystick.engine.pending_writes import Request
 from tallystick.engine.segment_parts.answers import Answers, told_by
 from tallystick.engine.segment_parts.group_shape import GroupShape, newborn
 from tallystick.engine.segment_parts.notes import left_by, notes_in
+from tallystick.engine.segment_parts.past import NO_PAST, Past
 from tallystick.engine.segment_parts.paths import ABORTED, CANCELLED, FAILED, RETURNED, RETURNED_TEXT
 from tallystick.engine.segment_parts.shown import Shown
 from tallystick.engine.submission import Submission
@@ -60,9 +61,7 @@ class Segment:
         "_notes",
         "_owes",
         "_recorded_notes",
-        "_records",
         "_tries",
-        "_unused",
         "answers",
         "cancelled",
         "claimed",
@@ -75,6 +74,7 @@ class Segment:
         "lost",
         "moved",
         "over",
+        "past",
         "paused",
         "shown",
         "suspended",
@@ -113,29 +113,24 @@ class Segment:
         self.deadline_at = None if (left := claimed.time_left_ms) is None else clock.wall_ms() + left
         self._counts: dict[str, int] = {}
         self._notes: dict[str, object] = {}
-        self._records: dict[tuple[str, int], Record] = {}
-        self._unused: dict[tuple[str, int], Record] = {}
         self.unreadable = ""
         self._recorded_notes: dict[str, object] = {}
         self._tries: dict[tuple[str, int], int] = {}
-        if claimed.records or claimed.tries:
+        # What earlier segments recorded or opened, and whether this one has come to it.
+        self.past = NO_PAST
+        if claimed.records or claimed.tries or claimed.opened:
             self._take_over(claimed)
 
     def _take_over(self, claimed: ClaimedJob) -> None:
         """Read what earlier segments of this job recorded."""
-        self._records = {(record.name, record.occurrence): record for record in claimed.records}
-        self._unused = dict(self._records)
         self._recorded_notes, self._tries, self.unreadable = left_by(claimed)
+        if not self.unreadable:
+            self.past = Past(claimed)
 
     @property
     def replayed(self) -> tuple[Record, ...]:
         """Return what earlier segments recorded, in order."""
         return self.claimed.records
-
-    @property
-    def behind(self) -> bool:
-        """Tell whether there are recorded steps that this segment has not asked for."""
-        return bool(self._unused)
 
     @property
     def waited(self) -> bool:
@@ -148,24 +143,11 @@ class Segment:
         self._counts[name] = occurrence
         return occurrence
 
-    def recall(self, name: str, occurrence: int) -> Record | None:
-        """Return what was recorded for this call, if anything."""
-        if not self._records:
-            return None
-        self._unused.pop((name, occurrence), None)
-        return self._records.get((name, occurrence))
-
-    def skipped(self, n: int) -> bool:
-        """Tell whether something that was recorded before place `n` has not been asked for yet."""
-        if not self._unused:
-            return False
-        return next(iter(self._unused.values())).n < n
-
     def passed(self) -> bool:
         """Tell whether an earlier segment went beyond this point: more is recorded, or waited for."""
-        if self._unused:
+        if self.past.behind or self.past.open:
             return True
-        pending = any(place not in self._records for place in self._tries)
+        pending = any(not self.past.has(place) for place in self._tries)
         return not self.moved and (self._woken or pending)
 
     @property
@@ -326,9 +308,12 @@ class Segment:
     def foretold(self, wait: Wait, *, alone: bool = False) -> Wake | None:
         """Return the message that this wait will take, if that is known; see `Answers`.
 
-        Where calls that were recorded are still to come, their order decides; then the store is asked.
+        Where calls that were recorded or are open are still to come, their order decides; then the store is
+        asked.
         """
-        return None if self._unused or self.cancelled else self.answers.find(wait, alone=alone)
+        if self.past.behind or self.past.open or self.cancelled:
+            return None
+        return self.answers.find(wait, alone=alone)
 
     def take(self, wait: Wait, wake: Wake) -> None:
         """Give the wait what was foretold; this segment is beyond all earlier ones now."""

@@ -54,8 +54,8 @@ class _Declared(Submittable[P, R_co]):
         """Return the ending of a function that returned."""
         if context.unwinding is not None:
             return context.swallowed()
-        if context.segment.behind:
-            return context.mismatch("", 0).bundle
+        if context.left_out():
+            return context.mismatch().bundle
         if (context.made or context.in_flight) and (error := context.left_behind()) is not None:
             return self._failing(context, error)
         text, _value = self._spec.signature.result.returned(value, self.name)
@@ -65,6 +65,8 @@ class _Declared(Submittable[P, R_co]):
         """Return the ending of a function that asked to begin again."""
         if context.unwinding is not None:
             return context.unwinding.bundle
+        if context.left_out():
+            return context.mismatch().bundle
         try:
             if context.segment.claimed.dimension + 2 > LEG2_ENTRIES_MAX:
                 raise LedgerCeiling(
@@ -86,7 +88,12 @@ class _Declared(Submittable[P, R_co]):
         policy = self._spec.policy
         tries = segment.claimed.charged + 1
         verdict = decide_failure(policy, tries, classify(policy, names_of(error)), key=segment.job_id)
-        if isinstance(verdict, GiveUp) or isinstance(error, LedgerCeiling):
+        if isinstance(error, LedgerCeiling):
+            return segment.failed(failure)
+        if isinstance(verdict, GiveUp):
+            # A function that is what it was does not raise before it has come as far as it came before.
+            if context.left_out():
+                return context.mismatch(also=f"it raised {failure.type}: {failure.message}").bundle
             return segment.failed(failure)
         return segment.released(AbortReason.ERROR, charged=True, after_ms=verdict.delay_ms, failure=failure)
 

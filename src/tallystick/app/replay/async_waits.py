@@ -115,6 +115,7 @@ class Parking:
             context.check()
             context.check_cancelled()
             waits = [self._waits[future] for future in futures]
+            context.check_detour([(wait.name, wait.occurrence) for wait in waits])
             births, self._births = self._births, ()
             asked, alone = context.cancel_raised, is_alone(context)
             bundle = context.segment.awaiting(*waits, asked=asked, after=births, alone=alone)

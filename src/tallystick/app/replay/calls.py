@@ -107,7 +107,7 @@ def call_step(
     context.in_flight.add(place)
     try:
         context.check()
-        record = segment.recall(name, occurrence)
+        record = segment.past.recall(spec.kind, name, occurrence)
         if record is not None and record.kind == spec.kind:
             context.calls.append(place)
             if context.tasks_begun:
@@ -116,8 +116,8 @@ def call_step(
                 yield InTurn(record.n)
             return _replayed(spec, record)
         context.check_cancelled()
-        if record is not None or _out_of_order(context):
-            raise context.mismatch(name, occurrence)
+        if record is not None or context.has_skipped():
+            raise context.mismatch(place)
         context.calls.append(place)
         if segment.owes_answers(spec.kind):
             yield Hand(segment.decided())
@@ -217,17 +217,6 @@ def _replayed(spec: StepSpec, record: Record) -> Any:  # noqa: ANN401 (as annota
     if record.error is None:
         raise InvariantBroken(f"{spec.name}#{record.occurrence} is recorded with neither result nor error")
     raise _error_of(spec, record.occurrence, Failure.parse(record.error))
-
-
-def _out_of_order(context: WorkflowContext) -> bool:
-    """Tell whether an unrecorded call comes while recorded ones were skipped.
-
-    Concurrent tasks of an async workflow may overtake each other, so there this is judged when the workflow
-    ends.
-    """
-    if not context.segment.behind:
-        return False
-    return not context.is_async or not context.in_flight
 
 
 def _error_of(spec: StepSpec, occurrence: int, failure: Failure) -> Exception:

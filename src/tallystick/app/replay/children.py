@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, overload
 
 from tallystick.app.replay.call_drivers import drive, drive_async
@@ -45,6 +45,11 @@ _READ_AHEAD: Final = 64
 class Callee(Protocol):
     """A workflow as its children see it."""
 
+    @property
+    def name(self) -> str:
+        """Return the name by which workers know it."""
+        ...
+
     def submission(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Submission:
         """Encode a call, as it becomes a job."""
         ...
@@ -69,6 +74,11 @@ class Child(Generic[R_co]):
     def submission(self) -> Submission:
         """Encode the call, as it becomes a job."""
         return self._callee.submission(self._args, self._kwargs)
+
+    @property
+    def handler(self) -> str:
+        """Return the name of the workflow that runs it."""
+        return self._callee.name
 
     def codec(self) -> Codec:
         """Return how its result is read."""
@@ -222,7 +232,7 @@ def _going_on(context: WorkflowContext, joining: _Joining) -> list[CancelJob]:
         return []
     return [
         CancelJob(row.job_id, CANCEL_GRACE_MS)
-        for child, row in zip(joining.children, _rows(context, joining.group), strict=True)
+        for child, row in _matched(context, joining, _rows(context, joining.group))
         if not child.submission.detached and row.state not in JOB.final
     ]
 
@@ -250,7 +260,7 @@ def _shape(children: Sequence[Child[Any]], enough: int | None, *, fail_fast: boo
 def _ended(context: WorkflowContext, joining: _Joining) -> _Ended:
     """Read how every child has ended that counts."""
     errors, results = [], []
-    for child, row in zip(joining.children, _read(context, joining), strict=True):
+    for child, row in _matched(context, joining, _read(context, joining)):
         if row.state == JobState.SUCCEEDED:
             results.append(child.codec().decode(row.result or "null", f"the result of {row.job_id}"))
         elif row.state in (JobState.FAILED_FINAL, JobState.CANCELLED):
@@ -274,6 +284,19 @@ def _read(context: WorkflowContext, joining: _Joining) -> Iterable[ChildRow | Jo
         context.children_read = _read_ahead(context, joining)
     row = context.children_read.get(only)
     return _rows(context, joining.group) if row is None else (row,)
+
+
+def _matched(
+    context: WorkflowContext, joining: _Joining, rows: Iterable[ChildRow | JobRow]
+) -> Iterator[tuple[Child[Any], ChildRow | JobRow]]:
+    """Give each child with its row; where the group was started with other children, the job is held."""
+    for index, (child, row) in enumerate(zip_longest(joining.children, rows)):
+        if child is None or row is None or child.handler != row.handler:
+            began = "none" if row is None else f"one of {row.handler}"
+            now = "none" if child is None else f"one of {child.handler}"
+            also = f"child {index} of gather#{joining.group.occurrence} was {began}, and now is {now}"
+            raise context.mismatch(also=also)
+        yield child, row
 
 
 def _only_child(joining: _Joining) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import logging
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from inspect import CORO_CLOSED, getcoroutinestate
@@ -311,14 +311,40 @@ class WorkflowContext:
             steps=names,
         )
 
-    def mismatch(self, name: str, occurrence: int) -> Unwind:
+    def has_skipped(self) -> bool:
+        """Tell whether a call that is not recorded comes before others that are, or that are open.
+
+        Tasks of an async workflow may overtake each other, and so may threads at what is open: what they skip
+        is judged when nothing else can go on, or when the workflow ends.
+        """
+        past = self.segment.past
+        if self.is_async and self.tasks_begun:
+            return False
+        return past.behind or (bool(past.open) and not self.elsewhere and not self.cancel_raised)
+
+    def check_detour(self, waits: Sequence[tuple[str, int]]) -> None:
+        """Hold the job if all tasks are still, wait for something new, and did not come to what is open."""
+        past = self.segment.past
+        if past.open and not self.cancel_raised and not all(past.was_opened(place) for place in waits):
+            raise self.mismatch(*waits)
+
+    def left_out(self) -> bool:
+        """Tell whether the function has ended or waits without having come to what it came to before.
+
+        A job that is to end may be left anywhere.
+        """
+        past = self.segment.past
+        return past.behind or (bool(past.open) and not self.segment.cancelled)
+
+    def mismatch(self, *made: tuple[str, int], also: str = "") -> Unwind:
         """Return the exception for a workflow that no longer does what it did; the job is held."""
         recorded = [f"{record.name}#{record.occurrence}" for record in self.segment.replayed]
-        made = [*self.calls, (name, occurrence)] if name else self.calls
-        called = [f"{name}#{occurrence}" for name, occurrence in made]
+        recorded += [f"{name}#{occurrence} (open)" for name, occurrence in self.segment.past.open]
+        called = [f"{name}#{occurrence}" for name, occurrence in (*self.calls, *made)]
+        also = f"{also}\n" if also else ""
         diff = "\n".join(difflib.ndiff(recorded, called))
         why = (
-            f"the workflow no longer makes the calls it made before (- recorded, + now):\n{diff}\n"
+            f"the workflow no longer makes the calls it made before (- recorded, + now):\n{diff}\n{also}"
             "give the changed workflow a new version=, or put back the code and resume the job"
         )
         return self.unwind(why, self.segment.held("MISMATCH", why))

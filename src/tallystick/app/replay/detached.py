@@ -25,13 +25,13 @@ def submitted(
     segment = context.segment
     name = f"{submission.handler}{_SUFFIX}"
     occurrence = segment.number(name)
-    record = segment.recall(name, occurrence)
+    record = segment.past.recall(_KIND, name, occurrence)
     if record is not None and record.kind == _KIND and record.result is not None:
         context.calls.append((name, occurrence))
         return _read(record.result)
     context.check_cancelled()
-    if record is not None or (segment.behind and not context.is_async):
-        raise context.mismatch(name, occurrence)
+    if record is not None or context.has_skipped():
+        raise context.mismatch((name, occurrence))
     runtime = context.runtime
     now = runtime.clock.wall_ms()
     primitive = submit_job(submission, runtime.ids.new(), now)

@@ -30,7 +30,7 @@ class Turns:
     def is_early(self, n: int) -> bool:
         """Tell whether something recorded before place `n` was not asked for, or not given out."""
         first = self._first()
-        return self._segment.skipped(n) or (first is not None and first[0] < n)
+        return self._segment.past.skipped(n) or (first is not None and first[0] < n)
 
     async def come(self, n: int) -> None:
         """Return when it is the turn of place `n`."""
@@ -62,7 +62,7 @@ class Turns:
 
     def _let_go(self) -> None:
         first = self._first()
-        if first is not None and not self._segment.skipped(first[0]):
+        if first is not None and not self._segment.past.skipped(first[0]):
             self.let_first_go()
 
     def _first(self) -> tuple[int, asyncio.Future[None]] | None:

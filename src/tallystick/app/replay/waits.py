@@ -58,14 +58,14 @@ def recall(context: WorkflowContext, kind: Literal["wait", "sleep", "group"], na
     context.check()
     segment = context.segment
     occurrence = segment.number(name)
-    record = segment.recall(name, occurrence)
+    record = segment.past.recall(kind, name, occurrence)
     if record is None:
         context.check_cancelled()
-        if segment.behind and not context.is_async:
-            raise context.mismatch(name, occurrence)
+        if context.has_skipped():
+            raise context.mismatch((name, occurrence))
         return Asked(context, kind, name, occurrence)
     if record.kind != kind:
-        raise context.mismatch(name, occurrence)
+        raise context.mismatch((name, occurrence))
     context.calls.append((name, occurrence))
     return record
 
@@ -129,7 +129,7 @@ async def ask_async(
 
 async def in_turn(context: WorkflowContext, record: Record) -> Record:
     """Return a record when all that happened before it has been asked for, as it was the first time."""
-    if context.parking is not None or context.segment.skipped(record.n):
+    if context.parking is not None or context.segment.past.skipped(record.n):
         await parking_of(context).in_turn(record.n)
     return record
 

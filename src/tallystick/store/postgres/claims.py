@@ -17,7 +17,7 @@ from tallystick.core.verbs.claiming import CLAIMED_AGAIN, CLAIMED_FIRST, enter
 from tallystick.core.verbs.endings import escalate
 from tallystick.core.verbs.wants import wanted_to_escalate
 from tallystick.errors import TallyError
-from tallystick.store.api import ClaimedJob, ClaimJobs, Fence, Outcome, Record, StoredEvent, Wake
+from tallystick.store.api import ClaimedJob, ClaimJobs, Fence, Opened, Outcome, Record, StoredEvent, Wake
 from tallystick.store.flush_order import merged_claims
 from tallystick.store.postgres.applying import Writes, expanded
 from tallystick.store.postgres.claim_cursor import ClaimCursor
@@ -76,6 +76,7 @@ class Taken(NamedTuple):
 class _Past(NamedTuple):
     records: tuple[Record, ...] = ()
     tries: tuple[StoredEvent, ...] = ()
+    opened: tuple[Opened, ...] = ()
 
 
 class ClaimSearch:
@@ -161,7 +162,8 @@ class ClaimSearch:
             job.time_left_ms,
             job.created_at,
             Chain(job.job_id, job.n, job.event_hash, self._writing.era),
-            *before,
+            before.records,
+            before.tries,
             job.charged,
             suspect=job.suspect,
             driver=START if job.woken is None else "" if wake is None else wake.guid,
@@ -172,6 +174,7 @@ class ClaimSearch:
             parent_job_id=job.parent_job_id,
             idempotency_key=job.idempotency_key,
             tags=job.tags,
+            opened=before.opened,
         )
 
     def _look(self, request: ClaimJobs, taken: Sequence[Taken]) -> tuple[dict[str, _Past], dict[str, Wake]]:
@@ -185,7 +188,7 @@ class ClaimSearch:
             return {}, {}
         talk, ask = self._writing.connection, self._writing.ask
         with talk.pipeline():
-            past = [ask(name, again) for name in ("records", "tries")]
+            past = [ask(name, again) for name in ("records", "tries", "opened")]
             # Not an instant read before the claim: what made a job due then must be due now.
             now = talk.execute(sql("now"), (self._writing.times.wall,))
             jobs = texts([job.job_id for job in woken])
@@ -260,11 +263,17 @@ def _searched(request: ClaimJobs) -> tuple[str, str]:
 
 
 def _pasts(answers: Sequence[Answered]) -> dict[str, _Past]:
-    recorded, tried = (answer.fetchall() for answer in answers)
+    recorded, tried, left_open = (answer.fetchall() for answer in answers)
     records: dict[str, list[Record]] = defaultdict(list)
     tries: dict[str, list[StoredEvent]] = defaultdict(list)
     for job_id, *record in recorded:
         records[job_id].append(Record._make(record))
     for fact in map(StoredEvent._make, tried):
         tries[fact.job_id].append(fact)
-    return {job_id: _Past(tuple(records[job_id]), tuple(tries[job_id])) for job_id in {*records, *tries}}
+    opened: dict[str, list[Opened]] = defaultdict(list)
+    for job_id, *row in left_open:
+        opened[job_id].append(Opened._make(row))
+    return {
+        job_id: _Past(tuple(records[job_id]), tuple(tries[job_id]), tuple(opened[job_id]))
+        for job_id in {*records, *tries, *opened}
+    }

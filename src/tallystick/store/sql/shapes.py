@@ -19,6 +19,7 @@ from tallystick.store.api import (
     Fence,
     JobRow,
     NewJob,
+    Opened,
     OwedHook,
     Record,
     RecordStep,
@@ -74,7 +75,7 @@ _ROWS: Final = (
         JobFacts,
         JobRow,
     ),
-    *(JobValues, Learned, Link, Message, MoveAttempt, NewJob, OwedHook, PutValue, Record, ShownValue),
+    *(JobValues, Learned, Link, Message, MoveAttempt, NewJob, Opened, OwedHook, PutValue, Record, ShownValue),
     *(NewProtocolJob, OutboxRow, ProtocolJob, ProtocolStep, Schedule),
 )
 # Rows that plans move, as one flat list each.
@@ -108,7 +109,7 @@ def fields(shape: str) -> dict[str, str]:
     """Return the fields of a named row, in their order, each with its type on PostgreSQL.
 
     >>> list(fields("Record")), fields("Record")["n"]
-    (['name', 'occurrence', 'kind', 'state', 'n', 'result', 'error', 'notes'], 'bigint')
+    (['name', 'occurrence', 'kind', 'state', 'n', 'result', 'error', 'notes', 'attempt'], 'bigint')
     """
     if shape in _MOVES:
         return {name: kind for part in _MOVES[shape] for name, kind in fields(part).items()}

@@ -22,6 +22,7 @@ from tallystick.store.api import (
     ClaimJobs,
     Fact,
     Fence,
+    Opened,
     Record,
     StoredEvent,
     Wake,
@@ -105,7 +106,7 @@ def _open_attempts(
         tags,
         suspect,
     ) in due:
-        records, tries, charged, before = past.get(job_id, _FRESH)
+        records, tries, charged, before, opened = past.get(job_id, _FRESH)
         chain, wake = Chain(job_id, *max((head_n, head_hash), before)), wakes.get(job_id)
         driver = START if acked_at is None else "" if wake is None else wake.guid
         word = CLAIMED_AGAIN if attempt else CLAIMED_FIRST
@@ -118,7 +119,7 @@ def _open_attempts(
         about = (fence, handler, version, payload, options, dimension, left, created_at, chain)
         home = None if step is None else (parent, step)
         now = (records, tries, charged, suspect == 1, driver, home, cancelling == 1, semaphore, wake)
-        claimed.append(make(ClaimedJob, (*about, *now, parent, key, tags)))
+        claimed.append(make(ClaimedJob, (*about, *now, parent, key, tags, opened)))
     for statement, written in (("claim_jobs", jobs), ("insert_attempt", attempts), ("insert_event", events)):
         batch.many(statement, written, claimed[0].fence)
     return claimed
@@ -186,6 +187,7 @@ class _Past(NamedTuple):
     tries: tuple[StoredEvent, ...]
     charged: int
     end: tuple[int, bytes] = (0, b"")
+    opened: tuple[Opened, ...] = ()
 
 
 _FRESH: Final = _Past((), (), 0)
@@ -208,12 +210,16 @@ def _pasts(cursor: apsw.Cursor, jobs: dict[str, int]) -> dict[str, _Past]:
         facts[fact.job_id].append(fact)
         ends[fact.job_id] = max(ends[fact.job_id], (fact.n, fact.event_hash))
     charged = dict(list(cursor.execute(sql("charged"), listed)))
+    opened: dict[str, list[Opened]] = {}
+    for job_id, *row in cursor.execute(sql("opened"), listed):
+        opened.setdefault(job_id, []).append(Opened._make(row))
     return {
         job_id: _Past(
             tuple(sorted(records[job_id], key=attrgetter("n"))),
             tuple(sorted(fact for fact in facts[job_id] if fact.type in ("try", "note"))),
             charged.get(job_id, 0),
             ends[job_id],
+            tuple(opened.get(job_id, ())),
         )
         for job_id in jobs
     }

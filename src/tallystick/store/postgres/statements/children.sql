@@ -1,7 +1,7 @@
 -- children: how the children of a group stood when it was joined, in their order. One that it had not counted by then has
 -- not ended for its parent, whatever became of it since: a replay must see what the first run saw.
 -- Those of a group that was copied into a fork are where it was joined.
-SELECT j.job_id, CASE WHEN m.guid IS NULL OR m.ledger = 0 THEN 'IN_PROGRESS' ELSE j.state END, j.result, j.error, j.error_code, j.error_message
+SELECT j.job_id, CASE WHEN m.guid IS NULL OR m.ledger = 0 THEN 'IN_PROGRESS' ELSE j.state END, j.result, j.error, j.error_code, j.error_message, j.handler
   FROM jobs AS j
   LEFT JOIN LATERAL (SELECT guid, ledger FROM messages WHERE guid = 'child:' || j.job_id OFFSET 0) AS m ON true
  WHERE j.parent_job_id = coalesce(
