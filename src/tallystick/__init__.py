@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tallystick.app.api.steps import Tx
     from tallystick.app.api.tally import Tally
     from tallystick.app.remote.protocols import RemoteStep
-    from tallystick.app.replay.children import Child, gather
+    from tallystick.app.replay.children import Child, Started, gather, start
     from tallystick.app.replay.context import Cancelled
     from tallystick.app.replay.current import Current, current
     from tallystick.app.replay.patches import patched
@@ -54,6 +54,7 @@ _HOMES = {
     "Pull": "remote.publishers.endpoint",
     "RemoteStep": "app.remote.protocols",
     "Retry": "app.api.retrying",
+    "Started": "app.replay.children",
     "StepFailed": "errors",
     "Tally": "app.api.tally",
     "TallyError": "errors",
@@ -69,6 +70,7 @@ _HOMES = {
     "random": "app.replay.recorded_values",
     "set_value": "app.replay.shown_values",
     "sleep": "app.replay.waits",
+    "start": "app.replay.children",
     "thread_map": "app.running.thread_map",
     "uuid": "app.replay.recorded_values",
     "wait": "app.replay.waits",
@@ -90,6 +92,7 @@ __all__ = [
     "Pull",
     "RemoteStep",
     "Retry",
+    "Started",
     "StepFailed",
     "Tally",
     "TallyError",
@@ -104,6 +107,7 @@ __all__ = [
     "random",
     "set_value",
     "sleep",
+    "start",
     "thread_map",
     "uuid",
     "wait",

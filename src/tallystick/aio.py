@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 from tallystick.app.api.retrying import Duration
-from tallystick.app.replay.children import Child, join_async
+from tallystick.app.replay.children import Child, check_children
+from tallystick.app.replay.children import start_async as start
+from tallystick.app.replay.joining import Wanted, join_async
 from tallystick.app.replay.patches import patched
 from tallystick.app.replay.recorded_values import now, random, uuid
 from tallystick.app.replay.waits import again, as_wait, ask_async, in_turn, recall, value_of, workflow_context
@@ -18,7 +20,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
 
-__all__ = ["again", "gather", "now", "patched", "random", "sleep", "uuid", "wait"]
+__all__ = ["again", "gather", "now", "patched", "random", "sleep", "start", "uuid", "wait"]
 
 
 @overload
@@ -53,16 +55,56 @@ async def sleep(duration: Duration) -> None:
 
 
 @overload
-async def gather(a: Child[A], /, *, fail_fast: bool = ...) -> tuple[A]: ...
-@overload
-async def gather(a: Child[A], b: Child[B], /, *, fail_fast: bool = ...) -> tuple[A, B]: ...
-@overload
-async def gather(a: Child[A], b: Child[B], c: Child[C], /, *, fail_fast: bool = ...) -> tuple[A, B, C]: ...
-@overload
-async def gather(*children: Child[A], enough: int | None = ..., fail_fast: bool = ...) -> tuple[A, ...]: ...
 async def gather(
-    *children: Child[Any], enough: int | None = None, fail_fast: bool = False
+    a: Child[A], /, *, fail_fast: bool = ..., return_exceptions: Literal[False] = ...
+) -> tuple[A]: ...
+@overload
+async def gather(
+    a: Child[A], b: Child[B], /, *, fail_fast: bool = ..., return_exceptions: Literal[False] = ...
+) -> tuple[A, B]: ...
+@overload
+async def gather(
+    a: Child[A],
+    b: Child[B],
+    c: Child[C],
+    /,
+    *,
+    fail_fast: bool = ...,
+    return_exceptions: Literal[False] = ...,
+) -> tuple[A, B, C]: ...
+@overload
+async def gather(
+    *children: Child[A],
+    enough: int | None = ...,
+    fail_fast: bool = ...,
+    return_exceptions: Literal[False] = ...,
+) -> tuple[A, ...]: ...
+@overload
+async def gather(a: Child[A], /, *, return_exceptions: Literal[True]) -> tuple[A | Exception]: ...
+@overload
+async def gather(
+    a: Child[A], b: Child[B], /, *, return_exceptions: Literal[True]
+) -> tuple[A | Exception, B | Exception]: ...
+@overload
+async def gather(
+    a: Child[A], b: Child[B], c: Child[C], /, *, return_exceptions: Literal[True]
+) -> tuple[A | Exception, B | Exception, C | Exception]: ...
+@overload
+async def gather(
+    *children: Child[A], enough: int | None = ..., return_exceptions: Literal[True]
+) -> tuple[A | Exception, ...]: ...
+async def gather(
+    *children: Child[Any],
+    enough: int | None = None,
+    fail_fast: bool = False,
+    return_exceptions: bool = False,
 ) -> tuple[Any, ...]:
-    """Start children together and wait for them: all, or `enough` of them, or until the first fails."""
+    """Start children together and wait for them: all, or `enough` of them, or until the first fails.
+
+    Results come in the order of the children. When all have ended and some failed, `ChildrenFailed` carries
+    every error and the results that are there; with `return_exceptions` the error of a child that failed
+    takes the place of its result instead.
+    """
     context = workflow_context("gather", is_async=True)
-    return await join_async(context, children, enough, fail_fast=fail_fast)
+    check_children("gather", children)
+    return await join_async(context, children, Wanted(enough, fail_fast, return_exceptions))

@@ -19,9 +19,9 @@ from tallystick import (
     Fatal,
     Job,
     Retry,
+    Started,
     StepFailed,
     Tally,
-    TallyError,
     Tx,
     again,
     aio,
@@ -30,6 +30,7 @@ from tallystick import (
     patched,
     random,
     sleep,
+    start,
     thread_map,
     uuid,
     wait,
@@ -171,6 +172,17 @@ def parent(orders: list[int]) -> int:
     assert_type(gather(checkout.child(1)), tuple[str])
     assert_type(gather(checkout.child(1), checkout_async.child(2)), tuple[str, bytes])
     assert_type(gather(checkout.child(1), checkout_async.child(2), parent.child([])), tuple[str, bytes, int])
+    assert_type(gather(checkout.child(1), return_exceptions=True), tuple[str | Exception])
+    assert_type(
+        gather(checkout.child(1), checkout_async.child(2), return_exceptions=True),
+        tuple[str | Exception, bytes | Exception],
+    )
+    assert_type(gather(*children, return_exceptions=True), tuple[str | Exception, ...])
+    assert_type(gather(*children, enough=2, return_exceptions=True), tuple[str | Exception, ...])
+    started = start(checkout.child(1))
+    assert_type(started, Started[str])
+    assert_type(started.result(), str)
+    assert_type(started.id, str)
     assert_type(checkout(1), str)
     assert_type(wait("numbers", list[int]), list[int])
     assert_type(now(), datetime)
@@ -184,7 +196,8 @@ def parent(orders: list[int]) -> int:
     except StepFailed as error:
         assert_type(error.tries, int)
     except ChildrenFailed as error:
-        assert_type(error.errors, tuple[TallyError, ...])
+        assert_type(error.errors, tuple[Exception, ...])
+        assert_type(error.results, dict[int, object])
     if orders:
         return again(orders[1:])
     return len(orders)
@@ -195,6 +208,13 @@ async def parent_async(orders: list[int]) -> int:
     assert_type(await checkout.child(1), str)
     assert_type(await checkout_async(1), bytes)
     assert_type(await aio.gather(checkout.child(1), checkout_async.child(2)), tuple[str, bytes])
+    assert_type(
+        await aio.gather(checkout.child(1), checkout_async.child(2), return_exceptions=True),
+        tuple[str | Exception, bytes | Exception],
+    )
+    handle = await aio.start(checkout_async.child(1))
+    assert_type(handle, Started[bytes])
+    assert_type(await handle, bytes)
     assert_type(await aio.gather(*[parent.child([n]) for n in orders], enough=2), tuple[int, ...])
     if orders:
         return again(orders[1:])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tallystick.errors.root import TallyError
 
 
@@ -88,14 +90,18 @@ class NotFailed(TallyError):
 
 
 class ChildrenFailed(TallyError):
-    """Children ended badly."""
+    """Children ended badly: `errors` has the error of each, in their order.
+
+    `results` has what the others returned, by the index of the child; one that had not ended is in neither.
+    """
 
     code = "CHILDREN_FAILED"
 
-    def __init__(self, errors: tuple[TallyError, ...], total: int) -> None:
-        """Carry every child's error, and say how many of how many failed."""
-        self.errors = errors
-        first = errors[0].message if errors else ""
+    def __init__(self, errors: Mapping[int, Exception], results: Mapping[int, object], total: int) -> None:
+        """Carry every child's error, and the results that are there by the index of their child."""
+        self.errors = tuple(errors.values())
+        self.results = dict(results)
+        first = str(self.errors[0]) if errors else ""
         super().__init__(
             f"{len(errors)} of {total} children failed; the first: {first}", failed=len(errors), total=total
         )

@@ -18,6 +18,7 @@ from tallystick.app.asking.watching import shown, watch, watch_aio
 from tallystick.app.asking.why import why
 from tallystick.app.replay.context import refuse_inside
 from tallystick.app.values.codec import Codec
+from tallystick.app.values.errors import rebuilt
 from tallystick.core.audit.job_view import JobView
 from tallystick.core.durations import duration_ms
 from tallystick.core.lease import CANCEL_GRACE
@@ -73,6 +74,7 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
     id: str
     _codec: Callable[[], Codec]
     created: bool
+    _raises: tuple[type[Exception], ...] = ()
 
     def __repr__(self) -> str:
         return f"<Job {self.id}>"
@@ -85,6 +87,8 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
 
     def result(self, timeout: str | float | timedelta | None = None) -> R_co:
         """Wait for the end and return the result, or raise `JobFailed`, `JobCancelled` or `TimeoutError`.
+
+        An error that the workflow declares with `raises=` is raised as what it was.
 
         A job that was removed meanwhile, or whose transaction is not durable, is `NotFound`.
         """
@@ -340,7 +344,7 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
         return wish.settle(runtime, await runtime.lane().call(wish.bundle))
 
     def _after(self, forked: Forked) -> Job[R_co]:
-        return Job(self._runtime, forked.job_id, self._codec, created=forked.created)
+        return Job(self._runtime, forked.job_id, self._codec, forked.created, self._raises)
 
     def _looked_up(self, timeout_ms: int | None = None) -> Ended | None:
         """Return how the job ended, by its row: where it may not exist, or nobody would look in time."""
@@ -381,6 +385,8 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
             raise JobCancelled.of(f"job {self.id}", self.id, ended.error_code)
         failure = Failure.parse(ended.error) if ended.error else None
         trace = failure.trace if failure else ""
+        if failure is not None and (declared := rebuilt(self._raises, failure)) is not None:
+            raise declared
         raise JobFailed(
             f"job {self.id} failed: {ended.error_message or (failure.type if failure else '')}",
             job_id=self.id,

@@ -43,6 +43,7 @@ class WorkflowSpec:
     signature: Signature
     policy: RetryPolicy
     attempts_max: int
+    raises: tuple[type[Exception], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +87,11 @@ class Submittable(Generic[P, R_co]):
         """Return the queue that its jobs wait in unless told otherwise."""
         return self._options.queue
 
+    @property
+    def raises(self) -> tuple[type[Exception], ...]:
+        """Return the errors that it declares, which are built again where its result is asked for."""
+        return self._spec.raises
+
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
         """Make a job of this call; it is durable when this returns.
 
@@ -107,7 +113,14 @@ class Submittable(Generic[P, R_co]):
         return self._job(job_id, created=created)
 
     def child(self, *args: P.args, **kwargs: P.kwargs) -> Child[R_co]:
-        """Prepare this call as a child of the workflow that makes it; `gather` starts it."""
+        """Prepare this call as a child of the workflow that makes it; `gather` or `start` starts it."""
+        if self._reserved:
+            raise Misuse(
+                f"a child of {self.name} takes no key: its place in its parent makes it one child, however "
+                f"often that is replayed. Leave the key out, or write {self.name}.opts(idempotent=False)"
+                ".child(...); for a job that others may have submitted under that key write "
+                f"{self.name}.opts(detached=True, ...).submit(...)"
+            )
         return Child(self, args, kwargs)
 
     async def submit_aio(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
@@ -287,11 +300,11 @@ class Submittable(Generic[P, R_co]):
         )
 
     def _job(self, job_id: str, *, created: bool) -> Job[R_co]:
-        return Job(self._app.runtime, job_id, self.result_codec, created=created)
+        return Job(self._app.runtime, job_id, self.result_codec, created, self.raises)
 
     def _jobs(self, made: Iterable[Submitted]) -> list[Job[R_co]]:
-        runtime, codec = self._app.runtime, self.result_codec
-        return [Job(runtime, job_id, codec, created) for job_id, created in made]
+        runtime, codec, raises = self._app.runtime, self.result_codec, self.raises
+        return [Job(runtime, job_id, codec, created, raises) for job_id, created in made]
 
 
 def _whole(priority: int) -> int:

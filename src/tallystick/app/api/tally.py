@@ -258,6 +258,7 @@ class Tally(Jobs, Hooks, Declaring, DeclaringSchedules, Working):
         attempts: int = ATTEMPTS_DEFAULT,
         idempotent: bool = False,
         deadline: Duration | None = None,
+        raises: Sequence[type[Exception]] = (),
     ) -> WorkflowDecorator: ...
     def workflow(
         self,
@@ -270,11 +271,12 @@ class Tally(Jobs, Hooks, Declaring, DeclaringSchedules, Working):
         attempts: int = ATTEMPTS_DEFAULT,
         idempotent: bool = False,
         deadline: Duration | None = None,
+        raises: Sequence[type[Exception]] = (),
     ) -> Any:
         """Declare a workflow: a plain function whose calls of steps survive a crash.
 
         `attempts` is how many times in a row a worker may die over it without any progress before the job is
-        given up.
+        given up. An error of a class in `raises` is built again where the result is asked for.
         """
 
         def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (the overloads say what comes out)
@@ -292,6 +294,7 @@ class Tally(Jobs, Hooks, Declaring, DeclaringSchedules, Working):
                 signature=Signature(function),
                 policy=policy_of(retry),
                 attempts_max=attempts,
+                raises=tuple(raises),
             )
             options = SubmitOptions(
                 queue=queue,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tallystick.app.api.submittable import P, R_co, Submittable
 from tallystick.app.replay.context import Again, Cancelled, Inside, Unwind, WorkflowContext, current
 from tallystick.app.running.tasks import watch
+from tallystick.app.values.errors import Carried, carried
 from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.limits import LEG2_ENTRIES_MAX, PAYLOAD_BYTES_MAX, check_text
 from tallystick.core.retry import GiveUp, classify, decide_failure
@@ -84,7 +85,8 @@ class _Declared(Submittable[P, R_co]):
             return context.unwinding.bundle
         error = alone(error)
         segment = context.segment
-        failure = Failure.of(error, tries=segment.fence.attempt)
+        fields, args = carried(error) if type(error) in self._spec.raises else Carried()
+        failure = Failure.of(error, tries=segment.fence.attempt, fields=fields, args=args)
         policy = self._spec.policy
         tries = segment.claimed.charged + 1
         verdict = decide_failure(policy, tries, classify(policy, names_of(error)), key=segment.job_id)

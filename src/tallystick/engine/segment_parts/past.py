@@ -67,6 +67,11 @@ class Past:
         self.meet(kind, place)
         return self._records.get(place)
 
+    def started(self, place: Place) -> Record | None:
+        """Return what was recorded for a group that is started here and waited for later."""
+        self.meet("group", place)
+        return self._records.get(place)
+
     def meet(self, kind: str, place: Place) -> None:
         """Note that a call of this kind was come to, if it is open."""
         if self._open and self._open.get(place, (None,))[0] in (kind, _ANY_KIND):
