@@ -10,7 +10,16 @@ from tallystick.app.replay.children import start_async as start
 from tallystick.app.replay.joining import Wanted, join_async
 from tallystick.app.replay.patches import patched
 from tallystick.app.replay.recorded_values import now, random, uuid
-from tallystick.app.replay.waits import again, as_wait, ask_async, in_turn, recall, value_of, workflow_context
+from tallystick.app.replay.waits import (
+    PUT_ASIDE,
+    again,
+    as_wait,
+    ask_async,
+    in_turn,
+    recall,
+    value_of,
+    workflow_context,
+)
 from tallystick.app.values.codec import Codec
 from tallystick.core.limits import check_name
 from tallystick.store.api import Record
@@ -36,12 +45,16 @@ async def wait(
     """Wait for a signal of this name and return its value, or None when the time is up."""
     context = workflow_context("wait", is_async=True)
     codec = Codec(type, f"the signal {name}")
-    recalled = recall(context, "wait", check_name("signal", name))
-    if isinstance(recalled, Record):
-        result = (await in_turn(context, recalled)).result
-    else:
-        result = await ask_async(context, as_wait(recalled, timeout))
-    return value_of(result, codec, name, timed=timeout is not None)
+    check_name("signal", name)
+    while True:
+        recalled = recall(context, "wait", name)
+        if isinstance(recalled, Record):
+            result = (await in_turn(context, recalled)).result
+        else:
+            result = await ask_async(context, as_wait(recalled, timeout))
+        value = value_of(recalled, result, codec, timed=timeout is not None)
+        if value is not PUT_ASIDE:
+            return value
 
 
 async def sleep(duration: Duration) -> None:

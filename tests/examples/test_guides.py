@@ -28,6 +28,7 @@ PAGES = [
         "sqlite",
         "waiting",
         "children",
+        "many-items",
         "loops",
         "cancelling",
         "about-the-job",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from threading import get_ident
-from typing import Any, Literal, NamedTuple, NoReturn, TypeVar, overload
+from typing import Any, Final, Literal, NamedTuple, NoReturn, TypeVar, overload
 
 from tallystick.app.api.retrying import Duration
 from tallystick.app.replay.async_waits import parking_of
@@ -14,10 +15,15 @@ from tallystick.app.running.tasks import is_alone
 from tallystick.app.values.codec import Codec
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
-from tallystick.errors import OutsideWorkflow, WaitInThread, WrongColour
+from tallystick.errors import BadValue, OutsideWorkflow, WaitInThread, WrongColour
 from tallystick.store.api import Answer, Bundle, Record, Wait
 
 T = TypeVar("T")
+
+_log = logging.getLogger("tallystick.app")
+
+PUT_ASIDE: Final = object()
+"""What a wait has instead of a value that does not fit its type."""
 
 
 @overload
@@ -27,13 +33,18 @@ def wait(name: str, type: type[T], *, timeout: Duration) -> T | None: ...
 def wait(name: str, type: Any, *, timeout: Duration | None = None) -> Any:  # noqa: A002 (it is one)
     """Wait for a signal of this name and return its value, or None when the time is up.
 
-    The job holds no thread and no lease meanwhile. A signal that was sent before is taken at once.
+    The job holds no thread and no lease meanwhile. A signal that was sent before is taken at once. One whose
+    value does not fit the type is put aside, and the wait begins anew.
     """
     context = workflow_context("wait", is_async=False)
     codec = Codec(type, f"the signal {name}")
-    recalled = recall(context, "wait", check_name("signal", name))
-    result = recalled.result if isinstance(recalled, Record) else ask(context, as_wait(recalled, timeout))
-    return value_of(result, codec, name, timed=timeout is not None)
+    check_name("signal", name)
+    while True:
+        recalled = recall(context, "wait", name)
+        result = recalled.result if isinstance(recalled, Record) else ask(context, as_wait(recalled, timeout))
+        value = value_of(recalled, result, codec, timed=timeout is not None)
+        if value is not PUT_ASIDE:
+            return value
 
 
 def sleep(duration: Duration) -> None:
@@ -134,12 +145,22 @@ async def in_turn(context: WorkflowContext, record: Record) -> Record:
     return record
 
 
-def value_of(result: str | None, codec: Codec, name: str, *, timed: bool) -> Any:  # noqa: ANN401 (as asked for)
-    """Return the value of a signal, or None for a wait whose time was up."""
+def value_of(recalled: Record | Asked, result: str | None, codec: Codec, *, timed: bool) -> Any:  # noqa: ANN401 (as asked for)
+    """Return the value of a signal, None for a wait whose time was up, or that it was put aside.
+
+    A value that does not fit answers this wait, on the books, and no other; the next wait takes the
+    next signal.
+    """
     # The record of a timeout is null, so a null that was sent means the same here, on replay as now.
     if timed and result in (None, "null"):
         return None
-    return codec.decode(result or "null", f"the signal {name}")
+    try:
+        return codec.decode(result or "null", f"the signal {recalled.name}")
+    except BadValue as error:
+        if isinstance(recalled, Asked):
+            job_id = recalled.context.segment.job_id
+            _log.warning("job %s: put aside, %s", job_id, error, extra={"action": "signal.put_aside"})
+        return PUT_ASIDE
 
 
 def again(*args: object, **kwargs: object) -> NoReturn:
