@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tallystick.app.replay import children as families
+from tallystick.app.replay import joining as families
 
 Put = Callable[[Any, str, Any], None]
 """Sets an attribute of a module."""

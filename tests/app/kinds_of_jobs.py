@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tallystick import Fatal, Retry, again, aio, gather, sleep, wait
-from tallystick.app.replay import children as families
+from tallystick.app.replay import joining as families
 from tallystick.testing.stepping import Death, cancel_overdue, die
 from tests.app.cut_spawn import behind_each_bundle
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tallystick import Retry, again, aio, gather, wait
-from tallystick.app.replay import children as families
+from tallystick.app.replay import joining as families
 from tallystick.errors import BadInput, JobFailed
 from tallystick.testing.stepping import die
 from tests.app.cut_spawn import cut_spawn

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tallystick import Retry, StepFailed, again, aio, gather, sleep, wait
-from tallystick.app.replay import children as families
+from tallystick.app.replay import joining as families
 from tallystick.testing.stepping import Death, SteppedWorker, die
 from tests.app import digits_by_hand as expected
 from tests.app.cut_spawn import behind_each_bundle, cut_spawn

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tallystick import Retry, StepFailed, gather
-from tallystick.app.replay import children
-from tallystick.engine.segment import Segment
+from tallystick import Retry, StepFailed, start
 from tallystick.store.api import EndJob, SubmitJob
 from tallystick.testing.stepping import Death, SteppedWorker
 
@@ -137,24 +135,18 @@ def test_a_second_attempt_that_finds_nothing_open_ends_like_a_first(timed, clock
     assert meter.read() == (1, 3)
 
 
-def test_a_second_attempt_drops_what_the_first_left_open(timed, clock, monkeypatch):
-    """The first started one of two children and died; the second does not ask and ends all the same."""
-    first = iter([True, False])
-
-    def dies(_segment, *_waits, **_told) -> None:
-        raise Death
-
-    monkeypatch.setattr(Segment, "awaiting", dies)
-    # The last bundle of births is written with the wait; here that is the second.
-    monkeypatch.setattr(children, "SPAWN_CHILDREN_MAX", 1)
+def test_a_second_attempt_drops_what_the_first_left_open(timed, clock):
+    """The first started a child and died; the second comes to it, does not wait for it, and ends."""
+    dying = iter([True, False])
 
     @timed.workflow
     def child() -> None: ...
 
     @timed.workflow
     def parent() -> str:
-        if next(first):
-            gather(child.child(), child.child())
+        start(child.child())
+        if next(dying):
+            raise Death
         return "alone"
 
     hand = SteppedWorker(timed, clock)

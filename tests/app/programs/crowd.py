@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tallystick import ChildrenFailed, Tally, crash, gather
 from tallystick.app.api.workflows import Workflow
-from tallystick.app.replay import children as families
+from tallystick.app.replay import joining as families
 from tallystick.clock import VirtualClock
 from tallystick.engine.segment import Segment
 from tallystick.testing.stepping import SteppedWorker

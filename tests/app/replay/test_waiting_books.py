@@ -8,7 +8,7 @@ import pytest
 
 from tallystick import Delivered, Retry, again, aio, gather, sleep, uuid, wait
 from tallystick.app.api.sending import deliver_one
-from tallystick.app.replay import children
+from tallystick.app.replay import joining
 from tallystick.engine.segment import Segment
 from tallystick.errors import ChildrenFailed
 from tallystick.store.api import Deliver
@@ -188,7 +188,7 @@ def test_a_value_drawn_for_a_child_is_the_same_after_the_crash_that_follows_the_
         raise Death
 
     # The last bundle of births is written with the wait; here that is the second.
-    monkeypatch.setattr(children, "SPAWN_CHILDREN_MAX", 1)
+    monkeypatch.setattr(joining, "SPAWN_CHILDREN_MAX", 1)
     with monkeypatch.context() as patch:
         patch.setattr(Segment, "awaiting", die)
         assert hand.run(segment) == "died"
