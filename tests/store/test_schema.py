@@ -44,6 +44,7 @@ ADDED = {
     "messages": "guid job_id dimension name occurrence kind payload due_at ledger redeliveries created_at "
     "arrived acked_at",
     "job_tags": "tag job_id",
+    "api_keys": "kid tenant_id scopes services secret_hash created_at expires_at revoked_at",
     "job_values": "job_id name value rev attempt changed_at",
     "events": "attempt prev_hash event_hash",
     "outbox": "tries next_try_at rev",

@@ -19,9 +19,7 @@ USERS = [path for path in python_files() if not path.is_relative_to(SRC / "testi
 SCRIPTS = [ROOT / "scripts" / "docs.py"]
 # Declared for what is still to come, which will use them or take them out.
 COMING = {
-    "CALLBACK_BYTES_MAX": "HTTP",
     "CALLBACK_SKEW_MS_MAX": "HTTP",
-    "HEADER_BYTES_MAX": "HTTP",
     "JSON_OBJECT_KEYS_MAX": "HTTP",
     # Not coming: people write the rule blocks of a schema with it, and a test compares them.
     "refresh": "schemas",

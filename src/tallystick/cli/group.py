@@ -35,6 +35,8 @@ COMMANDS: Final = {
     "doctor": "examine a store and check its books",
     "ledger": "draw fifteen digits with their meaning and say what happens next",
     "machines": "show the lifecycles that every row follows",
+    "serve": "answer over HTTP: commands, jobs, remote workers",
+    "keys": "make, list and revoke the keys of the HTTP API",
     "stage": "add up the journal of a stage",
     "run": "run pipelines whose folder is the truth",
     "telemetry": "serve the local book of runs",
@@ -44,6 +46,7 @@ _ROOMS: Final = {
     **dict.fromkeys(("doctor", "prune", "ledger", "machines"), "books"),
     **dict.fromkeys(("stage", "run", "telemetry"), "runs"),
     **dict.fromkeys(("work", "schedules"), "work"),
+    **dict.fromkeys(("serve", "keys"), "http"),
 }
 
 

@@ -1,7 +1,7 @@
 """Every limit that has a name, in one place; the unit is part of the name.
 
 Nothing that comes from outside grows without bound: what meets a limit is refused or cut with an error
-that names the limit. A limit is the largest value that is still accepted. The last four bind nobody yet.
+that names the limit. A limit is the largest value that is still accepted. The last two bind nobody yet.
 """
 
 from __future__ import annotations
@@ -61,10 +61,12 @@ HELD_BACKOFF_MS_MAX: Final = 5_000  # a longer backoff gives the lease back and 
 HELD_WAIT_MS_MAX: Final = 200  # a wait that ends within this time does not unwind the workflow
 DURATION_MS_MAX: Final = 100 * 365 * 86_400_000
 
-# Agreed for what is still to come: HTTP.
+# What comes over HTTP.
 CALLBACK_BYTES_MAX: Final = 256 * KIB
-CALLBACK_SKEW_MS_MAX: Final = 300_000
 HEADER_BYTES_MAX: Final = 16 * KIB
+
+# Agreed for what is still to come.
+CALLBACK_SKEW_MS_MAX: Final = 300_000
 JSON_OBJECT_KEYS_MAX: Final = 1_000
 
 _NAME: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{NAME_CHARS_MAX - 1}}}(?<!\.)")

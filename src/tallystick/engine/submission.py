@@ -36,6 +36,9 @@ PRIORITY_BEST: Final = 0
 PRIORITY_WORST: Final = 9
 PRIORITY_DEFAULT: Final = 5
 
+TENANT_DEFAULT: Final = "default"
+"""Whose a job is when nobody has said it."""
+
 _SUBMITTED: Final = '{"job":"QUEUED"}'
 
 
@@ -45,7 +48,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     handler: str
     payload: str
     version: str = ""
-    tenant_id: str = "default"
+    tenant_id: str = TENANT_DEFAULT
     queue: str = "default"
     priority: int = PRIORITY_DEFAULT
     delay_ms: int = 0
@@ -95,7 +98,7 @@ def submit_job(submission: Submission, job_id: str, now: int, lease: NewLease | 
         submission.version,
         submission.queue,
         submission.priority,
-        f'{{"attempts_max":{submission.attempts_max}}}',
+        _options(submission),
         submission.handler,
         None,
         None,
@@ -115,6 +118,26 @@ def submit_job(submission: Submission, job_id: str, now: int, lease: NewLease | 
     if lease is not None:
         facts += (Fact(chain, "claim", now, 1, CLAIMED_FIRST),)
     return SubmitJob(job, facts, _reservation(submission, content_hash), lease)
+
+
+def _options(submission: Submission) -> str:
+    """Return what a job is run by. The tenant is there again, for its worker, unless it is the usual one."""
+    if submission.tenant_id == TENANT_DEFAULT:
+        return f'{{"attempts_max":{submission.attempts_max}}}'
+    return f'{{"attempts_max":{submission.attempts_max},"tenant":"{submission.tenant_id}"}}'
+
+
+class _Tenant(msgspec.Struct):
+    tenant: str = TENANT_DEFAULT
+
+
+def tenant_in(options: str) -> str:
+    """Return whose a job is that was submitted with these options.
+
+    >>> tenant_in('{"attempts_max":3}'), tenant_in('{"attempts_max":3,"tenant":"acme"}')
+    ('default', 'acme')
+    """
+    return msgspec.json.decode(options, type=_Tenant).tenant if "tenant" in options else TENANT_DEFAULT
 
 
 def submit_jobs(

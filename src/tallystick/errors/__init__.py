@@ -54,6 +54,16 @@ TallyError                    root.py
 ├── BadCallbackKeys           the secrets that sign callbacks are missing or cannot be used
 ├── BadSignature              a webhook that the sender did not sign, or long ago
 ├── PublishFailed             a directive that could not be handed to its service
+├── RequestRefused            a request that cannot be answered as it was sent
+│   ├── NotKnown              no live key
+│   ├── NotAllowed            a key that is not for that
+│   ├── CrossSite             a page of another site asked for it
+│   ├── NoSuchRoute           nothing at that address
+│   ├── WrongMethod           another method than the address takes
+│   ├── RequestTooSlow        it did not arrive in time
+│   ├── WrongMediaType        a body that is not JSON
+│   ├── WrongHost             a name under which the server does not answer
+│   └── TooManyInFlight       the tenant has as many jobs in flight as it may have
 │                             stores.py
 ├── StoreError                nothing of this call became durable
 │   ├── StoreMissing          no database there, and this command does not create one
@@ -133,7 +143,21 @@ if TYPE_CHECKING:
         TooDeep,
         UnknownWorkflow,
     )
-    from tallystick.errors.requests import BadCallbackKeys, BadSignature, PublishFailed
+    from tallystick.errors.requests import (
+        BadCallbackKeys,
+        BadSignature,
+        CrossSite,
+        NoSuchRoute,
+        NotAllowed,
+        NotKnown,
+        PublishFailed,
+        RequestRefused,
+        RequestTooSlow,
+        TooManyInFlight,
+        WrongHost,
+        WrongMediaType,
+        WrongMethod,
+    )
     from tallystick.errors.root import (
         ChangeRefused,
         ExtraMissing,
@@ -214,6 +238,7 @@ __all__ = [
     "CancelItem",
     "ChangeRefused",
     "ChildrenFailed",
+    "CrossSite",
     "DeadlineExceeded",
     "DuplicateHandler",
     "ExtraMissing",
@@ -235,17 +260,22 @@ __all__ = [
     "LogCorrupt",
     "Misuse",
     "NoRetry",
+    "NoSuchRoute",
     "NoSuchSchedule",
     "NoSuchStep",
+    "NotAllowed",
     "NotCanonical",
     "NotFailed",
     "NotFound",
+    "NotKnown",
     "OutcomeUnknown",
     "OutsideWorkflow",
     "ParallelCalls",
     "PayloadTooLarge",
     "PipelineUnsound",
     "PublishFailed",
+    "RequestRefused",
+    "RequestTooSlow",
     "RunBusy",
     "RunEnded",
     "RunError",
@@ -273,12 +303,16 @@ __all__ = [
     "StoreTooNew",
     "TallyError",
     "TooDeep",
+    "TooManyInFlight",
     "TwoLibraries",
     "TxTooLong",
     "UnknownWorkflow",
     "VulnerableSqlite",
     "WaitInThread",
     "WrongColour",
+    "WrongHost",
+    "WrongMediaType",
+    "WrongMethod",
 ]
 
 _FILES = ("root", "rules", "values", "handlers", "jobs", "requests", "stores", "runs", "stages")

@@ -30,3 +30,73 @@ class PublishFailed(TallyError):
         """Keep whether trying again can help."""
         super().__init__(message, final=final, **fields)
         self.final = final
+
+
+class RequestRefused(TallyError):
+    """The request cannot be answered as it was sent."""
+
+    code = "REQUEST_REFUSED"
+    http_status = 400
+
+
+class NotKnown(RequestRefused):
+    """No live key was sent; send Authorization: Bearer KID.SECRET."""
+
+    code = "NOT_KNOWN"
+    http_status = 401
+
+
+class NotAllowed(RequestRefused):
+    """This key is not for that."""
+
+    code = "NOT_ALLOWED"
+    http_status = 403
+
+
+class CrossSite(RequestRefused):
+    """A page of another site asked for this; browsers may not use this API."""
+
+    code = "CROSS_SITE"
+    http_status = 403
+
+
+class NoSuchRoute(RequestRefused):
+    """There is nothing at this address; /openapi.json lists what there is."""
+
+    code = "NO_SUCH_ROUTE"
+    http_status = 404
+
+
+class WrongMethod(RequestRefused):
+    """This address does not take that method."""
+
+    code = "WRONG_METHOD"
+    http_status = 405
+
+
+class RequestTooSlow(RequestRefused):
+    """The request did not arrive in time."""
+
+    code = "REQUEST_TOO_SLOW"
+    http_status = 408
+
+
+class WrongMediaType(RequestRefused):
+    """The body of a request is application/json, in UTF-8 and not compressed."""
+
+    code = "WRONG_MEDIA_TYPE"
+    http_status = 415
+
+
+class WrongHost(RequestRefused):
+    """This server does not answer under that name; tell it with --host."""
+
+    code = "WRONG_HOST"
+    http_status = 421
+
+
+class TooManyInFlight(RequestRefused):
+    """The tenant has as many jobs in flight as it may have; try again when some have ended."""
+
+    code = "TOO_MANY_IN_FLIGHT"
+    http_status = 429

@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
+from tallystick.core.remote.keys import AddKey, ApiKey, RevokeKey
+from tallystick.core.remote.listing import StepRow
 from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
 from tallystick.core.requests import (
     Await,
@@ -70,7 +72,9 @@ from tallystick.store.inspection import Inspection
 from tallystick.store.primitives import Bundle, HeldUp, Outcome, Primitive, RunTx, Transaction, call_off
 
 __all__ = [
+    "AddKey",
     "Answer",
+    "ApiKey",
     "Await",
     "Bundle",
     "CancelJob",
@@ -112,6 +116,7 @@ __all__ = [
     "RenewLeases",
     "Reservation",
     "ResumeJob",
+    "RevokeKey",
     "RunTx",
     "SaveSchedule",
     "Schedules",
@@ -153,6 +158,10 @@ class Store(Protocol):
         """
         ...
 
+    def now(self) -> int:
+        """Return the time by the store's clock, which leases of remote steps and keys are judged by."""
+        ...
+
     def pulse(self) -> int:
         """Return, cheaply, a number that is another one whenever anybody has written meanwhile."""
         ...
@@ -179,6 +188,26 @@ class Store(Protocol):
 
     def job(self, job_id: str) -> JobRow | None:
         """Return one job."""
+        ...
+
+    def steps(self, job_id: str, after: tuple[int, str, int] | None, limit: int) -> list[StepRow]:
+        """Return a page of the steps of a job by dimension, name, occurrence; `after` is the last before."""
+        ...
+
+    def in_flight(self, tenant_id: str, limit: int) -> int:
+        """Return how many protocol jobs of a tenant have not ended, counted up to a limit."""
+        ...
+
+    def is_reserved(self, tenant_id: str, scope: str, value: str) -> bool:
+        """Tell whether a reservation is there."""
+        ...
+
+    def key(self, kid: str) -> ApiKey | None:
+        """Return one API key by its name, whether it still works or not."""
+        ...
+
+    def keys(self) -> list[ApiKey]:
+        """Return every API key; for people, and for a start without any."""
         ...
 
     def jobs(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+from tallystick.core.remote.keys import AddKey, RevokeKey
 from tallystick.core.remote.requests import ProtocolRequest, SubmitCommand
 from tallystick.core.requests import (
     Await,
@@ -111,6 +112,8 @@ Primitive: TypeAlias = (
     | SaveSchedule
     | DropSchedule
     | RunTx
+    | AddKey
+    | RevokeKey
     | SubmitCommand
     | ProtocolRequest
 )

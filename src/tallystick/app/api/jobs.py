@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from tallystick.app.api.job import Job
 from tallystick.app.api.runtime import Runtime
@@ -13,12 +13,10 @@ from tallystick.app.api.sending import deliver_all, deliver_all_async, signals
 from tallystick.app.replay.context import refuse_inside
 from tallystick.app.values.codec import Codec
 from tallystick.core.lifecycles import JobState
-from tallystick.core.limits import PAGE_ROWS_MAX, check_storable
+from tallystick.core.limits import PAGE_ROWS_MAX, check_name, check_storable
+from tallystick.engine.submission import TENANT_DEFAULT
 from tallystick.errors import BadInput
 from tallystick.store.api import Delivered
-
-# Everybody's jobs: who a job belongs to comes with commands, and no workflow is told.
-TENANT_DEFAULT: Final = "default"
 
 
 class Jobs(ABC):
@@ -33,14 +31,19 @@ class Jobs(ABC):
         return Job(self.runtime, check_storable("job id", job_id), lambda: Codec(Any), created=False)
 
     def dead(
-        self, *, workflow: str | None = None, after: Job[Any] | None = None, limit: int = PAGE_ROWS_MAX
+        self,
+        *,
+        workflow: str | None = None,
+        after: Job[Any] | None = None,
+        limit: int = PAGE_ROWS_MAX,
+        tenant: str = TENANT_DEFAULT,
     ) -> list[Job[Any]]:
         """Return the dead letters, newest first: jobs that have failed and were not retried.
 
         `after` is the last job of the page before.
         """
         rows = self.runtime().store.dead(
-            tenant_id=TENANT_DEFAULT,
+            tenant_id=check_name("tenant", tenant),
             handler=_wanted("workflow", workflow),
             after=None if after is None else after.id,
             limit=min(limit, PAGE_ROWS_MAX),
@@ -48,10 +51,15 @@ class Jobs(ABC):
         return [self.job(row.job_id) for row in rows]
 
     async def dead_aio(
-        self, *, workflow: str | None = None, after: Job[Any] | None = None, limit: int = PAGE_ROWS_MAX
+        self,
+        *,
+        workflow: str | None = None,
+        after: Job[Any] | None = None,
+        limit: int = PAGE_ROWS_MAX,
+        tenant: str = TENANT_DEFAULT,
     ) -> list[Job[Any]]:
         """Return the dead letters without blocking the loop; as `dead` in all else."""
-        return await asyncio.to_thread(self.dead, workflow=workflow, after=after, limit=limit)
+        return await asyncio.to_thread(self.dead, workflow=workflow, after=after, limit=limit, tenant=tenant)
 
     async def jobs_aio(
         self,
@@ -61,10 +69,11 @@ class Jobs(ABC):
         states: Sequence[JobState | str] = (),
         after: Job[Any] | None = None,
         limit: int = 100,
+        tenant: str = TENANT_DEFAULT,
     ) -> list[Job[Any]]:
         """Return a page of jobs without blocking the loop; as `jobs` in all else."""
         return await asyncio.to_thread(
-            self.jobs, tag=tag, workflow=workflow, states=states, after=after, limit=limit
+            self.jobs, tag=tag, workflow=workflow, states=states, after=after, limit=limit, tenant=tenant
         )
 
     def jobs(
@@ -75,13 +84,14 @@ class Jobs(ABC):
         states: Sequence[JobState | str] = (),
         after: Job[Any] | None = None,
         limit: int = 100,
+        tenant: str = TENANT_DEFAULT,
     ) -> list[Job[Any]]:
-        """Return a page of jobs, newest first: with this tag, of this workflow, in one of these states.
+        """Return a page of jobs of a tenant, newest first: with this tag, of this workflow, in these states.
 
         `after` is the last job of the page before.
         """
         rows = self.runtime().store.jobs(
-            tenant_id=TENANT_DEFAULT,
+            tenant_id=check_name("tenant", tenant),
             states=[_state(state) for state in states],
             handler=_wanted("workflow", workflow),
             after=None if after is None else after.id,

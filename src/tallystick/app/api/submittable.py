@@ -13,7 +13,7 @@ from tallystick.app.api.job import Job
 from tallystick.app.api.submitting import Submitted, submit_all, submit_all_async, submit_async
 from tallystick.app.replay.call_drivers import drive, drive_async
 from tallystick.app.replay.children import Child
-from tallystick.app.replay.context import Inside, WorkflowContext, current
+from tallystick.app.replay.context import Inside, WorkflowContext, current, tenant_inside
 from tallystick.app.replay.detached import submitted
 from tallystick.app.replay.internal_writes import NO_BODY
 from tallystick.app.values.codec import Codec
@@ -21,7 +21,7 @@ from tallystick.app.values.signature import Signature
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_text
 from tallystick.core.retry import RetryPolicy
-from tallystick.engine.submission import PRIORITY_DEFAULT, Submission, content_hash_of
+from tallystick.engine.submission import PRIORITY_DEFAULT, TENANT_DEFAULT, Submission, content_hash_of
 from tallystick.errors import BadInput, IdempotencyConflict, Misuse, WrongColour
 from tallystick.store.api import Transaction
 
@@ -59,6 +59,7 @@ class SubmitOptions:
     within: object = None
     tags: tuple[str, ...] = ()
     detached: bool = False
+    tenant: str | None = None
 
 
 class Submittable(Generic[P, R_co]):
@@ -251,9 +252,11 @@ class Submittable(Generic[P, R_co]):
         deadline: Duration | None = None,
         tags: Iterable[str] | None = None,
         detached: bool | None = None,
+        tenant: str | None = None,
     ) -> Self:
         """Return this workflow with options for its submissions.
 
+        `tenant` says whose jobs they are; inside a workflow they belong to the tenant of its job.
         A `detached` child goes on when its parent has ended, and may be submitted inside a workflow.
         `within` is what `app.transaction()` or a tx step gives; on PostgreSQL also a psycopg connection, or
         an SQLAlchemy session or connection on one, and with `submit_aio` an async one.
@@ -270,6 +273,7 @@ class Submittable(Generic[P, R_co]):
             deadline_ms=old.deadline_ms if deadline is None else duration_ms(deadline),
             tags=old.tags if tags is None else _tags(tags),
             detached=old.detached if detached is None else detached,
+            tenant=old.tenant if tenant is None else tenant,
         )
         return type(self)(self._app, self._spec, options)
 
@@ -297,7 +301,18 @@ class Submittable(Generic[P, R_co]):
             tags=options.tags,
             detached=options.detached,
             hooks=self._app.hook_names,
+            tenant_id=self._tenant(),
         )
+
+    def _tenant(self) -> str:
+        """Return whose the job will be: that of the workflow in which it is submitted has the say."""
+        inside = tenant_inside()
+        wanted = self._options.tenant
+        if inside is None:
+            return TENANT_DEFAULT if wanted is None else wanted
+        if wanted not in (None, inside):
+            raise BadInput(f"a job of the tenant {inside} cannot start one of the tenant {wanted}")
+        return inside
 
     def _job(self, job_id: str, *, created: bool) -> Job[R_co]:
         return Job(self._app.runtime, job_id, self.result_codec, created, self.raises)

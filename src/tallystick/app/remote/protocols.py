@@ -73,22 +73,24 @@ class RemoteProtocol:
     def submit(self, command: Command | Mapping[str, object] | bytes) -> Job[Any]:
         """Make a job of a command; the same content, or the same key, is the same job."""
         refuse_inside("submit a command")
+        request = self.request(command)
         runtime = self._runtime()
-        request = self._request(runtime, command)
         outcome = runtime.committer.call((request,))
         runtime.publish(outcome)
-        return self._job(request, outcome)
+        return self.made(request, outcome)
 
     async def submit_aio(self, command: Command | Mapping[str, object] | bytes) -> Job[Any]:
         """Make a job of a command without blocking the event loop."""
         refuse_inside("submit a command")
+        request = self.request(command)
         runtime = self._runtime()
-        request = self._request(runtime, command)
         outcome = await runtime.lane().call((request,))
         runtime.publish(outcome)
-        return self._job(request, outcome)
+        return self.made(request, outcome)
 
-    def _request(self, runtime: Runtime, command: Command | Mapping[str, object] | bytes) -> SubmitCommand:
+    def request(self, command: Command | Mapping[str, object] | bytes) -> SubmitCommand:
+        """Return the request that makes a job of a command, or say what is wrong with it."""
+        runtime = self._runtime()
         if not isinstance(runtime.store, Protocols):
             raise BadInput(f"{runtime.store.url} keeps no protocol jobs")
         said = command if isinstance(command, Command) else read(Command, command, "command")
@@ -103,7 +105,8 @@ class RemoteProtocol:
         request = as_job(said, self.definition, policy, job_id=ids.new(), lease_id=ids.token())
         return request._replace(relays=runtime.relays)
 
-    def _job(self, request: SubmitCommand, outcome: Outcome) -> Job[Any]:
+    def made(self, request: SubmitCommand, outcome: Outcome) -> Job[Any]:
+        """Return the job that a request has made, or that was there."""
         if isinstance(outcome, Existing):
             check_same_content(request.reservation, outcome)
             return Job(self._runtime, outcome.job_id, lambda: Codec(Any), created=False)
@@ -158,14 +161,14 @@ class Declaring(Serving):
     def command(self, command: Mapping[str, object] | bytes) -> Job[Any]:
         """Make a job of a command by the protocol that takes it."""
         said = read(Command, command, "command")
-        return self._taking(said).submit(said)
+        return self.taking(said).submit(said)
 
     async def command_aio(self, command: Mapping[str, object] | bytes) -> Job[Any]:
         """Make a job of a command without blocking the event loop; as `command` in all else."""
         said = read(Command, command, "command")
-        return await self._taking(said).submit_aio(said)
+        return await self.taking(said).submit_aio(said)
 
-    def _taking(self, said: Command) -> RemoteProtocol:
+    def taking(self, said: Command) -> RemoteProtocol:
         """Return the protocol that takes a command."""
         for protocol in self._protocols.values():
             if said.protocol_id == protocol.id or (

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tallystick.core.lifecycles import JobState
 from tallystick.core.verbs.holds import Hold, stops_here
 from tallystick.engine.refusals import turn_down
+from tallystick.engine.submission import tenant_in
 from tallystick.errors import (
     CallNotAwaited,
     InvariantBroken,
@@ -372,6 +373,13 @@ class Inside:
 
 
 current: ContextVar[WorkflowContext | Inside | None] = ContextVar("tallystick_context", default=None)
+
+
+def tenant_inside() -> str | None:
+    """Return the tenant of the job in whose code this is called, if any."""
+    here = current.get()
+    context = here.context if isinstance(here, Inside) else here
+    return None if context is None else tenant_in(context.segment.claimed.options)
 
 
 def refuse_inside(what: str, instead: str = "do it in a step") -> None:

@@ -50,7 +50,7 @@ def make_service(database: str | os.PathLike[str], *, hosts: tuple[str, ...] = H
         from starlette.middleware.trustedhost import TrustedHostMiddleware  # noqa: PLC0415 (as above)
         from starlette.routing import Route  # noqa: PLC0415 (as above)
     except ImportError as error:
-        raise ExtraMissing("the telemetry service", "server") from error
+        raise ExtraMissing("the telemetry service", "http") from error
     handlers = Handlers(TelemetryBook(database))
     routes = [
         Route("/health", handlers.health),

@@ -18,6 +18,7 @@ from psycopg.errors import LockNotAvailable
 from tallystick import crash
 from tallystick.clock import SystemClock
 from tallystick.core.chain import Chain, Era, Link
+from tallystick.core.remote.keys import AddKey, RevokeKey
 from tallystick.core.remote.requests import ProtocolRequest, SubmitCommand
 from tallystick.errors import StaleLease
 from tallystick.store.api import (
@@ -56,6 +57,7 @@ from tallystick.store.postgres.server.connection import REFUSALS, Answered, RowM
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.writing import PostgresWriting, Times
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, claim_apart, share_fate, stale
+from tallystick.store.sql.keys import keep_keys_then
 from tallystick.store.sql.one_by_one import ONE_BY_ONE
 
 Answer = Callable[[], list[Outcome]]
@@ -381,6 +383,8 @@ class PostgresBatch(PostgresWriting):
         SubmitJobs: _submits_alike,
         ClaimJobs: _claim,
         **dict.fromkeys(ONE_BY_ONE, _one_by_one),
+        AddKey: keep_keys_then,
+        RevokeKey: keep_keys_then,
         SubmitCommand: write_alone,
         **dict.fromkeys(get_args(ProtocolRequest), write_alone),
     }

@@ -12,6 +12,8 @@ from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Content
 from tallystick.core.audit.step_fact import told
 from tallystick.core.digits import GuidLedger
 from tallystick.core.pictures import Activity, Message, Place
+from tallystick.core.remote.keys import ApiKey
+from tallystick.core.remote.listing import StepRow
 from tallystick.core.remote.rows import ProtocolPicture
 from tallystick.store.api import ChildRow, Group, Interrupted, JobRow, OwedHook, ShownValue, StoredEvent
 from tallystick.store.inspection import StaleReports
@@ -20,6 +22,7 @@ from tallystick.store.sql.protocol_pictures import READS, pictures_of
 NEWEST: Final = "\x7f"
 """What stands behind every identifier of a job, for a page that begins with the newest."""
 
+_BEFORE_ALL: Final = (-1, "", 0)
 _ALL: Final = 2**63 - 1
 # The first digit that a message is given for what it does: whoever has less was entered at most.
 (_WORK_DONE,) = (field.weight for field in GuidLedger.FIELDS if field.name == "work_done")
@@ -35,6 +38,28 @@ class Reads(ABC):
     def protocol(self, job_id: str) -> ProtocolPicture | None:
         """Return a protocol job with its steps and the directive that is not out."""
         return pictures_of(*(self.rows(name, (listed([job_id]),)) for name in READS)).get(job_id)
+
+    def key(self, kid: str) -> ApiKey | None:
+        """Return one API key."""
+        return next((ApiKey._make(row) for row in self.rows("key", (kid,))), None)
+
+    def keys(self) -> list[ApiKey]:
+        """Return every API key."""
+        return [ApiKey._make(row) for row in self.rows("keys")]
+
+    def steps(self, job_id: str, after: tuple[int, str, int] | None, limit: int) -> list[StepRow]:
+        """Return a page of the steps of a job."""
+        place = after or _BEFORE_ALL
+        return [StepRow._make(row) for row in self.rows("steps", (job_id, *place, limit))]
+
+    def in_flight(self, tenant_id: str, limit: int) -> int:
+        """Return how many protocol jobs of a tenant have not ended, counted up to a limit."""
+        ((count,),) = self.rows("in_flight", (tenant_id, limit))
+        return int(count)
+
+    def is_reserved(self, tenant_id: str, scope: str, value: str) -> bool:
+        """Tell whether a reservation is there."""
+        return bool(self.rows("reserved", (tenant_id, scope, value)))
 
     def job(self, job_id: str) -> JobRow | None:
         """Return one job."""

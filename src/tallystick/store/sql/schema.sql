@@ -9,6 +9,7 @@
 --   job_values   what the job shows of itself while it runs, the last value of each name
 --   outbox       directives on their way to remote workers
 --   schedules    timetables: each tick becomes a job, in one transaction with the next tick
+--   api_keys     who may come over HTTP, and for which tenant
 --   stale_reports  reports that came too late: refused, counted, kept for people
 --
 #| This is the schema of both databases; `store/sql/schema.py` prints it for each, without these lines. What begins with `S|` is for
@@ -209,6 +210,19 @@ CREATE TABLE job_values (
   PRIMARY KEY (job_id, name)
 S|) STRICT, WITHOUT ROWID;
 P|) WITH (fillfactor = 70);
+
+-- Who may come over HTTP: the secret is kept as its hash alone. Scopes and services are JSON lists.
+CREATE TABLE api_keys (
+  kid         NAME NOT NULL PRIMARY KEY,
+  tenant_id   NAME NOT NULL,
+  scopes      TEXT NOT NULL,
+  services    TEXT NOT NULL,
+  secret_hash TEXT NOT NULL,
+  created_at  INT NOT NULL,
+  expires_at  INT,
+  revoked_at  INT
+S|) STRICT, WITHOUT ROWID;
+P|);
 
 CREATE TABLE attempts (
   job_id           NAME NOT NULL,

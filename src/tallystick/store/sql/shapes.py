@@ -11,6 +11,8 @@ from tallystick.core.audit.book import AttemptRow, Book, Content
 from tallystick.core.chain import Link
 from tallystick.core.pictures import Activity, JobFacts, Message
 from tallystick.core.plans import InsertAttempt, JobValues, MoveAttempt, PutValue
+from tallystick.core.remote.keys import ApiKey
+from tallystick.core.remote.listing import StepRow
 from tallystick.core.remote.requests import NewProtocolJob
 from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolStep
 from tallystick.core.schedules.rows import Schedule
@@ -77,6 +79,7 @@ _ROWS: Final = (
     ),
     *(JobValues, Learned, Link, Message, MoveAttempt, NewJob, Opened, OwedHook, PutValue, Record, ShownValue),
     *(NewProtocolJob, OutboxRow, ProtocolJob, ProtocolStep, Schedule),
+    *(ApiKey, StepRow),
 )
 # Rows that plans move, as one flat list each.
 _MOVES: Final = {

@@ -22,6 +22,7 @@ DIALECT: Final = Dialect(
 
 TABLES: Final = (
     *(
+        "api_keys",
         "attempts",
         "clock",
         "events",

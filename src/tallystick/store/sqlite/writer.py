@@ -18,6 +18,7 @@ from tallystick.core.chain import DOUBTFUL
 from tallystick.core.deciding import decide
 from tallystick.core.pictures import Now
 from tallystick.core.plans import Plan, Refusal, Relook
+from tallystick.core.remote.keys import AddKey, RevokeKey
 from tallystick.core.remote.requests import ProtocolRequest, SubmitCommand
 from tallystick.core.verbs.wants import Planned, wanted
 from tallystick.errors import InvariantBroken, StaleLease, TallyError
@@ -43,6 +44,7 @@ from tallystick.store.flush_order import grouped, merged_claims, part_of
 from tallystick.store.places import Places
 from tallystick.store.planning import NAMES
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, claim_apart, stale
+from tallystick.store.sql.keys import keep_keys
 from tallystick.store.sql.one_by_one import ONE_BY_ONE
 from tallystick.store.sql.shapes import recorded
 from tallystick.store.sqlite.applying import apply
@@ -375,6 +377,8 @@ class SqliteBatch:
         ClaimJobs: _claims,
         RunTx: _run_tx,
         **dict.fromkeys(ONE_BY_ONE, _one_by_one),
+        AddKey: keep_keys,
+        RevokeKey: keep_keys,
         **dict.fromkeys(NAMES.keys() - {RecordStep, RecordEvent, EndAttempt, EndJob}, _planned),
         SubmitCommand: submit_commands,
         **dict.fromkeys(get_args(ProtocolRequest), decide_protocols),

@@ -13,9 +13,10 @@ _PROMISES = (
 )
 _HERE = "tallystick.testing.conformance"
 _NAMES = [*(f"{_HERE}.promises.{name}" for name in _PROMISES.split())]
-_NAMES += [f"{_HERE}.drafts", f"{_HERE}.machine", f"{_HERE}.protocol_runs"]
+_NAMES += [f"{_HERE}.drafts", f"{_HERE}.keys", f"{_HERE}.machine", f"{_HERE}.protocol_runs"]
 pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modules))
 
+from tallystick.testing.conformance.keys import Keys  # noqa: E402 (registered first)
 from tallystick.testing.conformance.promises.answers import AnswerPromises  # noqa: E402 (registered first)
 from tallystick.testing.conformance.promises.claims import ClaimPromises, Clocks, ReadPromises  # noqa: E402 (registered first)
 from tallystick.testing.conformance.promises.closers import Closers  # noqa: E402 (registered first)
@@ -46,6 +47,7 @@ class StoreConformance(
     WhatIsRefused,
     BatchesAndBundles,
     Reservations,
+    Keys,
     SubmitMany,
     ClaimPromises,
     Clocks,

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import click
 
-from tallystick.app.api.jobs import TENANT_DEFAULT
 from tallystick.cli.commands.jobs.list import name_of, summary
 from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.render.output import Ink, printable
 from tallystick.cli.render.paging import Page, checked_cursor, page_options
 from tallystick.cli.render.wording import ago, short
 from tallystick.clock import SystemClock
+from tallystick.engine.submission import TENANT_DEFAULT
 from tallystick.store.api import JobRow
 
 _EXAMPLES = """\b

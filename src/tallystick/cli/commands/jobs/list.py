@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from tallystick.app.api.jobs import TENANT_DEFAULT
 from tallystick.app.replay.shown_values import PROGRESS
 from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.render.output import Ink, printable
@@ -16,6 +15,7 @@ from tallystick.cli.render.progress_bar import share
 from tallystick.cli.render.wording import ago, instant, short, stored_value
 from tallystick.clock import SystemClock
 from tallystick.core.lifecycles import JobState
+from tallystick.engine.submission import TENANT_DEFAULT
 from tallystick.store.api import JobRow, Store
 
 _STYLES = {JobState.SUCCEEDED: "green", JobState.FAILED_FINAL: "red", JobState.CANCELLED: "yellow"}

@@ -40,7 +40,7 @@ def serve(host: str, port: int, db: str, *, allow_remote: bool) -> None:
     try:
         import uvicorn
     except ImportError as error:
-        raise ExtraMissing("the telemetry service", "server") from error
+        raise ExtraMissing("the telemetry service", "http") from error
     from tallystick.runs.telemetry.service import HOSTS, make_service
 
     service = make_service(db, hosts=("*",) if allow_remote else HOSTS)

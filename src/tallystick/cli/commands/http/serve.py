@@ -1,0 +1,63 @@
+"""`tally serve`: the HTTP API of an app, until told to stop."""
+
+from __future__ import annotations
+
+import click
+
+from tallystick.cli.commands.http.opening import opened
+from tallystick.cli.place import json_option, url_option
+from tallystick.cli.render.output import flush, show, show_data, tell
+
+_EXAMPLES = """\b
+Examples:
+  tally serve shop
+  tally serve shop --bind 127.0.0.1:9000
+  tally serve shop --bind 0.0.0.0:8000 --host api.example.com
+"""
+
+
+@click.command("serve", epilog=_EXAMPLES)
+@click.argument("app")
+@click.option(
+    "--bind", metavar="HOST:PORT", default="127.0.0.1:8000", show_default=True, help="Where to listen."
+)
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="A name under which it answers, as Host has it; may be given more than once.",
+)
+@click.option(
+    "--in-flight",
+    metavar="N",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="How many protocol jobs of one tenant may be open before commands are refused.",
+)
+@url_option
+@json_option
+def command(
+    *, app: str, bind: str, hosts: tuple[str, ...], in_flight: int, url: str | None, as_json: bool
+) -> None:
+    """Answer over HTTP until SIGTERM or SIGINT: commands, jobs, remote workers.
+
+    Nobody is let in without a key. If the store has none, one is made for as long as this process lives, and
+    printed. Only this machine can come, unless --bind says otherwise; TLS is for the proxy in front.
+    """
+    from tallystick.http import http_app  # noqa: F401 (says which extra is missing)
+    from tallystick.http.serving import Served, serve
+
+    def announce(served: Served) -> None:
+        if as_json:
+            show_data({"event": "serving", "url": served.url, "key": served.key})
+        else:
+            show(f"serving {served.url}")
+            if served.key is not None:
+                tell("there are no keys; this one works as long as this process lives:")
+                show(served.key)
+        flush()
+
+    with opened(app, url) as tally:
+        serve(tally, bind=bind, hosts=hosts, in_flight_max=in_flight, announce=announce)

@@ -1,0 +1,127 @@
+"""API keys: who may come over HTTP, for which tenant, and what for.
+
+A key is `kid.secret`. The secret has 256 bits of chance and is kept as its hash alone. The tenant is a
+property of the key, so no request can name another.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+import msgspec
+
+from tallystick.core.limits import check_name
+from tallystick.errors import BadInput
+
+READ: Final = "jobs:read"
+WRITE: Final = "jobs:write"
+WORK: Final = "work"
+ADMIN: Final = "admin"
+SCOPES: Final = (READ, WRITE, WORK, ADMIN)
+ALL_TENANTS: Final = "*"
+
+
+class ApiKey(NamedTuple):
+    """One key as it is kept; scopes and services are JSON lists."""
+
+    kid: str
+    tenant_id: str
+    scopes: str
+    services: str
+    secret_hash: str
+    created_at: int
+    expires_at: int | None = None
+    revoked_at: int | None = None
+
+    def allows(self, scope: str) -> bool:
+        """Tell whether the key is for this."""
+        return scope in listed(self.scopes)
+
+    def is_live(self, now: int) -> bool:
+        """Tell whether the key can be used at this instant."""
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+    def is_opened_by(self, secret: str) -> bool:
+        """Tell whether this is the secret of the key, taking as long for any answer."""
+        return hmac.compare_digest(self.secret_hash, hashed(secret))
+
+
+class AddKey(NamedTuple):
+    """Keep a key that works for so many ms from now, or until it is revoked; the outcome is the key."""
+
+    kid: str
+    tenant_id: str
+    scopes: str
+    services: str
+    secret_hash: str
+    lives_ms: int | None
+
+
+class RevokeKey(NamedTuple):
+    """Let a key open nothing any more; the outcome tells whether there is such a key."""
+
+    kid: str
+
+
+def new_key(
+    kid: str,
+    secret: str,
+    tenant_id: str,
+    scopes: Sequence[str],
+    services: Sequence[str],
+    lives_ms: int | None,
+) -> AddKey:
+    """Return the wish for a key, or say what is wrong with it.
+
+    >>> new_key("k1", "s", "acme", ["work"], [], None)
+    Traceback (most recent call last):
+    tallystick.errors.BadInput: a key with the scope work names its services: --service ocr
+    """
+    for scope in scopes:
+        if scope not in SCOPES:
+            raise BadInput(f"{scope!r} is no scope; those are {', '.join(SCOPES)}", scope=scope)
+    if not scopes:
+        raise BadInput(f"a key needs a scope; those are {', '.join(SCOPES)}")
+    if WORK in scopes and not services:
+        raise BadInput("a key with the scope work names its services: --service ocr")
+    if services and WORK not in scopes:
+        raise BadInput("services are for keys with the scope work: add --scope work")
+    if tenant_id != ALL_TENANTS:
+        check_name("tenant", tenant_id)
+    elif set(scopes) != {WORK} and ADMIN not in scopes:
+        raise BadInput("a key for all tenants is for the scope work alone, or for admin; name the tenant")
+    for service in services:
+        check_name("service", service)
+    if lives_ms is not None and lives_ms <= 0:
+        raise BadInput("a key that is over at once opens nothing; give it more time")
+    return AddKey(kid, tenant_id, _written(scopes), _written(services), hashed(secret), lives_ms)
+
+
+def split_key(text: str) -> tuple[str, str] | None:
+    """Return name and secret of a key as it is sent, if it has that form.
+
+    >>> split_key("k1.secret"), split_key("secret")
+    (('k1', 'secret'), None)
+    """
+    kid, mark, secret = text.partition(".")
+    return (kid, secret) if mark and kid and secret and len(text) <= _CHARS_MAX and text.isascii() else None
+
+
+_CHARS_MAX: Final = 256
+
+
+def hashed(secret: str) -> str:
+    """Return what is kept of a secret; it is random enough that nobody finds it by trying."""
+    return sha256(f"tallystick/key/v1\0{secret}".encode()).hexdigest()
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """Return the words of a list as it is kept."""
+    return msgspec.json.decode(text, type=tuple[str, ...])
+
+
+def _written(words: Sequence[str]) -> str:
+    return msgspec.json.encode(sorted(set(words))).decode()

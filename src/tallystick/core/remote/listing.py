@@ -1,0 +1,64 @@
+"""Steps of a job as people and programs look at them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tallystick.errors import BadInput
+
+PROTOCOL = "protocol"
+
+
+class StepRow(NamedTuple):
+    """One step of any kind; what is about remote work is empty for the others."""
+
+    dimension: int
+    name: str
+    occurrence: int
+    kind: str
+    state: str
+    step_type: str | None
+    service: str | None
+    attempt_no: int | None
+    lane: str | None
+    routing_key_used: str | None
+    decision_source: str | None
+    decision_reason: str | None
+    resolved_mode: str | None
+    lease_expires_at: int | None
+    acked_at: int | None
+    input_ref: str | None
+    workspace_ref: str | None
+    output_ref: str | None
+    result: str | None
+    last_error_code: str | None
+    last_error_message: str | None
+    created_at: int | None
+    completed_at: int | None
+
+    @property
+    def key(self) -> str:
+        """Return its place among the steps of its job, for the page that follows."""
+        return f"{self.dimension}/{self.name}#{self.occurrence}"
+
+    @property
+    def step_id(self) -> str:
+        """Return what remote workers call it: a step of a protocol has its name alone."""
+        return self.name if self.kind == PROTOCOL else self.key
+
+
+def step_key(text: str) -> tuple[int, str, int]:
+    """Return dimension, name and occurrence of a place among steps.
+
+    >>> step_key("0/charge#2")
+    (0, 'charge', 2)
+    """
+    dimension, mark, rest = text.partition("/")
+    name, numbered, occurrence = rest.rpartition("#")
+    if not (mark and numbered and _is_small(dimension) and _is_small(occurrence)):
+        raise BadInput(f"{text[:80]!r} is no place among steps; pass what the page before calls after")
+    return int(dimension), name, int(occurrence)
+
+
+def _is_small(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 9

@@ -1,0 +1,101 @@
+"""What the routes share: the Tally, its keys and secrets, the time of its store, and who waits for work."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final
+
+from tallystick.app.remote.api_keys import Keyring
+from tallystick.core.remote.requests import StepFence
+from tallystick.engine.callback_keys import callback_keys
+from tallystick.engine.sweep import expire_steps
+from tallystick.errors import BadInput, TallyError
+from tallystick.http.flights import Flights
+from tallystick.http.news import News
+from tallystick.store.api import Protocols
+
+if TYPE_CHECKING:
+    from tallystick.app.api.runtime import Runtime
+    from tallystick.app.api.tally import Tally
+    from tallystick.store.api import Outcome, Primitive
+
+SWEEP_SECONDS: Final = 1.0
+
+_log = logging.getLogger("tallystick.http")
+
+
+class Api:
+    """One HTTP API on one Tally."""
+
+    def __init__(self, app: Tally, *, in_flight_max: int, sweeps: bool, open_docs: bool) -> None:
+        """Open the store and read the secrets; without them nothing is served."""
+        self.app = app
+        runtime = app.runtime()
+        store = runtime.store
+        if not isinstance(store, Protocols):
+            raise BadInput(f"{store.url} keeps no protocol jobs")
+        self.protocols: Protocols = store
+        self.keyring = Keyring(store)
+        self.open_docs = open_docs
+        self._secrets = callback_keys(store.url, runtime.ids)
+        self._sweeps = sweeps
+        self._ahead_ms = store.now() - runtime.clock.wall_ms()
+        self.news = News(store)
+        self.flights = Flights(store, runtime.clock, in_flight_max)
+        # Directives that somebody who asks here is about to be given.
+        self.offered: set[str] = set()
+        self.looking = asyncio.Lock()
+        self._rounds: asyncio.Task[None] | None = None
+
+    @property
+    def runtime(self) -> Runtime:
+        """Return what the Tally has open."""
+        return self.app.runtime()
+
+    def now(self) -> int:
+        """Return the time by the clock of the store, without asking it."""
+        return self.runtime.clock.wall_ms() + self._ahead_ms
+
+    def token(self, tenant_id: str, fence: StepFence, lease_expires_at: int) -> str:
+        """Return a token for the reports of an attempt."""
+        return self._secrets.token(tenant_id, fence, lease_expires_at)
+
+    def tenant(self, token: str, fence: StepFence) -> str | None:
+        """Return the tenant for which a token lets its bearer report on an attempt."""
+        return self._secrets.tenant(token, fence, self.now())
+
+    async def write(self, primitive: Primitive) -> Outcome:
+        """Make one request durable and return its outcome; whoever goes away meanwhile undoes nothing."""
+        return await self.runtime.lane().call((primitive,))
+
+    def begin(self) -> None:
+        """Begin what goes on beside requests; said for every request, because a mounted app is not told."""
+        if self._rounds is None:
+            self._rounds = asyncio.get_running_loop().create_task(self._go_round())
+            self.news.begin()
+
+    async def stop(self) -> None:
+        """Let those go who wait, and end what goes on beside requests."""
+        self.news.close()
+        if self._rounds is not None:
+            self._rounds.cancel()
+
+    async def _go_round(self) -> None:
+        told: set[str] = set()
+        while True:
+            try:
+                self._ahead_ms = await asyncio.to_thread(self._round)
+                told.clear()
+            except TallyError as error:
+                if error.code not in told:
+                    told.add(error.code)
+                    _log.warning("serving: a round failed: %s", error, extra={"action": "round.failed"})
+            await asyncio.sleep(SWEEP_SECONDS)
+
+    def _round(self) -> int:
+        """Look after remote steps whose time is over, and return how far the store's clock is ahead."""
+        runtime = self.runtime
+        if self._sweeps and expire_steps(self.protocols, runtime.committer, runtime.ids):
+            self.news.ring_soon()
+        return runtime.store.now() - runtime.clock.wall_ms()

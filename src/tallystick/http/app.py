@@ -1,0 +1,144 @@
+"""The ASGI app: each route of the table, behind the guard, with its key or token checked before all else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tallystick.core.remote.keys import ApiKey
+from tallystick.errors import NoSuchRoute, NotAllowed, NotKnown, WrongMethod
+from tallystick.http.api import Api
+from tallystick.http.calls import Call, bearer, read_body
+from tallystick.http.flights import IN_FLIGHT_MAX
+from tallystick.http.guard import LOOPBACK_NAMES, Guard
+from tallystick.http.openapi import document
+from tallystick.http.problems import problem
+from tallystick.http.routes import ENDPOINTS, Endpoint
+
+if TYPE_CHECKING:
+    from tallystick.app.api.tally import Tally
+
+Answering: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+DOCUMENT: Final = "/openapi.json"
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class HttpApp:
+    """The HTTP API of one Tally as an ASGI app."""
+
+    def __init__(
+        self, app: Tally, *, hosts: Iterable[str], in_flight_max: int, sweeps: bool, open_docs: bool
+    ) -> None:
+        """Open the store; nothing is answered before the first request."""
+        self.api = Api(app, in_flight_max=in_flight_max, sweeps=sweeps, open_docs=open_docs)
+        answers: dict[str, dict[str, Answering]] = {DOCUMENT: {"GET": self._document}}
+        for endpoint in ENDPOINTS:
+            answering = self._callback(endpoint) if endpoint.reporter else self._answer(endpoint)
+            answers.setdefault(endpoint.path, {})[endpoint.method] = answering
+        routes = [Route(path, _ByMethod(taken)) for path, taken in answers.items()]
+        router = Router(routes, redirect_slashes=False, default=_no_route, lifespan=self._lifespan)
+        self._guarded: ASGIApp = Guard(router, hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await self._guarded(scope, receive, send)
+
+    @asynccontextmanager
+    async def _lifespan(self, _router: Router) -> AsyncIterator[None]:
+        self.api.begin()
+        try:
+            yield
+        finally:
+            await self.api.stop()
+
+    def _answer(self, endpoint: Endpoint) -> Answering:
+        async def answer(request: Request) -> Response:
+            self.api.begin()
+            key: ApiKey | None = None
+            if endpoint.scope is not None:
+                key = await self._key(request)
+                if not key.allows(endpoint.scope):
+                    raise NotAllowed(f"this key has no scope {endpoint.scope}", scope=endpoint.scope)
+            body = await read_body(request, endpoint.bytes_max)
+            assert endpoint.handler is not None
+            status, said = await endpoint.handler(self.api, Call(request, body, key))
+            return Response(_encode(said), status, media_type="application/json")
+
+        return answer
+
+    def _callback(self, endpoint: Endpoint) -> Answering:
+        async def answer(request: Request) -> Response:
+            self.api.begin()
+            token = bearer(request)
+            if token is None:
+                return _unknown()
+            body = await read_body(request, endpoint.bytes_max)
+            assert endpoint.reporter is not None
+            try:
+                status, said = await endpoint.reporter(self.api, body, token)
+            except NotKnown:
+                return _unknown()
+            return Response(_encode(said), status, media_type="application/json")
+
+        return answer
+
+    async def _key(self, request: Request) -> ApiKey:
+        text = bearer(request)
+        key = None if text is None else await asyncio.to_thread(self.api.keyring.opened_by, text)
+        if key is None:
+            raise NotKnown
+        return key
+
+    async def _document(self, request: Request) -> Response:
+        if not self.api.open_docs:
+            await self._key(request)
+        return Response(_encode(document()), media_type="application/json")
+
+
+def http_app(
+    app: Tally,
+    *,
+    hosts: Iterable[str] = LOOPBACK_NAMES,
+    in_flight_max: int = IN_FLIGHT_MAX,
+    sweeps: bool = False,
+    open_docs: bool = False,
+) -> HttpApp:
+    """Return the HTTP API of a Tally, to serve or to mount in another app.
+
+    It answers under the names in `hosts` alone. With `sweeps` it looks after remote steps whose time is over,
+    as workers of an app with protocols do. With `open_docs` the OpenAPI document needs no key.
+    """
+    return HttpApp(app, hosts=hosts, in_flight_max=in_flight_max, sweeps=sweeps, open_docs=open_docs)
+
+
+def _unknown() -> Response:
+    """Return the answer to a bearer without a good token: it learns nothing."""
+    return Response(b"", NotKnown.http_status, {"WWW-Authenticate": "Bearer"})
+
+
+async def _no_route(scope: Scope, receive: Receive, send: Send) -> None:
+    await problem(NoSuchRoute())(scope, receive, send)
+
+
+class _ByMethod:
+    """One address: each of its methods has its answer, and every other one is refused."""
+
+    def __init__(self, answers: Mapping[str, Answering]) -> None:
+        self._answers = answers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answering = self._answers.get(scope["method"])
+        if answering is None:
+            response = problem(WrongMethod(), {"Allow": ", ".join(sorted(self._answers))})
+        else:
+            response = await answering(Request(scope, receive))
+        await response(scope, receive, send)

@@ -1,0 +1,131 @@
+"""A request that was let in: its key, its path, its query and its body, read strictly."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, NamedTuple, TypeVar
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+
+from tallystick.core.limits import check_size, check_storable
+from tallystick.core.remote.keys import ADMIN, ALL_TENANTS, ApiKey
+from tallystick.core.remote.wire import read
+from tallystick.errors import (
+    BadInput,
+    BadValue,
+    NotAllowed,
+    NotFound,
+    NotKnown,
+    RequestTooSlow,
+    WrongMediaType,
+)
+
+F = TypeVar("F", bound=msgspec.Struct)
+BODY_SECONDS: Final = 20.0
+_BEARER: Final = "bearer "
+
+
+class Call(NamedTuple):
+    """One request of somebody whose key is known; a route without a key has none."""
+
+    request: Request
+    body: bytes
+    key: ApiKey | None
+
+    def form(self, kind: type[F]) -> F:
+        """Return the body as a form; no body is an empty object."""
+        return read(kind, self.body or b"{}", "request")
+
+    def query(self, kind: type[F]) -> F:
+        """Return the query as a form; a name that is not known is refused, because it was meant."""
+        said: dict[str, object] = {}
+        lists = {field.name for field in msgspec.structs.fields(kind) if _is_list(field)}
+        for name, value in self.request.query_params.multi_items():
+            if name in lists:
+                said.setdefault(name, []).append(value)  # type: ignore[attr-defined]  # a list, as said above
+            elif name in said:
+                raise BadValue(f"{name} of this query is given twice", path=name, what="query")
+            else:
+                said[name] = value
+        try:
+            return msgspec.convert(said, kind, strict=False)
+        except msgspec.ValidationError as error:
+            raise BadValue(f"this query cannot be accepted: {error}", what="query") from error
+
+    def text(self, name: str) -> str:
+        """Return a part of the path."""
+        return check_storable(name, self.request.path_params[name])
+
+    def check(self, scope: str) -> None:
+        """Refuse a key that is not for this."""
+        if self.key is None or not self.key.allows(scope):
+            raise NotAllowed(f"this key has no scope {scope}", scope=scope)
+
+    def tenant(self, named: str | None) -> str:
+        """Return whose jobs are meant: those of the key's tenant, whatever else is named is not there."""
+        own = self._tenant
+        if own == ALL_TENANTS:
+            if named is None:
+                raise BadInput("this key is for all tenants: name one with tenant=", path="tenant")
+            return named
+        if named not in (None, own):
+            raise NotFound(f"there is no tenant {named}", tenant=named)
+        return own
+
+    def sees(self, tenant_id: str) -> bool:
+        """Tell whether the key is for jobs of this tenant."""
+        return self._tenant in (ALL_TENANTS, tenant_id)
+
+    @property
+    def may_force(self) -> bool:
+        """Tell whether the key is for admins."""
+        return self.key is not None and self.key.allows(ADMIN)
+
+    @property
+    def _tenant(self) -> str:
+        if self.key is None:
+            raise NotKnown
+        return self.key.tenant_id
+
+
+def bearer(request: Request) -> str | None:
+    """Return what a request brings to be let in; two headers are as good as none."""
+    sent = request.headers.getlist("authorization")
+    if len(sent) != 1 or not sent[0].lower().startswith(_BEARER):
+        return None
+    return sent[0][len(_BEARER) :].strip()
+
+
+async def read_body(request: Request, bytes_max: int) -> bytes:
+    """Return the body of a request if it is JSON, small enough and here in time."""
+    told = request.headers.get("content-length", "")
+    if told.isdecimal():
+        check_size("body", int(told), bytes_max)
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in request.stream():
+                size += len(part)
+                check_size("body", size, bytes_max)
+                parts.append(part)
+    except TimeoutError:
+        raise RequestTooSlow from None
+    except ClientDisconnect:
+        raise RequestTooSlow("the connection was closed before the request was whole") from None
+    if size:
+        _check_type(request)
+    return b"".join(parts)
+
+
+def _check_type(request: Request) -> None:
+    kind, _, parameter = request.headers.get("content-type", "").lower().partition(";")
+    charset = parameter.strip().removeprefix("charset=").strip('"')
+    if kind.strip() != "application/json" or charset not in ("", "utf-8", "utf8"):
+        raise WrongMediaType
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise WrongMediaType
+
+
+def _is_list(field: msgspec.structs.FieldInfo) -> bool:
+    return str(field.type).startswith("list[")

@@ -1,0 +1,248 @@
+"""What goes in and out of the HTTP API besides commands and callbacks, as types; OpenAPI is made of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, TypeAlias
+
+import msgspec
+
+from tallystick.core.lifecycles import JobState
+from tallystick.core.limits import KEY_CHARS_MAX, PAGE_ROWS_MAX, TAGS_MAX
+from tallystick.core.remote.wire import Directive, Name
+
+DIRECTIVES_MAX: Final = 64
+WAIT_SECONDS_MAX: Final = 60
+PAGE_ROWS_USUAL: Final = 100
+
+Key: TypeAlias = Annotated[str, msgspec.Meta(pattern=rf"^[!-~]{{1,{KEY_CHARS_MAX}}}$")]
+Cursor: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=KEY_CHARS_MAX)]
+Limit: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=PAGE_ROWS_MAX)]
+Duration: TypeAlias = str | Annotated[float, msgspec.Meta(ge=0)]
+
+
+class _Form(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What a request says: a member that is not known here is refused, because it was meant."""
+
+
+class _Told(msgspec.Struct, frozen=True, rename={"job_id": "jobId", "step_id": "stepId"}):
+    """What an answer says."""
+
+
+class NewJob(_Form, frozen=True):
+    """A workflow by name, with its arguments: an object holds them by name, a list by place."""
+
+    workflow: str
+    arguments: dict[str, object] | list[object] = {}
+    version: str | None = None
+    idempotency_key: Key | None = None
+    # Without a key the same content is the same job; false makes a new job of every request.
+    idempotent: bool = True
+    queue: Name | None = None
+    priority: Annotated[int, msgspec.Meta(ge=0, le=9)] | None = None
+    delay: Duration | None = None
+    deadline: Duration | None = None
+    tags: Annotated[list[Key], msgspec.Meta(max_length=TAGS_MAX)] = []
+
+
+class Cancelling(_Form, frozen=True):
+    """How a job is to end: its grace, or by force, which is for admins."""
+
+    grace: Duration | None = None
+    force: bool = False
+
+
+class Pausing(_Form, frozen=True):
+    """Why a job is held."""
+
+    why: str | None = None
+
+
+class Forking(_Form, frozen=True):
+    """Where a new job begins that keeps what this one recorded before."""
+
+    at: str
+    version: str | None = None
+    id: Key | None = None
+
+
+class Signal(_Form, frozen=True):
+    """A signal; one with an id that is sent again is the same."""
+
+    value: object = None
+    id: Key | None = None
+
+
+class Nothing(_Form, frozen=True):
+    """No member is known here."""
+
+
+class JobsQuery(_Form, frozen=True):
+    """Which jobs: those of the key's tenant, newest first; `after` is the last one of the page before."""
+
+    state: list[JobState] = []
+    workflow: str | None = None
+    tag: str | None = None
+    after: Cursor | None = None
+    limit: Limit = PAGE_ROWS_USUAL
+    tenant: Name | None = None
+
+
+class StepsQuery(_Form, frozen=True):
+    """Which steps of a job; `after` is the last one of the page before."""
+
+    after: Cursor | None = None
+    limit: Limit = PAGE_ROWS_USUAL
+
+
+class HistoryQuery(_Form, frozen=True):
+    """Which facts of a job; `after` is the number of the last one of the page before."""
+
+    after: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
+    limit: Limit = PAGE_ROWS_USUAL
+
+
+class DirectivesQuery(_Form, frozen=True):
+    """Who asks for work: `wait` is for how many seconds, if there is none, and `max` how many to give."""
+
+    worker: Name
+    service: list[Name] = []
+    wait: Annotated[float, msgspec.Meta(ge=0, le=WAIT_SECONDS_MAX)] = 0
+    max: Annotated[int, msgspec.Meta(ge=1, le=DIRECTIVES_MAX)] = 1
+
+
+class Submitted(_Told, frozen=True):
+    """The job of a submission, and whether this request made it."""
+
+    job_id: str
+    created: bool
+
+
+class Sent(_Told, frozen=True):
+    """What became of a signal."""
+
+    job_id: str
+    delivered: str
+
+
+class JobShown(_Told, frozen=True):
+    """A job; instants are by the clock of the store."""
+
+    job_id: str
+    state: JobState
+    tenant_id: str
+    workflow: str
+    version: str
+    queue: str
+    attempt: int
+    hold: str | None
+    created_at: str | None
+    updated_at: str | None
+    ready_at: str | None
+    deadline_at: str | None
+    completed_at: str | None
+    error_code: str | None
+    error_message: str | None
+    idempotency_key: str | None
+    tags: object
+    result: object
+    retry_of: str | None
+    retried_as: str | None
+
+
+class JobsPage(_Told, frozen=True):
+    """A page of jobs; `after` leads to the next one, if there is one."""
+
+    jobs: list[JobShown]
+    after: str | None
+
+
+class StepShown(_Told, frozen=True):
+    """A step of a job, inline or remote."""
+
+    step_id: str
+    state: str
+    kind: str
+    step_type: str | None
+    service: str | None
+    attempt_no: int | None
+    lane: str | None
+    routing_key_used: str | None
+    decision_source: str | None
+    decision_reason: str | None
+    mode: str | None
+    lease_expires_at: str | None
+    acked_at: str | None
+    input_ref: object
+    workspace_ref: object
+    output_ref: object
+    result: object
+    error_code: str | None
+    error_message: str | None
+    created_at: str | None
+    completed_at: str | None
+
+
+class StepsPage(_Told, frozen=True):
+    """A page of steps; `after` leads to the next one, if there is one."""
+
+    steps: list[StepShown]
+    after: str | None
+
+
+class FactShown(_Told, frozen=True):
+    """A fact in the history of a job; each carries the hash of the one before."""
+
+    n: int
+    at: str | None
+    attempt: int
+    type: str
+    details: object
+    prev_hash: str
+    hash: str
+
+
+class HistoryPage(_Told, frozen=True):
+    """A page of facts; `after` leads to the next one, if there is one."""
+
+    history: list[FactShown]
+    after: int | None
+
+
+class Why(_Told, frozen=True):
+    """Why a job stands where it stands."""
+
+    job_id: str
+    state: JobState
+    why: str
+
+
+class DirectivesGiven(_Told, frozen=True):
+    """Directives for this worker; none if nothing came in time."""
+
+    directives: list[Directive]
+
+
+class Heard(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The answer to a callback: whether to go on, for how long, and the token for what follows."""
+
+    status: str
+    cancelling: bool
+    # How long the lease still lasts; a span, because clocks differ.
+    lease_ms: int | None = None
+    token: str | None = None
+
+
+class Health(_Told, frozen=True):
+    """That the process answers."""
+
+    status: str
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Problem details (RFC 9457); `code` never changes its meaning."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str | msgspec.UnsetType = msgspec.UNSET

@@ -1,0 +1,193 @@
+"""Routes of remote work: commands, directives for those who ask, and what they report."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from tallystick.core.remote.keys import ALL_TENANTS, listed
+from tallystick.core.remote.plans import Heard, Hearing
+from tallystick.core.remote.requests import (
+    AckStep,
+    AnswerStep,
+    Callback,
+    DeliverDirective,
+    RenewStep,
+    StepFence,
+)
+from tallystick.core.remote.rows import OutboxRow
+from tallystick.core.remote.wire import Ack, Command, Result, read
+from tallystick.errors import InvariantBroken, NotAllowed, NotKnown
+from tallystick.http import forms
+from tallystick.http.api import Api
+from tallystick.http.calls import Call
+from tallystick.http.forms import DirectivesQuery, Submitted
+
+Answer = tuple[int, object]
+
+_ANSWERS: Final = {
+    Heard.ACCEPTED: 200,
+    Heard.DUPLICATE: 200,
+    Heard.CANCELLING: 200,
+    Heard.STALE: 409,
+    Heard.EXPIRED: 409,
+    Heard.CONFLICT: 409,
+    Heard.UNKNOWN: 404,
+}
+_CALLBACKS: Final = ("ack", "heartbeat", "result")
+
+
+async def command(api: Api, call: Call) -> Answer:
+    """Make a job of a command."""
+    said = read(Command, call.body, "command")
+    call.tenant(said.tenant_id)
+    protocol = api.app.taking(said)
+    request = protocol.request(said)
+    await api.flights.check(request)
+    outcome = await api.write(request)
+    api.runtime.publish(outcome)
+    job = protocol.made(request, outcome)
+    if job.created:
+        api.flights.made(said.tenant_id)
+        api.news.ring()
+    return 202 if job.created else 200, Submitted(job.id, job.created)
+
+
+async def directives(api: Api, call: Call) -> Answer:
+    """Give directives to a remote worker: those that it was given and did not acknowledge, then new ones.
+
+    What is given is out in the same commit, and the time for its ACK begins.
+    """
+    asked = call.query(DirectivesQuery)
+    key = call.key
+    if key is None:
+        raise NotKnown
+    allowed = listed(key.services)
+    for service in asked.service:
+        if service not in allowed:
+            raise NotAllowed(f"this key is not for the service {service}", service=service)
+    poll = _Poll(api, call, f"{key.kid}/{asked.worker}", asked.service or allowed, asked.max)
+    loop = asyncio.get_running_loop()
+    clock = api.runtime.clock
+    until = clock.monotonic() + asked.wait
+    gone = loop.create_task(_gone(call))
+    try:
+        while not gone.done():
+            found = await poll.take()
+            rest = until - clock.monotonic()
+            if found or rest <= 0 or api.news.closed:
+                return 200, {"directives": found}
+            news = loop.create_task(api.news.heard(rest))
+            await asyncio.wait((news, gone), return_when=asyncio.FIRST_COMPLETED)
+            news.cancel()
+    finally:
+        gone.cancel()
+    return 200, {"directives": []}
+
+
+async def _gone(call: Call) -> None:
+    """Return when whoever asked has closed the connection: nothing is to be given to nobody."""
+    while (await call.request.receive())["type"] != "http.disconnect":
+        continue
+
+
+class _Poll:
+    """One remote worker that asks."""
+
+    def __init__(self, api: Api, call: Call, worker: str, services: Sequence[str], most: int) -> None:
+        self._api = api
+        self._worker = worker
+        self._services = services
+        tenant_id = call.key.tenant_id if call.key is not None else ""
+        self._tenant = None if tenant_id == ALL_TENANTS else tenant_id
+        self._most = most
+        request = call.request
+        base = f"{request.url.scheme}://{request.headers['host']}{request.scope.get('root_path', '')}"
+        self._urls = {name: f"{base}/v1/callbacks/{name}" for name in _CALLBACKS}
+
+    async def take(self) -> list[dict[str, object]]:
+        """Return what there is for this worker now."""
+        async with self._api.looking:
+            given, asked = await asyncio.to_thread(self._look)
+            told = [self._told(row, self._api.now()) for row in given if self._is_mine(row)]
+            mine = [row for row in asked if row.outbox_id not in self._api.offered][: self._most - len(told)]
+            self._api.offered.update(row.outbox_id for row in mine)
+        try:
+            hearings = await asyncio.gather(*(self._deliver(row) for row in mine))
+        finally:
+            self._api.offered.difference_update(row.outbox_id for row in mine)
+        return told + [
+            self._told(hearing.directive, hearing.lease_expires_at or self._api.now())
+            for hearing in hearings
+            if hearing.heard is Heard.TAKEN and hearing.directive is not None
+        ]
+
+    def _look(self) -> tuple[list[OutboxRow], list[OutboxRow]]:
+        store = self._api.protocols
+        given = store.given_directives(self._worker, self._most)
+        if len(given) >= self._most:
+            return given, []
+        # A few more, because others that ask here may be given the first ones.
+        return given, store.asked_directives(
+            self._services, self._tenant, self._most + len(self._api.offered)
+        )
+
+    def _is_mine(self, row: OutboxRow) -> bool:
+        return row.service in self._services and self._tenant in (None, row.tenant_id)
+
+    async def _deliver(self, row: OutboxRow) -> Hearing:
+        outcome = await self._api.write(
+            DeliverDirective(row.job_id, row.step_id, row.attempt_no, self._worker)
+        )
+        if not isinstance(outcome, Hearing):
+            raise InvariantBroken(f"a delivery was answered with {outcome!r}")
+        return outcome
+
+    def _told(self, row: OutboxRow, lease_expires_at: int) -> dict[str, object]:
+        """Return a directive as it leaves: with the token and the addresses for its reports."""
+        said: dict[str, object] = dict(msgspec.json.decode(row.payload, type=dict[str, msgspec.Raw]))
+        fence = StepFence(row.job_id, row.step_id, row.attempt_no, row.lease_id)
+        said["token"] = self._api.token(row.tenant_id, fence, lease_expires_at)
+        said["callback_urls"] = self._urls
+        return said
+
+
+async def ack(api: Api, body: bytes, token: str) -> Answer:
+    """Take the report that a remote worker has begun."""
+    form = read(Ack, body, "ACK")
+    return await _report(api, token, AckStep(form.fence))
+
+
+async def heartbeat(api: Api, body: bytes, token: str) -> Answer:
+    """Take the report that a remote worker is still at it."""
+    form = read(Ack, body, "heartbeat")
+    return await _report(api, token, RenewStep(form.fence))
+
+
+async def result(api: Api, body: bytes, token: str) -> Answer:
+    """Take the RESULT of a remote worker."""
+    form = read(Result, body, "RESULT")
+    return await _report(api, token, AnswerStep(form.fence, form.answer(), api.runtime.ids.token()))
+
+
+async def _report(api: Api, token: str, report: Callback) -> Answer:
+    """Take a report whose bearer may make it; the answer says no more than what became of it."""
+    tenant_id = api.tenant(token, report.fence)
+    if tenant_id is None:
+        raise NotKnown
+    hearing = await api.write(report)
+    if not isinstance(hearing, Hearing):
+        raise InvariantBroken(f"a report was answered with {hearing!r}")
+    status = _ANSWERS[hearing.heard]
+    if status != 200:
+        return status, forms.Heard(hearing.heard.name, hearing.cancelling)
+    if isinstance(report, AnswerStep):
+        api.news.ring()
+        return status, forms.Heard(hearing.heard.name, hearing.cancelling)
+    ends = hearing.lease_expires_at
+    fresh = None if ends is None else api.token(tenant_id, report.fence, ends)
+    left = None if ends is None else max(0, ends - api.now())
+    return status, forms.Heard(hearing.heard.name, hearing.cancelling, left, fresh)

@@ -1,0 +1,134 @@
+"""Every route of the HTTP API, as data: app, OpenAPI document and tests are made of this table."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from tallystick.core.limits import CALLBACK_BYTES_MAX, PAYLOAD_BYTES_MAX
+from tallystick.core.remote.keys import READ, WORK, WRITE
+from tallystick.core.remote.wire import Ack, Command, Result
+from tallystick.http import forms, health, jobs, remote_work
+from tallystick.http.api import Api
+from tallystick.http.calls import Call
+
+Answer: TypeAlias = tuple[int, object]
+Handler: TypeAlias = Callable[[Api, Call], Awaitable[Answer]]
+Reporter: TypeAlias = Callable[[Api, bytes, str], Awaitable[Answer]]
+Form: TypeAlias = type[msgspec.Struct]
+
+
+class Endpoint(NamedTuple):
+    """One route: what it takes, which scope opens it, and what it answers besides errors."""
+
+    method: str
+    path: str
+    summary: str
+    answers: Mapping[int, Form]
+    handler: Handler | None = None
+    # A callback is opened by its token alone.
+    reporter: Reporter | None = None
+    # None: it says nothing about anybody, and needs no key.
+    scope: str | None = None
+    query: Form | None = None
+    body: Form | None = None
+    errors: tuple[int, ...] = ()
+    bytes_max: int = PAYLOAD_BYTES_MAX
+
+    @property
+    def name(self) -> str:
+        """Return what a client may call it."""
+        called = getattr(self.reporter or self.handler, "__name__", "")
+        where = self.path.removeprefix("/v1/").partition("/")[0].strip("/")
+        return f"{where}_{called}"
+
+
+def _job(verb: str, summary: str, handler: Handler, body: Form, answers: Mapping[int, Form]) -> Endpoint:
+    return Endpoint(
+        "POST",
+        f"/v1/jobs/{{job_id}}/{verb}",
+        summary,
+        answers,
+        handler,
+        scope=WRITE,
+        body=body,
+        errors=(400, 404, 409, 413, 415, 422),
+    )
+
+
+def _look(path: str, summary: str, handler: Handler, answer: Form, query: Form | None = None) -> Endpoint:
+    return Endpoint("GET", path, summary, {200: answer}, handler, scope=READ, query=query, errors=(404, 422))
+
+
+def _callback(name: str, summary: str, reporter: Reporter, body: Form) -> Endpoint:
+    return Endpoint(
+        "POST",
+        f"/v1/callbacks/{name}",
+        summary,
+        {200: forms.Heard, 404: forms.Heard, 409: forms.Heard},
+        reporter=reporter,
+        body=body,
+        errors=(400, 413, 415, 422),
+        bytes_max=CALLBACK_BYTES_MAX,
+    )
+
+
+_MADE: Final = {202: forms.Submitted, 200: forms.Submitted}
+_SHOWN: Final = {200: forms.JobShown}
+
+ENDPOINTS: Final = (
+    Endpoint(
+        "POST",
+        "/v1/commands",
+        "Make a job of a command; the same content, or the same key, is the same job.",
+        _MADE,
+        remote_work.command,
+        scope=WRITE,
+        body=Command,
+        errors=(400, 404, 409, 413, 415, 422, 429),
+    ),
+    Endpoint(
+        "POST",
+        "/v1/jobs",
+        "Make a job of a workflow.",
+        _MADE,
+        jobs.submit,
+        scope=WRITE,
+        body=forms.NewJob,
+        errors=(400, 404, 409, 413, 415, 422),
+    ),
+    _look("/v1/jobs", "List jobs, newest first.", jobs.page, forms.JobsPage, forms.JobsQuery),
+    _look("/v1/jobs/{job_id}", "Show one job.", jobs.show, forms.JobShown),
+    _look("/v1/jobs/{job_id}/steps", "List its steps.", jobs.steps, forms.StepsPage, forms.StepsQuery),
+    _look(
+        "/v1/jobs/{job_id}/history",
+        "Tell what happened to it, fact by fact.",
+        jobs.history,
+        forms.HistoryPage,
+        forms.HistoryQuery,
+    ),
+    _look("/v1/jobs/{job_id}/why", "Say why it stands where it stands.", jobs.why, forms.Why),
+    _job("cancel", "Ask it to end.", jobs.cancel, forms.Cancelling, _SHOWN),
+    _job("pause", "Hold it until it is resumed.", jobs.pause, forms.Pausing, _SHOWN),
+    _job("resume", "Let it go on.", jobs.resume, forms.Nothing, _SHOWN),
+    _job("retry", "Make a new job in its place, if it has failed.", jobs.retry, forms.Nothing, _MADE),
+    _job("fork", "Make a new job from what it recorded before a step.", jobs.fork, forms.Forking, _MADE),
+    _job("signals/{name}", "Send it a signal.", jobs.send, forms.Signal, {202: forms.Sent}),
+    Endpoint(
+        "GET",
+        "/v1/directives",
+        "Ask for work, as a remote worker; what is given is out, and the time for its ACK begins.",
+        {200: forms.DirectivesGiven},
+        remote_work.directives,
+        scope=WORK,
+        query=forms.DirectivesQuery,
+        errors=(422,),
+    ),
+    _callback("ack", "Report that the work has begun.", remote_work.ack, Ack),
+    _callback("heartbeat", "Report that the work goes on.", remote_work.heartbeat, Ack),
+    _callback("result", "Report how the work has ended.", remote_work.result, Result),
+    Endpoint("GET", "/healthz", "Whether the process answers.", {200: forms.Health}, health.alive),
+    Endpoint("GET", "/readyz", "Whether the store answers.", {200: forms.Health}, health.ready),
+)

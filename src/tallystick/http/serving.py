@@ -1,0 +1,179 @@
+"""Serving the HTTP API in a process of its own, with limits for slow and greedy connections."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from tallystick.core.limits import HEADER_BYTES_MAX
+from tallystick.core.remote.keys import SCOPES
+from tallystick.engine.submission import TENANT_DEFAULT
+from tallystick.errors import BadInput
+from tallystick.http.app import HttpApp, http_app
+from tallystick.http.guard import LOOPBACK_NAMES, is_loopback
+
+if TYPE_CHECKING:
+    from tallystick.app.api.tally import Tally
+
+HEADER_SECONDS: Final = 10.0
+KEEP_ALIVE_SECONDS: Final = 30
+GRACE_SECONDS: Final = 10
+CONNECTIONS_MAX: Final = 1_000
+_STOPS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+class Served(NamedTuple):
+    """What people are told: the address, and the key that was made for the life of the process, if any."""
+
+    url: str
+    key: str | None
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP/1.1 for which whoever connects has a few seconds to say what he wants."""
+
+    _limit: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Begin to wait for the head of a request."""
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; a head that has begun is to be whole in time."""
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._forget()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        waits = self.conn.their_state is h11.IDLE
+        if not waits:
+            self._forget()
+        elif self._limit is None:
+            self._limit = self.loop.call_later(HEADER_SECONDS, self._give_up)
+
+    def _forget(self) -> None:
+        if self._limit is not None:
+            self._limit.cancel()
+            self._limit = None
+
+    def _give_up(self) -> None:
+        self._limit = None
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self.transport.close()
+
+
+class _Server(uvicorn.Server):
+    """A server that lets those go who wait for work as soon as it is told to stop."""
+
+    def __init__(self, config: uvicorn.Config, app: HttpApp, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._http = app
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer, then say so."""
+        await super().startup(sockets)
+        self._ready()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop at SIGTERM and SIGINT, and leave what comes after that to whoever called us."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        old = {number: signal.signal(number, self.handle_exit) for number in _STOPS}
+        try:
+            yield
+        finally:
+            for number, handler in old.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Answer those who wait for work, and take no more requests."""
+        self._http.api.news.close_soon()
+        super().handle_exit(sig, frame)
+
+
+def serve(
+    app: Tally,
+    *,
+    bind: str,
+    hosts: Sequence[str],
+    in_flight_max: int,
+    announce: Callable[[Served], None],
+) -> None:
+    """Serve until SIGTERM or SIGINT: requests under way are answered first."""
+    host, port = split_bind(bind)
+    if not is_loopback(host) and not hosts:
+        raise BadInput(
+            f"{host} can be reached from elsewhere: say under which names with --host api.example.com",
+            bind=bind,
+        )
+    names = {*LOOPBACK_NAMES, *hosts} if is_loopback(host) else set(hosts)
+    http = http_app(app, hosts=names, in_flight_max=in_flight_max, sweeps=True, open_docs=is_loopback(host))
+    key = None
+    if not app.runtime().store.keys():
+        services = {step.service for each in app.protocols.values() for step in each.definition.steps}
+        scopes = [scope for scope in SCOPES if scope != "work" or services]
+        key = http.api.keyring.make_own(app.runtime().ids, TENANT_DEFAULT, scopes, sorted(services))
+    listener = _listening(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    served = Served(f"http://{shown}:{listener.getsockname()[1]}", key)
+    options: dict[str, Any] = {
+        "http": PatientProtocol,
+        "ws": "none",
+        "lifespan": "on",
+        "log_config": None,
+        "access_log": False,
+        "proxy_headers": False,
+        "server_header": False,
+        "h11_max_incomplete_event_size": HEADER_BYTES_MAX,
+        "limit_concurrency": CONNECTIONS_MAX,
+        "timeout_keep_alive": KEEP_ALIVE_SECONDS,
+        "timeout_graceful_shutdown": GRACE_SECONDS,
+    }
+    server = _Server(uvicorn.Config(http, **options), http, lambda: announce(served))
+    try:
+        server.run(sockets=[listener])
+    finally:
+        listener.close()
+
+
+def split_bind(bind: str) -> tuple[str, int]:
+    """Return host and port of an address.
+
+    >>> split_bind("127.0.0.1:8000"), split_bind("[::1]:0")
+    (('127.0.0.1', 8000), ('::1', 0))
+    """
+    host, mark, port = bind.rpartition(":")
+    if not mark or not host or not port.isdecimal() or int(port) > 65_535:
+        raise BadInput(f"{bind!r} is no HOST:PORT; write 127.0.0.1:8000", bind=bind)
+    return host.strip("[]"), int(port)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(1024)
+    except OSError as error:
+        listener.close()
+        raise BadInput(f"nothing can listen at {host}:{port}: {error.strerror or error}") from None
+    return listener

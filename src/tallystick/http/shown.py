@@ -1,0 +1,99 @@
+"""Rows as the HTTP API shows them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from tallystick.core.lifecycles import JobState
+from tallystick.core.remote.listing import StepRow
+from tallystick.http.forms import FactShown, JobShown, StepShown
+from tallystick.store.api import JobRow, StoredEvent
+
+
+def instant(ms: int | None) -> str | None:
+    """Return an instant as RFC 3339 has it.
+
+    >>> instant(1_700_000_000_123)
+    '2023-11-14T22:13:20.123Z'
+    """
+    if ms is None:
+        return None
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def json_of(text: str | None) -> object:
+    """Return stored JSON as it is."""
+    return None if text is None else msgspec.Raw(text.encode())
+
+
+def ref_of(text: str | None) -> object:
+    """Return a reference: text, or an object, which no text begins like."""
+    return json_of(text) if text is not None and text.startswith("{") else text
+
+
+def job_shown(row: JobRow) -> JobShown:
+    """Return a job."""
+    return JobShown(
+        job_id=row.job_id,
+        state=JobState(row.state),
+        tenant_id=row.tenant_id,
+        workflow=row.handler,
+        version=row.version,
+        queue=row.queue,
+        attempt=row.attempt,
+        hold=row.hold,
+        created_at=instant(row.created_at),
+        updated_at=instant(row.updated_at),
+        ready_at=instant(row.ready_at),
+        deadline_at=instant(row.deadline_at),
+        completed_at=instant(row.completed_at),
+        error_code=row.error_code,
+        error_message=row.error_message,
+        idempotency_key=row.idempotency_key,
+        tags=json_of(row.tags),
+        result=json_of(row.result),
+        retry_of=row.retry_of,
+        retried_as=row.retried_as,
+    )
+
+
+def step_shown(row: StepRow) -> StepShown:
+    """Return a step."""
+    return StepShown(
+        step_id=row.step_id,
+        state=row.state,
+        kind=row.kind,
+        step_type=row.step_type,
+        service=row.service,
+        attempt_no=row.attempt_no,
+        lane=row.lane,
+        routing_key_used=row.routing_key_used,
+        decision_source=row.decision_source,
+        decision_reason=row.decision_reason,
+        mode=row.resolved_mode,
+        lease_expires_at=instant(row.lease_expires_at),
+        acked_at=instant(row.acked_at),
+        input_ref=ref_of(row.input_ref),
+        workspace_ref=ref_of(row.workspace_ref),
+        output_ref=ref_of(row.output_ref),
+        result=json_of(row.result),
+        error_code=row.last_error_code,
+        error_message=row.last_error_message,
+        created_at=instant(row.created_at),
+        completed_at=instant(row.completed_at),
+    )
+
+
+def fact_shown(fact: StoredEvent) -> FactShown:
+    """Return a fact."""
+    return FactShown(
+        n=fact.n,
+        at=instant(fact.at),
+        attempt=fact.attempt,
+        type=fact.type,
+        details=json_of(fact.payload),
+        prev_hash=fact.prev_hash.hex(),
+        hash=fact.event_hash.hex(),
+    )

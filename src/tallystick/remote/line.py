@@ -1,0 +1,74 @@
+"""The line to the HTTP API: one connection that is kept, and made again when it breaks."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from tallystick.errors import BadInput
+
+ANSWER_SECONDS: Final = 30.0
+_LATER: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+class Answered(NamedTuple):
+    """What the API said."""
+
+    status: int
+    body: bytes
+
+    @property
+    def is_final(self) -> bool:
+        """Tell whether saying it again would change nothing."""
+        return self.status not in _LATER
+
+
+class LineBroken(Exception):
+    """No answer came: what was said may have been heard or not, so it is to be said again."""
+
+
+class Line:
+    """One connection; for one thread at a time."""
+
+    def __init__(self, url: str, seconds: float = ANSWER_SECONDS) -> None:
+        """Remember where to connect; nothing is done before the first call."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise BadInput(f"{url!r} is not an address of the API; write http://HOST:PORT", url=url)
+        self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        self._host, self._port = parts.hostname, parts.port
+        self._prefix = parts.path.rstrip("/")
+        self._seconds = seconds
+        self._connection: HTTPConnection | None = None
+
+    def call(self, method: str, path: str, bearer: str, body: bytes | None = None) -> Answered:
+        """Say something and return the answer, or raise `LineBroken`."""
+        headers = {"Authorization": f"Bearer {bearer}", "Accept": "application/json"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        connection = self._connection
+        if connection is None:
+            connection = self._connection = self._kind(self._host, self._port, timeout=self._seconds)
+        try:
+            connection.request(method, f"{self._prefix}{path}", body, headers)
+            answer = connection.getresponse()
+            return Answered(answer.status, answer.read())
+        except (OSError, HTTPException) as error:
+            self.close()
+            raise LineBroken(str(error)) from error
+
+    def close(self) -> None:
+        """Close the connection; the next call makes another."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def cut(self) -> None:
+        """Let a call in another thread end now, without an answer."""
+        connection = self._connection
+        if connection is not None and isinstance(connection.sock, socket.socket):
+            with suppress(OSError):
+                connection.sock.shutdown(socket.SHUT_RDWR)

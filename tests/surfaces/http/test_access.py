@@ -1,0 +1,215 @@
+"""The whole matrix of access, made of the table of routes: whose key, which scope, by which way."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tallystick.core.remote.keys import SCOPES
+from tallystick.core.remote.requests import StepFence
+from tallystick.core.remote.tokens import TOKEN_GRACE_MS
+from tallystick.http.routes import ENDPOINTS, Endpoint
+from tests.surfaces.http.served import COMMAND, Client, World, serving, sqlite_url
+
+PARAMETER = re.compile(r"\{(\w+)\}")
+# What a body has to say, beside what is about the job.
+BODIES = {
+    "/v1/commands": COMMAND,
+    "/v1/jobs": {"workflow": "doubled", "arguments": [1]},
+    "/v1/jobs/{job_id}/fork": {"at": "double"},
+}
+RESULT = {"status": "SUCCEEDED", "value": 1}
+KEYED = [endpoint for endpoint in ENDPOINTS if endpoint.scope]
+CALLBACKS = [endpoint for endpoint in ENDPOINTS if endpoint.reporter]
+OF_A_JOB = [endpoint for endpoint in KEYED if "{job_id}" in endpoint.path]
+OPEN = [endpoint for endpoint in ENDPOINTS if not endpoint.scope and not endpoint.reporter]
+# Ways in which somebody may name a tenant that is not the one of his key.
+HEADERS = ("X-Tenant", "X-Tenant-Id", "Tenant", "X-Forwarded-User", "Cookie")
+
+
+def name(endpoint: Endpoint) -> str:
+    return f"{endpoint.method} {endpoint.path}"
+
+
+async def ask(client: Client, endpoint: Endpoint, job_id: str, **said: object) -> httpx.Response:
+    path = PARAMETER.sub(lambda found: {"job_id": job_id, "name": "go"}[found[1]], endpoint.path)
+    if endpoint.path == "/v1/directives":
+        path += "?worker=w1&service=ocr"
+    if endpoint.method == "POST":
+        said.setdefault("json", BODIES.get(endpoint.path, {}))
+    return await client(endpoint.method, path, **said)
+
+
+async def job_of(world: World, tenant: str) -> str:
+    """Return a job of a tenant that has ended badly enough for every verb."""
+    made = await world.known(tenant)(
+        "POST", "/v1/jobs", json={"workflow": "waits", "idempotent": False, "arguments": {}}
+    )
+    return str(made.json()["jobId"])
+
+
+def image(world: World) -> list[tuple]:
+    """Return every row that a stranger must not change."""
+    tables = ("jobs", "steps", "outbox", "messages", "events", "idempotency", "attempts")
+    with world.app.connect() as db:
+        return [tuple(map(tuple, db.execute(f"SELECT * FROM {table} ORDER BY 1, 2"))) for table in tables]
+
+
+def test_every_route_is_in_the_matrix():
+    assert {name(endpoint) for endpoint in ENDPOINTS} == {
+        name(endpoint) for endpoint in (*KEYED, *CALLBACKS, *OPEN)
+    }
+    assert {endpoint.path for endpoint in OPEN} == {"/healthz", "/readyz"}
+
+
+def test_no_key_no_live_key_and_no_scope_open_nothing(tmp_path: Path):
+    async def test(world: World) -> None:
+        job_id = await job_of(world, "acme")
+        expired = world.key(lives_ms=1)
+        revoked = world.key()
+        from tallystick.core.remote.keys import RevokeKey
+
+        world.app.runtime().committer.call((RevokeKey(revoked.partition(".")[0]),))
+        live = world.key()
+        kid, _, secret = live.partition(".")
+        wrong = f"{kid}.{secret[:-1]}{'0' if secret[-1] != '0' else '1'}"
+        before = image(world)
+        strangers = {
+            "none": None,
+            "expired": expired,
+            "revoked": revoked,
+            "wrong secret": wrong,
+            "no form": "x",
+            "unknown": f"nobody.{secret}",
+            "empty": "",
+        }
+        for endpoint, (who, key) in product(KEYED, strangers.items()):
+            answer = await ask(world.client(key), endpoint, job_id)
+            assert (answer.status_code, answer.json()["code"]) == (401, "NOT_KNOWN"), (name(endpoint), who)
+            assert answer.headers["www-authenticate"] == "Bearer"
+            in_query = await ask(world.client(), endpoint, job_id, params={"key": live, "token": live})
+            assert in_query.status_code == 401, name(endpoint)
+        for endpoint, scope in product(KEYED, SCOPES):
+            if scope == endpoint.scope:
+                continue
+            answer = await ask(world.known(scopes=(scope,)), endpoint, job_id)
+            assert (answer.status_code, answer.json()["code"]) == (403, "NOT_ALLOWED"), (
+                name(endpoint),
+                scope,
+            )
+        assert image(world) == before
+
+    serving(sqlite_url(tmp_path), test)
+
+
+def test_a_job_of_another_tenant_is_not_there_whatever_is_said(tmp_path: Path):
+    async def test(world: World) -> None:
+        theirs = await job_of(world, "other")
+        client = world.known("acme")
+        missing = "00000000-0000-7000-8000-000000000000"
+        before = image(world)
+        for endpoint in OF_A_JOB:
+            ways: dict[str, dict[str, object]] = {
+                "path": {},
+                "header": {"headers": dict.fromkeys(HEADERS, "other")},
+                "host": {"headers": {"X-Forwarded-Host": "other"}},
+            }
+            for way, said in ways.items():
+                answer = await ask(client, endpoint, theirs, **said)
+                nobody = await ask(client, endpoint, missing, **said)
+                assert answer.status_code == nobody.status_code == 404, (name(endpoint), way)
+                said_of = [
+                    each.text.replace(theirs, "ID").replace(missing, "ID") for each in (answer, nobody)
+                ]
+                assert said_of[0] == said_of[1], (name(endpoint), way)
+        for tenant in ("other", "*"):
+            listed = await client("GET", "/v1/jobs", params={"tenant": tenant})
+            assert listed.status_code in (404, 422)
+        body = await client("POST", "/v1/commands", json={**COMMAND, "tenant_id": "other"})
+        assert body.status_code == 404
+        named = await client("POST", "/v1/jobs", json={**BODIES["/v1/jobs"], "tenant": "other"})
+        assert named.status_code == 422
+        assert (await client("GET", "/v1/jobs")).json()["jobs"] == []
+        assert image(world) == before
+
+    serving(sqlite_url(tmp_path), test)
+
+
+def test_own_jobs_open_with_the_scope_of_the_route(tmp_path: Path):
+    async def test(world: World) -> None:
+        job_id = await job_of(world, "acme")
+        for endpoint in KEYED:
+            assert endpoint.scope
+            answer = await ask(world.known(scopes=(endpoint.scope,)), endpoint, job_id)
+            assert answer.status_code in {*endpoint.answers, 404, 409}, (name(endpoint), answer.text)
+            if answer.status_code == 404:
+                assert answer.json()["code"] == "NO_SUCH_STEP", name(endpoint)
+        for endpoint in OPEN:
+            assert (await ask(world.client(), endpoint, job_id)).status_code == 200
+
+    serving(sqlite_url(tmp_path), test)
+
+
+def test_directives_of_other_tenants_and_services_are_given_to_nobody_else(tmp_path: Path):
+    async def test(world: World) -> None:
+        await world.known("other")("POST", "/v1/commands", json={**COMMAND, "tenant_id": "other"})
+        mine = world.known("acme")
+        assert (await mine("GET", "/v1/directives?worker=w")).json() == {"directives": []}
+        foreign = await mine("GET", "/v1/directives?worker=w&service=secret")
+        assert (foreign.status_code, foreign.json()["code"]) == (403, "NOT_ALLOWED")
+        everybody = world.known("*", ("work",))
+        (directive,) = (await everybody("GET", "/v1/directives?worker=w")).json()["directives"]
+        assert directive["tenant_id"] == "other"
+        # Another key with the same name of a worker is another worker.
+        again = world.known("*", ("work",))
+        assert (await again("GET", "/v1/directives?worker=w")).json() == {"directives": []}
+
+    serving(sqlite_url(tmp_path), test)
+
+
+@pytest.mark.parametrize("endpoint", CALLBACKS, ids=name)
+def test_a_callback_is_opened_by_the_token_of_its_attempt_alone(tmp_path: Path, endpoint: Endpoint):
+    async def test(world: World) -> None:
+        client = world.known("acme")
+        for page in (1, 2):
+            await client("POST", "/v1/commands", json={**COMMAND, "payload": {"page": page}})
+        first, second = (await client("GET", "/v1/directives?worker=w&max=2")).json()["directives"]
+        fence = {part: first[part] for part in ("jobId", "stepId", "attempt_no", "lease_id")}
+        body = {**fence, **(RESULT if endpoint.path.endswith("result") else {})}
+        runtime = world.app.runtime()
+        own = StepFence(fence["jobId"], fence["stepId"], fence["attempt_no"], fence["lease_id"])
+        over = world.api.api.token("acme", own, runtime.clock.wall_ms() - TOKEN_GRACE_MS - 1)
+        other = world.api.api.token("other", own._replace(attempt_no=2), runtime.clock.wall_ms())
+        bad = {
+            "none": None,
+            "of another attempt": second["token"],
+            "expired": over,
+            "of another tenant and attempt": other,
+            "a key": world.key("acme"),
+            "an admin's key": world.key("*", ("admin",)),
+            "cut": first["token"][:-1],
+            "longer": first["token"] + "A",
+            "empty": "",
+        }
+        before = image(world)
+        for who, token in bad.items():
+            answer = await ask(world.client(token), endpoint, "", json=body)
+            assert (answer.status_code, answer.content) == (401, b""), who
+            in_query = await ask(
+                world.client(token), endpoint, "", json=body, params={"token": first["token"]}
+            )
+            assert in_query.status_code == 401, who
+        in_body = await ask(world.client(), endpoint, "", json={**body, "token": first["token"]})
+        assert in_body.status_code == 401
+        for part, changed in {"jobId": second["jobId"], "stepId": "embed", "attempt_no": 2}.items():
+            answer = await ask(world.client(first["token"]), endpoint, "", json={**body, part: changed})
+            assert (answer.status_code, answer.content) == (401, b""), part
+        assert image(world) == before
+        good = await ask(world.client(first["token"]), endpoint, "", json=body)
+        assert (good.status_code, good.json()["status"]) == (200, "ACCEPTED")
+
+    serving(sqlite_url(tmp_path), test)
