@@ -10,7 +10,7 @@ from tallystick import Delivered, Retry, again, aio, gather, sleep, uuid, wait
 from tallystick.app.api.sending import deliver_one
 from tallystick.app.replay import joining
 from tallystick.engine.segment import Segment
-from tallystick.errors import ChildrenFailed
+from tallystick.errors import ChildrenFailed, TallyError
 from tallystick.store.api import Deliver
 from tallystick.testing.conformance.drafts import check_chain
 from tallystick.testing.stepping import Death, check_books
@@ -287,7 +287,9 @@ def test_a_job_that_dies_over_and_over_after_its_wake_up_is_closed_by_that_messa
         try:
             gather(child.child())
         except ChildrenFailed as error:
-            return str(error.errors[0].fields["error_code"])
+            (failed,) = error.errors
+            assert isinstance(failed, TallyError)
+            return str(failed.fields["error_code"])
         return "fine"
 
     job = parent.submit()
