@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
-from tallystick import again, gather
+from tallystick import again
 from tallystick.app.values.content_hash import settled
 from tallystick.core.json_forms.canonical import content_hash
 from tallystick.errors import IdempotencyConflict, NotCanonical
@@ -99,18 +99,20 @@ def test_a_payload_keeps_the_order_of_dicts_and_is_hashed_without_it(timed, hand
     assert job.result(5) == ["b", "a"]
 
 
-def test_a_child_with_a_key_may_be_given_sets(timed, hand):
+def test_a_keyed_submission_in_a_workflow_may_be_given_sets(timed, hand):
     @timed.workflow(idempotent=True)
     def leaf(codes: set[int]) -> int:
         return sum(codes)
 
     @timed.workflow
-    def parent() -> int:
-        return sum(gather(leaf.child(ONE), leaf.child(OTHER)))
+    def parent() -> list[str]:
+        return [leaf.opts(detached=True).submit(codes).id for codes in (ONE, OTHER)]
 
     job = parent.submit()
     hand.work_all()
-    assert job.result(5) == 16
+    one, other = job.result(5)
+    assert one == other
+    assert timed.job(one).result(5) == 8
 
 
 @pytest.mark.parametrize("value", [{"a": [1, (2, "b")]}, Parcel(1), Label("x"), 7, None])
