@@ -18,15 +18,11 @@ class Grace:
         """Begin now, in real time: whoever stops a process waits in real time too."""
         self._clock = SystemClock()
         seconds = ms / 1000
-        self._over_at = self._clock.monotonic() + seconds
-        self._unwind_at = self._over_at - min(seconds * _UNWINDING_SHARE, _UNWINDING_SECONDS_MAX)
+        # How many seconds unwinding has, whenever it begins: on a busy machine that may be late.
+        self.to_unwind: Final = min(seconds * _UNWINDING_SHARE, _UNWINDING_SECONDS_MAX)
+        self._unwind_at = self._clock.monotonic() + seconds - self.to_unwind
 
     @property
     def to_end(self) -> float:
         """Return how many seconds are left for jobs to come to their end."""
         return max(0.0, self._unwind_at - self._clock.monotonic())
-
-    @property
-    def to_unwind(self) -> float:
-        """Return how many seconds are left in all."""
-        return max(0.0, self._over_at - self._clock.monotonic())

@@ -42,7 +42,7 @@ def test_the_last_step_of_an_async_workflow_shares_a_bundle_with_its_end(app, ba
     assert (EndJob,) not in batches
 
 
-def test_the_end_of_a_sync_workflow_joins_its_last_step_if_that_has_not_left(app, batches):
+def test_the_end_of_a_sync_workflow_joins_its_last_step_if_that_has_not_left(app, batches, monkeypatch):
     """The committer is held back, so that the step must still be there when the function returns."""
     runtime = app.runtime()
     leave = threading.Event()
@@ -65,14 +65,21 @@ def test_the_end_of_a_sync_workflow_joins_its_last_step_if_that_has_not_left(app
 
     @app.workflow
     def flow(n: int) -> int:
-        result = double(n)
-        threading.Timer(0.05, leave.set).start()
-        return result
+        return double(n)
 
     @app.workflow
     def other(n: int) -> int:
         return n
 
+    extend = runtime.committer.extend
+
+    def extended(*joining):
+        try:
+            return extend(*joining)
+        finally:
+            leave.set()
+
+    monkeypatch.setattr(runtime.committer, "extend", extended)
     with app.worker(concurrency=2):
         assert flow.submit(3).result(30) == 6
         runtime.store.apply = apply
