@@ -6,10 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
-from tallystick.cli.commands.books.doctor import Examination
+from tallystick import Tally
+from tallystick.cli.commands.books.doctor import Examination, examine
+from tallystick.cli.commands.books.undone import Undone
 from tallystick.engine.audit import Audit
 from tallystick.store.inspection import Health, StaleReports
 from tallystick.store.sqlite.statements import migrations
@@ -23,6 +26,12 @@ from tallystick import Tally
 with Tally("sqlite:///shop.db").transaction(limit="10m"):
     print("held", flush=True)
     sys.stdin.read()
+"""
+EXECUTE = """
+import apsw, sys
+connection = apsw.Connection("shop.db")
+for statement in sys.argv[1:]:
+    connection.execute(statement)
 """
 TAMPER = """
 import apsw, sys
@@ -72,6 +81,7 @@ def test_a_store_that_is_well_is_described_and_the_code_is_zero(shop):
     assert store["size_bytes"] == shop.database.stat().st_size
     assert data["jobs"] == {"SUCCEEDED": 1, "FAILED_FINAL": 1}
     assert (data["ok"], data["expired_leases"], data["held"]) == (True, 0, [])
+    assert (data["overdue_jobs"], data["overdue_remote_steps"]) == (0, 0)
     assert data["stale_reports"] == {"total": 0, "last_at": None}
     assert (data["books"]["jobs"], data["books"]["facts"]) == (2, 5 + 3)
 
@@ -136,6 +146,43 @@ def test_a_job_that_is_being_cancelled_is_well(shop):
         assert work.stop() == 0
 
 
+def test_a_role_that_fails_is_seen_by_what_it_leaves_undone(shop):
+    """The database does not let a worker end what is late; its other roles go on."""
+    late = shop.submit("shop:checkout", "1", "--deadline", "1ms", "--delay", "1h")
+    refuse = """
+        create trigger refuses before update on jobs when new.state = 'CANCELLED'
+        begin select raise(abort, 'the disk of the accountant is full'); end
+    """
+    subprocess.run([sys.executable, "-c", EXECUTE, refuse], cwd=shop.folder, check=True)
+    with Work(shop) as work:
+        done = shop.tally("submit", "shop:checkout", "2", "--wait")
+        assert (done.code, done.out.strip()) == (0, '"4"')
+        wait_until(lambda: shop.tally("doctor", "shop").code == 6, "the deadline is over")
+        found = shop.tally("doctor", "shop")
+        assert "problem: the grace or deadline of 1 job is over and no worker ended it yet" in found.out
+        assert "worker: end what is overdue failed" in found.out
+        assert shop.tally("doctor", "shop", "--json").data["overdue_jobs"] == 1
+        assert work.stop() == 0
+    assert shop.state(late) == "QUEUED"
+
+
+def test_a_question_of_a_role_that_fails_here_too_is_a_problem_and_the_others_are_asked(
+    tmp_path, monkeypatch
+):
+    with closing(Tally(f"sqlite:///{tmp_path}/shop.db")) as app:
+        store = app.runtime().store
+
+        def fails(_limit: int) -> None:
+            raise ValueError("job 7 has a state that is none")
+
+        monkeypatch.setattr(store, "overdue", fails)
+        (problem,) = examine(store, 0).problems
+    assert problem == (
+        '"end what is overdue" fails in every worker, because what it looks for cannot be read: '
+        "job 7 has a state that is none; mend or hold the job that is named"
+    )
+
+
 def test_a_held_job_is_shown_with_its_reason(shop):
     job = shop.submit("shop:waits", '"go"')
     with Work(shop, "--lease", "300ms") as work:
@@ -188,6 +235,6 @@ def test_a_file_that_others_may_read_is_a_warning(shop):
 
 def test_long_histories_beyond_those_that_are_named_are_counted():
     books = Audit(long_total=3, long_histories=[("j-1", 1_200)])
-    seen = Examination(Health({}, (), ()), {}, 0, [], StaleReports(0, None), books, [])
+    seen = Examination(Health({}, (), ()), {}, Undone(), [], StaleReports(0, None), books, [])
     assert seen.warnings[0].startswith("job j-1 has 1,200 records")
     assert seen.warnings[1] == "2 more jobs have as many"

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import click
 
+from tallystick.cli.commands.books.undone import Undone, look
 from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.render.output import FINDINGS, Ink, printable, show, show_data
 from tallystick.cli.render.wording import ago, count, instant, short, size, span
@@ -40,7 +41,7 @@ class Examination(NamedTuple):
 
     health: Health
     counts: dict[str, int]
-    expired: int
+    undone: Undone
     held: list[Book]
     stale: StaleReports
     books: Audit
@@ -51,15 +52,7 @@ class Examination(NamedTuple):
     @property
     def problems(self) -> list[str]:
         """Return what somebody should see to."""
-        found = list(self.health.problems)
-        if self.expired:
-            many = (
-                f"{SWEEP_ROWS_MAX} or more leases"
-                if self.expired >= SWEEP_ROWS_MAX
-                else count(self.expired, "lease")
-            )
-            found.append(f"{many} ran out and nobody took the jobs over yet; start a worker")
-        found += self._unheard()
+        found = [*self.health.problems, *self.undone.problems, *self._unheard()]
         stuck = [book for book in self.held if book.hold != Hold.PAUSED]
         for book in stuck[:_HELD_SHOWN]:
             why = short((book.hold_reason or "").split("\n")[0], 100)
@@ -145,8 +138,9 @@ def command(*, app: str | None, jobs_max: int, check_all: bool, url: str | None,
     """Examine a store and check the books of its jobs.
 
     The store is that of APP, of --url, or of the variable TALLY_URL. The exit code is 0 when all is well and
-    6 when somebody should look: a writer that is stopped or holds on, leases that nobody takes over, workers
-    that were not heard of, held jobs, hooks that raise, books that do not balance. Warnings do not change it.
+    6 when somebody should look: a writer that is stopped or holds on, leases and deadlines that are over and
+    that no worker acts on, workers that were not heard of, held jobs, hooks that raise, books that
+    do not balance. Warnings do not change it.
     """
     with looking(app, url) as store:
         seen = examine(store, None if check_all else jobs_max)
@@ -171,7 +165,7 @@ def examine(store: Store, jobs_max: int | None) -> Examination:
     seen = Examination(
         inspection.health(),
         store.counts(),
-        len(store.expired(SWEEP_ROWS_MAX)),
+        look(store),
         inspection.held(_HELD_SHOWN + 1),
         inspection.stale_reports(),
         audit(store, jobs_max=jobs_max, on_page=on_page),
@@ -192,7 +186,9 @@ def as_data(seen: Examination) -> dict[str, object]:
         "warnings": seen.warnings,
         "store": seen.health.facts,
         "jobs": seen.counts,
-        "expired_leases": seen.expired,
+        "expired_leases": seen.undone.expired,
+        "overdue_jobs": seen.undone.overdue,
+        "overdue_remote_steps": seen.undone.remote_steps,
         "workers": [worker._asdict() for worker in seen.leases],
         "held": [
             {"job_id": book.job_id, "hold": book.hold, "reason": book.hold_reason} for book in seen.held
