@@ -21,6 +21,7 @@ from tallystick.core.ledger.promises import PROMISES
 from tallystick.core.lifecycles import MACHINES, RUN, RUN_REWINDS, RUN_STABLE
 from tallystick.core.printing import render
 from tallystick.core.remote.wire import FORMS, schema_of
+from tallystick.defaults import DEFAULTS
 from tallystick.runs.log.events import PAYLOADS
 from tallystick.runs.log.schemas import event_schema, schema_text, snapshot_schema
 from tallystick.runs.orchestrator.start import start_or_resume  # noqa: F401 (loads every module that declares a crash point)
@@ -326,6 +327,23 @@ def exit_codes_page() -> str:
     )
 
 
+DEFAULTS_PAGE = """\
+# Defaults
+
+<!-- Printed from code by `make docs`; change `src/tallystick/defaults.py`, not this page. -->
+
+What holds unless a program says otherwise:
+
+{rows}
+"""
+
+
+def defaults_page() -> str:
+    """Return the page about defaults."""
+    rows = [(about, f"`{value}`", otherwise) for value, about, otherwise in DEFAULTS]
+    return DEFAULTS_PAGE.format(rows=render.markdown_table(("what", "default", "how to change it"), rows))
+
+
 EXAMPLES = """\
 # Examples
 
@@ -365,6 +383,7 @@ def form_page(name: str) -> str:
 
 
 PAGES = {
+    "docs/defaults.md": defaults_page,
     "docs/exit-codes.md": exit_codes_page,
     "docs/ledger.md": ledger_page,
     "docs/lifecycles.md": lifecycles_page,

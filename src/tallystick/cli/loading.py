@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 from tallystick.app.api.tally import Tally
 from tallystick.app.api.workflows import AsyncWorkflow, Workflow
 from tallystick.cli.render.wording import in_short
+from tallystick.defaults import QUEUE
 from tallystick.errors import AppBroken, AppNotFound, BadInput, UnknownWorkflow
 
 DEFAULT_ATTRIBUTE: Final = "app"
@@ -72,7 +73,7 @@ def load_workflow(address: str, version: str | None) -> tuple[Loaded, AnyWorkflo
 
 def declared_queues(app: Tally) -> frozenset[str]:
     """Return the queues that a worker of this app serves unless told otherwise."""
-    return frozenset({workflow.queue for workflow in app.workflows.values()} | {"default"})
+    return frozenset({workflow.queue for workflow in app.workflows.values()} | {QUEUE})
 
 
 def find_workflow(app: Tally, label: str, version: str | None) -> AnyWorkflow:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from tallystick.core.durations import duration_ms
+from tallystick.defaults import CANCEL_GRACE
 
 # The clock of the ACK starts when the message is out, the work lease when the ACK is in.
 ACK_TIMEOUT_MS: Final = 30_000
@@ -16,11 +17,8 @@ WORK_LEASE_MS: Final = 900_000
 # While a message is on its way out the lease covers every wait of the publish budget, and the tries.
 PUBLISH_SLACK_MS: Final = 60_000
 
-# A worker holds its jobs by short leases: how long a crash goes unnoticed is the lease and one sweep. It
-# renews them so often that two heartbeats may be lost before the lease is.
-WORKER_LEASE: Final = "30s"
+# A worker renews its leases so often that two heartbeats may be lost before the lease is.
 HEARTBEATS_PER_LEASE: Final = 3
 
 # What a running job has to clean up after it was asked to end, unless the canceller says otherwise.
-CANCEL_GRACE: Final = "30s"
 CANCEL_GRACE_MS: Final = duration_ms(CANCEL_GRACE)

@@ -48,9 +48,6 @@ DEPTH_MAX: Final = 50
 # How many messages the fifteen digits can count.
 LEG2_ENTRIES_MAX: Final = 99_999_999
 
-# How many attempts in a row a job may lose before it fails, unless its submission says otherwise.
-ATTEMPTS_DEFAULT: Final = 3
-
 # From here on `doctor` recommends to cycle or fork; nothing is refused.
 HISTORY_WARN_RECORDS: Final = 1_000
 

@@ -10,7 +10,6 @@ import msgspec
 from tallystick.core.chain import Chain
 from tallystick.core.json_forms.canonical import CANON_VERSION, idempotency_hash
 from tallystick.core.limits import (
-    ATTEMPTS_DEFAULT,
     FLUSH_BUNDLES_MAX,
     PAYLOAD_BYTES_MAX,
     TAGS_MAX,
@@ -19,6 +18,7 @@ from tallystick.core.limits import (
     check_text,
 )
 from tallystick.core.verbs.claiming import CLAIMED_FIRST
+from tallystick.defaults import ATTEMPTS, PRIORITY, QUEUE, TENANT
 from tallystick.errors import BadInput, IdempotencyConflict
 from tallystick.store.api import (
     ClaimedJob,
@@ -34,10 +34,6 @@ from tallystick.store.api import (
 
 PRIORITY_BEST: Final = 0
 PRIORITY_WORST: Final = 9
-PRIORITY_DEFAULT: Final = 5
-
-TENANT_DEFAULT: Final = "default"
-"""Whose a job is when nobody has said it."""
 
 _SUBMITTED: Final = '{"job":"QUEUED"}'
 
@@ -48,12 +44,12 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     handler: str
     payload: str
     version: str = ""
-    tenant_id: str = TENANT_DEFAULT
-    queue: str = "default"
-    priority: int = PRIORITY_DEFAULT
+    tenant_id: str = TENANT
+    queue: str = QUEUE
+    priority: int = PRIORITY
     delay_ms: int = 0
     deadline_ms: int | None = None
-    attempts_max: int = ATTEMPTS_DEFAULT
+    attempts_max: int = ATTEMPTS
     idempotency_key: str | None = None
     by_content: bool = False
     tags: tuple[str, ...] = ()
@@ -122,13 +118,13 @@ def submit_job(submission: Submission, job_id: str, now: int, lease: NewLease | 
 
 def _options(submission: Submission) -> str:
     """Return what a job is run by. The tenant is there again, for its worker, unless it is the usual one."""
-    if submission.tenant_id == TENANT_DEFAULT:
+    if submission.tenant_id == TENANT:
         return f'{{"attempts_max":{submission.attempts_max}}}'
     return f'{{"attempts_max":{submission.attempts_max},"tenant":"{submission.tenant_id}"}}'
 
 
 class _Tenant(msgspec.Struct):
-    tenant: str = TENANT_DEFAULT
+    tenant: str = TENANT
 
 
 def tenant_in(options: str) -> str:
@@ -137,7 +133,7 @@ def tenant_in(options: str) -> str:
     >>> tenant_in('{"attempts_max":3}'), tenant_in('{"attempts_max":3,"tenant":"acme"}')
     ('default', 'acme')
     """
-    return msgspec.json.decode(options, type=_Tenant).tenant if "tenant" in options else TENANT_DEFAULT
+    return msgspec.json.decode(options, type=_Tenant).tenant if "tenant" in options else TENANT
 
 
 def submit_jobs(

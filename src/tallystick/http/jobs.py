@@ -8,11 +8,11 @@ from typing import Any
 from tallystick.app.api.job import Job
 from tallystick.app.api.workflows import AsyncWorkflow, Workflow
 from tallystick.app.values.signature import Signature
-from tallystick.core.lease import CANCEL_GRACE
 from tallystick.core.lifecycles import JobState
 from tallystick.core.remote.keys import ADMIN
 from tallystick.core.remote.listing import step_key
 from tallystick.core.remote.requests import CancelProtocol
+from tallystick.defaults import CANCEL_GRACE
 from tallystick.errors import NotFound, UnknownWorkflow
 from tallystick.http.api import Api
 from tallystick.http.calls import Call

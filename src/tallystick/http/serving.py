@@ -17,7 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tallystick.core.limits import HEADER_BYTES_MAX
 from tallystick.core.remote.keys import SCOPES
-from tallystick.engine.submission import TENANT_DEFAULT
+from tallystick.defaults import TENANT
 from tallystick.errors import BadInput
 from tallystick.http.app import HttpApp, http_app
 from tallystick.http.guard import LOOPBACK_NAMES, is_loopback
@@ -130,7 +130,7 @@ def serve(
     if not app.runtime().store.keys():
         services = {step.service for each in app.protocols.values() for step in each.definition.steps}
         scopes = [scope for scope in SCOPES if scope != "work" or services]
-        key = http.api.keyring.make_own(app.runtime().ids, TENANT_DEFAULT, scopes, sorted(services))
+        key = http.api.keyring.make_own(app.runtime().ids, TENANT, scopes, sorted(services))
     listener = _listening(host, port)
     shown = f"[{host}]" if ":" in host else host
     served = Served(f"http://{shown}:{listener.getsockname()[1]}", key)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from tallystick.clock import Clock
 from tallystick.core.durations import duration_ms
+from tallystick.defaults import BUSY
 from tallystick.errors import BadInput
 from tallystick.store.api import Store
 
 # How long a write waits for others before it is refused.
-BUSY_DEFAULT: Final = "30s"
 
 
 def open_store(url: str, clock: Clock, *, create: bool) -> Store:
@@ -36,10 +35,10 @@ def open_store(url: str, clock: Clock, *, create: bool) -> Store:
         raise BadInput(f"{url!r} is gone with its process, so nothing is durable; name a file", url=url)
     options = dict(parse_qsl(parts.query))
     synchronous = options.pop("synchronous", "FULL").upper()
-    busy_ms = duration_ms(options.pop("busy", BUSY_DEFAULT))
+    busy_ms = duration_ms(options.pop("busy", BUSY))
     if options or synchronous not in ("FULL", "NORMAL"):
         raise BadInput(
-            f"{url!r}: the options are synchronous=FULL or synchronous=NORMAL, and busy={BUSY_DEFAULT}",
+            f"{url!r}: the options are synchronous=FULL or synchronous=NORMAL, and busy={BUSY}",
             url=url,
         )
     # Imported here, so that a process on another store never loads this library.

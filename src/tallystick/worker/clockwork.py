@@ -15,7 +15,6 @@ import msgspec
 from tallystick.clock import Clock
 from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.core.lifecycles import JOB
-from tallystick.core.limits import ATTEMPTS_DEFAULT
 from tallystick.core.schedules.rows import Overlap, Plan, Schedule
 from tallystick.core.schedules.timetable import shown
 from tallystick.core.schedules.verbs import (
@@ -31,8 +30,9 @@ from tallystick.core.schedules.verbs import (
     planned,
     ticked,
 )
+from tallystick.defaults import ATTEMPTS, PRIORITY, QUEUE, TENANT
 from tallystick.engine.committer import Committer
-from tallystick.engine.submission import PRIORITY_DEFAULT, Submission, submit_job
+from tallystick.engine.submission import Submission, submit_job
 from tallystick.errors import JobEnded, ScheduleChanged, StoreError
 from tallystick.ids import Ids
 from tallystick.store.api import Bundle, CancelJob, Existing, SaveSchedule, Schedules, Store, SubmitJob
@@ -46,9 +46,9 @@ _log = logging.getLogger("tallystick.engine")
 class JobOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     """How the jobs of a schedule are submitted."""
 
-    queue: str = "default"
-    priority: int = PRIORITY_DEFAULT
-    attempts_max: int = ATTEMPTS_DEFAULT
+    queue: str = QUEUE
+    priority: int = PRIORITY
+    attempts_max: int = ATTEMPTS
     deadline_ms: int | None = None
     tags: tuple[str, ...] = ()
 
@@ -97,7 +97,7 @@ class Clockwork:
         if seen is not None and seen.plan != plan and not isinstance(decide(seen, now), NotDue):
             self._act([seen], now)
             return False
-        row = planned(seen, plan, now, schedule_id=schedule_id, tenant_id="default", declared=True)
+        row = planned(seen, plan, now, schedule_id=schedule_id, tenant_id=TENANT, declared=True)
         if row is None:
             return True
         request = SaveSchedule(row, None if seen is None else seen.rev)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tallystick.core.durations import duration_ms
-from tallystick.core.lease import WORKER_LEASE
+from tallystick.defaults import QUEUE, WORKER_GRACE, WORKER_LEASE, WORKER_SLOTS
 from tallystick.errors import BadInput
 from tallystick.remote.publishers.endpoint import Endpoint
 
@@ -18,10 +18,10 @@ LEASE_MS_MIN: Final = 100
 class WorkerOptions:
     """How much a worker takes on, and how long a crash of it may go unnoticed."""
 
-    queues: tuple[str, ...] = ("default",)
-    concurrency: int = 16
+    queues: tuple[str, ...] = (QUEUE,)
+    concurrency: int = WORKER_SLOTS
     lease_ms: int = duration_ms(WORKER_LEASE)
-    grace_ms: int = 10_000
+    grace_ms: int = duration_ms(WORKER_GRACE)
     # How long finished jobs are kept; None is for ever.
     keep_ms: int | None = None
     # Whether it looks after remote steps whose time is over.

@@ -21,10 +21,10 @@ from tallystick.app.values.codec import Codec
 from tallystick.app.values.errors import rebuilt
 from tallystick.core.audit.job_view import JobView
 from tallystick.core.durations import duration_ms
-from tallystick.core.lease import CANCEL_GRACE
 from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import PAGE_ROWS_MAX, check_name
 from tallystick.core.verbs.holds import Held, Resumed
+from tallystick.defaults import CANCEL_GRACE
 from tallystick.engine.failure import Failure
 from tallystick.engine.view import view_of
 from tallystick.errors import JobCancelled, JobFailed, TallyError

@@ -14,7 +14,7 @@ from tallystick.app.replay.context import refuse_inside
 from tallystick.app.values.codec import Codec
 from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import PAGE_ROWS_MAX, check_name, check_storable
-from tallystick.engine.submission import TENANT_DEFAULT
+from tallystick.defaults import TENANT
 from tallystick.errors import BadInput
 from tallystick.store.api import Delivered
 
@@ -36,7 +36,7 @@ class Jobs(ABC):
         workflow: str | None = None,
         after: Job[Any] | None = None,
         limit: int = PAGE_ROWS_MAX,
-        tenant: str = TENANT_DEFAULT,
+        tenant: str = TENANT,
     ) -> list[Job[Any]]:
         """Return the dead letters, newest first: jobs that have failed and were not retried.
 
@@ -56,7 +56,7 @@ class Jobs(ABC):
         workflow: str | None = None,
         after: Job[Any] | None = None,
         limit: int = PAGE_ROWS_MAX,
-        tenant: str = TENANT_DEFAULT,
+        tenant: str = TENANT,
     ) -> list[Job[Any]]:
         """Return the dead letters without blocking the loop; as `dead` in all else."""
         return await asyncio.to_thread(self.dead, workflow=workflow, after=after, limit=limit, tenant=tenant)
@@ -69,7 +69,7 @@ class Jobs(ABC):
         states: Sequence[JobState | str] = (),
         after: Job[Any] | None = None,
         limit: int = 100,
-        tenant: str = TENANT_DEFAULT,
+        tenant: str = TENANT,
     ) -> list[Job[Any]]:
         """Return a page of jobs without blocking the loop; as `jobs` in all else."""
         return await asyncio.to_thread(
@@ -84,7 +84,7 @@ class Jobs(ABC):
         states: Sequence[JobState | str] = (),
         after: Job[Any] | None = None,
         limit: int = 100,
-        tenant: str = TENANT_DEFAULT,
+        tenant: str = TENANT,
     ) -> list[Job[Any]]:
         """Return a page of jobs of a tenant, newest first: with this tag, of this workflow, in these states.
 

@@ -21,7 +21,8 @@ from tallystick.app.values.signature import Signature
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_text
 from tallystick.core.retry import RetryPolicy
-from tallystick.engine.submission import PRIORITY_DEFAULT, TENANT_DEFAULT, Submission, content_hash_of
+from tallystick.defaults import PRIORITY, QUEUE, TENANT
+from tallystick.engine.submission import Submission, content_hash_of
 from tallystick.errors import BadInput, IdempotencyConflict, Misuse, WrongColour
 from tallystick.store.api import Transaction
 
@@ -50,8 +51,8 @@ class WorkflowSpec:
 class SubmitOptions:
     """What one submission can be told."""
 
-    queue: str = "default"
-    priority: int = PRIORITY_DEFAULT
+    queue: str = QUEUE
+    priority: int = PRIORITY
     delay_ms: int = 0
     deadline_ms: int | None = None
     idempotency_key: str | None = None
@@ -309,7 +310,7 @@ class Submittable(Generic[P, R_co]):
         inside = tenant_inside()
         wanted = self._options.tenant
         if inside is None:
-            return TENANT_DEFAULT if wanted is None else wanted
+            return TENANT if wanted is None else wanted
         if wanted not in (None, inside):
             raise BadInput(f"a job of the tenant {inside} cannot start one of the tenant {wanted}")
         return inside

@@ -33,8 +33,9 @@ from tallystick.app.values.own_types import declare
 from tallystick.app.values.signature import Signature, is_local
 from tallystick.clock import Clock, SystemClock
 from tallystick.core.durations import duration_ms
-from tallystick.core.limits import ATTEMPTS_DEFAULT, check_name
+from tallystick.core.limits import check_name
 from tallystick.core.schedules.rows import Plan
+from tallystick.defaults import ATTEMPTS, QUEUE
 from tallystick.engine.retention import prune, retention_ms
 from tallystick.errors import BadInput, DuplicateHandler, Misuse
 from tallystick.ids import Ids, SystemIds
@@ -253,9 +254,9 @@ class Tally(Jobs, Hooks, Declaring, DeclaringSchedules, Working):
         *,
         name: str | None = None,
         version: str = "",
-        queue: str = "default",
+        queue: str = QUEUE,
         retry: Retry = ONCE,
-        attempts: int = ATTEMPTS_DEFAULT,
+        attempts: int = ATTEMPTS,
         idempotent: bool = False,
         deadline: Duration | None = None,
         raises: Sequence[type[Exception]] = (),
@@ -266,9 +267,9 @@ class Tally(Jobs, Hooks, Declaring, DeclaringSchedules, Working):
         *,
         name: str | None = None,
         version: str = "",
-        queue: str = "default",
+        queue: str = QUEUE,
         retry: Retry = ONCE,
-        attempts: int = ATTEMPTS_DEFAULT,
+        attempts: int = ATTEMPTS,
         idempotent: bool = False,
         deadline: Duration | None = None,
         raises: Sequence[type[Exception]] = (),

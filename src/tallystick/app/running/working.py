@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from tallystick.app.api.retrying import Duration
 from tallystick.app.running.worker_block import WorkerBlock
 from tallystick.core.durations import duration_ms
-from tallystick.core.lease import WORKER_LEASE
 from tallystick.core.limits import check_name
+from tallystick.defaults import QUEUE, WORKER_GRACE, WORKER_LEASE, WORKER_SLOTS
 from tallystick.errors import BadInput
 from tallystick.remote.publishers.endpoint import Endpoint
 from tallystick.worker.hooks import Around
@@ -72,10 +72,10 @@ class Working(ABC):
     def worker(
         self,
         *,
-        queues: Sequence[str] = ("default",),
-        concurrency: int = 16,
+        queues: Sequence[str] = (QUEUE,),
+        concurrency: int = WORKER_SLOTS,
         lease: Duration = WORKER_LEASE,
-        grace: Duration = "10s",
+        grace: Duration = WORKER_GRACE,
         batch_scheduling: bool = True,
     ) -> WorkerBlock:
         """Run a worker in the background while the block lasts: `with app.worker():`.
@@ -108,10 +108,10 @@ class Working(ABC):
     def work(
         self,
         *,
-        queues: Sequence[str] = ("default",),
-        concurrency: int = 16,
+        queues: Sequence[str] = (QUEUE,),
+        concurrency: int = WORKER_SLOTS,
         lease: Duration = WORKER_LEASE,
-        grace: Duration = "10s",
+        grace: Duration = WORKER_GRACE,
         until: threading.Event | None = None,
     ) -> None:
         """Work until interrupted, or until the event is set; running jobs get the grace to end.
@@ -126,10 +126,10 @@ class Working(ABC):
     async def work_aio(
         self,
         *,
-        queues: Sequence[str] = ("default",),
-        concurrency: int = 16,
+        queues: Sequence[str] = (QUEUE,),
+        concurrency: int = WORKER_SLOTS,
         lease: Duration = WORKER_LEASE,
-        grace: Duration = "10s",
+        grace: Duration = WORKER_GRACE,
         until: asyncio.Event | None = None,
     ) -> None:
         """Work on this loop until the event is set or this task is cancelled; as `work` in all else."""

@@ -20,6 +20,7 @@ from tallystick.core.limits import PAGE_ROWS_MAX, check_name
 from tallystick.core.schedules.rows import MISSED_MAX, Missed, Overlap, Plan, Schedule
 from tallystick.core.schedules.timetable import read, shown, timetable_of, words, write
 from tallystick.core.schedules.verbs import paused, planned, resumed, ticks_between
+from tallystick.defaults import TENANT
 from tallystick.errors import BadInput, BadSchedule, DuplicateHandler, NoSuchSchedule, ScheduleChanged
 from tallystick.store.api import DropSchedule, Primitive, SaveSchedule, Schedules
 from tallystick.worker.clockwork import Clockwork, Declared, JobOptions
@@ -79,7 +80,7 @@ class Scheduled:
         check_name("schedule", schedule_id)
 
         def change(seen: Schedule | None, now: int) -> Schedule | None:
-            return planned(seen, plan, now, schedule_id=schedule_id, tenant_id="default", declared=False)
+            return planned(seen, plan, now, schedule_id=schedule_id, tenant_id=TENANT, declared=False)
 
         return self._changed(schedule_id, change)
 

@@ -14,7 +14,7 @@ from typing import Annotated
 import msgspec
 
 from tallystick.core.lifecycles import AttemptState, JobState
-from tallystick.core.limits import ATTEMPTS_DEFAULT
+from tallystick.defaults import ATTEMPTS
 
 
 class JobView(StrEnum):
@@ -55,13 +55,13 @@ class AttemptFacts:
 class ViewPolicy:
     """How many charged attempts without progress a job may have."""
 
-    attempts_max: int = ATTEMPTS_DEFAULT
+    attempts_max: int = ATTEMPTS
 
 
 class _Options(msgspec.Struct):
     """What a job's row keeps of its submission beside its columns."""
 
-    attempts_max: Annotated[int, msgspec.Meta(ge=1)] = ATTEMPTS_DEFAULT
+    attempts_max: Annotated[int, msgspec.Meta(ge=1)] = ATTEMPTS
 
 
 def attempts_allowed(options: str) -> int | None:

@@ -7,7 +7,6 @@ from typing import Final, assert_never
 from tallystick.core.audit.job_view import AbortReason, attempts_allowed
 from tallystick.core.ledger.decisions import Reclaim, decide_reclaim
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
-from tallystick.core.limits import ATTEMPTS_DEFAULT
 from tallystick.core.pictures import Lease, Now, Picture, Pictures
 from tallystick.core.plans import NO_VALUES, Decision, JobValues, MoveAttempt, MoveJob, Plan
 from tallystick.core.requests import ReclaimAttempt
@@ -15,12 +14,13 @@ from tallystick.core.verbs.control import hold
 from tallystick.core.verbs.control_requests import HoldJob
 from tallystick.core.verbs.endings import Loss, end_lost, fact_of, failed_with, finish
 from tallystick.core.verbs.holds import Hold
+from tallystick.defaults import ATTEMPTS
 
 SPENT: Final = "ATTEMPTS_SPENT"
 
 _UNREADABLE: Final = (
     "a worker was lost over this job, and its row does not say how many attempts it may have: the column "
-    f'"options" cannot be read. Put {{"attempts_max":{ATTEMPTS_DEFAULT}}} there and resume the job, or '
+    f'"options" cannot be read. Put {{"attempts_max":{ATTEMPTS}}} there and resume the job, or '
     "cancel it"
 )
 _IN_DOUBT: Final = (

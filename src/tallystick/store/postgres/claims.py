@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from tallystick.core.chain import Chain
 from tallystick.core.ledger.marks import STARTED
 from tallystick.core.lifecycles import JobState
-from tallystick.core.limits import ATTEMPTS_DEFAULT
 from tallystick.core.pictures import START, JobFacts, Now, Picture, Pictures
 from tallystick.core.plans import Refusal
 from tallystick.core.tuples import make
 from tallystick.core.verbs.claiming import CLAIMED_AGAIN, CLAIMED_FIRST, enter
 from tallystick.core.verbs.endings import escalate
 from tallystick.core.verbs.wants import wanted_to_escalate
+from tallystick.defaults import ATTEMPTS
 from tallystick.errors import TallyError
 from tallystick.store.api import ClaimedJob, ClaimJobs, Fence, Opened, Outcome, Record, StoredEvent, Wake
 from tallystick.store.flush_order import merged_claims
@@ -135,7 +135,7 @@ class ClaimSearch:
             str(start),
             str(STARTED.activity),
             str(STARTED.guid),
-            str(ATTEMPTS_DEFAULT),
+            str(ATTEMPTS),
             CLAIMED_FIRST,
             CLAIMED_AGAIN,
             request.only,

@@ -10,13 +10,13 @@ import msgspec
 
 from tallystick.core.chain import Chain
 from tallystick.core.ledger.marks import STARTED
-from tallystick.core.limits import ATTEMPTS_DEFAULT
 from tallystick.core.pictures import START, Now
 from tallystick.core.plans import Refusal
 from tallystick.core.tuples import make
 from tallystick.core.verbs.claiming import CLAIMED_AGAIN, CLAIMED_FIRST, enter
 from tallystick.core.verbs.endings import escalate
 from tallystick.core.verbs.wants import wanted_to_escalate
+from tallystick.defaults import ATTEMPTS
 from tallystick.store.api import (
     ClaimedJob,
     ClaimJobs,
@@ -158,7 +158,7 @@ def _due(batch: SqliteBatch, request: ClaimJobs, known: str) -> Iterable[tuple]:
             while priority is not None:
                 ((priority,),) = batch.cursor.execute(sql("next_level"), (queue, priority))
                 if priority is not None:
-                    asked = (queue, priority, batch.wall, known, ATTEMPTS_DEFAULT)
+                    asked = (queue, priority, batch.wall, known, ATTEMPTS)
                     yield from cursor.execute(sql("claimable"), asked)
     finally:
         cursor.close(True)

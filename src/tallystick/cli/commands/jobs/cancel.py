@@ -8,8 +8,8 @@ from tallystick.cli.place import acting, json_option, url_option
 from tallystick.cli.render.output import show, show_data
 from tallystick.cli.render.wording import short
 from tallystick.core.durations import duration_ms
-from tallystick.core.lease import CANCEL_GRACE
 from tallystick.core.lifecycles import JobState
+from tallystick.defaults import CANCEL_GRACE
 from tallystick.errors import JobEnded
 
 _EXAMPLES = """\b

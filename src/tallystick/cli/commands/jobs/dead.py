@@ -13,7 +13,7 @@ from tallystick.cli.render.output import Ink, printable
 from tallystick.cli.render.paging import Page, checked_cursor, page_options
 from tallystick.cli.render.wording import ago, short
 from tallystick.clock import SystemClock
-from tallystick.engine.submission import TENANT_DEFAULT
+from tallystick.defaults import TENANT
 from tallystick.store.api import JobRow
 
 _EXAMPLES = """\b
@@ -43,7 +43,7 @@ def command(
     """
     with looking(app, url) as store:
         cursor = checked_cursor(store, after)
-        rows = store.dead(tenant_id=TENANT_DEFAULT, handler=workflow, after=cursor, limit=limit + 1)
+        rows = store.dead(tenant_id=TENANT, handler=workflow, after=cursor, limit=limit + 1)
     Page.of(rows, limit).show(_as_data, _table, nothing="no dead letters", as_json=as_json)
 
 

@@ -15,7 +15,7 @@ from tallystick.cli.render.progress_bar import share
 from tallystick.cli.render.wording import ago, instant, short, stored_value
 from tallystick.clock import SystemClock
 from tallystick.core.lifecycles import JobState
-from tallystick.engine.submission import TENANT_DEFAULT
+from tallystick.defaults import TENANT
 from tallystick.store.api import JobRow, Store
 
 _STYLES = {JobState.SUCCEEDED: "green", JobState.FAILED_FINAL: "red", JobState.CANCELLED: "yellow"}
@@ -61,7 +61,7 @@ def command(
     with looking(app, url) as store:
         cursor = checked_cursor(store, after)
         rows = store.jobs(
-            tenant_id=TENANT_DEFAULT, states=states, handler=workflow, after=cursor, limit=limit + 1, tag=tag
+            tenant_id=TENANT, states=states, handler=workflow, after=cursor, limit=limit + 1, tag=tag
         )
         progress = progress_of(store, rows)
 

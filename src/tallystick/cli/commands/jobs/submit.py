@@ -19,7 +19,8 @@ from tallystick.cli.render.wording import ago, short, stored_value
 from tallystick.clock import SystemClock
 from tallystick.core.durations import duration_ms
 from tallystick.core.json_forms.strict_json import Json, decode_strict
-from tallystick.engine.submission import PRIORITY_DEFAULT, Submission
+from tallystick.defaults import PRIORITY
+from tallystick.engine.submission import Submission
 from tallystick.errors import BadInput, BadJson, JobCancelled, JobFailed, StoreMissing
 
 _NAMED: Final = re.compile(r"([^\W\d]\w*)=(.*)", re.DOTALL)
@@ -120,7 +121,7 @@ def _checked(
         handler=workflow.name,
         payload=payload,
         queue=workflow.queue,
-        priority=PRIORITY_DEFAULT if priority is None else priority,
+        priority=PRIORITY if priority is None else priority,
         idempotency_key=key,
     )
     return tuple(placed), named

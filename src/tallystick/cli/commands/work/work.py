@@ -10,8 +10,8 @@ from tallystick.cli.commands.work.progress import JsonLines, Reporter, reporter_
 from tallystick.cli.loading import Loaded, declared_queues, load_app
 from tallystick.cli.place import announce_creation, json_option, url_option
 from tallystick.core.durations import duration_ms
-from tallystick.core.lease import WORKER_LEASE
 from tallystick.core.limits import check_name
+from tallystick.defaults import WORKER_GRACE, WORKER_LEASE, WORKER_SLOTS
 from tallystick.engine.retention import retention_ms
 from tallystick.errors import BadInput, StoreMissing
 from tallystick.worker.options import WorkerOptions
@@ -33,7 +33,7 @@ Examples:
     "--concurrency",
     metavar="N",
     type=click.IntRange(1, 10_000),
-    default=16,
+    default=WORKER_SLOTS,
     show_default=True,
     help="Jobs at once, in each process.",
 )
@@ -47,7 +47,7 @@ Examples:
 @click.option(
     "--grace",
     metavar="DURATION",
-    default="10s",
+    default=WORKER_GRACE,
     show_default=True,
     help="How long running jobs may go on after the first signal.",
 )

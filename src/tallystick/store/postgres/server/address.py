@@ -18,11 +18,10 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 from tallystick.core.durations import duration_ms
+from tallystick.defaults import ANSWER, BUSY
 from tallystick.errors import BadInput
 
 SCHEMA_DEFAULT = "tallystick"
-ANSWER_DEFAULT = "30s"
-BUSY_DEFAULT = "30s"
 
 # The name of the channel, which has the schema in it, is cut by the server at 63 characters.
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,51}")
@@ -105,8 +104,8 @@ def parse_address(url: str) -> Address:
         {**_PATIENCE, **conninfo, **_LANGUAGE},
         schema,
         pooler == "transaction",
-        duration_ms(own.get("answer", ANSWER_DEFAULT)),
-        duration_ms(own.get("busy", BUSY_DEFAULT)),
+        duration_ms(own.get("answer", ANSWER)),
+        duration_ms(own.get("busy", BUSY)),
     )
 
 

@@ -21,9 +21,11 @@ from types import TracebackType
 from typing import Final, NamedTuple
 
 from tallystick.clock import SystemClock
+from tallystick.core.durations import duration_ms
+from tallystick.defaults import BUSY
 from tallystick.errors import StoreBusy, StoreReadOnly
 
-BUSY_MS: Final = 30_000
+BUSY_MS: Final = duration_ms(BUSY)
 
 
 class Turnstile:

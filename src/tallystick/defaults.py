@@ -1,0 +1,47 @@
+"""What holds unless a program says otherwise, in one place; docs/defaults.md is printed from here.
+
+Limits that nothing can change are in `core/limits.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+QUEUE: Final = "default"
+TENANT: Final = "default"
+PRIORITY: Final = 5
+ATTEMPTS: Final = 3
+
+WORKER_SLOTS: Final = 16
+# How long a crash goes unnoticed is the lease and one sweep.
+WORKER_LEASE: Final = "30s"
+WORKER_GRACE: Final = "10s"
+
+CANCEL_GRACE: Final = "30s"
+
+BUSY: Final = "30s"
+ANSWER: Final = "30s"
+
+
+class Default(NamedTuple):
+    """A row of the page: a value, what it is about, and how a program says otherwise."""
+
+    value: str | int
+    about: str
+    otherwise: str
+
+
+DEFAULTS: Final = (
+    Default(QUEUE, "The queue of a job, and the one that a worker serves", "`queue=`, `queues=`, `--queues`"),
+    Default(TENANT, "The tenant that a job belongs to", "`.opts(tenant=)`, the key of an HTTP request"),
+    Default(PRIORITY, "The priority of a job: 0 is first, 9 is last", "`.opts(priority=)`, `--priority`"),
+    Default(ATTEMPTS, "How many attempts a job may lose in a row", "`@app.workflow(attempts=)`"),
+    Default(WORKER_SLOTS, "How many jobs a worker runs at once", "`concurrency=`, `--concurrency`"),
+    Default(WORKER_LEASE, "How long a worker holds a job without a sign of life", "`lease=`, `--lease`"),
+    Default(WORKER_GRACE, "How long running jobs may take when a worker stops", "`grace=`, `--grace`"),
+    Default(
+        CANCEL_GRACE, "How long a cancelled job may clean up", "`cancel(grace=)`, `tally cancel --grace`"
+    ),
+    Default(BUSY, "How long a write waits for its turn before `StoreBusy`", "`?busy=` in the address"),
+    Default(ANSWER, "How long an answer of PostgreSQL may take", "`?answer=` in the address"),
+)
