@@ -235,6 +235,6 @@ def test_a_file_that_others_may_read_is_a_warning(shop):
 
 def test_long_histories_beyond_those_that_are_named_are_counted():
     books = Audit(long_total=3, long_histories=[("j-1", 1_200)])
-    seen = Examination(Health({}, (), ()), {}, Undone(), [], StaleReports(0, None), books, [])
+    seen = Examination(Health({}, (), ()), {}, Undone(), [], StaleReports(0, None), books, [], [], 0)
     assert seen.warnings[0].startswith("job j-1 has 1,200 records")
     assert seen.warnings[1] == "2 more jobs have as many"
