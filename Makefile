@@ -8,6 +8,8 @@ QUICK := tests/core tests/engine tests/app tests/store tests/examples
 STORE ?= both
 SEED ?=
 PY := .venv/bin/python
+# Bytecode is kept, whatever the shell says: a test run starts a thousand interpreters.
+export PYTHONDONTWRITEBYTECODE =
 export PYTHON
 
 .DEFAULT_GOAL := help

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 WRONG = """
 from tallystick import Job, Retry, Tally, Tx
@@ -43,6 +45,7 @@ size = checkout.submit(1)           # wrong: assignment
 """
 
 
+@pytest.mark.slow
 def test_the_examples_and_the_readme_pass_mypy_strict_and_wrong_calls_do_not(tmp_path):
     readme = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     assert readme

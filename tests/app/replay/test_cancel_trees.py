@@ -22,6 +22,7 @@ def counts(app) -> dict[str, int]:
         return dict(db.execute("select state, count(*) from jobs group by state"))
 
 
+@pytest.mark.slow
 def test_of_five_thousand_queued_children_none_is_claimed_after_the_parent_was_cancelled(app):
     ran: list[float] = []
 
