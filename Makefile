@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE =
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick test-long check bench bench-against bench-waits bench-quick soak crash chaos power-loss docs verify lock clean
+.PHONY: help setup demo demo-remote test test-quick test-long check bench bench-against bench-waits bench-quick soak crash chaos power-loss docs verify lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -23,6 +23,9 @@ setup: ## prepare .venv (a fraction of a second when nothing changed)
 
 demo: setup ## workers, a kill -9 halfway, and the books; about ten seconds
 	@scripts/demo
+
+demo-remote: setup ## remote workers over a broker, one killed, a late report, and the books; 20 seconds
+	@$(PY) -m demo.remote
 
 test-quick: check ## check, then core, engine, app, store and examples without a server; 90 s
 	@$(PY) -m pytest -n 3 --dist worksteal -q --quick $(QUICK)

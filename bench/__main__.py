@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench import table
 
-MODULES = ("kernel", "postgres", "waiting", "runs", "stage")
+MODULES = ("kernel", "postgres", "waiting", "runs", "stage", "publishing")
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
         TallyError,
     )
     from tallystick.remote.publishers.endpoint import Pull
+    from tallystick.remote.publishers.nats import Nats
+    from tallystick.remote.publishers.redis import RedisStream
     from tallystick.remote.publishers.webhook import Webhook
     from tallystick.store.api import Delivered
 
@@ -50,8 +52,10 @@ _HOMES = {
     "Job": "app.api.job",
     "JobCancelled": "errors",
     "JobFailed": "errors",
+    "Nats": "remote.publishers.nats",
     "OutsideWorkflow": "errors",
     "Pull": "remote.publishers.endpoint",
+    "RedisStream": "remote.publishers.redis",
     "RemoteStep": "app.remote.protocols",
     "Retry": "app.api.retrying",
     "Started": "app.replay.children",
@@ -88,8 +92,10 @@ __all__ = [
     "Job",
     "JobCancelled",
     "JobFailed",
+    "Nats",
     "OutsideWorkflow",
     "Pull",
+    "RedisStream",
     "RemoteStep",
     "Retry",
     "Started",

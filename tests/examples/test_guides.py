@@ -36,6 +36,7 @@ PAGES = [
         "changing-a-workflow-in-flight",
         "protocol-jobs",
         "http-api",
+        "webhooks-and-brokers",
         "testing",
         "fastapi",
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -17,8 +18,9 @@ from tallystick.core.remote.requests import AnswerStep, StepAnswer, StepFence
 from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
 from tallystick.engine.audit import audit
 from tallystick.engine.callback_keys import callback_keys
-from tallystick.errors import BadCallbackKeys, BadInput
+from tallystick.errors import BadCallbackKeys, BadInput, PublishFailed
 from tallystick.ids import SystemIds
+from tallystick.remote.publishers.endpoint import Answer, Endpoint, Outgoing, Publisher
 from tallystick.remote.signatures import verify
 from tallystick.store.api import Protocols
 from tests.patience import wait_until
@@ -264,4 +266,32 @@ def test_submitting_on_a_loop_publishes_too(url: str, receiver: Receiver):
     with app.worker():
         job = asyncio.run(app.command_aio(command()))
         wait_until(lambda: directive(app, job.id).state == "SENT")
+    app.close()
+
+
+class Stubborn(Endpoint):
+    """A broker whose library takes the first cancellation for a timeout of its own."""
+
+    replies: ClassVar = {"ack": "stubborn:ack"}
+    address: ClassVar = "stubborn nowhere"
+
+    def connect(self) -> Publisher:
+        return StubbornPublisher()
+
+
+class StubbornPublisher(Publisher):
+    async def publish(self, outgoing: Outgoing) -> None:
+        raise PublishFailed("nowhere to go")
+
+    async def listen(self, answer: Answer) -> None:
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await asyncio.Event().wait()
+
+
+def test_a_worker_stops_though_a_library_does_not_hear_the_first_word(url: str):
+    app = declare(url, scan=Stubborn())
+    with app.worker():
+        pass
+    assert app.runtime().relay is None
     app.close()

@@ -17,7 +17,12 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 WANTED = [*PROJECT["dependencies"], *(each for extra in EXTRAS.values() for each in extra)]
 # The module of a distribution whose name differs.
-MODULES = {"tzdata": "zoneinfo", "opentelemetry-api": "opentelemetry"}
+MODULES = {
+    "tzdata": "zoneinfo",
+    "opentelemetry-api": "opentelemetry",
+    "nats-py": "nats",
+    "jsonschema-rs": "jsonschema_rs",
+}
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final
 
 import msgspec
 
 from tallystick.core.remote.keys import ALL_TENANTS, listed
 from tallystick.core.remote.plans import Heard, Hearing
+from tallystick.core.remote.reports import STATUS
 from tallystick.core.remote.requests import (
     AckStep,
     AnswerStep,
@@ -25,19 +25,9 @@ from tallystick.http import forms
 from tallystick.http.api import Api
 from tallystick.http.calls import Call
 from tallystick.http.forms import DirectivesQuery, Submitted
+from tallystick.remote.publishers.endpoint import REPORTS
 
 Answer = tuple[int, object]
-
-_ANSWERS: Final = {
-    Heard.ACCEPTED: 200,
-    Heard.DUPLICATE: 200,
-    Heard.CANCELLING: 200,
-    Heard.STALE: 409,
-    Heard.EXPIRED: 409,
-    Heard.CONFLICT: 409,
-    Heard.UNKNOWN: 404,
-}
-_CALLBACKS: Final = ("ack", "heartbeat", "result")
 
 
 async def command(api: Api, call: Call) -> Answer:
@@ -106,7 +96,7 @@ class _Poll:
         self._most = most
         request = call.request
         base = f"{request.url.scheme}://{request.headers['host']}{request.scope.get('root_path', '')}"
-        self._urls = {name: f"{base}/v1/callbacks/{name}" for name in _CALLBACKS}
+        self._urls = {name: f"{base}/v1/callbacks/{name}" for name in REPORTS}
 
     async def take(self) -> list[dict[str, object]]:
         """Return what there is for this worker now."""
@@ -169,8 +159,10 @@ async def heartbeat(api: Api, body: bytes, token: str) -> Answer:
 
 async def result(api: Api, body: bytes, token: str) -> Answer:
     """Take the RESULT of a remote worker."""
-    form = read(Result, body, "RESULT")
-    return await _report(api, token, AnswerStep(form.fence, form.answer(), api.runtime.ids.token()))
+    form, runtime = read(Result, body, "RESULT"), api.runtime
+    return await _report(
+        api, token, AnswerStep(form.fence, form.answer(), runtime.ids.token(), runtime.relays)
+    )
 
 
 async def _report(api: Api, token: str, report: Callback) -> Answer:
@@ -181,7 +173,8 @@ async def _report(api: Api, token: str, report: Callback) -> Answer:
     hearing = await api.write(report)
     if not isinstance(hearing, Hearing):
         raise InvariantBroken(f"a report was answered with {hearing!r}")
-    status = _ANSWERS[hearing.heard]
+    api.runtime.publish(hearing)
+    status = STATUS[hearing.heard]
     if status != 200:
         return status, forms.Heard(hearing.heard.name, hearing.cancelling)
     if isinstance(report, AnswerStep):

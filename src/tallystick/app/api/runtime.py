@@ -50,6 +50,7 @@ from tallystick.worker.notices import notice_ended
 from tallystick.worker.options import WorkerOptions
 from tallystick.worker.relays.leaving import Leaving
 from tallystick.worker.relays.relay import Relay
+from tallystick.worker.relays.reports import Reports
 from tallystick.worker.worker import Worker
 
 Duration = str | float | timedelta
@@ -69,7 +70,7 @@ class Runtime:
         self.results = Results(self.store, runs_here=self._runs_here)
         self.worker: Worker | None = None
         self._maintenance: Maintenance | None = None
-        self._relay: Relay | None = None
+        self.relay: Relay | None = None
         self.tx_ms_max = TX_MS_MAX
         self._closing = threading.Lock()
         self._stopping = threading.Lock()
@@ -95,14 +96,14 @@ class Runtime:
             self.store, self.committer, self.clock, self.ids, handlers, options, self._on_end, around, loop
         )
         try:
-            self._relay = self._new_relay(options)
-            self._maintenance = Maintenance(self.worker, self._relay)
+            self.relay = self._new_relay(options)
+            self._maintenance = Maintenance(self.worker, self.relay)
             self.worker.start()
         except BaseException:
-            self.worker = self._maintenance = self._relay = None
+            self.worker = self._maintenance = self.relay = None
             raise
-        if self._relay is not None:
-            self._relay.start()
+        if self.relay is not None:
+            self.relay.start()
         self._maintenance.start()
         return self.worker
 
@@ -111,23 +112,27 @@ class Runtime:
         if not options.endpoints or not isinstance(self.store, Protocols):
             return None
         for endpoint in options.endpoints.values():
+            endpoint.check()
             if not endpoint.replies and options.callback_url is None:
                 raise BadInput(
                     f"directives go to {endpoint.address}, and its service must know where to report: "
                     "give the Tally its callback_url, or set TALLYSTICK_CALLBACK_URL"
                 )
-        leaving = Leaving(callback_keys(self.store.url, self.ids), options.callback_url)
-        return Relay(self.committer, self.clock, options.endpoints, leaving)
+        keys = callback_keys(self.store.url, self.ids)
+        reports = Reports(self.committer, self.clock, self.ids, keys)
+        return Relay(
+            self.committer, self.clock, options.endpoints, Leaving(keys, options.callback_url), reports
+        )
 
     @property
     def relays(self) -> bool:
         """Tell whether a directive that is made here is published here, as its first try."""
-        return self._relay is not None and self._relay.eager
+        return self.relay is not None and self.relay.eager
 
     def publish(self, outcome: Outcome) -> None:
         """Publish the directive that a request with `relays` has made, if there is one."""
-        if self._relay is not None:
-            self._relay.offer(outcome)
+        if self.relay is not None:
+            self.relay.offer(outcome)
 
     def stop_worker(self) -> bool:
         """Stop the worker and tell whether everything it ran came to an end."""
@@ -138,9 +143,9 @@ class Runtime:
                 return self.worker.stop()
             finally:
                 self._maintenance.stop()
-                if self._relay is not None:
-                    self._relay.stop(self.worker.options.grace_ms / 1000)
-                self._relay = None
+                if self.relay is not None:
+                    self.relay.stop(self.worker.options.grace_ms / 1000)
+                self.relay = None
                 self.worker = None
                 self._maintenance = None
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tallystick.app.api.job import Job
+from tallystick.app.remote.protocol_files import PayloadCheck, payload_check, read_protocols
 from tallystick.app.remote.services import Service, Serving, ways_of
 from tallystick.app.replay.context import refuse_inside
 from tallystick.app.values.codec import Codec
@@ -44,6 +47,16 @@ class RemoteStep:
     payload: type[object] | None = None
 
 
+def _from_file(step: StepDefinition) -> RemoteStep:
+    """Return a step as Python would have declared it."""
+    made = RemoteStep(step.step_id, service=step.service, step_type=step.step_type)
+    return replace(
+        made,
+        ack=made.ack if step.ack is None else step.ack,
+        lease=made.lease if step.lease is None else step.lease,
+    )
+
+
 class RemoteProtocol:
     """A protocol that was declared on a Tally."""
 
@@ -58,7 +71,10 @@ class RemoteProtocol:
         self._runtime = runtime
         self._services = services
         self.definition = definition
-        self._payloads = {step.step_id: step.payload for step in steps if step.payload is not None}
+        self._checks = {step.step_id: _type_check(step) for step in steps if step.payload is not None}
+        self._checks |= {
+            step.step_id: check for step in definition.steps if (check := payload_check(step)) is not None
+        }
         times = {step.step_id: StepTimes(duration_ms(step.ack), duration_ms(step.lease)) for step in steps}
         for step_id, each in times.items():
             if not each.ack_ms or not each.lease_ms:
@@ -98,8 +114,8 @@ class RemoteProtocol:
             raise BadCommand(
                 f"this command is for the protocol {said.protocol_id}, not {self.id}", path="protocol_id"
             )
-        for step_id, kind in self._payloads.items():
-            _check_payload(said, step_id, kind)
+        for step_id, check in self._checks.items():
+            check(payload_of(said, step_id))
         policy = msgspec.structs.replace(self._policy, via=ways_of(self._services))
         ids = runtime.ids
         request = as_job(said, self.definition, policy, job_id=ids.new(), lease_id=ids.token())
@@ -115,15 +131,20 @@ class RemoteProtocol:
         return Job(self._runtime, request.job_id, lambda: Codec(Any), created=True)
 
 
-def _check_payload(command: Command, step_id: str, kind: type[object]) -> None:
-    try:
-        msgspec.convert(payload_of(command, step_id), kind, strict=True)
-    except msgspec.ValidationError as error:
-        raise BadValue(
-            f"the payload of step {step_id} cannot be accepted: {error}",
-            path=f"payload.steps.{step_id}",
-            what="command",
-        ) from error
+def _type_check(step: RemoteStep) -> PayloadCheck:
+    """Return what refuses payloads that are not of the declared type."""
+
+    def check(payload: object) -> None:
+        try:
+            msgspec.convert(payload, step.payload, strict=True)
+        except msgspec.ValidationError as error:
+            raise BadValue(
+                f"the payload of step {step.step_id} cannot be accepted: {error}",
+                path=f"payload.steps.{step.step_id}",
+                what="command",
+            ) from error
+
+    return check
 
 
 class Declaring(Serving):
@@ -146,7 +167,21 @@ class Declaring(Serving):
         """Declare a fixed list of remote steps, and which commands it takes."""
         declared = [StepDefinition(step.step_id, step.service, step.step_type) for step in steps]
         data = msgspec.to_builtins(ProtocolDefinition(protocol_id, list(request_types), declared))
-        definition = read(ProtocolDefinition, data, "protocol")
+        return self._declare(read(ProtocolDefinition, data, "protocol"), steps)
+
+    def load_protocols(self, path: str | os.PathLike[str]) -> list[RemoteProtocol]:
+        """Declare the protocols of a JSON or TOML file; what is wrong there is told with its path.
+
+        The file holds one protocol, or several under `protocols`. All of them are declared, or none.
+        """
+        definitions = read_protocols(Path(path))
+        for definition in definitions:
+            for step in definition.steps:
+                payload_check(step)
+        return [self._declare(each, [_from_file(step) for step in each.steps]) for each in definitions]
+
+    def _declare(self, definition: ProtocolDefinition, steps: Sequence[RemoteStep]) -> RemoteProtocol:
+        protocol_id = definition.id
         if protocol_id in self._protocols:
             raise DuplicateHandler(f"there is a protocol {protocol_id} already", name=protocol_id)
         for other in self._protocols.values():
@@ -155,7 +190,8 @@ class Declaring(Serving):
                 raise DuplicateHandler(
                     f"the protocol {other.id} takes commands of the type {both[0]} already", name=both[0]
                 )
-        made = self._protocols[protocol_id] = RemoteProtocol(self.runtime, definition, steps, self._services)
+        made = RemoteProtocol(self.runtime, definition, steps, self._services)
+        self._protocols[protocol_id] = made
         return made
 
     def command(self, command: Mapping[str, object] | bytes) -> Job[Any]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 from urllib.parse import SplitResult
 
 from tallystick.core.remote.rows import PULL
-from tallystick.errors import BadInput
+from tallystick.errors import BadInput, ExtraMissing
 
 PUBLISH_SECONDS: Final = 10.0
 """How long one try may take; the shortest right to publish lasts three times as long."""
@@ -57,6 +58,14 @@ class Endpoint(ABC):
     in_flight: ClassVar[int] = 64
     """How many directives may be on their way to it at once."""
 
+    needs: ClassVar[tuple[str, str] | None] = None
+    """The package that publishing needs, and the extra that brings it."""
+
+    def check(self) -> None:
+        """Raise `ExtraMissing` if a package for it is not installed; a worker asks before it begins."""
+        if self.needs is not None and find_spec(self.needs[0]) is None:
+            raise ExtraMissing(f"publishing to {self.address}", self.needs[1])
+
     @property
     @abstractmethod
     def address(self) -> str:
@@ -69,7 +78,7 @@ class Endpoint(ABC):
 
     @abstractmethod
     def connect(self) -> Publisher:
-        """Return who publishes to it; raise `ExtraMissing` if a package for it is not installed."""
+        """Return who publishes to it."""
 
 
 class Pull(Endpoint):

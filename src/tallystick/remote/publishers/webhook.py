@@ -10,10 +10,10 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from tallystick.clock import Clock, SystemClock
-from tallystick.errors import ExtraMissing, PublishFailed
+from tallystick.errors import PublishFailed
 from tallystick.remote.publishers.addresses import Network, is_allowed, networks, read_webhook_url
 from tallystick.remote.publishers.endpoint import Endpoint, Outgoing, Publisher, bare_address
 from tallystick.remote.signatures import secret_bytes, signed
@@ -30,6 +30,8 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 class Webhook(Endpoint):
     """Directives are posted to a web address, signed with a secret that its service knows too."""
+
+    needs: ClassVar = ("httpcore", "webhook")
 
     def __init__(
         self,
@@ -56,17 +58,14 @@ class Webhook(Endpoint):
 
     def connect(self, resolve: Resolve | None = None, clock: Clock | None = None) -> Publisher:
         """Return who posts; names are resolved by the system unless told otherwise."""
-        try:
-            return WebhookPublisher(
-                self._url.geturl(),
-                self._secret,
-                self._allowed,
-                certificates=self._certificates,
-                resolve=resolve or system_addresses,
-                clock=clock or SystemClock(),
-            )
-        except ImportError as error:
-            raise ExtraMissing("a webhook", "webhook") from error
+        return WebhookPublisher(
+            self._url.geturl(),
+            self._secret,
+            self._allowed,
+            certificates=self._certificates,
+            resolve=resolve or system_addresses,
+            clock=clock or SystemClock(),
+        )
 
 
 class WebhookPublisher(Publisher):

@@ -8,8 +8,8 @@ import pytest
 
 # Whoever reads a failure wants to see the values; pytest must know before it imports the tests.
 _PROMISES = (
-    "answers claims closers control families loans primitives protocol_ways protocols reservations retention "
-    "submit_many suspending trees waiting"
+    "answers claims closers control families loans primitives protocol_ways protocols "
+    "reservations retention submit_many suspending trees waiting"
 )
 _HERE = "tallystick.testing.conformance"
 _NAMES = [*(f"{_HERE}.promises.{name}" for name in _PROMISES.split())]
@@ -31,6 +31,7 @@ from tallystick.testing.conformance.promises.primitives import (  # noqa: E402 (
 from tallystick.testing.conformance.promises.protocol_ways import (  # noqa: E402 (registered first)
     ProtocolBatches,
     ProtocolCancelling,
+    ProtocolOrders,
     ProtocolPublishing,
 )
 from tallystick.testing.conformance.promises.protocols import ProtocolCallbacks, ProtocolRows  # noqa: E402 (registered first)
@@ -69,6 +70,7 @@ class StoreConformance(
     ProtocolPublishing,
     ProtocolCancelling,
     ProtocolBatches,
+    ProtocolOrders,
     Trees,
     Deadlines,
 ):

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, NamedTuple
 
 from tallystick import crash
@@ -27,6 +27,7 @@ from tallystick.remote.publishers.endpoint import PUBLISH_SECONDS, Endpoint, Out
 from tallystick.store.api import Outcome
 from tallystick.worker.refusals import Reasons
 from tallystick.worker.relays.leaving import Leaving
+from tallystick.worker.relays.reports import Reports
 
 WINDOW_MAX: Final = 512
 # A window grows while what it holds goes out at once, and is the smallest again when something has waited.
@@ -57,6 +58,7 @@ class Relay:
         clock: Clock,
         endpoints: Mapping[str, Endpoint],
         leaving: Leaving,
+        reports: Reports,
         *,
         on_room: Callable[[], None] = lambda: None,
     ) -> None:
@@ -64,6 +66,7 @@ class Relay:
         self.clock = clock
         self.committer = committer
         self.leaving = leaving
+        self.reports = reports
         self.on_room = on_room
         self.lines = {address: Line(self, endpoint) for address, endpoint in endpoints.items()}
         self.tasks: set[asyncio.Task[None]] = set()
@@ -110,18 +113,30 @@ class Relay:
 
     async def _run(self) -> None:
         self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
+        listening = [
+            self._loop.create_task(line.listen()) for line in self.lines.values() if line.has_replies
+        ]
         self._started.set()
         await self._stopped.wait()
+        await _end(listening)
         for line in self.lines.values():
             line.leave()
         if self.tasks:
             _done, late = await asyncio.wait(self.tasks, timeout=self._grace)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+            await _end(late)
         for line in self.lines.values():
             await line.close()
         self._loop = None
+
+
+async def _end(tasks: Collection[asyncio.Task[None]]) -> None:
+    """Cancel tasks until they have ended: a library may take a cancellation for a timeout of its own."""
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _done, left = await asyncio.wait(left, timeout=_RETRY_SECONDS)
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Line:
@@ -138,8 +153,14 @@ class Line:
         self._here = 0
         self._on_their_way = 0
         self._told = Reasons()
-        # Whether more was due than there was room for.
+        # Whether more was due than there was room for, and how many tries have failed here.
         self.hungry = False
+        self.failures = 0
+
+    @property
+    def has_replies(self) -> bool:
+        """Tell whether reports come back on this way."""
+        return bool(self._endpoint.replies)
 
     @property
     def room(self) -> int:
@@ -160,6 +181,15 @@ class Line:
         """Begin nothing more."""
         self.count(-len(self._waiting))
         self._waiting.clear()
+
+    async def listen(self) -> None:
+        """Take reports to the books, until cancelled."""
+        await self._connected().listen(lambda report: self._relay.reports.answer(report, self._relay))
+
+    def _connected(self) -> Publisher:
+        if self._publisher is None:
+            self._publisher = self._endpoint.connect()
+        return self._publisher
 
     async def close(self) -> None:
         """Give the connection back."""
@@ -196,6 +226,7 @@ class Line:
             await self._publish(row, min(PUBLISH_SECONDS, one.until - now))
         except PublishFailed as failed:
             self._tell(failed)
+            self.failures += 1
             reason = clip_text(failed.message, ERROR_TEXT_BYTES_MAX)
             await self._note(NotPublished(fence, row.tries, reason, failed.final), one)
             return
@@ -208,9 +239,7 @@ class Line:
         body = self._relay.leaving.body(row, self._endpoint.replies)
         try:
             async with asyncio.timeout(seconds):
-                if self._publisher is None:
-                    self._publisher = self._endpoint.connect()
-                await self._publisher.publish(Outgoing(row.outbox_id, row.topic, body))
+                await self._connected().publish(Outgoing(row.outbox_id, row.topic, body))
         except TimeoutError as error:
             raise PublishFailed(f"{row.via} did not answer within {seconds:g} seconds") from error
         except PublishFailed:

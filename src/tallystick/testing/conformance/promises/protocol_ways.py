@@ -1,21 +1,25 @@
-"""Directives on their way, cancellations, and many requests in one flush."""
+"""Directives on their way, cancellations, many requests in one flush, and messages in any order."""
 
 from __future__ import annotations
 
+from itertools import islice, product
 from typing import cast
 
 import pytest
 
-from tallystick.core.remote.plans import Heard, Hearing
+from tallystick.core.lifecycles import JOB, JobState
+from tallystick.core.remote.plans import REFUSED, Heard, Hearing
 from tallystick.core.remote.policy import Policy
 from tallystick.core.remote.requests import (
     AckStep,
     AnswerStep,
+    Callback,
     CancelProtocol,
     DeliverDirective,
     ExpireStep,
     MarkSent,
     NotPublished,
+    StepAnswer,
     StepFence,
     TakeDirective,
 )
@@ -31,6 +35,16 @@ from tallystick.testing.conformance.protocol_runs import (
     command,
 )
 from tallystick.testing.conformance.subject import Subject
+
+MESSAGES = ("SENT", "ACK1", "RESULT1", "TIMEOUT", "ACK2", "RESULT2", "CANCEL")
+SAMPLE = 24
+# So far apart that no message has the same place in all that are tried; all orders are tried in memory.
+STRIDE = 34_313
+
+
+def sample() -> list[tuple[str, ...]]:
+    """Return some of all sequences of seven messages, each any number of times."""
+    return list(islice(product(MESSAGES, repeat=len(MESSAGES)), 0, SAMPLE * STRIDE, STRIDE))
 
 
 class ProtocolPublishing:
@@ -219,3 +233,77 @@ class ProtocolBatches:
         outcomes = subject.store.apply(bundles(*(AnswerStep(fence, OK, FRESH.new()) for fence in fences)))
         assert [getattr(outcome, "heard", outcome) for outcome in outcomes] == [Heard.ACCEPTED] * 50
         assert {subject.job(request.job_id).state for request in requests} == {"SUCCEEDED"}
+
+
+class ProtocolOrders:
+    """Messages in any order on a store."""
+
+    @pytest.mark.parametrize("said", sample(), ids="-".join)
+    def test_messages_in_any_order_end_in_one_result_at_most(
+        self, subject: Subject, said: tuple[str, ...]
+    ) -> None:
+        run = RunningProtocol(subject)
+        leases = {1: run.fence.lease_id}
+        accepted: dict[int, Heard] = {}
+        for message in said:
+            self.say(run, message, leases, accepted)
+            run.check()
+            active = run.picture.active
+            if active is not None and active.lease_id is not None:
+                leases.setdefault(active.attempt_no, active.lease_id)
+        self.end(run)
+        assert JobState(run.picture.job.state) in JOB.final
+        assert (run.picture.job.state == "SUCCEEDED") == any(accepted.values()) or "CANCEL" in said
+        for attempt_no in leases:  # what was accepted is answered the same way for ever, and nothing changes
+            request = self.report(run, f"RESULT{attempt_no}", leases)
+            heard = Heard.DUPLICATE if attempt_no in accepted else Heard.STALE
+            run.same(request, heard)
+
+    def say(
+        self, run: RunningProtocol, message: str, leases: dict[int, str], accepted: dict[int, Heard]
+    ) -> None:
+        """Let one message come; whatever is refused changes nothing."""
+        match message:
+            case "TIMEOUT":
+                self.pass_time(run)
+            case "CANCEL":
+                run.apply(CancelProtocol(run.job_id))
+            case "SENT":
+                if run.picture.active is not None:
+                    run.publish()
+            case _:
+                request, before = self.report(run, message, leases), run.images()
+                heard = run.apply(request).heard
+                if heard is Heard.ACCEPTED and isinstance(request, AnswerStep):
+                    assert request.fence.attempt_no not in accepted, "one RESULT counts"
+                    accepted[request.fence.attempt_no] = heard
+                if heard in REFUSED or heard is Heard.DUPLICATE:
+                    assert run.images() == before
+
+    def report(self, run: RunningProtocol, message: str, leases: dict[int, str]) -> Callback:
+        """Return what a remote worker says of an attempt; of one that is still to come it knows no lease."""
+        attempt_no = int(message[-1])
+        fence = StepFence(run.job_id, "s0", attempt_no, leases.get(attempt_no, "unknown"))
+        if message.startswith("ACK"):
+            return AckStep(fence)
+        return AnswerStep(fence, StepAnswer(True, message), FRESH.new(), relays=True)
+
+    def pass_time(self, run: RunningProtocol) -> None:
+        """Let the time of the active step pass, and act as sweep and relays do."""
+        active = run.picture.active
+        if active is None or active.lease_expires_at is None:
+            return
+        run.until(active.lease_expires_at)
+        run.expire()
+        row = run.picture.pending
+        if row is not None and row.next_try_at <= run.subject.clock.wall_ms():
+            taken = run.apply(TakeDirective(row.job_id, row.step_id, row.attempt_no))
+            if taken.directive is not None:
+                run.apply(NotPublished(run.fence, taken.directive.tries, "away"))
+
+    def end(self, run: RunningProtocol) -> None:
+        """Let time pass until the job has ended, without any further report."""
+        for _turn in range(30):
+            if run.picture.active is None:
+                return
+            self.pass_time(run)

@@ -1,0 +1,118 @@
+"""Publishing: how fast a relay drains an outbox, and how late a directive is while 10,000 others wait.
+
+The service is a small HTTP server in a process of its own. Lag is from the instant at which a directive is
+due to the instant at which SENT is durable, both by the clock of the store, as the rows say it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from tallystick import RemoteStep, Tally, Webhook
+
+SECRET = "a secret for measuring only"
+LAG_GOAL_MS = 250.0
+
+
+def main(*, quick: bool, rounds: int | None = None) -> list[dict]:
+    pending, fresh = (2_000, 300) if quick else (10_000, 1_000)
+    measured = [measure(pending, fresh) for _ in range(rounds or (1 if quick else 3))]
+    lag, rate = (statistics.median(values) for values in zip(*measured, strict=True))
+    about = {"peer_name": "", "peer": None, "ratio": None, "of_limit": None}
+    return [
+        {
+            "name": f"publish lag p99, {pending:,} pending elsewhere", "ours": lag, "unit": "ms",
+            "goal": f"<= {LAG_GOAL_MS:g} ms", "met": lag <= LAG_GOAL_MS, **about,
+        },
+        {"name": f"webhooks out of {pending:,} pending", "ours": rate, "unit": "/s", **about},
+    ]  # fmt: skip
+
+
+def measure(pending: int, fresh: int) -> tuple[float, float]:
+    """Return the lag in ms that 99 of 100 fresh directives do not exceed, and directives per second."""
+    with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as folder, served() as port:
+        app = Tally(f"sqlite:///{folder}/books.db", callback_url="https://tally.example")
+        for name in ("fast", "hung"):
+            url = f"http://127.0.0.1:{port}/{name}"
+            app.service(name, via=Webhook(url, secret=SECRET, allow_networks=["127.0.0.0/8"]))
+            app.protocol(name, request_types=[name], steps=[RemoteStep("s", service=name)])
+        submit(app, "hung", pending)
+        with app.worker(grace="0s"):
+            for start in range(0, fresh, 20):
+                submit(app, "fast", 20, start)
+                wait_for(app, start + 20)
+        lags = sorted(sent - created for created, sent in rows(app))
+        submit(app, "fast", pending, fresh)
+        begun = time.perf_counter()
+        with app.worker(grace="0s"):
+            wait_for(app, fresh + pending)
+            rate = pending / (time.perf_counter() - begun)
+        app.close()
+    return float(lags[int(0.99 * len(lags))]), rate
+
+
+def submit(app: Tally, kind: str, count: int, start: int = 0) -> None:
+    """Submit commands that share flushes, as tasks of one loop do."""
+
+    async def all_of_them() -> None:
+        for first in range(start, start + count, 200):
+            batch = range(first, min(first + 200, start + count))
+            await asyncio.gather(*(app.command_aio(command(kind, n)) for n in batch))
+
+    asyncio.run(all_of_them())
+
+
+def command(kind: str, n: int) -> dict[str, object]:
+    about = {"tenant_id": "acme", "request_type": kind, "input_ref": "in", "output_ref": "out"}
+    return {**about, "payload": {"n": n}, "schema_version": "v1"}
+
+
+def rows(app: Tally) -> list[tuple[int, int]]:
+    sql = "SELECT created_at, sent_at FROM outbox WHERE service = 'fast' AND state = 'SENT'"
+    with app.connect() as connection:
+        return [(int(created), int(sent)) for created, sent in connection.execute(sql)]
+
+
+def wait_for(app: Tally, count: int) -> None:
+    while len(rows(app)) < count:
+        time.sleep(0.02)
+
+
+class served:  # noqa: N801 (used as a function)
+    """A service in a process of its own: `/fast` answers at once, `/hung` never."""
+
+    def __enter__(self) -> int:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        self._process = context.Process(target=serve, args=(theirs,), daemon=True)
+        self._process.start()
+        return ours.recv()
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.join()
+
+
+def serve(pipe) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while head := await reader.readuntil(b"\r\n\r\n"):
+            lines = head.lower().split(b"\r\n")
+            (length,) = [
+                int(line.partition(b":")[2]) for line in lines if line.startswith(b"content-length:")
+            ]
+            await reader.readexactly(length)
+            if b"/hung" in lines[0]:
+                await asyncio.sleep(3600)
+            writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    async def run() -> None:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0, backlog=512)
+        pipe.send(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    asyncio.run(run())

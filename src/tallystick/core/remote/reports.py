@@ -1,0 +1,67 @@
+"""Reports of remote workers: one reading and one answer, whichever way they come."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from tallystick.core.limits import check_text
+from tallystick.core.remote.plans import Heard, Hearing
+from tallystick.core.remote.requests import AckStep, AnswerStep, Callback, RenewStep
+from tallystick.core.remote.wire import Ack, Result, read
+from tallystick.errors import BadInput
+
+REPORT_BYTES_MAX: Final = 256 * 1024
+STATUS: Final = {
+    Heard.ACCEPTED: 200,
+    Heard.DUPLICATE: 200,
+    Heard.CANCELLING: 200,
+    Heard.STALE: 409,
+    Heard.EXPIRED: 409,
+    Heard.CONFLICT: 409,
+    Heard.UNKNOWN: 404,
+}
+"""How a report is answered, in the numbers of HTTP."""
+
+
+class Told(NamedTuple):
+    """What the sender of a report is told: a number of HTTP, and what became of it."""
+
+    status: int
+    heard: str | None = None
+    cancelling: bool | None = None
+    lease_ms: int | None = None
+    token: str | None = None
+
+    def members(self) -> dict[str, object]:
+        """Return what is said of it, without what there is nothing to say of."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+REFUSED: Final = Told(401)
+"""The answer to a report without a token that is right: it says nothing else."""
+
+
+def read_report(kind: str, body: bytes, lease_id: str, *, relays: bool) -> Callback:
+    """Return the request that a report comes to, or raise an error with the path of what is wrong.
+
+    >>> body = b'{"jobId": "j", "stepId": "s", "attempt_no": 1, "lease_id": "l"}'
+    >>> read_report("ack", body, "", relays=False)
+    AckStep(fence=StepFence(job_id='j', step_id='s', attempt_no=1, lease_id='l'))
+    """
+    if len(body) > REPORT_BYTES_MAX:
+        check_text("report", body.decode("utf-8", "replace"), REPORT_BYTES_MAX)
+    match kind:
+        case "ack":
+            return AckStep(read(Ack, body, "ACK").fence)
+        case "heartbeat":
+            return RenewStep(read(Ack, body, "heartbeat").fence)
+        case "result":
+            result = read(Result, body, "RESULT")
+            return AnswerStep(result.fence, result.answer(), lease_id, relays)
+        case _:
+            raise BadInput(f"a report is an ack, a heartbeat or a result, not {kind!r}", kind=kind)
+
+
+def told(hearing: Hearing) -> Told:
+    """Return the answer to a report that reached the books."""
+    return Told(STATUS[hearing.heard], hearing.heard.name, hearing.cancelling)

@@ -1,0 +1,59 @@
+"""Reports that come back over brokers: the same token, the same requests, the same answers as over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from tallystick.clock import Clock
+from tallystick.core.remote.plans import Hearing
+from tallystick.core.remote.reports import REFUSED, Told, read_report, told
+from tallystick.core.remote.requests import AnswerStep
+from tallystick.core.remote.tokens import CallbackKeys
+from tallystick.engine.committer import Committer
+from tallystick.errors import InvariantBroken, StoreError, TallyError
+from tallystick.ids import Ids
+from tallystick.remote.publishers.endpoint import Report
+
+if TYPE_CHECKING:
+    from tallystick.worker.relays.relay import Relay
+
+_OK: Final = 200
+
+
+class Reports:
+    """Takes reports of remote workers to the books, and says what became of each."""
+
+    def __init__(self, committer: Committer, clock: Clock, ids: Ids, keys: CallbackKeys) -> None:
+        """Remember whom to ask."""
+        self._committer = committer
+        self._clock = clock
+        self._ids = ids
+        self._keys = keys
+
+    async def answer(self, report: Report, relay: Relay) -> bytes:
+        """Return the answer to a report once that is durable; raise what says that it should come again."""
+        try:
+            heard = await self._heard(report, relay)
+        except StoreError:
+            raise
+        except TallyError as error:
+            return msgspec.json.encode({"status": error.http_status, **error.as_dict()})
+        return msgspec.json.encode(heard.members())
+
+    async def _heard(self, report: Report, relay: Relay) -> Told:
+        request = read_report(report.kind, report.body, self._ids.token(), relays=relay.eager)
+        tenant_id = self._keys.tenant(report.token, request.fence, self._clock.wall_ms())
+        if tenant_id is None:
+            return REFUSED
+        outcome = await self._committer.lane(asyncio.get_running_loop()).call((request,))
+        if not isinstance(outcome, Hearing):
+            raise InvariantBroken(f"a report was answered with {outcome!r}")
+        relay.offer(outcome)
+        answer, ends = told(outcome), outcome.lease_expires_at
+        if answer.status != _OK or ends is None or isinstance(request, AnswerStep):
+            return answer
+        left = max(0, ends - self._clock.wall_ms())
+        return answer._replace(lease_ms=left, token=self._keys.token(tenant_id, request.fence, ends))
