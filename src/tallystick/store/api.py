@@ -69,7 +69,16 @@ from tallystick.core.values import (
 )
 from tallystick.core.verbs.control_requests import Forked, ForkJob, HoldJob, ResumeJob
 from tallystick.store.inspection import Inspection
-from tallystick.store.primitives import Bundle, HeldUp, Outcome, Primitive, RunTx, Transaction, call_off
+from tallystick.store.primitives import (
+    Bundle,
+    HeldUp,
+    ManyWriters,
+    Outcome,
+    Primitive,
+    RunTx,
+    Transaction,
+    call_off,
+)
 
 __all__ = [
     "AddKey",
@@ -368,38 +377,4 @@ class Schedules(Protocol):
 
     def next_tick(self) -> int | None:
         """Return how many milliseconds from now the next schedule is due, if any is."""
-        ...
-
-    def now(self) -> int:
-        """Return the time by the store's clock."""
-        ...
-
-
-@runtime_checkable
-class ManyWriters(Protocol):
-    """What a store can do in addition when transactions of several connections run side by side.
-
-    On such a store a user's function does not share the committer's transaction: it runs in its own thread,
-    on a connection of its own, and holds up nobody.
-    """
-
-    def run_tx(
-        self, fence: Fence, body: Callable[[Transaction], RecordStep], ms_max: int, lease_ms: int
-    ) -> RecordStep:
-        """Run a user's function in this thread and record the step it returns, in one transaction.
-
-        The attempt's row is held from first to last, and the lease is checked again at the end, so nobody
-        takes over in between. Heartbeats pass a held row by, so the lease is renewed here, by `lease_ms`.
-        If the body raises, takes longer than `ms_max`, or the lease is gone, nothing is durable and that
-        error is raised. A body whose transaction lost against another, or its connection, is run again, a
-        few times.
-        """
-        ...
-
-    def lend_as(self, transaction: Transaction, kind: type) -> AbstractContextManager[object]:
-        """Lend a transaction as what another library knows, while a user's function runs."""
-        ...
-
-    async def apply_on_loop(self, transaction: object, bundles: Sequence[Bundle]) -> list[Outcome]:
-        """Write bundles in a transaction that the user began on the running event loop, without blocking."""
         ...

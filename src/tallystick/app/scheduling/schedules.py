@@ -109,7 +109,7 @@ class Scheduled:
         runtime, row = self._runtime(), self._seen(schedule_id)
         clockwork = self._clockwork()
         key = f"schedule:{schedule_id}:trigger:{runtime.ids.new()}"
-        job = clockwork.job_of(row, self._store().now(), key)
+        job = clockwork.job_of(row, self._runtime().store.now(), key)
         runtime.committer.call((job,))
         return self._job(job.job.job_id, created=True)
 
@@ -207,7 +207,7 @@ class Scheduled:
         store = self._store()
         for _ in range(_TRIES_MAX):
             seen = store.schedule(schedule_id)
-            row = change(seen, store.now())
+            row = change(seen, self._runtime().store.now())
             if row is None or self._wrote(SaveSchedule(row, None if seen is None else seen.rev)):
                 return self.get(schedule_id)
         raise ScheduleChanged(schedule_id=schedule_id)
