@@ -75,6 +75,8 @@ class RemoteWorker:
         self._lock = threading.Lock()
         self._asking = Line(url, WAIT_SECONDS + ANSWER_SECONDS)
         self._lines = threading.local()
+        # Connections that no directive needs just now.
+        self._idle: list[Line] = []
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def handle(self, service: str) -> Callable[[F], F]:
@@ -113,7 +115,8 @@ class RemoteWorker:
             for _ in range(self._concurrency):
                 self._slots.acquire()
             beats.join()
-            self._asking.close()
+            for line in (self._asking, *self._idle):
+                line.close()
             if loop is not None:
                 loop.call_soon_threadsafe(loop.stop)
 
@@ -178,6 +181,8 @@ class RemoteWorker:
             return True
 
     def _work(self, directive: GivenDirective) -> None:
+        with self._lock:
+            self._lines.line = line = self._idle.pop() if self._idle else Line(self._url)
         try:
             if self._report("ack", directive, _encode(Ack(*directive.fence))):
                 self._tell(directive, self._called(directive))
@@ -185,6 +190,7 @@ class RemoteWorker:
             _log.exception("%s: nothing could be reported", directive, extra={"action": "remote.failed"})
         finally:
             with self._lock:
+                self._idle.append(line)
                 del self._active[directive.outbox_id]
                 self._done[directive.outbox_id] = None
                 while len(self._done) > REMEMBERED_MAX:
@@ -275,6 +281,7 @@ class RemoteWorker:
             with self._lock:
                 active = dict(self._active)
             if not active and self._stopping.is_set():
+                self._line.close()
                 return
             now = self._clock.monotonic()
             for outbox_id in due.keys() - active.keys():
