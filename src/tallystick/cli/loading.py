@@ -126,7 +126,7 @@ def _module(name: str, address: str) -> ModuleType:
 
 
 def _meant(name: str) -> str:
-    """Return the module that somebody meant who wrote the name of a file."""
+    """Return the module that is meant by the name of a file."""
     path = Path(name)
     return path.stem if path.suffix == ".py" and path.stem.isidentifier() else "shop"
 

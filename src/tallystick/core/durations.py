@@ -58,7 +58,7 @@ def _span(value: object) -> timedelta | None:
         return value
     if isinstance(value, str):
         return _span_of_text(value.strip())
-    # A truth value is a number to Python, and nobody means one second by True.
+    # A truth value is a number to Python, and True is not meant as one second.
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return timedelta(seconds=value)
     return None

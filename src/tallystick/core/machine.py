@@ -84,7 +84,7 @@ class Machine(Generic[S]):
     _followed: dict[tuple[S, tuple[str, ...]], Followed[S]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse ambiguous triggers, exits from final states, and states nobody reaches or leaves."""
+        """Refuse ambiguous triggers, exits from final states, and states that cannot be reached or left."""
         by_trigger: dict[tuple[S, str], Transition[S]] = {}
         by_target: dict[tuple[S, S], Transition[S]] = {}
         for transition in self.transitions:

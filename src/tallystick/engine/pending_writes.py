@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Request(ABC):
-    """A bundle on its way, and somebody who wants to know what became of it."""
+    """A bundle on its way, and the caller that wants its outcome."""
 
     __slots__ = ("bundle", "taken")
 
@@ -146,7 +146,7 @@ class Handed(Request):
     __slots__ = ("_arrive", "_awaited", "_lane", "known", "refusal")
 
     def __init__(self, bundle: Bundle, lane: LoopLane) -> None:
-        """Remember whether it was refused, until somebody asks."""
+        """Remember whether it was refused, until a caller asks."""
         # Written out, not left to the base class: every step makes one of these.
         self.bundle = bundle
         self.taken = False
@@ -161,7 +161,7 @@ class Handed(Request):
         self._lane.released.append((self._arrive or self._keep, outcome))
 
     def tell(self, arrive: Callable[[Outcome | BaseException], None]) -> None:
-        """Let somebody else want the outcome instead."""
+        """Give the outcome to this function instead."""
         self._arrive = arrive
 
     def told(self) -> asyncio.Future[None]:

@@ -19,7 +19,7 @@ _WARY_FLUSHES: Final = 256
 
 
 class Sleeper(Protocol):
-    """Somebody who waits, or will, and can be woken."""
+    """A thread that waits, or will, and can be woken."""
 
     asleep: bool
 
@@ -32,7 +32,7 @@ class OneByOne:
     """The threads that may run and have not been woken yet."""
 
     def __init__(self) -> None:
-        """Begin with nobody."""
+        """Begin with none."""
         self._waiting: deque[Sleeper] = deque()
         self._wary = 0
 
@@ -43,7 +43,7 @@ class OneByOne:
     def start(self, sleepers: Sequence[Sleeper]) -> None:
         """Wake the first, who will wake the others."""
         for sleeper in sleepers:
-            # Who is not asleep yet will find the door open, and has nobody to pass it on to.
+            # A thread that is not asleep yet finds the door open, and has no other to pass it on to.
             if sleeper.asleep:
                 self._waiting.append(sleeper)
             else:
@@ -68,7 +68,7 @@ class OneByOne:
         self.wake_all()
 
     def wake_all(self) -> None:
-        """Wake whoever is left."""
+        """Wake the threads that are left."""
         while self._waiting:
             self.pass_on()
 

@@ -32,7 +32,7 @@ def derive(book: Book, attempts: Sequence[AttemptRow], now: tuple[str, int]) -> 
     facts = [
         AttemptFacts(
             AttemptState(row.status),
-            # A lease of an earlier boot protects nobody.
+            # A lease of an earlier boot protects no worker.
             row.lease_expires_at if row.lease_epoch == epoch else 0,
             row.charged,
             row.attempt == book.progress or row.reason == AbortReason.SUSPENDED,

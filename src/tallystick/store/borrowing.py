@@ -31,7 +31,7 @@ class Borrowing:
             return was_open
 
     def check(self) -> None:
-        """Refuse a call after the end, or by somebody else: it would land in another's transaction."""
+        """Refuse a call after the end, or by another thread: it would land in another's transaction."""
         self.check_time()
         if not self.open:
             raise StoreMisused(

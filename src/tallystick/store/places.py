@@ -46,7 +46,7 @@ class Places:
         return [(chain.job_id, link.n, link.event_hash) for chain, link in self._taken]
 
     def doubt(self) -> None:
-        """Keep every place, and note that nobody knows whether what stands there is durable."""
+        """Keep every place, and note that it is unknown whether what stands there is durable."""
         for chain, _link in self._taken:
             chain.era = DOUBTFUL
 

@@ -30,12 +30,12 @@ class Refused(Exception):
 
 
 def statement_of(error: BaseException) -> str:
-    """Return the name of the statement that was refused: whoever ran it has noted it on the error."""
+    """Return the name of the statement that was refused, which is noted on the error."""
     return next(iter(getattr(error, "__notes__", ())), "a statement")
 
 
 def stale(fence: Fence) -> StaleLease:
-    """Return the outcome of a report by somebody who no longer holds the lease."""
+    """Return the outcome of a report by a worker that no longer holds the lease."""
     return StaleLease(
         f"attempt {fence.attempt} of job {fence.job_id} no longer holds its lease; nothing was written",
         job_id=fence.job_id,

@@ -19,7 +19,7 @@ from tallystick.store.api import Fact, Fence, StoredEvent
 def insist(batch: OpenTransaction, name: str, parameters: Sequence[object]) -> None:
     """Run a statement and refuse the bundle unless it changed exactly one row, as the books say it must.
 
-    Whoever calls this holds the job's row and has looked at the fence: what was there a moment ago is there.
+    The caller holds the job's row and has looked at the fence: what was there a moment ago is there.
     """
     batch.expect(name, parameters, InvariantBroken(f"{name} did not change exactly one row", statement=name))
 
@@ -33,7 +33,7 @@ class OpenTransaction(Protocol):
         ...
 
     def moment(self, at: int, told_at: int) -> int:
-        """Return an instant on the store's clock that somebody named at `told_at` by his own."""
+        """Return an instant on the store's clock that a caller named at `told_at` by its own."""
         ...
 
     def lock(self, job_id: str) -> None:

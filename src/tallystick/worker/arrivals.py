@@ -36,7 +36,7 @@ class Arrivals:
             listener()
 
     def stir(self) -> None:
-        """Somebody has written: it may be for any of them."""
+        """Note that a process has written: it may be for any of them."""
         with self._lock:
             waiting = list(self._listeners)
         for job_id in waiting:

@@ -1,8 +1,8 @@
 """When to look for work: as soon as there may be some and a slot is free.
 
-Two numbers decide. `said` counts how often somebody said that there may be work; `looked` is what it was when
-the last look began that left nothing behind. While they differ, somebody has spoken whom no finished look can
-have heard, so a look is due. Whoever makes work says so when it is durable. Suspects, of which one runs at a
+Two numbers decide. `said` counts how often it was said that there may be work; `looked` is what it was when
+the last look began that left nothing behind. While they differ, there was a word that no finished look can
+have heard, so a look is due. What makes work says so when it is durable. Suspects, of which one runs at a
 time, have a number of their own: a look that may not bring one cannot tell whether any is left.
 
 Every method leaves no look due that could be made: it returns the look that its caller has to make, or None.
@@ -50,12 +50,12 @@ class ClaimDemand:
         self.shut = True
         # Looks that have begun and are not answered.
         self.out = 0
-        # A look that could not be made says nothing, and is not made again before somebody speaks.
+        # A look that could not be made says nothing, and is not made again before the next word.
         self.failed = False
         self._said = self._looked = self._looked_for_suspects = 0
         # One look at a time takes idle slots: it takes all of them, and the next takes what came after it.
         self._sharing = False
-        # Who holds this, a look or a running job, may be or bring a suspect; nobody else.
+        # Who holds this, a look or a running job, may be or bring a suspect; nothing else.
         self._suspect_out = False
 
     @property

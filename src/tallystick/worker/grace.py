@@ -15,7 +15,7 @@ class Grace:
     """First running jobs may come to their end; in the last part they unwind and give their leases back."""
 
     def __init__(self, ms: int) -> None:
-        """Begin now, in real time: whoever stops a process waits in real time too."""
+        """Begin now, in real time: the program that stops a worker waits in real time too."""
         self._clock = SystemClock()
         seconds = ms / 1000
         # How many seconds unwinding has, whenever it begins: on a busy machine that may be late.

@@ -44,7 +44,7 @@ class Handler(Protocol):
 
 
 def report_broken(segment: Segment) -> None:
-    """Report a fault of ours, inside `except`: it costs that segment its lease and nobody else anything."""
+    """Report a fault of ours, inside `except`: it costs that segment its lease and no other anything."""
     _log.exception("job %s: the segment broke", segment.job_id, extra={"action": "segment.broken"})
 
 

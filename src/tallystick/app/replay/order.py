@@ -2,7 +2,7 @@
 
 Tasks ask for their records in any order. Each gets its own when everything recorded before it has been asked
 for and given out, so that tasks go on as they first did, and what they do next is numbered as it was. Records
-that nobody asks for any more hold up nobody: when nothing else can go on, the first who waits does.
+that no task asks for any more hold up none: when nothing else can go on, the first that waits does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Turns:
     """Those of one segment who have asked for a record and wait for their turn."""
 
     def __init__(self, segment: Segment, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin with nobody."""
+        """Begin with none."""
         self._segment = segment
         self._loop = loop
         self._queue: list[tuple[int, asyncio.Future[None]]] = []
@@ -50,7 +50,7 @@ class Turns:
             self._loop.call_soon(self._let_go)
 
     def let_first_go(self) -> None:
-        """Let the first go on although records before its own were not asked for: nobody asks any more."""
+        """Let the first go on although records before its own were not asked for: no task asks any more."""
         first = self._first()
         if first is not None and not first[1].done():
             first[1].set_result(None)

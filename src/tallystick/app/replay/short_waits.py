@@ -18,7 +18,7 @@ from tallystick.store.api import Wait
 if TYPE_CHECKING:
     from tallystick.app.replay.context import WorkflowContext
 
-# How often a segment that lingers looks into its inbox because somebody has written something.
+# How often a segment that lingers looks into its inbox because a process has written.
 _LOOKS_MAX: Final = 20
 
 
@@ -83,4 +83,4 @@ def _answered(context: WorkflowContext, waits: Sequence[Wait]) -> bool:
     try:
         return bool(names) and context.runtime.store.has_signal(segment.job_id, names)
     except StoreError:
-        return True  # whoever asks for the answer next hears what is wrong with the store
+        return True  # the next question hears what is wrong with the store

@@ -87,7 +87,7 @@ class AsyncTx:
             self._end()
 
     def _end(self) -> None:
-        """Answer whoever has asked too late."""
+        """Answer the calls that came too late."""
         self._over = True
         while not self._calls.empty():
             if (call := self._calls.get()) is not None and call.answer.set_running_or_notify_cancel():

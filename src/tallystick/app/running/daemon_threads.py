@@ -32,7 +32,7 @@ class ThreadAnswer(NamedTuple, Generic[T]):
 
 _Work: TypeAlias = tuple[Future[ThreadAnswer[Any]], Callable[[], Any]]
 
-# A thread that nobody needs for so long ends.
+# A thread that is not needed for so long ends.
 _IDLE_SECONDS: Final = 10.0
 
 _idle: Final[list[SimpleQueue[_Work]]] = []
@@ -45,7 +45,7 @@ os.register_at_fork(after_in_child=_idle.clear)
 def run_in_daemon_thread(function: Callable[[], T]) -> Future[ThreadAnswer[T]]:
     """Run a function in a thread that is idle or new."""
     future: Future[ThreadAnswer[T]] = Future()
-    # From now on it cannot be cancelled: whoever waits may go, the thread does not.
+    # From now on it cannot be cancelled: the waiting task may go, the thread does not.
     future.set_running_or_notify_cancel()
     try:
         box = _idle.pop()
@@ -64,7 +64,7 @@ def _main(box: SimpleQueue[_Work]) -> None:
             try:
                 _idle.remove(box)
             except ValueError:
-                continue  # somebody has taken it, and is about to put work into it
+                continue  # a caller has taken it, and is about to put work into it
             return
         answer = _answered(function)
         # Idle before anybody is told, so that who is told finds a thread to go on with.

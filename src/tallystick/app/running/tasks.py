@@ -10,7 +10,7 @@ from tallystick.app.replay.context import WorkflowContext, current
 
 
 def watch(loop: asyncio.AbstractEventLoop) -> None:
-    """Count the tasks that workflows on this loop begin, unless somebody else makes its tasks."""
+    """Count the tasks that workflows on this loop begin, unless the loop has a task factory already."""
     if loop.get_task_factory() is None:
         loop.set_task_factory(_counted)
 

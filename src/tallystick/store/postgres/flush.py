@@ -95,7 +95,7 @@ class PostgresFlush:
         return [next(written) if isinstance(bundle, tuple) else bundle for bundle in known]
 
     def _ends(self, wire: Wire, chains: Mapping[Chain, Fence]) -> dict[Chain, tuple[int, bytes]]:
-        """Return where chains end whose holders still hold them, read when nobody is writing for them."""
+        """Return where chains end whose holders still hold them, read when no process writes for them."""
         times = self._times()
         connection = wire.connection
         order = sorted(chains.items(), key=lambda held: held[1])

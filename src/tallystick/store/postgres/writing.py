@@ -15,7 +15,7 @@ from tallystick.store.postgres.server.connection import Answered, Talk
 from tallystick.store.postgres.statements import sql
 from tallystick.store.refusals import Refused, stale
 
-# Statements after which there may be work for somebody.
+# Statements after which there may be work for a worker.
 WAKING = ("insert_fork",)
 
 _encode = msgspec.json.Encoder().encode
@@ -64,7 +64,7 @@ class PostgresWriting:
             ((self._wall,),) = asked.fetchall()
 
     def moment(self, at: int, told_at: int) -> int:
-        """Return an instant on the store's clock that somebody named at `told_at` by his own."""
+        """Return an instant on the store's clock that a caller named at `told_at` by its own."""
         return at + self.wall - told_at
 
     def lock(self, job_id: str) -> None:

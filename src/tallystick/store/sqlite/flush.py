@@ -50,7 +50,7 @@ class SqliteFlush:
         """Write a batch and return one outcome a bundle; write it once more if its COMMIT has failed.
 
         What the log holds then may come back when the file is recovered, or be written over by the next
-        transaction. So the batch is written over itself; if that fails too, nobody knows.
+        transaction. So the batch is written over itself; if that fails too, the outcome is unknown.
         """
         loans = Loans()
         try:

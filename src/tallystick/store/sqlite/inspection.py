@@ -125,7 +125,7 @@ def _holding(path: Path) -> Holder | None:
 
 
 def process_state(pid: int | None) -> str | None:
-    """Return whether a process is `running`, `stopped` or `gone`; None when nobody can know."""
+    """Return whether a process is `running`, `stopped` or `gone`; None when that cannot be known."""
     if pid is None or not Path("/proc/self/stat").exists():
         return None
     try:

@@ -242,12 +242,12 @@ class SqliteStore(Reads, ProtocolReads, ScheduleReads):
             with self._writing:
                 self._check_usable()
                 if not self._files.are_ours():
-                    return  # whoever writes next hears of it
+                    return  # the next writer hears of it
                 crash.point(BEFORE_CHECKPOINT)
                 try:
                     self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
                 except (apsw.FullError, apsw.IOError, apsw.BusyError):
-                    # The log keeps everything, and whoever writes next hears what is wrong with the disk.
+                    # The log keeps everything, and the next writer hears what is wrong with the disk.
                     return
                 crash.point(AFTER_CHECKPOINT)
                 self._pages = 0
@@ -257,7 +257,7 @@ class SqliteStore(Reads, ProtocolReads, ScheduleReads):
     def pulse(self) -> int:
         """Return a number that is another one whenever anybody, this process included, has written.
 
-        That the files are not ours any more is news every time: whoever looks then hears of it.
+        That the files are not ours any more is news every time: the next reader hears of it.
         """
         version = int(self._read_one("PRAGMA data_version"))
         return version if self._files.are_ours() else next(self._news)
@@ -270,7 +270,7 @@ class SqliteStore(Reads, ProtocolReads, ScheduleReads):
     def next_due(self, queues: Sequence[str], after: int = 0) -> int | None:
         """Return when the next job of these queues becomes due after this instant."""
         lag = self._time.lag()
-        # Not after now: somebody may have set the wall clock back since it was asked for.
+        # Not after now: the wall clock may have been set back since it was asked for.
         after = min(after, self._clock.wall_ms()) + lag
         due = [
             self._read_one(sql("next_due"), (queue, priority, after))
@@ -305,7 +305,7 @@ class SqliteStore(Reads, ProtocolReads, ScheduleReads):
     def finished(self, job_ids: Sequence[str]) -> dict[str, JobRow | None]:
         """Return those of these jobs that have ended, and None for each that is not there."""
         found = super().finished(job_ids)
-        self._files.check()  # somebody waits, and would for ever
+        self._files.check()  # a caller waits, and would for ever
         return found
 
     def inspect(self) -> SqliteInspection:

@@ -1,7 +1,7 @@
 """Cancel: end jobs whose grace is over, and cancel jobs whose deadline has passed.
 
 It keeps the instant at which the next grace or deadline is over (`Store.next_end`), and asks for it again
-when somebody has written.
+when a process has written.
 """
 
 from __future__ import annotations

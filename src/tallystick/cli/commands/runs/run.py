@@ -106,7 +106,7 @@ def _start_or_resume(
     redo: Redo | None = None,
     fresh: bool = False,
 ) -> int:
-    """Do the work and show what came of it; a run that somebody cancelled meanwhile is not done."""
+    """Do the work and show what came of it; a run that was cancelled meanwhile is not done."""
     from contextlib import ExitStack
 
     from tallystick.cli.commands.runs.progress import progress

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-# A character that a value has only if somebody put it there; then the values are quoted one by one.
+# A character that a value has only if a caller put it there; then the values are quoted one by one.
 _BETWEEN: Final = "\x1f"
 _EMPTY: Final = "{}"
 

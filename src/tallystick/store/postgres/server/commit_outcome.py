@@ -35,11 +35,11 @@ class Lost(Exception):
 
 
 def fate(address: Address, xid: str | None, server: str, written: Sequence[tuple[str, int, bytes]]) -> Fate:
-    """Ask the server what became of a transaction, until it answers; `OutcomeUnknown` if nobody can say.
+    """Ask the server what became of a transaction, until it answers; `OutcomeUnknown` if it cannot say.
 
     Another server than the one that was asked to commit, or the same when it was started again, has numbers
     of its own, or gives numbers out again that were lost with their transactions. There, and where a number
-    is said to be durable, what was `written` is looked for: whoever was to commit it is gone.
+    is said to be durable, what was `written` is looked for: the process that was to commit it is gone.
     """
     if xid is None:
         return Fate.ABORTED  # it had written nothing, so there is nothing to find

@@ -39,7 +39,7 @@ TRANSIENT = (
     errors.ReadOnlySqlTransaction,
 )
 
-# This very request cannot be stored, whoever asks and whenever.
+# This very request cannot be stored, at any time and by any caller.
 REFUSALS = (psycopg.IntegrityError, psycopg.DataError, errors.RaiseException)
 
 

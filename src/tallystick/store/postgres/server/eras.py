@@ -24,5 +24,5 @@ class Eras:
         return same
 
     def lost(self) -> None:
-        """Note that a connection was lost: nobody knows what the server remembers."""
+        """Note that a connection was lost: what the server remembers is unknown."""
         self.now = Era(self.now.server)

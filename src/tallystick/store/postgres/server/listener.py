@@ -52,7 +52,7 @@ class Listener:
         return self._pulse
 
     def note(self) -> None:
-        """Somebody in this process has written."""
+        """Note that this process has written."""
         self._heard.set()
 
     def close(self) -> None:
@@ -70,7 +70,7 @@ class Listener:
                 _log.warning("listener: %s", error, extra={"action": "listener.lost"})
             finally:
                 self.hears = False
-                # What was said while nobody listened is lost: look.
+                # What was said while no connection listened is lost: look.
                 self._heard.set()
             self._stop.wait(LOOK_SECONDS_DEAF)
 

@@ -23,7 +23,7 @@ Begun = TypeVar("Begun")
 
 
 class Pool:
-    """At most so many threads at once have a connection; whoever comes later waits for one, not for ever."""
+    """At most so many threads at once have a connection; a later one waits for one, not for ever."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Pool:
     def _place(self) -> Iterator[None]:
         """Hold one of the places.
 
-        A thread that has one needs no other: if all who have one waited for another, nobody would go on.
+        A thread that has one needs no other: if all that have one waited for another, none would go on.
         """
         thread = threading.get_ident()
         if thread in self._holders:
@@ -93,7 +93,7 @@ class Pool:
     def _begin(self, begin: Callable[[AnsweringConnection], Begun]) -> tuple[AnsweringConnection, Begun]:
         """Begin on a connection that is idle, or else on a new one.
 
-        Of one that was idle nobody knows whether the server is still there: if it is lost, nothing was.
+        Of one that was idle it is unknown whether the server is still there: if it is lost, nothing was.
         """
         while True:
             idle = self._take_idle()

@@ -22,7 +22,7 @@ class Authors:
 
     @contextmanager
     def writing(self, jobs: AbstractSet[str]) -> Iterator[None]:
-        """Wait until nobody else writes for any of these jobs, then keep others away."""
+        """Wait until no other transaction writes for any of these jobs, then keep others away."""
         with self._changed:
             self._changed.wait_for(lambda: self._writing.isdisjoint(jobs))
             self._writing |= jobs

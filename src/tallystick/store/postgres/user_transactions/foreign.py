@@ -20,7 +20,7 @@ from tallystick.store.postgres.writing import Times
 
 
 class ForeignTransaction:
-    """Our bundles in the user's transaction; when it ends, and how, is his affair."""
+    """Our bundles in the user's transaction; the user decides when it ends, and how."""
 
     def __init__(
         self, connection: psycopg.Connection[Any], address: Address, times: Callable[[], Times]
@@ -45,7 +45,7 @@ class ForeignTransaction:
         return [found for row in rows for found in self.execute(sql, row)]
 
     def apply(self, bundle: Bundle) -> Outcome:
-        """Write one of our bundles: durable when the user commits, gone when he rolls back."""
+        """Write one of our bundles: durable when the user commits, gone when the user rolls back."""
         return apply_within(_Talk(self._connection), bundle, self._address, self._times())
 
 
@@ -68,7 +68,7 @@ def check_carries(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[
 
 
 class _Talk:
-    """The user's connection, spoken to as our statements expect it, whatever factories he has chosen."""
+    """The user's connection, spoken to as our statements expect it, whatever its factories."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection

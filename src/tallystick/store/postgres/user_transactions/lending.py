@@ -53,7 +53,7 @@ AFTER_TX_COMMIT = crash.declare(
     "postgres.tx_commit.after", "a user's rows and its step are durable, nobody knows"
 )
 
-# Whoever loses against another transaction runs again; his rows were all undone.
+# A transaction that loses against another one runs again; all its rows were undone.
 _AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
 
 
@@ -206,7 +206,7 @@ class Lending:
         self._begin(connection, b"BEGIN READ ONLY")
 
     def _begin(self, connection: AnsweringConnection, begin: bytes = b"BEGIN") -> None:
-        """Begin a transaction in which the user's names mean what they mean to him."""
+        """Begin a transaction in which the user's names mean what they mean to the user."""
         try:
             with connection.pipeline():
                 connection.execute(begin)
@@ -301,7 +301,7 @@ class Lending:
             raise Lost(error) from error
 
     def _undone(self, lent: Lent, error: BaseException) -> None:
-        """Roll back, or keep in mind that nobody knows whether that is what happened."""
+        """Roll back, or keep in mind that it is unknown whether that happened."""
         if isinstance(error, OutcomeUnknown):
             lent.doubt()
         lent.undo()
@@ -335,7 +335,7 @@ class Lending:
             connection.execute(b"COMMIT")
 
     def _users_path(self, connection: AnsweringConnection) -> str:
-        """Return the user's own search path; our tables can be read by name where his do not hide them."""
+        """Return the user's own search path; our tables can be read by name unless it hides them."""
         path = connection.facts.search_path.strip()
         return f"{path}, {self._address.schema}" if path else self._address.schema
 

@@ -44,7 +44,7 @@ class Lent:
         return self.batch().between(bundle)
 
     def doubt(self) -> None:
-        """Note that nobody knows whether this is durable; its places are neither kept nor given back."""
+        """Note that it is unknown whether this is durable; its places are neither kept nor given back."""
         for batch in self._batches:
             batch.doubt()
         self._batches.clear()

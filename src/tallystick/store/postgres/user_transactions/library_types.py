@@ -78,7 +78,7 @@ class LibraryTypes:
         """Return the engine whose one connection is that which this thread was lent."""
         with self._making:
             if self._engine is None:
-                # Imported here: whoever declares no such function need not have it.
+                # Imported here: a program without such functions need not have it.
                 from tallystick.store.postgres.user_transactions.lent_dialect import (  # noqa: PLC0415 (as said above)
                     make_engine,
                 )

@@ -1,7 +1,7 @@
 """The transaction a user's function works in: a connection on loan.
 
 It is valid in the thread it was lent to and until the function ends; afterwards, or from elsewhere, every
-call is a clear error instead of a write that lands in somebody else's transaction. Placeholders are `:name`,
+call is a clear error instead of a write that lands in another transaction. Placeholders are `:name`,
 as on every store, and those of psycopg: `%s` and `%(name)s`. A statement that fails ends the transaction, as
 PostgreSQL has it.
 """
@@ -31,7 +31,7 @@ _BOUNDS = re.compile(
 )
 # What outlives the transaction, so that the connection cannot be lent to anybody else: settings, prepared
 # statements, cursors, whatever a block or a procedure does, temporary things and locks of the session.
-# A word too many costs a connection, one too few somebody else's work.
+# A word too many costs a connection, one too few the work of another transaction.
 _BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
 _LASTING = re.compile(
     rf"(?:{_BLANK}|;)*"

@@ -36,7 +36,7 @@ class FileClock:
         self._epoch = ""
         self._ahead = 0
         self._sure = False
-        # What the file was like after our last flush; nobody else has written while it is like that.
+        # What the file was like after our last flush; no other process has written while it is like that.
         self._version = -1
 
     def begin(self, connection: apsw.Connection) -> None:

@@ -62,7 +62,7 @@ def connect(
             str(path), flags=apsw.SQLITE_OPEN_READWRITE, statementcachesize=statements
         )
         if connection.readonly("main"):
-            # To read it would leave a log and an index behind that nobody may write, for good.
+            # To read it would leave a log and an index behind that no process may write, for good.
             raise apsw.ReadOnlyError("the file is read-only")
         connection.set_busy_timeout(_BUSY_MS)
         # Before anything is changed: a file of another program keeps its journal mode too.
@@ -82,7 +82,7 @@ def connect(
         # What two flushes touch fits a small cache, which stays in the processor's own. A commit that has
         # split a page walks all of it; what a claim comes back to later is read from the log for less.
         connection.execute("PRAGMA cache_size = -4096")
-        # The committer checkpoints between flushes; never inside somebody's transaction.
+        # The committer checkpoints between flushes; never inside a transaction of the user.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
     except apsw.Error as error:
         raise translated(error, path) from error
@@ -144,7 +144,7 @@ def migrate(connection: apsw.Connection, path: Path, turnstile: Turnstile) -> bo
 def forget_statistics(connection: apsw.Connection) -> None:
     """Drop what ANALYZE has found out about our tables, with the turn to write held; the user's own stay.
 
-    Somebody may have run it when there was one job. To look up a list of jobs would then be to walk through
+    A user may have run it when there was one job. To look up a list of jobs would then be to walk through
     all of them, of which there may be a million later.
     """
     ours = msgspec.json.encode(TABLES).decode()

@@ -1,6 +1,6 @@
 """A fair lock between processes: two advisory locks in a row.
 
-SQLite's own lock is taken by whoever polls at the right moment, so a busy process starves the others; a
+SQLite's own lock goes to the process that polls at the right moment, so a busy process starves the others; a
 starved heartbeat is an expired lease. Here a writer first passes the gate, then waits for the floor with
 the gate still in its hand, and opens the gate only when it has the floor. So at most one process waits at
 the floor, the others wait at the gate, and the one that just left the floor has to queue at the gate like
@@ -87,7 +87,7 @@ class Turnstile:
         )
 
     def _sign(self) -> None:
-        """Write down who holds the floor, for people who look: that this cannot be done stops nobody."""
+        """Write down who holds the floor, for people who look: that this cannot be done stops no writer."""
         try:
             os.pwrite(self._floor, self._signature, 0)
         except OSError:

@@ -1,6 +1,6 @@
 """A bell between the processes on one file: who has written rings, and who is idle looks at once.
 
-It is a hint and nothing more. A ring may be lost, come late or come for nothing; whoever does not hear it
+It is a hint and nothing more. A ring may be lost, come late or come for nothing; who does not hear it
 finds the work when it next looks, a tenth of a second later at most. So nothing here is ever an error.
 
 Every listener has a datagram socket in a folder beside the database. To ring is one packet to each of them,
@@ -36,7 +36,7 @@ class Bell:
     """The listeners on one file: one of them perhaps in this process, the others in others."""
 
     def __init__(self, database: Path, clock: Clock) -> None:
-        """Touch nothing yet: the folder is there only while somebody listens, or was killed listening."""
+        """Touch nothing yet: the folder is there only while a process listens or after it was killed."""
         self._folder = database.with_name(f"{database.name}-bells")
         self._clock = clock
         self._seen = (-1, -1)
@@ -51,23 +51,23 @@ class Bell:
         self._thread: threading.Thread | None = None
 
     def ring(self) -> None:
-        """Tell everybody else who listens that somebody has written."""
+        """Tell every other listener that this process has written."""
         try:
             about = self._folder.stat()
         except OSError:
-            return  # nobody listens here
+            return  # no process listens here
         if (about.st_ino, about.st_mtime_ns) != self._seen:
             self._look_around(about)
         for name in self._others:
             self._call(name)
 
     def listen(self, heard: Callable[[], None], name: str) -> None:
-        """Call `heard`, in a thread of its own, when somebody rings; where sockets cannot be had, never."""
+        """Call `heard`, in a thread of its own, when a process rings; where sockets cannot be had, never."""
         ears = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             self._open_door()
-            # Whoever hushes taps the listener on the shoulder: a ring needs the folder, which may be gone.
+            # To hush it is to tap the listener on the shoulder: a ring needs the folder, which may be gone.
             shoulder, hand = socket.socketpair()
         except OSError:
             ears.close()
@@ -132,7 +132,7 @@ class Bell:
         try:
             self._mouth.sendto(b"!", self._address(name))
         except ConnectionRefusedError:
-            # Whoever listened here is gone without a word.
+            # The process that listened here is gone without a word.
             with suppress(OSError):
                 (self._folder / name).unlink()
         except OSError:

@@ -1,7 +1,7 @@
 """The transaction a user's function works in: a connection on loan.
 
 It is valid in the thread it was lent to and until the function ends; afterwards, or from elsewhere, every
-call is a clear error instead of a write that lands in somebody else's transaction.
+call is a clear error instead of a write that lands in another transaction.
 """
 
 from __future__ import annotations
