@@ -50,6 +50,7 @@ ADDED = {
     "outbox": "tries next_try_at rev",
     "idempotency": "tenant_id scope value job_id content_hash canon_version created_at",
     "stale_reports": "at job_id attempt lease_id report",
+    "pruned": "seq job_id whole dimension last_n head_hash born_at at who prev_hash event_hash",
 }
 
 JOB = {"handler": "pay", "payload": "{}", "created_at": NOW, "updated_at": NOW}

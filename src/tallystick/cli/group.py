@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "schedules": "show and change what becomes a job by the clock",
     "prune": "remove the books of jobs that ended long ago",
     "doctor": "examine a store and check its books",
+    "verify": "recompute all books and say whether they are true",
     "ledger": "draw fifteen digits with their meaning and say what happens next",
     "machines": "show the lifecycles that every row follows",
     "serve": "answer over HTTP: commands, jobs, remote workers",
@@ -43,7 +44,7 @@ COMMANDS: Final = {
 }
 
 _ROOMS: Final = {
-    **dict.fromkeys(("doctor", "prune", "ledger", "machines"), "books"),
+    **dict.fromkeys(("doctor", "verify", "prune", "ledger", "machines"), "books"),
     **dict.fromkeys(("stage", "run", "telemetry"), "runs"),
     **dict.fromkeys(("work", "schedules"), "work"),
     **dict.fromkeys(("serve", "keys"), "http"),

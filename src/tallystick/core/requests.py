@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
+from tallystick.core.audit.removals import RETENTION
 from tallystick.core.chain import Chain
 from tallystick.core.lifecycles import AttemptState, JobState
 from tallystick.core.schedules.rows import Schedule
@@ -297,12 +298,14 @@ class PruneJobs(NamedTuple):
 
     Each job goes whole, with its reservation, or stays whole; one bundle. A job stays while it owes anything
     (an open activity, a message, a directive, an attempt that is not done), while any child of it is there or
-    an open fork needs its group, and as long as its parent stays. The outcome is a `Pruned`.
+    an open fork needs its group, and as long as its parent stays. What goes is written down in the log of
+    removals, with `who` removed it. The outcome is a `Pruned`.
     """
 
     older_ms: int
     limit: int
     after: str = ""
+    who: str = RETENTION
 
 
 class RenewLeases(NamedTuple):

@@ -19,6 +19,9 @@ from tallystick.store.api import Pruned, PruneJobs
 PASS_SECONDS_MAX: Final = 60.0
 _PASSES_PER_KEEP: Final = 10
 
+BY_HAND: Final = "prune"
+"""Who has removed a job that a person or a program asked to be pruned; workers do it as retention."""
+
 
 def age_ms(value: str | timedelta) -> int:
     """Return an age in milliseconds; refuse a bare number: 30 would mean seconds where days are meant.
@@ -85,7 +88,7 @@ def prune(committer: Committer, older_ms: int, limit: int) -> int:
     found = False
     while removed < limit:
         looked_at = min(PRUNE_BATCH_JOBS_MAX, limit - removed)
-        gone = committer.call((PruneJobs(older_ms, looked_at, after),))
+        gone = committer.call((PruneJobs(older_ms, looked_at, after, BY_HAND),))
         assert isinstance(gone, Pruned)
         removed += gone.jobs
         found = found or gone.jobs > 0

@@ -24,7 +24,7 @@ from tallystick.engine.segment_parts.answers import Answers, told_by
 from tallystick.engine.segment_parts.group_shape import GroupShape, newborn
 from tallystick.engine.segment_parts.notes import left_by, notes_in
 from tallystick.engine.segment_parts.past import NO_PAST, Past
-from tallystick.engine.segment_parts.paths import ABORTED, CANCELLED, FAILED, RETURNED, RETURNED_TEXT
+from tallystick.engine.segment_parts.paths import ABORTED, CANCELLED, failed, returned, suspended, turned
 from tallystick.engine.segment_parts.shown import Shown
 from tallystick.engine.submission import Submission
 from tallystick.errors import LedgerCeiling, TallyError
@@ -236,7 +236,7 @@ class Segment:
         end = EndJob.of(
             self.fence,
             JobState.SUCCEEDED,
-            self._fact("return", RETURNED, RETURNED_TEXT),
+            self._fact("return", *returned(result)),
             driver=self.claimed.driver,
             waited=self.waited,
             parent=self.claimed.parent,
@@ -246,14 +246,14 @@ class Segment:
 
     def failed(self, failure: Failure, reason: AbortReason = AbortReason.FATAL) -> Bundle:
         """Return the bundle that ends the job badly; it closes like any other."""
-        event = self._fact("fail", {**FAILED, "error": failure.summary()})
+        event = self._fact("fail", failed(failure, reason))
         end = self._end(JobState.FAILED_FINAL, event, reason=reason, failure=failure)
         return (*self.owed(), end)
 
     def turned(self, payload: str) -> Bundle:
         """Return the bundle that begins the same job again in a new dimension, with these arguments."""
         claimed = self.claimed
-        fact = self._fact("again", {"attempt": ABORTED, "dimension": claimed.dimension + 1})
+        fact = self._fact("again", turned(claimed.dimension + 1, claimed.payload, payload))
         turn = Cycle(self.fence, claimed.driver, claimed.dimension, payload, fact)
         return (*self.owed(), turn)
 
@@ -268,7 +268,7 @@ class Segment:
         """Return the bundle that ends the attempt and leaves the job to others, due after a while."""
         # Read once: the store takes the time between the fact and the instant for the while.
         now = self._clock.wall_ms()
-        about = {"attempt": ABORTED, "reason": reason.value, "ready_at": now + after_ms}
+        about = {"attempt": ABORTED, "reason": reason.value, "charged": charged, "ready_at": now + after_ms}
         payload: dict[str, object] = {**about}
         if failure is not None:
             payload["error"] = failure.summary()
@@ -332,8 +332,7 @@ class Segment:
         told = self.cancelled if asked is None else asked
         before = after or self.decided()
         ahead = self.answers.asking(waits, alone=alone)
-        awaited = ", ".join(f"{wait.name}#{wait.occurrence}" for wait in waits)
-        text = _TO_TEXT.encode({"attempt": ABORTED, "for": awaited}).decode()
+        text = _TO_TEXT.encode(suspended(waits)).decode()
         claimed, at = self.claimed, self._clock.wall_ms()
         fact = Fact(claimed.chain, "suspend", at, self.fence.attempt, text)
         due = told_by(at - self._clock.boot_ms(), waits)

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from tallystick.core.audit.fingerprints import birth_text
 from tallystick.core.chain import Chain
 from tallystick.core.json_forms.canonical import CANON_VERSION, idempotency_hash
 from tallystick.core.limits import (
@@ -17,7 +18,7 @@ from tallystick.core.limits import (
     check_name,
     check_text,
 )
-from tallystick.core.verbs.claiming import CLAIMED_FIRST
+from tallystick.core.verbs.claiming import CLAIMED_FIRST, claim_text
 from tallystick.defaults import ATTEMPTS, PRIORITY, QUEUE, TENANT
 from tallystick.errors import BadInput, IdempotencyConflict
 from tallystick.store.api import (
@@ -34,8 +35,6 @@ from tallystick.store.api import (
 
 PRIORITY_BEST: Final = 0
 PRIORITY_WORST: Final = 9
-
-_SUBMITTED: Final = '{"job":"QUEUED"}'
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -77,8 +76,13 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.idempotency_key is not None or self.by_content
 
 
-def submit_job(submission: Submission, job_id: str, now: int, lease: NewLease | None = None) -> SubmitJob:
-    """Return the primitive that makes this submission a job, claimed at once when a lease is given."""
+def submit_job(
+    submission: Submission, job_id: str, now: int, lease: NewLease | None = None, *, parent: str | None = None
+) -> SubmitJob:
+    """Return the primitive that makes this submission a job, claimed at once when a lease is given.
+
+    With a parent it is detached: it is known who started it, and that is all.
+    """
     reserved = submission.reserved
     content_hash = content_hash_of(submission) if reserved else None
     # By place: that is twice as fast as by name, and the most that a submission costs here.
@@ -105,14 +109,14 @@ def submit_job(submission: Submission, job_id: str, now: int, lease: NewLease | 
         None,
         None,
         msgspec.json.encode(submission.tags).decode() if submission.tags else None,
-        None,
-        0,
+        parent,
+        0 if parent is None else 1,
         submission.hooks,
     )
     chain = Chain(job_id)
-    facts: tuple[Fact, ...] = (Fact(chain, "submit", now, 0, _SUBMITTED),)
+    facts: tuple[Fact, ...] = (Fact(chain, "submit", now, 0, birth_text(job)),)
     if lease is not None:
-        facts += (Fact(chain, "claim", now, 1, CLAIMED_FIRST),)
+        facts += (Fact(chain, "claim", now, 1, claim_text(CLAIMED_FIRST, lease.lease_id, lease.owner)),)
     return SubmitJob(job, facts, _reservation(submission, content_hash), lease)
 
 

@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from tallystick.core.audit.fingerprints import BORN, of_birth
 from tallystick.core.chain import Chain, event_hash, step_payload
 from tallystick.core.json_forms.canonical import CANON_VERSION
 from tallystick.core.ledger.marks import OPENED
 from tallystick.core.lifecycles import JobState
 from tallystick.core.verbs.forking import Forking, decide_fork, kept_before
 from tallystick.errors import BadInput, IdempotencyConflict, InvariantBroken, NoSuchStep, NotFailed, NotFound
-from tallystick.store.api import Fact, Fence, Forked, ForkJob, StoredEvent
+from tallystick.store.api import Fact, Fence, Forked, ForkJob, NewJob, StoredEvent
 from tallystick.store.refusals import Refused, stale
 from tallystick.store.writing import OpenTransaction, insist
 
@@ -52,8 +53,9 @@ def fork_job(batch: OpenTransaction, request: ForkJob) -> Forked:
     found = batch.rows("forkable", (request.job_id,))
     if not found:
         raise NotFound(f"there is no job {request.job_id}", job_id=request.job_id)
-    kind, state, dimension, retried_as, reserved = found[0]
-    if kind != "workflow":
+    state, dimension, retried_as, *row = found[0]
+    origin = NewJob._make(row)
+    if origin.kind != "workflow":
         raise BadInput(f"job {request.job_id} is no workflow and cannot be forked", job_id=request.job_id)
     before = _reserved(batch, request)
     verdict = decide_fork(
@@ -66,14 +68,36 @@ def fork_job(batch: OpenTransaction, request: ForkJob) -> Forked:
     if verdict is not Forking.MAKE:
         return Forked(_known(request, verdict, state, retried_as, before), created=False, copied=0)
     kept = _kept(batch, request, dimension)
-    events, copies = _facts(batch, request, dimension, kept)
+    events, copies = _facts(batch, request, dimension, kept, _newborn(origin, request, batch.wall))
     _insert(batch, request, dimension, events, copies)
     if request.key is not None:
         reserve = (request.job_id, request.new_id, request.key, request.content_hash)
         insist(batch, "reserve_fork", (*reserve, CANON_VERSION, batch.wall))
     if request.retry:
-        take_place(batch, request, reserved=bool(reserved))
+        take_place(batch, request, reserved=(origin.idempotency_key or origin.idempotency_hash) is not None)
     return Forked(request.new_id, created=True, copied=len(kept))
+
+
+def _newborn(origin: NewJob, request: ForkJob, wall: int) -> NewJob:
+    """Return the new job as `insert_fork` writes it."""
+    key: tuple[str | None, str | None, int | None] = (None, None, None)
+    if request.retry:
+        key = (origin.idempotency_key, origin.idempotency_hash, origin.canon_version)
+    elif request.id is not None:
+        key = (request.key, request.content_hash, CANON_VERSION)
+    deadline_at = None if origin.deadline_at is None else wall + origin.deadline_at - origin.created_at
+    return origin._replace(
+        job_id=request.new_id,
+        version=origin.version if request.version is None else request.version,
+        ready_at=wall,
+        deadline_at=deadline_at,
+        created_at=wall,
+        idempotency_key=key[0],
+        idempotency_hash=key[1],
+        canon_version=key[2],
+        parent_job_id=None,
+        detached=0,
+    )
 
 
 def _kept(batch: OpenTransaction, request: ForkJob, dimension: int) -> list[_Recorded]:
@@ -94,7 +118,7 @@ def _kept(batch: OpenTransaction, request: ForkJob, dimension: int) -> list[_Rec
 
 
 def _facts(
-    batch: OpenTransaction, request: ForkJob, dimension: int, kept: list[_Recorded]
+    batch: OpenTransaction, request: ForkJob, dimension: int, kept: list[_Recorded], job: NewJob
 ) -> tuple[list[StoredEvent], list[_Copy]]:
     """Return the first facts of the new job, and the place in its chain of every copy."""
     chain, now = Chain(request.new_id), batch.wall
@@ -107,6 +131,7 @@ def _facts(
         "retry": request.retry,
         "copied": len(kept),
         "origin_hash": last.event_hash.hex() if last else None,
+        BORN: of_birth(job),
     }
     events = [batch.placed(Fact(chain, "fork", now, 0, msgspec.json.encode(about).decode()))]
     drawn: dict[str, object] = {}

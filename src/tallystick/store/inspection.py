@@ -6,11 +6,13 @@ memory as one of ten.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Content
+from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Kept, StepRest, WholeJob
+from tallystick.core.audit.removals import PrunedRow
 from tallystick.core.pictures import Message, Place
-from tallystick.core.remote.rows import ProtocolPicture
+from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
 from tallystick.core.values import OwedHook, StoredEvent
 
 
@@ -27,6 +29,15 @@ class StaleReports(NamedTuple):
 
     total: int
     last_at: int | None
+
+
+class Reserved(NamedTuple):
+    """A reservation, and what the job that it names is known by; None: there is no such job."""
+
+    kept: Kept
+    tenant_id: str | None
+    key: str | None
+    hash: str | None
 
 
 class WorkerLeases(NamedTuple):
@@ -75,7 +86,7 @@ class Inspection(Protocol):
         ...
 
     def messages(self, job_id: str, *, after: str, limit: int) -> list[Message]:
-        """Return the messages of a job behind a guid, in order; only those of children with what they say."""
+        """Return the messages of a job behind a guid, in order, each with what it says."""
         ...
 
     def protocol(self, job_id: str) -> ProtocolPicture | None:
@@ -86,8 +97,48 @@ class Inspection(Protocol):
         """Return how many children of each group of a job have not ended."""
         ...
 
-    def content(self, job_id: str) -> Content | None:
-        """Return what a submission is known by; None if it is known by nothing."""
+    def whole(self, job_id: str) -> WholeJob | None:
+        """Return what was submitted and all else that the row of a job says."""
+        ...
+
+    def step_rests(self, job_id: str, *, after: Place, limit: int) -> list[StepRest]:
+        """Return the steps of a job behind a place, in order, with what their facts do not tell."""
+        ...
+
+    def message(self, guid: str) -> Message | None:
+        """Return one message, with what it says."""
+        ...
+
+    def directives(self, job_id: str) -> list[tuple[OutboxRow, int]]:
+        """Return the directives of a job, and when each was last written."""
+        ...
+
+    def kept(self, tenant_id: str, scope: str, value: str) -> Kept | None:
+        """Return a reservation."""
+        ...
+
+    def reserved(self, *, after: tuple[str, str, str], limit: int) -> list[Reserved]:
+        """Return a page of reservations behind one, with what the job of each is known by."""
+        ...
+
+    def tags(self, *, after: tuple[str, str], limit: int) -> list[tuple[str, str, str | None]]:
+        """Return a page of tags behind one, each with its job and all tags that the row of that job has."""
+        ...
+
+    def has_tags(self, job_id: str, tags: Sequence[str]) -> set[str]:
+        """Return those of these tags by which a job can be found."""
+        ...
+
+    def strays(self, *, after: str, limit: int) -> list[tuple[str, bool]]:
+        """Return the next identifiers that rows have for their job, and whether there is such a job."""
+        ...
+
+    def removals(self, *, after: int, limit: int) -> list[PrunedRow]:
+        """Return a page of the log of removals, in its order."""
+        ...
+
+    def removals_of(self, job_id: str) -> list[PrunedRow]:
+        """Return what the log of removals says of a job, in its order."""
         ...
 
     def lease_clock(self) -> tuple[str, int]:

@@ -6,6 +6,12 @@ was made after the day in question cannot have ended before it, so the young one
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import msgspec
+
+from tallystick.core.audit.removals import LogEnd, Removal, lines_of
+from tallystick.errors import InvariantBroken
 from tallystick.store.api import Pruned, PruneJobs
 from tallystick.store.sql.reads import listed
 from tallystick.store.writing import OpenTransaction
@@ -19,18 +25,31 @@ def prune(batch: OpenTransaction, request: PruneJobs) -> Pruned:
     ended_by = batch.wall - request.older_ms
     stretch = batch.rows("old_jobs", (request.after, str(request.limit)))
     ended = [job_id for job_id, _made, at in stretch if at is not None and at <= ended_by]
-    removed = _removed(batch, ended, ended_by) if ended else 0
+    removed = _removed(batch, ended, ended_by, request.who) if ended else 0
     over = len(stretch) < request.limit or all(made > ended_by for _job_id, made, _at in stretch)
     last, _made, _at = stretch[-1] if stretch else (None, 0, 0)
     return Pruned(removed, None if over else last)
 
 
-def _removed(batch: OpenTransaction, ended: list[str], ended_by: int) -> int:
-    """Mark those that may go, remove their books, and return how many they were."""
+def note_removals(batch: OpenTransaction, removals: Sequence[Removal], who: str) -> None:
+    """Write down what goes in this transaction; whoever removes anything of a job calls this."""
+    if not removals:
+        return
+    batch.rows("hold_pruned", ())
+    end = [LogEnd._make(row) for row in batch.rows("pruned_end", ())]
+    lines = lines_of(removals, end[0] if end else LogEnd(), batch.wall, who)
+    if batch.changed("insert_pruned", (msgspec.json.encode(lines).decode(),)) != len(lines):
+        raise InvariantBroken("a removal could not be written down, so nothing is removed")
+
+
+def _removed(batch: OpenTransaction, ended: list[str], ended_by: int, who: str) -> int:
+    """Mark those that may go, write down that they go, remove their books, and return how many they were."""
     held = [job_id for (job_id,) in batch.rows("hold_ended", (listed(ended),))]
     marked = batch.rows("mark_pruned", (listed(held), ended_by, batch.wall))
     if marked:
-        gone = listed([job_id for (job_id,) in marked])
+        going = sorted(Removal(job_id, True, *about) for job_id, *about in marked)
+        note_removals(batch, going, who)
+        gone = listed([removal.job_id for removal in going])
         for books in _BOOKS:
             batch.run(f"prune_{books}", (gone,))
     return len(marked)

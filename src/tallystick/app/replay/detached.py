@@ -34,10 +34,8 @@ def submitted(
         raise context.mismatch((name, occurrence))
     runtime = context.runtime
     now = runtime.clock.wall_ms()
-    primitive = submit_job(submission, runtime.ids.new(), now)
     # It keeps its parent for people to read, and that is all: its parent neither waits for it nor ends it.
-    home = primitive.job._replace(parent_job_id=segment.job_id, detached=1)
-    primitive = primitive._replace(job=home)
+    primitive = submit_job(submission, runtime.ids.new(), now, parent=segment.job_id)
 
     def row(job_id: str, *, created: bool) -> RecordStep:
         text = msgspec.json.encode([job_id, created]).decode()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tallystick.errors import TallyError
 
 OUTPUT_LOST: Final = 1
+UNTRUE: Final = 1
 BAD_USAGE: Final = 2
 FINDINGS: Final = 6
 INTERRUPTED: Final = 130
@@ -25,7 +26,8 @@ READER_GONE: Final = 141
 
 EXIT_MEANINGS: Final = {
     0: "done",
-    1: "it failed; for `tally run`: the run is CANCELLED now, or another process works on it; "
+    1: "it failed; for `tally verify`: the books are not true; for `tally run`: the run is CANCELLED now, or "
+    "another process works on it; "
     "for `tally work`: something was left to its lease, or a process died",
     BAD_USAGE: "bad usage: an unknown command or option, or a missing argument; for `tally run`: the run is "
     "FAILED now",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tallystick.core.pictures import Activity
+from tallystick.core.values import NewJob
 
 
 class Book(NamedTuple):
@@ -35,6 +36,7 @@ class Book(NamedTuple):
     open_waits: int
     progress: int
     has_waited: bool
+    updated_at: int
 
 
 class AttemptRow(NamedTuple):
@@ -61,18 +63,89 @@ class ActivityRow(NamedTuple):
     is_copy: bool
 
 
-class Content(NamedTuple):
-    """What a submission is known by, as its row has it, and the hash that was made of it then."""
+class JobRest(NamedTuple):
+    """The columns of a job that neither its book nor its submission has."""
+
+    ready_at: int | None
+    start_redeliveries: int
+    updated_at: int
+    completed_at: int | None
+    result: str | None
+    error: str | None
+    error_message: str | None
+    protocol_id: str | None
+    mode: str | None
+    doc_id: str | None
+    current_step_id: str | None
+    current_step_index: int | None
+    attempts_total: int
+    parent_step: str | None
+    retry_of: str | None
+    retried_as: str | None
+    pruned_at: int | None
+
+
+class WholeJob(NamedTuple):
+    """What was submitted, as the row of the job has it, and all else that the row says."""
+
+    born: NewJob
+    rest: JobRest
+
+
+class StepRest(NamedTuple):
+    """A step, wait or group with the columns that its fact does not tell."""
+
+    dimension: int
+    name: str
+    occurrence: int
+    kind: str
+    state: str
+    n: int | None
+    attempt: int | None
+    created_at: int
+    completed_at: int | None
+    rev: int
+    origin_job_id: str | None
+    origin_dimension: int | None
+    has_result: bool
+    has_hash: bool
+    mode: str | None
+    semaphore: int | None
+    threshold: int | None
+    failed: int | None
+    # What only steps of protocol jobs have.
+    step_index: int | None
+    step_type: str | None
+    service: str | None
+    attempt_no: int | None
+    lease_id: str | None
+    lease_expires_at: int | None
+    input_ref: str | None
+    workspace_ref: str | None
+    output_ref: str | None
+    resolved_mode: str | None
+    lane: str | None
+    routing_key_used: str | None
+    decision_source: str | None
+    decision_reason: str | None
+    last_error_code: str | None
+    last_error_message: str | None
+    updated_at: int | None
+    misplaced: int | None
+    acked_at: int | None
+    answers: str | None
+
+
+class Kept(NamedTuple):
+    """A reservation."""
 
     tenant_id: str
-    request_type: str | None
-    input_ref: str | None
-    output_ref: str | None
-    payload: str
-    schema_version: str | None
-    version: str
-    idempotency_hash: str
+    scope: str
+    value: str
+    job_id: str
+    content_hash: str
     canon_version: int
+    created_at: int
 
 
 class Finding(NamedTuple):

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import msgspec
 
-from tallystick.core.audit.book import Content, Findings
+from tallystick.core.audit.book import Findings
 from tallystick.core.json_forms.canonical import CANON_OF_ROW, idempotency_hash
+from tallystick.core.values import NewJob
 from tallystick.errors import NotCanonical
 
 
-def judge_content(content: Content, findings: Findings) -> None:
+def judge_content(content: NewJob, findings: Findings) -> None:
     """Compare the hash by which a job was submitted with what its row says was submitted.
 
     In the older form the version of the workflow stands for that of the schema, and the order of a set in the
     payload is not the one that was hashed. Which arrays were sets the row does not tell, so such a row is
     judged only if its payload has no array of two or more.
     """
+    if content.canon_version is None or content.idempotency_hash is None:
+        if (content.canon_version, content.idempotency_hash, content.idempotency_key) != (None, None, None):
+            findings.note("content", "the job has a part of what a submission is known by, and not all of it")
+        return
     is_older = content.canon_version < CANON_OF_ROW
     try:
         payload = msgspec.json.decode(content.payload)

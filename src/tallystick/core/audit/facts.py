@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from tallystick.core.audit.book import AttemptRow, Book, Findings
+from tallystick.core.audit.told import Told
 from tallystick.core.chain import StepFact, event_hash, read_step_payload
 from tallystick.core.digits import ActivityLedger
 from tallystick.core.hash_chain import GENESIS
@@ -41,7 +42,7 @@ class History:
         self.n = 0
         self.attempts: dict[int, str] = {}
         self.told: dict[Place, int] = {}
-        self.is_claimed = self.is_fork = False
+        self.said = Told()
         self._dimension = 0
         self._tries: dict[tuple[object, object], int] = {}
         self._head = GENESIS
@@ -60,11 +61,8 @@ class History:
         if step is not None:
             self._step(fact, step)
             return
+        self.said.read(fact, data, self._dimension)
         match fact.type:
-            case "claim":
-                self.is_claimed = True
-            case "fork":
-                self.is_fork = True
             case "try":
                 place = (data.get("step"), data.get("occurrence"))
                 self._tries[place] = self._tries.get(place, 0) + 1
@@ -121,10 +119,12 @@ class History:
             return
         for contradiction in contradictions(ledger):
             note("digits", f"{label}: {ledger.text}: {contradiction}")
+        place = (self._dimension, step.name, step.occurrence)
         if fact.type in INLINE:
             self._inline(label, fact, step, ledger)
         else:
-            self.told[self._dimension, step.name, step.occurrence] = step.ledger
+            self.told[place] = step.ledger
+            self.said.results[place] = hash(step.result)
         if (step.result is None) == (step.error is None) or (step.state == StepState.SUCCEEDED) != (
             step.error is None
         ):
@@ -136,7 +136,7 @@ class History:
         if not ledger.get("children_spawned"):
             note("digits", f"{label} is recorded and {ledger.text} says it is not complete")
         failures = self._tries.pop((step.name, step.occurrence), 0)
-        is_copy = self.is_fork and fact.attempt == 0
+        is_copy = self.said.is_fork and fact.attempt == 0
         if self._book.ledger_form and not is_copy and ledger != recorded(failures + 1):
             note("digits", f"{label}: {ledger.text} after {failures} failed tries")
 

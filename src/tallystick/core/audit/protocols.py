@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from tallystick.core.audit.book import Findings
+from tallystick.core.audit.fingerprints import is_known
+from tallystick.core.audit.told import Told
 from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.core.ledger.consistency import contradictions
 from tallystick.core.lifecycles import JOB, JobState, StepState
 from tallystick.core.pictures import Message
-from tallystick.core.remote.rows import IN_FLIGHT, ProtocolPicture, ProtocolStep
+from tallystick.core.remote.row_prints import of_directive, of_rows
+from tallystick.core.remote.rows import IN_FLIGHT, OutboxRow, ProtocolPicture, ProtocolStep
 from tallystick.errors import LedgerCorrupt
 
 
-def judge_protocol(picture: ProtocolPicture, messages: Iterable[Message], findings: Findings) -> None:
+def judge_protocol(
+    picture: ProtocolPicture,
+    messages: Iterable[Message],
+    directives: Sequence[tuple[OutboxRow, int]],
+    said: Told,
+    findings: Findings,
+) -> None:
     """Note everything about a protocol job that no history of it can have left."""
+    if is_known(said.rows) and said.rows != of_rows(picture.job, picture.steps):
+        findings.note("columns", "the job or one of its steps is not what its newest fact says")
+    for outbox_id in said.directives.keys() - {row.outbox_id for row, _at in directives}:
+        findings.note("outbox", f"the directive {outbox_id} is not there")
+    for row, _at in directives:
+        told = said.directives.get(row.outbox_id)
+        if said.birth_print is not None and told != of_directive(row):
+            findings.note("outbox", f"the directive {row.outbox_id} is not what its newest fact says")
     try:
         for check, message in _wrong(picture, list(messages)):
             findings.note(check, message)

@@ -8,10 +8,11 @@ their semaphore alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Findings
+from tallystick.core.audit.fingerprints import of_dropped
 from tallystick.core.audit.groups import GroupSum, judge_group
 from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.digits import ActivityLedger, GuidLedger
@@ -100,27 +101,38 @@ class Rows:
         if ledger is not None:
             self._rows[activity.place] = (row, ledger)
 
-    def add_message(self, message: Message) -> None:
-        """Take a message, after all activities."""
+    def add_message(self, message: Message) -> bool:
+        """Take a message, after all activities, and tell whether its digits can be read."""
         book, label = self._book, f"{message.kind} {message.guid}"
         try:
             ledger = GuidLedger(message.ledger)
         except LedgerCorrupt as error:
             self._findings.note("digits", f"{label}: {error.message}")
-            return
+            return False
         self._owed += message.is_owed
         if not book.ledger_form:
-            return
+            return True
         for contradiction in contradictions(ledger):
             self._findings.note("digits", f"{label}: {ledger.text}: {contradiction}")
         place = None if message.is_of_root else message.place
         if message.is_of_root or place is not None:
             self._enter(label, message, place, ledger)
         if message.kind == "child":
-            return
+            return True
         if ledger.closed_job:
             self._closers.append(message.guid)
         self._judge_message(label, message, ledger)
+        return True
+
+    def judge_dropped(self, dropped: Mapping[int, object]) -> None:
+        """Compare what was dropped at the end of each turn with what its fact says was open."""
+        for dimension, told in dropped.items():
+            rows = [
+                row.activity for row, _ledger in self._rows.values() if row.activity.dimension == dimension
+            ]
+            if of_dropped(one for one in rows if one.state == StepState.CANCELLED) != told:
+                turn = f" of turn {dimension}" if dimension else ""
+                self._findings.note("columns", f"what was dropped at the end{turn} is not what its fact says")
 
     def close(self, told: dict[Place, int], open_children: dict[str, int]) -> None:
         """Compare everything that was read; `told` are the digits in the facts of activities that ended."""

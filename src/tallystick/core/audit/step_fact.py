@@ -12,6 +12,7 @@ from typing import Final
 
 from tallystick.core.chain import event_hash, step_payload
 from tallystick.core.digits import ActivityLedger
+from tallystick.core.hash_chain import GENESIS
 from tallystick.core.values import StoredEvent
 
 _LEARNING: Final = frozenset({"wait", "sleep", "group"})
@@ -33,10 +34,11 @@ def told(
     result: str | None,
     error: str | None,
     notes: str | None,
-    prev_hash: bytes,
+    before: bytes | None,
     head: bytes,
 ) -> StoredEvent:
     """Return the fact that a row is; if no digits that it may have had fit, with those that it has."""
+    prev_hash = GENESIS if before is None else before
     payload = step_payload(name, occurrence, state, ledger, result, error, notes)
     for digits in _before(ledger) if kind in _LEARNING else ():
         said = step_payload(name, occurrence, state, digits, result, error, notes)

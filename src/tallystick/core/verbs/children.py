@@ -6,6 +6,7 @@ forgotten: its message waits, and the bundle that completes the leg enters it, i
 
 from __future__ import annotations
 
+from tallystick.core.audit.fingerprints import birth_text
 from tallystick.core.ledger.decisions import Verdict, count_down
 from tallystick.core.ledger.marks import ENTERED, complete, first_entry, is_complete, settled
 from tallystick.core.lifecycles import JobState
@@ -68,11 +69,10 @@ def spawn(pictures: Pictures, request: Spawn, now: Now) -> Decision:
         group, entry = again
         writes += entry
     step = str(request.group)
-    writes += [
-        InsertChild(_as_child(child, job, now), fact, step)
-        for child, fact in request.children
-        if child.job_id not in born
-    ]
+    for child, fact in request.children:
+        if child.job_id not in born:
+            whole = _as_child(child, job, now)
+            writes.append(InsertChild(whole, fact._replace(payload=birth_text(whole, step)), step))
     if request.group.child_id(job.job_id, request.total - 1) in children:
         completed = _completed(picture, job, group, request.group, now)
         if isinstance(completed, Refusal):

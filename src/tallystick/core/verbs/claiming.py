@@ -22,6 +22,17 @@ CLAIMED_FIRST: Final = msgspec.json.encode(
 ).decode()
 """What the fact of a job's first claim says."""
 CLAIMED_AGAIN: Final = msgspec.json.encode({"job": JobState.IN_PROGRESS, "attempt": _BEGUN}).decode()
+
+
+def claim_text(moves: str, lease_id: str, owner: str) -> str:
+    """Return what the fact of a claim says: the moves, the lease, and the worker that has it.
+
+    >>> claim_text('{"attempt":"LEASED>IN_PROGRESS"}', "l1", "w")
+    '{"attempt":"LEASED>IN_PROGRESS","lease":"l1","by":"w"}'
+    """
+    return f'{moves[:-1]},"lease":"{lease_id}","by":"{owner}"}}'
+
+
 """What the fact of every later claim says: the job has begun."""
 
 

@@ -11,7 +11,6 @@ from tallystick.core.pictures import AGAIN, Message, Now, Picture, Pictures, tur
 from tallystick.core.plans import (
     NO_VALUES,
     Decision,
-    DropActivities,
     DropInbox,
     InsertMessage,
     JobValues,
@@ -19,12 +18,11 @@ from tallystick.core.plans import (
     MoveJob,
     Plan,
     Refusal,
-    Write,
 )
 from tallystick.core.requests import Cycle, EndJob
 from tallystick.core.values import Fact
 from tallystick.core.verbs.control_requests import HoldJob, ResumeJob
-from tallystick.core.verbs.endings import CANCELLED, end_job, fact_of
+from tallystick.core.verbs.endings import CANCELLED, end_job, fact_of, with_dropped
 from tallystick.core.verbs.holds import Held, Resumed, decide_hold, decide_resume
 from tallystick.core.verbs.settling import broken, driver_of, entered, settle, stale
 from tallystick.core.verbs.waiting import RUNNING, SUSPENDED
@@ -56,7 +54,7 @@ def turn(pictures: Pictures, request: Cycle, now: Now) -> Decision:
     inbox = (max(now.wall, job.inbox_at), job.inbox_end + 1, None)
     word = Message(guid, job.job_id, dimension, AGAIN, 1, "resume", None, None, 0, 0, *inbox)
     after = settling.job._replace(dimension=dimension, ready_at=now.wall, rev=settling.job.rev + 1)
-    dropped: tuple[Write, ...] = (DropActivities(job.job_id, still_open),) if still_open else ()
+    fact, dropped = with_dropped(request.fact, picture)
     keep = "" if driver.message is None else driver.message.guid
     return Plan(
         (
@@ -65,7 +63,7 @@ def turn(pictures: Pictures, request: Cycle, now: Now) -> Decision:
             DropInbox(job.job_id, (keep, guid), signals=False),
             InsertMessage(word),
             MoveAttempt(*fence, RUNNING, SUSPENDED, AbortReason.SUSPENDED, charged=False, live=True),
-            MoveJob(after, settling.job.rev, request.fact, JobValues(payload=request.payload)),
+            MoveJob(after, settling.job.rev, fact, JobValues(payload=request.payload)),
         ),
         wakes=True,
     )

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, assert_never
 
 import msgspec
 
+from tallystick.core.audit.fingerprints import DROPPED, ENDED, of_dropped, of_end
 from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.core.ledger.decisions import Cancellation, Reclaim, close_delta, decide_cancel, decide_end
@@ -76,16 +77,23 @@ def as_asked(request: EndJob, *, cancelling: bool, code: str | None = None) -> E
         request = request._replace(error_code=code)
     ending = decide_end(state=request.state, attempt=request.attempt_status, cancelling=cancelling)
     if ending.job == request.state:
-        return request
-    fact = request.fact
-    return request._replace(
+        return request if code is None else _told_again(request, request.fact.payload)
+    cancelled = request._replace(
         state=ending.job,
         attempt_status=ending.attempt,
         reason=AbortReason.CANCELLED,
         charged=False,
         result=None,
-        fact=Fact(fact.chain, "cancel", fact.at, fact.attempt, CANCELLED),
+        fact=request.fact._replace(type="cancel"),
     )
+    return _told_again(cancelled, CANCELLED)
+
+
+def _told_again(request: EndJob, text: str) -> EndJob:
+    """Return an end whose fact says what comes of the job now, with these words for the rest."""
+    ended = of_end(request.result, request.error, request.error_code, request.error_message)
+    told = {**msgspec.json.decode(text), ENDED: ended}
+    return request._replace(fact=request.fact._replace(payload=msgspec.json.encode(told).decode()))
 
 
 class End(NamedTuple):
@@ -110,12 +118,10 @@ def close(
     if isinstance(settling, Refusal):
         return settling
     keep = "" if driver.message is None else driver.message.guid
-    return (*settling.writes, *_closed(pictures, settling.job, still_open, keep, end, now))
+    return (*settling.writes, *_closed(pictures, settling.job, keep, end, now))
 
 
-def _closed(
-    pictures: Pictures, job: JobFacts, still_open: int, keep: str, end: End, now: Now
-) -> tuple[Write, ...]:
+def _closed(pictures: Pictures, job: JobFacts, keep: str, end: End, now: Now) -> tuple[Write, ...]:
     """Return what is the same for every end: the attempt, what was open, the inbox, the row, the parent."""
     target = way(job, end.state).target
     after = job._replace(
@@ -127,7 +133,7 @@ def _closed(
         completed_at=now.wall,
         rev=job.rev + 1,
     )
-    dropped = (DropActivities(job.job_id, still_open),) if still_open else ()
+    fact, dropped = with_dropped(end.fact, pictures[job.job_id])
     counted = () if job.parent is None else child_ended(pictures, job.job_id, job.parent, target, now)
     # Its children end with it: asked in this bundle, none of them is claimed after it.
     below = ask_descendants(pictures[job.job_id], end.grace_ms, job.code, now)
@@ -135,10 +141,20 @@ def _closed(
         end.attempt,
         *dropped,
         DropInbox(job.job_id, (keep, keep), signals=True),
-        MoveJob(after, job.rev, end.fact, end.values),
+        MoveJob(after, job.rev, fact, end.values),
         *counted,
         *below,
     )
+
+
+def with_dropped(fact: Fact, picture: Picture) -> tuple[Fact, tuple[DropActivities, ...]]:
+    """Return what drops everything that a job has open, and its fact with what that is."""
+    still_open = picture.open_activities()
+    if not still_open:
+        return fact, ()
+    told = {**msgspec.json.decode(fact.payload), DROPPED: of_dropped(still_open)}
+    payload = msgspec.json.encode(told).decode()
+    return fact._replace(payload=payload), (DropActivities(picture.job.job_id, len(still_open)),)
 
 
 def way(job: JobFacts, target: JobState, *, told: bool = False) -> Followed[JobState]:
@@ -160,6 +176,7 @@ CANCELLED = msgspec.json.encode(
     {
         "job": JOB.follow(JobState.IN_PROGRESS, "cancel", "settle").path,
         "attempt": ATTEMPT.follow(AttemptState.IN_PROGRESS, "abort").path,
+        ENDED: of_end(),
     }
 ).decode()
 """What the fact of a job says that ends by itself after it was asked to."""
@@ -238,7 +255,15 @@ def end_lost(pictures: Pictures, picture: Picture, lease: Lease, loss: Loss, now
     fence = Fence(job.job_id, lease.attempt, lease.lease_id)
     attempt = MoveAttempt(*fence, lease.status, ended.target, loss.reason, loss.charged, live=lease.live)
     paths = {"job": way(job, loss.state, told=True).path, "attempt": ended.path}
-    fact = fact_of(picture, loss.kind, lease.attempt, {**paths, **loss.told}, now)
+    told = {
+        **paths,
+        **loss.told,
+        **came_of(loss.values._replace(error_code=loss.values.error_code or job.code)),
+    }
+    if loss.trigger == "finish":
+        # What came of it was committed before, and only its row says what.
+        del told[ENDED]
+    fact = fact_of(picture, loss.kind, lease.attempt, told, now)
     closed = close(pictures, picture, driver, End(loss.state, fact, loss.values, attempt), now)
     return closed if isinstance(closed, Refusal) else Plan(closed, loss.state, wakes=_wakes(picture))
 
@@ -279,10 +304,10 @@ def _at_once(pictures: Pictures, picture: Picture, request: CancelJob, now: Now)
     made = ATTEMPT.follow(AttemptState.LEASED, "abort")
     attempt = InsertAttempt(job.job_id, job.attempt + 1, made.target, AbortReason.CANCELLED, word.guid)
     paths = {"job": way(job, JobState.CANCELLED, told=True).path, "attempt": made.path}
-    told = {**paths, "forced": request.force, **_because(values.error_code)}
+    told = {**paths, "forced": request.force, **_because(values.error_code), **came_of(values)}
     fact = fact_of(picture, "cancel", attempt.attempt, told, now)
     end = End(JobState.CANCELLED, fact, values, attempt, request.grace_ms)
-    closed = _closed(pictures, settling.job, still_open, word.guid, end, now)
+    closed = _closed(pictures, settling.job, word.guid, end, now)
     writes = (InsertMessage(word), *settling.writes, *closed)
     return Plan(writes, JobState.CANCELLED, wakes=_wakes(picture))
 
@@ -295,6 +320,11 @@ def _wakes(picture: Picture) -> bool:
 def fact_of(picture: Picture, kind: str, attempt: int, payload: Mapping[str, object], now: Now) -> Fact:
     """Return a fact of a job that is written by somebody who does not hold it."""
     return Fact(picture.chain(), kind, now.wall, attempt, msgspec.json.encode(payload).decode())
+
+
+def came_of(values: JobValues) -> dict[str, object]:
+    """Return what a fact that ends a job says of these values."""
+    return {ENDED: of_end(values.result, values.error, values.error_code, values.error_message)}
 
 
 def failed_with(kind: str, message: str, code: str, tries: int = 1) -> JobValues:
@@ -310,7 +340,6 @@ def escalate(pictures: Pictures, job_id: str, error: TallyError, now: Now) -> Pl
     """
     picture = pictures[job_id]
     job, lease = picture.job, picture.lease
-    still_open = len(picture.open_activities())
     began = AttemptState.LEASED if lease is None else AttemptState(lease.status)
     aborted = ATTEMPT.follow(began, "abort")
     attempt: MoveAttempt | InsertAttempt
@@ -324,10 +353,12 @@ def escalate(pictures: Pictures, job_id: str, error: TallyError, now: Now) -> Pl
     told = {
         "job": way(job, target, told=True).path,
         "attempt": aborted.path,
+        "reason": AbortReason.FATAL.value,
+        "charged": False,
         "error": {"code": error.code, "message": error.message},
     }
     kind = "cancel" if target is JobState.CANCELLED else "fail"
-    fact = fact_of(picture, kind, attempt.attempt, told, now)
     values = failed_with(type(error).__name__, error.message, error.code)
+    fact = fact_of(picture, kind, attempt.attempt, {**told, **came_of(values)}, now)
     end = End(target, fact, values, attempt)
-    return Plan(_closed(pictures, job._replace(semaphore=0), still_open, "", end, now), wakes=True)
+    return Plan(_closed(pictures, job._replace(semaphore=0), "", end, now), wakes=True)

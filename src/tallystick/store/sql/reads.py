@@ -8,15 +8,25 @@ from typing import Any, Final
 
 import msgspec
 
-from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Content
+from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, JobRest, Kept, StepRest, WholeJob
+from tallystick.core.audit.removals import PrunedRow
 from tallystick.core.audit.step_fact import told
 from tallystick.core.digits import GuidLedger
 from tallystick.core.pictures import Activity, Message, Place
 from tallystick.core.remote.keys import ApiKey
 from tallystick.core.remote.listing import StepRow
-from tallystick.core.remote.rows import ProtocolPicture
-from tallystick.store.api import ChildRow, Group, Interrupted, JobRow, OwedHook, ShownValue, StoredEvent
-from tallystick.store.inspection import StaleReports
+from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
+from tallystick.store.api import (
+    ChildRow,
+    Group,
+    Interrupted,
+    JobRow,
+    NewJob,
+    OwedHook,
+    ShownValue,
+    StoredEvent,
+)
+from tallystick.store.inspection import Reserved, StaleReports
 from tallystick.store.sql.protocol_pictures import READS, pictures_of
 
 NEWEST: Final = "\x7f"
@@ -24,6 +34,7 @@ NEWEST: Final = "\x7f"
 
 _BEFORE_ALL: Final = (-1, "", 0)
 _ALL: Final = 2**63 - 1
+_NEW: Final = len(NewJob._fields)
 # The first digit that a message is given for what it does: whoever has less was entered at most.
 (_WORK_DONE,) = (field.weight for field in GuidLedger.FIELDS if field.name == "work_done")
 
@@ -157,9 +168,54 @@ class Reads(ABC):
         """Return how many children of each group of a job have not ended."""
         return dict(self.rows("open_children", (job_id,)))
 
-    def content(self, job_id: str) -> Content | None:
-        """Return what a submission is known by."""
-        return next((Content._make(row) for row in self.rows("content", (job_id,))), None)
+    def whole(self, job_id: str) -> WholeJob | None:
+        """Return what was submitted and all else that the row of a job says."""
+        for row in self.rows("whole_job", (job_id,)):
+            return WholeJob(NewJob._make(row[:_NEW]), JobRest._make(row[_NEW:]))
+        return None
+
+    def step_rests(self, job_id: str, *, after: Place, limit: int) -> list[StepRest]:
+        """Return the steps of a job behind a place, with what their facts do not tell."""
+        rows = [StepRest._make(row) for row in self.rows("step_rests", (job_id, *after, limit))]
+        return [row._replace(has_result=bool(row.has_result), has_hash=bool(row.has_hash)) for row in rows]
+
+    def message(self, guid: str) -> Message | None:
+        """Return one message."""
+        return next((Message._make(row) for row in self.rows("message", (guid,))), None)
+
+    def directives(self, job_id: str) -> list[tuple[OutboxRow, int]]:
+        """Return the directives of a job, and when each was last written."""
+        return [(OutboxRow._make(row), at) for *row, at in self.rows("directives_of", (job_id,))]
+
+    def kept(self, tenant_id: str, scope: str, value: str) -> Kept | None:
+        """Return a reservation."""
+        return next((Kept._make(row) for row in self.rows("kept", (tenant_id, scope, value))), None)
+
+    def reserved(self, *, after: tuple[str, str, str], limit: int) -> list[Reserved]:
+        """Return a page of reservations, with what the job of each is known by."""
+        rows = self.rows("reservations_page", (*after, limit))
+        size = len(Kept._fields)
+        return [Reserved(Kept._make(row[:size]), *row[size:]) for row in rows]
+
+    def tags(self, *, after: tuple[str, str], limit: int) -> list[tuple[str, str, str | None]]:
+        """Return a page of tags, each with its job and all tags that the row of that job has."""
+        return [(tag, job_id, all_tags) for tag, job_id, all_tags in self.rows("tags", (*after, limit))]
+
+    def has_tags(self, job_id: str, tags: Sequence[str]) -> set[str]:
+        """Return those of these tags by which a job can be found."""
+        return {tag for (tag,) in self.rows("has_tags", (job_id, listed(tags)))}
+
+    def strays(self, *, after: str, limit: int) -> list[tuple[str, bool]]:
+        """Return the next identifiers that rows have for their job, and whether there is such a job."""
+        return [(job_id, bool(known)) for job_id, known in self.rows("strays", (after, limit))]
+
+    def removals(self, *, after: int, limit: int) -> list[PrunedRow]:
+        """Return a page of the log of removals."""
+        return [PrunedRow._make(row) for row in self.rows("pruned", (after, limit))]
+
+    def removals_of(self, job_id: str) -> list[PrunedRow]:
+        """Return what the log of removals says of a job."""
+        return [PrunedRow._make(row) for row in self.rows("pruned_of", (job_id,))]
 
     def hooks(self, limit: int) -> list[OwedHook]:
         """Return jobs to which a hook is owed, of any workflow, longest first."""

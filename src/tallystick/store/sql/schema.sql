@@ -11,6 +11,7 @@
 --   schedules    timetables: each tick becomes a job, in one transaction with the next tick
 --   api_keys     who may come over HTTP, and for which tenant
 --   stale_reports  reports that came too late: refused, counted, kept for people
+--   pruned       what was removed by right, in a chain of its own: whatever else is missing was lost
 --
 #| This is the schema of both databases; `store/sql/schema.py` prints it for each, without these lines. What begins with `S|` is for
 #| SQLite alone, with `P|` for PostgreSQL. NAME is a text that compares byte by byte, INT a whole number, HASH bytes. A rule is
@@ -397,7 +398,8 @@ SELECT job_id, state, attempt, dimension, hold, hold_reason, semaphore, root_led
        EXISTS (SELECT 1
                  FROM steps
                 WHERE steps.job_id = jobs.job_id AND steps.kind <> 'step' AND steps.kind <> 'tx')
-       OR EXISTS (SELECT 1 FROM messages WHERE messages.job_id = jobs.job_id) AS has_waited
+       OR EXISTS (SELECT 1 FROM messages WHERE messages.job_id = jobs.job_id) AS has_waited,
+       updated_at
   FROM jobs;
 
 CREATE TABLE events (
@@ -491,6 +493,36 @@ P|  id       BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   report   TEXT NOT NULL
 S|) STRICT;
 P|);
+
+-- What was removed by right: the job, whole or up to a turn, its last fact that is gone with its hash, when it was born, when it
+-- went and by whom. Only ever appended, and chained over the whole store, so that a removal can be told from a loss.
+CREATE TABLE pruned (
+  seq         INT NOT NULL PRIMARY KEY CHECK (seq >= 1),
+  job_id      NAME NOT NULL,
+  whole       INT NOT NULL CHECK (whole IN (0, 1)),
+  dimension   INT NOT NULL,
+  last_n      INT NOT NULL,
+  head_hash   TEXT NOT NULL,
+  born_at     INT NOT NULL,
+  at          INT NOT NULL,
+  who         TEXT NOT NULL,
+  prev_hash   TEXT NOT NULL,
+  event_hash  TEXT NOT NULL
+S|) STRICT;
+P|);
+
+CREATE INDEX pruned_of_job ON pruned (job_id);
+
+S|CREATE TRIGGER pruned_guard BEFORE UPDATE ON pruned
+S|BEGIN SELECT RAISE(ABORT, 'FINAL: a removal is a fact and cannot change'); END;
+S|CREATE TRIGGER pruned_delete BEFORE DELETE ON pruned
+S|BEGIN SELECT RAISE(ABORT, 'DELETE: what was removed is remembered'); END;
+P|CREATE TRIGGER pruned_guard BEFORE UPDATE ON pruned FOR EACH ROW
+P|EXECUTE FUNCTION refuse_change('FINAL: a removal is a fact and cannot change');
+P|CREATE TRIGGER pruned_delete BEFORE DELETE ON pruned FOR EACH ROW
+P|EXECUTE FUNCTION refuse_change('DELETE: what was removed is remembered');
+P|CREATE TRIGGER pruned_truncate BEFORE TRUNCATE ON pruned
+P|EXECUTE FUNCTION refuse_change('DELETE: what was removed is remembered');
 
 S|-- How far the clock of this file is ahead of the boot clock of its machine, in the boot that `epoch` names. It never
 S|-- falls while that boot lasts, so a wall clock that is set back makes nobody wait. One row.

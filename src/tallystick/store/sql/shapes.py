@@ -7,7 +7,8 @@ from functools import cache
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, get_type_hints
 
-from tallystick.core.audit.book import AttemptRow, Book, Content
+from tallystick.core.audit.book import AttemptRow, Book, JobRest, Kept, StepRest
+from tallystick.core.audit.removals import PrunedRow
 from tallystick.core.chain import Link
 from tallystick.core.pictures import Activity, JobFacts, Message
 from tallystick.core.plans import InsertAttempt, JobValues, MoveAttempt, PutValue
@@ -67,7 +68,6 @@ _ROWS: Final = (
         AttemptRow,
         Book,
         ChildRow,
-        Content,
         Before,
         StoredEvent,
         Fence,
@@ -80,6 +80,7 @@ _ROWS: Final = (
     *(JobValues, Learned, Link, Message, MoveAttempt, NewJob, Opened, OwedHook, PutValue, Record, ShownValue),
     *(NewProtocolJob, OutboxRow, ProtocolJob, ProtocolStep, Schedule),
     *(ApiKey, StepRow),
+    *(JobRest, Kept, PrunedRow, StepRest),
 )
 # Rows that plans move, as one flat list each.
 _MOVES: Final = {

@@ -13,7 +13,7 @@ from tallystick.core.ledger.marks import STARTED
 from tallystick.core.pictures import START, Now
 from tallystick.core.plans import Refusal
 from tallystick.core.tuples import make
-from tallystick.core.verbs.claiming import CLAIMED_AGAIN, CLAIMED_FIRST, enter
+from tallystick.core.verbs.claiming import CLAIMED_AGAIN, CLAIMED_FIRST, claim_text, enter
 from tallystick.core.verbs.endings import escalate
 from tallystick.core.verbs.wants import wanted_to_escalate
 from tallystick.defaults import ATTEMPTS
@@ -109,9 +109,9 @@ def _open_attempts(
         records, tries, charged, before, opened = past.get(job_id, _FRESH)
         chain, wake = Chain(job_id, *max((head_n, head_hash), before)), wakes.get(job_id)
         driver = START if acked_at is None else "" if wake is None else wake.guid
-        word = CLAIMED_AGAIN if attempt else CLAIMED_FIRST
-        event = batch.placed(make(Fact, (chain, "claim", wall, attempt + 1, word)))
         fence = make(Fence, (job_id, attempt + 1, request.lease_ids()))
+        word = claim_text(CLAIMED_AGAIN if attempt else CLAIMED_FIRST, fence.lease_id, request.owner)
+        event = batch.placed(make(Fact, (chain, "claim", wall, attempt + 1, word)))
         attempts.append((*fence, *held, driver))
         jobs.append((job_id, attempt, event.n, event.event_hash, wall, *_STARTED, request.hooks))
         events.append(event)

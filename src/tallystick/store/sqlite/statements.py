@@ -32,6 +32,7 @@ TABLES: Final = (
         "jobs",
         "messages",
         "outbox",
+        "pruned",
         "schedules",
         "stale_reports",
     ),

@@ -27,6 +27,7 @@ from tallystick.core.remote.plans import (
 )
 from tallystick.core.remote.policy import budget_ms, next_try_ms, policy_of
 from tallystick.core.remote.routing import route, topic
+from tallystick.core.remote.row_prints import DIRECTIVES, ROWS, of_directive, of_rows
 from tallystick.core.remote.rows import (
     PENDING,
     PULL,
@@ -232,6 +233,12 @@ class PlanDraft:
             if after.ledger != before.ledger
         }
         said: dict[str, object] = {"job": self._path, "steps": self._paths, "digits": digits, **about}
+        said[ROWS] = of_rows(self.job, self.steps)
+        said[DIRECTIVES] = {
+            row.outbox_id: of_directive(row)
+            for row, before in ((self._made, None), (self.pending, self._picture.pending))
+            if row is not None and row != before
+        }
         if self._message is not None:
             said["message"] = {"guid": self._message.guid, "digits": f"{self._message.ledger:015d}"}
         kept = {name: value for name, value in said.items() if value not in (None, {})}

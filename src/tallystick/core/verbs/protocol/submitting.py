@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tallystick.core.audit.fingerprints import BORN
 from tallystick.core.ledger.marks import OPENED, entry, settled
 from tallystick.core.lifecycles import JobState
 from tallystick.core.pictures import Now
@@ -16,6 +17,7 @@ from tallystick.core.remote.plans import (
     ProtocolWrite,
 )
 from tallystick.core.remote.requests import SubmitCommand
+from tallystick.core.remote.row_prints import of_command
 from tallystick.core.remote.rows import ProtocolPicture
 from tallystick.core.verbs.protocol.drafts import PlanDraft
 
@@ -34,7 +36,8 @@ def submit(request: SubmitCommand, now: Now) -> ProtocolPlan:
     )
     draft = PlanDraft(ProtocolPicture(job, request.steps), now)
     draft.dispatch(request.steps[0], request.lease_id, relays=request.relays)
-    plan = draft.plan(Heard.CREATED, "submit", step=request.steps[0].step_id)
-    born: list[ProtocolWrite] = [InsertProtocolStep(step._replace(rev=1)) for step in draft.steps]
-    born += [write for write in plan.writes if isinstance(write, InsertOutbox)]
-    return plan._replace(writes=(InsertProtocolJob(draft.job._replace(rev=1), request.about), *born))
+    born = {BORN: of_command(job, request.about)}
+    plan = draft.plan(Heard.CREATED, "submit", step=request.steps[0].step_id, **born)
+    writes: list[ProtocolWrite] = [InsertProtocolStep(step._replace(rev=1)) for step in draft.steps]
+    writes += [write for write in plan.writes if isinstance(write, InsertOutbox)]
+    return plan._replace(writes=(InsertProtocolJob(draft.job._replace(rev=1), request.about), *writes))

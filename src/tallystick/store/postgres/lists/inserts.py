@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from tallystick.core.audit.fingerprints import birth_text
 from tallystick.core.chain import Chain, Link, event_hash
 from tallystick.core.hash_chain import GENESIS
 from tallystick.core.ledger.marks import OPENED, STARTED
@@ -48,15 +49,20 @@ def send_births(writing: PostgresBatch, requests: Sequence[SubmitJob]) -> Answer
 
 def send_births_alike(writing: PostgresBatch, request: SubmitJobs) -> None:
     """Send jobs that differ in their ids and payloads alone, in pieces, as `_send_plain` does."""
-    job, ((_chain, kind, at, attempt, word),), _reservation, _lease = request.like
-    shared = (msgspec.json.encode(job._replace(payload="")).decode(), word, str(OPENED))
+    job, ((_chain, kind, at, attempt, _word),), _reservation, _lease = request.like
+    shared = (msgspec.json.encode(job._replace(payload="")).decode(), str(OPENED))
+    words = [birth_text(job._replace(payload=payload)) for payload in request.payloads]
     for start in range(0, len(request.job_ids), _PIECE):
-        ids = request.job_ids[start : start + _PIECE]
-        heads = [event_hash(GENESIS, job_id, 1, kind, at, attempt, word) for job_id in ids]
-        lists = (texts(ids), texts(request.payloads[start : start + _PIECE]), hashes(heads))
+        piece = slice(start, start + _PIECE)
+        ids, told = request.job_ids[piece], words[piece]
+        heads = [
+            event_hash(GENESIS, job_id, 1, kind, at, attempt, word)
+            for job_id, word in zip(ids, told, strict=True)
+        ]
+        lists = (texts(ids), texts(request.payloads[piece]), texts(told), hashes(heads))
         writing.connection.execute(sql("insert_jobs_alike"), (writing.times.wall, *lists, *shared))
     # Nobody holds the ends of their chains. One of them tells whether all are there, if the answer is lost.
-    writing.placed_link(Fact(Chain(request.job_ids[-1]), kind, at, attempt, word))
+    writing.placed_link(Fact(Chain(request.job_ids[-1]), kind, at, attempt, words[-1]))
 
 
 def _is_plain(request: SubmitJob) -> bool:

@@ -52,11 +52,12 @@ WITH clock AS MATERIALIZED (
             FOR NO KEY UPDATE OF j SKIP LOCKED) AS due
    LIMIT :limit
 ), numbered AS MATERIALIZED (
-  SELECT found.*,
-         CASE WHEN attempt > 0 THEN :claimed_again ELSE :claimed_first END AS fact
+  SELECT found.*, (:leases)[place] AS lease_id,
+         left(CASE WHEN attempt > 0 THEN :claimed_again ELSE :claimed_first END, -1)
+           || ',"lease":"' || (:leases)[place] || '","by":"' || :owner || '"}' AS fact
     FROM found
 ), linked AS MATERIALIZED (
-  SELECT numbered.*, (:leases)[place] AS lease_id,
+  SELECT numbered.*,
          fact_hash(head_hash, job_id, head_n + 1, 'claim', wall, attempt + 1, fact) AS event_hash
     FROM numbered
 ), taken AS (

@@ -1,11 +1,11 @@
 -- insert_jobs_alike: jobs that differ in id and payload alone are born QUEUED, each with the fact of its submission;
 -- nobody has reserved or claimed them, so there is nothing to look at and none can be refused alone.
 -- A due time and a deadline are measured from now by the store's clock, which also says when a job was made.
--- takes: wall_now int, ids text[], payloads text[], hashes bytea[], like jsonb, fact text, root_ledger int
+-- takes: wall_now int, ids text[], payloads text[], facts text[], hashes bytea[], like jsonb, root_ledger int
 WITH clock AS MATERIALIZED (
   SELECT store_ms(:wall_now) AS wall
 ), request AS MATERIALIZED (
-  SELECT * FROM unnest(:ids, :payloads, :hashes) AS listed (job_id, payload, event_hash)
+  SELECT * FROM unnest(:ids, :payloads, :facts, :hashes) AS listed (job_id, payload, fact, event_hash)
 ), alike AS MATERIALIZED (
   SELECT @read(NewJob, :like)
 ), born AS (
@@ -18,4 +18,4 @@ WITH clock AS MATERIALIZED (
     FROM clock CROSS JOIN alike CROSS JOIN request
 )
 INSERT INTO events (job_id, n, type, at, attempt, payload, prev_hash, event_hash)
-SELECT request.job_id, 1, 'submit', alike.created_at, 0, :fact, '', event_hash FROM alike CROSS JOIN request
+SELECT request.job_id, 1, 'submit', alike.created_at, 0, fact, '', event_hash FROM alike CROSS JOIN request

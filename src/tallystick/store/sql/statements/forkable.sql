@@ -1,5 +1,5 @@
--- forkable: what decides whether a job can be forked or retried.
+-- forkable: what decides whether a job can be forked or retried, and what its fork takes over.
 -- takes: job_id text
-SELECT kind, state, dimension, retried_as, coalesce(idempotency_key, idempotency_hash) IS NOT NULL
+SELECT state, dimension, retried_as, @names(NewJob)
   FROM jobs
  WHERE job_id = :job_id

@@ -2,7 +2,8 @@
 -- transaction. Kept: a parent while any of its children is there, so children go first; a child until its parent may go;
 -- a job to which a hook is owed; whatever has a live or committed attempt, an open activity, an unacknowledged message or a directive that is not sent;
 -- and a job whose group an open fork has a copy of, with its children, because the fork reads them where they are.
--- Runs after `hold_ended`, so that what it sees stays true. Returns who they are.
+-- Runs after `hold_ended`, so that what it sees stays true. Returns who they are, with the
+-- end of each chain and when it was born.
 -- takes: jobs list, ended_by int, wall int
 UPDATE jobs AS j
    SET pruned_at = :wall, rev = rev + 1
@@ -23,4 +24,4 @@ UPDATE jobs AS j
                      JOIN jobs AS fork ON fork.job_id = copy.job_id
                     WHERE copy.origin_job_id IN (j.job_id, j.parent_job_id) AND copy.kind = 'group'
                       AND fork.completed_at IS NULL)
-RETURNING job_id
+RETURNING job_id, dimension, head_n, head_hash, created_at

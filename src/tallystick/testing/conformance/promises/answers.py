@@ -81,9 +81,16 @@ def woken(subject: Subject, count: int, wait: Wait) -> list[ClaimedJob]:
 
 
 def of_job(subject: Subject, fence: Fence) -> list[list[dict[str, object]]]:
-    """Return the books of one job without what only tells jobs apart."""
+    """Return the books of one job without what only tells jobs apart; a claim names its lease."""
     return [
-        [{name: value for name, value in row.items() if name not in _OWN} for row in rows]
+        [
+            {
+                name: value
+                for name, value in row.items()
+                if name not in _OWN and (name != "payload" or row.get("type") != "claim")
+            }
+            for row in rows
+        ]
         for rows in subject.books(fence.job_id).values()
     ]
 

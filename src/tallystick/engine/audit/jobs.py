@@ -13,15 +13,27 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from tallystick.core.audit.book import FINDINGS_KEPT_MAX, ActivityRow, AttemptRow, Book, Finding, Findings
+from tallystick.core.audit.book import (
+    FINDINGS_KEPT_MAX,
+    ActivityRow,
+    AttemptRow,
+    Book,
+    Finding,
+    Findings,
+    StepRest,
+)
+from tallystick.core.audit.columns import Columns
 from tallystick.core.audit.content import judge_content
 from tallystick.core.audit.facts import History
 from tallystick.core.audit.job_view import agrees, attempts_allowed
+from tallystick.core.audit.letters import Letters
 from tallystick.core.audit.protocols import judge_protocol
 from tallystick.core.audit.rows import Rows
-from tallystick.core.lifecycles import JobState
+from tallystick.core.audit.step_rests import StepRests
+from tallystick.core.lifecycles import ATTEMPT, JOB, JobState
 from tallystick.core.limits import HISTORY_WARN_RECORDS
 from tallystick.core.pictures import Message, Place
+from tallystick.engine.audit.kin import ancestors, judge_kin
 from tallystick.engine.view import derive
 from tallystick.store.api import Store, StoredEvent
 from tallystick.store.inspection import Inspection
@@ -29,7 +41,10 @@ from tallystick.store.inspection import Inspection
 _BOOKS_PAGE: Final = 200
 _FACTS_PAGE: Final = 100
 _ROWS_PAGE: Final = 500
+_MESSAGES_PAGE: Final = 50
 _READS_MAX: Final = 5
+_JOB_STATES: Final = frozenset(state.value for state in JOB.states)
+_ATTEMPT_STATES: Final = frozenset(state.value for state in ATTEMPT.states)
 
 
 @dataclass(slots=True)
@@ -65,14 +80,23 @@ class Checked(NamedTuple):
 
 
 def audit(
-    store: Store, *, jobs_max: int | None = None, on_page: Callable[[Audit], None] | None = None
+    store: Store,
+    *,
+    jobs_max: int | None = None,
+    since: int | None = None,
+    on_page: Callable[[Audit], None] | None = None,
 ) -> Audit:
-    """Check the books of the newest jobs, or of all, and return what was found."""
+    """Check the books of the newest jobs, or of all, and return what was found.
+
+    With `since` only those are checked that were written since that instant.
+    """
     inspection = store.inspect()
     # Which leases are live tells a job that is at work from one that is not, and it may be either.
     now = inspection.lease_clock()
     done = Audit()
     for book in _books(inspection, jobs_max):
+        if since is not None and book.updated_at < since:
+            continue
         done.add(check_job(inspection, book, now))
         if on_page is not None and done.jobs % _BOOKS_PAGE == 0:
             on_page(done)
@@ -130,29 +154,67 @@ def _activities(inspection: Inspection, job_id: str) -> Iterator[ActivityRow]:
 def _messages(inspection: Inspection, job_id: str) -> Iterator[Message]:
     after, more = "", True
     while more:
-        page = inspection.messages(job_id, after=after, limit=_ROWS_PAGE)
+        page = inspection.messages(job_id, after=after, limit=_MESSAGES_PAGE)
+        yield from page
+        more = len(page) == _MESSAGES_PAGE
+        after = page[-1].guid if page else after
+
+
+def _step_rests(inspection: Inspection, job_id: str) -> Iterator[StepRest]:
+    after: Place = (-1, "", 0)
+    more = True
+    while more:
+        page = inspection.step_rests(job_id, after=after, limit=_ROWS_PAGE)
         yield from page
         more = len(page) == _ROWS_PAGE
-        after = page[-1].guid if page else after
+        after = page[-1][:3] if page else after
 
 
 def _check(inspection: Inspection, book: Book, now: tuple[str, int]) -> Checked:
     findings = Findings(book.job_id)
     attempts = inspection.attempts(book.job_id)
+    whole = inspection.whole(book.job_id)
+    seen = hash((book, whole, tuple(attempts)))
+    strange = {book.state} - _JOB_STATES | {row.status for row in attempts} - _ATTEMPT_STATES
+    if whole is None or strange:
+        if strange:
+            # No rule speaks of such a row.
+            named = ", ".join(strange)
+            findings.note("state", f"the job or an attempt is in no state that there is: {named}")
+        return Checked(book.job_id, 0, findings, seen)
     history = History(book, findings)
     for fact in _facts(inspection, book.job_id):
         history.read(fact)
     history.close(attempts)
-    seen = hash((book, tuple(attempts)))
+    Columns(book, whole, history.said, attempts, findings).judge()
+    if not (history.said.is_fork or book.dimension):
+        judge_content(whole.born, findings)
+    seen = hash((seen, judge_kin(inspection, book, whole, history.said, findings)))
     # Only a protocol job has steps of its own before anybody has claimed it.
     picture = inspection.protocol(book.job_id) if book.has_waited and not book.attempt else None
     if picture is not None:
         messages = list(_messages(inspection, book.job_id))
-        judge_protocol(picture, messages, findings)
-        _judge_content(inspection, book.job_id, findings)
-        return Checked(book.job_id, history.n, findings, hash((seen, picture, *messages)))
-    rows = Rows(book, findings, attempts, is_claimed=history.is_claimed)
+        directives = inspection.directives(book.job_id)
+        judge_protocol(picture, messages, directives, history.said, findings)
+        return Checked(book.job_id, history.n, findings, hash((seen, picture, *messages, *directives)))
+    before = ancestors(inspection, whole)
+    rests = StepRests(history.said, attempts, whole.rest.completed_at, before, findings)
+    for rest in _step_rests(inspection, book.job_id):
+        rests.take(rest)
+    rests.close()
+    seen = hash((seen, _judge_rows(inspection, book, attempts, history, findings)))
+    _judge_view(book, attempts, now, findings)
+    return Checked(book.job_id, history.n, findings, seen)
+
+
+def _judge_rows(
+    inspection: Inspection, book: Book, attempts: list[AttemptRow], history: History, findings: Findings
+) -> int:
+    """Compare activities and messages, and return what stands for those that were read."""
+    rows = Rows(book, findings, attempts, is_claimed=history.said.is_claimed)
+    letters = Letters(book, history.said, attempts, findings)
     children: dict[str, int] = {}
+    seen = 0
     if book.has_waited:
         groups = False
         for activity in _activities(inspection, book.job_id):
@@ -161,20 +223,13 @@ def _check(inspection: Inspection, book: Book, now: tuple[str, int]) -> Checked:
             rows.add_activity(activity)
         for message in _messages(inspection, book.job_id):
             seen = hash((seen, message))
-            rows.add_message(message)
+            if rows.add_message(message):
+                letters.take(message)
         children = inspection.open_children(book.job_id) if groups else children
-        seen = hash((seen, *children.items()))
+    letters.close()
+    rows.judge_dropped(history.said.dropped)
     rows.close(history.told, children)
-    if book.canon_version is not None and not (history.is_fork or book.dimension):
-        _judge_content(inspection, book.job_id, findings)
-    _judge_view(book, attempts, now, findings)
-    return Checked(book.job_id, history.n, findings, seen)
-
-
-def _judge_content(inspection: Inspection, job_id: str, findings: Findings) -> None:
-    content = inspection.content(job_id)
-    if content is not None:
-        judge_content(content, findings)
+    return hash((seen, *children.items()))
 
 
 def _judge_view(book: Book, attempts: list[AttemptRow], now: tuple[str, int], findings: Findings) -> None:

@@ -1,0 +1,90 @@
+"""Fingerprints: what a fact says about values that stand in rows beside it, so that no row changes unseen.
+
+A fact is chained and a row is not. So the fact of a birth carries the fingerprint of what was submitted, the
+fact of an end that of result and error, and the facts of a protocol job those of its rows. `tally verify`
+makes them again from the rows. A fact without one is of an older form, and its values are not judged.
+
+A fingerprint is the number of its form, a colon, and the SHA-256 of the values as a JSON array in UTF-8
+without spaces. What a form hashes never changes, because what was written must verify for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+from tallystick.core.pictures import Activity
+from tallystick.core.values import NewJob
+
+FORM: Final = 1
+"""The form in which fingerprints are made now."""
+
+BORN: Final = "born"
+"""Where the first fact of a job says what was submitted."""
+
+ENDED: Final = "ended"
+"""Where the last fact of a job says what came of it."""
+
+WAS: Final = "was"
+TURNED: Final = "payload"
+"""Where the fact of a turn says what the turn was given, and what the next one is given."""
+
+DROPPED: Final = "dropped"
+"""Where the fact of an end or a turn says what was open and is dropped."""
+
+_PREFIX: Final = f"{FORM}:"
+_to_json: Final = msgspec.json.Encoder().encode
+_COUNTS: Final = Activity._fields.index("semaphore")
+# Behind its identifier, with which every fact is hashed, its payload and its instants.
+_SHARED: Final = NewJob._fields.index("created_at") + 1
+
+
+def fingerprint(*values: object) -> str:
+    """Return the fingerprint of these values.
+
+    >>> fingerprint("42", None)[:14]
+    '1:07a8c416933b'
+    """
+    return _PREFIX + sha256(_to_json(values)).hexdigest()
+
+
+def is_known(said: object) -> bool:
+    """Tell whether a fingerprint is of a form that can be made again here."""
+    return isinstance(said, str) and said.startswith(_PREFIX)
+
+
+def of_birth(job: NewJob, step: str | None = None, given: str | None = None) -> str:
+    """Return the fingerprint of a job as it is born, in a group of its parent if `step` names one.
+
+    `given` is the fingerprint of the payload with which it was born, if it has another one now.
+
+    Its instants are by the clock of who submits, and its row has that of the store: what stays is the time
+    from birth to deadline.
+    """
+    deadline_at = job.deadline_at
+    time_given = None if deadline_at is None else deadline_at - job.created_at
+    values = (given or fingerprint(job.payload), time_given, *job[_SHARED:], step)
+    return _PREFIX + sha256(_to_json(values)).hexdigest()
+
+
+def birth_text(job: NewJob, step: str | None = None) -> str:
+    """Return what the fact of a submission says."""
+    return f'{{"job":"QUEUED","{BORN}":"{of_birth(job, step)}"}}'
+
+
+def of_end(
+    result: str | None = None,
+    error: str | None = None,
+    error_code: str | None = None,
+    error_message: str | None = None,
+) -> str:
+    """Return the fingerprint of what came of a job."""
+    return fingerprint(result, error, error_code, error_message)
+
+
+def of_dropped(activities: Iterable[Activity]) -> str:
+    """Return the fingerprint of waits and groups that are dropped; their digits may still move."""
+    return fingerprint(*sorted((*one.place, one.kind, one.attempt, *one[_COUNTS:]) for one in activities))

@@ -1,0 +1,58 @@
+"""The columns that may change in the books of a finished job without `tally verify` seeing it, and why.
+
+Everything else is told by facts, or follows from other rows. A test changes every column of every table and
+compares what is not found with this list, so it is neither too short nor too long.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_WRITTEN: Final = "how often a row was written: a guard while the row can change, and nothing afterwards"
+_INSTANT: Final = "an instant by the clock of the store that no fact names; only its order is checked"
+_LEASE: Final = "when a lease would have ended: heartbeats move it, and it means nothing after the end"
+_NAME: Final = "of a signal: the name by which its sender would send it again"
+UNREAD: Final = "of a signal that nobody took: no fact can name it, because its job never read it"
+_HOOK: Final = "how far the delivery of hooks has come: it is no part of the job"
+_SHOWN: Final = "what a job showed while it ran: the last value of each name, no history"
+_LATE: Final = "reports that were refused because they came too late, kept for people"
+_CLOCK: Final = "how far the clock of a SQLite file is ahead: it moves with every write"
+_NEWEST: Final = "of the newest line of the log of removals: nothing follows that would miss it"
+_PLANNED: Final = "when a publisher or a sweep looks again: it changes without a fact"
+
+FREE: Final[dict[tuple[str, str], str]] = {
+    ("jobs", "rev"): _WRITTEN,
+    ("jobs", "created_at"): _INSTANT,
+    ("jobs", "cancel_at"): _INSTANT,
+    **dict.fromkeys([("jobs", f"hook_{name}") for name in ("told", "at", "tries", "error")], _HOOK),
+    ("attempts", "lease_epoch"): _LEASE,
+    ("attempts", "lease_expires_at"): _LEASE,
+    ("attempts", "finished_at"): _INSTANT,
+    ("steps", "rev"): _WRITTEN,
+    ("steps", "created_at"): _INSTANT,
+    **dict.fromkeys(
+        [("messages", name) for name in ("created_at", "arrived", "due_at", "acked_at")], _INSTANT
+    ),
+    **dict.fromkeys(
+        [("messages", name) for name in ("dimension", "name", "payload", "row gone", "row twice")],
+        UNREAD,
+    ),
+    ("messages", "guid"): _NAME,
+    ("pruned", "row gone"): _NEWEST,
+    **dict.fromkeys([("outbox", name) for name in ("rev", "tries", "next_try_at", "updated_at")], _PLANNED),
+}
+"""By table and column; that a row is gone or comes twice stands here like a column."""
+
+FREE_TABLES: Final = {"job_values": _SHOWN, "stale_reports": _LATE, "clock": _CLOCK}
+"""Tables of which every column is free."""
+
+
+def free_table() -> str:
+    """Return the list as a table for people.
+
+    >>> free_table().splitlines()[2]
+    '| `jobs.rev` | how often a row was written: a guard while the row can change, and nothing afterwards |'
+    """
+    rows = [f"| `{table}.{column}` | {why} |" for (table, column), why in FREE.items()]
+    rows += [f"| `{table}`, all of it | {why} |" for table, why in FREE_TABLES.items()]
+    return "\n".join(["| column | why |", "|---|---|", *rows])

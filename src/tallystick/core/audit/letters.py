@@ -1,0 +1,93 @@
+"""The columns of messages: who they are for is in their name, and what was taken is the result of a wait."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from tallystick.core.audit.book import AttemptRow, Book, Findings
+from tallystick.core.audit.told import Told
+from tallystick.core.pictures import (
+    AGAIN,
+    START,
+    Message,
+    cancel_of,
+    join_of,
+    timer_of,
+    turn_of,
+)
+from tallystick.core.values import Group
+
+_KINDS: Final = frozenset({"signal", "timer", "child", "result", "resume"})
+_INDEX_DIGITS: Final = 8
+
+
+class Letters:
+    """The messages of one job, taken one by one."""
+
+    def __init__(self, book: Book, said: Told, attempts: Sequence[AttemptRow], findings: Findings) -> None:
+        """Begin with what drove the attempts of the job."""
+        self._book, self._said, self._note = book, said, findings.note
+        self._drove = Counter(row.guid for row in attempts)
+        timers = (f"{book.job_id}:{dimension}:{name}:timer" for dimension, name in said.timed)
+        self._unheard = {*(row.guid for row in attempts), *timers} - {START, ""}
+
+    def take(self, message: Message) -> None:
+        """Judge a message by its name, its kind, and what it is said to have brought."""
+        label = f"{message.kind} {message.guid}"
+        self._unheard.discard(message.guid)
+        if not self._book.ledger_form:
+            return
+        if message.kind not in _KINDS:
+            self._note("messages", f"{message.guid} is of no kind that there is: {message.kind}")
+            return
+        expected = self._name_of(message)
+        if expected is not None and message.guid != expected:
+            self._note("messages", f"{label} is for another place than its name says")
+        if (message.due_at is not None) != (message.kind == "timer"):
+            self._note(
+                "messages", f"{label} is {'' if message.due_at is None else 'not '}to be due some time"
+            )
+        again = max(0, self._drove[message.guid] - 1)
+        if message.redeliveries != again:
+            self._note("messages", f"{label} was delivered again {message.redeliveries} times, not {again}")
+        if message.acked_at is not None and message.acked_at < message.created_at:
+            self._note("messages", f"{label} was acknowledged before it was there")
+        self._brings(label, message)
+
+    def close(self) -> None:
+        """Say which messages are not there that have driven attempts, or are timers of waits."""
+        for guid in sorted(self._unheard) if self._book.ledger_form else ():
+            self._note("messages", f"{guid} is not there, and the facts tell of it")
+
+    def _name_of(self, message: Message) -> str | None:
+        """Return what a message must be called: all but signals are called by their place."""
+        job_id, dimension, occurrence = self._book.job_id, message.dimension, message.occurrence or 0
+        if message.is_of_root:
+            cancels = cancel_of(job_id) if dimension == self._book.dimension else ""
+            name = turn_of(job_id, dimension) if message.name == AGAIN else cancels
+            return name if occurrence == 1 else ""
+        match message.kind:
+            case "resume":
+                return join_of(job_id, str(Group(dimension, message.name, occurrence)))
+            case "timer":
+                return timer_of(job_id, (dimension, message.name, occurrence))
+            case "child":
+                index = message.guid[-_INDEX_DIGITS:]
+                return f"child:{job_id}.{dimension}.{occurrence}.{index}" if index.isdigit() else ""
+            case _:
+                return None
+
+    def _brings(self, label: str, message: Message) -> None:
+        """Compare what a signal says with what its wait has returned; the others say nothing, or a state."""
+        if message.kind == "child":
+            return
+        if message.kind != "signal" and message.payload is not None:
+            self._note("messages", f"{label} says something, and has nothing to say")
+        place = message.place
+        if not message.is_taken or place is None or message.is_of_root or place not in self._said.results:
+            return
+        result = "null" if message.payload is None else message.payload
+        if self._said.results[place] != hash(result):
+            self._note("messages", f"{label} is not what its wait has returned")

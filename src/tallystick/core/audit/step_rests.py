@@ -1,0 +1,80 @@
+"""The columns of steps, waits and groups that their facts do not tell: most of them are for others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tallystick.core.audit.book import AttemptRow, Findings, StepRest
+from tallystick.core.audit.facts import INLINE
+from tallystick.core.audit.told import Told
+from tallystick.core.lifecycles import StepState
+from tallystick.core.pictures import FAIL_FAST
+
+_FIRST_OF_PROTOCOLS: Final = StepRest._fields.index("step_index")
+
+
+class StepRests:
+    """The steps of one job, taken one by one."""
+
+    def __init__(
+        self,
+        said: Told,
+        attempts: Sequence[AttemptRow],
+        completed_at: int | None,
+        ancestors: Sequence[str],
+        findings: Findings,
+    ) -> None:
+        """Begin with none; what is dropped is dropped with the end of an attempt, or of the job.
+
+        `ancestors` are the jobs from which a fork comes, the last one first.
+        """
+        self._ancestors = ancestors
+        self._said, self._note = said, findings.note
+        self._ends = {completed_at, *(row.finished_at for row in attempts)}
+        self._missing = set(said.waits)
+
+    def take(self, row: StepRest) -> None:
+        """Judge a row by itself, and by what the facts say of where it stands."""
+        name = f"{row.kind} {row.name}#{row.occurrence}"
+        self._missing.discard((row.dimension, f"{row.name}#{row.occurrence}"))
+        if any(value is not None for value in row[_FIRST_OF_PROTOCOLS:]):
+            self._note("columns", f"{name} has columns that it has no use for")
+        is_group = row.kind == "group"
+        if any((value is not None) != is_group for value in (row.semaphore, row.threshold, row.failed)):
+            self._note("columns", f"{name} counts children, and is {'' if is_group else 'no '}group")
+        if row.mode is not None and not (is_group and row.mode == FAIL_FAST):
+            self._note("columns", f"{name} has the mode {row.mode[:20]}")
+        if row.n is None:
+            self._without_fact(name, row)
+        self._place(name, row)
+        if row.kind in INLINE and row.rev != 1:
+            self._note("columns", f"{name} was written {row.rev} times")
+
+    def _without_fact(self, name: str, row: StepRest) -> None:
+        """Judge a row that is open or was dropped."""
+        if row.has_hash or row.has_result:
+            self._note("columns", f"{name} has no fact, and parts of one")
+        dropped = row.state == StepState.CANCELLED
+        if row.completed_at not in (self._ends - {None} if dropped else {None}):
+            self._note("columns", f"{name} is {row.state} and ended at {row.completed_at}")
+
+    def _place(self, name: str, row: StepRest) -> None:
+        """Compare places: a step stands in the turn of its fact; a copy names the job that its own forked."""
+        said = self._said
+        if row.n is not None and row.dimension != said.dimension_of(row.n):
+            self._note("columns", f"{name} stands in turn {row.dimension}, its fact in another")
+        is_copy = said.is_fork and row.attempt == 0
+        origin = row.origin_job_id
+        # A copy of a copy names the job in which it happened.
+        known = origin in self._ancestors if is_copy else (origin, row.origin_dimension) == (None, None)
+        if is_copy and origin == said.born.get("fork_of"):
+            known = row.origin_dimension == said.born.get("dimension")
+        if not known:
+            self._note("columns", f"{name} comes from {origin}, and the job does not")
+
+    def close(self) -> None:
+        """Say which waits are gone that a fact says a segment came to."""
+        for dimension, name in sorted(self._missing)[:10]:
+            turn = f" of turn {dimension}" if dimension else ""
+            self._note("columns", f"{name}{turn} is not there, and the job has waited for it")

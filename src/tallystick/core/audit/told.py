@@ -1,0 +1,117 @@
+"""What the facts of a job say about columns of its rows, gathered as they are read."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Final, NamedTuple
+
+from tallystick.core.audit.fingerprints import BORN, DROPPED, ENDED, TURNED, WAS, of_dropped
+from tallystick.core.audit.job_view import AbortReason
+from tallystick.core.ledger.decisions import Reclaim
+from tallystick.core.pictures import Place
+from tallystick.core.remote.row_prints import DIRECTIVES, ROWS
+from tallystick.core.values import StoredEvent
+
+_ABORTED: Final = ">ABORTED"
+# Why an attempt has ended, where the kind of the fact says it.
+_REASONS: Final = {
+    "suspend": AbortReason.SUSPENDED,
+    "again": AbortReason.SUSPENDED,
+    "hold": AbortReason.HELD,
+    "cancel": AbortReason.CANCELLED,
+}
+
+
+class Began(NamedTuple):
+    """What a claim says; older ones name no lease."""
+
+    at: int
+    lease_id: str | None
+    owner: str | None
+
+
+class Told:
+    """What is remembered of the facts of a job: by attempt, by wait, and of birth and end."""
+
+    def __init__(self) -> None:
+        """Begin before the first fact."""
+        self.is_claimed = self.is_fork = False
+        self.first: StoredEvent | None = None
+        self.born: dict[str, object] = {}
+        self.given: object = None
+        self.payload: object = None
+        self.ended: object = None
+        # Kind and reason of the hold that the facts have left; None if they do not tell.
+        self.hold: tuple[object, object] | None = (None, None)
+        self.began: dict[int, Began] = {}
+        # Reason and charge of attempts that have ended; None for a reason that an older fact does not name.
+        self.aborted: dict[int, tuple[str | None, bool | None]] = {}
+        # By turn what was dropped when it was over, unless the fact is of an older form.
+        self.dropped: dict[int, object] = {}
+        self.waits: set[tuple[int, str]] = set()
+        self.timed: set[tuple[int, str]] = set()
+        self.turns: list[int] = []
+        self.results: dict[Place, int] = {}
+        # Of a protocol job: its rows and directives as the newest fact about each says.
+        self.rows: object = None
+        self.directives: dict[str, object] = {}
+
+    def read(self, fact: StoredEvent, data: dict[str, object], dimension: int) -> None:
+        """Take a fact that is not a step."""
+        if self.first is None:
+            self.first, self.born = fact, data
+            self.is_fork = fact.type == "fork"
+        if fact.type == "claim":
+            self.is_claimed = True
+            self.began[fact.attempt] = Began(fact.at, _text(data, "lease"), _text(data, "by"))
+            # Who is asked to stop while it runs is held, and may be lost before it says so.
+            self.hold = None
+        elif fact.type == "suspend":
+            self.waits.update((dimension, name) for name in str(data.get("for", "")).split(", "))
+            self.timed.update((dimension, name) for name in str(data.get("timed", "")).split(", ") if name)
+        elif fact.type == "hold":
+            # Who stops because of a hold sets none, and says no reason: it may be over by then.
+            self.hold = (data.get("hold"), data.get("why")) if "why" in data else None
+        elif fact.type == "resume":
+            self.hold = (None, None)
+        elif fact.type == "again":
+            self.given = self.given if self.turns else data.get(WAS)
+            self.payload = data.get(TURNED)
+            self.turns.append(fact.n)
+        if str(data.get("attempt", "")).endswith(_ABORTED):
+            self.aborted[fact.attempt] = _aborted(fact.type, data)
+        if ENDED in data or WAS in data:
+            self.dropped[dimension] = data.get(DROPPED, of_dropped(()))
+        self.ended = data.get(ENDED, self.ended)
+        self.rows = data.get(ROWS, self.rows)
+        directives = data.get(DIRECTIVES)
+        if isinstance(directives, dict):
+            self.directives.update(directives)
+
+    def dimension_of(self, n: int) -> int:
+        """Return the turn in which a fact stands."""
+        return bisect_left(self.turns, n)
+
+    @property
+    def birth_print(self) -> object:
+        """Return what the first fact says was submitted; None if it is of an older form."""
+        return self.born.get(BORN)
+
+
+def _aborted(kind: str, data: dict[str, object]) -> tuple[str | None, bool | None]:
+    """Return why an attempt has ended, and whether it is charged, as its fact says."""
+    if kind in _REASONS:
+        return _REASONS[kind], False
+    reason = _text(data, "reason")
+    if kind == "reclaim":
+        verdict = data.get("verdict")
+        if verdict == Reclaim.SETTLE.name:
+            return AbortReason.CANCELLED, False
+        return reason, verdict == Reclaim.FAIL.name or reason == AbortReason.EXPIRED
+    charged = data.get("charged")
+    return reason, charged if isinstance(charged, bool) else None
+
+
+def _text(data: dict[str, object], name: str) -> str | None:
+    value = data.get(name)
+    return value if isinstance(value, str) else None

@@ -1,0 +1,110 @@
+"""A job and the rows of others that must agree with it: its parent's word, its fork, its key, its tags."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tallystick.core.audit.book import Book, Findings, WholeJob
+from tallystick.core.audit.told import Told
+from tallystick.core.lifecycles import JOB
+from tallystick.core.pictures import child_of
+from tallystick.core.values import Group
+from tallystick.store.inspection import Inspection
+
+
+def judge_kin(inspection: Inspection, book: Book, whole: WholeJob, said: Told, findings: Findings) -> int:
+    """Note what others say otherwise, and return what stands for what was read of them."""
+    seen = [
+        _word(inspection, book, whole, findings),
+        _retried(inspection, whole, said, findings),
+        _key(inspection, whole, said, findings),
+        _tags(inspection, whole, findings),
+    ]
+    return hash(tuple(seen))
+
+
+def _word(inspection: Inspection, book: Book, whole: WholeJob, findings: Findings) -> object:
+    """Look for the word that a child leaves with its group when it ends."""
+    parent, step = whole.born.parent_job_id, whole.rest.parent_step
+    if parent is None or step is None or book.state not in JOB.final or not book.ledger_form:
+        return None
+    word = inspection.message(child_of(book.job_id))
+    if word is None:
+        if inspection.book(parent) is not None:
+            findings.note("kin", f"its parent {parent} never heard that it has ended")
+        return None
+    said = (word.job_id, str(Group(word.dimension, word.name, word.occurrence or 0)), word.payload)
+    if said != (parent, step, book.state):
+        findings.note("kin", f"it is {book.state}, and its parent was told otherwise")
+    return word
+
+
+def _retried(inspection: Inspection, whole: WholeJob, said: Told, findings: Findings) -> object:
+    """Look whether a job that was retried and the one in its place name each other."""
+    heir = whole.rest.retried_as
+    if heir is not None:
+        other = inspection.whole(heir)
+        if other is None and not inspection.removals_of(heir):
+            findings.note("kin", f"{heir} took its place and is not there, and nobody removed it")
+        elif other is not None and other.rest.retry_of != whole.born.job_id:
+            findings.note("kin", f"{heir} took its place, and says otherwise")
+    origin = said.born.get("fork_of")
+    if isinstance(origin, str):
+        before = inspection.whole(origin)
+        if before is None and not inspection.removals_of(origin):
+            findings.note("kin", f"it is a fork of {origin}, which is not there, and nobody removed it")
+        elif before is not None and said.born.get("retry") and before.rest.retried_as != whole.born.job_id:
+            findings.note("kin", f"it took the place of {origin}, which says otherwise")
+        return (heir, before)
+    return heir
+
+
+def _key(inspection: Inspection, whole: WholeJob, said: Told, findings: Findings) -> object:
+    """Look whether what a submission is known by is reserved for it, until another takes its place."""
+    born = whole.born
+    if born.idempotency_hash is None or whole.rest.retried_as is not None:
+        return None
+    scope, value = (
+        ("content", born.idempotency_hash) if born.idempotency_key is None else ("key", born.idempotency_key)
+    )
+    kept = inspection.kept(born.tenant_id, scope, value)
+    if kept is None:
+        findings.note("reservations", f"its {scope} is reserved for nobody")
+        return None
+    if (kept.job_id, kept.content_hash, kept.canon_version) != (
+        born.job_id,
+        born.idempotency_hash,
+        born.canon_version,
+    ):
+        findings.note("reservations", f"its {scope} is reserved for {kept.job_id}, or for other content")
+    # A retry has taken over what was reserved when the job was made whose place it has.
+    told = said.first if said.birth_print is not None and not said.born.get("retry") else None
+    if told is not None and kept.created_at not in (told.at, born.created_at):
+        findings.note("reservations", f"its {scope} was reserved at another time than it was made")
+    return kept
+
+
+def _tags(inspection: Inspection, whole: WholeJob, findings: Findings) -> object:
+    """Look whether it can be found by every tag that it has."""
+    if whole.born.tags is None:
+        return None
+    try:
+        tags = set(msgspec.json.decode(whole.born.tags, type=list[str]))
+    except msgspec.DecodeError:
+        findings.note("tags", "its tags cannot be read")
+        return None
+    missing = tags - inspection.has_tags(whole.born.job_id, sorted(tags))
+    if missing:
+        findings.note("tags", f"it cannot be found by {', '.join(sorted(missing))}")
+    return frozenset(missing)
+
+
+def ancestors(inspection: Inspection, whole: WholeJob) -> list[str]:
+    """Return the jobs from which a fork comes, the last one first, as far as they are there."""
+    found: list[str] = []
+    origin = whole.rest.retry_of
+    while origin is not None and origin not in found:
+        found.append(origin)
+        before = inspection.whole(origin)
+        origin = None if before is None else before.rest.retry_of
+    return found

@@ -1,0 +1,118 @@
+"""Whether the books of a store are true: every job by itself, and what only shows over all of them.
+
+`audit` judges jobs. Here are the rules that need more than one: rows without a job, reservations and tags
+without the job that they name, and the log of removals. Every read is a page and takes no snapshot, so
+workers are not held up, however large the store is. What does not agree is looked at again before it is
+told, because rows may have moved between two reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import msgspec
+
+from tallystick.core.audit.book import FINDINGS_KEPT_MAX, Finding
+from tallystick.core.audit.removals import LogEnd, PrunedRow, judge_log
+from tallystick.engine.audit.jobs import Audit, audit, check_job
+from tallystick.errors import NotFound
+from tallystick.store.api import Store
+from tallystick.store.inspection import Inspection, Reserved
+
+_PAGE: Final = 500
+
+
+def verify(
+    store: Store,
+    *,
+    job_id: str | None = None,
+    since: int | None = None,
+    on_page: Callable[[Audit], None] | None = None,
+) -> Audit:
+    """Check one job, those that were written since an instant, or everything."""
+    inspection = store.inspect()
+    if job_id is not None:
+        return _one(inspection, job_id)
+    done = audit(store, since=since, on_page=on_page)
+    for finding in beyond_jobs(inspection):
+        done.findings_total += 1
+        if len(done.findings) < FINDINGS_KEPT_MAX:
+            done.findings.append(finding)
+    return done
+
+
+def _one(inspection: Inspection, job_id: str) -> Audit:
+    book = inspection.book(job_id)
+    if book is None:
+        gone = inspection.removals_of(job_id)
+        about = f"; its books were removed at {gone[-1].at} by {gone[-1].who}" if gone else ""
+        raise NotFound(f"there is no job {job_id}{about}", job_id=job_id)
+    done = Audit()
+    done.add(check_job(inspection, book, inspection.lease_clock()))
+    return done
+
+
+def beyond_jobs(inspection: Inspection) -> Iterator[Finding]:
+    """Give what is wrong that no job shows by itself."""
+    yield from _strays(inspection)
+    yield from _reservations(inspection)
+    yield from _tags(inspection)
+    yield from (Finding(job_id, "removals", words) for job_id, words in judge_log(_log(inspection), LogEnd()))
+
+
+def _log(inspection: Inspection) -> Iterator[PrunedRow]:
+    after, more = 0, True
+    while more:
+        page = inspection.removals(after=after, limit=_PAGE)
+        yield from page
+        more = len(page) == _PAGE
+        after = page[-1].seq if page else after
+
+
+def _strays(inspection: Inspection) -> Iterator[Finding]:
+    """Give rows whose job is gone; one statement sees both, so what it says was true at once."""
+    after, more = "", True
+    while more:
+        page = inspection.strays(after=after, limit=_PAGE)
+        for job_id, known in page:
+            if not known:
+                removed = any(line.whole for line in inspection.removals_of(job_id))
+                why = "which was removed" if removed else "which is not there, and nobody removed it"
+                yield Finding(job_id, "strays", f"there are rows of this job, {why}")
+        more = len(page) == _PAGE
+        after = page[-1][0] if page else after
+
+
+def _reservations(inspection: Inspection) -> Iterator[Finding]:
+    """Give reservations that are not those of the job that they name."""
+    after, more = ("", "", ""), True
+    while more:
+        page = inspection.reserved(after=after, limit=_PAGE)
+        for one in page:
+            kept = one.kept
+            if not _is_own(one):
+                yield Finding(
+                    kept.job_id, "reservations", f"the {kept.scope} {kept.value!r} is not that of the job"
+                )
+        more = len(page) == _PAGE
+        after = page[-1].kept[:3] if page else after
+
+
+def _is_own(one: Reserved) -> bool:
+    """Tell whether the job that a reservation names is known by it."""
+    value = one.hash if one.key is None else one.key
+    scope = "content" if one.key is None else "key"
+    return one.kept[:3] == (one.tenant_id, scope, value) and one.kept.content_hash == one.hash
+
+
+def _tags(inspection: Inspection) -> Iterator[Finding]:
+    """Give tags that the job to which they lead does not have."""
+    after, more = ("", ""), True
+    while more:
+        page = inspection.tags(after=after, limit=_PAGE)
+        for tag, job_id, tags in page:
+            if tags is None or tag not in msgspec.json.decode(tags):
+                yield Finding(job_id, "tags", f"it can be found by the tag {tag!r}, and does not have it")
+        more = len(page) == _PAGE
+        after = page[-1][:2] if page else after

@@ -1,0 +1,3 @@
+-- kept: a reservation. No row: nobody has made it.
+-- takes: tenant_id text, scope text, value text
+SELECT @names(Kept) FROM idempotency WHERE tenant_id = :tenant_id AND scope = :scope AND value = :value

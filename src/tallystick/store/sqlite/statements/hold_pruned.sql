@@ -1,0 +1,2 @@
+-- hold_pruned: whoever writes to the file holds the log of removals too.
+SELECT 1
