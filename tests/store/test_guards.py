@@ -12,7 +12,7 @@ from tests.store.guard_cases import COUNTED, WORK, Guards, end_over, plant
 from tests.store.sqlite_subject import SqliteSubject
 
 # The parameters that change one row, and those of strays, each wrong in one place.
-_JOB = ("IN_PROGRESS", 2, 0, None, None, 3, 0, 0, None, None, None, 2, 1, None, None, 0, 0, None, None)
+_JOB = ("IN_PROGRESS", 2, 0, None, None, 3, 0, 0, None, None, None, 2)
 _NO_MORE = (*[None] * 8, 9)
 _MESSAGE = (0, "n", 1, "signal", None, None, 1, 0, 0, 0, None, 0)
 _ATTEMPT = ("IN_PROGRESS", "ABORTED", "ERROR", 0, 0, 9, "e", 9)
@@ -34,7 +34,6 @@ GUARDS = {
         ("j", 2, "l", *_ATTEMPT),
         [("j", 1, "l", *_ATTEMPT), ("j", 2, "m", *_ATTEMPT), ("over", 1, "l", *_ATTEMPT)],
     ),
-    "drop_activities": (("j", "CANCELLED", 9), [("no", "CANCELLED", 9)]),
 }
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from tallystick.core.pictures import START
 from tallystick.store.api import (
     Bundle,
     ClaimJobs,
-    Deliver,
     EndAttempt,
     EndJob,
     Primitive,
@@ -17,7 +17,6 @@ from tallystick.store.api import (
     RenewLeases,
     SubmitJob,
     SubmitJobs,
-    TakeAnswer,
 )
 
 # The order in which a batch writes. Renewals go before everything else, and claims come last, because they
@@ -25,13 +24,11 @@ from tallystick.store.api import (
 ORDER: Final[tuple[type[Primitive], ...]] = (
     RenewLeases,
     RecordStep,
-    TakeAnswer,
     RecordEvent,
     EndAttempt,
     EndJob,
     SubmitJob,
     SubmitJobs,
-    Deliver,
     ClaimJobs,
 )
 
@@ -42,18 +39,16 @@ _GROUPED: Final = frozenset(ORDER)
 _ALWAYS_GROUPED: Final = frozenset({RenewLeases, RecordStep, RecordEvent, SubmitJob, SubmitJobs, ClaimJobs})
 
 # Bundles of these two travel with the others: the one is written before the other anyway.
-_PAIRS: Final = frozenset(
-    (first, last) for first in (RecordStep, TakeAnswer) for last in (EndJob, EndAttempt)
-)
+_PAIRS: Final = frozenset((RecordStep, last) for last in (EndJob, EndAttempt))
 
 
 def grouped(
-    batch: Sequence[Bundle], *, plain_only: bool = False
+    batch: Sequence[Bundle], *, children: bool = False
 ) -> tuple[list[int], list[tuple[type[Primitive], list[int]]]]:
-    """Return the indexes of bundles to write alone, and of the others by kind in the order of writing.
+    """Return the indexes of bundles to decide or to write alone, and of the others by kind in their order.
 
-    A step, or an answer, and the ending it came with stand under both kinds. Answers, and the ends of
-    children and of jobs that a message woke, touch other rows too, which not every store writes by kind.
+    A step and the ending it came with stand under both kinds. The ends of jobs that a message woke touch
+    other rows too; those of `children` as well, which not every store writes by kind.
     """
     plain: dict[type[Primitive], list[int]] = {}
     alone: list[int] = []
@@ -66,9 +61,7 @@ def grouped(
             else:
                 plain[kind] = [index]
             continue
-        if type(last) is EndJob and last.waited:
-            alone.append(index)  # it closes more than what began its segment
-        elif kind not in _GROUPED or (plain_only and (kind is Deliver or _touches_others(bundle))):
+        if kind not in _GROUPED or (type(last) is EndJob and _touches_others(last, children=children)):
             alone.append(index)
         elif len(bundle) == 1:
             plain.setdefault(kind, []).append(index)
@@ -80,11 +73,9 @@ def grouped(
     return alone, [(kind, plain[kind]) for kind in ORDER if kind in plain]
 
 
-def _touches_others(bundle: Bundle) -> bool:
-    last = bundle[-1]
-    if type(last) is EndJob and (last.parent is not None or last.driver != "start"):
-        return True
-    return type(bundle[0]) is TakeAnswer
+def _touches_others(end: EndJob, *, children: bool) -> bool:
+    """Tell whether an end closes more than what began its segment, or more than its own job."""
+    return end.waited or end.driver != START or (end.parent is not None and not children)
 
 
 def part_of(bundle: Bundle, kind: type[Primitive]) -> Primitive:

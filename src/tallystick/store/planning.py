@@ -1,17 +1,29 @@
-"""What is decided from pictures, and the names of its crash points."""
+"""Bundles that are decided from pictures: which those are, what they want to see, and what comes of a flush.
+
+A bundle that is refused plans nothing and takes no place; the others do not notice.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
+from tallystick.core.deciding import decide, see
+from tallystick.core.lifecycles import STEP, StepState
+from tallystick.core.pictures import Now, Pictures
+from tallystick.core.plans import DropActivities, MoveActivity, Plan, Refusal, Write
+from tallystick.core.verbs.wants import Wants, wanted
+from tallystick.errors import TallyError
 from tallystick.store.api import (
     Await,
+    Bundle,
     CancelJob,
     Cycle,
     Deliver,
     EndAttempt,
     EndJob,
     HoldJob,
+    Outcome,
     Primitive,
     ReclaimAttempt,
     RecordEvent,
@@ -38,4 +50,119 @@ NAMES: Final[dict[type[Primitive], str]] = {
     EndAttempt: "end_attempt",
     ReclaimAttempt: "reclaim",
 }
-"""Every request that a verb decides. Plain ones are also written in lists, without a look."""
+"""Every request that a verb decides, and the name of its crash points. Plain ones are also written in lists,
+without a look."""
+
+_PLANNED: Final = frozenset(NAMES)
+_DROPPED: Final = STEP.follow(StepState.IN_PROGRESS, "drop").target
+
+
+def is_planned(bundle: Bundle) -> bool:
+    """Tell whether every request of a bundle can be decided from pictures."""
+    return _PLANNED.issuperset(map(type, bundle))
+
+
+def wants_of(bundle: Bundle, *, whole: bool = False) -> list[Wants]:
+    """Return what the requests of a bundle want to see; signals behind those that it takes itself.
+
+    A `whole` look leaves no child out that is to be born.
+    """
+    wants = [wanted(primitive) for primitive in bundle]  # type: ignore[arg-type]  # only these come here
+    takes = 0
+    for number, primitive in enumerate(bundle):
+        if type(primitive) is TakeAnswer:
+            takes += 1
+        elif takes and wants[number].signals:
+            wants[number] = wants[number]._replace(ahead=wants[number].ahead + takes)
+    if not whole:
+        return wants
+    births = (primitive.children for primitive in bundle if type(primitive) is Spawn)
+    children = tuple(child.job_id for born in births for child, _fact in born)
+    return [want._replace(children=children + want.children) for want in wants]
+
+
+class Decided(NamedTuple):
+    """What came of the bundles of a flush."""
+
+    outcomes: dict[int, Outcome | BaseException]
+    # Bundles that want to see more before they are decided.
+    again: list[int]
+    writes: list[Write]
+    # Whether a worker may find something to claim afterwards.
+    wakes: bool
+    # The requests that were refused, and why.
+    refused: list[tuple[Primitive, TallyError]]
+
+
+def decide_bundles(
+    pictures: Pictures, bundles: Mapping[int, Bundle], wants: Mapping[int, Sequence[Wants]], now: Now
+) -> Decided:
+    """Decide bundles in their order, from one look at all that they want to see."""
+    outcomes: dict[int, Outcome | BaseException] = {}
+    again: list[int] = []
+    writes: list[Write] = []
+    wakes = False
+    refused: list[tuple[Primitive, TallyError]] = []
+    shared = _shared(pictures, wants.values())
+    for index, bundle in bundles.items():
+        jobs = {want.job_id for want in wants[index]}
+        # The last one to look at its jobs leaves no pictures for others.
+        last = shared.isdisjoint(jobs)
+        seen = pictures if last or len(bundle) == 1 else pictures.overlay(jobs)
+        accepted: list[Write] = []
+        stirs = False
+        for primitive in bundle:
+            decision = decide(seen, primitive, now)  # type: ignore[arg-type]  # only these come here
+            if type(decision) is Plan:
+                planned, outcomes[index], woken = decision
+                stirs = stirs or woken
+                accepted += expanded(seen, planned, now, last=last and primitive is bundle[-1])
+            elif isinstance(decision, Refusal):
+                outcomes[index] = decision.error
+                refused.append((primitive, decision.error))
+                break
+            else:
+                outcomes.pop(index, None)
+                again.append(index)
+                break
+        else:
+            writes += accepted
+            wakes = wakes or stirs
+            if seen is not pictures:
+                pictures.update(seen)
+    return Decided(outcomes, again, writes, wakes, refused)
+
+
+def _shared(pictures: Pictures, wants: Iterable[Sequence[Wants]]) -> set[str]:
+    """Return the jobs at which more than one bundle looks: of its own, or of a child, which looks at both."""
+    seen: set[str] = set()
+    shared: set[str] = set()
+    for asked in wants:
+        own = {want.job_id for want in asked}
+        shared |= seen & own
+        seen |= own
+    for job_id, picture in pictures.items():
+        home = picture.job.parent_job_id
+        if home is not None:
+            shared |= {job_id, home}
+    return shared
+
+
+def expanded(pictures: Pictures, writes: Sequence[Write], now: Now, *, last: bool) -> Sequence[Write]:
+    """Return writes with what is dropped as rows: a list would meet those that this flush moves as well.
+
+    Each write is put into the pictures before the next: what is dropped keeps the digits it was just given.
+    Nobody looks at what the `last` one leaves.
+    """
+    if last and DropActivities not in set(map(type, writes)):
+        return writes
+    rows: list[Write] = []
+    for write in writes:
+        if isinstance(write, DropActivities):
+            for activity in pictures[write.job_id].open_activities():
+                dropped = activity._replace(state=_DROPPED, rev=activity.rev + 1)
+                rows.append(MoveActivity(dropped, activity.rev, now.wall, None, None))
+        else:
+            rows.append(write)
+        see(pictures, (write,))
+    return rows

@@ -62,8 +62,6 @@ class Wants(NamedTuple):
     children: tuple[str, ...] = ()
     # The end of its chain.
     end: bool = False
-    # The end of its inbox: something may be written there.
-    inbox: bool = False
     # Its parent, with the group that it belongs to: it may end.
     ends: bool = False
     # The attempt that a sweep takes its job from, if nobody is at it, and what that is judged by.
@@ -95,7 +93,7 @@ def _for_waiting(request: Await) -> Wants:
         else:
             guids.append(timer_of(job_id, place))
     signals = tuple({wait.name for wait in request.waits if wait.kind == "wait"})
-    return Wants(job_id, open=True, guids=tuple(guids), signals=signals, ahead=request.ahead, inbox=True)
+    return Wants(job_id, open=True, guids=tuple(guids), signals=signals, ahead=request.ahead)
 
 
 def _for_spawning(request: Spawn) -> Wants:
@@ -109,20 +107,19 @@ def _for_spawning(request: Spawn) -> Wants:
         guids=(join_of(job_id, str(group)),) if completes else (),
         early=completes,
         children=(*born, last),
-        inbox=completes,
     )
 
 
 def _for_delivery(request: Deliver) -> Wants:
-    return Wants(request.job_id, open=True, guids=(request.guid,), inbox=True)
+    return Wants(request.job_id, open=True, guids=(request.guid,))
 
 
 def _for_turning(request: Cycle) -> Wants:
-    return Wants(request.fence.job_id, open=True, guids=_driver(request.driver), inbox=True, ends=True)
+    return Wants(request.fence.job_id, open=True, guids=_driver(request.driver), ends=True)
 
 
 def _for_cancelling(request: CancelJob) -> Wants:
-    return Wants(request.job_id, open=True, begun=True, end=True, inbox=True, ends=True)
+    return Wants(request.job_id, open=True, begun=True, end=True, ends=True)
 
 
 def _for_holding(request: HoldJob | ResumeJob) -> Wants:
@@ -135,7 +132,7 @@ def _for_reclaiming(request: ReclaimAttempt) -> Wants:
 
 def wanted_to_escalate(job_id: str) -> Wants:
     """Return what to see of a job that ends because its ledger is full."""
-    return Wants(job_id, open=True, end=True, inbox=True, ends=True)
+    return Wants(job_id, open=True, end=True, ends=True)
 
 
 def wanted(request: Planned) -> Wants:  # noqa: C901, PLR0911 (one line for each request)

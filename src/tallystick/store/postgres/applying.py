@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 import msgspec
 
-from tallystick.core.deciding import see
 from tallystick.core.ledger.marks import OPENED
-from tallystick.core.lifecycles import STEP, JobState, StepState
-from tallystick.core.pictures import Activity, JobFacts, Message, Now, Pictures, Place
+from tallystick.core.lifecycles import STEP, JobState
+from tallystick.core.pictures import Activity, JobFacts, Message, Place
 from tallystick.core.plans import (
     NO_VALUES,
     AppendFact,
@@ -44,7 +43,6 @@ from tallystick.store.sql.shapes import moved, recorded
 if TYPE_CHECKING:
     from tallystick.store.postgres.writer import PostgresBatch
 
-_DROPPED = STEP.follow(StepState.IN_PROGRESS, "drop").target
 _ENDED = frozenset(map(str, STEP.final))
 
 # Columns that a write says something about, and None for those of which it says nothing.
@@ -215,26 +213,6 @@ def _latest(first: Said, second: Said) -> Said:
     if not any(first):
         return second
     return tuple(now if now is not None else before for before, now in zip(first, second, strict=True))
-
-
-def expanded(pictures: Pictures, writes: Sequence[Write], now: Now, *, last: bool) -> Sequence[Write]:
-    """Return writes with what is dropped as rows: a list would meet those that this flush moves as well.
-
-    Each write is put into the pictures before the next: what is dropped keeps the digits it was just given.
-    Nobody looks at what the `last` one leaves.
-    """
-    if last and not any(type(write) is DropActivities for write in writes):
-        return writes
-    rows: list[Write] = []
-    for write in writes:
-        if isinstance(write, DropActivities):
-            for activity in pictures[write.job_id].open_activities():
-                dropped = activity._replace(state=_DROPPED, rev=activity.rev + 1)
-                rows.append(MoveActivity(dropped, activity.rev, now.wall, None, None))
-        else:
-            rows.append(write)
-        see(pictures, (write,))
-    return rows
 
 
 def _json(rows: object) -> str:

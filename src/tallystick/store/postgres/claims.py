@@ -19,7 +19,8 @@ from tallystick.defaults import ATTEMPTS
 from tallystick.errors import TallyError
 from tallystick.store.api import ClaimedJob, ClaimJobs, Fence, Opened, Outcome, Record, StoredEvent, Wake
 from tallystick.store.flush_order import merged_claims
-from tallystick.store.postgres.applying import Writes, expanded
+from tallystick.store.planning import expanded
+from tallystick.store.postgres.applying import Writes
 from tallystick.store.postgres.claim_cursor import ClaimCursor
 from tallystick.store.postgres.lists.arrays import numbers, texts
 from tallystick.store.postgres.looking import PictureLook, add_activities, add_messages

@@ -36,6 +36,7 @@ from tallystick.store.api import (
     SubmitJobs,
 )
 from tallystick.store.flush_order import grouped, part_of
+from tallystick.store.planning import is_planned, wants_of
 from tallystick.store.postgres.claim_cursor import ClaimCursor
 from tallystick.store.postgres.claims import ClaimSearch
 from tallystick.store.postgres.crash_points import AROUND
@@ -49,7 +50,7 @@ from tallystick.store.postgres.lists.ends import (
 from tallystick.store.postgres.lists.inserts import send_births, send_births_alike
 from tallystick.store.postgres.lists.steps import send_steps
 from tallystick.store.postgres.looking import PictureLook
-from tallystick.store.postgres.planned import Decided, is_planned, wants_of, write_whole
+from tallystick.store.postgres.planned import Flush, write_whole
 from tallystick.store.postgres.protocols import write_alone, write_those
 from tallystick.store.postgres.refusing import REFUSING, why_refused
 from tallystick.store.postgres.server.address import Address
@@ -117,7 +118,7 @@ class PostgresBatch(PostgresWriting):
         if held:
             self.connection.execute(sql("wait_less"), (_HELD_MS,))
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
-        alone, groups = grouped(batch, plain_only=True)
+        alone, groups = grouped(batch)
         # ClaimSearch last: they may take what is submitted here.
         for index in dict.fromkeys([*alone, *(index for _kind, indexes in groups for index in indexes)]):
             outcomes[index] = self.alone(batch[index])
@@ -126,7 +127,7 @@ class PostgresBatch(PostgresWriting):
 
     def _write_together(self, batch: Sequence[Bundle], outcomes: list[Outcome | BaseException]) -> None:
         """Look at what is decided from pictures; then send that, and whatever needs no look, in one go."""
-        alone, groups = grouped(batch, plain_only=True)
+        alone, groups = grouped(batch)
         groups = without_last_steps(batch, groups)
         answers: list[tuple[list[int], Answer]] = []
         decided = self._look_and_decide(batch, alone, groups) if alone else None
@@ -158,14 +159,14 @@ class PostgresBatch(PostgresWriting):
         batch: Sequence[Bundle],
         alone: list[int],
         groups: list[tuple[type[Primitive], list[int]]],
-    ) -> Decided | None:
+    ) -> Flush | None:
         """Begin, look at all jobs of the planned bundles, and decide them."""
         wants = {index: wants_of(batch[index]) for index in alone if is_planned(batch[index])}
         everything = [want for wanted in wants.values() for want in wanted]
         with self.connection.pipeline():
             begin(self.connection, self._address)
             look = PictureLook(self, everything, also=ending_in_lists(batch, groups)) if wants else None
-        return None if look is None else Decided(self, batch, wants, look)
+        return None if look is None else Flush(self, batch, wants, look)
 
     def _number(self) -> Answered:
         """Ask for the number of this transaction, and with it wake whoever listens when it is durable."""

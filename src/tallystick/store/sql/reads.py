@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -235,6 +235,9 @@ class Reads(ABC):
         return StaleReports(total, last_at)
 
 
-def listed(names: Sequence[str]) -> str:
-    """Return texts as a statement takes a list of them."""
-    return msgspec.json.encode(list(names)).decode()
+def listed(keys: Iterable[str | Sequence[object]]) -> str:
+    """Return keys as a statement takes a list of them."""
+    return _encode(list(keys)).decode()
+
+
+_encode = msgspec.json.Encoder().encode

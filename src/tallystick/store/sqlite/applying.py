@@ -1,16 +1,21 @@
-"""Plans on a file: each write is one statement, whose guard must find exactly what was looked at."""
+"""Plans on a file: the writes of a flush in lists, whose guards must find exactly what was looked at.
+
+What one job is to have written is written in the order of its plan. Between jobs there is no order, so writes
+of one kind go together: in a round every kind has its list, and a job whose plan goes back to an earlier kind
+goes on in the next round.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, assert_never
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from tallystick.core.ledger.marks import OPENED
-from tallystick.core.lifecycles import STEP, JobState, StepState
+from tallystick.core.lifecycles import STEP, JobState
 from tallystick.core.plans import (
     AppendFact,
     AskDescendants,
     CountChild,
-    DropActivities,
     DropInbox,
     InsertActivity,
     InsertAttempt,
@@ -26,86 +31,204 @@ from tallystick.core.plans import (
     Write,
 )
 from tallystick.errors import InvariantBroken
-from tallystick.store.api import Fact
+from tallystick.store.api import Fact, Fence, StoredEvent
 from tallystick.store.refusals import Refused
 from tallystick.store.sql.reads import listed
-from tallystick.store.sql.shapes import alike
+from tallystick.store.sql.shapes import alike, moved
+from tallystick.store.sqlite.multi_row import write_rows
 
 if TYPE_CHECKING:
     from tallystick.store.sqlite.writer import SqliteBatch
 
-_DROPPED: Final = STEP.follow(StepState.IN_PROGRESS, "drop").target
+_ENDED: Final = frozenset(map(str, STEP.final))
+_NOBODY: Final = Fence("", 0, "")
 _NOWHERE: Final = (None, None, None)
+# The job of a write, the row that it changes, and what is given to its statement.
+_Row: TypeAlias = tuple[str, object, object]
+_NOT_BEGUN: Final[tuple[int, int, set[object]]] = (0, -1, set())
 
 
-def apply(batch: SqliteBatch, writes: tuple[Write, ...]) -> None:
-    """Write a plan; whatever differs from what was looked at is a bug: the lock was held meanwhile."""
-    for write in writes:
-        _apply(batch, write)
+class Rounds:
+    """The writes of a flush, gathered by kind."""
 
+    def __init__(self, batch: SqliteBatch) -> None:
+        """Begin with none."""
+        self._batch = batch
+        # In each round the rows of each kind.
+        self._rounds: list[dict[type[Write], list[Any]]] = []
+        # How far each job is: the round, the kind in it, and its rows in that list; none comes twice.
+        self._reached: dict[str, tuple[int, int, set[object]]] = {}
+        self._events: list[StoredEvent] = []
+        self._asks: list[AskDescendants] = []
+        # Who is told that his lease is over, if a step is refused; nobody hears of it unless he is alone.
+        self._holder = _NOBODY
 
-def _apply(batch: SqliteBatch, write: Write) -> None:  # noqa: C901, PLR0912 (a case for each kind of write)
-    match write:
-        case MoveJob():
-            _move_job(batch, write)
-        case MoveSemaphore():
-            _move_semaphore(batch, write)
-        case CountChild():
-            batch.run("count_child", child_row(write))
-        case InsertActivity():
-            _insert_activity(batch, write)
-        case MoveActivity():
-            _move_activity(batch, write)
-        case InsertMessage(message):
-            batch.run("insert_message", message)
-        case MoveMessage(message, digits):
-            _one(batch, "move_message", (*message, digits))
-        case MoveAttempt():
-            _one(batch, "move_attempts", (*write, batch.wall, batch.epoch, batch.boot))
-        case InsertAttempt():
-            batch.run("insert_cancelled_attempts", (*write, batch.wall))
-        case InsertChild():
-            _insert_child(batch, write)
-        case AskDescendants():
-            job_id, before, *about = write
+    def add(self, writes: Iterable[Write]) -> None:
+        """Add plans, in their order; facts take their places now."""
+        rounds, how_far, row_of, ranks = self._rounds, self._reached, self._rows, self._ranks
+        for write in writes:
+            kind = type(write)
+            if kind not in row_of:
+                self._add_last(write)
+                continue
+            job_id, key, row = row_of[kind](self, write)
+            at, reached, keys = how_far.get(job_id, _NOT_BEGUN)
+            rank = ranks[kind]
+            if rank == reached and key not in keys:
+                keys.add(key)
+            else:
+                if rank <= reached:
+                    at += 1
+                how_far[job_id] = (at, rank, {key})
+            if at == len(rounds):
+                rounds.append({})
+            if kind in rounds[at]:
+                rounds[at][kind].append(row)
+            else:
+                rounds[at][kind] = [row]
+
+    def _add_last(self, write: Write) -> None:
+        """Add what belongs to no round: facts, and the word to everything below a job."""
+        match write:
+            case AppendFact(fact):
+                self._event(fact)
+            case AskDescendants():
+                self._asks.append(write)
+            case _:
+                raise TypeError(f"a plan that wants {type(write).__name__} is not one for this store")
+
+    def write(self) -> None:
+        """Write everything; whatever differs from what was looked at is a bug: the lock was held."""
+        batch = self._batch
+        for kinds in self._rounds:
+            for kind in sorted(kinds, key=self._ranks.__getitem__):
+                rows = kinds[kind]
+                if kind is InsertStep:
+                    batch.many("insert_steps", rows, self._holder)
+                elif kind in _COUNTED:
+                    self._exactly(_COUNTED[kind], rows)
+                else:
+                    write_rows(batch.cursor, _STATEMENTS[kind], rows)
+        self._exactly("insert_event", self._events)
+        # Behind what begins or ends here: those that are asked, and who runs them, are seen as they are then.
+        for job_id, before, *about in self._asks:
             batch.run("ask_descendants", (job_id, listed(before), *about))
-        case InsertStep(step):
-            batch.record_steps([step])
-        case AppendFact(fact):
-            batch.run("insert_event", batch.placed(fact))
-        case PutValue():
-            _one(batch, "put_values", (*write, batch.wall))
-        case DropActivities(job_id, how_many):
-            _exactly(batch, "drop_activities", (job_id, _DROPPED, batch.wall), how_many)
-        case DropInbox(job_id, keep, signals):
-            batch.run("drop_inboxes", (job_id, *keep, batch.wall, signals))
-        case _:
-            assert_never(write)
+
+    def _exactly(self, name: str, rows: Sequence[Any]) -> None:
+        before = self._batch.connection.total_changes()
+        write_rows(self._batch.cursor, name, rows)
+        if self._batch.connection.total_changes() - before != len(rows):
+            about = f"{name} did not change {len(rows)} rows, as it was planned"
+            raise Refused(InvariantBroken(about, statement=name))
+
+    def _event(self, fact: Fact) -> StoredEvent:
+        event = self._batch.placed(fact)
+        self._events.append(event)
+        return event
+
+    def _place(self, fact: Fact | None) -> tuple[object, object, object]:
+        return _NOWHERE if fact is None else self._batch.places.link(fact)
+
+    def _job(self, write: MoveJob) -> _Row:
+        job, rev, fact, values = write
+        head: tuple[object, object] = (None, None)
+        if fact is not None:
+            event = self._event(fact)
+            head = (event.n, event.event_hash)
+        return job.job_id, job.job_id, (*moved(job), rev, *head, *values, self._batch.wall)
+
+    def _semaphore(self, write: MoveSemaphore) -> _Row:
+        job, rev, delta, hit, message, digits, activity, activity_rev = write
+        about = (job.job_id, rev, delta, job.root_ledger, hit, message.guid, digits, message.ledger)
+        place = (message.acked_at, message.dimension, message.name, message.occurrence)
+        marked = (activity_rev, None if activity is None else activity.ledger)
+        return job.job_id, message.guid, (*about, *place, *marked)
+
+    def _child_counted(self, write: CountChild) -> _Row:
+        return write.group.job_id, write.message.guid, child_row(write)
+
+    def _new_activity(self, write: InsertActivity) -> _Row:
+        activity, at, fact, result = write
+        row = (*activity, at, None if fact is None else at, result, *self._place(fact))
+        return activity.job_id, activity.place, row
+
+    def _activity(self, write: MoveActivity) -> _Row:
+        activity, rev, at, fact, result = write
+        job_id, dimension, name, occurrence, _kind, state, ledger, after, attempt, *_counts = activity
+        place = (dimension, name, occurrence)
+        learned = (at if state in _ENDED else None, result, *self._place(fact))
+        return job_id, place, (job_id, *place, rev, state, ledger, after, attempt, *learned)
+
+    def _new_message(self, write: InsertMessage) -> _Row:
+        (message,) = write
+        return message.job_id, message.guid, message
+
+    def _message(self, write: MoveMessage) -> _Row:
+        message, digits = write
+        return message.job_id, message.guid, (*message, digits)
+
+    def _attempt(self, write: MoveAttempt) -> _Row:
+        batch = self._batch
+        return write.job_id, write.job_id, (*write, batch.wall, batch.epoch, batch.boot)
+
+    def _own_wall(self, write: InsertAttempt | PutValue) -> _Row:
+        return write.job_id, write[:2], (*write, self._batch.wall)
+
+    def _child(self, write: InsertChild) -> _Row:
+        job, fact, step = write
+        batch, event = self._batch, self._event(fact)
+        deadline_at = None if job.deadline_at is None else batch.moment(job.deadline_at, job.created_at)
+        when = (batch.moment(job.ready_at, job.created_at), deadline_at, batch.wall)
+        born = (JobState.QUEUED, OPENED, event.n, event.event_hash, step)
+        return job.job_id, job.job_id, (job.job_id, job.payload, *alike(job), *when, *born)
+
+    def _step(self, write: InsertStep) -> _Row:
+        (step,) = write
+        self._holder = step.fence
+        place = (step.dimension, step.name, step.occurrence)
+        (row,) = self._batch.step_rows(write)
+        return step.fence.job_id, place, row
+
+    def _drop(self, write: DropInbox) -> _Row:
+        job_id, keep, signals = write
+        return job_id, job_id, (job_id, *keep, self._batch.wall, signals)
+
+    # How the row of each kind is made, in the order in which most plans want them written.
+    _rows: ClassVar[dict[type[Write], Callable[[Rounds, Any], _Row]]] = {
+        InsertStep: _step,
+        InsertActivity: _new_activity,
+        InsertMessage: _new_message,
+        MoveActivity: _activity,
+        MoveMessage: _message,
+        MoveSemaphore: _semaphore,
+        CountChild: _child_counted,
+        MoveAttempt: _attempt,
+        InsertAttempt: _own_wall,
+        DropInbox: _drop,
+        PutValue: _own_wall,
+        InsertChild: _child,
+        MoveJob: _job,
+    }
+    _ranks: ClassVar[dict[type[Write], int]] = {kind: rank for rank, kind in enumerate(_rows)}
 
 
-def _move_job(batch: SqliteBatch, write: MoveJob) -> None:
-    job, rev, fact, values = write
-    n, head = None, None
-    if fact is not None:
-        event = batch.placed(fact)
-        n, head = event.n, event.event_hash
-        batch.run("insert_event", event)
-    _one(batch, "move_job", (*job, rev, n, head, *values, batch.wall))
-
-
-def _move_semaphore(batch: SqliteBatch, write: MoveSemaphore) -> None:
-    job, rev, delta, hit, message, digits, activity, activity_rev = write
-    about = (
-        message.guid,
-        digits,
-        message.ledger,
-        message.acked_at,
-        message.dimension,
-        message.name,
-        message.occurrence,
-    )
-    marked = (activity_rev, None if activity is None else activity.ledger)
-    batch.run("move_semaphore", (job.job_id, rev, delta, job.root_ledger, hit, *about, *marked))
+# Statements whose guard is seen in what they changed, and those that fail by themselves.
+_COUNTED: Final[dict[type[Write], str]] = {
+    InsertActivity: "insert_activity",
+    MoveActivity: "move_activity",
+    MoveMessage: "move_message",
+    MoveAttempt: "move_attempts",
+    PutValue: "put_values",
+    MoveJob: "move_job",
+}
+_STATEMENTS: Final[dict[type[Write], str]] = {
+    InsertMessage: "insert_message",
+    MoveSemaphore: "move_semaphore",
+    CountChild: "count_child",
+    InsertAttempt: "insert_cancelled_attempts",
+    DropInbox: "drop_inboxes",
+    InsertChild: "insert_children",
+}
 
 
 def child_row(write: CountChild) -> tuple[object, ...]:
@@ -115,41 +238,8 @@ def child_row(write: CountChild) -> tuple[object, ...]:
     return (group.job_id, *group.place, rev, group.ledger, group.failed, hit, *about)
 
 
-def _place(batch: SqliteBatch, fact: Fact | None) -> tuple[object, object, object]:
-    return _NOWHERE if fact is None else batch.places.link(fact)
-
-
-def _insert_activity(batch: SqliteBatch, write: InsertActivity) -> None:
-    activity, at, fact, result = write
-    completed_at = None if fact is None else at
-    _one(batch, "insert_activity", (*activity, at, completed_at, result, *_place(batch, fact)))
-
-
-def _move_activity(batch: SqliteBatch, write: MoveActivity) -> None:
-    activity, rev, at, fact, result = write
-    row = (
-        activity.job_id, *activity.place, rev, activity.state, activity.ledger, activity.rev,
-        activity.attempt, None if fact is None else at, result, *_place(batch, fact),
-    )  # fmt: skip
-    _one(batch, "move_activity", row)
-
-
-def _insert_child(batch: SqliteBatch, write: InsertChild) -> None:
-    job, fact, step = write
-    event = batch.placed(fact)
-    batch.run("insert_event", event)
-    deadline_at = None if job.deadline_at is None else batch.moment(job.deadline_at, job.created_at)
-    when = (batch.moment(job.ready_at, job.created_at), deadline_at, batch.wall)
-    born = (JobState.QUEUED, OPENED, event.n, event.event_hash, step)
-    batch.run("insert_children", (job.job_id, job.payload, *alike(job), *when, *born))
-
-
-def _one(batch: SqliteBatch, name: str, row: tuple[object, ...]) -> None:
-    _exactly(batch, name, row, 1)
-
-
-def _exactly(batch: SqliteBatch, name: str, row: tuple[object, ...], count: int) -> None:
-    if batch.changed(name, row) != count:
-        raise Refused(
-            InvariantBroken(f"{name} did not change {count} rows, as it was planned", statement=name)
-        )
+def apply(batch: SqliteBatch, writes: Iterable[Write]) -> None:
+    """Write plans, in their order."""
+    rounds = Rounds(batch)
+    rounds.add(writes)
+    rounds.write()

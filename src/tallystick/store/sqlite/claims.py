@@ -11,12 +11,13 @@ import msgspec
 from tallystick.core.chain import Chain
 from tallystick.core.ledger.marks import STARTED
 from tallystick.core.pictures import START, Now
-from tallystick.core.plans import Refusal
+from tallystick.core.plans import Refusal, Write
 from tallystick.core.tuples import make
 from tallystick.core.verbs.claiming import CLAIMED_AGAIN, CLAIMED_FIRST, claim_text, enter
 from tallystick.core.verbs.endings import escalate
 from tallystick.core.verbs.wants import wanted_to_escalate
 from tallystick.defaults import ATTEMPTS
+from tallystick.errors import TallyError
 from tallystick.store.api import (
     ClaimedJob,
     ClaimJobs,
@@ -27,6 +28,7 @@ from tallystick.store.api import (
     StoredEvent,
     Wake,
 )
+from tallystick.store.planning import expanded
 from tallystick.store.sqlite.applying import apply
 from tallystick.store.sqlite.looking import look, look_at_drivers
 from tallystick.store.sqlite.statements import sql
@@ -169,17 +171,25 @@ def _enter_drivers(batch: SqliteBatch, jobs: list[str]) -> tuple[dict[str, Wake]
 
     A job whose ledger can count no further entry ends here, and is not claimed.
     """
-    wakes, ended = {}, set()
+    if not jobs:
+        return {}, set()
+    pictures, now = look_at_drivers(batch, jobs), Now(batch.wall)
+    wakes: dict[str, Wake] = {}
+    writes: list[Write] = []
+    full: dict[str, TallyError] = {}
     for job_id in jobs:
-        now = Now(batch.wall)
-        decision = enter(look_at_drivers(batch, job_id), now)
+        decision = enter(pictures[job_id], now)
         if isinstance(decision, Refusal):
-            ended.add(job_id)
-            decision = escalate(look(batch, wanted_to_escalate(job_id)), job_id, decision.error, now)
-        apply(batch, decision.writes)
+            full[job_id] = decision.error
+            continue
+        writes += decision.writes
         if isinstance(decision.outcome, Wake):
             wakes[job_id] = decision.outcome
-    return wakes, ended
+    apply(batch, writes)
+    for job_id, error in full.items():
+        seen = look(batch, [wanted_to_escalate(job_id)])
+        apply(batch, expanded(seen, escalate(seen, job_id, error, now).writes, now, last=True))
+    return wakes, set(full)
 
 
 class _Past(NamedTuple):

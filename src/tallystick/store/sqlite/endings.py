@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from tallystick.core.deciding import see
 from tallystick.core.ledger.marks import STARTED, settled
-from tallystick.core.pictures import START, Now, Pictures
-from tallystick.core.plans import CountChild, Write
+from tallystick.core.pictures import Now
+from tallystick.core.plans import Write
 from tallystick.core.verbs.children import child_ended
 from tallystick.store.api import EndJob
-from tallystick.store.sqlite.applying import apply, child_row
-from tallystick.store.sqlite.looking import add_parent
-from tallystick.store.sqlite.multi_row import write_rows
+from tallystick.store.sqlite.applying import apply
+from tallystick.store.sqlite.looking import look_at_parents
 from tallystick.store.sqlite.statements import sql
 
 if TYPE_CHECKING:
@@ -23,11 +22,6 @@ if TYPE_CHECKING:
 
 _ROOT, _START = settled(STARTED.activity, STARTED.guid, closes=True)
 _DIGITS: Final = (STARTED.activity, _ROOT, STARTED.guid, _START)
-
-
-def is_plain(request: EndJob) -> bool:
-    """Tell whether nothing of a job was ever open but its start; the guard finds who was asked to end."""
-    return request.driver == START and not request.waited
 
 
 def end_plain_jobs(batch: SqliteBatch, requests: list[EndJob]) -> None:
@@ -52,22 +46,14 @@ def end_plain_jobs(batch: SqliteBatch, requests: list[EndJob]) -> None:
 
 def _count_children(batch: SqliteBatch, requests: list[EndJob]) -> None:
     """Count those that are children, in their order; a group is looked at once."""
-    pictures, now = Pictures(), Now(batch.wall)
-    seen: set[tuple[str, str]] = set()
-    counts: list[tuple[object, ...]] = []
-    others: list[Write] = []
+    homes = dict.fromkeys(request.parent for request in requests if request.parent is not None)
+    if not homes:
+        return
+    pictures, now = look_at_parents(batch, homes), Now(batch.wall)
+    writes: list[Write] = []
     for request in requests:
-        if request.parent is None:
-            continue
-        if request.parent not in seen:
-            seen.add(request.parent)
-            add_parent(batch, pictures, request.parent)
-        writes = child_ended(pictures, request.fence.job_id, request.parent, request.state, now)
-        see(pictures, writes)
-        for write in writes:
-            if isinstance(write, CountChild):
-                counts.append(child_row(write))
-            else:
-                others.append(write)
-    write_rows(batch.cursor, "count_child", counts)
-    apply(batch, tuple(others))
+        if request.parent is not None:
+            ended = child_ended(pictures, request.fence.job_id, request.parent, request.state, now)
+            see(pictures, ended)
+            writes += ended
+    apply(batch, writes)

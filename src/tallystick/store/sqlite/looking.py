@@ -1,7 +1,12 @@
-"""Pictures on a file: what a decision wants to see, read with the lock held that everybody needs to write."""
+"""Pictures on a file: what the decisions of a flush want to see, one statement for each kind of row.
+
+The lock is held that everybody needs to write.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tallystick.core.hash_chain import GENESIS
@@ -14,11 +19,12 @@ from tallystick.core.pictures import (
     Past,
     Picture,
     Pictures,
+    Place,
     group_place,
     join_of,
 )
+from tallystick.core.tuples import make
 from tallystick.core.verbs.wants import Wants
-from tallystick.store.api import ReclaimAttempt
 from tallystick.store.sql.reads import listed
 from tallystick.store.sqlite.statements import sql
 
@@ -33,156 +39,162 @@ _SIGNALS: Final = 2
 _WORDS: Final = ("resume", "timer", "result")
 
 
-def look(  # noqa: C901 (one line for each thing to see)
-    batch: SqliteBatch, wants: Wants, *, whole: bool = False
-) -> Pictures:
-    """Return the picture of a job, and of its parent if the job may end; none if there is no such job."""
+def look(batch: SqliteBatch, wants: Sequence[Wants], *, whole: bool = False) -> Pictures:
+    """Return the pictures of jobs, and of the parents of those that may end; none of a job that is not."""
     pictures = Pictures()
-    job_id = wants.job_id
-    picture = _picture(batch, pictures, job_id)
-    if picture is None:
-        return pictures
-    if wants.open:
-        _add_activities(picture, _rows(batch, "picture_open", job_id))
-    for guid in wants.guids:
-        _add_message(batch, pictures, guid)
-    for name in wants.signals:
-        limit = -1 if whole else _SIGNALS + wants.ahead
-        found = _rows(batch, "picture_signals", job_id, name, limit)
-        picture.whole = picture.whole and (whole or len(found) < limit)
-        _add_messages(picture, found)
-    if wants.begun:
-        _add_begun(batch, pictures, picture)
-    if wants.place is not None:
-        _add_activities(picture, _rows(batch, "picture_activity", job_id, *wants.place))
-    if wants.early:
-        _add_messages(picture, _rows(batch, "picture_words", job_id, "child", "", "", batch.wall))
-    if wants.children:
-        picture.asked = frozenset(wants.children)
-        found = _rows(batch, "picture_children", listed(wants.children))
-        picture.children = frozenset(child for (child,) in found)
-    if wants.end:
-        picture.end = chain_end(batch.cursor, job_id)
-    if wants.inbox:
-        _add_inbox(batch, picture)
-    if wants.lost is not None:
-        _add_past(batch, picture, wants.lost)
-    if wants.ends:
-        _add_family(batch, pictures, picture)
+    _add_jobs(batch, pictures, dict.fromkeys(each.job_id for each in wants))
+    wants = [each for each in wants if each.job_id in pictures]
+    _add_open(batch, pictures, [each.job_id for each in wants if each.open])
+    guids = [guid for each in wants for guid in each.guids]
+    places = [(each.job_id, each.place) for each in wants if each.place is not None]
+    homes = _add_family(batch, pictures, [each.job_id for each in wants if each.ends])
+    guids += [join_of(*home) for home in homes]
+    places += [(home, group_place(step)) for home, step in homes]
+    found = _messages(batch, "picture_messages", guids) if guids else []
+    found += _signals(batch, pictures, wants, whole=whole)
+    for each in wants:
+        if each.begun or each.early or each.children or each.end or each.lost is not None:
+            _add_rare(batch, pictures[each.job_id], each, found)
+    _add_messages(batch, pictures, found, places)
     return pictures
 
 
-def _add_family(batch: SqliteBatch, pictures: Pictures, picture: Picture) -> None:
-    """Add what the end of a job concerns: whether it has children, and the parent that counts it."""
-    job = picture.job
-    if job.attempt:
-        ((found,),) = _rows(batch, "picture_parents", job.job_id)
-        picture.has_open_children = bool(found)
-    if job.parent is not None:
-        add_parent(batch, pictures, job.parent)
+def look_at_drivers(batch: SqliteBatch, jobs: list[str]) -> Pictures:
+    """Return the pictures of jobs that were put away: what is open, and what may drive them now."""
+    pictures = Pictures()
+    _add_jobs(batch, pictures, jobs)
+    _add_open(batch, pictures, jobs)
+    found = _messages(batch, "picture_begun", jobs)
+    begun = {message.job_id for message in found}
+    fresh = [job_id for job_id in jobs if job_id not in begun]
+    if fresh:
+        found += _messages(batch, "picture_words", fresh, *_WORDS, batch.wall)
+        named = {
+            (job_id, each.name)
+            for job_id in fresh
+            for each in pictures[job_id].open_activities()
+            if each.kind == "wait"
+        }
+        found += _messages(batch, "picture_signals", list(named), 1) if named else []
+    _add_messages(batch, pictures, found, [])
+    return pictures
 
 
-def _add_past(batch: SqliteBatch, picture: Picture, lost: ReclaimAttempt) -> None:
-    for row in _rows(batch, "picture_pasts", picture.job.job_id):
-        picture.past = Past._make(row)
-    if lost.unit:
-        picture.effect = _lease(batch, picture.job.job_id, lost.unit)
+def look_at_parents(batch: SqliteBatch, homes: Iterable[tuple[str, str]]) -> Pictures:
+    """Return the pictures of parents whose children end, with the groups that count them."""
+    pictures = Pictures()
+    _add_jobs(batch, pictures, {home for home, _step in homes})
+    found = _messages(batch, "picture_messages", [join_of(*home) for home in homes])
+    _add_messages(batch, pictures, found, [(home, group_place(step)) for home, step in homes])
+    return pictures
 
 
-def add_parent(batch: SqliteBatch, pictures: Pictures, parent: tuple[str, str]) -> None:
-    """Add the parent of a job that may end, with the group that counts it."""
-    home, step = parent
-    picture = pictures.get(home) or _picture(batch, pictures, home)
-    if picture is None:
-        return
-    _add_activities(picture, _rows(batch, "picture_activity", home, *group_place(step)))
-    _add_message(batch, pictures, join_of(home, step))
-    _add_inbox(batch, picture)
+def _add_jobs(batch: SqliteBatch, pictures: Pictures, jobs: Iterable[str]) -> None:
+    asked = (listed(jobs), batch.epoch, batch.boot)
+    for row in batch.cursor.execute(sql("picture_jobs"), asked):
+        attempt, lease_id, status, live, guid = row[_JOB:]
+        lease = None if attempt is None else make(Lease, (attempt, lease_id, status, bool(live), guid))
+        pictures[row[0]] = Picture(make(JobFacts, row[:_JOB]), lease)
 
 
-def look_at_drivers(batch: SqliteBatch, job_id: str) -> Picture:
-    """Return the picture of a job that was put away: what is open, and what may drive it now."""
-    picture = _picture(batch, Pictures(), job_id)
-    assert picture is not None, "a job that is being claimed is there"
-    _add_activities(picture, _rows(batch, "picture_open", job_id))
-    _add_entering(batch, picture, _rows(batch, "picture_begun", job_id))
-    if picture.messages:
-        return picture
-    _add_entering(batch, picture, _rows(batch, "picture_words", job_id, *_WORDS, batch.wall))
-    for name in {each.name for each in picture.open_activities() if each.kind == "wait"}:
-        _add_messages(picture, _rows(batch, "picture_signals", job_id, name, 1))
-    return picture
+_JOB: Final = len(JobFacts._fields)
 
 
-def _picture(batch: SqliteBatch, pictures: Pictures, job_id: str) -> Picture | None:
-    for *job, attempt, lease_id, status, live, guid in _rows(
-        batch, "picture_jobs", job_id, batch.epoch, batch.boot
-    ):
-        lease = None if attempt is None else Lease(attempt, lease_id, status, bool(live), guid)
-        picture = pictures[job_id] = Picture(JobFacts._make(job), lease)
-        return picture
-    return None
+def _add_open(batch: SqliteBatch, pictures: Pictures, jobs: Sequence[str]) -> None:
+    if jobs:
+        _add_activities(pictures, batch.cursor.execute(sql("picture_open"), (listed(jobs),)))
 
 
-def _lease(batch: SqliteBatch, job_id: str, unit: str) -> Lease | None:
-    for attempt, lease_id, status, live, guid in _rows(
-        batch, "picture_leases", job_id, batch.epoch, batch.boot, unit
-    ):
-        return Lease(attempt, lease_id, status, bool(live), guid)
-    return None
+def _add_family(batch: SqliteBatch, pictures: Pictures, ending: Sequence[str]) -> list[tuple[str, str]]:
+    """Add what the end of jobs concerns: whether they have children, and the parents that count them.
+
+    Return these parents, each with its group.
+    """
+    begun = [job_id for job_id in ending if pictures[job_id].job.attempt]
+    for (job_id,) in batch.rows("picture_parents", (listed(begun),)) if begun else ():
+        pictures[job_id].has_open_children = True
+    counted = [pictures[job_id].job.parent for job_id in ending]
+    homes = list(dict.fromkeys(home for home in counted if home is not None))
+    unseen = {home for home, _step in homes if home not in pictures}
+    if unseen:
+        _add_jobs(batch, pictures, unseen)
+    return [home for home in homes if home[0] in pictures]
 
 
-def _add_begun(batch: SqliteBatch, pictures: Pictures, picture: Picture) -> None:
-    """Add what drives the attempt that holds a job, and every message that has begun."""
-    lease = picture.lease
-    if lease is not None and lease.guid not in ("", START):
-        _add_message(batch, pictures, lease.guid)
-    words = _rows(batch, "picture_words", picture.job.job_id, "resume", "", "", batch.wall)
-    _add_entering(batch, picture, [*_rows(batch, "picture_begun", picture.job.job_id), *words])
+def _signals(batch: SqliteBatch, pictures: Pictures, wants: Sequence[Wants], *, whole: bool) -> list[Message]:
+    """Return signals of the names that are waited for; a job whose inbox is empty has none."""
+    asked = {
+        (each.job_id, name): _SIGNALS + each.ahead
+        for each in wants
+        if each.signals and pictures[each.job_id].job.inbox_end
+        for name in each.signals
+    }
+    if not asked:
+        return []
+    limit = max(asked.values())
+    found = _messages(batch, "picture_signals", list(asked), -1 if whole else limit)
+    if not whole:
+        for (job_id, _name), count in Counter((each.job_id, each.name) for each in found).items():
+            pictures[job_id].whole = pictures[job_id].whole and count < limit
+    return found
 
 
-def _add_entering(batch: SqliteBatch, picture: Picture, rows: list[tuple[Any, ...]]) -> None:
-    """Add messages with the activities that they name."""
-    for row in rows:
-        message = Message._make(row)
-        picture.messages[message.guid] = message
-        _add_entered(batch, picture, message)
+def _add_rare(batch: SqliteBatch, picture: Picture, wants: Wants, found: list[Message]) -> None:
+    """Add what few requests want to see: what has begun, children, the end of the chain, a lost attempt."""
+    job_id, lease = wants.job_id, picture.lease
+    if wants.begun:
+        driver = [] if lease is None or lease.guid in ("", START) else [lease.guid]
+        found += _messages(batch, "picture_messages", driver) if driver else []
+        found += _messages(batch, "picture_begun", [job_id])
+        found += _messages(batch, "picture_words", [job_id], "resume", "", "", batch.wall)
+    if wants.early:
+        found += _messages(batch, "picture_words", [job_id], "child", "", "", batch.wall)
+    if wants.children:
+        there = (child for (child,) in batch.rows("picture_children", (listed(wants.children),)))
+        picture.asked = picture.asked.union(wants.children)
+        picture.children = picture.children.union(there)
+    if wants.end:
+        picture.end = chain_end(batch.cursor, job_id)
+    if wants.lost is not None:
+        for row in batch.rows("picture_pasts", (job_id,)):
+            picture.past = Past._make(row)
+        if wants.lost.unit:
+            asked = (job_id, batch.epoch, batch.boot, wants.lost.unit)
+            for attempt, lease_id, status, live, guid in batch.rows("picture_leases", asked):
+                picture.effect = Lease(attempt, lease_id, status, bool(live), guid)
 
 
-def _add_message(batch: SqliteBatch, pictures: Pictures, guid: str) -> None:
-    for row in _rows(batch, "picture_messages", guid):
-        message = Message._make(row)
+def _add_messages(
+    batch: SqliteBatch, pictures: Pictures, messages: Iterable[Message], places: list[tuple[str, Place]]
+) -> None:
+    """Add messages with the activities that they name, and activities by their places."""
+    wanted = dict.fromkeys(places)
+    for message in messages:
         picture = pictures.get(message.job_id)
-        if picture is not None:
-            picture.messages[guid] = message
-            _add_entered(batch, picture, message)
-
-
-def _add_entered(batch: SqliteBatch, picture: Picture, message: Message) -> None:
-    place = message.place
-    if place is not None and place not in picture.activities and not message.is_of_root:
-        _add_activities(picture, _rows(batch, "picture_activity", message.job_id, *place))
-
-
-def _add_activities(picture: Picture, rows: list[tuple[Any, ...]]) -> None:
-    for row in rows:
-        activity = Activity._make(row)
-        picture.activities[activity.place] = activity
-
-
-def _add_messages(picture: Picture, rows: list[tuple[Any, ...]]) -> None:
-    for row in rows:
-        message = Message._make(row)
+        if picture is None:
+            continue
         picture.messages[message.guid] = message
+        place = message.place
+        if place is not None and place not in picture.activities and not message.is_of_root:
+            wanted[message.job_id, place] = None
+    if wanted:
+        asked = [(job_id, *place) for job_id, place in wanted]
+        _add_activities(pictures, batch.cursor.execute(sql("picture_activity"), (listed(asked),)))
 
 
-def _add_inbox(batch: SqliteBatch, picture: Picture) -> None:
-    for arrived, created_at in _rows(batch, "picture_inbox", picture.job.job_id):
-        picture.job = picture.job._replace(inbox_end=arrived, inbox_at=created_at)
+def _messages(
+    batch: SqliteBatch, name: str, keys: Sequence[str | tuple[str, str]], *parameters: object
+) -> list[Message]:
+    rows = batch.cursor.execute(sql(name), (listed(keys), *parameters))
+    return [make(Message, row) for row in rows]
 
 
-def _rows(batch: SqliteBatch, name: str, *parameters: object) -> list[tuple[Any, ...]]:
-    return list(batch.cursor.execute(sql(name), parameters))
+def _add_activities(pictures: Pictures, rows: Iterable[tuple[Any, ...]]) -> None:
+    for row in rows:
+        activity = make(Activity, row)
+        picture = pictures.get(activity.job_id)
+        if picture is not None:
+            picture.activities[activity.place] = activity
 
 
 def chain_end(cursor: apsw.Cursor, job_id: str) -> tuple[int, bytes]:

@@ -7,20 +7,17 @@ bundle under savepoints, which finds the stale one and leaves the others alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, assert_never, get_args
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, get_args
 
 import apsw
 import msgspec
 
 from tallystick import crash
 from tallystick.core.chain import DOUBTFUL
-from tallystick.core.deciding import decide
 from tallystick.core.pictures import Now
-from tallystick.core.plans import Plan, Refusal, Relook
 from tallystick.core.remote.keys import AddKey, RevokeKey
 from tallystick.core.remote.requests import ProtocolRequest, SubmitCommand
-from tallystick.core.verbs.wants import Planned, wanted
 from tallystick.errors import InvariantBroken, StaleLease, TallyError
 from tallystick.store.api import (
     Bundle,
@@ -42,7 +39,7 @@ from tallystick.store.api import (
 from tallystick.store.doubtful_chains import forgotten
 from tallystick.store.flush_order import grouped, merged_claims, part_of
 from tallystick.store.places import Places
-from tallystick.store.planning import NAMES
+from tallystick.store.planning import NAMES, decide_bundles, is_planned, wants_of
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, claim_apart, stale
 from tallystick.store.sql.keys import keep_keys
 from tallystick.store.sql.one_by_one import ONE_BY_ONE
@@ -50,7 +47,7 @@ from tallystick.store.sql.shapes import recorded
 from tallystick.store.sqlite.applying import apply
 from tallystick.store.sqlite.claims import claim_jobs, due_jobs
 from tallystick.store.sqlite.crash_points import AROUND
-from tallystick.store.sqlite.endings import end_plain_jobs, is_plain
+from tallystick.store.sqlite.endings import end_plain_jobs
 from tallystick.store.sqlite.file.clock import Instants
 from tallystick.store.sqlite.looking import chain_end, look
 from tallystick.store.sqlite.multi_row import write_rows
@@ -73,28 +70,30 @@ class SqliteBatch:
         self.places = Places()
         # Gives a fact its place in the chain.
         self.placed = self.places.fact
-        # Whether a bundle is written by itself, where everything is looked at before it is written.
-        self.careful = False
+        # What is being written, of a bundle by itself.
+        self._at: Primitive | None = None
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Write every bundle and return its outcome; nothing is durable before the caller commits."""
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
-        alone, groups = grouped(batch)
+        alone, groups = grouped(batch, children=True)
         renewals = groups.pop(0)[1] if groups and groups[0][0] is RenewLeases else []
-        first = [*renewals, *alone]
-        if any(type(primitive) is RunTx for index in alone for primitive in batch[index]):
+        planned = {index: batch[index] for index in alone if is_planned(batch[index])}
+        first = [*renewals, *(index for index in alone if index not in planned)]
+        if any(type(primitive) is RunTx for index in first for primitive in batch[index]):
             # A user's function is not run twice, so what it did is kept apart from what may be refused.
             for index in first:
                 outcomes[index] = self.alone(batch[index])
-            self._write_hopefully(batch, [], groups, outcomes, undo="SAVEPOINT")
+            self._write_hopefully(batch, [], planned, groups, outcomes, undo="SAVEPOINT")
         else:
-            self._write_hopefully(batch, first, groups, outcomes, undo="BEGIN")
+            self._write_hopefully(batch, first, planned, groups, outcomes, undo="BEGIN")
         return outcomes
 
     def _write_hopefully(
         self,
         batch: Sequence[Bundle],
         first: list[int],
+        planned: Mapping[int, Bundle],
         groups: list[tuple[type[Primitive], list[int]]],
         outcomes: list[Outcome | BaseException],
         *,
@@ -111,6 +110,8 @@ class SqliteBatch:
         try:
             for index in first:
                 outcomes[index] = self._whole(batch[index])
+            for index, outcome in self._decide(planned).items():
+                outcomes[index] = outcome
             for kind, indexes in groups:
                 values = self._writers[kind](self, [part_of(batch[index], kind) for index in indexes])
                 for index, value in zip(indexes, values, strict=True):
@@ -120,7 +121,7 @@ class SqliteBatch:
                 "ROLLBACK TO hopeful" if undo == "SAVEPOINT" else "ROLLBACK; BEGIN IMMEDIATE"
             )
             self.rewind(start)
-            written = [*first, *(index for _kind, indexes in groups for index in indexes)]
+            written = [*first, *planned, *(index for _kind, indexes in groups for index in indexes)]
             for index in dict.fromkeys(written):
                 outcomes[index] = self.alone(batch[index])
         if undo == "SAVEPOINT":
@@ -128,9 +129,16 @@ class SqliteBatch:
 
     def _whole(self, bundle: Bundle) -> Outcome:
         """Write the primitives of one bundle in their order; the outcome is that of the last one written."""
-        value: Outcome = None
-        for primitive in bundle:
-            (value,) = self._writers[type(primitive)](self, [primitive])
+        value: Outcome | BaseException = None
+        # What is all decided from pictures is one decision; else each part comes after what stands before it.
+        for part in [bundle] if is_planned(bundle) else [(each,) for each in bundle]:
+            self._at = part[-1]
+            if is_planned(part):
+                value = self._decide({0: part})[0]
+            else:
+                (value,) = self._writers[type(self._at)](self, [self._at])
+            if isinstance(value, BaseException):
+                raise Refused(value)
             if isinstance(value, Existing):
                 break
         return value
@@ -138,29 +146,22 @@ class SqliteBatch:
     def alone(self, bundle: Bundle) -> Outcome | BaseException:
         """Write one bundle under a savepoint of its own; the outcome is that of its last primitive."""
         start = len(self.places)
-        outer, self.careful = self.careful, True
         self.connection.execute("SAVEPOINT bundle")
-        value: Outcome = None
-        primitive: Primitive | None = None
         try:
-            for primitive in bundle:
-                (value,) = self._writers[type(primitive)](self, [primitive])
-                if isinstance(value, Existing):
-                    break
+            value: Outcome | BaseException = self._whole(bundle)
         except BaseException as error:
             if not self.connection.in_transaction:
                 raise
             self.connection.execute("ROLLBACK TO bundle")
             self.rewind(start)
-            value = refusal(error)
-            if value is None:
+            refused = refusal(error)
+            if refused is None:
                 self.connection.execute("RELEASE bundle")
                 raise
-            self._report(primitive, value)
-            if type(primitive) is ClaimJobs:
-                value = claim_apart(self.alone, lambda claim: due_jobs(self, claim), primitive, value)
-        finally:
-            self.careful = outer
+            value = refused
+            self._report(self._at, value)
+            if type(self._at) is ClaimJobs:
+                value = claim_apart(self.alone, lambda claim: due_jobs(self, claim), self._at, value)
         self.connection.execute("RELEASE bundle")
         if len(bundle) > 1:
             call_off([bundle])
@@ -207,12 +208,14 @@ class SqliteBatch:
     def record_steps(self, steps: list[RecordStep]) -> list[Outcome]:
         """Write inline steps under their fences, as one list."""
         crash.point(AROUND["step"][0])
-        now = (self.epoch, self.boot)
-        place = self.places.step
-        rows = [step.fence + recorded(step) + place(step) + now for step in steps]
-        self.many("insert_steps", rows, steps[0].fence)
+        self.many("insert_steps", self.step_rows(steps), steps[0].fence)
         crash.point(AROUND["step"][1])
         return [None] * len(steps)
+
+    def step_rows(self, steps: Iterable[RecordStep]) -> list[tuple[object, ...]]:
+        """Return the rows of inline steps under their fences; they take their places now."""
+        now, place = (self.epoch, self.boot), self.places.step
+        return [step.fence + recorded(step) + place(step) + now for step in steps]
 
     def _events(self, requests: list[RecordEvent]) -> list[Outcome]:
         crash.point(AROUND["event"][0])
@@ -243,14 +246,11 @@ class SqliteBatch:
         return None if request.ready_at is None else self.moment(request.ready_at, request.fact.at)
 
     def _end_jobs(self, requests: list[EndJob]) -> list[Outcome]:
-        """Close jobs; the outcome is None, or the ending that was written instead of the one asked for."""
+        """Close plain jobs; if one was asked to end, all of them are written alone, decided from pictures."""
         crash.point(AROUND["end_job"][0])
-        plain = [] if self.careful else [r for r in requests if is_plain(r)]
-        outcomes: list[Outcome] = [None if plain and is_plain(r) else self.plan(r) for r in requests]
-        if plain:
-            end_plain_jobs(self, plain)
+        end_plain_jobs(self, requests)
         crash.point(AROUND["end_job"][1])
-        return outcomes
+        return [None] * len(requests)
 
     def _submits(self, requests: list[SubmitJob]) -> list[Outcome]:
         crash.point(AROUND["submit"][0])
@@ -289,32 +289,35 @@ class SqliteBatch:
         crash.point(AROUND["renew"][1])
         return held
 
-    def _planned(self, requests: list[Any]) -> list[Outcome]:
-        """Decide requests from pictures, one after the other: each sees what the one before it wrote."""
-        kind = NAMES[type(requests[0])]
-        crash.point(AROUND[kind][0])
-        outcomes = [self.plan(request) for request in requests]
-        crash.point(AROUND[kind][1])
+    def _decide(self, bundles: Mapping[int, Bundle]) -> dict[int, Outcome | BaseException]:
+        """Look at what bundles want to see, decide them in their order, and write what was decided."""
+        if not bundles:
+            return {}
+        kinds = sorted({NAMES[type(primitive)] for bundle in bundles.values() for primitive in bundle})
+        for kind in kinds:
+            crash.point(AROUND[kind][0])
+        outcomes, again = self._decided(bundles, whole=False)
+        for index in again:
+            found, more = self._decided({index: bundles[index]}, whole=True)
+            name = type(bundles[index][-1]).__name__
+            outcomes[index] = (
+                InvariantBroken("a whole picture is not enough", statement=name) if more else found[index]
+            )
+        for kind in kinds:
+            crash.point(AROUND[kind][1])
         return outcomes
 
-    def plan(self, request: Planned) -> Outcome:
-        """Look, decide, and write what was decided."""
-        wants, now = wanted(request), Now(self.wall)
-        decision = decide(look(self, wants), request, now)
-        if isinstance(decision, Relook):
-            wants = wants._replace(children=decision.children or wants.children)
-            decision = decide(look(self, wants, whole=True), request, now)
-        match decision:
-            case Plan(writes, outcome):
-                apply(self, writes)
-                return outcome
-            case Refusal(error):
-                raise Refused(error)
-            case Relook():
-                raise Refused(
-                    InvariantBroken("a whole picture is not enough", statement=type(request).__name__)
-                )
-        assert_never(decision)
+    def _decided(
+        self, bundles: Mapping[int, Bundle], *, whole: bool
+    ) -> tuple[dict[int, Outcome | BaseException], list[int]]:
+        """Decide bundles from one look; those at the end want to see more."""
+        wants = {index: wants_of(bundle, whole=whole) for index, bundle in bundles.items()}
+        pictures = look(self, [want for wanted in wants.values() for want in wanted], whole=whole)
+        decided = decide_bundles(pictures, bundles, wants, Now(self.wall))
+        apply(self, decided.writes)
+        for self._at, error in decided.refused:
+            self._report(self._at, error)
+        return decided.outcomes, decided.again
 
     def _one_by_one(self, requests: list[Any]) -> list[Outcome]:
         kind, write = ONE_BY_ONE[type(requests[0])]
@@ -379,7 +382,6 @@ class SqliteBatch:
         **dict.fromkeys(ONE_BY_ONE, _one_by_one),
         AddKey: keep_keys,
         RevokeKey: keep_keys,
-        **dict.fromkeys(NAMES.keys() - {RecordStep, RecordEvent, EndAttempt, EndJob}, _planned),
         SubmitCommand: submit_commands,
         **dict.fromkeys(get_args(ProtocolRequest), decide_protocols),
     }

@@ -1,6 +1,8 @@
--- insert_activity: a wait, a sleep or a group begins, or one that was answered before it was asked for.
--- No row: an event stands at its place of the chain.
+-- insert_activity: waits, sleeps and groups begin, or were answered before they were asked for.
+-- Fewer rows than given: an event stands at the place of one in its chain.
 -- takes: Activity, created_at, completed_at, result, n, prev_hash, event_hash
+-- row: (@values(Activity), :created_at, :completed_at, :result, :n, :prev_hash, :event_hash)
 INSERT INTO steps (@names(Activity), created_at, completed_at, result, n, prev_hash, event_hash)
-SELECT @values(Activity), :created_at, :completed_at, :result, :n, :prev_hash, :event_hash
- WHERE NOT EXISTS (SELECT 1 FROM events WHERE job_id = :job_id AND n = :n)
+SELECT @fields(Activity, given), given.created_at, given.completed_at, given.result, given.n, given.prev_hash, given.event_hash
+  FROM @given
+ WHERE NOT EXISTS (SELECT 1 FROM events WHERE events.job_id = given.job_id AND events.n = given.n)

@@ -1,3 +1,4 @@
--- insert_message: a message arrives for a job. A failure of the key: it was delivered before.
+-- insert_message: messages arrive for jobs. A failure of the key: one was delivered before.
 -- takes: Message
-INSERT INTO messages (@takes) VALUES (@values(Message))
+-- row: (@values(Message))
+INSERT INTO messages (@takes) VALUES @rows

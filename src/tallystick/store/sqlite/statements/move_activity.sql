@@ -1,7 +1,11 @@
--- move_activity: the row of an activity as a decision wants it, guarded by its revision.
--- No row changed: it is not as it was when it was looked at.
+-- move_activity: rows of activities as decisions want them, each guarded by its revision.
+-- Fewer rows changed than given: one is not as it was when it was looked at.
 -- takes: job_id, dimension, name, occurrence, before, state, ledger, rev, attempt, completed_at, result, n, prev_hash, event_hash
+-- row: (:job_id, :dimension, :name, :occurrence, :before, :state, :ledger, :rev, :attempt, :completed_at, :result, :n, :prev_hash,
+--   :event_hash)
 UPDATE steps
-   SET state = :state, ledger = :ledger, rev = :rev, attempt = :attempt, completed_at = :completed_at, result = :result,
-       n = :n, prev_hash = :prev_hash, event_hash = :event_hash
- WHERE job_id = :job_id AND dimension = :dimension AND name = :name AND occurrence = :occurrence AND rev = :before
+   SET state = given.state, ledger = given.ledger, rev = given.rev, attempt = given.attempt, completed_at = given.completed_at,
+       result = given.result, n = given.n, prev_hash = given.prev_hash, event_hash = given.event_hash
+  FROM @given
+ WHERE steps.job_id = given.job_id AND steps.dimension = given.dimension AND steps.name = given.name
+   AND steps.occurrence = given.occurrence AND steps.rev = given.before

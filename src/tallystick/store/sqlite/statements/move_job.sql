@@ -1,13 +1,18 @@
--- move_job: the row of a job as a decision wants it, guarded by its revision.
--- No row changed: it is not as it was when it was looked at.
--- takes: JobFacts, before, head_n, head_hash, JobValues, at
+-- move_job: rows of jobs as decisions want them, each guarded by its revision.
+-- Fewer rows changed than given: one is not as it was when it was looked at.
+-- takes: Moved, before, head_n, head_hash, JobValues, at
+-- row: (@values(Moved), :before, :head_n, :head_hash, @values(JobValues), :at)
 UPDATE jobs
-   SET state = :state, attempt = :attempt, dimension = :dimension, ready_at = :ready_at, hold = :hold, semaphore = :semaphore,
-       root_ledger = :root_ledger, start_ledger = :start_ledger, start_acked_at = :start_acked_at, cancel_at = :cancel_at,
-       completed_at = :completed_at, rev = :rev, head_n = coalesce(:head_n, head_n),
-       head_hash = coalesce(:head_hash, head_hash), payload = coalesce(:payload, payload), result = coalesce(:result, result), error = coalesce(:error, error),
-       error_code = coalesce(:error_code, error_code), error_message = coalesce(:error_message, error_message),
-       hold_reason = CASE WHEN :hold IS NULL THEN NULL ELSE coalesce(:hold_reason, hold_reason) END, updated_at = :at,
-       hook_told = CASE WHEN :hold IS NOT NULL THEN hook_told END, hook_at = CASE WHEN :hold IS NOT NULL THEN hook_at END,
-       hook_tries = CASE WHEN :hold IS NOT NULL THEN hook_tries ELSE 0 END
- WHERE job_id = :job_id AND rev = :before
+   SET state = given.state, attempt = given.attempt, dimension = given.dimension, ready_at = given.ready_at, hold = given.hold,
+       semaphore = given.semaphore, root_ledger = given.root_ledger, start_ledger = given.start_ledger,
+       start_acked_at = given.start_acked_at, cancel_at = given.cancel_at, completed_at = given.completed_at, rev = given.rev,
+       head_n = coalesce(given.head_n, jobs.head_n), head_hash = coalesce(given.head_hash, jobs.head_hash),
+       payload = coalesce(given.payload, jobs.payload), result = coalesce(given.result, jobs.result),
+       error = coalesce(given.error, jobs.error), error_code = coalesce(given.error_code, jobs.error_code),
+       error_message = coalesce(given.error_message, jobs.error_message),
+       hold_reason = CASE WHEN given.hold IS NOT NULL THEN coalesce(given.hold_reason, jobs.hold_reason) END, updated_at = given.at,
+       hook_told = CASE WHEN given.hold IS NOT NULL THEN jobs.hook_told END,
+       hook_at = CASE WHEN given.hold IS NOT NULL THEN jobs.hook_at END,
+       hook_tries = CASE WHEN given.hold IS NOT NULL THEN jobs.hook_tries ELSE 0 END
+  FROM @given
+ WHERE jobs.job_id = given.job_id AND jobs.rev = given.before

@@ -1,6 +1,10 @@
--- move_message: the row of a message as a decision wants it, guarded by its digits.
--- No row changed: it has other digits, or is acknowledged.
+-- move_message: rows of messages as decisions want them, each guarded by its digits.
+-- Fewer rows changed than given: one has other digits, or is acknowledged.
 -- takes: Message, digits
+-- row: (@values(Message), :digits)
 UPDATE messages
-   SET ledger = :ledger, redeliveries = :redeliveries, acked_at = :acked_at, dimension = :dimension, occurrence = :occurrence
- WHERE guid = :guid AND job_id = :job_id AND ledger = :digits AND acked_at IS NULL
+   SET ledger = given.ledger, redeliveries = given.redeliveries, acked_at = given.acked_at, dimension = given.dimension,
+       occurrence = given.occurrence
+  FROM @given
+ WHERE messages.guid = given.guid AND messages.job_id = given.job_id AND messages.ledger = given.digits
+   AND messages.acked_at IS NULL

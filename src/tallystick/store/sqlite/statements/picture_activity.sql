@@ -1,4 +1,7 @@
--- picture_activity: one activity by its place. No row: it has not begun.
-SELECT @names(Activity)
-  FROM steps
- WHERE job_id = ?1 AND dimension = ?2 AND name = ?3 AND occurrence = ?4
+-- picture_activity: activities by job and place. No row: it has not begun.
+-- takes: places list
+SELECT @names(Activity, steps)
+  FROM :places
+ CROSS JOIN steps
+ WHERE steps.job_id = wanted.value ->> 0 AND steps.dimension = wanted.value ->> 1 AND steps.name = wanted.value ->> 2
+   AND steps.occurrence = wanted.value ->> 3

@@ -1,4 +1,6 @@
--- picture_messages: one message by its identifier. No row: it was never delivered.
-SELECT @names(Message)
-  FROM messages
- WHERE guid = ?1
+-- picture_messages: messages by their identifiers. No row: it was never delivered.
+-- takes: guids list
+SELECT @names(Message, messages)
+  FROM :guids
+ CROSS JOIN messages
+ WHERE messages.guid = wanted.value

@@ -1,6 +1,11 @@
--- picture_signals: the first signals of a name that wait for a job, oldest first.
-SELECT @names(Message)
-  FROM messages INDEXED BY messages_waiting
- WHERE job_id = ?1 AND kind = 'signal' AND name = ?2 AND acked_at IS NULL
- ORDER BY arrived
- LIMIT ?3
+-- picture_signals: of each job and name the first signals that wait, so many of each.
+-- takes: signals list, limit
+SELECT @names(Message, messages)
+  FROM :signals
+ CROSS JOIN messages
+ WHERE messages.guid IN (SELECT waiting.guid
+                           FROM messages AS waiting INDEXED BY messages_waiting
+                          WHERE waiting.job_id = wanted.value ->> 0 AND waiting.kind = 'signal'
+                            AND waiting.name = wanted.value ->> 1 AND waiting.acked_at IS NULL
+                          ORDER BY waiting.arrived
+                          LIMIT :limit)
