@@ -27,7 +27,7 @@ HOT = {
     "claimable": ("default", 5, 1, '["pay "]', 3),
     "levels": ("default",),
     "next_due": ("default", 5, 0),
-    "claim_jobs": ("j", 0, 1, b"h", 1, 2, 1),
+    "claim_jobs": ("j", 0, 1, b"h", 1, 2, 1, None),
     "expired": ("e", 1, 10),
     "end_attempts": (*NOBODY, "DONE", None, 0, "e", 1, 1),
     "end_jobs": ("j", 1, "SUCCEEDED", "1", None, None, None, 1, b"h", 1, 1, 2, 1, 2),

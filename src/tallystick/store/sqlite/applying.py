@@ -171,8 +171,11 @@ class Rounds:
         batch = self._batch
         return write.job_id, write.job_id, (*write, batch.wall, batch.epoch, batch.boot)
 
-    def _own_wall(self, write: InsertAttempt | PutValue) -> _Row:
-        return write.job_id, write[:2], (*write, self._batch.wall)
+    def _own_attempt(self, write: InsertAttempt) -> _Row:
+        return write.job_id, write.job_id, (*write, self._batch.wall)
+
+    def _value(self, write: PutValue) -> _Row:
+        return write.job_id, write.name, (*write, self._batch.wall)
 
     def _child(self, write: InsertChild) -> _Row:
         job, fact, step = write
@@ -203,9 +206,9 @@ class Rounds:
         MoveSemaphore: _semaphore,
         CountChild: _child_counted,
         MoveAttempt: _attempt,
-        InsertAttempt: _own_wall,
+        InsertAttempt: _own_attempt,
         DropInbox: _drop,
-        PutValue: _own_wall,
+        PutValue: _value,
         InsertChild: _child,
         MoveJob: _job,
     }
