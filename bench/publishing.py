@@ -100,7 +100,11 @@ class served:  # noqa: N801 (used as a function)
 
 def serve(pipe) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while head := await reader.readuntil(b"\r\n\r\n"):
+        while True:
+            try:
+                head = await reader.readuntil(b"\r\n\r\n")
+            except (asyncio.IncompleteReadError, ConnectionError):
+                return
             lines = head.lower().split(b"\r\n")
             (length,) = [
                 int(line.partition(b":")[2]) for line in lines if line.startswith(b"content-length:")

@@ -9,6 +9,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import httpcore
 
 CONNECT_SECONDS: Final = 3.0
+KEPT_SECONDS: Final = 30.0
 ANSWER_BYTES_MAX: Final = 64 * 1024
 # The receiver says that it will never take this content; everything else may pass.
 _NEVER: Final = frozenset({400, 410, 413, 414, 422})
@@ -85,12 +87,15 @@ class WebhookPublisher(Publisher):
         import httpcore  # noqa: PLC0415 (only who posts needs it; an extra)
 
         self._url, self._secret, self._clock = url, secret, clock
-        self._pool = httpcore.AsyncConnectionPool(
+        # Each try has a connection to itself: the pool of the library looks at all of them for each.
+        self._connect = partial(
+            httpcore.AsyncHTTPConnection,
+            httpcore.URL(url).origin,
             ssl_context=certificates or ssl.create_default_context(),
-            max_connections=Webhook.in_flight,
-            keepalive_expiry=30.0,
+            keepalive_expiry=KEPT_SECONDS,
             network_backend=_door(allowed, resolve, plain=url.startswith("http:")),
         )
+        self._idle: list[httpcore.AsyncHTTPConnection] = []
         self._errors = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError)
 
     async def publish(self, outgoing: Outgoing) -> None:
@@ -98,20 +103,37 @@ class WebhookPublisher(Publisher):
         stamp = signed(self._secret, outgoing.outbox_id, self._clock.wall_ms() // 1000, outgoing.body)
         about = {"content-type": "application/json", "user-agent": "tallystick", **stamp}
         headers = [(name.encode(), value.encode()) for name, value in about.items()]
+        connection, good = await self._connection(), False
         try:
-            async with self._pool.stream(
+            async with connection.stream(
                 "POST", self._url, headers=headers, content=outgoing.body, extensions=_times()
             ) as response:
                 await _drop(response)
                 status = response.status
+            good = True
         except self._errors as error:
             raise PublishFailed(f"{type(error).__name__}: {error}") from error
+        finally:
+            if good:
+                self._idle.append(connection)
+            else:
+                await connection.aclose()
         if not 200 <= status < 300:
             raise PublishFailed(f"the service answered {status}", final=status in _NEVER, status=status)
 
     async def close(self) -> None:
         """Close what is open."""
-        await self._pool.aclose()
+        while self._idle:
+            await self._idle.pop().aclose()
+
+    async def _connection(self) -> httpcore.AsyncHTTPConnection:
+        """Return a connection that nobody uses, one that was used before if it is still good."""
+        while self._idle:
+            kept = self._idle.pop()
+            if kept.is_available() and not kept.has_expired():
+                return kept
+            await kept.aclose()
+        return self._connect()
 
 
 def _times() -> dict[str, object]:

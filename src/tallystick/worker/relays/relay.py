@@ -217,7 +217,6 @@ class Line:
     async def _take(self, one: _Try) -> None:
         """Publish a directive and note what became of it."""
         row, now = one.row, self._relay.clock.monotonic()
-        self._adapt(now - one.taken_at)
         if now >= one.until:
             return  # others may have it now; the try is counted, and nothing was sent
         fence = StepFence(row.job_id, row.step_id, row.attempt_no, row.lease_id)
@@ -227,12 +226,14 @@ class Line:
         except PublishFailed as failed:
             self._tell(failed)
             self.failures += 1
+            self._window = self._endpoint.in_flight
             reason = clip_text(failed.message, ERROR_TEXT_BYTES_MAX)
             await self._note(NotPublished(fence, row.tries, reason, failed.final), one)
             return
         crash.point(PUBLISH_AFTER)
         await self._note(MarkSent(fence), one)
         crash.point(SENT_AFTER)
+        self._adapt(self._relay.clock.monotonic() - one.taken_at)
         self._told.forget()
 
     async def _publish(self, row: OutboxRow, seconds: float) -> None:
@@ -266,11 +267,12 @@ class Line:
             else:
                 return
 
-    def _adapt(self, waited: float) -> None:
-        if waited > _TOO_LONG:
+    def _adapt(self, took: float) -> None:
+        """Let more wait here while everything goes out at once; what is slow or fails waits in the outbox."""
+        if took > _TOO_LONG:
             self._window = self._endpoint.in_flight
-        elif waited < _AT_ONCE and not self._waiting:
-            self._window = min(2 * self._window, max(WINDOW_MAX, self._endpoint.in_flight))
+        elif took < _AT_ONCE:
+            self._window = min(self._window + 1, max(WINDOW_MAX, self._endpoint.in_flight))
 
     def _tell(self, error: BaseException) -> None:
         """Log each reason once, until a directive arrives again."""
