@@ -98,11 +98,17 @@ class Relay:
         self._thread.join()
 
     def offer(self, outcome: Outcome | BaseException) -> None:
-        """Publish the directive that a request has made or taken, if its try is ours; from any thread."""
+        """Publish the directive that a request has made or taken, if its try is ours; from any thread.
+
+        If no try is counted yet, the role looks for it at once.
+        """
         row = outcome.directive if isinstance(outcome, Hearing) else None
-        line = None if row is None or row.is_pulled or not row.tries else self.lines.get(row.via)
+        line = None if row is None or row.is_pulled else self.lines.get(row.via)
         loop = self._loop
         if row is None or line is None or loop is None:
+            return
+        if not row.tries:
+            self.on_room()
             return
         now = self.clock.monotonic()
         line.count(1)
