@@ -8,7 +8,7 @@ from tallystick.core.audit.book import Book, Findings, WholeJob
 from tallystick.core.audit.told import Told
 from tallystick.core.lifecycles import JOB
 from tallystick.core.pictures import child_of
-from tallystick.core.values import Group
+from tallystick.store.api import Group
 from tallystick.store.inspection import Inspection
 
 

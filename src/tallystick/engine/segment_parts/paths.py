@@ -10,8 +10,8 @@ import msgspec
 from tallystick.core.audit.fingerprints import ENDED, TURNED, WAS, fingerprint, of_end
 from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
-from tallystick.core.values import Wait
 from tallystick.engine.failure import Failure
+from tallystick.store.api import Wait
 
 _RUNS: Final = JobState.IN_PROGRESS
 

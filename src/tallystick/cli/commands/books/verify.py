@@ -14,6 +14,7 @@ from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.render.output import UNTRUE, Ink, printable, show, show_data
 from tallystick.cli.render.wording import count, instant
 from tallystick.clock import SystemClock
+from tallystick.core.audit.free_columns import free_table
 from tallystick.engine.audit import Audit
 from tallystick.engine.audit.whole_store import verify
 from tallystick.engine.retention import age_ms
@@ -32,15 +33,21 @@ Examples:
 @click.option(
     "--since", metavar="AGE", help="Check the jobs that were written in this time alone: 1d, 12h, 10m."
 )
+@click.option("--unseen", is_flag=True, help="Print the columns that may change unseen, and stop.")
 @url_option
 @json_option
-def command(*, app: str | None, job_id: str | None, since: str | None, url: str | None, as_json: bool) -> int:
+def command(
+    *, app: str | None, job_id: str | None, since: str | None, unseen: bool, url: str | None, as_json: bool
+) -> int:
     """Recompute the books of all jobs from their facts and rows, and compare.
 
     The store is that of APP, which may be an address too, of --url, or of the variable TALLY_URL. It only
     reads, a page at a time, and may run beside workers. The exit code is 0 when the books are true and 1 when
-    something does not agree. What a seal adds to this is in the guide "verify".
+    something does not agree. What it cannot see is in the guide "verify".
     """
+    if unseen:
+        show(free_table())
+        return 0
     if job_id is not None and since is not None:
         raise click.UsageError("--job and --since exclude each other.")
     oldest = None if since is None else SystemClock().wall_ms() - age_ms(since)
