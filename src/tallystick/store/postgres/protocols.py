@@ -92,9 +92,10 @@ def _round(writing: PostgresBatch, requests: Sequence[Request]) -> Answers:
     """Look at the jobs of these requests, decide, and send what was decided."""
     born = [request for request in requests if isinstance(request, SubmitCommand)]
     jobs = sorted({request.job_id for request in requests if not isinstance(request, SubmitCommand)})
+    # A reservation is made at the instant at which its job is: that must be known before it is sent.
+    keys = [(*request.reservation, request.job_id, writing.wall) for request in born]
     with writing.connection.pipeline():
         now = writing.ask_wall()
-        keys = [(*request.reservation, request.job_id, 0) for request in born]
         if keys:
             writing.ask("reserve", keys)
         holders = writing.ask("reservations", keys) if keys else None

@@ -51,6 +51,7 @@ class ProtocolRows:
         assert row["routing_key_used"] == steps[0]["routing_key_used"] == "acme:d-1"
         assert (row["topic"], row["partition"]) == (f"svc-p{row['lane']}", row["lane"])
         assert len(images["idempotency"]) == len(images["events"]) == 1
+        assert images["idempotency"][0]["created_at"] == job["created_at"]
         run.check()
 
     def test_the_same_content_is_one_job_and_another_under_its_key_is_told(self, subject: Subject) -> None:
