@@ -285,8 +285,8 @@ class StubbornPublisher(Publisher):
 
     async def listen(self, answer: Answer) -> None:
         with suppress(asyncio.CancelledError):
-            await asyncio.Event().wait()
-        await asyncio.Event().wait()
+            await asyncio.get_running_loop().create_future()
+        await asyncio.get_running_loop().create_future()
 
 
 def test_a_worker_stops_though_a_library_does_not_hear_the_first_word(url: str):

@@ -180,7 +180,7 @@ class Writes:
         if any(rows):
             ask("move", *map(_json, rows), str(self._wall), str(sum(map(len, rows))))
         if self._attempts:
-            attempts, clock = _json(self._attempts), (times.epoch, times.lease, times.wall)
+            attempts, clock = _json(self._attempts), (times.epoch, times.lease, str(self._wall))
             ask("lock_attempts", attempts)
             ask("move_attempts", attempts, *clock, str(len(self._attempts)))
         if self._ended:

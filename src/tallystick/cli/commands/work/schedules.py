@@ -17,7 +17,7 @@ from tallystick.errors import BadInput
 
 _EXAMPLES = """\b
 Examples:
-  tally schedules list shop
+  tally schedules list shop --json
   tally schedules add shop:report nightly "0 3 * * *" --tz Europe/Berlin
   tally schedules add shop:report often "every 15m" --overlap skip
   tally schedules pause nightly shop
