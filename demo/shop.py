@@ -16,7 +16,7 @@ from typing import Final
 
 from tallystick import Tally, Tx
 
-app: Final = Tally("sqlite:///shop.db")
+app: Final = Tally()
 
 TABLES: Final = """
     CREATE TABLE reserved (order_id INTEGER NOT NULL, pid INTEGER NOT NULL) STRICT;

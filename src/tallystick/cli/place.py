@@ -16,14 +16,13 @@ from tallystick.cli.render.output import tell
 from tallystick.clock import SystemClock
 from tallystick.errors import NotFound, StoreMissing
 from tallystick.store.api import Store
-from tallystick.store.opening import open_store
+from tallystick.store.opening import DEFAULT_URL, open_store
 
 if TYPE_CHECKING:
     from tallystick.app.api.tally import Tally
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-DEFAULT_URL: Final = "sqlite:///tally.db"
 ID_CHARS: Final = 36
 _URL_HELP: Final = "Address of the store, for instance sqlite:///shop.db."
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
@@ -11,12 +13,17 @@ from tallystick.defaults import BUSY
 from tallystick.errors import BadInput
 from tallystick.store.api import Store
 
+_log = logging.getLogger("tallystick.store")
+
+DEFAULT_URL: Final = "sqlite:///tally.db"
+"""Where a program keeps its books that does not say where, nor the variable TALLY_URL for it."""
+
 # How long a write waits for others before it is refused.
 
 
 def open_store(url: str, clock: Clock, *, create: bool) -> Store:
     """Open the store at an address: `sqlite:///shop.db`, `sqlite:////var/lib/shop.db`, `postgresql://host/db`."""
-    _check_text(url)
+    check_address(url)
     if url.startswith(("postgresql:", "postgres:")):
         return _open_postgres(url, clock, create=create)
     if not url.startswith("sqlite:"):
@@ -51,7 +58,17 @@ def open_store(url: str, clock: Clock, *, create: bool) -> Store:
     return SqliteStore(path, clock, create=create, synchronous=synchronous, busy_ms=busy_ms)
 
 
-def _check_text(url: object) -> None:
+def tell_unused(url: str) -> None:
+    """Say that TALLY_URL is set and another store is opened: whoever set it may have meant this program."""
+    variable = os.environ.get("TALLY_URL")
+    if variable and variable != url:
+        _log.info(
+            "TALLY_URL is set and not used: the program names its store itself; write Tally() to take it",
+            extra={"action": "address.variable_unused"},
+        )
+
+
+def check_address(url: object) -> None:
     """Refuse what no database could be told, before there is a file for it."""
     try:
         if not isinstance(url, str) or "\0" in url:

@@ -40,6 +40,7 @@ from tallystick.engine.retention import prune, retention_ms
 from tallystick.errors import BadInput, DuplicateHandler, Misuse
 from tallystick.ids import Ids, SystemIds
 from tallystick.store.api import Transaction
+from tallystick.store.opening import DEFAULT_URL, check_address, tell_unused
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,20 +51,20 @@ class Tally(Jobs, Hooks, Declaring, DeclaringSchedules, Working):
 
     def __init__(
         self,
-        url: str = "sqlite:///tally.db",
+        url: str | None = None,
         *,
         keep: str | timedelta | None = None,
         callback_url: str | None = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
     ) -> None:
-        """Remember the address; the variable TALLY_URL overrides it.
+        """Remember the address; without one it is that of the variable TALLY_URL, or `sqlite:///tally.db`.
 
         With `keep="30d"` its workers remove jobs that ended longer ago than that; without, nobody does.
         `callback_url` is where remote workers reach `tally serve`; TALLYSTICK_CALLBACK_URL overrides it.
         """
         super().__init__()
-        self._url = os.environ.get("TALLY_URL") or url
+        self._url = os.environ.get("TALLY_URL") or DEFAULT_URL if url is None else url
         self._keep_ms = None if keep is None else retention_ms(keep)
         self._clock = clock or SystemClock()
         self._ids = ids or SystemIds()
@@ -106,7 +107,8 @@ class Tally(Jobs, Hooks, Declaring, DeclaringSchedules, Working):
 
     def _check_store(self, url: str) -> None:
         """Refuse a store that cannot carry a transaction which was declared here."""
-        for name, function in self._txs.items() if str(url).startswith("sqlite:") else ():
+        check_address(url)
+        for name, function in self._txs.items() if url.startswith("sqlite:") else ():
             if why := why_not_on_sqlite(function):
                 raise BadInput(f"{name} cannot run on SQLite: {why}, or use PostgreSQL", step=name)
 
@@ -118,6 +120,7 @@ class Tally(Jobs, Hooks, Declaring, DeclaringSchedules, Working):
         with self._opening:
             if self._runtime is None:
                 self._check_store(self._url)
+                tell_unused(self._url)
                 self._runtime = Runtime(self._url, self._clock, self._ids, create=create)
             return self._runtime
 
