@@ -12,7 +12,9 @@ from tallystick.core.ledger.decisions import Reclaim
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.observe import JobFinished, JobHeld, Observers, Reclaimed
 
-_log = logging.getLogger("tallystick.job")
+JOB_LOG: Final = "tallystick.job"
+
+_log = logging.getLogger(JOB_LOG)
 
 _BECAME: Final = {
     Reclaim.FINISH: "its work was committed, and it is finished from there",
@@ -52,6 +54,10 @@ def _held(held: JobHeld) -> None:
 def _reclaimed(taken: Reclaimed) -> None:
     job_id, attempt = taken.fence.job_id, taken.fence.attempt
     about = {"action": "job.reclaimed", "job_id": job_id, "attempt": attempt, "became": taken.became.name}
-    _log.warning(
-        "job %s: the lease of attempt %d ran out; %s", job_id, attempt, _BECAME[taken.became], extra=about
-    )
+    _log.warning("%s", reclaimed_words(taken), extra=about)
+
+
+def reclaimed_words(taken: Reclaimed) -> str:
+    """Return what became of the job of a lost worker, for people."""
+    job_id, attempt, became = taken.fence.job_id, taken.fence.attempt, _BECAME[taken.became]
+    return f"job {job_id}: the lease of attempt {attempt} ran out; {became}"

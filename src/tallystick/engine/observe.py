@@ -55,6 +55,18 @@ class JobHeld(NamedTuple):
     why: str
 
 
+class SegmentLeft(NamedTuple):
+    """The function of a job was left here: `end` is what was written last, or the refusal, or None.
+
+    A segment that `suspended` its job has put it away until something comes.
+    """
+
+    fence: Fence
+    handler: str
+    end: object
+    suspended: bool
+
+
 class Reclaimed(NamedTuple):
     """The attempt of a lost worker was taken back, and what became of it."""
 
@@ -102,8 +114,10 @@ class Observers:
                 about = {"action": "listener.failed", "kind": type(happening).__name__}
                 _log.exception("a listener for %s failed", type(happening).__name__, extra=about)
 
-    def segment_ended(self, fence: Fence, handler: str, end: object) -> None:
+    def segment_ended(self, fence: Fence, handler: str, end: object, *, suspended: bool = False) -> None:
         """Tell how a segment came to its end: `end` is what was written last, or the refusal."""
+        if self.wants(SegmentLeft):
+            self.tell(SegmentLeft(fence, handler, end, suspended))
         if type(end) is EndJob:
             if self.wants(JobFinished):
                 self.tell(JobFinished(fence, handler, end.state, end.error_code, end.error_message))

@@ -247,7 +247,9 @@ class Worker:
             _log.error(
                 "job %s: its end was refused, %s", segment.job_id, end, extra={"action": "end.refused"}
             )
-        self.committer.observers.segment_ended(segment.fence, segment.claimed.handler, end)
+        self.committer.observers.segment_ended(
+            segment.fence, segment.claimed.handler, end, suspended=segment.suspended
+        )
         if self._demand.shut:
             with self._idle:
                 self._idle.notify_all()

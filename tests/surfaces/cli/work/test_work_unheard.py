@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pty
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 import pytest
 
-from tallystick import Tally
-from tallystick.cli.commands.work.here import Watch
+from tallystick import JobFailed, Tally
+from tallystick.cli.commands.work.here import Watch, told_by_log
 from tallystick.cli.commands.work.progress import Reporter
-from tallystick.engine.observe import JobFinished
 from tallystick.worker.options import WorkerOptions
-from tests.patience import wait_until
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.surfaces.commands import PATIENCE, TALLY, Shop, Work
 
 
@@ -137,9 +137,58 @@ def test_a_reporter_with_a_bug_is_logged_and_ends_nobody_who_works(tmp_path, cap
 
     watch = Watch(Broken(verbose=True))
     runtime = app.runtime()
-    runtime.observers.on(JobFinished, watch.job_ended)
-    runtime.start_worker(watch.over(app.workflows), WorkerOptions(concurrency=1))
+    watch.listen(runtime.observers)
+    runtime.start_worker(app.workflows, WorkerOptions(concurrency=1))
     assert [greet.submit(name).result(PATIENCE) for name in ("Ada", "Bo")] == ["hello Ada", "hello Bo"]
     app.close()
     assert watch.progress(0).done == 2
-    assert [record.action for record in caplog.records] == ["work.untold"] * 2
+    assert [record.action for record in caplog.records] == ["listener.failed"] * 2
+
+
+def test_a_second_ctrl_c_leaves_the_cursor_visible(shop):
+    shop.submit("shop:waits", '"never"')
+    ours, theirs = pty.openpty()
+    with working(shop, stderr=theirs) as process:
+        os.close(theirs)
+        wait_until((shop.folder / "never.began").exists, "the job runs")
+        process.send_signal(signal.SIGTERM)
+        said = b""
+        while b"stopping" not in said and b"SIGTERM" not in said:
+            said += os.read(ours, 65536)
+        process.send_signal(signal.SIGTERM)
+        with suppress(OSError):  # the terminal is gone with its last writer
+            while more := os.read(ours, 65536):
+                said += more
+        assert process.wait(PATIENCE_SECONDS) == 128 + signal.SIGTERM
+    os.close(ours)
+    assert said.rfind(b"\x1b[?25h") > said.rfind(b"\x1b[?25l") > -1
+
+
+def test_what_the_log_says_about_jobs_is_told_by_observers_once(tmp_path):
+    """And what any other part of the package logs is told too, whatever its action is called."""
+    told = []
+
+    class Noted(Reporter):
+        def event(self, kind: str, words: str, **_fields: object) -> None:
+            told.append((kind, words))
+
+    app = Tally(f"sqlite:///{tmp_path}/shop.db")
+
+    @app.workflow
+    def fails() -> None:
+        raise ValueError("no")
+
+    reporter = Noted(verbose=True)
+    Watch(reporter).listen(app.runtime().observers)
+    log = logging.getLogger("tallystick")
+    with told_by_log(reporter, always=True):
+        with app.worker():
+            job = fails.submit()
+            with pytest.raises(JobFailed):
+                job.result(PATIENCE)
+        log.getChild("engine").warning("a record of its own", extra={"action": "job.failed"})
+    app.close()
+    assert [words for kind, words in told if kind == "failed"] == [
+        f"job {job.id} (fails) failed: ValueError: no"
+    ]
+    assert [words for kind, words in told if kind == "warning"] == ["a record of its own"]

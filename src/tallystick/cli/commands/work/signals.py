@@ -8,6 +8,10 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import Final
+
+# Takes the line of progress away and shows the cursor, which hides while there is one.
+_AS_IT_WAS: Final = b"\r\x1b[K\x1b[?25h"
 
 
 class StopRequests:
@@ -54,6 +58,8 @@ class StopRequests:
         if self._count > 1:
             self._at_once()
             with suppress(OSError):
+                if os.isatty(2):
+                    os.write(2, _AS_IT_WAS)
                 os.write(2, b"stopped at once; running jobs are left to their leases\n")
             os._exit(128 + number)
         self.reason = signal.Signals(number).name
