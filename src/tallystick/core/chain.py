@@ -1,12 +1,15 @@
 """The hash chain of a job: every fact names the one before it, so nothing can be taken out or changed.
 
 The fields of a fact are joined by NUL bytes. None of them can contain one (names and identifiers are plain
-ASCII, JSON escapes control characters), so two different facts never give the same bytes.
+ASCII, JSON escapes control characters), so two different facts never give the same bytes. The payload of
+every fact is JSON; that of a step's fact has a form number, because older files have it otherwise.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
+
+import msgspec
 
 from tallystick.core.hash_chain import GENESIS, link_hash
 from tallystick.core.tuples import make
@@ -73,21 +76,8 @@ def event_hash(prev: bytes, job_id: str, n: int, kind: str, at: int, attempt: in
     return link_hash(f"{job_id}\0{n}\0{kind}\0{at}\0{attempt}\0{payload}\0".encode(), prev)
 
 
-def step_payload(
-    name: str,
-    occurrence: int,
-    state: str,
-    ledger: int,
-    result: str | None,
-    error: str | None,
-    notes: str | None,
-) -> str:
-    """Return the payload of the fact that an inline step's row is."""
-    return f"{name}\0{occurrence}\0{state}\0{ledger}\0{result or ''}\0{error or ''}\0{notes or ''}"
-
-
 class StepFact(NamedTuple):
-    """What the payload of an inline step's fact says."""
+    """What the payload of the fact says that the row of a step is; the last three are JSON."""
 
     name: str
     occurrence: int
@@ -98,15 +88,82 @@ class StepFact(NamedTuple):
     notes: str | None
 
 
+def step_payload(
+    name: str,
+    occurrence: int,
+    state: str,
+    ledger: int,
+    result: str | None,
+    error: str | None,
+    notes: str | None,
+) -> str:
+    """Return the payload of the fact that the row of a step is: JSON, as those of all other facts.
+
+    Put together from the JSON that the row has, because every step passes here. Names need no escapes.
+
+    >>> print(step_payload("quote", 1, "SUCCEEDED", 1_111_000_000_001, "42", None, None))
+    {"form":1,"step":"quote","occurrence":1,"state":"SUCCEEDED","ledger":1111000000001,"result":42}
+    """
+    after = f',"result":{result}' if result is not None else ""
+    if error is not None:
+        after += f',"error":{error}'
+    if notes is not None:
+        after += f',"notes":{notes}'
+    return (
+        f'{{"form":1,"step":"{name}","occurrence":{occurrence},"state":"{state}","ledger":{ledger}{after}}}'
+    )
+
+
+def old_step_payload(
+    name: str,
+    occurrence: int,
+    state: str,
+    ledger: int,
+    result: str | None,
+    error: str | None,
+    notes: str | None,
+) -> str:
+    """Return the payload that a fact of form 0 has: the hashes of older files are over this."""
+    return f"{name}\0{occurrence}\0{state}\0{ledger}\0{result or ''}\0{error or ''}\0{notes or ''}"
+
+
+class _StepJson(msgspec.Struct, forbid_unknown_fields=True):
+    form: Literal[1]
+    step: str
+    occurrence: int
+    state: str
+    ledger: int
+    result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    error: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    notes: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+_READ: Final = msgspec.json.Decoder(_StepJson)
+
+
 def read_step_payload(payload: str) -> StepFact | None:
-    """Return the parts of what `step_payload` made; None when it is the payload of another fact.
+    """Return the parts of the payload of a step's fact, of either form; None when it is that of another fact.
 
     >>> read_step_payload(step_payload("quote", 1, "SUCCEEDED", 1, "42", None, None)).result
     '42'
     """
+    if "\0" not in payload:
+        return _read_json(payload)
     parts = payload.split("\0")
     if len(parts) != len(StepFact._fields):
         return None
     name, occurrence, state, ledger, *values = parts
     result, error, notes = (value or None for value in values)
     return StepFact(name, int(occurrence), state, int(ledger), result, error, notes)
+
+
+def _read_json(payload: str) -> StepFact | None:
+    try:
+        fact = _READ.decode(payload)
+    except ValueError:  # of another fact, or no JSON at all
+        return None
+    texts = (
+        None if isinstance(raw, msgspec.UnsetType) else bytes(raw).decode()
+        for raw in (fact.result, fact.error, fact.notes)
+    )
+    return StepFact(fact.step, fact.occurrence, fact.state, fact.ledger, *texts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import enum
 import functools
+import json
 import os
 import threading
 
@@ -102,7 +103,7 @@ def test_thread_map_carries_the_workflow_into_its_threads(app):
     with app.worker():
         job = flow.submit()
         assert job.result(10) == [0, 2, 4, 6, 8]
-    names = {event.payload.split("\0")[0] for event in job.history() if event.name == "step"}
+    names = {json.loads(event.payload)["step"] for event in job.history() if event.name == "step"}
     assert names == {f"double.n{n}" for n in range(5)}
 
 

@@ -6,6 +6,7 @@ already recover its log. Those on a server are read in one transaction that sees
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections import defaultdict
@@ -114,9 +115,11 @@ class StepBook(NamedTuple):
         ledgers = {self.ledger}
         for place in (6, 7) if self.kind in {"wait", "sleep", "group"} else ():
             ledgers |= {each - 10 ** (15 - place) for each in ledgers if f"{each:015d}"[place - 1] == "1"}
-        after = (self.result or "", self.error or "", self.notes or "")
+        after = {"result": self.result, "error": self.error, "notes": self.notes}
+        known = {name: json.loads(text) for name, text in after.items() if text is not None}
+        about = {"form": 1, "step": self.name, "occurrence": self.occurrence, "state": self.state}
         return {
-            "\0".join(map(str, (self.name, self.occurrence, self.state, ledger, *after)))
+            json.dumps({**about, "ledger": ledger, **known}, separators=(",", ":"), ensure_ascii=False)
             for ledger in ledgers
         }
 

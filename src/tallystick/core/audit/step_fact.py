@@ -2,7 +2,7 @@
 
 The row of a wait or a group may learn two digits after its end (step 2 and step 3 of its message), and its
 fact does not change. So the digits of the fact are those of the row, or the row's without what it learnt
-since; the hash says which.
+since; the hash says which. It also says in which form the fact was written.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tallystick.core.chain import event_hash, step_payload
+from tallystick.core.chain import event_hash, old_step_payload, read_step_payload, step_payload
 from tallystick.core.digits import ActivityLedger
 from tallystick.core.hash_chain import GENESIS
 from tallystick.core.values import StoredEvent
@@ -37,14 +37,19 @@ def told(
     before: bytes | None,
     head: bytes,
 ) -> StoredEvent:
-    """Return the fact that a row is; if no digits that it may have had fit, with those that it has."""
+    """Return the fact that a row is; if it fits no hash that it may have had, in the older form."""
     prev_hash = GENESIS if before is None else before
-    payload = step_payload(name, occurrence, state, ledger, result, error, notes)
-    for digits in _before(ledger) if kind in _LEARNING else ():
-        said = step_payload(name, occurrence, state, digits, result, error, notes)
-        if event_hash(prev_hash, job_id, n, kind, at, attempt, said) == head:
-            payload = said
-            break
+    row = (result, error, notes)
+    digits = tuple(_before(ledger)) if kind in _LEARNING else (ledger,)
+    for written in (step_payload, old_step_payload):
+        for had in digits:
+            payload = written(name, occurrence, state, had, *row)
+            # Read again: texts that are no JSON could make one payload of two rows.
+            if event_hash(prev_hash, job_id, n, kind, at, attempt, payload) == head and read_step_payload(
+                payload
+            ) == (name, occurrence, state, had, *row):
+                return StoredEvent(job_id, n, kind, at, attempt, payload, prev_hash, head)
+    payload = old_step_payload(name, occurrence, state, ledger, *row)
     return StoredEvent(job_id, n, kind, at, attempt, payload, prev_hash, head)
 
 
