@@ -123,9 +123,11 @@ class Committer:
         *,
         after_flush: Callable[[], None] = lambda: None,
         observers: Observers | None = None,
+        apply: Callable[..., Sequence[Outcome | BaseException]] | None = None,
     ) -> None:
-        """Start the thread; `after_flush` runs in it between two flushes."""
+        """Start the thread; `after_flush` runs in it between flushes, `apply` is in front of the store's."""
         self._store = store
+        self._in_front = apply
         self._check_may_wait = store.check_may_wait
         self.observers = Observers() if observers is None else observers
         self._after_flush = after_flush
@@ -223,10 +225,11 @@ class Committer:
         while batch := self._due_again() or self._gather():
             again = self._stragglers.has(batch[0])
             bundles = [request.bundle for request in batch]
+            write = self._in_front or self._store.apply
             begun, failure = self.observers.clock.monotonic() if self.observers.wants(Flushed) else None, None
             try:
                 outcomes: Sequence[Outcome | BaseException] = (
-                    self._store.apply(bundles, again=True) if again else self._store.apply(bundles)
+                    write(bundles, again=True) if again else write(bundles)
                 )
             except BaseException as error:  # noqa: BLE001 (whatever it is, every waiter must learn of it)
                 call_off(bundles)

@@ -8,8 +8,10 @@ from typing import Final, Self
 
 import msgspec
 
+from tallystick.core.json_forms.sealed import SEALED_WHY, is_sealed
 from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, TRACEBACK_BYTES_MAX, clip_text
 from tallystick.core.retry import error_names
+from tallystick.errors import PayloadSealed
 from tallystick.store.api import StoredError
 
 _STEP: Final = "tallystick_step"
@@ -54,7 +56,9 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a stored error."""
+        """Read a stored error; of one that is still sealed only that."""
+        if is_sealed(text):
+            return cls(type="Sealed", message=f"its error is sealed: {SEALED_WHY}", code=PayloadSealed.code)
         return msgspec.json.decode(text, type=cls)
 
     def text(self) -> str:

@@ -14,6 +14,7 @@ import msgspec
 
 from tallystick.clock import Clock
 from tallystick.core.audit.job_view import AbortReason
+from tallystick.core.json_forms.sealed import is_sealed
 from tallystick.core.ledger.marks import recorded
 from tallystick.core.lifecycles import JobState, StepState
 from tallystick.core.tuples import make
@@ -22,7 +23,7 @@ from tallystick.engine.failure import Failure
 from tallystick.engine.pending_writes import Request
 from tallystick.engine.segment_parts.answers import Answers, told_by
 from tallystick.engine.segment_parts.group_shape import GroupShape, newborn
-from tallystick.engine.segment_parts.notes import left_by, notes_in
+from tallystick.engine.segment_parts.notes import left_by, notes_in, still_sealed
 from tallystick.engine.segment_parts.past import NO_PAST, Past
 from tallystick.engine.segment_parts.paths import ABORTED, CANCELLED, failed, returned, suspended, turned
 from tallystick.engine.segment_parts.shown import Shown
@@ -114,6 +115,8 @@ class Segment:
         self._counts: dict[str, int] = {}
         self._notes: dict[str, object] = {}
         self.unreadable = ""
+        if claimed.records or claimed.wake is not None or is_sealed(claimed.payload):
+            self.unreadable = still_sealed(claimed)
         self._recorded_notes: dict[str, object] = {}
         self._tries: dict[tuple[str, int], int] = {}
         # What earlier segments recorded or opened, and whether this one has come to it.
@@ -123,7 +126,8 @@ class Segment:
 
     def _take_over(self, claimed: ClaimedJob) -> None:
         """Read what earlier segments of this job recorded."""
-        self._recorded_notes, self._tries, self.unreadable = left_by(claimed)
+        self._recorded_notes, self._tries, unreadable = left_by(claimed)
+        self.unreadable = self.unreadable or unreadable
         if not self.unreadable:
             self.past = Past(claimed)
 

@@ -15,6 +15,7 @@ TallyError                    root.py
 │   ├── NotCanonical          a value that has no canonical JSON form
 │   ├── BadJson               bytes that are not strict JSON
 │   ├── PayloadTooLarge       more bytes than the named limit allows
+│   ├── PayloadSealed         what was stored through a payload_codec that is not here
 │   ├── BadName               an identifier or key that breaks the naming rule
 │   ├── BadDuration           a duration that cannot be read or is out of range
 │   ├── BadSchedule           a timetable that cannot be read
@@ -218,6 +219,7 @@ if TYPE_CHECKING:
         BadSchedule,
         BadValue,
         NotCanonical,
+        PayloadSealed,
         PayloadTooLarge,
     )
 
@@ -271,6 +273,7 @@ __all__ = [
     "OutcomeUnknown",
     "OutsideWorkflow",
     "ParallelCalls",
+    "PayloadSealed",
     "PayloadTooLarge",
     "PipelineUnsound",
     "PublishFailed",

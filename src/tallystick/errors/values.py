@@ -62,3 +62,9 @@ class BadSchedule(BadInput):
     """This is no timetable of a schedule."""
 
     code = "BAD_SCHEDULE"
+
+
+class PayloadSealed(BadInput):
+    """This was stored through a payload_codec; give Tally the same codec, with the same key, to read it."""
+
+    code = "PAYLOAD_SEALED"

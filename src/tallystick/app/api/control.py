@@ -40,7 +40,7 @@ def cancelling(job_id: str, grace_ms: int) -> Wish[JobState]:
     def settle(runtime: Runtime, outcome: Outcome) -> JobState:
         if isinstance(outcome, CancelProtocol):
             runtime.committer.call((outcome,))
-            row = runtime.store.job(job_id)
+            row = runtime.reads.job(job_id)
             return JobState.CANCELLED if row is None else JobState(row.state)
         runtime.notice_cancelled(job_id)
         return JobState(str(outcome))

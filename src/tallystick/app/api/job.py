@@ -222,12 +222,12 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
         Said again, it returns the same new job, and `created` is False. The idempotency key goes with it.
         """
         runtime = self._runtime()
-        return self._after(self._say(retrying(self.id, runtime.ids.new(), runtime.store.job(self.id))))
+        return self._after(self._say(retrying(self.id, runtime.ids.new(), runtime.reads.job(self.id))))
 
     async def retry_aio(self) -> Job[R_co]:
         """Begin a new job in the place of one that has failed, without blocking the event loop."""
         runtime = self._runtime()
-        row = await asyncio.to_thread(runtime.store.job, self.id)
+        row = await asyncio.to_thread(runtime.reads.job, self.id)
         return self._after(await self._say_aio(retrying(self.id, runtime.ids.new(), row)))
 
     def state(self) -> JobState:
@@ -273,7 +273,7 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
 
     def row(self) -> JobRow:
         """Return everything that is stored about the job itself."""
-        row = self._runtime().store.job(self.id)
+        row = self._runtime().reads.job(self.id)
         if row is None:
             raise not_there(self.id)
         return row
@@ -295,7 +295,7 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
 
     def value(self, name: str, default: object = None) -> Any:  # noqa: ANN401 (as the job has set it)
         """Return the value that the job shows under a name, or the default if it shows none."""
-        return shown(self._runtime().store, self.id, check_name("value", name)).get(name, default)
+        return shown(self._runtime().reads, self.id, check_name("value", name)).get(name, default)
 
     async def value_aio(self, name: str, default: object = None) -> Any:  # noqa: ANN401 (as above)
         """Return the value that the job shows under a name without blocking the event loop."""
@@ -303,7 +303,7 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
 
     def values(self) -> dict[str, Any]:
         """Return everything that the job shows, by name."""
-        return shown(self._runtime().store, self.id)
+        return shown(self._runtime().reads, self.id)
 
     async def values_aio(self) -> dict[str, Any]:
         """Return everything that the job shows without blocking the event loop."""

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from tallystick.app.running.sealing import OpenedReads
 from tallystick.clock import SystemClock
 from tallystick.core.limits import PAGE_ROWS_MAX
 from tallystick.engine.committer import check_process
@@ -59,7 +60,7 @@ Listener = Callable[[Ended | TallyError], None]
 class Results:
     """Who waits for which job."""
 
-    def __init__(self, store: Store, *, runs_here: Callable[[str], bool]) -> None:
+    def __init__(self, store: Store | OpenedReads, *, runs_here: Callable[[str], bool]) -> None:
         """Wait for nothing yet; `runs_here` tells whether a job's end will be announced by this process."""
         self._store = store
         self._runs_here = runs_here

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 
 from tallystick.app.api.results import Ended, Results
+from tallystick.app.running.sealing import OpenedReads, PayloadCodec, SealedTransaction, Sealing
 from tallystick.clock import Clock
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import TRANSACTION_MS_MAX, TX_MS_MAX
@@ -59,15 +60,25 @@ Duration = str | float | timedelta
 class Runtime:
     """The open parts of one Tally."""
 
-    def __init__(self, url: str, clock: Clock, ids: Ids, *, create: bool = True) -> None:
-        """Open the store at the address."""
+    def __init__(
+        self, url: str, clock: Clock, ids: Ids, *, create: bool = True, codec: PayloadCodec | None = None
+    ) -> None:
+        """Open the store at the address; with a codec what programs put into jobs is sealed there."""
         self.clock = clock
         self.ids = ids
         self.store: Store = open_store(url, clock, create=create)
         self.observers = Observers(clock)
         log_jobs(self.observers)
-        self.committer = Committer(self.store, after_flush=self.store.checkpoint, observers=self.observers)
-        self.results = Results(self.store, runs_here=self._runs_here)
+        self._sealing = sealing = None if codec is None else Sealing(codec)
+        self.committer = Committer(
+            self.store,
+            after_flush=self.store.checkpoint,
+            observers=self.observers,
+            apply=None if sealing is None else sealing.applying(self.store),
+        )
+        # What programs read of their jobs: as the store has it, or opened.
+        self.reads: Store | OpenedReads = self.store if sealing is None else OpenedReads(self.store, sealing)
+        self.results = Results(self.reads, runs_here=self._runs_here)
         self.worker: Worker | None = None
         self._maintenance: Maintenance | None = None
         self.relay: Relay | None = None
@@ -154,7 +165,7 @@ class Runtime:
         if within is not None:
             primitive = submit_job(submission, self.ids.new(), self.clock.wall_ms())
             # Whoever runs it cannot see it before the caller's transaction is durable, and hears of it then.
-            return self.settle(primitive, settle(self.store.join(within).apply((primitive,))), due=False)
+            return self.settle(primitive, settle(self.join(within).apply((primitive,))), due=False)
         primitive = self.prepare(submission)
         try:
             outcome = self.committer.call((primitive,))
@@ -165,6 +176,15 @@ class Runtime:
             self.give_up(primitive)
             raise
         return self.settle(primitive, outcome)
+
+    def join(self, within: object) -> Transaction:
+        """Return a transaction of the user that our bundles can be part of."""
+        transaction = self.store.join(within)
+        return transaction if self._sealing is None else SealedTransaction(transaction, self._sealing)
+
+    def sealed(self, bundles: Sequence[Bundle]) -> Sequence[Bundle]:
+        """Return bundles as they are stored."""
+        return bundles if self._sealing is None else [self._sealing.bundle(bundle) for bundle in bundles]
 
     def without_slot(self, submission: Submission, primitive: SubmitJob) -> SubmitJob:
         """Return a submission that has to wait for others, and no longer keeps a slot of the worker."""
@@ -186,6 +206,7 @@ class Runtime:
         Where there is one writer, take a turn in the transaction of the next flush; where there are many,
         have a transaction of our own.
         """
+        body = body if self._sealing is None else self._sealing.body(body)
         if isinstance(self.store, ManyWriters):
             lease_ms = 0 if self.worker is None else self.worker.options.lease_ms
             return self.store.run_tx(fence, body, self.tx_ms_max, lease_ms)
@@ -226,7 +247,7 @@ class Runtime:
         """Tell a segment that runs here, or whoever waits here, that its job was cancelled."""
         if self.worker is not None:
             notice_ended(self.worker, job_id, asked=True)
-        row = self.store.job(job_id)
+        row = self.reads.job(job_id)
         if row is not None and row.completed_at is not None:
             self.results.announce(job_id, Ended.of(row))
 

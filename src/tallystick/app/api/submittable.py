@@ -153,7 +153,7 @@ class Submittable(Generic[P, R_co]):
         """
 
         def is_same(conflict: IdempotencyConflict) -> bool:
-            row = self._app.runtime().store.job(str(conflict.fields["job_id"]))
+            row = self._app.runtime().reads.job(str(conflict.fields["job_id"]))
             if row is None:
                 return False
             content = self._spec.signature.content_as_before(row.payload, args, kwargs)

@@ -72,7 +72,7 @@ def submit_all(
     if within is None:
         outcomes = runtime.committer.call_all([(request,) for request in requests])
     else:
-        transaction = runtime.store.join(within)
+        transaction = runtime.join(within)
         outcomes = [transaction.apply((request,)) for request in requests]
     return _submitted(runtime, requests, outcomes)
 
@@ -93,15 +93,14 @@ async def submit_all_async(
 async def _within(
     runtime: Runtime, transaction: object, bundles: Sequence[Bundle]
 ) -> Sequence[Outcome | BaseException]:
-    store = runtime.store
     if isinstance(transaction, AsyncTx):
 
         def write(bundle: Bundle, db: Transaction) -> Outcome:
-            return store.join(db).apply(bundle)
+            return runtime.join(db).apply(bundle)
 
         return [await transaction.ask(partial(write, bundle)) for bundle in bundles]
     if isinstance(runtime.store, ManyWriters):
-        return await runtime.store.apply_on_loop(transaction, bundles)
+        return await runtime.store.apply_on_loop(transaction, runtime.sealed(bundles))
     raise BadInput(
         "on SQLite within= takes what app.transaction() or a tx step gives, and submit; not "
         f"{type(transaction).__name__}"

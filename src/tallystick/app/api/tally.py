@@ -26,6 +26,7 @@ from tallystick.app.remote.services import Service
 from tallystick.app.replay.calls import StepSpec
 from tallystick.app.replay.context import Inside, current, refuse_inside
 from tallystick.app.running.async_tx import AsyncTx
+from tallystick.app.running.sealing import PayloadCodec
 from tallystick.app.running.tx_parameter import check_async, library_type, why_not_on_sqlite
 from tallystick.app.running.working import Working
 from tallystick.app.scheduling.schedules import DeclaringSchedules
@@ -55,6 +56,7 @@ class Tally(Jobs, Hooks, Declaring, DeclaringSchedules, Working):
         *,
         keep: str | timedelta | None = None,
         callback_url: str | None = None,
+        payload_codec: PayloadCodec | None = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
     ) -> None:
@@ -62,10 +64,14 @@ class Tally(Jobs, Hooks, Declaring, DeclaringSchedules, Working):
 
         With `keep="30d"` its workers remove jobs that ended longer ago than that; without, nobody does.
         `callback_url` is where remote workers reach `tally serve`; TALLYSTICK_CALLBACK_URL overrides it.
+
+        What programs put into jobs (arguments, results, signals, values, errors) is stored as `payload_codec`
+        encodes it: two functions of bytes, for instance of a cipher.
         """
         super().__init__()
         self._url = os.environ.get("TALLY_URL") or DEFAULT_URL if url is None else url
         self._keep_ms = None if keep is None else retention_ms(keep)
+        self._codec = payload_codec
         self._clock = clock or SystemClock()
         self._ids = ids or SystemIds()
         self._workflows: dict[tuple[str, str], Workflow[..., Any] | AsyncWorkflow[..., Any]] = {}
@@ -121,7 +127,7 @@ class Tally(Jobs, Hooks, Declaring, DeclaringSchedules, Working):
             if self._runtime is None:
                 self._check_store(self._url)
                 tell_unused(self._url)
-                self._runtime = Runtime(self._url, self._clock, self._ids, create=create)
+                self._runtime = Runtime(self._url, self._clock, self._ids, create=create, codec=self._codec)
             return self._runtime
 
     def close(self) -> None:

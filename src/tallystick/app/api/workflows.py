@@ -15,7 +15,7 @@ from tallystick.core.limits import LEG2_ENTRIES_MAX, PAYLOAD_BYTES_MAX, check_te
 from tallystick.core.retry import GiveUp, classify, decide_failure
 from tallystick.core.verbs.holds import Hold
 from tallystick.engine.failure import Failure, alone, names_of
-from tallystick.errors import BadInput, LedgerCeiling, Misuse, TallyError, WrongColour
+from tallystick.errors import BadInput, LedgerCeiling, Misuse, PayloadSealed, TallyError, WrongColour
 from tallystick.store.api import Bundle
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ class _Declared(Submittable[P, R_co]):
             return context.unwinding.bundle
         error = alone(error)
         segment = context.segment
+        if isinstance(error, PayloadSealed):
+            return segment.held(Hold.MISMATCH, str(error))
         fields, args = carried(error) if type(error) in self._spec.raises else Carried()
         failure = Failure.of(error, tries=segment.fence.attempt, fields=fields, args=args)
         policy = self._spec.policy

@@ -7,31 +7,32 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
 from tallystick.app.api.results import Ended, not_there
+from tallystick.app.values.codec import Codec
 from tallystick.errors import TallyError
 from tallystick.store.api import ShownValue, Store
 
 if TYPE_CHECKING:
     from tallystick.app.api.runtime import Runtime
+    from tallystick.app.running.sealing import OpenedReads
 
 _LOOK_SECONDS: Final = 0.1
+_VALUE: Final = Codec(Any)
 
 
-def shown(store: Store, job_id: str, name: str = "") -> dict[str, Any]:
+def shown(store: Store | OpenedReads, job_id: str, name: str = "") -> dict[str, Any]:
     """Return what a job shows, by name."""
     found = store.values([job_id], name)
     if not found and store.job(job_id) is None:
         raise not_there(job_id)
-    return {row.name: msgspec.json.decode(row.value) for row in found}
+    return {row.name: _VALUE.decode(row.value, f"the value {row.name}") for row in found}
 
 
 class _Watched:
     """How far a watch of one job has come."""
 
     def __init__(self, runtime: Runtime, job_id: str) -> None:
-        self._store = runtime.store
+        self._store = runtime.reads
         self._results = runtime.results
         self._job_id = job_id
         self._seen: dict[str, int] = {}
@@ -50,7 +51,7 @@ class _Watched:
             if isinstance(end, TallyError):
                 raise end
         new = [row for row in self._store.values([self._job_id]) if self._is_new(row)]
-        return over, [(row.name, msgspec.json.decode(row.value)) for row in new]
+        return over, [(row.name, _VALUE.decode(row.value, f"the value {row.name}")) for row in new]
 
     def _is_new(self, row: ShownValue) -> bool:
         known, self._seen[row.name] = self._seen.get(row.name), row.rev

@@ -171,8 +171,8 @@ class WorkflowContext:
         self.check()
         if self.segment.unreadable:
             why = (
-                f"what was kept of this job cannot be read ({self.segment.unreadable}): tally doctor says "
-                "which of its facts are damaged; put them back and resume the job, or cancel it"
+                f"what was kept of this job cannot be read ({self.segment.unreadable}): put it right and "
+                "resume the job, or cancel it; tally doctor says whether facts are damaged"
             )
             raise self.unwind(why, self.segment.held("MISMATCH", why))
 

@@ -311,7 +311,7 @@ def _read_ahead(context: WorkflowContext, joining: Joining) -> dict[str, JobRow 
         if r.kind == "group"
     )
     try:
-        return context.runtime.store.finished(
+        return context.runtime.reads.finished(
             [group.child_id(joining.job_id, 0) for group in islice(groups, _READ_AHEAD)]
         )
     except StoreError as error:
@@ -320,7 +320,7 @@ def _read_ahead(context: WorkflowContext, joining: Joining) -> dict[str, JobRow 
 
 def _rows(context: WorkflowContext, group: Group) -> Iterator[ChildRow]:
     """Read how the children of a group stand, page by page, in their order."""
-    store, job_id, after = context.runtime.store, context.segment.job_id, ""
+    store, job_id, after = context.runtime.reads, context.segment.job_id, ""
     while True:
         try:
             page = store.children(job_id, group, after=after, limit=PAGE_ROWS_MAX)

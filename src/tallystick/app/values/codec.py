@@ -17,8 +17,9 @@ from typing import Any, Final, Never, NoReturn
 import msgspec
 
 from tallystick.app.values.own_types import adapter_of, from_foreign, names_models, to_foreign
+from tallystick.core.json_forms.sealed import SEALED_WHY, is_sealed
 from tallystick.core.limits import RESULT_BYTES_MAX, check_text
-from tallystick.errors import BadValue
+from tallystick.errors import BadValue, PayloadSealed
 
 _SCALARS: Final = frozenset({int, str, bool, type(None)})
 _PLAIN: Final = frozenset[type]({int, str, bool, type(None), float})
@@ -137,6 +138,8 @@ class Codec:
 
     def decode(self, text: str | msgspec.Raw, what: str) -> Any:  # noqa: ANN401 (the annotation says what it is)
         """Return the value behind a text."""
+        if is_sealed(text):
+            raise PayloadSealed(f"{what} is sealed, and this program cannot open it: {SEALED_WHY}")
         try:
             return self._decode(text)
         except Exception as error:  # what a class raises that is made of its data can be anything

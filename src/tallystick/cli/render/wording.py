@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from tallystick.cli.render.output import printable
+from tallystick.core.json_forms.sealed import is_sealed
 from tallystick.core.json_forms.strict_json import decode_strict
 from tallystick.errors import BadJson, PayloadTooLarge
 
@@ -64,7 +65,7 @@ def short(text: str | None, chars: int = _SHOWN_CHARS) -> str:
     >>> short("bell" + chr(7), 10), short("x" * 9, 5)
     ('bell\\x07', 'xxxx…')
     """
-    shown = printable((text or "")[: chars + 1])
+    shown = "(sealed)" if is_sealed(text) else printable((text or "")[: chars + 1])
     return shown if len(shown) <= chars else f"{shown[: chars - 1]}…"
 
 

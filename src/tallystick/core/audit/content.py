@@ -6,6 +6,7 @@ import msgspec
 
 from tallystick.core.audit.book import Findings
 from tallystick.core.json_forms.canonical import CANON_OF_ROW, idempotency_hash
+from tallystick.core.json_forms.sealed import is_sealed
 from tallystick.core.values import NewJob
 from tallystick.errors import NotCanonical
 
@@ -21,6 +22,8 @@ def judge_content(content: NewJob, findings: Findings) -> None:
         if (content.canon_version, content.idempotency_hash, content.idempotency_key) != (None, None, None):
             findings.note("content", "the job has a part of what a submission is known by, and not all of it")
         return
+    if is_sealed(content.payload):
+        return  # the hash is over the plain content, which only a program with its codec can read
     is_older = content.canon_version < CANON_OF_ROW
     try:
         payload = msgspec.json.decode(content.payload)

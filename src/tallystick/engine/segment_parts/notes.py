@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from tallystick.core.json_forms.sealed import SEALED_WHY, is_sealed
 from tallystick.store.api import Bundle, ClaimedJob, RecordEvent, RecordStep
 
 
@@ -17,6 +18,18 @@ def notes_in(bundle: Bundle) -> dict[str, object]:
         if isinstance(primitive, RecordEvent):
             return dict(msgspec.json.decode(primitive.fact.payload).get("notes", {}))
     return {}
+
+
+def still_sealed(claimed: ClaimedJob) -> str:
+    """Return why a job cannot run here, if a part of it is sealed that this program could not open."""
+    wake = claimed.wake
+    parts = {
+        "its arguments": is_sealed(claimed.payload),
+        "the message that woke it": wake is not None and is_sealed(wake.payload),
+        "what it has recorded": any(is_sealed(r.result) or is_sealed(r.error) for r in claimed.records),
+    }
+    found = " and ".join(part for part, so in parts.items() if so)
+    return f"{found}: sealed, and this worker cannot open that; {SEALED_WHY}" if found else ""
 
 
 def left_by(claimed: ClaimedJob) -> tuple[dict[str, object], dict[tuple[str, int], int], str]:

@@ -10,7 +10,7 @@ import click
 
 from tallystick.app.api.tally import Tally
 from tallystick.cli.loading import load_app
-from tallystick.cli.place import DEFAULT_URL, announce_creation
+from tallystick.cli.place import announce_creation
 from tallystick.errors import StoreMissing
 
 
@@ -21,7 +21,7 @@ def opened(app: str | None, url: str | None) -> Iterator[Tally]:
         address = url or os.environ.get("TALLY_URL")
         if address is None:
             raise click.UsageError("say which store you mean with APP, --url or TALLY_URL.")
-        tally = Tally(DEFAULT_URL)
+        tally = Tally()
         tally.bind(address)
     else:
         tally = load_app(app).app
