@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
+from typing import Final
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from tallystick.clock import Clock
@@ -17,8 +18,6 @@ _log = logging.getLogger("tallystick.store")
 
 DEFAULT_URL: Final = "sqlite:///tally.db"
 """Where a program keeps its books that does not say where, nor the variable TALLY_URL for it."""
-
-# How long a write waits for others before it is refused.
 
 
 def open_store(url: str, clock: Clock, *, create: bool) -> Store:

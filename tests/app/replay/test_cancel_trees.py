@@ -11,6 +11,7 @@ import pytest
 from tallystick import Cancelled, ChildrenFailed, JobCancelled, JobFailed, aio, current, gather, wait
 from tallystick.core.limits import DEPTH_MAX
 from tallystick.errors import TallyError
+from tallystick.testing.stepping import cancel_overdue, check_books
 from tests.patience import wait_until
 
 MANY = 5_000
@@ -270,3 +271,24 @@ def test_a_parent_hears_of_a_child_whose_deadline_has_passed(app):
 
     with app.worker():
         assert parent.submit().result(SECONDS) == ["DEADLINE"]
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_child_that_nobody_ran_ends_with_few_statements(timed, hand, statements):
+    """A hundred thousand of them are ended by a sweep: what cannot be there is not looked for."""
+
+    @timed.workflow
+    def child(n: int) -> None: ...
+
+    @timed.workflow
+    def parent() -> None:
+        gather(*(child.child(n) for n in range(50)))
+
+    job = parent.submit()
+    hand.work()
+    job.cancel()
+    statements.clear()
+    assert len(cancel_overdue(timed)) == 50
+    assert len(statements) / 50 < 13
+    assert counts(timed) == {"CANCELLED": 51}
+    assert not check_books(timed)
