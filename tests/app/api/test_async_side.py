@@ -15,7 +15,15 @@ PATIENCE = 30
 # What only declares, or is quick and touches no store; and blocks of code in the caller's thread.
 WITHOUT_TWIN = {
     *("step", "tx", "workflow", "codec", "bind", "on_worker_start", "on_worker_stop", "job", "runtime"),
-    *("protocol", "protocols", "schedule", "schedules", "declared_schedules", "declare_schedules"),
+    *(
+        "load_protocols",
+        "protocol",
+        "protocols",
+        "schedule",
+        "schedules",
+        "declared_schedules",
+        "declare_schedules",
+    ),
     *("around", "is_working", "keep_ms", "url", "workflows", "worker", "connect", "transaction"),
     *("on_cancelled", "on_failed", "on_held", "on_succeeded"),
     *("callback_url", "endpoints", "service", "taking"),

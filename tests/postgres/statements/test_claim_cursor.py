@@ -119,7 +119,7 @@ def test_a_search_behind_a_flush_that_waited_leaves_an_idle_worker_alone(subject
         began = clock.monotonic()
         flush = threading.Thread(target=lambda: outcomes.extend(store.apply([(wait,), (request,)])))
         flush.start()
-        wait_until(lambda: clock.monotonic() > began + 0.2)
+        wait_until(lambda: clock.monotonic() > began + 0.1)  # a lock is waited for 0.2 s at the most
     flush.join(30)
     assert outcomes == [None, []]
     store.apply([(finish(one, clock),), (request,)])

@@ -22,12 +22,13 @@ class StepRests:
         said: Told,
         attempts: Sequence[AttemptRow],
         completed_at: int | None,
-        ancestors: Sequence[str],
+        ancestors: Sequence[str | None],
         findings: Findings,
     ) -> None:
         """Begin with none; what is dropped is dropped with the end of an attempt, or of the job.
 
-        `ancestors` are the jobs from which a fork comes, the last one first.
+        `ancestors` are the jobs from which a fork comes, the last one first; None ends those of which one was
+        removed, so that nothing is known of what it came from.
         """
         self._ancestors = ancestors
         self._said, self._note = said, findings.note
@@ -67,7 +68,8 @@ class StepRests:
         is_copy = said.is_fork and row.attempt == 0
         origin = row.origin_job_id
         # A copy of a copy names the job in which it happened.
-        known = origin in self._ancestors if is_copy else (origin, row.origin_dimension) == (None, None)
+        nothing = (origin, row.origin_dimension) == (None, None)
+        known = origin in self._ancestors or None in self._ancestors if is_copy else nothing
         if is_copy and origin == said.born.get("fork_of"):
             known = row.origin_dimension == said.born.get("dimension")
         if not known:

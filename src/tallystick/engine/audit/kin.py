@@ -99,12 +99,14 @@ def _tags(inspection: Inspection, whole: WholeJob, findings: Findings) -> object
     return frozenset(missing)
 
 
-def ancestors(inspection: Inspection, whole: WholeJob) -> list[str]:
-    """Return the jobs from which a fork comes, the last one first, as far as they are there."""
-    found: list[str] = []
+def ancestors(inspection: Inspection, whole: WholeJob) -> list[str | None]:
+    """Return the jobs from which a fork comes, the last first; None ends those of which one is gone."""
+    found: list[str | None] = []
     origin = whole.rest.retry_of
     while origin is not None and origin not in found:
         found.append(origin)
         before = inspection.whole(origin)
-        origin = None if before is None else before.rest.retry_of
+        if before is None:
+            return [*found, None]
+        origin = before.rest.retry_of
     return found

@@ -57,6 +57,7 @@ class Taken(NamedTuple):
     was_ready_at: int
     idempotency_key: str | None
     tags: str | None
+    claimed_at: int
 
     @property
     def fence(self) -> Fence:
@@ -230,7 +231,9 @@ class ClaimSearch:
         times = self._writing.times
         names, attempts, leases = zip(*(job.fence for job in woken), strict=True)
         fences = (texts(names), numbers(attempts), texts(leases))
-        attempted = (*fences, texts(drivers), request.owner, str(request.lease_ms), *times)
+        begun = numbers([job.claimed_at for job in woken])
+        lease = (str(request.lease_ms), times.epoch, times.lease)
+        attempted = (*fences, texts(drivers), begun, request.owner, *lease)
 
         def send() -> None:
             writes.send()

@@ -84,6 +84,6 @@ WITH clock AS MATERIALIZED (
 )
 SELECT job_id, attempt + 1, lease_id, handler, version, payload, options, dimension, deadline_at - wall, created_at, head_n + 1,
        event_hash, charged, suspect, woken, parent_job_id, parent_step,
-       cancelling, semaphore, was_ready_at, idempotency_key, tags
+       cancelling, semaphore, was_ready_at, idempotency_key, tags, wall
   FROM taken
  ORDER BY place
