@@ -91,7 +91,8 @@ class ProtocolWorld:
             rows.ProtocolStep(JOB_ID, name, index, "work", "svc", "PENDING", 0, 1, None)
             for index, name in enumerate(names)
         )
-        request = core.requests.SubmitCommand(job, None, steps, None, "lease1", self.shape.relays)
+        about = core.requests.NewProtocolJob("p", "1", None, "hash", 1)
+        request = core.requests.SubmitCommand(job, about, steps, None, "lease1", self.shape.relays)
         plan = core.submitting.submit(request, Now(NOW))
         born = {type(write).__name__: write for write in plan.writes}
         made = tuple(w.step for w in plan.writes if type(w).__name__ == "InsertProtocolStep")
