@@ -231,8 +231,8 @@ KNOWN = (
     (
         "_closed: what is open is not dropped",
         "endings",
-        "(DropActivities(job.job_id, still_open),) if still_open else ()",
-        "()",
+        "with_dropped(end.fact, pictures[job.job_id])",
+        "end.fact, ()",
     ),
     (
         "_closed: the inbox is left",
@@ -291,8 +291,8 @@ KNOWN = (
     (
         "turn: what is open is left",
         "control",
-        "(DropActivities(job.job_id, still_open),) if still_open else ()",
-        "()",
+        "with_dropped(request.fact, picture)",
+        "request.fact, ()",
     ),
     ("hold: the flag is not set", "control", "job._replace(hold=request.hold.value, rev", "job._replace(rev"),
     ("resume: the flag stays", "control", "job._replace(hold=None, rev", "job._replace(rev"),

@@ -11,6 +11,7 @@ import msgspec
 import nats
 import redis
 from nats.js.api import DiscardPolicy, StreamConfig
+from nats.js.errors import NotFoundError
 
 from tallystick import Nats, RedisStream
 from tallystick.remote.publishers.endpoint import Endpoint
@@ -59,6 +60,8 @@ class NatsSide(Side):
                 count = (await jetstream.stream_info("WORK")).state.messages
                 found = [await jetstream.get_msg("WORK", seq) for seq in range(1, count + 1)]
                 return [msgspec.json.decode(each.data or b"") for each in found]
+            except NotFoundError:
+                return []  # the relay has not made the stream yet
             finally:
                 await client.close()
 

@@ -258,7 +258,7 @@ def end_lost(pictures: Pictures, picture: Picture, lease: Lease, loss: Loss, now
     told = {
         **paths,
         **loss.told,
-        **came_of(loss.values._replace(error_code=loss.values.error_code or job.code)),
+        **came_of(loss.values, job.code),
     }
     if loss.trigger == "finish":
         # What came of it was committed before, and only its row says what.
@@ -322,9 +322,9 @@ def fact_of(picture: Picture, kind: str, attempt: int, payload: Mapping[str, obj
     return Fact(picture.chain(), kind, now.wall, attempt, msgspec.json.encode(payload).decode())
 
 
-def came_of(values: JobValues) -> dict[str, object]:
-    """Return what a fact that ends a job says of these values."""
-    return {ENDED: of_end(values.result, values.error, values.error_code, values.error_message)}
+def came_of(values: JobValues, code: str | None = None) -> dict[str, object]:
+    """Return what a fact that ends a job says of these values; a row that is given no code keeps its own."""
+    return {ENDED: of_end(values.result, values.error, values.error_code or code, values.error_message)}
 
 
 def failed_with(kind: str, message: str, code: str, tries: int = 1) -> JobValues:

@@ -9,11 +9,13 @@ from tallystick.worker.roles.role import Role
 from tallystick.worker.worker import Worker
 
 REST_SECONDS_MIN: Final = 0.02
-REST_SECONDS_MAX: Final = 1.0
+REST_SECONDS_MAX: Final = 5.0
+# Where there is no schedule, one that another process adds is seen after this time.
+REST_SECONDS_NONE: Final = 10.0
 
 
 class TickSchedules(Role):
-    """Looks when the next tick is due, and every second for schedules that others have changed."""
+    """Looks when the next tick is due, and now and then for schedules that others have changed."""
 
     name: ClassVar = "schedule"
     every = REST_SECONDS_MAX
@@ -29,5 +31,7 @@ class TickSchedules(Role):
         if rest_ms == 0:
             self._clockwork.turn()
             rest_ms = self._clockwork.rest_ms()
-        rest = REST_SECONDS_MAX if rest_ms is None else rest_ms / 1000
-        self.every = self.rest = min(max(rest, REST_SECONDS_MIN), REST_SECONDS_MAX)
+        if rest_ms is None:
+            self.every = self.rest = REST_SECONDS_NONE
+        else:
+            self.every = self.rest = min(max(rest_ms / 1000, REST_SECONDS_MIN), REST_SECONDS_MAX)
