@@ -21,8 +21,10 @@ from tallystick.core.remote.plans import (
     MoveProtocolJob,
     MoveProtocolStep,
     ProtocolPlan,
+    StaleReport,
+    stale_report,
 )
-from tallystick.core.remote.requests import ProtocolRequest, SubmitCommand
+from tallystick.core.remote.requests import ProtocolRequest, SubmitCommand, place_in_workflow
 from tallystick.core.verbs.protocol.deciding import decide
 from tallystick.core.verbs.protocol.submitting import submit
 from tallystick.errors import TallyError
@@ -32,7 +34,7 @@ from tallystick.store.postgres.server.connection import row_moved
 from tallystick.store.postgres.statements import sql
 from tallystick.store.refusals import STALE_REPORTS_MAX
 from tallystick.store.sql.protocol_pictures import READS, pictures_of
-from tallystick.store.sql.protocols import ABSENT, StaleReport, fact_of, stale_report
+from tallystick.store.sql.protocols import ABSENT, fact_of
 from tallystick.store.sql.reads import listed
 
 if TYPE_CHECKING:
@@ -70,7 +72,9 @@ def write_protocols(writing: PostgresBatch, requests: Sequence[Request]) -> Answ
 
 def is_protocol(bundle: Bundle) -> bool:
     """Tell whether a bundle is one request about a protocol job."""
-    return len(bundle) == 1 and isinstance(bundle[0], (SubmitCommand, *get_args(ProtocolRequest)))
+    if len(bundle) != 1 or place_in_workflow(bundle[0]) is not None:
+        return False
+    return isinstance(bundle[0], (SubmitCommand, *get_args(ProtocolRequest)))
 
 
 def _key(request: Request) -> str:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from tallystick.core.chain import Chain
-from tallystick.core.remote.plans import REFUSED, Heard, Hearing, ProtocolPlan
-from tallystick.core.remote.requests import CALLBACKS, ProtocolRequest, SubmitCommand
-from tallystick.core.remote.rows import OutboxRow
+from tallystick.core.lifecycles import OUTBOX, OutboxState
+from tallystick.core.remote.plans import Heard, Hearing, ProtocolPlan
+from tallystick.core.remote.requests import DueStep
+from tallystick.core.remote.rows import OutboxRow, step_id_of
+from tallystick.core.verbs.protocol import drafts
 from tallystick.store.api import Fact
 from tallystick.store.sql.reads import listed
 
-StaleReport: TypeAlias = tuple[str, int, str, str]
-
 ABSENT: Final = Hearing(Heard.UNKNOWN)
 """The answer to a request about a protocol job that is not there."""
+
+
+WITHDRAWN: Final = (OUTBOX.follow(OutboxState.PENDING, "withdraw").target.value, drafts.WITHDRAWN)
+"""What a directive comes to whose job has ended, and why."""
 
 
 def fact_of(plan: ProtocolPlan, chain: Chain, wall: int) -> Fact | None:
@@ -24,14 +28,6 @@ def fact_of(plan: ProtocolPlan, chain: Chain, wall: int) -> Fact | None:
     return (
         None if plan.told is None else Fact(chain, plan.told.kind, wall, plan.told.attempt, plan.told.payload)
     )
-
-
-def stale_report(request: SubmitCommand | ProtocolRequest, heard: Heard) -> StaleReport | None:
-    """Return what is kept for people of a report that was refused."""
-    if not isinstance(request, CALLBACKS) or heard not in REFUSED:
-        return None
-    fence = request.fence
-    return (fence.job_id, fence.attempt_no, fence.lease_id, f"{type(request).__name__} {fence.step_id}")
 
 
 class ProtocolReads(ABC):
@@ -49,9 +45,13 @@ class ProtocolReads(ABC):
         """Return one directive."""
         return next((OutboxRow._make(row) for row in self.rows("directive", (outbox_id,))), None)
 
-    def due_steps(self, limit: int) -> list[str]:
-        """Return protocol jobs whose active step needs the sweep, the longest over first."""
-        return [job_id for (job_id,) in self.rows("due_steps", (self.now(), limit))]
+    def due_steps(self, limit: int) -> list[DueStep]:
+        """Return remote steps that need the sweep, the longest over first."""
+        rows = self.rows("due_steps", (self.now(), limit))
+        return [
+            DueStep(job_id, "" if dimension is None else step_id_of((dimension, name, occurrence)))
+            for job_id, dimension, name, occurrence in rows
+        ]
 
     def due_directives(self, via: str, limit: int) -> list[OutboxRow]:
         """Return directives for one endpoint that a relay may take now, the longest due first."""

@@ -16,6 +16,7 @@ from tallystick.core.remote.plans import (
     MoveProtocolStep,
     ProtocolPlan,
     ProtocolWrite,
+    stale_report,
 )
 from tallystick.core.remote.requests import ProtocolRequest, SubmitCommand
 from tallystick.core.verbs.protocol.deciding import decide
@@ -24,7 +25,7 @@ from tallystick.errors import InvariantBroken
 from tallystick.store.api import Existing, Outcome, StoredEvent
 from tallystick.store.refusals import STALE_REPORTS_MAX, Refused
 from tallystick.store.sql.protocol_pictures import READS, pictures_of
-from tallystick.store.sql.protocols import ABSENT, fact_of, stale_report
+from tallystick.store.sql.protocols import ABSENT, fact_of
 from tallystick.store.sql.reads import listed
 from tallystick.store.sqlite.looking import chain_end
 
