@@ -21,7 +21,6 @@ WITHOUT_TWIN = {
         "protocols",
         "schedule",
         "schedules",
-        "declared_schedules",
         "declare_schedules",
     ),
     *("around", "is_working", "keep_ms", "url", "workflows", "worker", "connect", "transaction"),

@@ -18,7 +18,7 @@ from tallystick.app.values.codec import Codec
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import PAGE_ROWS_MAX, check_name
 from tallystick.core.schedules.rows import MISSED_MAX, Missed, Overlap, Plan, Schedule
-from tallystick.core.schedules.timetable import read, shown, timetable_of, words, write
+from tallystick.core.schedules.timetable import instant_ms, read, shown, timetable_of, words, write
 from tallystick.core.schedules.verbs import paused, planned, resumed, ticks_between
 from tallystick.defaults import TENANT
 from tallystick.errors import BadInput, BadSchedule, DuplicateHandler, NoSuchSchedule, ScheduleChanged
@@ -117,7 +117,7 @@ class Scheduled:
         """Make a job of each tick from `since` on and before `until` that has none."""
         row = self._seen(schedule_id)
         ticks = list[int]()
-        for tick in ticks_between(read(row.timetable), _ms(since), _ms(until)):
+        for tick in ticks_between(read(row.timetable), instant_ms(since), instant_ms(until)):
             ticks.append(tick)
             if len(ticks) > MISSED_MAX:
                 raise BadInput(f"these are more than {MISSED_MAX} ticks: backfill them in parts")
@@ -236,11 +236,6 @@ class DeclaringSchedules(ABC):
         """Return the schedules of the store, those that others added too."""
         return Scheduled(self.runtime)
 
-    @property
-    def declared_schedules(self) -> frozenset[str]:
-        """Return the names of the schedules that were declared here."""
-        return frozenset(self._schedules)
-
     def schedule(
         self,
         when: When,
@@ -342,9 +337,3 @@ def _view(row: Schedule) -> ScheduleView:
 
 def _moment(at: int | None) -> datetime | None:
     return None if at is None else datetime.fromisoformat(shown(at))
-
-
-def _ms(at: datetime) -> int:
-    if at.tzinfo is None:
-        raise BadInput(f"{at.isoformat()} has no time zone: give the datetime one, for example UTC")
-    return round(at.timestamp() * 1000)

@@ -52,7 +52,7 @@ def timetable_of(when: str | timedelta | datetime, tz: str = "UTC") -> Timetable
     Every(ms=900000)
     """
     if isinstance(when, datetime):
-        return Once(_instant_of(when))
+        return Once(instant_ms(when))
     if isinstance(when, timedelta):
         return _every(duration_ms(when))
     if not isinstance(when, str):
@@ -61,7 +61,7 @@ def timetable_of(when: str | timedelta | datetime, tz: str = "UTC") -> Timetable
     if text.startswith(_EVERY):
         return _every(duration_ms(text.removeprefix(_EVERY)))
     if "T" in text and text[:1].isdigit():
-        return Once(_instant_of(_read_instant(text)))
+        return Once(instant_ms(read_instant(text)))
     found = Cron(text, tz)
     _cron(found, 0, reverse=False)
     return found
@@ -137,13 +137,15 @@ def _every(ms: int) -> Every:
     return Every(ms)
 
 
-def _instant_of(when: datetime) -> int:
+def instant_ms(when: datetime) -> int:
+    """Return an instant as milliseconds since 1970; it must know its time zone."""
     if when.tzinfo is None:
         raise BadSchedule(f"{when.isoformat()} has no time zone: give the datetime one, for example UTC")
     return round(when.timestamp() * 1000)
 
 
-def _read_instant(text: str) -> datetime:
+def read_instant(text: str) -> datetime:
+    """Return the instant that a person wrote."""
     try:
         return datetime.fromisoformat(text)
     except ValueError as error:

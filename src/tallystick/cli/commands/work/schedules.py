@@ -12,8 +12,7 @@ from tallystick.app.scheduling.schedules import ScheduleView
 from tallystick.cli.place import acting, json_option, url_option
 from tallystick.cli.render.output import printable, show, show_data
 from tallystick.core.schedules.rows import Missed, Overlap
-from tallystick.core.schedules.timetable import timetable_of
-from tallystick.errors import BadInput
+from tallystick.core.schedules.timetable import read_instant, timetable_of
 
 _EXAMPLES = """\b
 Examples:
@@ -141,7 +140,7 @@ def backfill(
 ) -> None:
     """Make a job of each tick from SINCE on and before UNTIL that has none, and print their ids."""
     with acting(app, url) as tally:
-        jobs = tally.schedules.backfill(schedule, _instant(since), _instant(until))
+        jobs = tally.schedules.backfill(schedule, read_instant(since), read_instant(until))
     if as_json:
         show_data([{"job_id": job.id, "created": job.created} for job in jobs])
     else:
@@ -156,16 +155,6 @@ def remove(*, schedule: str, app: str | None, url: str | None, as_json: bool) ->
     with acting(app, url) as tally:
         tally.schedules.remove(schedule)
     show_data({"id": schedule, "removed": True}) if as_json else show("removed")
-
-
-def _instant(text: str) -> datetime:
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise BadInput(f"{text!r} is no instant: write it like 2027-01-31T03:00:00+01:00") from error
-    if at.tzinfo is None:
-        raise BadInput(f"{text!r} has no time zone: end it with Z, or with an offset like +01:00")
-    return at
 
 
 def _say(view: ScheduleView, *, as_json: bool) -> None:
