@@ -67,6 +67,8 @@ class Runtime:
         self.clock = clock
         self.ids = ids
         self.store: Store = open_store(url, clock, create=create)
+        # Looked at once: a protocol is compared name by name.
+        self.many_writers: ManyWriters | None = self.store if isinstance(self.store, ManyWriters) else None
         self.observers = Observers(clock)
         log_jobs(self.observers)
         self._sealing = sealing = None if codec is None else Sealing(codec)
@@ -101,7 +103,7 @@ class Runtime:
         if self.worker is not None:
             raise Misuse("this Tally already has a worker in this process; stop it first")
         # A transaction's body must end well before the lease that protects it.
-        longest = options.lease_ms if isinstance(self.store, ManyWriters) else TX_MS_MAX
+        longest = TX_MS_MAX if self.many_writers is None else options.lease_ms
         self.tx_ms_max = min(longest, options.lease_ms // 3)
         self.worker = Worker(
             self.store, self.committer, self.clock, self.ids, handlers, options, self._on_end, around, loop
@@ -207,9 +209,9 @@ class Runtime:
         have a transaction of our own.
         """
         body = body if self._sealing is None else self._sealing.body(body)
-        if isinstance(self.store, ManyWriters):
+        if self.many_writers is not None:
             lease_ms = 0 if self.worker is None else self.worker.options.lease_ms
-            return self.store.run_tx(fence, body, self.tx_ms_max, lease_ms)
+            return self.many_writers.run_tx(fence, body, self.tx_ms_max, lease_ms)
         turn: Rendezvous[Transaction, RecordStep] = Rendezvous()
         waiter = self.committer.begin((RunTx(fence, turn, self.tx_ms_max),))
         turn.take(body)

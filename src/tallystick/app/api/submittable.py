@@ -178,7 +178,9 @@ class Submittable(Generic[P, R_co]):
 
     def _check_within(self, verb: str) -> None:
         """Refuse a transaction of a thread on a loop: it belongs to the thread that began it."""
-        if isinstance(self._options.within, Transaction):
+        within = self._options.within
+        # None is told first: a protocol is compared name by name, which would cost every submission.
+        if within is not None and isinstance(within, Transaction):
             raise Misuse(f"a transaction belongs to its thread: with within= use {verb}, not {verb}_aio")
 
     def _check_detached(self, context: WorkflowContext, verb: str, *, is_async: bool) -> None:

@@ -13,7 +13,7 @@ from tallystick.app.running.async_tx import AsyncTx
 from tallystick.engine.pending_writes import settle
 from tallystick.engine.submission import Submission, submit_job, submit_jobs
 from tallystick.errors import BadInput
-from tallystick.store.api import Bundle, HeldUp, ManyWriters, Outcome, SubmitJob, SubmitJobs, Transaction
+from tallystick.store.api import Bundle, HeldUp, Outcome, SubmitJob, SubmitJobs, Transaction
 
 if TYPE_CHECKING:
     from tallystick.app.api.runtime import Runtime
@@ -99,8 +99,8 @@ async def _within(
             return runtime.join(db).apply(bundle)
 
         return [await transaction.ask(partial(write, bundle)) for bundle in bundles]
-    if isinstance(runtime.store, ManyWriters):
-        return await runtime.store.apply_on_loop(transaction, runtime.sealed(bundles))
+    if runtime.many_writers is not None:
+        return await runtime.many_writers.apply_on_loop(transaction, runtime.sealed(bundles))
     raise BadInput(
         "on SQLite within= takes what app.transaction() or a tx step gives, and submit; not "
         f"{type(transaction).__name__}"

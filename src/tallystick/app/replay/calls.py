@@ -22,7 +22,7 @@ from tallystick.core.limits import HELD_BACKOFF_MS_MAX
 from tallystick.core.retry import GiveUp, RetryPolicy, classify, decide_failure
 from tallystick.engine.failure import Failure, name_step, names_of
 from tallystick.errors import InvariantBroken, ParallelCalls, StepFailed
-from tallystick.store.api import Bundle, ManyWriters, Record, RecordStep, Transaction
+from tallystick.store.api import Bundle, Record, RecordStep, Transaction
 
 if TYPE_CHECKING:
     from tallystick.app.values.codec import Codec
@@ -184,8 +184,8 @@ def _in_transaction(
         )
     if spec.lends is None or (kind := spec.lends()) is None:
         return contained(spec.function, transaction, *args, **kwargs)
-    assert isinstance(runtime.store, ManyWriters), "a store on a file is not opened for it"
-    with runtime.store.lend_as(transaction, kind) as lent:
+    assert runtime.many_writers is not None, "a store on a file is not opened for it"
+    with runtime.many_writers.lend_as(transaction, kind) as lent:
         return contained(spec.function, lent, *args, **kwargs)
 
 
