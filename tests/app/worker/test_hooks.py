@@ -17,6 +17,7 @@ from tallystick.core.verbs.hooks import again_ms
 from tallystick.store.api import TakeHook, TellHook
 from tallystick.testing.stepping import Death, SteppedWorker, check_books
 from tests.app.programs import hooked
+from tests.elsewhere import elsewhere
 from tests.patience import wait_until
 
 
@@ -124,6 +125,42 @@ def test_every_hold_is_told_once(timed, clock):
             wait_until(lambda: owed(timed) == [], "its end")
             job.resume()
     assert told == [("held", job.id)] * 2
+
+
+@pytest.mark.parametrize("ended", ["at once", "after a wait"])
+def test_a_hold_that_was_over_before_any_worker_looked_is_told_before_the_end(url, ended):
+    app = Tally(url)
+    told = declared(app, "held", "succeeded")
+    flow = flow_of(app)
+    job = flow.submit("good" if ended == "at once" else "waits")
+    for _ in range(2):
+        job.pause()
+        job.resume()
+    assert owed(app) == [(job.id, 0, None)]
+    if ended == "after a wait":
+        job.send("go", "on")
+    with app.worker():
+        wait_until(lambda: len(told) == 2, "both hooks")
+        wait_until(lambda: owed(app) == [], "their ends")
+    assert told == [("held", job.id), ("succeeded", job.id)]
+    assert not check_books(app)
+    app.close()
+
+
+def test_a_hold_that_is_over_while_its_hook_is_called_is_told_once(timed, clock):
+    told = []
+
+    @timed.on_held
+    def tell(job):
+        told.append(job.row().hold)
+        elsewhere(job.resume)
+
+    job = flow_of(timed).opts(queue="elsewhere").submit("good")
+    job.pause()
+    with timed.worker():
+        wait_until(lambda: told and owed(timed) == [], "its hook")
+    assert told == ["PAUSED"]
+    assert job.row().hold is None
 
 
 def test_a_hook_that_raises_is_logged_called_again_with_backoff_and_seen_by_doctor(timed, clock, caplog):

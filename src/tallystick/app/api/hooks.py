@@ -62,7 +62,7 @@ class Hooks(ABC):
         return self._hook(HOOK_OF[JobState.CANCELLED], fn)
 
     def on_held(self, fn: Callable[[Job[Any]], R], /) -> Callable[[Job[Any]], R]:
-        """Have this called while a job of this Tally is held, once for each hold; else as above."""
+        """Have this called for each hold of a job of this Tally, which may be over by then; else as above."""
         return self._hook(HELD, fn)
 
     def _hook(self, hook: str, fn: Callable[[Job[Any]], R]) -> Callable[[Job[Any]], R]:

@@ -16,6 +16,9 @@ from tallystick.core.retry import RetryPolicy, backoff_ms
 HELD: Final = "held"
 """The hook of a job that waits for a person."""
 
+MISSED: Final = "missed"
+"""What the row says was told of a hold that was over before any worker looked: its hook is still owed."""
+
 HOOK_OF: Final = {
     JobState.SUCCEEDED: "succeeded",
     JobState.FAILED_FINAL: "failed",
@@ -26,12 +29,16 @@ HOOK_OF: Final = {
 _AGAIN: Final = RetryPolicy(base_ms=1_000, factor=2.0, cap_ms=600_000)
 
 
-def hook_of(state: str, hold: str | None) -> str | None:
-    """Return the hook that is meant for a job which stands there.
+def hook_of(state: str, hold: str | None, told: str | None) -> str | None:
+    """Return the hook that is meant for a job which stands there; that of a missed hold comes first.
 
-    >>> hook_of("FAILED_FINAL", None), hook_of("QUEUED", "MISMATCH"), hook_of("QUEUED", None)
-    ('failed', 'held', None)
+    >>> hook_of("FAILED_FINAL", None, None), hook_of("QUEUED", "MISMATCH", None)
+    ('failed', 'held')
+    >>> hook_of("QUEUED", None, None), hook_of("FAILED_FINAL", None, MISSED)
+    (None, 'held')
     """
+    if told == MISSED:
+        return HELD
     return HOOK_OF.get(JobState(state), None if hold is None else HELD)
 
 
@@ -58,8 +65,11 @@ def due_expression() -> str:
 
     Names are no part of each other, so the row names a hook if taking the name away changes the text.
     """
-    names = "".join(f"\n       WHEN '{state.value}' THEN '{name}'" for state, name in HOOK_OF.items())
-    hook = f"CASE state{names}\n       ELSE CASE WHEN hold IS NOT NULL THEN '{HELD}' END END"
+    names = "".join(f"\n       WHEN state = '{state.value}' THEN '{name}'" for state, name in HOOK_OF.items())
+    hook = (
+        f"CASE WHEN hook_told = '{MISSED}' THEN '{HELD}'{names}"
+        f"\n       WHEN hold IS NOT NULL THEN '{HELD}' END"
+    )
     return f"""\
 CASE WHEN hooks IS NOT NULL
       AND replace(hooks, {hook}, '') <> hooks

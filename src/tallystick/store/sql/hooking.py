@@ -11,7 +11,7 @@ def take_hook(batch: OpenTransaction, request: TakeHook) -> str | None:
     """Take the hook that is owed to a job and return its name; None if there is none to take."""
     now = batch.wall
     taken = batch.rows("take_hook", (request.job_id, request.tries, now, now + request.lease_ms))
-    return next((hook_of(state, hold) for state, hold in taken), None)
+    return next((hook_of(*stands) for stands in taken), None)
 
 
 def tell_hook(batch: OpenTransaction, request: TellHook) -> bool:

@@ -36,7 +36,7 @@ class CallHooks(Role):
     def run(self) -> None:
         """Call what is owed now, one after the other."""
         for owed in self._worker.store.owed_hooks(self._workflows, SWEEP_ROWS_MAX):
-            if hook_of(owed.state, owed.hold) in self._worker.hooks:
+            if hook_of(owed.state, owed.hold, owed.hook_told) in self._worker.hooks:
                 self._serve(owed)
 
     def _serve(self, owed: OwedHook) -> None:

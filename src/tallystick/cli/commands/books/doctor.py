@@ -69,7 +69,7 @@ class Examination(NamedTuple):
         """Name jobs whose hook raises, and those whose hook no worker calls."""
         found = []
         for owed in self.hooks[:_HELD_SHOWN]:
-            hook = f"job {owed.job_id}: its hook on_{hook_of(owed.state, owed.hold)}"
+            hook = f"job {owed.job_id}: its hook on_{hook_of(owed.state, owed.hold, owed.hook_told)}"
             if owed.hook_error is not None:
                 raised = short(owed.hook_error.split("\n")[0], 100)
                 found.append(f"{hook} raised {count(owed.hook_tries, 'time')}, and is called again: {raised}")

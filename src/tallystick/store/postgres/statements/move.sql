@@ -2,6 +2,7 @@
 -- moves a semaphore, its own digits and those of its activity, all or nothing. A row that has `before` is guarded by it:
 -- its revision, or its digits; one that has none is new. A semaphore that comes to its threshold must have been said to
 -- (`hit`). It fails unless everything changed that was planned.
+-- A hold that ends before its hook was called is remembered as missed.
 -- takes: jobs jsonb, activities jsonb, messages jsonb, wall int, count int
 WITH job AS MATERIALIZED (
   SELECT @read(JobMove, r) FROM jsonb_array_elements(:jobs) AS r
@@ -30,9 +31,10 @@ WITH job AS MATERIALIZED (
          error_message = coalesce(at_jobs.error_message, jobs.error_message),
          hold_reason = CASE WHEN at_jobs.hold IS NOT NULL THEN coalesce(at_jobs.hold_reason, jobs.hold_reason) END,
          updated_at = :wall,
-         hook_told = CASE WHEN at_jobs.hold IS NOT NULL THEN jobs.hook_told END,
-         hook_at = CASE WHEN at_jobs.hold IS NOT NULL THEN jobs.hook_at END,
-         hook_tries = CASE WHEN at_jobs.hold IS NOT NULL THEN jobs.hook_tries ELSE 0 END
+         hook_told = CASE WHEN at_jobs.hold IS NOT NULL THEN jobs.hook_told
+                          WHEN jobs.hook_told = 'missed' OR (jobs.hold IS NOT NULL AND jobs.hook_due IS NOT NULL) THEN 'missed' END,
+         hook_at = CASE WHEN at_jobs.hold IS NOT NULL OR jobs.hook_due IS NOT NULL THEN jobs.hook_at END,
+         hook_tries = CASE WHEN at_jobs.hold IS NOT NULL OR jobs.hook_due IS NOT NULL THEN jobs.hook_tries ELSE 0 END
     FROM at_jobs
    WHERE jobs.ctid = at_jobs.job_at
   RETURNING 1

@@ -4,4 +4,4 @@
 UPDATE jobs
    SET hook_at = :until, hook_tries = hook_tries + 1, rev = rev + 1
  WHERE job_id = :job_id AND hook_tries = :tries AND hook_due <= :wall
-RETURNING state, hold
+RETURNING state, hold, hook_told

@@ -8,16 +8,16 @@ ALTER TABLE jobs ADD COLUMN hook_error TEXT;
 ALTER TABLE jobs ADD COLUMN hook_due INTEGER GENERATED ALWAYS AS (
   -- rule: hooks job hook_due
   CASE WHEN hooks IS NOT NULL
-        AND replace(hooks, CASE state
-         WHEN 'SUCCEEDED' THEN 'succeeded'
-         WHEN 'FAILED_FINAL' THEN 'failed'
-         WHEN 'CANCELLED' THEN 'cancelled'
-         ELSE CASE WHEN hold IS NOT NULL THEN 'held' END END, '') <> hooks
-        AND coalesce(hook_told, '') <> CASE state
-         WHEN 'SUCCEEDED' THEN 'succeeded'
-         WHEN 'FAILED_FINAL' THEN 'failed'
-         WHEN 'CANCELLED' THEN 'cancelled'
-         ELSE CASE WHEN hold IS NOT NULL THEN 'held' END END
+        AND replace(hooks, CASE WHEN hook_told = 'missed' THEN 'held'
+         WHEN state = 'SUCCEEDED' THEN 'succeeded'
+         WHEN state = 'FAILED_FINAL' THEN 'failed'
+         WHEN state = 'CANCELLED' THEN 'cancelled'
+         WHEN hold IS NOT NULL THEN 'held' END, '') <> hooks
+        AND coalesce(hook_told, '') <> CASE WHEN hook_told = 'missed' THEN 'held'
+         WHEN state = 'SUCCEEDED' THEN 'succeeded'
+         WHEN state = 'FAILED_FINAL' THEN 'failed'
+         WHEN state = 'CANCELLED' THEN 'cancelled'
+         WHEN hold IS NOT NULL THEN 'held' END
        THEN coalesce(hook_at, updated_at) END
   -- end rule
 ) VIRTUAL;

@@ -1,4 +1,5 @@
 -- move_job: rows of jobs as decisions want them, each guarded by its revision.
+-- A hold that ends before its hook was called is remembered as missed.
 -- Fewer rows changed than given: one is not as it was when it was looked at.
 -- takes: Moved, before, head_n, head_hash, JobValues, at
 -- row: (@values(Moved), :before, :head_n, :head_hash, @values(JobValues), :at)
@@ -11,8 +12,9 @@ UPDATE jobs
        error = coalesce(given.error, jobs.error), error_code = coalesce(given.error_code, jobs.error_code),
        error_message = coalesce(given.error_message, jobs.error_message),
        hold_reason = CASE WHEN given.hold IS NOT NULL THEN coalesce(given.hold_reason, jobs.hold_reason) END, updated_at = given.at,
-       hook_told = CASE WHEN given.hold IS NOT NULL THEN jobs.hook_told END,
-       hook_at = CASE WHEN given.hold IS NOT NULL THEN jobs.hook_at END,
-       hook_tries = CASE WHEN given.hold IS NOT NULL THEN jobs.hook_tries ELSE 0 END
+       hook_told = CASE WHEN given.hold IS NOT NULL THEN jobs.hook_told
+                        WHEN jobs.hook_told = 'missed' OR (jobs.hold IS NOT NULL AND jobs.hook_due IS NOT NULL) THEN 'missed' END,
+       hook_at = CASE WHEN given.hold IS NOT NULL OR jobs.hook_due IS NOT NULL THEN jobs.hook_at END,
+       hook_tries = CASE WHEN given.hold IS NOT NULL OR jobs.hook_due IS NOT NULL THEN jobs.hook_tries ELSE 0 END
   FROM @given
  WHERE jobs.job_id = given.job_id AND jobs.rev = given.before
