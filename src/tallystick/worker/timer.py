@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tallystick.clock import Clock
 
 
@@ -20,7 +22,12 @@ class Timer:
 
     def is_over(self) -> bool:
         """Tell whether the instant has come."""
+        return self.left <= 0
+
+    @property
+    def left(self) -> float:
+        """Return how many seconds are left by the clock that is ahead; without an instant, no end of them."""
         if self._at is None:
-            return False
+            return math.inf
         wall_ms, boot_ms = self._at
-        return self._clock.wall_ms() >= wall_ms or self._clock.boot_ms() >= boot_ms
+        return min(wall_ms - self._clock.wall_ms(), boot_ms - self._clock.boot_ms()) / 1000

@@ -44,10 +44,14 @@ def test_of_five_thousand_queued_children_none_is_claimed_after_the_parent_was_c
     # A child that was claimed before may begin a moment after.
     late = [at for at in ran if at > returned]
     assert len(late) <= 4
+    with app.connect() as db:
+        ((ended,),) = db.execute(f"select completed_at from jobs where job_id = '{job.id}'")
+        claims = db.execute("select started_at from attempts where lease_id <> 'cancel'")
+    assert max(at for (at,) in claims) <= ended, "by the clock of the store none was claimed after it"
     assert set(counts(app)) <= {"CANCELLED", "SUCCEEDED"}
 
 
-def test_a_chain_of_twenty_levels_ends_within_a_second(app):
+def chain_of(app):
     @app.workflow
     def level(n: int) -> None:
         if n:
@@ -55,16 +59,35 @@ def test_a_chain_of_twenty_levels_ends_within_a_second(app):
         else:
             wait("never", bool)
 
+    return level
+
+
+def test_a_chain_of_twenty_levels_ends_within_a_second(app):
+    """By the clock of the store. The best of a few counts: the machine may be busy."""
+    level, took = chain_of(app), []
     with app.worker():
-        job = level.submit(19)
-        wait_until(
-            lambda: counts(app) == {"IN_PROGRESS": 20} and not app.runtime().worker.running, "all wait"
-        )
-        begun = time.monotonic()
-        assert job.cancel() == "CANCELLED"
-        wait_until(lambda: counts(app) == {"CANCELLED": 20}, "all of them have ended")
-        # A second where nothing else runs; by a sweep for each level it was a minute and a half.
-        assert time.monotonic() - begun < 5
+        while len(took) < 3 and not [ms for ms in took if ms < 1_000]:
+            job = level.submit(19)
+            wait_until(lambda: counts(app).get("IN_PROGRESS") == 20 and not app.runtime().worker.running)
+            assert job.cancel() == "CANCELLED"
+            wait_until(lambda: set(counts(app)) == {"CANCELLED"}, "all of them have ended")
+            with app.connect() as db:
+                below = f"select max(completed_at) from jobs where job_id like '{job.id}%'"
+                took.append(db.execute(below)[0][0] - job.row().completed_at)
+    assert min(took) < 1_000
+
+
+def test_a_chain_of_twenty_levels_is_asked_at_once_and_ended_by_one_sweep(timed, hand):
+    job = chain_of(timed).submit(19)
+    hand.work_all()
+    assert job.cancel() == "CANCELLED"
+    with timed.connect() as db:
+        asked = db.execute("select state, count(*), count(cancel_at) from jobs group by state order by 2")
+    assert asked == [("CANCELLED", 1, 1), ("CANCELLING", 19, 19)]
+    assert len(cancel_overdue(timed)) == 19
+    assert counts(timed) == {"CANCELLED": 20}
+    with timed.connect() as db:
+        assert db.execute("select count(distinct completed_at) from jobs") == [(1,)]
 
 
 def test_runaway_recursion_stops_at_its_depth_with_a_clear_error(app):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 
 import pytest
 
 from tallystick import Cancelled, JobCancelled, gather, sleep, wait
 from tallystick.errors import DeadlineExceeded
+from tallystick.worker.roles.cancel import EndOverdue
 from tests.patience import let_time_pass, wait_until
 
 SECONDS = 30
@@ -90,20 +90,47 @@ def test_a_running_job_may_clean_up_after_its_deadline(app, colour):
 
 
 def test_a_grace_is_over_soon_after_its_time(app):
-    begun, over = threading.Event(), threading.Event()
+    """Within 200 ms by the clock of the store. The best of a few counts: the machine may be busy."""
+    begun, over = threading.Semaphore(0), threading.Event()
 
     @app.workflow
     def deaf() -> None:
-        begun.set()
+        begun.release()
         over.wait(SECONDS)
 
     with app.worker():
-        job = deaf.submit()
-        assert begun.wait(SECONDS)
-        asked = time.monotonic()
-        assert job.cancel(grace="500ms") == "CANCELLING"
-        wait_until(lambda: job.state() == "CANCELLED", "its grace is over")
-        took = time.monotonic() - asked
+        jobs = [deaf.submit() for _ in range(5)]
+        for _ in jobs:
+            assert begun.acquire(timeout=SECONDS)
+        for place, job in enumerate(jobs):
+            assert job.cancel(grace=f"{300 + 70 * place}ms") == "CANCELLING"
+        wait_until(lambda: {job.state() for job in jobs} == {"CANCELLED"}, "every grace is over")
         over.set()
-    # 200 ms where nothing else runs; a sweep came after five seconds.
-    assert 0.5 <= took < 2
+    with app.connect() as db:
+        late = [ms for (ms,) in db.execute("select completed_at - cancel_at from jobs")]
+    assert min(late) >= 0
+    assert min(late) <= 200
+
+
+def test_a_worker_ends_a_job_at_the_instant_at_which_its_grace_is_over(timed, hand, clock):
+    """Whatever the machine does: the role asks for a turn when the time has come, and acts in that turn."""
+
+    @timed.workflow
+    def deaf() -> None: ...
+
+    job = deaf.submit()
+    hand.claim()
+    runtime = timed.runtime()
+    with timed.worker(concurrency=1, queues=["elsewhere"]):
+        role = EndOverdue(runtime.worker)
+    assert job.cancel(grace="500ms") == "CANCELLING"
+    for passed, left in ((0, 0.5), (499, 0.001)):
+        clock.advance(passed)
+        role.run()
+        assert role.rest == pytest.approx(left)
+        assert role.every <= role.rest
+        assert job.state() == "CANCELLING"
+    clock.advance(1)
+    role.run()
+    row = job.row()
+    assert (row.state, row.completed_at) == ("CANCELLED", clock.wall_ms())

@@ -37,9 +37,12 @@ class EndOverdue(Role):
         if pulse != self._pulse:
             self._timer.set(worker.store.next_end())
             self._pulse = pulse
-        self.every, self.rest = LOOK_SECONDS, math.inf
         if not self._timer.is_over():
+            # The next turn is at that very instant, if nobody writes before.
+            self.rest = self._timer.left
+            self.every = min(LOOK_SECONDS, self.rest)
             return
+        self.rest = math.inf
         ended = end_overdue(worker.store, worker.committer)
         for job_id, late in ended:
             notice_ended(worker, job_id, asked=late)
