@@ -19,6 +19,9 @@ WORKER_GRACE: Final = "10s"
 
 CANCEL_GRACE: Final = "30s"
 
+# As many again may be there: turns are trimmed when twice as many have gathered.
+KEEP_TURNS: Final = 100
+
 BUSY: Final = "30s"
 ANSWER: Final = "30s"
 
@@ -41,6 +44,11 @@ DEFAULTS: Final = (
     Default(WORKER_GRACE, "How long running jobs may take when a worker stops", "`grace=`, `--grace`"),
     Default(
         CANCEL_GRACE, "How long a cancelled job may clean up", "`cancel(grace=)`, `tally cancel --grace`"
+    ),
+    Default(
+        KEEP_TURNS,
+        "How many turns of a loop are kept; at most twice as many are there",
+        "`Tally(keep_turns=)`, None for all",
     ),
     Default(BUSY, "How long a write waits for its turn before `StoreBusy`", "`?busy=` in the address"),
     Default(ANSWER, "How long an answer of PostgreSQL may take", "`?answer=` in the address"),

@@ -306,6 +306,16 @@ def turn_of(job_id: str, dimension: int) -> str:
     return f"{AGAIN}:{job_id}:{dimension}"
 
 
+def signal_of(job_id: str, sender_id: str) -> str:
+    """Return the identifier of a signal that its sender may send again: it is known by the sender's id."""
+    return f"{job_id}:{sender_id}"
+
+
+def is_of_sender(guid: str, job_id: str) -> bool:
+    """Tell whether the sender of a signal has given it an id."""
+    return guid.startswith(signal_of(job_id, ""))
+
+
 def cancel_of(job_id: str) -> str:
     """Return the identifier of the message by which a cancellation ends a job."""
     return f"{CANCEL}:{job_id}"

@@ -23,6 +23,7 @@ from tallystick.core.values import (
     NewLease,
     Reservation,
     StoredError,
+    TurnEnd,
     Wait,
     Wake,
 )
@@ -306,6 +307,17 @@ class PruneJobs(NamedTuple):
     limit: int
     after: str = ""
     who: str = RETENTION
+
+
+class TrimTurns(NamedTuple):
+    """Remove the turns of a loop up to one that is over: its facts, steps, messages and attempts.
+
+    It shares its bundle with the fact that tells of it, whose fence it needs. The removal is written down in
+    the log. What stays is what a sender may repeat (a signal with an id), and what nobody has taken.
+    """
+
+    job_id: str
+    end: TurnEnd
 
 
 class RenewLeases(NamedTuple):

@@ -26,6 +26,15 @@ class Fact(NamedTuple):
     payload: str
 
 
+class TurnEnd(NamedTuple):
+    """The fact that ended a turn: which turn, its place and hash, and the attempt that wrote it."""
+
+    dimension: int
+    n: int
+    event_hash: bytes
+    attempt: int
+
+
 class StoredEvent(NamedTuple):
     """A fact in its place, linked to the one before it."""
 
@@ -286,6 +295,7 @@ class OwedHook(NamedTuple):
     handler: str
     state: str
     hold: str | None
+    hook_told: str | None
     hook_due: int
     hook_tries: int
     hook_error: str | None

@@ -19,6 +19,7 @@ from tallystick.core.ledger.marks import recorded
 from tallystick.core.lifecycles import JobState, StepState
 from tallystick.core.tuples import make
 from tallystick.core.verbs.holds import Hold
+from tallystick.core.verbs.trimming import TRIM, Trimmed
 from tallystick.engine.failure import Failure
 from tallystick.engine.pending_writes import Request
 from tallystick.engine.segment_parts.answers import Answers, told_by
@@ -43,6 +44,8 @@ from tallystick.store.api import (
     RecordEvent,
     RecordStep,
     Spawn,
+    TrimTurns,
+    TurnEnd,
     Wait,
     Wake,
 )
@@ -260,6 +263,12 @@ class Segment:
         fact = self._fact("again", turned(claimed.dimension + 1, claimed.payload, payload))
         turn = Cycle(self.fence, claimed.driver, claimed.dimension, payload, fact)
         return (*self.owed(), turn)
+
+    def trimmed(self, told: Trimmed, end: TurnEnd) -> Bundle:
+        """Return the bundle that removes the turns up to one that is over, with the fact that says so."""
+        text = _TO_TEXT.encode(told).decode()
+        fact = Fact(self.claimed.chain, TRIM, self._clock.wall_ms(), self.fence.attempt, text)
+        return (RecordEvent(self.fence, fact), TrimTurns(self.job_id, end))
 
     def cancelled_by_request(self) -> Bundle:
         """Return the bundle that ends a job which was asked to end."""

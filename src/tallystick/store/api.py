@@ -39,6 +39,7 @@ from tallystick.core.requests import (
     TakeAnswer,
     TakeHook,
     TellHook,
+    TrimTurns,
 )
 from tallystick.core.schedules.rows import Schedule
 from tallystick.core.values import (
@@ -64,6 +65,7 @@ from tallystick.core.values import (
     ShownValue,
     StoredError,
     StoredEvent,
+    TurnEnd,
     Wait,
     Wake,
 )
@@ -141,6 +143,8 @@ __all__ = [
     "TakeHook",
     "TellHook",
     "Transaction",
+    "TrimTurns",
+    "TurnEnd",
     "Wait",
     "Wake",
     "call_off",

@@ -24,6 +24,7 @@ WRITES: Final = {
     "cycle": "turns",
     "cancel": "cancellations",
     "prune": "removed books",
+    "trim": "trimmed turns",
     "hold": "holds",
     "resume": "resumptions",
     "fork": "forks",

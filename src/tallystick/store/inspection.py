@@ -141,6 +141,18 @@ class Inspection(Protocol):
         """Return what the log of removals says of a job, in its order."""
         ...
 
+    def trimmed(self, job_id: str) -> PrunedRow | None:
+        """Return the newest line in the log of removals about turns of a job; None if it has all of them."""
+        ...
+
+    def turn_ends(self, job_id: str, *, limit: int) -> list[StoredEvent]:
+        """Return the facts that have ended the oldest turns of a job that are there, in order."""
+        ...
+
+    def newest_trim(self, job_id: str) -> StoredEvent | None:
+        """Return the fact of a job that tells of its newest trimming; None if there is none."""
+        ...
+
     def lease_clock(self) -> tuple[str, int]:
         """Return the epoch and the instant by which leases are judged now."""
         ...

@@ -30,6 +30,7 @@ from tallystick.core.requests import (
     TakeAnswer,
     TakeHook,
     TellHook,
+    TrimTurns,
 )
 from tallystick.core.values import Fence
 from tallystick.core.verbs.control_requests import ForkJob, HoldJob, ResumeJob
@@ -107,6 +108,7 @@ Primitive: TypeAlias = (
     | ForkJob
     | Deliver
     | PruneJobs
+    | TrimTurns
     | TakeHook
     | TellHook
     | RenewLeases

@@ -1,5 +1,7 @@
 """Retention: the books of jobs that ended long ago go, so many in one bundle, each whole or not at all.
 
+Of a loop that goes on its oldest turns go, each whole.
+
 No index is kept for it: jobs are looked at in the order of their submission, a stretch at a time. What
 was made after the day in question cannot have ended before it, so the young ones are never looked at.
 """
@@ -11,8 +13,9 @@ from collections.abc import Sequence
 import msgspec
 
 from tallystick.core.audit.removals import LogEnd, Removal, lines_of
+from tallystick.core.verbs.trimming import TRIMMING
 from tallystick.errors import InvariantBroken
-from tallystick.store.api import Pruned, PruneJobs
+from tallystick.store.api import Pruned, PruneJobs, TrimTurns
 from tallystick.store.sql.reads import listed
 from tallystick.store.writing import OpenTransaction
 
@@ -29,6 +32,25 @@ def prune(batch: OpenTransaction, request: PruneJobs) -> Pruned:
     over = len(stretch) < request.limit or all(made > ended_by for _job_id, made, _at in stretch)
     last, _made, _at = stretch[-1] if stretch else (None, 0, 0)
     return Pruned(removed, None if over else last)
+
+
+def trim(batch: OpenTransaction, request: TrimTurns) -> None:
+    """Remove the turns of a loop up to the one that a fact has ended, and write down that they go.
+
+    The fence was checked by the fact before this in the bundle, so the job is held and goes on.
+    """
+    job_id, end = request
+    found = batch.rows("turn_end", (job_id, end.n))
+    if [(bytes(row[0]), row[1]) for row in found] != [(end.event_hash, end.attempt)]:
+        raise InvariantBroken(f"job {job_id}: no turn has ended with fact {end.n}, so none is removed")
+    born_at = int(found[0][2])
+    removal = Removal(job_id, False, end.dimension, end.n, end.event_hash, born_at)
+    note_removals(batch, [removal], TRIMMING)
+    batch.run("trim_steps", (job_id, end.dimension))
+    batch.run("trim_messages", (job_id, end.dimension))
+    batch.run("trim_attempts", (job_id, end.attempt))
+    # Last of all: until then the database sees by them which attempts may go.
+    batch.run("trim_events", (job_id, end.n))
 
 
 def note_removals(batch: OpenTransaction, removals: Sequence[Removal], who: str) -> None:

@@ -42,6 +42,7 @@ KINDS = {
     "messages": ("kind", "ledger / 100000000", "acked_at IS NULL", "name = 'cancel'"),
     "events": ("type",),
     "outbox": ("state", "via"),
+    "pruned": ("whole",),
 }
 
 

@@ -219,8 +219,20 @@ class MessageBook(NamedTuple):
         return self.kind == "start" or (self.kind == "resume" and self.name in (facts.AGAIN, facts.CANCEL))
 
 
+class Trim(NamedTuple):
+    """How many turns of a job are gone, and the place and hash of their last fact."""
+
+    turns: int = 0
+    last_n: int = 0
+    head: bytes = b""
+
+
 class Books:
     """All tables, read once."""
+
+    def trim_of(self, job_id: str) -> Trim:
+        """Return what of a job is trimmed."""
+        return self.trimmed.get(job_id, Trim())
 
     def __init__(self, rows: Callable[[str], list[tuple[Any, ...]]]) -> None:
         """Read everything; `rows` runs the statement of a name."""
@@ -247,6 +259,9 @@ class Books:
         for job_id, retry_of, retried_as in () if empty else rows("forks"):
             self.forks[job_id] = (retry_of, retried_as)
         self.copies = [] if empty else rows("copies")
+        self.trimmed: dict[str, Trim] = {}
+        for job_id, dimension, last_n, head_hash in () if empty else rows("trimmed"):
+            self.trimmed[job_id] = Trim(dimension + 1, last_n, bytes.fromhex(head_hash))
         self.stale = {} if empty else {(job, attempt): count for job, attempt, count in rows("stale_reports")}
         self.effects: dict[tuple[str, str], tuple[int, str]] = {}
         if not empty and rows("has_effects")[0][0]:

@@ -48,7 +48,9 @@ def judge(place: Place, books: Books, *, finished: bool, wall_minus_boot_ms: int
         found += [Finding(Wrong.BROKEN, f"{job.label}: {text}") for text in _digits(job, books)]
         found += [Finding(Wrong.BROKEN, f"{job.label}: {text}") for text in obligations.check(job, books)]
         attempts = books.attempts[job.job_id]
-        late = _attempts(job, attempts, wall_minus_boot_ms)
+        trimmed = [event.attempt for event in books.events[job.job_id] if event.kind == "claim"]
+        first = trimmed[0] if books.trim_of(job.job_id).turns and trimmed else 1
+        late = _attempts(job, attempts, first, wall_minus_boot_ms)
         found += [Finding(Wrong.BROKEN, f"{job.label}: {text}") for text in late]
         found += [Finding(Wrong.LOST, f"{job.label}: {text}") for text in _results(job, books, calls)]
         if finished:
@@ -101,8 +103,11 @@ def _effects(books: Books) -> Iterator[Finding]:
     }
     for label, effect in marked.keys() - books.effects.keys():
         yield Finding(Wrong.LOST, f"{label}: {effect} is marked as done and its effect is not there")
+    gone = {job.label: books.trim_of(job.job_id).turns for job in books.jobs}
     for label, effect in books.effects.keys() - marked.keys():
-        if effect != facts.BOOKED:
+        # The marker of a turn that is trimmed is gone with it.
+        turn = int(effect.partition("@")[2] or 0)
+        if effect != facts.BOOKED and turn >= gone.get(label, 0):
             yield Finding(Wrong.BROKEN, f"{label}: the effect {effect} is there without its marker")
     # A fork is no submission, and has the label of the job that it began with.
     labels = Counter(job.label for job in books.jobs if books.forks.get(job.job_id, (None,))[0] is None)
@@ -128,22 +133,27 @@ def _within(books: Books) -> Iterator[Finding]:
 
 
 def _chain(job: JobBook, books: Books) -> Iterator[str]:
-    """Say where facts are not numbered 1, 2, 3 ... or do not name the hash of the one before."""
+    """Say where facts are not numbered 1, 2, 3 ... or do not name the hash of the one before.
+
+    Where turns were trimmed the log of removals says where the others begin.
+    """
+    trim = books.trim_of(job.job_id)
     history: list[EventBook | StepBook] = [*books.events[job.job_id], *books.steps[job.job_id]]
     history.sort(key=lambda fact: fact.n)
     numbers = [fact.n for fact in history]
-    if numbers != list(range(1, len(history) + 1)):
+    if numbers != list(range(trim.last_n + 1, trim.last_n + len(history) + 1)):
         yield f"facts are numbered {numbers}"
         return
-    before = b""
+    before = trim.head
     for fact in history:
         about = f"{fact.job_id}\0{fact.n}\0{fact.kind}\0{fact.at}\0{fact.attempt}\0"
         hashes = {sha256(f"{about}{text}\0".encode() + before).digest() for text in fact.payloads}
         if fact.prev_hash != before or fact.event_hash not in hashes:
             yield f"the chain breaks at fact {fact.n} ({fact.kind})"
         before = fact.event_hash
-    if job.final and (job.head_n, job.head_hash) != (len(history), before):
-        yield f"the job ends its chain at {job.head_n}, the facts end at {len(history)}"
+    last = trim.last_n + len(history)
+    if job.final and (job.head_n, job.head_hash) != (last, before):
+        yield f"the job ends its chain at {job.head_n}, the facts end at {last}"
     claims = sum(fact.kind == "claim" for fact in history)
     made = sum(attempt.made for attempt in books.attempts[job.job_id])
     if claims != made:
@@ -167,10 +177,12 @@ def _digits(job: JobBook, books: Books) -> Iterator[str]:
             yield f"the step {step.name} has the digits {step.ledger:015d} after {failures} failures"
 
 
-def _attempts(job: JobBook, attempts: list[AttemptBook], wall_minus_boot_ms: int) -> Iterator[str]:
+def _attempts(
+    job: JobBook, attempts: list[AttemptBook], first: int, wall_minus_boot_ms: int
+) -> Iterator[str]:
     """Say where more than one attempt is live or has committed, or one did so after its lease."""
     numbers = [attempt.attempt for attempt in attempts]
-    if numbers != list(range(1, job.attempt + 1)):
+    if numbers != list(range(first, job.attempt + 1)):
         yield f"attempts are numbered {numbers}, the job counts {job.attempt}"
     live = sum(attempt.status in facts.LIVE_ATTEMPTS for attempt in attempts)
     committed = [attempt for attempt in attempts if attempt.status in facts.COMMITTED_ATTEMPTS]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tallystick.app.values.codec import encode
 from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_key, check_name, check_text
+from tallystick.core.pictures import signal_of
 from tallystick.engine.pending_writes import settle
 from tallystick.errors import NotFound
 from tallystick.store.api import Deliver, Delivered, Outcome
@@ -26,7 +27,7 @@ def signals(
         check_key("signal id", sender_id)
     return [
         Deliver(
-            runtime.ids.new() if sender_id is None else f"{job_id}:{sender_id}",
+            runtime.ids.new() if sender_id is None else signal_of(job_id, sender_id),
             job_id,
             "signal",
             name,

@@ -36,8 +36,9 @@ from tallystick.clock import Clock, SystemClock
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
 from tallystick.core.schedules.rows import Plan
-from tallystick.defaults import ATTEMPTS, QUEUE
+from tallystick.defaults import ATTEMPTS, KEEP_TURNS, QUEUE
 from tallystick.engine.retention import prune, retention_ms
+from tallystick.engine.trimming import turns_kept
 from tallystick.errors import BadInput, DuplicateHandler, Misuse
 from tallystick.ids import Ids, SystemIds
 from tallystick.store.api import Transaction
@@ -55,6 +56,7 @@ class Tally(Jobs, Hooks, Declaring, DeclaringSchedules, Working):
         url: str | None = None,
         *,
         keep: str | timedelta | None = None,
+        keep_turns: int | None = KEEP_TURNS,
         callback_url: str | None = None,
         payload_codec: PayloadCodec | None = None,
         clock: Clock | None = None,
@@ -63,6 +65,7 @@ class Tally(Jobs, Hooks, Declaring, DeclaringSchedules, Working):
         """Remember the address; without one it is that of the variable TALLY_URL, or `sqlite:///tally.db`.
 
         With `keep="30d"` its workers remove jobs that ended longer ago than that; without, nobody does.
+        Of a job that begins `again` and again the newest `keep_turns` turns are kept, with None all of them.
         `callback_url` is where remote workers reach `tally serve`; TALLYSTICK_CALLBACK_URL overrides it.
 
         What programs put into jobs (arguments, results, signals, values, errors) is stored as `payload_codec`
@@ -71,6 +74,7 @@ class Tally(Jobs, Hooks, Declaring, DeclaringSchedules, Working):
         super().__init__()
         self._url = os.environ.get("TALLY_URL") or DEFAULT_URL if url is None else url
         self._keep_ms = None if keep is None else retention_ms(keep)
+        self._keep_turns = turns_kept(keep_turns)
         self._codec = payload_codec
         self._clock = clock or SystemClock()
         self._ids = ids or SystemIds()
@@ -98,6 +102,11 @@ class Tally(Jobs, Hooks, Declaring, DeclaringSchedules, Working):
     def keep_ms(self) -> int | None:
         """Return how long its workers keep jobs that have ended, or None for ever."""
         return self._keep_ms
+
+    @property
+    def keep_turns(self) -> int | None:
+        """Return how many turns of a loop are kept, or None for all."""
+        return self._keep_turns
 
     @property
     def is_working(self) -> bool:

@@ -14,7 +14,9 @@ from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.limits import LEG2_ENTRIES_MAX, PAYLOAD_BYTES_MAX, check_text
 from tallystick.core.retry import GiveUp, classify, decide_failure
 from tallystick.core.verbs.holds import Hold
+from tallystick.core.verbs.trimming import trims_now
 from tallystick.engine.failure import Failure, alone, names_of
+from tallystick.engine.trimming import trim_turns
 from tallystick.errors import BadInput, LedgerCeiling, Misuse, PayloadSealed, TallyError, WrongColour
 from tallystick.store.api import Bundle
 
@@ -61,6 +63,18 @@ class _Declared(Submittable[P, R_co]):
             return self._failing(context, error)
         text, _value = self._spec.signature.result.returned(value, self.name)
         return context.segment.returned(text)
+
+    def _trims(self, context: WorkflowContext) -> bool:
+        """Tell whether old turns of the job are to go before it leaves this one."""
+        keep, segment = self._app.keep_turns, context.segment
+        held = context.unwinding is None and not segment.lost
+        return keep is not None and held and trims_now(segment.claimed.dimension, keep)
+
+    def _trim(self, context: WorkflowContext) -> None:
+        """Remove old turns; this waits for the store."""
+        keep, runtime = self._app.keep_turns, self._app.runtime()
+        assert keep is not None, "it trims now"
+        trim_turns(runtime.store, runtime.committer, context.segment, keep)
 
     def _turning(self, context: WorkflowContext, again: Again) -> Bundle | None:
         """Return the ending of a function that asked to begin again."""
@@ -130,6 +144,8 @@ class Workflow(_Declared[P, R_co]):
         except Cancelled:
             return segment.cancelled_by_request()
         except Again as again:
+            if self._trims(context):
+                self._trim(context)
             return self._turning(context, again)
         except BaseException as error:  # noqa: BLE001 (whatever the user's function raises is what the job failed with)
             return self._failing(context, error)
@@ -182,6 +198,8 @@ class AsyncWorkflow(_Declared[P, R_co]):
                     await context.parking.settled()
                 # What still runs in a thread must not run beside itself: then the job is left to its lease.
                 return None if context.in_threads else _given_back(context)
+            if _within(error, Again) is not None and self._trims(context):
+                await asyncio.to_thread(self._trim, context)
             return self._ended_by(context, error)
         finally:
             # The context points to its segment: nothing of a job is left to the collector.

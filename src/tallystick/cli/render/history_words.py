@@ -124,6 +124,12 @@ def _turned(data: dict[str, Any]) -> str:
     return f"begins again: turn {int(data.get('dimension') or 0) + 1}"
 
 
+def _trimmed(data: dict[str, Any]) -> str:
+    turns = data.get("turns")
+    gone = "turn 1 is" if turns == 1 else f"turns 1 to {turns} are"
+    return f"{gone} trimmed, with facts 1 to {data.get('last_n')}"
+
+
 def _cancelled(data: dict[str, Any]) -> str:
     return "cancelled: its grace was over" if data.get("forced") is True else "cancelled"
 
@@ -163,6 +169,7 @@ _SENTENCES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "reclaim": _reclaimed,
     "suspend": _suspended,
     "again": _turned,
+    "trim": _trimmed,
     "cancel": _cancelled,
     "note": _noted,
 }

@@ -10,6 +10,7 @@ from tallystick.core.audit.fingerprints import fingerprint, is_known, of_birth, 
 from tallystick.core.audit.told import Told
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
 from tallystick.core.pictures import CANCEL, START
+from tallystick.core.verbs.trimming import start_print
 
 _PROTOCOL: Final = "protocol"
 
@@ -52,7 +53,7 @@ class Columns:
             return
         if not is_known(printed):
             self._note("birth", "what was submitted is told in a form that is not known here")
-        elif printed != of_birth(born, rest.parent_step, str(said.given) if said.turns else None):
+        elif printed != of_birth(born, rest.parent_step, str(said.given) if said.has_turned else None):
             self._note("birth", "a column that was submitted is not what the first fact says")
         if is_known(said.payload) and said.payload != fingerprint(born.payload):
             self._note("birth", f"its arguments are not those of turn {book.dimension}")
@@ -92,6 +93,8 @@ class Columns:
             self._note("times", f"its last attempt ended at {last}, the job at {rest.completed_at}")
         if self._is_protocol or not book.ledger_form:
             return
+        if self._said.turns_gone:
+            return  # its start was in a turn that is trimmed, and `_counts` compares what is told of it
         # Step 2 of the start is done when the attempt that it drove is over, or with the end of the job.
         driven = [row.finished_at for row in self._attempts if row.guid == START]
         if book.start_acked_at not in (rest.completed_at, *driven[-1:]):
@@ -139,9 +142,15 @@ class Columns:
 
     def _counts(self) -> None:
         """Count how often it was claimed, and how often its start was delivered again."""
-        rest, claimed = self._whole.rest, len(self._said.began)
-        if self._said.first is not None and rest.attempts_total != claimed:
+        said, rest = self._said, self._whole.rest
+        claimed = said.attempts_gone + len(said.began)
+        if said.first is not None and rest.attempts_total != claimed:
             self._note("attempts", f"it counts {rest.attempts_total} claims, the facts {claimed}")
+        if said.turns_gone:
+            told = start_print(rest.start_redeliveries, self._book.start_acked_at)
+            if said.trimmed is not None and said.trimmed.start != told:
+                self._note("attempts", "its start is not what the fact of its trimming says")
+            return
         started = sum(row.guid == START and row.attempt in self._said.began for row in self._attempts)
         if rest.start_redeliveries != max(0, started - 1):
             self._note(

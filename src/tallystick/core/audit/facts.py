@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from tallystick.core.audit.book import AttemptRow, Book, Findings
+from tallystick.core.audit.removals import PrunedRow
 from tallystick.core.audit.told import Told
 from tallystick.core.chain import StepFact, event_hash, read_step_payload
 from tallystick.core.digits import ActivityLedger
@@ -35,19 +36,30 @@ class History:
     of waits and groups their digits are, because their rows may have learnt two since.
     """
 
-    def __init__(self, book: Book, findings: Findings) -> None:
-        """Begin before the first fact."""
+    def __init__(self, book: Book, findings: Findings, removal: PrunedRow | None = None) -> None:
+        """Begin before the first fact, or behind the turns whose removal the log names."""
         self._book = book
         self._findings = findings
-        self.n = 0
+        self._removal = removal
+        self.n = self._gone = 0
         self.attempts: dict[int, str] = {}
         self.told: dict[Place, int] = {}
-        self.said = Told()
-        self._dimension = 0
+        self.said = Told(0 if removal is None else removal.dimension + 1)
+        self._dimension = self.said.turns_gone
         self._tries: dict[tuple[object, object], int] = {}
         self._head = GENESIS
         self._head_met = book.head_n == 0
         self._state = ""
+        if removal is not None:
+            self.n = self._gone = removal.last_n
+            self._head = _unhex(removal.head_hash)
+            # Only a job that is under way turns.
+            self._state = JobState.IN_PROGRESS.value
+
+    @property
+    def facts(self) -> int:
+        """Return how many facts were read."""
+        return self.n - self._gone
 
     def read(self, fact: StoredEvent) -> None:
         """Take the next fact."""
@@ -89,13 +101,29 @@ class History:
             note("state", f"the job was asked to end, and says {book.state}")
         if self._dimension != book.dimension:
             note("state", f"the facts tell of {self._dimension} turns, the job says {book.dimension}")
-        if [row.attempt for row in attempts] != list(range(1, book.attempt + 1)):
-            note("attempts", f"the job counts {book.attempt} attempts, there are {len(attempts)} rows")
+        gone = self.said.attempts_gone
+        if [row.attempt for row in attempts] != list(range(gone + 1, book.attempt + 1)):
+            trimmed = f", {gone} of them trimmed" if gone else ""
+            note(
+                "attempts", f"the job counts {book.attempt} attempts{trimmed}, there are {len(attempts)} rows"
+            )
+        self._judge_removal()
         for row in attempts:
             told = self.attempts.get(row.attempt)
             if told != row.status:
                 said = told or "nothing of it"
                 note("attempts", f"attempt {row.attempt} is {row.status}, the facts say {said}")
+
+    def _judge_removal(self) -> None:
+        """Compare the newest trimming as the log of removals names it with the fact that tells of it."""
+        line, told = self._removal, self.said.trimmed
+        logged = None if line is None else (line.dimension + 1, line.last_n, line.head_hash)
+        said = None if told is None else (told.turns, told.last_n, told.head)
+        if logged != said:
+            turns = 0 if logged is None else logged[0]
+            self._findings.note(
+                "removals", f"the log says that {turns} turns are trimmed, the facts otherwise"
+            )
 
     def _link(self, fact: StoredEvent) -> None:
         note = self._findings.note
@@ -155,6 +183,14 @@ class History:
             self._state = path[-1]
         else:
             self.attempts[fact.attempt] = path[-1]
+
+
+def _unhex(text: str) -> bytes:
+    """Return the bytes of a hash; none if that is no such text, which the chain of the log shows."""
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return GENESIS
 
 
 def _named(fact: StoredEvent) -> str:

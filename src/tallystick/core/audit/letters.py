@@ -13,6 +13,7 @@ from tallystick.core.pictures import (
     START,
     Message,
     cancel_of,
+    is_of_sender,
     join_of,
     timer_of,
     turn_of,
@@ -55,6 +56,20 @@ class Letters:
         if message.acked_at is not None and message.acked_at < message.created_at:
             self._note("messages", f"{label} was acknowledged before it was there")
         self._brings(label, message)
+
+    def is_left(self, message: Message) -> bool:
+        """Tell whether a message is left of a turn that is trimmed, and note one that should not be.
+
+        What stays is what its sender may repeat; the word of a child that ended later comes afterwards.
+        """
+        if message.dimension >= self._said.turns_gone or (message.place is None and not message.is_of_root):
+            return False
+        is_known = message.kind == "signal" and is_of_sender(message.guid, message.job_id)
+        late = message.kind == "child" and not message.ledger
+        if message.acked_at is None or not (is_known or late):
+            turn = f"turn {message.dimension}, which is trimmed"
+            self._note("removals", f"{message.kind} {message.guid} is of {turn}")
+        return True
 
     def close(self) -> None:
         """Say which messages are not there that have driven attempts, or are timers of waits."""

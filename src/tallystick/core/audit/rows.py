@@ -15,6 +15,7 @@ from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Findings
 from tallystick.core.audit.fingerprints import of_dropped
 from tallystick.core.audit.groups import GroupSum, judge_group
 from tallystick.core.audit.job_view import AbortReason
+from tallystick.core.audit.told import Told
 from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.core.ledger.consistency import contradictions
 from tallystick.core.ledger.marks import OPENED
@@ -75,14 +76,12 @@ class _Sum:
 class Rows:
     """The activities and messages of one job, and what does not agree about them."""
 
-    def __init__(
-        self, book: Book, findings: Findings, attempts: Sequence[AttemptRow], *, is_claimed: bool
-    ) -> None:
-        """Begin with the row of the job and its attempts, oldest first."""
+    def __init__(self, book: Book, findings: Findings, attempts: Sequence[AttemptRow], said: Told) -> None:
+        """Begin with the row of the job, its attempts, oldest first, and what its facts say."""
         self._book = book
         self._findings = findings
         self._driver = attempts[-1].guid if attempts else ""
-        self._is_claimed = is_claimed
+        self._said = said
         self._final = book.state in JOB.final
         self._rows: dict[Place, tuple[ActivityRow, ActivityLedger]] = {}
         self._sums: dict[Place | None, _Sum] = {}
@@ -142,7 +141,10 @@ class Rows:
             note("semaphore", f"the semaphore is {book.semaphore}, open obligations are {expected}")
         if not book.ledger_form:
             return
-        self._adds_up("root", self._root, self._sums.get(None) or _Sum())
+        root = self._sums.get(None) or _Sum()
+        # Each turn but the first was entered by a word of its own, which is gone with it.
+        root.entered += max(0, self._said.turns_gone - 1)
+        self._adds_up("root", self._root, root)
         for place, (row, ledger) in self._rows.items():
             self._judge_activity(row, ledger, told.get(place))
             if not row.is_copy:
@@ -201,8 +203,8 @@ class Rows:
             return
         for contradiction in contradictions(ledger):
             note("digits", f"{START}: {ledger.text}: {contradiction}")
-        if ledger.get("entry") != self._is_claimed:
-            claimed = "was" if self._is_claimed else "was never"
+        if ledger.get("entry") != self._said.is_claimed:
+            claimed = "was" if self._said.is_claimed else "was never"
             note("digits", f"{START}: {ledger.text} in a job that {claimed} claimed")
         wrong = self._sums.setdefault(None, _Sum()).enter(START, ledger, self._root.leg2_entries)
         if wrong:

@@ -38,6 +38,8 @@ class StepRests:
     def take(self, row: StepRest) -> None:
         """Judge a row by itself, and by what the facts say of where it stands."""
         name = f"{row.kind} {row.name}#{row.occurrence}"
+        if row.dimension < self._said.turns_gone:
+            self._note("removals", f"{name} is of turn {row.dimension}, which is trimmed")
         self._missing.discard((row.dimension, f"{row.name}#{row.occurrence}"))
         if any(value is not None for value in row[_FIRST_OF_PROTOCOLS:]):
             self._note("columns", f"{name} has columns that it has no use for")

@@ -5,12 +5,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Final, NamedTuple
 
+import msgspec
+
 from tallystick.core.audit.fingerprints import BORN, DROPPED, ENDED, TURNED, WAS, of_dropped
 from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.ledger.decisions import Reclaim
 from tallystick.core.pictures import Place
 from tallystick.core.remote.row_prints import DIRECTIVES, ROWS
 from tallystick.core.values import StoredEvent
+from tallystick.core.verbs.trimming import TRIM, Trimmed
 
 _ABORTED: Final = ">ABORTED"
 # Why an attempt has ended, where the kind of the fact says it.
@@ -33,9 +36,13 @@ class Began(NamedTuple):
 class Told:
     """What is remembered of the facts of a job: by attempt, by wait, and of birth and end."""
 
-    def __init__(self) -> None:
-        """Begin before the first fact."""
-        self.is_claimed = self.is_fork = False
+    def __init__(self, turns_gone: int = 0) -> None:
+        """Begin before the first fact that is there; so many turns before it were trimmed."""
+        self.turns_gone = turns_gone
+        # What the newest trimming says of them.
+        self.trimmed: Trimmed | None = None
+        self.is_claimed = turns_gone > 0
+        self.is_fork = False
         self.first: StoredEvent | None = None
         self.born: dict[str, object] = {}
         self.given: object = None
@@ -58,9 +65,22 @@ class Told:
 
     def read(self, fact: StoredEvent, data: dict[str, object], dimension: int) -> None:
         """Take a fact that is not a step."""
-        if self.first is None:
+        if self.first is None and not self.turns_gone:
             self.first, self.born = fact, data
             self.is_fork = fact.type == "fork"
+        self._take(fact, data, dimension)
+        if str(data.get("attempt", "")).endswith(_ABORTED):
+            self.aborted[fact.attempt] = _aborted(fact.type, data)
+        if ENDED in data or WAS in data:
+            self.dropped[dimension] = data.get(DROPPED, of_dropped(()))
+        self.ended = data.get(ENDED, self.ended)
+        self.rows = data.get(ROWS, self.rows)
+        directives = data.get(DIRECTIVES)
+        if isinstance(directives, dict):
+            self.directives.update(directives)
+
+    def _take(self, fact: StoredEvent, data: dict[str, object], dimension: int) -> None:
+        """Take what facts of this type say."""
         if fact.type == "claim":
             self.is_claimed = True
             self.began[fact.attempt] = Began(fact.at, _text(data, "lease"), _text(data, "by"))
@@ -75,22 +95,36 @@ class Told:
         elif fact.type == "resume":
             self.hold = (None, None)
         elif fact.type == "again":
-            self.given = self.given if self.turns else data.get(WAS)
+            self.given = self.given if self.turns or self.turns_gone else data.get(WAS)
             self.payload = data.get(TURNED)
             self.turns.append(fact.n)
-        if str(data.get("attempt", "")).endswith(_ABORTED):
-            self.aborted[fact.attempt] = _aborted(fact.type, data)
-        if ENDED in data or WAS in data:
-            self.dropped[dimension] = data.get(DROPPED, of_dropped(()))
-        self.ended = data.get(ENDED, self.ended)
-        self.rows = data.get(ROWS, self.rows)
-        directives = data.get(DIRECTIVES)
-        if isinstance(directives, dict):
-            self.directives.update(directives)
+        elif fact.type == TRIM:
+            self._trim(fact, data)
+
+    def _trim(self, fact: StoredEvent, data: dict[str, object]) -> None:
+        """Take what a trimming says of the turns that it removed; the first fact of the job was in them."""
+        try:
+            told = msgspec.convert(data, Trimmed)
+        except msgspec.ValidationError:
+            return
+        self.trimmed, self.given, self.born = told, told.given, told.first.said
+        self.is_fork = told.first.type == "fork"
+        text = msgspec.json.encode(told.first.said).decode()
+        self.first = fact._replace(n=1, type=told.first.type, at=told.first.at, attempt=0, payload=text)
 
     def dimension_of(self, n: int) -> int:
         """Return the turn in which a fact stands."""
-        return bisect_left(self.turns, n)
+        return self.turns_gone + bisect_left(self.turns, n)
+
+    @property
+    def has_turned(self) -> bool:
+        """Tell whether the job has other arguments than it was born with."""
+        return self.turns_gone > 0 or bool(self.turns)
+
+    @property
+    def attempts_gone(self) -> int:
+        """Return how many attempts were in the turns that were trimmed."""
+        return 0 if self.trimmed is None or not self.turns_gone else self.trimmed.attempts
 
     @property
     def birth_print(self) -> object:

@@ -183,11 +183,27 @@ WHEN (OLD.{column} <> NEW.{column} AND OLD.{column} || '>' || NEW.{column} <> AL
 EXECUTE FUNCTION refuse_change('ILLEGAL_TRANSITION: the {machine} lifecycle has no such move');{shrinks}"""
 
 
+# What of a job that goes on may be removed: what stands in turns whose removal is written down.
+_TRIMMED: Final = {
+    "attempts": "SELECT ended.attempt >= OLD.attempt FROM pruned\n"
+    "         JOIN events AS ended ON ended.job_id = pruned.job_id AND ended.n = pruned.last_n",
+    "steps": "SELECT pruned.dimension >= OLD.dimension FROM pruned",
+    "messages": "SELECT pruned.dimension >= OLD.dimension AND OLD.acked_at IS NOT NULL FROM pruned",
+    "events": "SELECT pruned.last_n >= OLD.n FROM pruned",
+}
+
+
 def _sqlite_kept(row: str, table: str) -> str:
-    """Print the trigger that keeps the books of a job until it is pruned."""
+    """Print the trigger that keeps the books of a job until it is pruned, or their turn is trimmed."""
+    trimmed = ""
+    if table in _TRIMMED:
+        trimmed = f"""
+  AND NOT coalesce((
+         {_TRIMMED[table]}
+          WHERE pruned.job_id = OLD.job_id AND pruned.whole = 0 ORDER BY pruned.seq DESC LIMIT 1), 0)"""
     return f"""\
 CREATE TRIGGER {table}_delete BEFORE DELETE ON {table}
-WHEN (SELECT pruned_at IS NULL FROM jobs WHERE job_id = OLD.job_id)
+WHEN (SELECT pruned_at IS NULL FROM jobs WHERE job_id = OLD.job_id){trimmed}
 BEGIN SELECT RAISE(ABORT, 'DELETE: the job of this {row} is not pruned'); END;"""  # noqa: S608 (printed, never run)
 
 

@@ -182,7 +182,7 @@ def _check(inspection: Inspection, book: Book, now: tuple[str, int]) -> Checked:
             named = ", ".join(strange)
             findings.note("state", f"the job or an attempt is in no state that there is: {named}")
         return Checked(book.job_id, 0, findings, seen)
-    history = History(book, findings)
+    history = History(book, findings, inspection.trimmed(book.job_id) if book.dimension else None)
     for fact in _facts(inspection, book.job_id):
         history.read(fact)
     history.close(attempts)
@@ -196,7 +196,7 @@ def _check(inspection: Inspection, book: Book, now: tuple[str, int]) -> Checked:
         messages = list(_messages(inspection, book.job_id))
         directives = inspection.directives(book.job_id)
         judge_protocol(picture, messages, directives, history.said, findings)
-        return Checked(book.job_id, history.n, findings, hash((seen, picture, *messages, *directives)))
+        return Checked(book.job_id, history.facts, findings, hash((seen, picture, *messages, *directives)))
     before = ancestors(inspection, whole)
     rests = StepRests(history.said, attempts, whole.rest.completed_at, before, findings)
     for rest in _step_rests(inspection, book.job_id):
@@ -204,15 +204,16 @@ def _check(inspection: Inspection, book: Book, now: tuple[str, int]) -> Checked:
     rests.close()
     seen = hash((seen, _judge_rows(inspection, book, attempts, history, findings)))
     _judge_view(book, attempts, now, findings)
-    return Checked(book.job_id, history.n, findings, seen)
+    return Checked(book.job_id, history.facts, findings, seen)
 
 
 def _judge_rows(
     inspection: Inspection, book: Book, attempts: list[AttemptRow], history: History, findings: Findings
 ) -> int:
     """Compare activities and messages, and return what stands for those that were read."""
-    rows = Rows(book, findings, attempts, is_claimed=history.said.is_claimed)
-    letters = Letters(book, history.said, attempts, findings)
+    said = history.said
+    rows = Rows(book, findings, attempts, said)
+    letters = Letters(book, said, attempts, findings)
     children: dict[str, int] = {}
     seen = 0
     if book.has_waited:
@@ -223,11 +224,11 @@ def _judge_rows(
             rows.add_activity(activity)
         for message in _messages(inspection, book.job_id):
             seen = hash((seen, message))
-            if rows.add_message(message):
+            if not letters.is_left(message) and rows.add_message(message):
                 letters.take(message)
         children = inspection.open_children(book.job_id) if groups else children
     letters.close()
-    rows.judge_dropped(history.said.dropped)
+    rows.judge_dropped(said.dropped)
     rows.close(history.told, children)
     return hash((seen, *children.items()))
 

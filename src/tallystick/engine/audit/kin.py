@@ -30,7 +30,9 @@ def _word(inspection: Inspection, book: Book, whole: WholeJob, findings: Finding
         return None
     word = inspection.message(child_of(book.job_id))
     if word is None:
-        if inspection.book(parent) is not None:
+        removal = inspection.trimmed(parent)
+        trimmed = removal is not None and Group.parse(step).dimension <= removal.dimension
+        if inspection.book(parent) is not None and not trimmed:
             findings.note("kin", f"its parent {parent} never heard that it has ended")
         return None
     said = (word.job_id, str(Group(word.dimension, word.name, word.occurrence or 0)), word.payload)

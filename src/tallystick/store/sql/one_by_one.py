@@ -14,15 +14,17 @@ from tallystick.store.api import (
     SaveSchedule,
     TakeHook,
     TellHook,
+    TrimTurns,
 )
 from tallystick.store.forks import fork_job
-from tallystick.store.pruning import prune
+from tallystick.store.pruning import prune, trim
 from tallystick.store.sql.hooking import take_hook, tell_hook
 from tallystick.store.sql.schedules import write_schedule
 
 ONE_BY_ONE: Final[dict[type[Primitive], tuple[str, Callable[[Any, Any], Outcome]]]] = {
     ForkJob: ("fork", fork_job),
     PruneJobs: ("prune", prune),
+    TrimTurns: ("trim", trim),
     TakeHook: ("hook", take_hook),
     TellHook: ("hook", tell_hook),
     SaveSchedule: ("schedule", write_schedule),

@@ -217,6 +217,18 @@ class Reads(ABC):
         """Return what the log of removals says of a job."""
         return [PrunedRow._make(row) for row in self.rows("pruned_of", (job_id,))]
 
+    def trimmed(self, job_id: str) -> PrunedRow | None:
+        """Return the newest line in the log of removals about turns of a job."""
+        return next((PrunedRow._make(row) for row in self.rows("trimmed", (job_id,))), None)
+
+    def turn_ends(self, job_id: str, *, limit: int) -> list[StoredEvent]:
+        """Return the facts that have ended the oldest turns of a job that are there, in order."""
+        return [StoredEvent._make(row) for row in self.rows("turn_ends", (job_id, limit))]
+
+    def newest_trim(self, job_id: str) -> StoredEvent | None:
+        """Return the fact of a job that tells of its newest trimming."""
+        return next((StoredEvent._make(row) for row in self.rows("newest_trim", (job_id,))), None)
+
     def hooks(self, limit: int) -> list[OwedHook]:
         """Return jobs to which a hook is owed, of any workflow, longest first."""
         return self._owed(None, _ALL, limit)

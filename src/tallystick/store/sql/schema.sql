@@ -511,7 +511,7 @@ CREATE TABLE pruned (
 S|) STRICT;
 P|);
 
-CREATE INDEX pruned_of_job ON pruned (job_id);
+CREATE INDEX pruned_of_job ON pruned (job_id, seq);
 
 S|CREATE TRIGGER pruned_guard BEFORE UPDATE ON pruned
 S|BEGIN SELECT RAISE(ABORT, 'FINAL: a removal is a fact and cannot change'); END;
@@ -641,8 +641,8 @@ P|-- a step at its place too: every job that ends well would pay for this.
 P|CREATE TRIGGER events_place AFTER INSERT ON events FOR EACH ROW WHEN (NEW.n > 2 AND NEW.type <> 'return')
 P|EXECUTE FUNCTION refuse_place_of_step();
 
--- Retention marks a final job as pruned, then removes its books, children first. Nothing else is ever deleted, and so
--- nothing can be replaced.
+-- Retention marks a final job as pruned, then removes its books, children first. Of a job that goes on, turns may go whose
+-- removal is written down first. Nothing else is ever deleted, and so nothing can be replaced.
 
 S|CREATE TRIGGER jobs_delete BEFORE DELETE ON jobs WHEN OLD.pruned_at IS NULL
 S|BEGIN SELECT RAISE(ABORT, 'DELETE: this job is not pruned'); END;
@@ -650,12 +650,32 @@ P|CREATE TRIGGER jobs_delete BEFORE DELETE ON jobs FOR EACH ROW WHEN (OLD.pruned
 P|EXECUTE FUNCTION refuse_change('DELETE: this job is not pruned');
 
 P|CREATE FUNCTION refuse_unless_pruned() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+P|DECLARE
+P|  line pruned%ROWTYPE;
 P|BEGIN
-P|  IF EXISTS (SELECT 1 FROM jobs WHERE job_id = OLD.job_id AND pruned_at IS NULL) THEN
-P|    RAISE EXCEPTION 'DELETE: the job of this row is not pruned'
-P|      USING ERRCODE = 'integrity_constraint_violation', TABLE = TG_TABLE_NAME;
+P|  IF NOT EXISTS (SELECT 1 FROM jobs WHERE job_id = OLD.job_id AND pruned_at IS NULL) THEN
+P|    RETURN OLD;
 P|  END IF;
-P|  RETURN OLD;
+P|  SELECT * INTO line FROM pruned WHERE pruned.job_id = OLD.job_id AND pruned.whole = 0 ORDER BY pruned.seq DESC LIMIT 1;
+P|  IF line.seq IS NULL OR TG_TABLE_NAME = 'outbox' THEN
+P|    NULL;
+P|  ELSIF TG_TABLE_NAME = 'events' THEN
+P|    IF OLD.n <= line.last_n THEN
+P|      RETURN OLD;
+P|    END IF;
+P|  ELSIF TG_TABLE_NAME = 'attempts' THEN
+P|    IF OLD.attempt <= (SELECT ended.attempt FROM events AS ended WHERE ended.job_id = OLD.job_id AND ended.n = line.last_n) THEN
+P|      RETURN OLD;
+P|    END IF;
+P|  ELSIF OLD.dimension <= line.dimension THEN
+P|    IF TG_TABLE_NAME = 'steps' THEN
+P|      RETURN OLD;
+P|    ELSIF OLD.acked_at IS NOT NULL THEN
+P|      RETURN OLD;
+P|    END IF;
+P|  END IF;
+P|  RAISE EXCEPTION 'DELETE: the job of this row is not pruned'
+P|    USING ERRCODE = 'integrity_constraint_violation', TABLE = TG_TABLE_NAME;
 P|END $$;
 
 rule: kept attempt attempts

@@ -5,7 +5,23 @@ from __future__ import annotations
 import pytest
 
 from tallystick.core.chain import Chain
-from tallystick.store.api import CancelJob, ClaimedJob, Deliver, Fact, Group, NewJob, Pruned, PruneJobs, Spawn
+from tallystick.errors import TallyError
+from tallystick.store.api import (
+    Bundle,
+    CancelJob,
+    ClaimedJob,
+    Deliver,
+    Fact,
+    Group,
+    NewJob,
+    Pruned,
+    PruneJobs,
+    RecordEvent,
+    Spawn,
+    StoredEvent,
+    TrimTurns,
+    TurnEnd,
+)
 from tallystick.testing.conformance.drafts import (
     claim,
     claimed,
@@ -23,6 +39,7 @@ from tallystick.testing.conformance.pictures import (
     Picture,
     StepPicture,
 )
+from tallystick.testing.conformance.promises.waiting import turning
 from tallystick.testing.conformance.subject import Subject
 
 DAY_MS = 86_400_000
@@ -60,6 +77,23 @@ def prune(subject: Subject, *, older_ms: int = DAY_MS, limit: int = 100) -> int:
     gone = done(subject.store, PruneJobs(older_ms, limit))
     assert isinstance(gone, Pruned)
     return gone.jobs
+
+
+def turned(subject: Subject) -> tuple[ClaimedJob, StoredEvent]:
+    """Return a job at work in its second turn, and the fact that has ended the first."""
+    first = held_job(subject.store, subject.clock)
+    done(subject.store, step(first, subject.clock))
+    done(subject.store, turning(subject, first))
+    (held,) = claimed(subject.store, claim())
+    (end,) = subject.store.inspect().turn_ends(held.fence.job_id, limit=10)
+    return held, end
+
+
+def trimming(subject: Subject, held: ClaimedJob, end: StoredEvent) -> Bundle:
+    """Return the bundle that removes the first turn."""
+    fact = Fact(held.chain, "trim", subject.clock.wall_ms(), held.fence.attempt, "{}")
+    over = TurnEnd(0, end.n, end.event_hash, end.attempt)
+    return (RecordEvent(held.fence, fact), TrimTurns(end.job_id, over))
 
 
 def debt(owed: type[Picture], job_id: str, at: int) -> Picture:
@@ -144,6 +178,29 @@ class Retention:
         assert done(subject.store, PruneJobs(0, 2, names[1])) == Pruned(0, names[3])
         assert done(subject.store, PruneJobs(0, 2, names[3])) == Pruned(0, None)
         assert done(subject.store, PruneJobs(2 * DAY_MS, 2)) == Pruned(0, None)
+
+    def test_turns_that_are_over_go_with_all_that_stood_in_them(self, subject: Subject) -> None:
+        held, end = turned(subject)
+        done(subject.store, step(held, subject.clock))
+        done(subject.store, Deliver(f"{end.job_id}:s", end.job_id, "signal", "hello", "1"))
+        assert subject.store.apply([trimming(subject, held, end)]) == [None]
+        assert [one.attempt for one in subject.attempts()] == [2]
+        assert [one.n for one in subject.facts()] == [end.n + 1, end.n + 3]
+        assert [one.name for one in subject.messages()] == ["again", "hello"], "what drives it, and who waits"
+        line = subject.store.inspect().trimmed(end.job_id)
+        assert line is not None
+        assert (line.dimension, line.last_n, line.head_hash) == (0, end.n, end.event_hash.hex())
+        done(subject.store, finish(held, subject.clock)._replace(driver=held.driver, waited=True))
+
+    def test_no_turn_goes_without_the_lease_or_before_it_is_over(self, subject: Subject) -> None:
+        held, end = turned(subject)
+        before = subject.books()
+        stale = held._replace(fence=held.fence._replace(lease_id="another"))
+        for bundle in (trimming(subject, stale, end), trimming(subject, held, end._replace(n=end.n - 1))):
+            (outcome,) = subject.store.apply([bundle])
+            assert isinstance(outcome, TallyError)
+            assert subject.books() == before
+        assert subject.store.inspect().trimmed(end.job_id) is None
 
     @pytest.mark.parametrize("owed", [StepPicture, MessagePicture, AttemptPicture, DirectivePicture])
     def test_a_job_that_owes_anything_stays(self, subject: Subject, owed: type[Picture]) -> None:
