@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from tallystick.core.audit.fingerprints import WAS
-from tallystick.core.limits import PAGE_ROWS_MAX, TRIM_BATCH_FACTS_MAX
+from tallystick.core.limits import PAGE_ROWS_MAX, TRIM_BATCH_RECORDS_MAX
 from tallystick.core.verbs.trimming import FirstFact, Trimmed, last_to_go, start_print
 from tallystick.engine.committer import Committer
 from tallystick.engine.segment import Segment
@@ -55,7 +55,7 @@ def _next(inspection: Inspection, segment: Segment, keep: int) -> Bundle | None:
     if not ends or not oldest:
         return None
     dimension = segment.claimed.dimension
-    last = last_to_go(list(map(_end, ends)), oldest[0].n - 1, dimension, keep, TRIM_BATCH_FACTS_MAX)
+    last = last_to_go(list(map(_end, ends)), oldest[0].n - 1, dimension, keep, TRIM_BATCH_RECORDS_MAX)
     told = None if last is None else _told(inspection, oldest[0], ends[0], last)
     return None if last is None or told is None else segment.trimmed(told, last)
 

@@ -244,7 +244,7 @@ def test_a_fork_that_loops_is_trimmed_too(looping, hand):
 
 
 def test_turns_that_do_not_fit_one_bundle_go_in_several(looping, hand, monkeypatch):
-    monkeypatch.setattr(engine_trimming, "TRIM_BATCH_FACTS_MAX", 1)
+    monkeypatch.setattr(engine_trimming, "TRIM_BATCH_RECORDS_MAX", 1)
     job = loop_of(looping).submit(0, 6)
     hand.work_all()
     assert [line[1] for line in lines(looping, job)] == [0, 1, 2, 3]

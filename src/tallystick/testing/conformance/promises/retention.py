@@ -186,7 +186,9 @@ class Retention:
         assert subject.store.apply([trimming(subject, held, end)]) == [None]
         assert [one.attempt for one in subject.attempts()] == [2]
         assert [one.n for one in subject.facts()] == [end.n + 1, end.n + 3]
-        assert [one.name for one in subject.messages()] == ["again", "hello"], "what drives it, and who waits"
+        assert {one.name for one in subject.messages()} == {"again", "hello"}, (
+            "what drives it, and what waits"
+        )
         line = subject.store.inspect().trimmed(end.job_id)
         assert line is not None
         assert (line.dimension, line.last_n, line.head_hash) == (0, end.n, end.event_hash.hex())
