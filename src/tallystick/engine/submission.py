@@ -83,10 +83,21 @@ def submit_job(
 
     With a parent it is detached: it is known who started it, and that is all.
     """
+    job = new_job(submission, job_id, now, parent, detached=parent is not None)
+    chain = Chain(job_id)
+    facts: tuple[Fact, ...] = (Fact(chain, "submit", now, 0, birth_text(job)),)
+    if lease is not None:
+        facts += (Fact(chain, "claim", now, 1, claim_text(CLAIMED_FIRST, lease.lease_id, lease.owner)),)
+    return SubmitJob(job, facts, _reservation(submission, job.idempotency_hash), lease)
+
+
+def new_job(
+    submission: Submission, job_id: str, now: int, parent: str | None = None, *, detached: bool = False
+) -> NewJob:
+    """Return the row that a submission decides."""
     reserved = submission.reserved
-    content_hash = content_hash_of(submission) if reserved else None
     # By place: that is twice as fast as by name, and the most that a submission costs here.
-    job = NewJob(
+    return NewJob(
         job_id,
         submission.payload,
         now + submission.delay_ms,
@@ -104,20 +115,15 @@ def submit_job(
         None,
         (submission.version or None) if reserved else None,
         submission.idempotency_key,
-        content_hash,
+        content_hash_of(submission) if reserved else None,
         CANON_VERSION if reserved else None,
         None,
         None,
         msgspec.json.encode(submission.tags).decode() if submission.tags else None,
         parent,
-        0 if parent is None else 1,
+        int(detached),
         submission.hooks,
     )
-    chain = Chain(job_id)
-    facts: tuple[Fact, ...] = (Fact(chain, "submit", now, 0, birth_text(job)),)
-    if lease is not None:
-        facts += (Fact(chain, "claim", now, 1, claim_text(CLAIMED_FIRST, lease.lease_id, lease.owner)),)
-    return SubmitJob(job, facts, _reservation(submission, content_hash), lease)
 
 
 def _options(submission: Submission) -> str:

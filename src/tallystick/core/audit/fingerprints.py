@@ -64,15 +64,32 @@ def of_birth(job: NewJob, step: str | None = None, given: str | None = None) -> 
     Its instants are by the clock of who submits, and its row has that of the store: what stays is the time
     from birth to deadline.
     """
+    return _born(given or fingerprint(job.payload), _shared(job, step))
+
+
+def _shared(job: NewJob, step: str | None) -> bytes:
+    """Return how the values of a birth go on behind its payload; jobs that differ in it alone share this."""
     deadline_at = job.deadline_at
     time_given = None if deadline_at is None else deadline_at - job.created_at
-    values = (given or fingerprint(job.payload), time_given, *job[_SHARED:], step)
-    return _PREFIX + sha256(_to_json(values)).hexdigest()
+    return _to_json((time_given, *job[_SHARED:], step))[1:]
+
+
+def _born(given: str, shared: bytes) -> str:
+    return _PREFIX + sha256(b'["%b",%b' % (given.encode(), shared)).hexdigest()
 
 
 def birth_text(job: NewJob, step: str | None = None) -> str:
     """Return what the fact of a submission says."""
-    return f'{{"job":"QUEUED","{BORN}":"{of_birth(job, step)}"}}'
+    return _TEXT % of_birth(job, step)
+
+
+def birth_texts(like: NewJob, payloads: Iterable[str]) -> list[str]:
+    """Return what the facts of submissions say that differ in their payloads alone."""
+    shared = _shared(like, None)
+    return [_TEXT % _born(fingerprint(payload), shared) for payload in payloads]
+
+
+_TEXT: Final = f'{{"job":"QUEUED","{BORN}":"%s"}}'
 
 
 def of_end(

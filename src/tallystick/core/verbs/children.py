@@ -97,6 +97,8 @@ def _as_child(child: NewJob, parent: JobFacts, now: Now) -> NewJob:
     if not child.detached and parent.deadline_at is not None:
         inherited = child.created_at + parent.deadline_at - now.wall
         deadline_at = inherited if deadline_at is None else min(deadline_at, inherited)
+    if (child.parent_job_id, child.deadline_at) == (parent.job_id, deadline_at):
+        return child
     return child._replace(parent_job_id=parent.job_id, deadline_at=deadline_at)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tallystick.engine.submission import Submission, submit_job
+from tallystick.core.chain import Chain
+from tallystick.engine.submission import Submission, new_job
 from tallystick.store.api import Fact, Group, NewJob
 
 
@@ -25,10 +26,9 @@ class GroupShape(NamedTuple):
 def newborn(
     parent: str, group: Group, submissions: Sequence[Submission], start: int, now: int
 ) -> tuple[tuple[NewJob, Fact], ...]:
-    """Return children from place `start` on, each with its first fact."""
+    """Return children from place `start` on, each with its first fact, which says more when it is born."""
     children = []
     for index, submission in enumerate(submissions, start):
-        primitive = submit_job(submission, group.child_id(parent, index), now)
-        job = primitive.job._replace(detached=1) if submission.detached else primitive.job
-        children.append((job, primitive.facts[0]))
+        job = new_job(submission, group.child_id(parent, index), now, parent, detached=submission.detached)
+        children.append((job, Fact(Chain(job.job_id), "submit", now, 0, "")))
     return tuple(children)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tallystick.core.audit.fingerprints import birth_text
+from tallystick.core.audit.fingerprints import birth_texts
 from tallystick.core.chain import event_hash
 from tallystick.core.hash_chain import GENESIS
 from tallystick.core.ledger.marks import OPENED, STARTED
@@ -52,8 +52,8 @@ def submit_alike(batch: SqliteBatch, request: SubmitJobs) -> None:
     job, ((_chain, kind, at, attempt, _word),), _reservation, _lease = request.like
     shared = (*alike(job), *_instants(batch, job), JobState.QUEUED, 0, OPENED, 0, 1)
     jobs, events = [], []
-    for job_id, payload in zip(request.job_ids, request.payloads, strict=True):
-        word = birth_text(job._replace(payload=payload))
+    words = birth_texts(job, request.payloads)
+    for job_id, payload, word in zip(request.job_ids, request.payloads, words, strict=True):
         head = event_hash(GENESIS, job_id, 1, kind, at, attempt, word)
         jobs.append((job_id, payload, *shared, head))
         events.append((job_id, 1, kind, at, attempt, word, GENESIS, head))

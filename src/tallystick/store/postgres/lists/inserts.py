@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from tallystick.core.audit.fingerprints import birth_text
+from tallystick.core.audit.fingerprints import birth_texts
 from tallystick.core.chain import Chain, Link, event_hash
 from tallystick.core.hash_chain import GENESIS
 from tallystick.core.ledger.marks import OPENED, STARTED
@@ -51,7 +51,7 @@ def send_births_alike(writing: PostgresBatch, request: SubmitJobs) -> None:
     """Send jobs that differ in their ids and payloads alone, in pieces, as `_send_plain` does."""
     job, ((_chain, kind, at, attempt, _word),), _reservation, _lease = request.like
     shared = (msgspec.json.encode(job._replace(payload="")).decode(), str(OPENED))
-    words = [birth_text(job._replace(payload=payload)) for payload in request.payloads]
+    words = birth_texts(job, request.payloads)
     for start in range(0, len(request.job_ids), _PIECE):
         piece = slice(start, start + _PIECE)
         ids, told = request.job_ids[piece], words[piece]
