@@ -58,6 +58,7 @@ HOT = {
     "drop_inboxes": ("j", "g", "h", 1, 1),
     "any_unread": (),
     "finished": ('["j"]',),
+    "finished_children": ('["j"]',),
     "children": ("j", 0, "gather", 1, "", 100),
     "ask_descendants": ("j", '["QUEUED"]', "CANCELLING", 1, 2, None),
     "overdue": (1, 10),

@@ -264,6 +264,10 @@ class Store(Protocol):
         """Return a page of the children of a group in their order; `after` is the last of the page before."""
         ...
 
+    def finished_children(self, job_ids: Sequence[str]) -> dict[str, ChildRow]:
+        """Return those of these jobs that have ended, as their parents see them."""
+        ...
+
     def overdue(self, limit: int) -> list[Overdue]:
         """Return jobs whose grace is over, and jobs whose deadline has passed, by the store's clock.
 

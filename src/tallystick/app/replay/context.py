@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from tallystick.app.replay.async_waits import Parking
     from tallystick.engine.committer import LoopLane
     from tallystick.engine.segment import Segment
-    from tallystick.store.api import Bundle, JobRow
+    from tallystick.store.api import Bundle, ChildRow
 
 
 _log = logging.getLogger("tallystick.app")
 
-_NONE_READ: Final[Mapping[str, JobRow | None]] = {}
+_NONE_READ: Final[Mapping[str, ChildRow | None]] = {}
 
 # When a job is tried again that the store could not serve.
 _STORE_AWAY_MS: Final = 1_000
@@ -121,7 +121,7 @@ class WorkflowContext:
         self.calls: list[tuple[str, int]] = []
         self.cancel_raised = False
         # How children ended that recorded joins of this segment are about to ask for.
-        self.children_read: Mapping[str, JobRow | None] = _NONE_READ
+        self.children_read: Mapping[str, ChildRow | None] = _NONE_READ
         self.in_flight: set[tuple[str, int]] = set()
         # Calls of async steps that were made and have not begun: their coroutines were not awaited yet.
         self.made: dict[tuple[str, int], Coroutine[Any, Any, Any]] = {}

@@ -21,7 +21,7 @@ from tallystick.core.limits import GROUP_CHILDREN_MAX, PAGE_ROWS_MAX
 from tallystick.engine.failure import Failure, name_step
 from tallystick.engine.segment_parts.group_shape import GroupShape
 from tallystick.errors import BadInput, ChildrenFailed, JobCancelled, JobFailed, Misuse, StoreError
-from tallystick.store.api import Bundle, CancelJob, ChildRow, Group, JobRow, Record, Wait
+from tallystick.store.api import Bundle, CancelJob, ChildRow, Group, Record, Wait
 
 if TYPE_CHECKING:
     from tallystick.app.replay.children import Child
@@ -272,7 +272,7 @@ def _results(joining: Joining, ended: _Ended) -> tuple[Any, ...]:
     raise failed
 
 
-def _read(context: WorkflowContext, joining: Joining) -> Iterable[ChildRow | JobRow]:
+def _read(context: WorkflowContext, joining: Joining) -> Iterable[ChildRow]:
     """Read how the children of a group stand; a replay reads those of several joins of one child at once."""
     only = _only_child(joining)
     if only and only not in context.children_read:
@@ -282,8 +282,8 @@ def _read(context: WorkflowContext, joining: Joining) -> Iterable[ChildRow | Job
 
 
 def _matched(
-    context: WorkflowContext, joining: Joining, rows: Iterable[ChildRow | JobRow]
-) -> Iterator[tuple[Child[Any], ChildRow | JobRow]]:
+    context: WorkflowContext, joining: Joining, rows: Iterable[ChildRow]
+) -> Iterator[tuple[Child[Any], ChildRow]]:
     """Give each child with its row; where the group was started with other children, the job is held."""
     for index, (child, row) in enumerate(zip_longest(joining.children, rows)):
         if child is None or row is None or child.handler != row.handler:
@@ -300,8 +300,8 @@ def _only_child(joining: Joining) -> str:
     return joining.child_id(0) if recorded else ""
 
 
-def _read_ahead(context: WorkflowContext, joining: Joining) -> dict[str, JobRow | None]:
-    """Read the first children of this recorded join and of those behind it."""
+def _read_ahead(context: WorkflowContext, joining: Joining) -> dict[str, ChildRow | None]:
+    """Read the first children of this recorded join and of those behind it; a fork has none of its own."""
     assert isinstance(joining.asked, Record)
     records = context.segment.replayed
     start = bisect_left(records, joining.asked.n, key=lambda record: record.n)
@@ -310,12 +310,12 @@ def _read_ahead(context: WorkflowContext, joining: Joining) -> dict[str, JobRow 
         for r in records[start:]
         if r.kind == "group"
     )
+    children = [group.child_id(joining.job_id, 0) for group in islice(groups, _READ_AHEAD)]
     try:
-        return context.runtime.reads.finished(
-            [group.child_id(joining.job_id, 0) for group in islice(groups, _READ_AHEAD)]
-        )
+        found = context.runtime.reads.finished_children(children)
     except StoreError as error:
         raise context.refused(error) from error
+    return {child: found.get(child) for child in children}
 
 
 def _rows(context: WorkflowContext, group: Group) -> Iterator[ChildRow]:
@@ -332,7 +332,7 @@ def _rows(context: WorkflowContext, group: Group) -> Iterator[ChildRow]:
         after = page[-1].job_id
 
 
-def _error(child: Child[Any], row: ChildRow | JobRow) -> Exception:
+def _error(child: Child[Any], row: ChildRow) -> Exception:
     if row.state == JobState.CANCELLED:
         return JobCancelled.of(f"child {row.job_id}", row.job_id, row.error_code)
     failure = Failure.parse(row.error) if row.error else None

@@ -225,6 +225,11 @@ class OpenedReads:
         page = self._store.children(job_id, group, after=after, limit=limit)
         return [self._sealing.row(row) for row in page]
 
+    def finished_children(self, job_ids: Sequence[str]) -> dict[str, ChildRow]:
+        """Return those of these jobs that have ended, as their parents see them."""
+        found = self._store.finished_children(job_ids)
+        return {job_id: self._sealing.row(row) for job_id, row in found.items()}
+
     def values(self, job_ids: Sequence[str], name: str = "") -> list[ShownValue]:
         """Return the values that these jobs show."""
         found = self._store.values(job_ids, name)

@@ -114,6 +114,11 @@ class Reads(ABC):
         """Return a page of the children of a group in their order."""
         return [ChildRow._make(row) for row in self.rows("children", (job_id, *group, after, limit))]
 
+    def finished_children(self, job_ids: Sequence[str]) -> dict[str, ChildRow]:
+        """Return those of these jobs that have ended, as their parents see them."""
+        rows = self.rows("finished_children", (listed(job_ids),))
+        return {row.job_id: row for row in map(ChildRow._make, rows)}
+
     def started_by(self, job_id: str, *, after: str, limit: int) -> list[str]:
         """Return a page of the jobs that a job has started."""
         return [started for (started,) in self.rows("started_by", (job_id, after, limit))]

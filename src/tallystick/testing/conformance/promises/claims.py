@@ -261,6 +261,7 @@ class ReadPromises:
         assert store.job("nobody") is None
         assert store.history("nobody") == []
         assert store.finished(["nobody"]) == {"nobody": None}
+        assert store.finished_children(["nobody"]) == {}
         assert store.expired(5) == []
         assert store.counts() == {}
         assert store.next_due(("default",)) is None

@@ -114,6 +114,8 @@ class Families:
             pages.append([(row.job_id, row.state) for row in page])
             after = page[-1].job_id
         assert pages == [[(ids[0], "SUCCEEDED"), (ids[1], "IN_PROGRESS")], [(ids[2], "IN_PROGRESS")]]
+        (first, _second) = subject.store.children(held.fence.job_id, GROUP, after="", limit=2)
+        assert subject.store.finished_children([*ids, "nobody"]) == {ids[0]: first}
 
     def test_a_child_that_ends_after_its_group_has_closed_has_not_ended_for_its_parent(
         self, subject: Subject
