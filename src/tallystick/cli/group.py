@@ -30,6 +30,9 @@ COMMANDS: Final = {
     "fork": "make a new job from what another has recorded before a step",
     "dead": "show jobs that have failed and were not retried",
     "retry": "make a new job in the place of one that has failed",
+    "workers": "show who works on a store",
+    "health": "say by the exit code whether a worker lives",
+    "metrics": "print the series of a store for Prometheus",
     "schedules": "show and change what becomes a job by the clock",
     "prune": "remove the books of jobs that ended long ago",
     "doctor": "examine a store and check its books",
@@ -46,7 +49,7 @@ COMMANDS: Final = {
 _ROOMS: Final = {
     **dict.fromkeys(("doctor", "verify", "prune", "ledger", "machines"), "books"),
     **dict.fromkeys(("stage", "run", "telemetry"), "runs"),
-    **dict.fromkeys(("work", "schedules"), "work"),
+    **dict.fromkeys(("work", "schedules", "workers", "health", "metrics"), "work"),
     **dict.fromkeys(("serve", "keys"), "http"),
 }
 

@@ -14,8 +14,9 @@ import click
 
 from tallystick.cli.render.output import tell
 from tallystick.clock import SystemClock
-from tallystick.errors import NotFound, StoreMissing
+from tallystick.errors import BadInput, NotFound, StoreMissing
 from tallystick.store.api import Store
+from tallystick.store.inspection import Watched
 from tallystick.store.opening import DEFAULT_URL, open_store
 
 if TYPE_CHECKING:
@@ -105,6 +106,13 @@ def _said_whole() -> Iterator[None]:
             f"{error.message}; an id has {ID_CHARS} characters, and `tally list` prints them all",
             **error.fields,
         ) from None
+
+
+def watched(store: Store) -> Watched:
+    """Return a store as those see it who watch it."""
+    if not isinstance(store, Watched):
+        raise BadInput(f"the store at {store.url} keeps nothing to watch; SQLite and PostgreSQL do")
+    return store
 
 
 def announce_creation(missing: StoreMissing) -> None:

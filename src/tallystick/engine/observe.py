@@ -81,6 +81,22 @@ class StaleReport(NamedTuple):
     handler: str
 
 
+class TryFailed(NamedTuple):
+    """A try of a step failed, which is durable, and the step is tried again after a pause."""
+
+    fence: Fence
+    handler: str
+    step: str
+    tries: int
+
+
+class Renewed(NamedTuple):
+    """The leases of a worker were renewed: how many, and how long that took."""
+
+    leases: int
+    seconds: float
+
+
 class Observers:
     """The listeners of one process, by what they want to hear of."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 from starlette.requests import Request
@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tallystick.core.remote.keys import ApiKey
+from tallystick.core.remote.keys import ADMIN, ApiKey
 from tallystick.errors import NoSuchRoute, NotAllowed, NotKnown, WrongMethod
 from tallystick.http.api import Api
 from tallystick.http.calls import Call, bearer, read_body
@@ -22,6 +22,7 @@ from tallystick.http.guard import LOOPBACK_NAMES, Guard
 from tallystick.http.openapi import document
 from tallystick.http.problems import problem
 from tallystick.http.routes import ENDPOINTS, Endpoint
+from tallystick.watch import exposition
 
 if TYPE_CHECKING:
     from tallystick.app.api.tally import Tally
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 Answering: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 DOCUMENT: Final = "/openapi.json"
+METRICS: Final = "/metrics"
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -40,13 +42,18 @@ class HttpApp:
     ) -> None:
         """Open the store; nothing is answered before the first request."""
         self.api = Api(app, in_flight_max=in_flight_max, sweeps=sweeps, open_docs=open_docs)
-        answers: dict[str, dict[str, Answering]] = {DOCUMENT: {"GET": self._document}}
+        answers: dict[str, dict[str, Answering]] = {
+            DOCUMENT: {"GET": self._document},
+            METRICS: {"GET": self._metrics},
+        }
         for endpoint in ENDPOINTS:
             answering = self._callback(endpoint) if endpoint.reporter else self._answer(endpoint)
             answers.setdefault(endpoint.path, {})[endpoint.method] = answering
         routes = [Route(path, _ByMethod(taken)) for path, taken in answers.items()]
         router = Router(routes, redirect_slashes=False, default=_no_route, lifespan=self._lifespan)
         self._guarded: ASGIApp = Guard(router, hosts)
+        # Made when it is first asked for: it stands on a package of its own.
+        self._series: Any = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -102,6 +109,16 @@ class HttpApp:
         if not self.api.open_docs:
             await self._key(request)
         return Response(_encode(document()), media_type="application/json")
+
+    async def _metrics(self, request: Request) -> Response:
+        """Answer with the series of the store: of all tenants, so that a key must be an operator's."""
+        if not self.api.open_docs and not (await self._key(request)).allows(ADMIN):
+            raise NotAllowed(f"this key has no scope {ADMIN}", scope=ADMIN)
+        runtime = self.api.runtime
+        if self._series is None:
+            self._series = exposition().StoreSeries(runtime.store, runtime.clock)
+        text = await asyncio.to_thread(exposition().text_of, self._series)
+        return Response(text, media_type="text/plain; version=0.0.4")
 
 
 def http_app(

@@ -15,6 +15,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from tallystick.core.binding import split_bind
 from tallystick.core.limits import HEADER_BYTES_MAX
 from tallystick.core.remote.keys import SCOPES
 from tallystick.defaults import TENANT
@@ -152,18 +153,6 @@ def serve(
         server.run(sockets=[listener])
     finally:
         listener.close()
-
-
-def split_bind(bind: str) -> tuple[str, int]:
-    """Return host and port of an address.
-
-    >>> split_bind("127.0.0.1:8000"), split_bind("[::1]:0")
-    (('127.0.0.1', 8000), ('::1', 0))
-    """
-    host, mark, port = bind.rpartition(":")
-    if not mark or not host or not port.isdecimal() or int(port) > 65_535:
-        raise BadInput(f"{bind!r} is no HOST:PORT; write 127.0.0.1:8000", bind=bind)
-    return host.strip("[]"), int(port)
 
 
 def _listening(host: str, port: int) -> socket.socket:

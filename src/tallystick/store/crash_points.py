@@ -30,6 +30,7 @@ WRITES: Final = {
     "fork": "forks",
     "hook": "hooks",
     "schedule": "schedules",
+    "worker": "reports of workers",
 }
 
 

@@ -7,13 +7,14 @@ memory as one of ten.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Kept, StepRest, WholeJob
 from tallystick.core.audit.removals import PrunedRow
 from tallystick.core.pictures import Message, Place
 from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
 from tallystick.core.values import OwedHook, StoredEvent
+from tallystick.core.watching import Backlog, EndedCount, WorkerRow
 
 
 class Health(NamedTuple):
@@ -171,4 +172,21 @@ class Inspection(Protocol):
 
     def stale_reports(self) -> StaleReports:
         """Count the reports that were refused because they came too late."""
+        ...
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """What a store tells in addition to those who watch it; every answer is bounded."""
+
+    def workers(self, limit: int) -> list[WorkerRow]:
+        """Return the workers that have reported within a day and did not leave, the one heard last first."""
+        ...
+
+    def ended(self, since_ms: int) -> list[EndedCount]:
+        """Return how many jobs workers have ended since an instant, by minute and state."""
+        ...
+
+    def backlog(self) -> Backlog:
+        """Return what waits for workers, for people, for relays and for the clock."""
         ...

@@ -34,6 +34,7 @@ from tallystick.core.requests import (
 )
 from tallystick.core.values import Fence
 from tallystick.core.verbs.control_requests import ForkJob, HoldJob, ResumeJob
+from tallystick.core.watching import LeaveWorker, ReportWorker
 from tallystick.errors import StoreBusy
 from tallystick.store.rendezvous import Rendezvous
 
@@ -114,6 +115,8 @@ Primitive: TypeAlias = (
     | RenewLeases
     | SaveSchedule
     | DropSchedule
+    | ReportWorker
+    | LeaveWorker
     | RunTx
     | AddKey
     | RevokeKey

@@ -14,6 +14,7 @@ from typing import Final
 from tallystick.clock import Clock
 from tallystick.engine.observe import JobFinished, JobHeld
 from tallystick.store.api import Protocols, Schedules
+from tallystick.store.inspection import Watched
 from tallystick.worker.refusals import Reasons
 from tallystick.worker.relays.relay import Relay
 from tallystick.worker.roles.call_hooks import CallHooks
@@ -25,6 +26,7 @@ from tallystick.worker.roles.prune import Prune
 from tallystick.worker.roles.publish import Publish
 from tallystick.worker.roles.reclaim import ReclaimLeases
 from tallystick.worker.roles.renew import Renew
+from tallystick.worker.roles.report import Report
 from tallystick.worker.roles.role import Role
 from tallystick.worker.roles.schedule import TickSchedules
 from tallystick.worker.worker import Worker
@@ -59,6 +61,9 @@ class Maintenance:
                 relay.on_room = partial(self._publish_soon, publish)
         if isinstance(worker.store, Schedules):
             roles.append(TickSchedules(worker))
+        self._report = Report(worker) if isinstance(worker.store, Watched) else None
+        if self._report is not None:
+            roles.append(self._report)
         retry_max = min(RETRY_SECONDS_MAX, self.renew.rest)
         self._rounds = Loop("tally-maintenance", roles, worker.clock, retry_max)
         self._heartbeat = Loop("tally-heartbeat", [self.renew], worker.clock, retry_max)
@@ -96,6 +101,8 @@ class Maintenance:
         self._hush()
         self._rounds.stop()
         self._heartbeat.stop()
+        if self._report is not None:
+            self._report.leave()
 
     def _heard(self) -> None:
         """Begin the next round at once: another process has written. A busy worker looks when it is idle."""

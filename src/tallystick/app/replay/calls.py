@@ -21,6 +21,7 @@ from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.limits import HELD_BACKOFF_MS_MAX
 from tallystick.core.retry import GiveUp, RetryPolicy, classify, decide_failure
 from tallystick.engine.failure import Failure, name_step, names_of
+from tallystick.engine.observe import TryFailed
 from tallystick.errors import InvariantBroken, ParallelCalls, StepFailed
 from tallystick.store.api import Bundle, Record, RecordStep, Transaction
 
@@ -203,6 +204,8 @@ def _tried(
         yield Write((*owed, segment.step_failed(spec.kind, spec.name, occurrence, failure, began_at)))
         raise _error_of(spec, occurrence, failure) from error
     yield Write(segment.step_tried(spec.name, occurrence, failure, verdict.delay_ms))
+    tried = TryFailed(segment.fence, segment.claimed.handler, spec.name, tries)
+    context.runtime.observers.tell(tried)
     if verdict.delay_ms > HELD_BACKOFF_MS_MAX:
         bundle = segment.released(
             AbortReason.SUSPENDED, charged=False, after_ms=verdict.delay_ms, failure=failure

@@ -50,9 +50,10 @@ from tallystick.store.postgres.writing import Times
 from tallystick.store.sql.protocols import ProtocolReads
 from tallystick.store.sql.reads import Reads
 from tallystick.store.sql.schedules import ScheduleReads
+from tallystick.store.sql.watching import WatchReads
 
 
-class PostgresStore(Reads, ProtocolReads, ScheduleReads):
+class PostgresStore(Reads, ProtocolReads, ScheduleReads, WatchReads):
     """Bundles in one schema of a PostgreSQL database."""
 
     def __init__(self, url: str, clock: Clock, *, create: bool = True) -> None:

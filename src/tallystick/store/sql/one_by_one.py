@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from tallystick.core.watching import LeaveWorker, ReportWorker
 from tallystick.store.api import (
     DropSchedule,
     ForkJob,
@@ -20,6 +21,7 @@ from tallystick.store.forks import fork_job
 from tallystick.store.pruning import prune, trim
 from tallystick.store.sql.hooking import take_hook, tell_hook
 from tallystick.store.sql.schedules import write_schedule
+from tallystick.store.sql.watching import leave_worker, report_worker
 
 ONE_BY_ONE: Final[dict[type[Primitive], tuple[str, Callable[[Any, Any], Outcome]]]] = {
     ForkJob: ("fork", fork_job),
@@ -29,5 +31,7 @@ ONE_BY_ONE: Final[dict[type[Primitive], tuple[str, Callable[[Any, Any], Outcome]
     TellHook: ("hook", tell_hook),
     SaveSchedule: ("schedule", write_schedule),
     DropSchedule: ("schedule", write_schedule),
+    ReportWorker: ("worker", report_worker),
+    LeaveWorker: ("worker", leave_worker),
 }
 """The name of the crash points of each, and what writes it in an open transaction."""

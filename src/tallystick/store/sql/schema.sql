@@ -9,6 +9,7 @@
 --   job_values   what the job shows of itself while it runs, the last value of each name
 --   outbox       directives on their way to remote workers
 --   schedules    timetables: each tick becomes a job, in one transaction with the next tick
+--   workers      who works now, and how many jobs each worker ended by the minute
 --   api_keys     who may come over HTTP, and for which tenant
 --   stale_reports  reports that came too late: refused, counted, kept for people
 --   pruned       what was removed by right, in a chain of its own: whatever else is missing was lost
@@ -174,6 +175,8 @@ P|CREATE INDEX jobs_open_children ON jobs (open_parent) WHERE open_parent IS NOT
 P|CREATE INDEX jobs_to_cancel ON jobs (asked_at) WHERE asked_at IS NOT NULL;
 P|CREATE INDEX jobs_dead ON jobs (tenant_id, dead) WHERE dead IS NOT NULL;
 CREATE INDEX jobs_hook_due ON jobs (hook_due) WHERE hook_due IS NOT NULL;
+-- What waits for a person, apart from all that does not.
+CREATE INDEX jobs_held ON jobs (job_id) WHERE hold IS NOT NULL;
 
 -- The tags of a job again, to find it by. They follow from `jobs.tags` and go with the job.
 CREATE TABLE job_tags (
@@ -211,6 +214,30 @@ CREATE TABLE job_values (
   PRIMARY KEY (job_id, name)
 S|) STRICT, WITHOUT ROWID;
 P|) WITH (fillfactor = 70);
+
+-- Who works now: each worker writes a row of itself now and then, and removes it when it stops.
+CREATE TABLE workers (
+  owner      NAME NOT NULL PRIMARY KEY,
+  host       TEXT NOT NULL,
+  pid        INT NOT NULL,
+  version    TEXT NOT NULL,
+  queues     TEXT NOT NULL,
+  slots      INT NOT NULL,
+  running    INT NOT NULL,
+  started_at INT NOT NULL,
+  heard_at   INT NOT NULL
+S|) STRICT, WITHOUT ROWID;
+P|) WITH (fillfactor = 70);
+
+-- How many jobs each worker has ended, by minute and state; for graphs, and kept for some days.
+CREATE TABLE ended_by_minute (
+  minute INT NOT NULL,
+  owner  NAME NOT NULL,
+  state  NAME NOT NULL,
+  ended  INT NOT NULL CHECK (ended > 0),
+  PRIMARY KEY (minute, owner, state)
+S|) STRICT, WITHOUT ROWID;
+P|);
 
 -- Who may come over HTTP: the secret is kept as its hash alone. Scopes and services are JSON lists.
 CREATE TABLE api_keys (

@@ -17,6 +17,7 @@ from tallystick.core.remote.listing import StepRow
 from tallystick.core.remote.requests import NewProtocolJob
 from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolStep
 from tallystick.core.schedules.rows import Schedule
+from tallystick.core.watching import WorkerRow
 from tallystick.store.api import (
     ChildRow,
     Fence,
@@ -79,7 +80,7 @@ _ROWS: Final = (
     ),
     *(JobValues, Learned, Link, Message, MoveAttempt, NewJob, Opened, OwedHook, PutValue, Record, ShownValue),
     *(NewProtocolJob, OutboxRow, ProtocolJob, ProtocolStep, Schedule),
-    *(ApiKey, StepRow),
+    *(ApiKey, StepRow, WorkerRow),
     *(JobRest, Kept, PrunedRow, StepRest),
 )
 # Rows that plans move, as one flat list each.

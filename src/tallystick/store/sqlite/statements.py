@@ -25,6 +25,7 @@ TABLES: Final = (
         "api_keys",
         "attempts",
         "clock",
+        "ended_by_minute",
         "events",
         "idempotency",
         "job_tags",
@@ -37,6 +38,7 @@ TABLES: Final = (
         "stale_reports",
     ),
     "steps",
+    "workers",
 )
 """Our tables: others in the same file are the user's."""
 

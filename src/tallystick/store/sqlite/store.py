@@ -30,6 +30,7 @@ from tallystick.store.borrowing import Borrowers, limited
 from tallystick.store.sql.protocols import ProtocolReads
 from tallystick.store.sql.reads import Reads
 from tallystick.store.sql.schedules import ScheduleReads
+from tallystick.store.sql.watching import WatchReads
 from tallystick.store.sqlite.file.clock import FileClock
 from tallystick.store.sqlite.file.connection import (
     WRITERS_STATEMENTS,
@@ -63,7 +64,7 @@ BEFORE_CHECKPOINT = crash.declare("sqlite.checkpoint.before", "the log is about 
 AFTER_CHECKPOINT = crash.declare("sqlite.checkpoint.after", "the log has moved into the database")
 
 
-class SqliteStore(Reads, ProtocolReads, ScheduleReads):
+class SqliteStore(Reads, ProtocolReads, ScheduleReads, WatchReads):
     """Bundles on one SQLite file."""
 
     def __init__(

@@ -9,7 +9,7 @@ import pytest
 # Whoever reads a failure wants to see the values; pytest must know before it imports the tests.
 _PROMISES = (
     "answers claims closers control families loans primitives protocol_ways protocols "
-    "reservations retention submit_many suspending trees waiting"
+    "reservations retention submit_many suspending trees waiting watching"
 )
 _HERE = "tallystick.testing.conformance"
 _NAMES = [*(f"{_HERE}.promises.{name}" for name in _PROMISES.split())]
@@ -41,6 +41,7 @@ from tallystick.testing.conformance.promises.submit_many import SubmitMany  # no
 from tallystick.testing.conformance.promises.suspending import TagsAndOrphans, Waits  # noqa: E402 (registered first)
 from tallystick.testing.conformance.promises.trees import Deadlines, Trees  # noqa: E402 (registered first)
 from tallystick.testing.conformance.promises.waiting import LateReports, WhoActs  # noqa: E402 (registered first)
+from tallystick.testing.conformance.promises.watching import Watching  # noqa: E402 (registered first)
 
 
 class StoreConformance(
@@ -73,5 +74,6 @@ class StoreConformance(
     ProtocolOrders,
     Trees,
     Deadlines,
+    Watching,
 ):
     """Every promise of `store/api.py`."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from tallystick.core.lease import HEARTBEATS_PER_LEASE
+from tallystick.engine.observe import Renewed
 from tallystick.store.api import Fence, ManyWriters, RenewLeases
 from tallystick.worker.notices import lose
 from tallystick.worker.roles.role import Role
@@ -41,7 +42,9 @@ class Renew(Role):
         before, self.excused = self.excused, self.excused | fences
         held = self._renewed(fences)
         lost = fences - held
-        in_time = worker.clock.monotonic() - begun < self.rest
+        took = worker.clock.monotonic() - begun
+        in_time = took < self.rest
+        worker.committer.observers.tell(Renewed(len(held), took))
         self.excused = before & lost if in_time else lost
         for fence in lost:
             self._lost(fence)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from tallystick.app.api.runtime import Runtime
 from tallystick.cli.commands.work.progress import Progress, Reporter, summary
 from tallystick.cli.commands.work.signals import StopRequests
 from tallystick.cli.loading import Loaded, broken
@@ -20,13 +21,21 @@ from tallystick.engine.job_log import JOB_LOG, reclaimed_words
 from tallystick.engine.observe import Claimed, JobFinished, JobHeld, Observers, Reclaimed, SegmentLeft
 from tallystick.errors import TallyError
 from tallystick.store.api import Cycle, EndAttempt, EndJob, Fence
+from tallystick.watch import exposition
 from tallystick.worker.options import WorkerOptions
 from tallystick.worker.worker import Worker
 
 _LOOK_SECONDS: Final = 0.25
 
 
-def serve(loaded: Loaded, options: WorkerOptions, reporter: Reporter, *, watch_stdin: bool) -> int:
+def serve(
+    loaded: Loaded,
+    options: WorkerOptions,
+    reporter: Reporter,
+    *,
+    watch_stdin: bool,
+    metrics: tuple[str, int] | None = None,
+) -> int:
     """Work until asked to stop; return 0 when everything that ran here came to its end.
 
     Raise what keeps this worker from its first look for good: it would stand idle for ever.
@@ -35,10 +44,11 @@ def serve(loaded: Loaded, options: WorkerOptions, reporter: Reporter, *, watch_s
     watch = Watch(reporter)
     runtime = loaded.app.runtime()
     watch.listen(runtime.observers)
-    with requests.installed(), told_by_log(reporter):
+    with requests.installed(), told_by_log(reporter), _series(runtime, metrics, reporter) as watch_slots:
         reporter.event("serving", described(loaded, options), **fields_of(loaded, options))
         try:
             worker = _started(loaded, options)
+            watch_slots(worker)
             while not requests.wait(_LOOK_SECONDS) and not reporter.reader_gone:
                 worker.refusals.check()
                 reporter.progress(watch.progress(len(worker.running)))
@@ -59,6 +69,26 @@ def serve(loaded: Loaded, options: WorkerOptions, reporter: Reporter, *, watch_s
     if reporter.reader_gone:
         return READER_GONE
     return 0 if complete else 1
+
+
+@contextmanager
+def _series(
+    runtime: Runtime, address: tuple[str, int] | None, reporter: Reporter
+) -> Iterator[Callable[[Worker], None]]:
+    """Serve the series of this process and of its store, if an address for that was given."""
+    if address is None:
+        yield lambda _worker: None
+        return
+    prometheus = exposition()
+    host, port = address
+    process = prometheus.ProcessSeries(runtime.observers)
+    process.registry.register(prometheus.StoreSeries(runtime.store, runtime.clock))
+    port, stop = prometheus.serve_series(process.registry, host, port)
+    reporter.event("metrics", f"metrics at http://{host}:{port}/metrics", host=host, port=port)
+    try:
+        yield process.watch_slots
+    finally:
+        stop()
 
 
 def _started(loaded: Loaded, options: WorkerOptions) -> Worker:

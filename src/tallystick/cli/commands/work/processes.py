@@ -80,7 +80,13 @@ class WorkerProcess:
                     self._reporter.event(kind, words, **{"pid": self.pid, **told})
 
 
-def serve_with_processes(loaded: Loaded, options: WorkerOptions, processes: int, reporter: Reporter) -> int:
+def serve_with_processes(
+    loaded: Loaded,
+    options: WorkerOptions,
+    processes: int,
+    reporter: Reporter,
+    metrics: tuple[str, int] | None = None,
+) -> int:
     """Run that many workers until asked to stop; return 0 when all of them ended well."""
     words, fields = described(loaded, options, processes), fields_of(loaded, options)
     # Nothing of the store stays open here: this process only watches.
@@ -94,7 +100,9 @@ def serve_with_processes(loaded: Loaded, options: WorkerOptions, processes: int,
     requests = StopRequests(watch_stdin=False, at_once=kill_all)
     with requests.installed():
         arguments = _arguments(loaded, options, reporter)
-        children += [WorkerProcess(arguments, reporter) for _ in range(processes)]
+        children += [
+            WorkerProcess([*arguments, *_series_at(metrics, place)], reporter) for place in range(processes)
+        ]
         reporter.event("serving", words, **fields, processes=[child.pid for child in children])
         while not requests.wait(_LOOK_SECONDS):
             reporter.progress(_total(children))
@@ -135,6 +143,14 @@ def _arguments(loaded: Loaded, options: WorkerOptions, reporter: Reporter) -> li
         *(["--keep", f"{options.keep_ms}ms"] if options.keep_ms is not None else []),
         *(["--verbose"] if reporter.verbose else []),
     ]
+
+
+def _series_at(address: tuple[str, int] | None, place: int) -> list[str]:
+    """Return the option for the series of one process: each has a port of its own, unless any will do."""
+    if address is None:
+        return []
+    host, port = address
+    return ["--metrics", f"{host}:{port and port + place}"]
 
 
 def _total(children: list[WorkerProcess]) -> Progress:

@@ -9,6 +9,7 @@ from tallystick.cli.commands.work.processes import serve_with_processes
 from tallystick.cli.commands.work.progress import JsonLines, Reporter, reporter_for
 from tallystick.cli.loading import Loaded, declared_queues, load_app
 from tallystick.cli.place import announce_creation, json_option, url_option
+from tallystick.core.binding import split_bind
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
 from tallystick.defaults import WORKER_GRACE, WORKER_LEASE, WORKER_SLOTS
@@ -64,6 +65,11 @@ Examples:
     show_default=True,
     help="How many processes.",
 )
+@click.option(
+    "--metrics",
+    metavar="HOST:PORT",
+    help="Serve series for Prometheus there; the second of several processes takes the next port, and so on.",
+)
 @click.option("--verbose", "-v", is_flag=True, help="Tell of every job, not only of trouble.")
 @click.option("--report-to", "report_to", type=int, hidden=True)
 @url_option
@@ -77,6 +83,7 @@ def command(
     grace: str,
     keep: str | None,
     processes: int,
+    metrics: str | None,
     verbose: bool,
     report_to: int | None,
     url: str | None,
@@ -93,6 +100,7 @@ def command(
         raise BadInput(f"{loaded.address} declares no workflow; there is nothing to work on", address=address)
     if url is not None:
         loaded.app.bind(url)
+    series_at = None if metrics is None else split_bind(metrics)
     options = WorkerOptions(
         queues=_queues(loaded, queues),
         concurrency=concurrency,
@@ -117,8 +125,8 @@ def command(
                 action="queue.lonely",
             )
         if processes > 1:
-            return serve_with_processes(loaded, options, processes, reporter)
-        return serve(loaded, options, reporter, watch_stdin=report_to is not None)
+            return serve_with_processes(loaded, options, processes, reporter, series_at)
+        return serve(loaded, options, reporter, watch_stdin=report_to is not None, metrics=series_at)
 
 
 def _reporter(report_to: int | None, *, as_json: bool, verbose: bool) -> Reporter:

@@ -1,0 +1,3 @@
+-- drop_worker: a worker has stopped.
+-- takes: owner text
+DELETE FROM workers WHERE owner = :owner

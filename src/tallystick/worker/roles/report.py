@@ -1,0 +1,95 @@
+"""Report: the worker says that it lives, and once a minute how many jobs it has ended."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from collections import Counter
+from typing import ClassVar, Final
+
+import msgspec
+
+from tallystick import __version__
+from tallystick.core.ledger.decisions import Reclaim
+from tallystick.core.lifecycles import JobState
+from tallystick.core.watching import COUNT_MS, REPORT_MS, LeaveWorker, ReportWorker
+from tallystick.engine.observe import JobFinished, Reclaimed
+from tallystick.engine.pending_writes import Called
+from tallystick.store.api import Outcome
+from tallystick.worker.roles.role import Role
+from tallystick.worker.worker import Worker
+
+_log = logging.getLogger("tallystick.worker")
+
+_ENDED_BY: Final = {Reclaim.FAIL: JobState.FAILED_FINAL, Reclaim.SETTLE: JobState.CANCELLED}
+
+
+class Report(Role):
+    """Writes the row of its worker, and removes it when the worker has stopped."""
+
+    name: ClassVar = "report"
+    every = REPORT_MS / 1000
+    rest = REPORT_MS / 1000
+
+    def __init__(self, worker: Worker) -> None:
+        """Prepare, and count from now on what ends here."""
+        self._worker = worker
+        self._lock = threading.Lock()
+        self._ended: Counter[str] = Counter()
+        self._count_at = worker.clock.monotonic() + COUNT_MS / 1000
+        observers = worker.committer.observers
+        self._deaf = (
+            observers.on(JobFinished, lambda end: self._count(end.state)),
+            observers.on(Reclaimed, lambda taken: self._count(_ENDED_BY.get(taken.became))),
+        )
+
+    def run(self) -> None:
+        """Say that the worker lives; what it has ended goes along once a minute."""
+        now = self._worker.clock.monotonic()
+        ended = self._taken() if now >= self._count_at else {}
+        try:
+            self._worker.committer.call((self._report(ended),))
+        except BaseException:
+            with self._lock:
+                self._ended.update(ended)
+            raise
+        if now >= self._count_at:
+            self._count_at = now + COUNT_MS / 1000
+
+    def leave(self) -> None:
+        """Write what was not written yet and remove the row; a store that is away delays no stop."""
+        for stop in self._deaf:
+            stop()
+        last = (self._report(self._taken()), LeaveWorker(self._worker.owner))
+        self._worker.committer.put([Called(last, _left)])
+
+    def _count(self, state: str | None) -> None:
+        if state is not None:
+            with self._lock:
+                self._ended[state] += 1
+
+    def _taken(self) -> dict[str, int]:
+        with self._lock:
+            ended, self._ended = dict(self._ended), Counter()
+        return ended
+
+    def _report(self, ended: dict[str, int]) -> ReportWorker:
+        worker = self._worker
+        return ReportWorker(
+            worker.owner,
+            socket.gethostname(),
+            os.getpid(),
+            __version__,
+            msgspec.json.encode(worker.options.queues).decode(),
+            worker.options.concurrency,
+            len(worker.running),
+            tuple(sorted(ended.items())),
+        )
+
+
+def _left(outcome: Outcome | BaseException) -> None:
+    if isinstance(outcome, BaseException):
+        about = {"action": "worker.leave_failed"}
+        _log.warning("worker: it is shown for a day after it has stopped, %s", outcome, extra=about)
