@@ -63,6 +63,11 @@ HOT = {
     "ask_descendants": ("j", '["QUEUED"]', "CANCELLING", 1, 2, None),
     "overdue": (1, 10),
     "next_end": (),
+    "waiting_queues": (),
+    "queue_depth": ("default", 1, 10),
+    "held": (10,),
+    "held_counts": (10,),
+    "outbox_depth": (1, 10),
     "jobs_tagged": ("default", "[]", None, "~", 5, "vip"),
     "count_child": ("j", 0, "gather", 1, 1, 1, 0, 0, "child:c", None, 1, "SUCCEEDED", 1),
     "job": ("j",),
@@ -99,7 +104,10 @@ HOT = {
     "insert_fenced_events": ("j", 3, "try", 1, 1, "{}", b"", b"h", 1, "l", "e", 1),
 }
 # Partial indexes that hold only what is live or waiting: to walk one of them is to look at nothing else.
-SMALL = ("attempts_one_live", "jobs_to_claim", "messages_inbox")
+SMALL = (
+    *("attempts_one_live", "jobs_to_claim", "jobs_held", "messages_inbox"),
+    *("outbox_to_publish", "outbox_of_service"),
+)
 # Lists that a statement was given or made itself.
 GIVEN = (
     "SCAN known",
@@ -111,6 +119,12 @@ GIVEN = (
     "SCAN parents",
     "SCAN given",
     "SCAN due",
+    "SCAN waiting",
+    "SCAN priorities",
+    "SCAN kept",
+    "SCAN counted",
+    "SCAN pushed",
+    "SCAN pulled",
     "SCAN (subquery-",
     "SCAN CONSTANT ROW",
     "SCAN 2 CONSTANT ROWS",

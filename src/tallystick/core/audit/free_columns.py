@@ -18,6 +18,7 @@ _SHOWN: Final = "what a job showed while it ran: the last value of each name, no
 _LATE: Final = "reports that were refused because they came too late, kept for people"
 _CLOCK: Final = "how far the clock of a SQLite file is ahead: it moves with every write"
 _NEWEST: Final = "of the newest line of the log of removals: nothing follows that would miss it"
+_WATCHED: Final = "what workers report of themselves, for graphs: no part of any job"
 _PLANNED: Final = "when a publisher or a sweep looks again: it changes without a fact"
 
 FREE: Final[dict[tuple[str, str], str]] = {
@@ -43,7 +44,13 @@ FREE: Final[dict[tuple[str, str], str]] = {
 }
 """By table and column; that a row is gone or comes twice stands here like a column."""
 
-FREE_TABLES: Final = {"job_values": _SHOWN, "stale_reports": _LATE, "clock": _CLOCK}
+FREE_TABLES: Final = {
+    "job_values": _SHOWN,
+    "stale_reports": _LATE,
+    "clock": _CLOCK,
+    "workers": _WATCHED,
+    "ended_by_minute": _WATCHED,
+}
 """Tables of which every column is free."""
 
 

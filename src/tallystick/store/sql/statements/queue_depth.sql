@@ -8,9 +8,9 @@ WITH RECURSIVE priorities (priority) AS (
 SELECT CAST(sum((SELECT count(*)
                    FROM (SELECT 1
                            FROM jobs AS j
-                          WHERE j.queue = :queue AND j.priority = p.priority AND j.ready_at <= :now AND j.hold IS NULL
+                          WHERE j.queue = :queue AND j.priority = priorities.priority AND j.ready_at <= :now AND j.hold IS NULL
                           LIMIT :limit) AS counted)) AS BIGINT),
        min((SELECT min(j.ready_at)
               FROM jobs AS j
-             WHERE j.queue = :queue AND j.priority = p.priority AND j.ready_at <= :now AND j.hold IS NULL))
-  FROM priorities AS p
+             WHERE j.queue = :queue AND j.priority = priorities.priority AND j.ready_at <= :now AND j.hold IS NULL))
+  FROM priorities
