@@ -35,6 +35,8 @@ COMMANDS: Final = {
     "metrics": "print the series of a store for Prometheus",
     "schedules": "show and change what becomes a job by the clock",
     "prune": "remove the books of jobs that ended long ago",
+    "backup": "copy a SQLite file that is in use",
+    "restored": "hold what is unfinished in a store that was restored from a copy",
     "doctor": "examine a store and check its books",
     "verify": "recompute all books and say whether they are true",
     "ledger": "draw fifteen digits with their meaning and say what happens next",
@@ -47,7 +49,7 @@ COMMANDS: Final = {
 }
 
 _ROOMS: Final = {
-    **dict.fromkeys(("doctor", "verify", "prune", "ledger", "machines"), "books"),
+    **dict.fromkeys(("doctor", "verify", "prune", "backup", "restored", "ledger", "machines"), "books"),
     **dict.fromkeys(("stage", "run", "telemetry"), "runs"),
     **dict.fromkeys(("work", "schedules", "workers", "health", "metrics"), "work"),
     **dict.fromkeys(("serve", "keys"), "http"),

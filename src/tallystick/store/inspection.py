@@ -158,6 +158,14 @@ class Inspection(Protocol):
         """Return the epoch and the instant by which leases are judged now."""
         ...
 
+    def unfinished(self, *, after: str, limit: int) -> list[str]:
+        """Return a page of jobs that have not ended and are not held, without protocol jobs, oldest first."""
+        ...
+
+    def held_as(self, hold: str, limit: int) -> list[str]:
+        """Return jobs that are held for one reason, oldest first."""
+        ...
+
     def held(self, limit: int) -> list[Book]:
         """Return jobs that wait for a person, newest first."""
         ...

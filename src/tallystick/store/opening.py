@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from tallystick.clock import Clock
@@ -13,6 +13,10 @@ from tallystick.core.durations import duration_ms
 from tallystick.defaults import BUSY
 from tallystick.errors import BadInput
 from tallystick.store.api import Store
+from tallystick.store.restoring import hold_restored
+
+if TYPE_CHECKING:
+    from tallystick.store.sqlite.store import SqliteStore
 
 _log = logging.getLogger("tallystick.store")
 
@@ -54,7 +58,26 @@ def open_store(url: str, clock: Clock, *, create: bool) -> Store:
         path = Path(parts.path[1:]).absolute()
     except FileNotFoundError:
         raise BadInput(f"{url!r} is in the current folder, and that is gone", url=url) from None
-    return SqliteStore(path, clock, create=create, synchronous=synchronous, busy_ms=busy_ms)
+    store = SqliteStore(path, clock, create=create, synchronous=synchronous, busy_ms=busy_ms)
+    if store.is_copy:
+        _begin_with_copy(store)
+    return store
+
+
+def _begin_with_copy(store: SqliteStore) -> None:
+    """Hold what is unfinished in a copy before a worker can claim it, and let it be a store then."""
+    try:
+        held = hold_restored(store)
+        store.call_original()
+    except BaseException:
+        store.close()
+        raise
+    _log.warning(
+        "%s was restored from a backup: %s unfinished jobs are held until you say tally resume --restored",
+        store.path,
+        held,
+        extra={"action": "store.restored", "held": held},
+    )
 
 
 def tell_unused(url: str) -> None:

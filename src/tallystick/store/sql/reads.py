@@ -242,6 +242,14 @@ class Reads(ABC):
         asked = (listed(handlers or ()), int(handlers is None), due, limit)
         return [OwedHook._make(row) for row in self.rows("owed_hooks", asked)]
 
+    def unfinished(self, *, after: str, limit: int) -> list[str]:
+        """Return a page of jobs that have not ended and are not held, without protocol jobs, oldest first."""
+        return [job_id for (job_id,) in self.rows("unfinished", (after, limit))]
+
+    def held_as(self, hold: str, limit: int) -> list[str]:
+        """Return jobs that are held for one reason, oldest first."""
+        return [job_id for (job_id,) in self.rows("held_as", (hold, limit))]
+
     def held(self, limit: int) -> list[Book]:
         """Return jobs that wait for a person, newest first."""
         return [Book._make(row) for row in self.rows("held", (limit,))]

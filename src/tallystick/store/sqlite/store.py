@@ -31,13 +31,16 @@ from tallystick.store.sql.protocols import ProtocolReads
 from tallystick.store.sql.reads import Reads
 from tallystick.store.sql.schedules import ScheduleReads
 from tallystick.store.sql.watching import WatchReads
+from tallystick.store.sqlite.file.backup import back_up
 from tallystick.store.sqlite.file.clock import FileClock
 from tallystick.store.sqlite.file.connection import (
     WRITERS_STATEMENTS,
+    call_original,
     connect,
     disconnect,
     forget_statistics,
     in_doubt,
+    is_copy,
     migrate,
     translated,
 )
@@ -116,6 +119,25 @@ class SqliteStore(Reads, ProtocolReads, ScheduleReads, WatchReads):
     def url(self) -> str:
         """Return the address of the file."""
         return f"sqlite:///{self.path}"
+
+    @property
+    def is_copy(self) -> bool:
+        """Tell whether this is a backup that was not opened before."""
+        with self._reading:
+            return is_copy(self._reader)
+
+    def call_original(self) -> None:
+        """Let a backup be a file like any other: what was unfinished in it is held."""
+        with self._writing, self._turnstile:
+            call_original(self._writer)
+
+    def back_up(self, target: Path) -> int:
+        """Copy the file as of one instant, beside whoever writes to it, and return the size of the copy."""
+        source = connect(self.path, create=False, synchronous=self._synchronous)
+        try:
+            return back_up(source, target)
+        finally:
+            disconnect(source)
 
     def apply(self, batch: Sequence[Bundle], *, again: bool = False) -> list[Outcome | BaseException]:  # noqa: ARG002 (as every store)
         """Make a batch durable with one fsync and return one outcome a bundle."""

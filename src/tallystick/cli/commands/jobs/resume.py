@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from tallystick.app.api.restored import resume_restored
 from tallystick.cli.place import acting, json_option, url_option
 from tallystick.cli.render.output import show, show_data
-from tallystick.cli.render.wording import short
+from tallystick.cli.render.wording import count, short
 from tallystick.core.verbs.holds import Resumed
 from tallystick.errors import JobEnded
 
@@ -14,20 +15,30 @@ _EXAMPLES = """\b
 Examples:
   tally resume 01a1e109-dad7-70e7-b72a-a7770e0c41df shop
   tally resume 01a1e109-dad7-70e7-b72a-a7770e0c41df --url sqlite:///shop.db --json
+  tally resume --restored shop
 """
 
 
 @click.command("resume", epilog=_EXAMPLES)
-@click.argument("job")
+@click.argument("job", required=False)
 @click.argument("app", required=False)
+@click.option("--restored", is_flag=True, help="All jobs and schedules that stand still since a restoration.")
 @url_option
 @json_option
-def command(*, job: str, app: str | None, url: str | None, as_json: bool) -> None:
+def command(*, job: str | None, app: str | None, restored: bool, url: str | None, as_json: bool) -> None:
     """Let a job go on that was paused, or held because its code had changed.
 
     Resuming a job that is not held changes nothing. One that has ended cannot go on, which is exit code 4.
-    The store is that of APP, of --url, or of the variable TALLY_URL.
+    With --restored there is no JOB: everything goes on that is held because the books were restored from a
+    copy. The store is that of APP, of --url, or of the variable TALLY_URL.
     """
+    if restored:
+        if app is not None:
+            raise click.UsageError("--restored is about all jobs: name no JOB.")
+        _resume_restored(job, url, as_json=as_json)
+        return
+    if job is None:
+        raise click.UsageError("Missing argument 'JOB'.")
     with acting(app, url) as tally:
         resumed = tally.job(job).resume()
     if resumed is Resumed.ENDED:
@@ -36,3 +47,12 @@ def command(*, job: str, app: str | None, url: str | None, as_json: bool) -> Non
         show_data({"job_id": job, "resumed": resumed.name})
     else:
         show(resumed.value)
+
+
+def _resume_restored(app: str | None, url: str | None, *, as_json: bool) -> None:
+    with acting(app, url) as tally:
+        jobs, schedules = resume_restored(tally)
+    if as_json:
+        show_data({"jobs": jobs, "schedules": schedules})
+    else:
+        show(f"{count(jobs, 'job')} and {count(schedules, 'schedule')} go on")

@@ -23,6 +23,7 @@ from tallystick.errors import (
 )
 from tallystick.store.sql.schema import schema
 from tallystick.store.sqlite.file import one_library
+from tallystick.store.sqlite.file.backup import COPY_ID
 from tallystick.store.sqlite.file.turnstile import Turnstile
 from tallystick.store.sqlite.statements import TABLES, migrations, sql
 
@@ -130,7 +131,8 @@ def migrate(connection: apsw.Connection, path: Path, turnstile: Turnstile) -> bo
             for text in later if done else [schema("sqlite")]:
                 connection.execute(text)
             connection.execute(f"PRAGMA user_version = {newest:d}")
-            connection.execute(f"PRAGMA application_id = {_APPLICATION_ID:d}")
+            if not is_copy(connection):
+                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID:d}")
             crash.point(MIGRATED)
             connection.execute("COMMIT")
             crash.point(AFTER_MIGRATE)
@@ -139,6 +141,16 @@ def migrate(connection: apsw.Connection, path: Path, turnstile: Turnstile) -> bo
                 connection.execute("ROLLBACK")
             raise translated(error, path) from error
     return True
+
+
+def is_copy(connection: apsw.Connection) -> bool:
+    """Tell whether this file is a copy that was not opened before."""
+    return bool(connection.execute("PRAGMA application_id").get == COPY_ID)
+
+
+def call_original(connection: apsw.Connection) -> None:
+    """Let a copy be a file like any other, with the turn to write held."""
+    connection.execute(f"PRAGMA application_id = {_APPLICATION_ID:d}")
 
 
 def forget_statistics(connection: apsw.Connection) -> None:
@@ -213,7 +225,7 @@ def _create(path: Path) -> None:
 def _version(connection: apsw.Connection, path: Path, newest: int) -> int:
     version = connection.execute("PRAGMA user_version").get
     application = connection.execute("PRAGMA application_id").get
-    if application not in (0, _APPLICATION_ID) or (version and not application):
+    if application not in (0, _APPLICATION_ID, COPY_ID) or (version and not application):
         raise StoreCorrupt(f"{path} belongs to another program; choose another file", path=str(path))
     if version > newest:
         raise StoreTooNew(
