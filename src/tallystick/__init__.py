@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tallystick.version import VERSION
+
 if TYPE_CHECKING:
     from tallystick.app.api.job import Event, Job
     from tallystick.app.api.retrying import Retry
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from tallystick.remote.publishers.webhook import Webhook
     from tallystick.store.api import Delivered
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _HOMES = {
     "Cancelled": "app.replay.context",

@@ -54,6 +54,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     tags: tuple[str, ...] = ()
     detached: bool = False
     hooks: str | None = None
+    traceparent: str | None = None
 
     def __post_init__(self) -> None:
         check_text("payload", self.payload, PAYLOAD_BYTES_MAX)
@@ -118,7 +119,7 @@ def new_job(
         content_hash_of(submission) if reserved else None,
         CANON_VERSION if reserved else None,
         None,
-        None,
+        submission.traceparent,
         msgspec.json.encode(submission.tags).decode() if submission.tags else None,
         parent,
         int(detached),

@@ -295,6 +295,10 @@ class Store(Protocol):
         """Return those of these jobs that have ended, and None for each that is not there."""
         ...
 
+    def traceparent(self, job_id: str) -> str | None:
+        """Return the span that a job was submitted in, as W3C writes it; None if it was in none."""
+        ...
+
     def inspect(self) -> Inspection:
         """Return the reads of a check; they are for people."""
         ...

@@ -44,6 +44,7 @@ from tallystick.store.api import (
 )
 from tallystick.store.opening import open_store
 from tallystick.store.rendezvous import Rendezvous
+from tallystick.watch.tracing import QUIET, Tracing, tracing_of
 from tallystick.worker.handler import Handler
 from tallystick.worker.hooks import AROUND_NOTHING, Around
 from tallystick.worker.maintenance import Maintenance
@@ -84,10 +85,23 @@ class Runtime:
         self.worker: Worker | None = None
         self._maintenance: Maintenance | None = None
         self.relay: Relay | None = None
+        self._tracing: Tracing | None = None
         self.tx_ms_max = TX_MS_MAX
         self._closing = threading.Lock()
         self._stopping = threading.Lock()
         self._closed = False
+
+    @property
+    def tracing(self) -> Tracing | None:
+        """Return how spans are made here, or None while the program has set no tracer provider."""
+        if self._tracing is None:
+            self._tracing = tracing_of(self.store.traceparent)
+        return self._tracing
+
+    def submitting(self, workflow: str, queue: str) -> AbstractContextManager[object]:
+        """Return the span of a submission, or nothing to speak of."""
+        tracing = self.tracing
+        return QUIET if tracing is None else tracing.submitting(workflow, queue)
 
     def start_worker(
         self,

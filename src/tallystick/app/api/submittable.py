@@ -25,6 +25,7 @@ from tallystick.defaults import PRIORITY, QUEUE, TENANT
 from tallystick.engine.submission import Submission, content_hash_of
 from tallystick.errors import BadInput, IdempotencyConflict, Misuse, WrongColour
 from tallystick.store.api import Transaction
+from tallystick.watch.tracing import traceparent
 
 if TYPE_CHECKING:
     from tallystick.app.api.tally import Tally
@@ -105,9 +106,10 @@ class Submittable(Generic[P, R_co]):
             call = submitted(context, self.submission(args, kwargs), self._is_same(args, kwargs))
             job_id, created = drive(context, NO_BODY, call)
             return self._job(job_id, created=created)
-        runtime = self._app.runtime()
+        runtime, options = self._app.runtime(), self._options
         try:
-            job_id, created = runtime.submit(self.submission(args, kwargs), self._options.within)
+            with runtime.submitting(self.name, options.queue):
+                job_id, created = runtime.submit(self.submission(args, kwargs), options.within)
         except IdempotencyConflict as conflict:
             if not self._is_same(args, kwargs)(conflict):
                 raise
@@ -134,10 +136,10 @@ class Submittable(Generic[P, R_co]):
             call = submitted(context, self.submission(args, kwargs), self._is_same(args, kwargs))
             job_id, created = await drive_async(context, NO_BODY, call)
             return self._job(job_id, created=created)
+        runtime, options = self._app.runtime(), self._options
         try:
-            job_id, created = await submit_async(
-                self._app.runtime(), self.submission(args, kwargs), self._options.within
-            )
+            with runtime.submitting(self.name, options.queue):
+                job_id, created = await submit_async(runtime, self.submission(args, kwargs), options.within)
         except IdempotencyConflict as conflict:
             if not await asyncio.to_thread(self._is_same(args, kwargs), conflict):
                 raise
@@ -201,16 +203,19 @@ class Submittable(Generic[P, R_co]):
         first refusal is raised.
         """
         self._check_list()
-        runtime, within = self._app.runtime(), self._options.within
-        made = submit_all(runtime, self._like(""), self._encoded(calls, by_name=kwargs), within)
+        runtime, options = self._app.runtime(), self._options
+        with runtime.submitting(self.name, options.queue):
+            made = submit_all(runtime, self._like(""), self._encoded(calls, by_name=kwargs), options.within)
         return self._jobs(made)
 
     async def submit_many_aio(self, calls: Iterable[Any], *, kwargs: bool = False) -> list[Job[R_co]]:
         """Make a job of each tuple, list or mapping of arguments without blocking the event loop."""
         self._check_within("submit_many")
         self._check_list()
-        runtime, within = self._app.runtime(), self._options.within
-        made = await submit_all_async(runtime, self._like(""), self._encoded(calls, by_name=kwargs), within)
+        runtime, options = self._app.runtime(), self._options
+        with runtime.submitting(self.name, options.queue):
+            encoded = self._encoded(calls, by_name=kwargs)
+            made = await submit_all_async(runtime, self._like(""), encoded, options.within)
         return self._jobs(made)
 
     def _check_list(self) -> None:
@@ -305,6 +310,7 @@ class Submittable(Generic[P, R_co]):
             detached=options.detached,
             hooks=self._app.hook_names,
             tenant_id=self._tenant(),
+            traceparent=None if self._app.runtime().tracing is None else traceparent(),
         )
 
     def _tenant(self) -> str:

@@ -133,6 +133,15 @@ class Workflow(_Declared[P, R_co]):
 
     def run(self, segment: Segment) -> Bundle | None:
         """Run one segment in this thread."""
+        tracing = self._app.runtime().tracing
+        if tracing is None:
+            return self._run(segment)
+        bundle: Bundle | None = None
+        with tracing.running(segment, lambda: bundle):
+            bundle = self._run(segment)
+        return bundle
+
+    def _run(self, segment: Segment) -> Bundle | None:
         context = WorkflowContext(self._app.runtime(), segment)
         token = current.set(context)
         try:
@@ -179,6 +188,15 @@ class AsyncWorkflow(_Declared[P, R_co]):
 
     async def run_async(self, segment: Segment, lane: LoopLane) -> Bundle | None:
         """Run one segment in this task."""
+        tracing = self._app.runtime().tracing
+        if tracing is None:
+            return await self._run_async(segment, lane)
+        bundle: Bundle | None = None
+        with tracing.running(segment, lambda: bundle):
+            bundle = await self._run_async(segment, lane)
+        return bundle
+
+    async def _run_async(self, segment: Segment, lane: LoopLane) -> Bundle | None:
         watch(lane.loop)
         context = WorkflowContext(self._app.runtime(), segment, lane)
         current.set(context)

@@ -128,7 +128,8 @@ def call_step(
                 codec = spec.codec()  # where nothing could be kept, nothing is run
                 if spec.kind == "tx":
                     return (yield from _transact(context, spec, codec, occurrence, args, kwargs))
-                value = yield Body(occurrence, args, kwargs)
+                with context.span(spec.kind, name, occurrence):
+                    value = yield Body(occurrence, args, kwargs)
                 text, value = codec.returned(value, name)
             except Exception as error:  # noqa: BLE001 (whatever the user's function raises is what the step failed with)
                 raised = error.error if isinstance(error, Escaped) else error
@@ -164,7 +165,8 @@ def _transact(
         text, value = codec.returned(returned, spec.name)
         return context.segment.step_succeeded(spec.kind, spec.name, occurrence, text, began_at)
 
-    step = yield InTransaction(occurrence, body)
+    with context.span(spec.kind, spec.name, occurrence):
+        step = yield InTransaction(occurrence, body)
     context.segment.written((step,))
     return value
 

@@ -10,7 +10,7 @@ import asyncio
 import difflib
 import logging
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from inspect import CORO_CLOSED, getcoroutinestate
 from threading import get_ident
@@ -31,6 +31,7 @@ from tallystick.errors import (
     StoreError,
     TallyError,
 )
+from tallystick.watch.tracing import QUIET
 
 if TYPE_CHECKING:
     from tallystick.app.api.runtime import Runtime
@@ -109,12 +110,14 @@ class WorkflowContext:
         "segment",
         "tasks_begun",
         "thread",
+        "tracing",
         "unwinding",
     )
 
     def __init__(self, runtime: Runtime, segment: Segment, lane: LoopLane | None = None) -> None:
         """Begin at the first line of the function: on the loop of a lane, or in this thread."""
         self.runtime = runtime
+        self.tracing = runtime.tracing
         self.segment = segment
         self.is_async = lane is not None
         self.thread = get_ident()
@@ -136,6 +139,12 @@ class WorkflowContext:
         self._lane = lane
         if lane is not None:
             segment.interrupt = self._interrupt_soon
+
+    def span(self, kind: str, name: str, occurrence: int) -> AbstractContextManager[object]:
+        """Return the span of a try of a step, or nothing to speak of where nobody traces."""
+        if self.tracing is None:
+            return QUIET
+        return self.tracing.step(kind, name, occurrence, self.segment.tries(name, occurrence) + 1)
 
     @contextmanager
     def busy(self, what: str) -> Iterator[None]:

@@ -242,6 +242,10 @@ class Reads(ABC):
         asked = (listed(handlers or ()), int(handlers is None), due, limit)
         return [OwedHook._make(row) for row in self.rows("owed_hooks", asked)]
 
+    def traceparent(self, job_id: str) -> str | None:
+        """Return the span that a job was submitted in."""
+        return next((kept for (kept,) in self.rows("traceparent", (job_id,))), None)
+
     def unfinished(self, *, after: str, limit: int) -> list[str]:
         """Return a page of jobs that have not ended and are not held, without protocol jobs, oldest first."""
         return [job_id for (job_id,) in self.rows("unfinished", (after, limit))]

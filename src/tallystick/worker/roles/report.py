@@ -11,13 +11,13 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from tallystick import __version__
 from tallystick.core.ledger.decisions import Reclaim
 from tallystick.core.lifecycles import JobState
 from tallystick.core.watching import COUNT_MS, REPORT_MS, LeaveWorker, ReportWorker
 from tallystick.engine.observe import JobFinished, Reclaimed
 from tallystick.engine.pending_writes import Called
 from tallystick.store.api import Outcome
+from tallystick.version import VERSION
 from tallystick.worker.roles.role import Role
 from tallystick.worker.worker import Worker
 
@@ -81,7 +81,7 @@ class Report(Role):
             worker.owner,
             socket.gethostname(),
             os.getpid(),
-            __version__,
+            VERSION,
             msgspec.json.encode(worker.options.queues).decode(),
             worker.options.concurrency,
             len(worker.running),
