@@ -15,9 +15,9 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from tallystick.core.binding import split_bind
 from tallystick.core.limits import HEADER_BYTES_MAX
 from tallystick.core.remote.keys import SCOPES
+from tallystick.core.watching.binding import split_bind
 from tallystick.defaults import TENANT
 from tallystick.errors import BadInput
 from tallystick.http.app import HttpApp, http_app

@@ -14,7 +14,7 @@ from tallystick.core.audit.removals import PrunedRow
 from tallystick.core.pictures import Message, Place
 from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
 from tallystick.core.values import OwedHook, StoredEvent
-from tallystick.core.watching import Backlog, EndedCount, WorkerRow
+from tallystick.core.watching.rows import Backlog, EndedCount, WorkerRow
 
 
 class Health(NamedTuple):

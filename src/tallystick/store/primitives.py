@@ -34,7 +34,7 @@ from tallystick.core.requests import (
 )
 from tallystick.core.values import Fence
 from tallystick.core.verbs.control_requests import ForkJob, HoldJob, ResumeJob
-from tallystick.core.watching import LeaveWorker, ReportWorker
+from tallystick.core.watching.rows import LeaveWorker, ReportWorker
 from tallystick.errors import StoreBusy
 from tallystick.store.rendezvous import Rendezvous
 

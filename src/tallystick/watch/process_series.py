@@ -1,4 +1,4 @@
-"""The series of one process: counted by what its observers hear, at no cost while nobody asked for them."""
+"""The series of one process: counted by what its observers hear, at no cost where they are not asked for."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ProcessSeries:
         observers.on(SegmentLeft, lambda _left: self._segments.inc())
 
     def watch_slots(self, worker: Worker) -> None:
-        """Show how many slots a worker has, and in how many of them a job runs."""
+        """Show how many slots a worker has, and how many of them are taken."""
         slots = Gauge("tallystick_slots", "Jobs that may run here at once.", registry=self.registry)
         slots.set(worker.options.concurrency)
         running = Gauge("tallystick_slots_taken", "Jobs that run here.", registry=self.registry)

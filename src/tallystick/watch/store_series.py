@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from tallystick.clock import Clock
 from tallystick.core.limits import SWEEP_ROWS_MAX
 from tallystick.core.verbs.holds import Hold
-from tallystick.core.watching import Backlog, EndedCount, WorkerRow
+from tallystick.core.watching.rows import Backlog, EndedCount, WorkerRow
 from tallystick.errors import BadInput
 from tallystick.store.api import Store
 from tallystick.store.inspection import StaleReports, Watched, WorkerLeases

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tallystick.core.watching import LeaveWorker, ReportWorker
+from tallystick.core.watching.rows import LeaveWorker, ReportWorker
 from tallystick.store.api import (
     DropSchedule,
     ForkJob,

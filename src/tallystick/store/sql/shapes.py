@@ -17,7 +17,7 @@ from tallystick.core.remote.listing import StepRow
 from tallystick.core.remote.requests import NewProtocolJob
 from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolStep
 from tallystick.core.schedules.rows import Schedule
-from tallystick.core.watching import WorkerRow
+from tallystick.core.watching.rows import WorkerRow
 from tallystick.store.api import (
     ChildRow,
     Fence,

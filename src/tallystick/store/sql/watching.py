@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from tallystick.core.watching import (
+from tallystick.core.watching.rows import (
     DEPTH_MAX,
     FORGET_WORKER_MS,
     KEEP_COUNTS_MS,

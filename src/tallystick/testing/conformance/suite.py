@@ -9,11 +9,17 @@ import pytest
 # Whoever reads a failure wants to see the values; pytest must know before it imports the tests.
 _PROMISES = (
     "answers claims closers control families loans primitives protocol_ways protocols "
-    "reservations retention submit_many suspending trees waiting watching"
+    "reservations retention submit_many suspending trees waiting"
 )
 _HERE = "tallystick.testing.conformance"
 _NAMES = [*(f"{_HERE}.promises.{name}" for name in _PROMISES.split())]
-_NAMES += [f"{_HERE}.drafts", f"{_HERE}.keys", f"{_HERE}.machine", f"{_HERE}.protocol_runs"]
+_NAMES += [
+    f"{_HERE}.drafts",
+    f"{_HERE}.keys",
+    f"{_HERE}.machine",
+    f"{_HERE}.protocol_runs",
+    f"{_HERE}.watching",
+]
 pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modules))
 
 from tallystick.testing.conformance.keys import Keys  # noqa: E402 (registered first)
@@ -41,7 +47,7 @@ from tallystick.testing.conformance.promises.submit_many import SubmitMany  # no
 from tallystick.testing.conformance.promises.suspending import TagsAndOrphans, Waits  # noqa: E402 (registered first)
 from tallystick.testing.conformance.promises.trees import Deadlines, Trees  # noqa: E402 (registered first)
 from tallystick.testing.conformance.promises.waiting import LateReports, WhoActs  # noqa: E402 (registered first)
-from tallystick.testing.conformance.promises.watching import Watching  # noqa: E402 (registered first)
+from tallystick.testing.conformance.watching import Watching  # noqa: E402 (registered first)
 
 
 class StoreConformance(

@@ -13,7 +13,7 @@ import msgspec
 
 from tallystick.core.ledger.decisions import Reclaim
 from tallystick.core.lifecycles import JobState
-from tallystick.core.watching import COUNT_MS, REPORT_MS, LeaveWorker, ReportWorker
+from tallystick.core.watching.rows import COUNT_MS, REPORT_MS, LeaveWorker, ReportWorker
 from tallystick.engine.observe import JobFinished, Reclaimed
 from tallystick.engine.pending_writes import Called
 from tallystick.store.api import Outcome
@@ -22,6 +22,8 @@ from tallystick.worker.roles.role import Role
 from tallystick.worker.worker import Worker
 
 _log = logging.getLogger("tallystick.worker")
+
+LEAVE_SECONDS: Final = 1.0
 
 _ENDED_BY: Final = {Reclaim.FAIL: JobState.FAILED_FINAL, Reclaim.SETTLE: JobState.CANCELLED}
 
@@ -59,11 +61,20 @@ class Report(Role):
             self._count_at = now + COUNT_MS / 1000
 
     def leave(self) -> None:
-        """Write what was not written yet and remove the row; a store that is away delays no stop."""
+        """Write what was not written yet and remove the row; a store that is away delays a stop by a second."""
         for stop in self._deaf:
             stop()
         last = (self._report(self._taken()), LeaveWorker(self._worker.owner))
-        self._worker.committer.put([Called(last, _left)])
+        left = threading.Event()
+
+        def settle(outcome: Outcome | BaseException) -> None:
+            left.set()
+            if isinstance(outcome, BaseException):
+                about = {"action": "worker.leave_failed"}
+                _log.warning("worker: it is shown for a day after it has stopped, %s", outcome, extra=about)
+
+        self._worker.committer.put([Called(last, settle)])
+        left.wait(LEAVE_SECONDS)
 
     def _count(self, state: str | None) -> None:
         if state is not None:
@@ -87,9 +98,3 @@ class Report(Role):
             len(worker.running),
             tuple(sorted(ended.items())),
         )
-
-
-def _left(outcome: Outcome | BaseException) -> None:
-    if isinstance(outcome, BaseException):
-        about = {"action": "worker.leave_failed"}
-        _log.warning("worker: it is shown for a day after it has stopped, %s", outcome, extra=about)

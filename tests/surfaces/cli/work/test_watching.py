@@ -10,7 +10,7 @@ import urllib.request
 import apsw
 import pytest
 
-from tallystick.core.watching import SILENT_MS
+from tallystick.core.watching.rows import SILENT_MS
 from tests.patience import wait_until
 from tests.surfaces.commands import PATIENCE, Shop, Work
 

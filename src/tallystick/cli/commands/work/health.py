@@ -1,4 +1,4 @@
-"""`tally health`: whether somebody works on a store, by the exit code, for containers and load balancers."""
+"""`tally health`: whether a worker of a store lives, by the exit code, for containers and load balancers."""
 
 from __future__ import annotations
 

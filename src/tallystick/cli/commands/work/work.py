@@ -9,9 +9,9 @@ from tallystick.cli.commands.work.processes import serve_with_processes
 from tallystick.cli.commands.work.progress import JsonLines, Reporter, reporter_for
 from tallystick.cli.loading import Loaded, declared_queues, load_app
 from tallystick.cli.place import announce_creation, json_option, url_option
-from tallystick.core.binding import split_bind
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
+from tallystick.core.watching.binding import split_bind
 from tallystick.defaults import WORKER_GRACE, WORKER_LEASE, WORKER_SLOTS
 from tallystick.engine.retention import retention_ms
 from tallystick.errors import BadInput, StoreMissing

@@ -11,7 +11,7 @@ import click
 from tallystick.cli.place import json_option, looking, url_option, watched
 from tallystick.cli.render.output import Ink, printable, show, show_data
 from tallystick.cli.render.wording import ago, instant
-from tallystick.core.watching import WorkerRow
+from tallystick.core.watching.rows import WorkerRow
 
 _WORKERS_MAX = 1_000
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tallystick.core.verbs.holds import Hold
-from tallystick.core.watching import (
+from tallystick.core.watching.rows import (
     FORGET_WORKER_MS,
     KEEP_COUNTS_MS,
     SILENT_MS,

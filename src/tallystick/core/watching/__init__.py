@@ -1,0 +1,1 @@
+"""What people who operate a store look at, and where they look."""
