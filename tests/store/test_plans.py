@@ -157,6 +157,7 @@ def test_sixteen_rows_are_looked_up_one_by_one(subject: SqliteSubject, name: str
 def test_a_tag_that_nobody_has_is_looked_for_without_reading_the_jobs(subject: SqliteSubject):
     """What a search does is counted in hundreds of the machine's instructions."""
     subject.store.apply([(submission(subject.clock),) for _ in range(500)])
+    subject.store.job("")  # what reads the schema comes first, and is the longer the more tables there are
     steps: list[int] = []
     subject.store._reader.set_progress_handler(lambda: bool(steps.append(1)), 100)
     assert (

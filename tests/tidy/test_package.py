@@ -22,6 +22,7 @@ MODULES = {
     "opentelemetry-api": "opentelemetry",
     "nats-py": "nats",
     "jsonschema-rs": "jsonschema_rs",
+    "prometheus-client": "prometheus_client",
 }
 
 

@@ -13,7 +13,7 @@ from tallystick.core.durations import duration_ms
 from tallystick.defaults import BUSY
 from tallystick.errors import BadInput
 from tallystick.store.api import Store
-from tallystick.store.restoring import hold_restored
+from tallystick.store.sql.restoring import hold_restored
 
 if TYPE_CHECKING:
     from tallystick.store.sqlite.store import SqliteStore

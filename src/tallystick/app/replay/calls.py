@@ -98,8 +98,7 @@ def call_step(
     Calls of one step are numbered in the order in which they are made. Tasks go on in the same order on
     replay, so they may run side by side; the order of threads is chance, so calls in threads need names.
     """
-    segment, name = context.segment, spec.name
-    place = (name, occurrence)
+    segment, name, place = context.segment, spec.name, (spec.name, occurrence)
     context.made.pop(place, None)
     if context.in_threads_at_once(name, named=spec.named):
         raise ParallelCalls(

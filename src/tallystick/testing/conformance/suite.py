@@ -13,13 +13,7 @@ _PROMISES = (
 )
 _HERE = "tallystick.testing.conformance"
 _NAMES = [*(f"{_HERE}.promises.{name}" for name in _PROMISES.split())]
-_NAMES += [
-    f"{_HERE}.drafts",
-    f"{_HERE}.keys",
-    f"{_HERE}.machine",
-    f"{_HERE}.protocol_runs",
-    f"{_HERE}.watching",
-]
+_NAMES += [f"{_HERE}.{name}" for name in ("drafts", "keys", "machine", "protocol_runs", "watching")]
 pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modules))
 
 from tallystick.testing.conformance.keys import Keys  # noqa: E402 (registered first)

@@ -61,7 +61,7 @@ class Report(Role):
             self._count_at = now + COUNT_MS / 1000
 
     def leave(self) -> None:
-        """Write what was not written yet and remove the row; a store that is away delays a stop by a second."""
+        """Write what is left and remove the row; a store that is away delays a stop by a second."""
         for stop in self._deaf:
             stop()
         last = (self._report(self._taken()), LeaveWorker(self._worker.owner))

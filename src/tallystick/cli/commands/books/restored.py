@@ -7,7 +7,7 @@ import click
 from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.render.output import show, show_data
 from tallystick.cli.render.wording import count
-from tallystick.store.restoring import hold_restored
+from tallystick.store.sql.restoring import hold_restored
 
 _EXAMPLES = """\b
 Examples:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tallystick.app.api.restored import resume_restored
+from tallystick.app.running.restoring import resume_restored
 from tallystick.cli.place import acting, json_option, url_option
 from tallystick.cli.render.output import show, show_data
 from tallystick.cli.render.wording import count, short

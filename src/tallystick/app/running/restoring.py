@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from tallystick.app.api.control import resuming
 from tallystick.core.verbs.holds import Hold, Resumed
-from tallystick.store.restoring import BY
+from tallystick.store.sql.restoring import BY
 
 if TYPE_CHECKING:
     from tallystick.app.api.tally import Tally
