@@ -6,18 +6,11 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, generate_latest, start_http_server
 
-from tallystick.clock import Clock
 from tallystick.errors import BadInput
-from tallystick.store.api import Store
 from tallystick.watch.process_series import ProcessSeries
 from tallystick.watch.store_series import StoreSeries
 
-__all__ = ["ProcessSeries", "StoreSeries", "serve_series", "text_of", "text_of_store"]
-
-
-def text_of_store(store: Store, clock: Clock) -> bytes:
-    """Return the series of a store as Prometheus reads them."""
-    return text_of(StoreSeries(store, clock))
+__all__ = ["ProcessSeries", "StoreSeries", "data_of", "serve_series", "text_of"]
 
 
 def text_of(series: StoreSeries) -> bytes:
@@ -25,6 +18,15 @@ def text_of(series: StoreSeries) -> bytes:
     registry = CollectorRegistry()
     registry.register(series)
     return generate_latest(registry)
+
+
+def data_of(series: StoreSeries) -> list[dict[str, object]]:
+    """Return series for programs, one entry for each value."""
+    return [
+        {"name": sample.name, "labels": sample.labels, "value": sample.value}
+        for family in series.collect()
+        for sample in family.samples
+    ]
 
 
 def serve_series(registry: CollectorRegistry, host: str, port: int) -> tuple[int, Callable[[], None]]:

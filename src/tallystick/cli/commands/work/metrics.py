@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from tallystick.cli.place import looking, url_option
-from tallystick.cli.render.output import show
+from tallystick.cli.place import json_option, looking, url_option
+from tallystick.cli.render.output import show, show_data
 from tallystick.clock import SystemClock
 from tallystick.watch import exposition
 
@@ -19,12 +19,17 @@ Examples:
 @click.command("metrics", epilog=_EXAMPLES)
 @click.argument("app", required=False)
 @url_option
-def command(*, app: str | None, url: str | None) -> None:
+@json_option
+def command(*, app: str | None, url: str | None, as_json: bool) -> None:
     """Print the series of a store once, in the text format of Prometheus.
 
     The store is that of APP, of --url, or of the variable TALLY_URL. `tally serve` answers /metrics with the
     same; `tally work --metrics HOST:PORT` has those of its process too.
     """
-    text_of_store = exposition().text_of_store
+    prometheus = exposition()
     with looking(app, url) as store:
-        show(text_of_store(store, SystemClock()).decode().rstrip("\n"))
+        series = prometheus.StoreSeries(store, SystemClock())
+        if as_json:
+            show_data(prometheus.data_of(series))
+        else:
+            show(prometheus.text_of(series).decode().rstrip("\n"))
