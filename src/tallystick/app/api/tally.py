@@ -21,6 +21,7 @@ from tallystick.app.api.runtime import Runtime
 from tallystick.app.api.steps import AsyncStep, AsyncTxIsRefused, AsyncTxStep, L, Step, Tx, TxStep, TxStepAs
 from tallystick.app.api.submittable import SubmitOptions, WorkflowSpec
 from tallystick.app.api.workflows import AsyncWorkflow, Workflow
+from tallystick.app.asking.many import Many
 from tallystick.app.remote.protocols import Declaring, RemoteProtocol
 from tallystick.app.remote.services import Service
 from tallystick.app.replay.calls import StepSpec
@@ -48,7 +49,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Tally(Jobs, Hooks, Declaring, DeclaringSchedules, Working):
+class Tally(Jobs, Many, Hooks, Declaring, DeclaringSchedules, Working):
     """A set of steps and workflows on one store. Nothing is opened before it is used."""
 
     def __init__(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
+from tallystick.cli.commands.jobs.many import many_options, speak_to_many
 from tallystick.cli.place import acting, json_option, url_option
 from tallystick.cli.render.output import show, show_data
 from tallystick.cli.render.wording import short
@@ -16,11 +19,12 @@ _EXAMPLES = """\b
 Examples:
   tally cancel 01a1e109-dad7-70e7-b72a-a7770e0c41df shop
   tally cancel 01a1e109-dad7-70e7-b72a-a7770e0c41df --url sqlite:///shop.db --grace 5m --json
+  tally cancel shop --where workflow=checkout --older 2d --yes
 """
 
 
 @click.command("cancel", epilog=_EXAMPLES)
-@click.argument("job")
+@click.argument("job", required=False)
 @click.argument("app", required=False)
 @click.option(
     "--grace",
@@ -29,16 +33,35 @@ Examples:
     show_default=True,
     help="How long a running job may clean up before it is ended.",
 )
+@many_options
 @url_option
 @json_option
-def command(*, job: str, app: str | None, grace: str, url: str | None, as_json: bool) -> None:
+def command(
+    *,
+    job: str | None,
+    app: str | None,
+    grace: str,
+    url: str | None,
+    as_json: bool,
+    **which: Any,  # noqa: ANN401 (as `many_options` declares)
+) -> None:
     """Ask a job to end and print the state it is in now.
 
     CANCELLED: nobody ran it, and it has ended. CANCELLING: it runs, meets the request at its next call, and
     has the grace to clean up. A job that had ended otherwise stays as it is, which is exit code 4. The store
-    is that of APP, of --url, or of the variable TALLY_URL.
+    is that of APP, of --url, or of the variable TALLY_URL. With --where, --tag or --older there is no JOB:
+    all unfinished jobs that match are asked to end, after a count.
     """
     duration_ms(grace)
+    if speak_to_many(
+        "cancel",
+        which,
+        (job, app, url),
+        lambda tally, jobs: tally.cancel_many(grace=grace, **jobs),
+        as_json=as_json,
+    ):
+        return
+    assert job is not None
     with acting(app, url) as tally:
         state = tally.job(job).cancel(grace=grace)
     if state not in (JobState.CANCELLING, JobState.CANCELLED):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from tallystick.app.running.restoring import resume_restored
+from tallystick.cli.commands.jobs.many import many_options, speak_to_many
 from tallystick.cli.place import acting, json_option, url_option
 from tallystick.cli.render.output import show, show_data
 from tallystick.cli.render.wording import count, short
@@ -16,6 +19,7 @@ Examples:
   tally resume 01a1e109-dad7-70e7-b72a-a7770e0c41df shop
   tally resume 01a1e109-dad7-70e7-b72a-a7770e0c41df --url sqlite:///shop.db --json
   tally resume --restored shop
+  tally resume shop --where workflow=checkout --older 2d --yes
 """
 
 
@@ -23,22 +27,34 @@ Examples:
 @click.argument("job", required=False)
 @click.argument("app", required=False)
 @click.option("--restored", is_flag=True, help="All jobs and schedules that stand still since a restoration.")
+@many_options
 @url_option
 @json_option
-def command(*, job: str | None, app: str | None, restored: bool, url: str | None, as_json: bool) -> None:
+def command(
+    *,
+    job: str | None,
+    app: str | None,
+    restored: bool,
+    url: str | None,
+    as_json: bool,
+    **which: Any,  # noqa: ANN401 (as `many_options` declares)
+) -> None:
     """Let a job go on that was paused, or held because its code had changed.
 
     Resuming a job that is not held changes nothing. One that has ended cannot go on, which is exit code 4.
     With --restored there is no JOB: everything goes on that is held because the books were restored from a
-    copy. The store is that of APP, of --url, or of the variable TALLY_URL.
+    copy; with --where, --tag or --older all held jobs that match, after a count. The store is that of APP, of
+    --url, or of the variable TALLY_URL.
     """
     if restored:
         if app is not None:
             raise click.UsageError("--restored is about all jobs: name no JOB.")
         _resume_restored(job, url, as_json=as_json)
         return
-    if job is None:
-        raise click.UsageError("Missing argument 'JOB'.")
+    place = (job, app, url)
+    if speak_to_many("resume", which, place, lambda tally, jobs: tally.resume_many(**jobs), as_json=as_json):
+        return
+    assert job is not None
     with acting(app, url) as tally:
         resumed = tally.job(job).resume()
     if resumed is Resumed.ENDED:

@@ -1,0 +1,151 @@
+"""One word to many jobs: all that have something in common are cancelled, paused, resumed or retried.
+
+Each job gets its own bundle, and bundles share flushes. A job that moves meanwhile is judged as it is then;
+one that the word no longer fits is left as it is and not counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import Final, TypedDict, TypeVar, Unpack
+
+from tallystick.app.api.control import Wish, cancelling, pausing, resuming, retrying
+from tallystick.app.api.runtime import Runtime
+from tallystick.app.replay.context import refuse_inside
+from tallystick.core.durations import duration_ms
+from tallystick.core.lifecycles import JOB, JobState
+from tallystick.core.limits import check_name, check_storable
+from tallystick.core.verbs.holds import Held, Resumed
+from tallystick.defaults import CANCEL_GRACE, TENANT
+from tallystick.errors import BadInput, JobEnded, NotFailed, NotFound
+from tallystick.store.api import JobRow
+
+T = TypeVar("T")
+Duration = str | float | timedelta
+
+OPEN: Final = tuple(state for state in JobState if state not in JOB.final)
+_PAGE: Final = 500
+_PASSED_BY: Final = (JobEnded, NotFailed, NotFound)
+
+
+class Which(TypedDict, total=False):
+    """What jobs have in common; `older` leaves out those that were submitted less long ago."""
+
+    states: Sequence[JobState | str]
+    workflow: str | None
+    tag: str | None
+    older: Duration | None
+    tenant: str
+
+
+def matching(runtime: Runtime, which: Which) -> Iterator[JobRow]:
+    """Yield the jobs of a tenant that have all of this in common, newest first."""
+    workflow, tag, older = which.get("workflow"), which.get("tag"), which.get("older")
+    until = None if older is None else runtime.clock.wall_ms() - duration_ms(older)
+    tenant = check_name("tenant", which.get("tenant", TENANT))
+    states = [_state(state) for state in which.get("states", ())]
+    handler = None if workflow is None else check_storable("workflow", workflow)
+    if tag is not None:
+        check_storable("tag", tag)
+    after = None
+    while rows := runtime.store.jobs(
+        tenant_id=tenant, states=states, handler=handler, after=after, limit=_PAGE, tag=tag
+    ):
+        after = rows[-1].job_id
+        yield from (row for row in rows if until is None or row.created_at <= until)
+
+
+class Many(ABC):
+    """What a Tally can say to all jobs of a kind; each method returns how many it reached."""
+
+    @abstractmethod
+    def runtime(self, *, create: bool = True) -> Runtime:
+        """Return the open store; a Tally opens it on first use."""
+
+    def cancel_many(self, *, grace: Duration = CANCEL_GRACE, **which: Unpack[Which]) -> int:
+        """Ask every unfinished job to end that matches."""
+        grace_ms = duration_ms(grace)
+        asked = (JobState.CANCELLED, JobState.CANCELLING)
+        return self._say(
+            lambda row: cancelling(row.job_id, grace_ms), lambda state: state in asked, _among(which, OPEN)
+        )
+
+    async def cancel_many_aio(self, *, grace: Duration = CANCEL_GRACE, **which: Unpack[Which]) -> int:
+        """Do the same without blocking the loop."""
+        return await asyncio.to_thread(self.cancel_many, grace=grace, **which)
+
+    def pause_many(self, *, why: str = "paused by hand", **which: Unpack[Which]) -> int:
+        """Hold every unfinished job that matches."""
+        return self._say(
+            lambda row: pausing(row.job_id, why),
+            lambda held: held in (Held.HELD, Held.ASKED),
+            _among(which, OPEN),
+        )
+
+    async def pause_many_aio(self, *, why: str = "paused by hand", **which: Unpack[Which]) -> int:
+        """Do the same without blocking the loop."""
+        return await asyncio.to_thread(self.pause_many, why=why, **which)
+
+    def resume_many(self, **which: Unpack[Which]) -> int:
+        """Let every held job go on that matches."""
+        return self._say(
+            lambda row: resuming(row.job_id) if row.hold is not None else None,
+            lambda resumed: resumed is Resumed.FREE,
+            _among(which, OPEN),
+        )
+
+    async def resume_many_aio(self, **which: Unpack[Which]) -> int:
+        """Do the same without blocking the loop."""
+        return await asyncio.to_thread(self.resume_many, **which)
+
+    def retry_many(self, **which: Unpack[Which]) -> int:
+        """Make a new job in the place of every failed one that matches and was not retried."""
+        ids = self.runtime().ids
+        return self._say(
+            lambda row: None if row.retried_as else retrying(row.job_id, ids.new(), row),
+            lambda forked: forked.created,
+            _among(which, (JobState.FAILED_FINAL,)),
+        )
+
+    async def retry_many_aio(self, **which: Unpack[Which]) -> int:
+        """Do the same without blocking the loop."""
+        return await asyncio.to_thread(self.retry_many, **which)
+
+    def _say(
+        self,
+        wish_of: Callable[[JobRow], Wish[T] | None],
+        reached: Callable[[T], bool],
+        which: Which,
+    ) -> int:
+        refuse_inside("speak to many jobs")
+        runtime, count = self.runtime(), 0
+        # All are found before the first is spoken to: what a retry makes is not retried by the same call.
+        rows = list(matching(runtime, which))
+        for start in range(0, len(rows), _PAGE):
+            wishes = [wish for row in rows[start : start + _PAGE] if (wish := wish_of(row)) is not None]
+            outcomes = runtime.committer.call_all([wish.bundle for wish in wishes])
+            for wish, outcome in zip(wishes, outcomes, strict=True):
+                if isinstance(outcome, _PASSED_BY):
+                    continue
+                if isinstance(outcome, BaseException):
+                    raise outcome
+                count += reached(wish.settle(runtime, outcome))
+        return count
+
+
+def _among(which: Which, states: Sequence[JobState]) -> Which:
+    """Return what was asked for, within the states in which there is a point in it."""
+    wanted = [_state(state) for state in which.get("states", ())] or [state.value for state in states]
+    return {**which, "states": [state for state in wanted if state in states]}
+
+
+def _state(state: JobState | str) -> str:
+    try:
+        return JobState(str(state).upper()).value
+    except ValueError:
+        raise BadInput(
+            f"{state!r} is no state of a job; those are {', '.join(JobState)}", state=str(state)
+        ) from None

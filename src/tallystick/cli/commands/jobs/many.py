@@ -1,0 +1,94 @@
+"""What the commands share that say one thing to many jobs: which jobs, a count first, and a yes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from tallystick.app.api.tally import Tally
+from tallystick.app.asking.many import Which, matching
+from tallystick.cli.place import acting
+from tallystick.cli.render.output import show, show_data
+from tallystick.cli.render.wording import count
+from tallystick.core.durations import duration_ms
+from tallystick.errors import BadInput
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_WHERE = ("state", "workflow")
+
+
+def many_options(function: F) -> F:
+    """Add `--where`, `--tag`, `--older` and `--yes`, as one parameter `which` each command hands on."""
+    for option in (
+        click.option("--yes", is_flag=True, help="With --where, --tag or --older: do it without asking."),
+        click.option("--older", metavar="DURATION", help="All jobs that were submitted longer ago: 2d, 30m."),
+        click.option("--tag", metavar="TAG", help="All jobs that were submitted with this tag."),
+        click.option(
+            "--where",
+            metavar="NAME=VALUE",
+            multiple=True,
+            help="All jobs with state=STATE or workflow=NAME, instead of one; may be given more than once.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def speak_to_many(
+    verb: str,
+    which: dict[str, Any],
+    place: tuple[str | None, str | None, str | None],
+    act: Callable[[Tally, Which], int],
+    *,
+    as_json: bool,
+) -> bool:
+    """Say it to all jobs that match, if that was asked for; `place` is what stood for JOB, APP and --url."""
+    wanted, yes = _wanted(which)
+    if not wanted:
+        if place[0] is None:
+            raise click.UsageError("Missing argument 'JOB'.")
+        return False
+    address, more, url = place
+    if more is not None:
+        raise click.UsageError("With --where, --tag or --older there is no JOB: name the APP alone.")
+    with acting(address, url) as tally:
+        found = sum(1 for _row in matching(tally.runtime(), wanted))
+        if not yes and not _confirmed(verb, found):
+            raise BadInput(f"{count(found, 'job')} match; say --yes to {verb} them", matched=found)
+        done = act(tally, wanted)
+    if as_json:
+        show_data({"matched": found, "done": done})
+    else:
+        show(f"{count(found, 'job')} matched, {verb}: {done:,}")
+    return True
+
+
+def _wanted(which: dict[str, Any]) -> tuple[Which, bool]:
+    wanted: Which = {}
+    states: list[str] = []
+    for condition in which["where"]:
+        name, mark, value = condition.partition("=")
+        if not mark or name not in _WHERE:
+            raise click.UsageError(f"--where takes state=STATE or workflow=NAME, not {condition!r}.")
+        if name == "state":
+            states.append(value)
+        elif "workflow" in wanted:
+            raise click.UsageError("--where names one workflow.")
+        else:
+            wanted["workflow"] = value
+    if states:
+        wanted["states"] = states
+    if which["tag"] is not None:
+        wanted["tag"] = which["tag"]
+    if which["older"] is not None:
+        duration_ms(which["older"])
+        wanted["older"] = which["older"]
+    return wanted, which["yes"]
+
+
+def _confirmed(verb: str, found: int) -> bool:
+    return sys.stdin.isatty() and click.confirm(f"{verb} {count(found, 'job')}?", err=True)

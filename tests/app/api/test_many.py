@@ -1,0 +1,97 @@
+"""One word to many jobs: it reaches those that match and are in a state for it, and no others."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tallystick import Fatal, Tally, wait
+from tallystick.core.lifecycles import JobState
+from tallystick.errors import BadInput
+
+
+class Shop:
+    """Two workflows on a store, one that waits and one that fails the first time."""
+
+    def __init__(self, app: Tally) -> None:
+        self.app = app
+        self.mended = False
+
+        @app.workflow
+        def order(n: int) -> int:
+            wait("go", bool)
+            return n
+
+        @app.workflow
+        def bill(n: int) -> int:
+            if not self.mended:
+                raise Fatal("no")
+            return n
+
+        self.order, self.bill = order, bill
+
+
+@pytest.fixture
+def shop(app) -> Shop:
+    return Shop(app)
+
+
+def states(jobs) -> list[str]:
+    return [job.state().value for job in jobs]
+
+
+def test_queued_jobs_of_a_workflow_are_cancelled_and_others_stay(shop):
+    orders = [shop.order.submit(n) for n in range(3)]
+    tagged = shop.order.opts(tags=["keep"]).submit(9)
+    bill = shop.bill.submit(1)
+    assert shop.app.cancel_many(workflow="bill", tag="keep") == 0
+    assert shop.app.cancel_many(tag="keep") == 1
+    assert shop.app.cancel_many(workflow="order") == 3
+    assert states([*orders, tagged, bill]) == ["CANCELLED"] * 4 + ["QUEUED"]
+    assert shop.app.cancel_many(workflow="order") == 0, "what has ended is not reached again"
+
+
+def test_older_means_submitted_longer_ago(shop):
+    shop.order.submit(1)
+    assert shop.app.cancel_many(older="1h") == 0
+    assert shop.app.cancel_many(older="0s") == 1
+
+
+def test_paused_jobs_are_resumed_together(shop):
+    jobs = [shop.order.submit(n) for n in range(3)]
+    jobs[0].pause("by itself")
+    assert shop.app.pause_many(states=["queued"], why="stock-taking") == 2, "one is held already"
+    assert shop.app.resume_many(states=[JobState.QUEUED]) == 3
+    assert shop.app.resume_many() == 0
+
+
+def test_failed_jobs_are_retried_once_each(shop):
+    jobs = [shop.bill.submit(n) for n in range(3)]
+    with shop.app.worker():
+        for job in jobs:
+            with pytest.raises(Exception, match="no"):
+                job.result(timeout=30)
+        shop.mended = True
+        assert shop.app.retry_many(workflow="bill") == 3
+        assert shop.app.retry_many(workflow="bill") == 0
+        retried = [job for job in shop.app.jobs(workflow="bill") if job.id not in {each.id for each in jobs}]
+        assert sorted(job.result(timeout=30) for job in retried) == [0, 1, 2]
+
+
+def test_more_jobs_than_a_page_are_reached(shop):
+    shop.order.submit_many([(n,) for n in range(1_201)])
+    assert shop.app.cancel_many(workflow="order") == 1_201
+
+
+def test_on_a_loop_too(shop):
+    shop.order.submit(1)
+    assert asyncio.run(shop.app.pause_many_aio()) == 1
+    assert asyncio.run(shop.app.resume_many_aio()) == 1
+    assert asyncio.run(shop.app.cancel_many_aio()) == 1
+    assert asyncio.run(shop.app.retry_many_aio()) == 0
+
+
+def test_a_state_that_is_none_is_refused(shop):
+    with pytest.raises(BadInput, match="'broken' is no state of a job"):
+        shop.app.cancel_many(states=["broken"])
