@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench import table
 
-MODULES = ("kernel", "postgres", "waiting", "runs", "stage", "publishing")
+MODULES = ("kernel", "postgres", "waiting", "runs", "stage", "publishing", "remote")
 RESULTS = Path(__file__).parent / "results"
 
 
