@@ -7,7 +7,7 @@ goes on in the next round.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from tallystick.core.ledger.marks import OPENED
@@ -30,12 +30,10 @@ from tallystick.core.plans import (
     PutValue,
     Write,
 )
-from tallystick.errors import InvariantBroken
 from tallystick.store.api import Fact, Fence, StoredEvent
-from tallystick.store.refusals import Refused
 from tallystick.store.sql.reads import listed
 from tallystick.store.sql.shapes import alike, moved
-from tallystick.store.sqlite.multi_row import write_rows
+from tallystick.store.sqlite.multi_row import write_exactly, write_rows
 
 if TYPE_CHECKING:
     from tallystick.store.sqlite.writer import SqliteBatch
@@ -106,20 +104,13 @@ class Rounds:
                 if kind is InsertStep:
                     batch.many("insert_steps", rows, self._holder)
                 elif kind in _COUNTED:
-                    self._exactly(_COUNTED[kind], rows)
+                    write_exactly(batch.connection, _COUNTED[kind], rows)
                 else:
                     write_rows(batch.cursor, _STATEMENTS[kind], rows)
-        self._exactly("insert_event", self._events)
+        write_exactly(batch.connection, "insert_event", self._events)
         # Behind what begins or ends here: those that are asked, and who runs them, are seen as they are then.
         for job_id, before, *about in self._asks:
             batch.run("ask_descendants", (job_id, listed(before), *about))
-
-    def _exactly(self, name: str, rows: Sequence[Any]) -> None:
-        before = self._batch.connection.total_changes()
-        write_rows(self._batch.cursor, name, rows)
-        if self._batch.connection.total_changes() - before != len(rows):
-            about = f"{name} did not change {len(rows)} rows, as it was planned"
-            raise Refused(InvariantBroken(about, statement=name))
 
     def _event(self, fact: Fact) -> StoredEvent:
         event = self._batch.placed(fact)

@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import apsw
 
+from tallystick.errors import InvariantBroken
+from tallystick.store.refusals import Refused
 from tallystick.store.sqlite.statements import sql_of_rows, takes_list
 from tallystick.tuning import is_plain
 
@@ -32,3 +34,12 @@ def write_rows(cursor: apsw.Cursor, name: str, rows: Sequence[Sequence[Any]]) ->
                 error.add_note(name)
                 raise
         begin = end
+
+
+def write_exactly(connection: apsw.Connection, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Run a statement for every row; one whose guard did not find what was looked at refuses all of them."""
+    before = connection.total_changes()
+    write_rows(connection.cursor(), name, rows)
+    if connection.total_changes() - before != len(rows):
+        about = f"{name} did not change {len(rows)} rows, as it was planned"
+        raise Refused(InvariantBroken(about, statement=name))

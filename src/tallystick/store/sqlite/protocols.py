@@ -2,106 +2,97 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from tallystick.core.chain import Chain
 from tallystick.core.pictures import Now
-from tallystick.core.remote.plans import (
-    InsertAnswer,
-    InsertOutbox,
-    InsertProtocolJob,
-    InsertProtocolStep,
-    MoveOutbox,
-    MoveProtocolJob,
-    MoveProtocolStep,
-    ProtocolPlan,
-    ProtocolWrite,
-)
-from tallystick.core.remote.requests import ProtocolRequest, SubmitCommand
+from tallystick.core.remote.requests import SubmitCommand
 from tallystick.core.verbs.protocol.deciding import decide
 from tallystick.core.verbs.protocol.submitting import submit
-from tallystick.errors import InvariantBroken
-from tallystick.store.api import Existing, Outcome, StoredEvent
-from tallystick.store.refusals import STALE_REPORTS_MAX, Refused
+from tallystick.store.api import Existing, Outcome
+from tallystick.store.refusals import STALE_REPORTS_MAX
 from tallystick.store.sql.protocol_pictures import READS, pictures_of
-from tallystick.store.sql.protocols import ABSENT, fact_of, stale_report
+from tallystick.store.sql.protocols import ABSENT, ProtocolLists, Request, in_rounds
 from tallystick.store.sql.reads import listed
 from tallystick.store.sqlite.looking import chain_end
+from tallystick.store.sqlite.multi_row import write_exactly, write_rows
 
 if TYPE_CHECKING:
     from tallystick.store.sqlite.writer import SqliteBatch
 
-
-def decide_protocols(batch: SqliteBatch, requests: list[ProtocolRequest]) -> list[Outcome]:
-    """Decide requests one after the other: each sees what the one before it wrote."""
-    return [_decided(batch, request) for request in requests]
-
-
-def submit_commands(batch: SqliteBatch, requests: list[SubmitCommand]) -> list[Outcome]:
-    """Make jobs of commands, one after the other."""
-    return [_submitted(batch, request) for request in requests]
-
-
-def _decided(batch: SqliteBatch, request: ProtocolRequest) -> Outcome:
-    """Decide a request from the picture of its job, and write what was decided."""
-    asked = (listed([request.job_id]),)
-    picture = pictures_of(*(batch.rows(name, asked) for name in READS)).get(request.job_id)
-    if picture is None:
-        return ABSENT
-    plan = decide(picture, request, Now(batch.wall))
-    if plan.writes:
-        _write(batch, plan, Chain(request.job_id, *chain_end(batch.cursor, request.job_id)))
-    report = stale_report(request, plan.heard)
-    if report is not None:
-        batch.run("insert_stale_reports", (batch.wall, *report))
-        batch.run("trim_stale_reports", (STALE_REPORTS_MAX,))
-    return plan.hearing
+# Whatever plans they come from: a job is there before its steps, and it ends after them.
+_ORDER: Final = (
+    "insert_protocol_jobs",
+    "insert_protocol_steps",
+    "move_protocol_steps",
+    "move_outbox",
+    "insert_outbox",
+    "move_protocol_jobs",
+)
+# Rows that say themselves when they were made.
+_AT_ITS_BIRTH: Final = frozenset({"insert_outbox"})
 
 
-def _submitted(batch: SqliteBatch, request: SubmitCommand) -> Outcome:
+def write_protocols(batch: SqliteBatch, requests: Sequence[Request]) -> list[Outcome]:
+    """Decide requests in their order and write what was decided, in lists."""
+    outcomes: list[Outcome] = [None] * len(requests)
+    for places in in_rounds(requests):
+        for at, outcome in zip(places, _round(batch, [requests[at] for at in places]), strict=True):
+            outcomes[at] = outcome
+    return outcomes
+
+
+def _round(batch: SqliteBatch, requests: Sequence[Request]) -> list[Outcome]:
+    """Look at the jobs of these requests, decide, and write what was decided."""
+    asked = (listed([each.job_id for each in requests if not isinstance(each, SubmitCommand)]),)
+    pictures = pictures_of(*(batch.rows(name, asked) for name in READS))
+    lists, outcomes, now = ProtocolLists(batch.placed, batch.wall), list[Outcome](), Now(batch.wall)
+    for request in requests:
+        if isinstance(request, SubmitCommand):
+            outcomes.append(_born(batch, lists, request, now))
+        elif request.job_id not in pictures:
+            outcomes.append(ABSENT)
+        else:
+            plan = decide(pictures[request.job_id], request, now)
+            if plan.writes:
+                lists.add(plan, Chain(request.job_id, *chain_end(batch.cursor, request.job_id)))
+            lists.refuse(request, plan.heard)
+            outcomes.append(plan.hearing)
+    _write(batch, lists)
+    return outcomes
+
+
+def _born(batch: SqliteBatch, lists: ProtocolLists, request: SubmitCommand, now: Now) -> Outcome:
     """Make a job of a command, unless the reservation shows that it was made before."""
     row = (*request.reservation, request.job_id, batch.wall)
     if not batch.changed("reserve", row):
         tenant_id, scope, value, *_content = request.reservation
         (found,) = batch.rows("reservations", (tenant_id, scope, value))
         return Existing._make(found)
-    plan = submit(request, Now(batch.wall))
-    _write(batch, plan, Chain(request.job_id))
+    plan = submit(request, now)
+    lists.add(plan, Chain(request.job_id))
     return plan.hearing
 
 
-def _write(batch: SqliteBatch, plan: ProtocolPlan, chain: Chain) -> None:
-    """Write a plan; whatever differs from what was looked at is a bug: the lock was held meanwhile."""
-    fact = fact_of(plan, chain, batch.wall)
-    event = None if fact is None else batch.placed(fact)
-    for write in plan.writes:
-        _apply(batch, write, event)
-    if event is not None:
-        batch.run("insert_event", event)
+def _write(batch: SqliteBatch, lists: ProtocolLists) -> None:
+    """Write everything; whatever differs from what was looked at is a bug: the lock was held meanwhile."""
+    for name in _ORDER:
+        last = () if name in _AT_ITS_BIRTH else (batch.wall,)
+        rows = [(*_flat(row), *last) for row in lists.rows.get(name, ())]
+        write_exactly(batch.connection, name, rows)
+    write_rows(batch.cursor, "insert_message", lists.messages)
+    write_rows(batch.cursor, "insert_event", lists.events)
+    for report in lists.reports:
+        batch.run("insert_stale_reports", (batch.wall, *report))
+    if lists.reports:
+        batch.run("trim_stale_reports", (STALE_REPORTS_MAX,))
 
 
-def _apply(batch: SqliteBatch, write: ProtocolWrite, event: StoredEvent | None) -> None:
-    wall = batch.wall
-    head = (None, None) if event is None else (event.n, event.event_hash)
-    match write:
-        case MoveProtocolJob(job, rev):
-            _one(batch, "move_protocol_jobs", (*job, rev, *head, wall))
-        case MoveProtocolStep(step, rev):
-            _one(batch, "move_protocol_steps", (*step, rev, wall))
-        case MoveOutbox(row, rev):
-            _one(batch, "move_outbox", (*row, rev, wall))
-        case InsertProtocolJob(job, about):
-            batch.run("insert_protocol_jobs", (*job, *about, *head, wall))
-        case InsertProtocolStep(step):
-            batch.run("insert_protocol_steps", (*step, wall))
-        case InsertOutbox(row):
-            batch.run("insert_outbox", row)
-        case InsertAnswer(message):
-            batch.run("insert_message", message)
-        case _:
-            assert_never(write)
-
-
-def _one(batch: SqliteBatch, name: str, row: tuple[object, ...]) -> None:
-    if batch.changed(name, row) != 1:
-        raise Refused(InvariantBroken(f"{name} did not change one row, as it was planned", statement=name))
+def _flat(row: tuple[Any, ...]) -> Iterator[object]:
+    """Yield the parameters of a statement: those of a named row are all of its fields."""
+    for part in row:
+        if isinstance(part, tuple):
+            yield from part
+        else:
+            yield part

@@ -43,6 +43,7 @@ from tallystick.store.planning import NAMES, decide_bundles, is_planned, wants_o
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, claim_apart, stale
 from tallystick.store.sql.keys import keep_keys
 from tallystick.store.sql.one_by_one import ONE_BY_ONE
+from tallystick.store.sql.protocols import is_protocol
 from tallystick.store.sql.shapes import recorded
 from tallystick.store.sqlite.applying import apply
 from tallystick.store.sqlite.claims import claim_jobs, due_jobs
@@ -51,7 +52,7 @@ from tallystick.store.sqlite.endings import end_plain_jobs
 from tallystick.store.sqlite.file.clock import Instants
 from tallystick.store.sqlite.looking import chain_end, look
 from tallystick.store.sqlite.multi_row import write_rows
-from tallystick.store.sqlite.protocols import decide_protocols, submit_commands
+from tallystick.store.sqlite.protocols import write_protocols
 from tallystick.store.sqlite.refusals import refusal
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.submits import submit_alike, submit_jobs
@@ -79,6 +80,10 @@ class SqliteBatch:
         alone, groups = grouped(batch, children=True)
         renewals = groups.pop(0)[1] if groups and groups[0][0] is RenewLeases else []
         planned = {index: batch[index] for index in alone if is_planned(batch[index])}
+        protocols = [index for index in alone if index not in planned and is_protocol(batch[index])]
+        if protocols:
+            groups = [(SubmitCommand, protocols), *groups]
+            alone = sorted({*alone} - {*protocols})
         first = [*renewals, *(index for index in alone if index not in planned)]
         if any(type(primitive) is RunTx for index in first for primitive in batch[index]):
             # A user's function is not run twice, so what it did is kept apart from what may be refused.
@@ -382,6 +387,6 @@ class SqliteBatch:
         **dict.fromkeys(ONE_BY_ONE, _one_by_one),
         AddKey: keep_keys,
         RevokeKey: keep_keys,
-        SubmitCommand: submit_commands,
-        **dict.fromkeys(get_args(ProtocolRequest), decide_protocols),
+        SubmitCommand: write_protocols,
+        **dict.fromkeys(get_args(ProtocolRequest), write_protocols),
     }

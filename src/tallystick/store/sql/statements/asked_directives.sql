@@ -1,7 +1,7 @@
--- asked_directives: directives for these services that a remote worker may be given, the oldest first; of one tenant, if it is named.
--- takes: services list, tenant_id text, limit int
+-- asked_directives: directives for a service that a remote worker may be given, the oldest first; of one tenant, if it is named.
+-- takes: service text, tenant_id text, limit int
 SELECT @names(OutboxRow)
   FROM outbox
- WHERE state = 'PENDING' AND via = 'pull' AND service IN :services AND (:tenant_id IS NULL OR tenant_id = :tenant_id)
- ORDER BY next_try_at, outbox_id
+ WHERE state = 'PENDING' AND via = 'pull' AND service = :service AND (:tenant_id IS NULL OR tenant_id = :tenant_id)
+ ORDER BY next_try_at
  LIMIT :limit
