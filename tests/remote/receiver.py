@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ class Got(NamedTuple):
 class Receiver:
     """Answers 204 unless told otherwise; `connections` counts every connection, also without a request."""
 
-    def __init__(self) -> None:
+    def __init__(self, certificates: ssl.SSLContext | None = None) -> None:
         self.got: list[Got] = []
         self.connections = 0
         self.answer: Callable[[Got], tuple[int, dict[str, str], bytes]] = lambda _got: (204, {}, b"")
@@ -61,7 +62,14 @@ class Receiver:
             def handle_error(self, request: Any, address: Any) -> None:
                 """A relay that hangs up is what some tests are about."""
 
+        self.scheme = "http"
         self.server = Server(("127.0.0.1", 0), Handler)
+        if certificates is not None:
+            self.scheme = "https"
+            # The handshake is made by the thread of the connection, so that one that fails holds nobody up.
+            self.server.socket = certificates.wrap_socket(
+                self.server.socket, server_side=True, do_handshake_on_connect=False
+            )
 
     @property
     def port(self) -> int:
@@ -69,12 +77,12 @@ class Receiver:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/hook"
+        return f"{self.scheme}://127.0.0.1:{self.port}/hook"
 
 
 @contextmanager
-def receiving() -> Iterator[Receiver]:
-    receiver = Receiver()
+def receiving(certificates: ssl.SSLContext | None = None) -> Iterator[Receiver]:
+    receiver = Receiver(certificates)
     thread = threading.Thread(target=receiver.server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:

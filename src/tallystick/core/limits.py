@@ -62,6 +62,8 @@ DURATION_MS_MAX: Final = 100 * 365 * 86_400_000
 # What comes over HTTP.
 CALLBACK_BYTES_MAX: Final = 256 * KIB
 HEADER_BYTES_MAX: Final = 16 * KIB
+DIRECTIVES_MAX: Final = 64  # that a remote worker is given at once
+REPORTS_MAX: Final = 256  # that it makes at once
 
 # Agreed for what is still to come.
 CALLBACK_SKEW_MS_MAX: Final = 300_000

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
+from tallystick import crash
 from tallystick.app.remote.api_keys import Keyring
 from tallystick.core.remote.requests import StepFence
 from tallystick.engine.callback_keys import callback_keys
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from tallystick.store.api import Outcome, Primitive
 
 SWEEP_SECONDS: Final = 1.0
+
+WRITE_BEFORE: Final = crash.declare("http.write.before", "a request is let in and nothing of it is durable")
+WRITE_AFTER: Final = crash.declare("http.write.after", "a request is durable and nobody has been told")
 
 _log = logging.getLogger("tallystick.http")
 
@@ -67,7 +71,14 @@ class Api:
 
     async def write(self, primitive: Primitive) -> Outcome:
         """Make one request durable and return its outcome; whoever goes away meanwhile undoes nothing."""
-        return await self.runtime.lane().call((primitive,))
+        outcome = await self.begin_write(primitive)
+        crash.point(WRITE_AFTER)
+        return outcome
+
+    def begin_write(self, primitive: Primitive) -> asyncio.Future[Outcome]:
+        """Hand a request over and return a future of its outcome; requests of one moment share a flush."""
+        crash.point(WRITE_BEFORE)
+        return self.runtime.lane().call((primitive,))
 
     def begin(self) -> None:
         """Begin what goes on beside requests; said for every request, because a mounted app is not told."""

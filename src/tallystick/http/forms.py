@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 import msgspec
 
 from tallystick.core.lifecycles import JobState
-from tallystick.core.limits import KEY_CHARS_MAX, PAGE_ROWS_MAX, TAGS_MAX
+from tallystick.core.limits import DIRECTIVES_MAX, KEY_CHARS_MAX, PAGE_ROWS_MAX, REPORTS_MAX, TAGS_MAX
 from tallystick.core.remote.wire import Directive, Name
 
-DIRECTIVES_MAX: Final = 64
 WAIT_SECONDS_MAX: Final = 60
 PAGE_ROWS_USUAL: Final = 100
 
@@ -108,6 +107,22 @@ class DirectivesQuery(_Form, frozen=True):
     service: list[Name] = []
     wait: Annotated[float, msgspec.Meta(ge=0, le=WAIT_SECONDS_MAX)] = 0
     max: Annotated[int, msgspec.Meta(ge=1, le=DIRECTIVES_MAX)] = 1
+    # Whether it is given again what it has not acknowledged; a worker that has all answers needs no copies.
+    again: bool = True
+
+
+class Reported(_Form, frozen=True):
+    """One of many reports: of which kind, with the token of its directive, and what a callback would say."""
+
+    kind: Literal["ack", "heartbeat", "result"]
+    token: str
+    report: dict[str, object]
+
+
+class Reports(_Form, frozen=True):
+    """Reports of one remote worker, on one directive or on many."""
+
+    reports: Annotated[list[Reported], msgspec.Meta(max_length=REPORTS_MAX)] = []
 
 
 class Submitted(_Told, frozen=True):
@@ -230,6 +245,24 @@ class Heard(msgspec.Struct, frozen=True, omit_defaults=True):
     # How long the lease still lasts; a span, because clocks differ.
     lease_ms: int | None = None
     token: str | None = None
+
+
+class ReportHeard(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The answer to one of many reports: `status` is that of a callback; `code` and `detail` of errors."""
+
+    status: int
+    heard: str | None = None
+    cancelling: bool | None = None
+    lease_ms: int | None = None
+    token: str | None = None
+    code: str | None = None
+    detail: str | None = None
+
+
+class ReportsHeard(_Told, frozen=True):
+    """The answers to many reports, in their order; each is good by itself."""
+
+    answers: list[ReportHeard]
 
 
 class Health(_Told, frozen=True):

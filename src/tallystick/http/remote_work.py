@@ -7,25 +7,21 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tallystick import crash
+from tallystick.core.limits import CALLBACK_BYTES_MAX, check_size
 from tallystick.core.remote.keys import ALL_TENANTS, listed
 from tallystick.core.remote.plans import Heard, Hearing
-from tallystick.core.remote.reports import STATUS
-from tallystick.core.remote.requests import (
-    AckStep,
-    AnswerStep,
-    Callback,
-    DeliverDirective,
-    RenewStep,
-    StepFence,
-)
+from tallystick.core.remote.reports import REFUSED, Told, read_report, told
+from tallystick.core.remote.requests import DeliverDirective, StepFence
 from tallystick.core.remote.rows import OutboxRow
-from tallystick.core.remote.wire import Ack, Command, Result, read
-from tallystick.errors import InvariantBroken, NotAllowed, NotKnown
+from tallystick.core.remote.wire import Command, read
+from tallystick.errors import InvariantBroken, NotAllowed, NotKnown, TallyError
 from tallystick.http import forms
-from tallystick.http.api import Api
+from tallystick.http.api import WRITE_AFTER, Api
 from tallystick.http.calls import Call
 from tallystick.http.forms import DirectivesQuery, Submitted
 from tallystick.remote.publishers.endpoint import REPORTS
+from tallystick.store.api import Outcome
 
 Answer = tuple[int, object]
 
@@ -59,7 +55,7 @@ async def directives(api: Api, call: Call) -> Answer:
     for service in asked.service:
         if service not in allowed:
             raise NotAllowed(f"this key is not for the service {service}", service=service)
-    poll = _Poll(api, call, f"{key.kid}/{asked.worker}", asked.service or allowed, asked.max)
+    poll = _Poll(api, call, f"{key.kid}/{asked.worker}", asked.service or allowed, asked)
     loop = asyncio.get_running_loop()
     clock = api.runtime.clock
     until = clock.monotonic() + asked.wait
@@ -87,13 +83,16 @@ async def _gone(call: Call) -> None:
 class _Poll:
     """One remote worker that asks."""
 
-    def __init__(self, api: Api, call: Call, worker: str, services: Sequence[str], most: int) -> None:
+    def __init__(
+        self, api: Api, call: Call, worker: str, services: Sequence[str], asked: DirectivesQuery
+    ) -> None:
         self._api = api
         self._worker = worker
         self._services = services
         tenant_id = call.key.tenant_id if call.key is not None else ""
         self._tenant = None if tenant_id == ALL_TENANTS else tenant_id
-        self._most = most
+        self._most = asked.max
+        self._again = asked.again
         request = call.request
         base = f"{request.url.scheme}://{request.headers['host']}{request.scope.get('root_path', '')}"
         self._urls = {name: f"{base}/v1/callbacks/{name}" for name in REPORTS}
@@ -106,18 +105,20 @@ class _Poll:
             mine = [row for row in asked if row.outbox_id not in self._api.offered][: self._most - len(told)]
             self._api.offered.update(row.outbox_id for row in mine)
         try:
-            hearings = await asyncio.gather(*(self._deliver(row) for row in mine))
+            hearings = await asyncio.gather(*map(self._delivered, mine))
+            if mine:
+                crash.point(WRITE_AFTER)
         finally:
             self._api.offered.difference_update(row.outbox_id for row in mine)
         return told + [
             self._told(hearing.directive, hearing.lease_expires_at or self._api.now())
             for hearing in hearings
-            if hearing.heard is Heard.TAKEN and hearing.directive is not None
+            if isinstance(hearing, Hearing) and hearing.heard is Heard.TAKEN and hearing.directive is not None
         ]
 
     def _look(self) -> tuple[list[OutboxRow], list[OutboxRow]]:
         store = self._api.protocols
-        given = store.given_directives(self._worker, self._most)
+        given = store.given_directives(self._worker, self._most) if self._again else []
         if len(given) >= self._most:
             return given, []
         # A few more, because others that ask here may be given the first ones.
@@ -128,13 +129,9 @@ class _Poll:
     def _is_mine(self, row: OutboxRow) -> bool:
         return row.service in self._services and self._tenant in (None, row.tenant_id)
 
-    async def _deliver(self, row: OutboxRow) -> Hearing:
-        outcome = await self._api.write(
-            DeliverDirective(row.job_id, row.step_id, row.attempt_no, self._worker)
-        )
-        if not isinstance(outcome, Hearing):
-            raise InvariantBroken(f"a delivery was answered with {outcome!r}")
-        return outcome
+    def _delivered(self, row: OutboxRow) -> asyncio.Future[Outcome]:
+        request = DeliverDirective(row.job_id, row.step_id, row.attempt_no, self._worker)
+        return self._api.begin_write(request)
 
     def _told(self, row: OutboxRow, lease_expires_at: int) -> dict[str, object]:
         """Return a directive as it leaves: with the token and the addresses for its reports."""
@@ -145,42 +142,80 @@ class _Poll:
         return said
 
 
+async def reports(api: Api, call: Call) -> Answer:
+    """Take many reports of a remote worker; they share a flush, and each is answered as if it were alone."""
+    said = call.form(forms.Reports).reports
+    # Of a small request no part is too large.
+    limit = CALLBACK_BYTES_MAX if len(call.body) > CALLBACK_BYTES_MAX else None
+    begun = [_begun(api, each, limit) for each in said]
+    return 200, forms.ReportsHeard([await _answered(api, each) for each in begun])
+
+
+def _begun(api: Api, said: forms.Reported, bytes_max: int | None) -> _Heard | TallyError:
+    """Begin to write one of many reports; what is wrong with it is its own answer."""
+    try:
+        if bytes_max is not None:
+            check_size("report", len(msgspec.json.encode(said.report)), bytes_max)
+        return _Heard(api, said.token, said.kind, said.report)
+    except TallyError as error:
+        return error
+
+
+async def _answered(api: Api, begun: _Heard | TallyError) -> forms.ReportHeard:
+    try:
+        if isinstance(begun, TallyError):
+            raise begun
+        return forms.ReportHeard(*await begun.told(api))
+    except TallyError as error:
+        detail = error.message if error.http_status < 500 else None
+        return forms.ReportHeard(error.http_status, code=error.code, detail=detail)
+
+
 async def ack(api: Api, body: bytes, token: str) -> Answer:
     """Take the report that a remote worker has begun."""
-    form = read(Ack, body, "ACK")
-    return await _report(api, token, AckStep(form.fence))
+    return await _report(api, token, "ack", body)
 
 
 async def heartbeat(api: Api, body: bytes, token: str) -> Answer:
     """Take the report that a remote worker is still at it."""
-    form = read(Ack, body, "heartbeat")
-    return await _report(api, token, RenewStep(form.fence))
+    return await _report(api, token, "heartbeat", body)
 
 
 async def result(api: Api, body: bytes, token: str) -> Answer:
     """Take the RESULT of a remote worker."""
-    form, runtime = read(Result, body, "RESULT"), api.runtime
-    return await _report(
-        api, token, AnswerStep(form.fence, form.answer(), runtime.ids.token(), runtime.relays)
-    )
+    return await _report(api, token, "result", body)
 
 
-async def _report(api: Api, token: str, report: Callback) -> Answer:
+async def _report(api: Api, token: str, kind: str, body: bytes) -> Answer:
     """Take a report whose bearer may make it; the answer says no more than what became of it."""
-    tenant_id = api.tenant(token, report.fence)
-    if tenant_id is None:
+    status, heard, cancelling, lease_ms, fresh = await _Heard(api, token, kind, body).told(api)
+    if heard is None:
         raise NotKnown
-    hearing = await api.write(report)
-    if not isinstance(hearing, Hearing):
-        raise InvariantBroken(f"a report was answered with {hearing!r}")
-    api.runtime.publish(hearing)
-    status = STATUS[hearing.heard]
-    if status != 200:
-        return status, forms.Heard(hearing.heard.name, hearing.cancelling)
-    if isinstance(report, AnswerStep):
-        api.news.ring()
-        return status, forms.Heard(hearing.heard.name, hearing.cancelling)
-    ends = hearing.lease_expires_at
-    fresh = None if ends is None else api.token(tenant_id, report.fence, ends)
-    left = None if ends is None else max(0, ends - api.now())
-    return status, forms.Heard(hearing.heard.name, hearing.cancelling, left, fresh)
+    return status, forms.Heard(heard, bool(cancelling), lease_ms, fresh)
+
+
+class _Heard:
+    """A report on its way to the books, if its token is right."""
+
+    def __init__(self, api: Api, token: str, kind: str, body: bytes | object) -> None:
+        runtime = api.runtime
+        self._request = read_report(kind, body, runtime.ids.token(), relays=runtime.relays)
+        self._tenant = api.tenant(token, self._request.fence)
+        self._outcome = None if self._tenant is None else api.begin_write(self._request)
+
+    async def told(self, api: Api) -> Told:
+        """Return what its sender is told, once that is durable."""
+        if self._outcome is None or self._tenant is None:
+            return REFUSED
+        hearing, tenant_id, fence = await self._outcome, self._tenant, self._request.fence
+        crash.point(WRITE_AFTER)
+        if not isinstance(hearing, Hearing):
+            raise InvariantBroken(f"a report was answered with {hearing!r}")
+        api.runtime.publish(hearing)
+        if hearing.directive is not None:
+            api.news.ring()
+        return told(
+            self._request,
+            hearing,
+            lambda ends: (max(0, ends - api.now()), api.token(tenant_id, fence, ends)),
+        )

@@ -49,6 +49,8 @@ class GivenDirective:
         self.form = form
         self.token = form.token or ""
         self.lease_ms: int | None = None
+        # Whether it has ended here: what was to be said before that is said by the RESULT.
+        self.reported = False
         self._cancelled = threading.Event()
 
     def __repr__(self) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from contextlib import suppress
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
@@ -11,7 +13,8 @@ from urllib.parse import urlsplit
 from tallystick.errors import BadInput
 
 ANSWER_SECONDS: Final = 30.0
-_LATER: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+LATER: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Answers after which the same is to be said again."""
 
 
 class Answered(NamedTuple):
@@ -23,7 +26,7 @@ class Answered(NamedTuple):
     @property
     def is_final(self) -> bool:
         """Tell whether saying it again would change nothing."""
-        return self.status not in _LATER
+        return self.status not in LATER
 
 
 class LineBroken(Exception):
@@ -33,15 +36,19 @@ class LineBroken(Exception):
 class Line:
     """One connection; for one thread at a time."""
 
-    def __init__(self, url: str, seconds: float = ANSWER_SECONDS) -> None:
+    def __init__(
+        self, url: str, seconds: float = ANSWER_SECONDS, certificates: ssl.SSLContext | None = None
+    ) -> None:
         """Remember where to connect; nothing is done before the first call."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise BadInput(f"{url!r} is not an address of the API; write http://HOST:PORT", url=url)
-        self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        self._host, self._port = parts.hostname, parts.port
+        self._connect = partial(HTTPConnection, parts.hostname, parts.port, timeout=seconds)
+        if parts.scheme == "https":
+            self._connect = partial(
+                HTTPSConnection, parts.hostname, parts.port, timeout=seconds, context=certificates
+            )
         self._prefix = parts.path.rstrip("/")
-        self._seconds = seconds
         self._connection: HTTPConnection | None = None
 
     def call(self, method: str, path: str, bearer: str, body: bytes | None = None) -> Answered:
@@ -51,7 +58,7 @@ class Line:
             headers["Content-Type"] = "application/json"
         connection = self._connection
         if connection is None:
-            connection = self._connection = self._kind(self._host, self._port, timeout=self._seconds)
+            connection = self._connection = self._connect()
         try:
             connection.request(method, f"{self._prefix}{path}", body, headers)
             answer = connection.getresponse()

@@ -8,29 +8,42 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 
 from tallystick.clock import SystemClock
-from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, clip_text
+from tallystick.core.limits import (
+    CALLBACK_BYTES_MAX,
+    DIRECTIVES_MAX,
+    ERROR_TEXT_BYTES_MAX,
+    check_size,
+    clip_text,
+)
 from tallystick.core.remote.wire import Ack, Directive, RemoteError, Result
-from tallystick.errors import BadInput, DuplicateHandler, NoRetry, NotAllowed, NotKnown
+from tallystick.errors import BadInput, DuplicateHandler, NoRetry, NotAllowed, NotKnown, PayloadTooLarge
 from tallystick.ids import SystemIds
 from tallystick.remote.given import Done, GivenDirective, RemoteFailed
-from tallystick.remote.line import ANSWER_SECONDS, Answered, Line, LineBroken
+from tallystick.remote.line import ANSWER_SECONDS, Line, LineBroken
+from tallystick.remote.reporter import REPEAT_SECONDS_MIN, Report, Reporter, Told
+
+if TYPE_CHECKING:
+    import ssl
 
 Handler = Callable[[GivenDirective], Any]
 F = TypeVar("F", bound=Handler)
 
 WAIT_SECONDS: Final = 20
-REPEAT_SECONDS_MIN: Final = 0.1
-REPEAT_SECONDS_MAX: Final = 10.0
 BEATS_PER_LEASE: Final = 3
 BEAT_SECONDS_MAX: Final = 60.0
 # How many directives that are done a worker remembers, so that a copy of one is not done again.
 REMEMBERED_MAX: Final = 10_000
+# How many times its slots a worker may hold of what is done and not reported yet.
+_UNREPORTED: Final = 4
+_REFUSED: Final = (400, 413, 422)
+_OK: Final = 200
 
 _log = logging.getLogger("tallystick.remote")
 _encode: Final = msgspec.json.Encoder().encode
@@ -40,44 +53,49 @@ class _Given(msgspec.Struct):
     directives: list[Directive]
 
 
-class _Heard(msgspec.Struct):
-    status: str = ""
-    cancelling: bool = False
-    lease_ms: int | None = None
-    token: str | None = None
-
-
-class _Problem(msgspec.Struct):
-    code: str = ""
-    detail: str = ""
-
-
 class RemoteWorker:
     """Works on the directives of some services, for an API at an address."""
 
     def __init__(
-        self, url: str, key: str, *, services: Sequence[str], name: str | None = None, concurrency: int = 4
+        self,
+        url: str,
+        key: str,
+        *,
+        services: Sequence[str],
+        name: str | None = None,
+        concurrency: int = 4,
+        certificates: ssl.SSLContext | None = None,
     ) -> None:
-        """Remember what to ask for; a worker that has a name is given again what it did not acknowledge."""
+        """Remember what to ask for; a worker that has a name is given again what it did not acknowledge.
+
+        `concurrency` is how many directives it does at once. An API over https is believed by `certificates`,
+        or by those of the system.
+        """
         if isinstance(services, str) or not services:
             raise BadInput("services are a list, and a worker has at least one: services=['ocr']")
-        self._url = url
+        if concurrency < 1:
+            raise BadInput("a worker does one directive at a time at least: concurrency=1")
         self._key = key
         self._services = tuple(services)
         self._clock = SystemClock()
         self.name = name or f"w{SystemIds().token()[:12]}"
         self._handlers: dict[str, Handler] = {}
-        self._slots = threading.BoundedSemaphore(concurrency)
         self._concurrency = concurrency
         self._stopping = threading.Event()
+        # Everything that is not reported, by its outbox_id; some of it is at work in a slot.
         self._active: dict[str, GivenDirective] = {}
+        self._at_work = 0
         self._done: OrderedDict[str, None] = OrderedDict()
-        self._lock = threading.Lock()
-        self._asking = Line(url, WAIT_SECONDS + ANSWER_SECONDS)
-        self._lines = threading.local()
-        # Connections that no directive needs just now.
-        self._idle: list[Line] = []
+        self._changed = threading.Condition()
+        self._asking = Line(url, WAIT_SECONDS + ANSWER_SECONDS, certificates)
+        # Whether an answer to us may have been lost: then we are to be given again what it held.
+        self._again = True
+        self._reporter = Reporter(Line(url, certificates=certificates), key, self._stopping)
+        self._todo: SimpleQueue[GivenDirective | None] = SimpleQueue()
+        self._slots: list[threading.Thread] = []
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks_thread: threading.Thread | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def handle(self, service: str) -> Callable[[F], F]:
         """Declare the function, sync or async, that does the directives of a service.
@@ -101,24 +119,31 @@ class RemoteWorker:
         missing = [service for service in self._services if service not in self._handlers]
         if missing:
             raise BadInput(f"no handler for {', '.join(missing)}: declare one with @worker.handle")
-        loop = None
         if any(inspect.iscoroutinefunction(handler) for handler in self._handlers.values()):
-            loop = self._loop = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, name="remote-loop", daemon=True).start()
+            self._loop = asyncio.new_event_loop()
+            self._tasks_thread = threading.Thread(
+                target=self._loop.run_forever, name="remote-loop", daemon=True
+            )
+            self._tasks_thread.start()
         beats = threading.Thread(target=self._beat, name="remote-heartbeat", daemon=True)
         beats.start()
+        self._reporter.start()
         try:
             while not self._stopping.is_set():
                 self._ask()
         finally:
             self._stopping.set()
-            for _ in range(self._concurrency):
-                self._slots.acquire()
+            with self._changed:
+                self._changed.wait_for(lambda: not self._active)
+            for _ in self._slots:
+                self._todo.put(None)
             beats.join()
-            for line in (self._asking, *self._idle):
-                line.close()
-            if loop is not None:
-                loop.call_soon_threadsafe(loop.stop)
+            self._reporter.close()
+            self._asking.close()
+            if self._loop is not None and self._tasks_thread is not None:
+                self._loop.call_soon_threadsafe(self._loop.stop)
+                self._tasks_thread.join()
+                self._loop.close()
 
     async def run_aio(self) -> None:
         """Do the same without blocking the event loop; cancelling it stops the worker."""
@@ -134,26 +159,29 @@ class RemoteWorker:
         """Ask for nothing more; `run` returns when everything under way is reported."""
         self._stopping.set()
         self._asking.cut()
+        with self._changed:
+            self._changed.notify_all()
 
     def _ask(self) -> None:
         """Wait for a free slot, ask for as much as can be done, and begin it."""
-        if not self._slots.acquire(timeout=WAIT_SECONDS):
-            return
-        self._slots.release()
-        with self._lock:
-            free = max(1, self._concurrency - len(self._active))
-        asked = [("worker", self.name), ("wait", WAIT_SECONDS), ("max", free)]
-        query = urlencode([*(("service", service) for service in self._services), *asked])
-        given = self._given(query)
-        new = [directive for directive in given if self._is_new(directive)]
-        for directive in new:
-            self._slots.acquire()
-            threading.Thread(target=self._work, args=(directive,), name="remote-work", daemon=True).start()
-        if given and not new:
-            # Copies of what is being acknowledged just now.
-            self._stopping.wait(REPEAT_SECONDS_MIN)
+        with self._changed:
+            self._changed.wait_for(lambda: self._has_room() or self._stopping.is_set())
+            free = min(self._concurrency - self._at_work, DIRECTIVES_MAX)
+        if not self._stopping.is_set():
+            given = self._given(free)
+            if given and not self._begin(given):
+                # Copies of what is being acknowledged just now.
+                self._stopping.wait(REPEAT_SECONDS_MIN)
 
-    def _given(self, query: str) -> list[GivenDirective]:
+    def _has_room(self) -> bool:
+        waiting = len(self._active) - self._at_work
+        return self._at_work < self._concurrency and waiting < _UNREPORTED * self._concurrency
+
+    def _given(self, most: int) -> list[GivenDirective]:
+        """Ask, and wait for an answer; without one, the next question is for what it may have held too."""
+        again, self._again = self._again, True
+        asked = [("worker", self.name), ("wait", WAIT_SECONDS), ("max", most), ("again", str(again).lower())]
+        query = urlencode([*(("service", service) for service in self._services), *asked])
         try:
             answer = self._asking.call("GET", f"/v1/directives?{query}", self._key)
         except LineBroken as broken:
@@ -162,126 +190,120 @@ class RemoteWorker:
             self._stopping.wait(REPEAT_SECONDS_MIN * 10)
             return []
         if answer.status in (401, 403):
-            said = _problem(answer)
-            raise (NotKnown if answer.status == 401 else NotAllowed)(said.detail)
-        if answer.status != 200:
+            said = msgspec.json.decode(answer.body, type=Told)
+            raise (NotKnown if answer.status == 401 else NotAllowed)(said.detail or "")
+        if answer.status != _OK:
             _log.warning(
                 "asking for work was answered with %s", answer.status, extra={"action": "remote.refused"}
             )
             self._stopping.wait(REPEAT_SECONDS_MIN * 10)
             return []
-        found = msgspec.json.decode(answer.body, type=_Given)
-        return [GivenDirective(form) for form in found.directives]
+        found = msgspec.json.decode(answer.body, type=_Given).directives
+        # A full answer may not be all that we were given before.
+        self._again = again and len(found) >= most
+        return [GivenDirective(form) for form in found]
 
-    def _is_new(self, directive: GivenDirective) -> bool:
-        with self._lock:
-            if directive.outbox_id in self._active or directive.outbox_id in self._done:
-                return False
-            self._active[directive.outbox_id] = directive
-            return True
+    def _begin(self, given: Sequence[GivenDirective]) -> list[GivenDirective]:
+        """Begin what is new and return it; its ACK goes out beside the work: the delivery made it ours."""
+        with self._changed:
+            new = [each for each in given if not self._knows(each.outbox_id)]
+            self._active.update((each.outbox_id, each) for each in new)
+            self._at_work += len(new)
+        tasks = [each for each in new if inspect.iscoroutinefunction(self._handler(each))]
+        if tasks and self._loop is not None:
+            self._loop.call_soon_threadsafe(self._begin_tasks, tasks)
+        plain = [each for each in new if each not in tasks]
+        for _ in range(min(len(plain), self._concurrency - len(self._slots))):
+            slot = threading.Thread(target=self._work, name="remote-work", daemon=True)
+            slot.start()
+            self._slots.append(slot)
+        for directive in plain:
+            self._todo.put(directive)
+        self._reporter.put([self._sign("ack", each) for each in new])
+        return new
 
-    def _work(self, directive: GivenDirective) -> None:
-        with self._lock:
-            self._lines.line = line = self._idle.pop() if self._idle else Line(self._url)
+    def _knows(self, outbox_id: str) -> bool:
+        return outbox_id in self._active or outbox_id in self._done
+
+    def _handler(self, directive: GivenDirective) -> Handler:
+        return self._handlers[directive.form.service or ""]
+
+    def _begin_tasks(self, directives: Sequence[GivenDirective]) -> None:
+        for directive in directives:
+            task = asyncio.get_running_loop().create_task(self._work_aio(directive))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _work_aio(self, directive: GivenDirective) -> None:
         try:
-            if self._report("ack", directive, _encode(Ack(*directive.fence))):
-                self._tell(directive, self._called(directive))
-        except Exception:  # noqa: BLE001 (a slot goes on with the next directive; the lease of this one ends)
-            _log.exception("%s: nothing could be reported", directive, extra={"action": "remote.failed"})
-        finally:
-            with self._lock:
-                self._idle.append(line)
-                del self._active[directive.outbox_id]
-                self._done[directive.outbox_id] = None
-                while len(self._done) > REMEMBERED_MAX:
-                    self._done.popitem(last=False)
-            self._slots.release()
+            result = _success(directive, await self._handler(directive)(directive))
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 (whatever it raises is reported)
+            result = _failure(directive, error)
+        self._report(directive, result)
 
-    def _called(self, directive: GivenDirective) -> Result:
-        """Call the handler and return what is to be reported."""
-        fence = directive.fence
-        try:
-            given = self._run_handler(directive)
-        except Exception as error:  # noqa: BLE001 (whatever a handler raises is reported)
-            return _failure(directive, error)
-        done = given if isinstance(given, Done) else Done(given)
-        return Result(
-            *fence,
-            status="SUCCEEDED",
-            output_ref=done.output_ref,
-            workspace_ref=done.workspace_ref,
-            artifact_refs=None if done.artifact_refs is None else list(done.artifact_refs),
-            value=done.value,
-        )
+    def _work(self) -> None:
+        """Do directives, one after the other, until there is to be no more."""
+        while (directive := self._todo.get()) is not None:
+            try:
+                result = _success(directive, self._handler(directive)(directive))
+            except BaseException as error:  # noqa: BLE001 (whatever a handler raises is reported)
+                result = _failure(directive, error)
+            self._report(directive, result)
 
-    def _run_handler(self, directive: GivenDirective) -> object:
-        handler = self._handlers[directive.form.service or ""]
-        made = handler(directive)
-        if not inspect.isawaitable(made):
-            return made
-        assert self._loop is not None, "there is a loop when a handler is async"
-        return asyncio.run_coroutine_threadsafe(_awaited(made), self._loop).result()
-
-    def _tell(self, directive: GivenDirective, result: Result) -> None:
-        """Report how it ended; what cannot be taken as it is becomes a failure that says so."""
+    def _report(self, directive: GivenDirective, result: Result) -> None:
+        """Report how it ended; what cannot be sent as it is becomes a failure that says so."""
         try:
             body = _encode(result)
+            check_size("RESULT", len(body), CALLBACK_BYTES_MAX)
+        except PayloadTooLarge as error:
+            body = _encode(_failure(directive, RemoteFailed(error.code, error.message)))
         except (TypeError, ValueError) as error:
             body = _encode(_failure(directive, RemoteFailed("RESULT_NOT_JSON", str(error))))
-        refused = self._repeated("result", directive, body)
-        if refused is not None and refused.status in (400, 413, 422):
-            said = _problem(refused)
-            self._repeated(
-                "result", directive, _encode(_failure(directive, RemoteFailed(said.code, said.detail)))
-            )
 
-    def _report(self, what: str, directive: GivenDirective, body: bytes) -> bool:
-        """Report until answered, and tell whether the work is wanted."""
-        answer = self._repeated(what, directive, body)
-        if answer is None or answer.status != 200:
-            directive.cancel()
-            return False
-        heard = msgspec.json.decode(answer.body, type=_Heard)
-        directive.token = heard.token or directive.token
-        directive.lease_ms = heard.lease_ms
-        if heard.cancelling:
-            directive.cancel()
-        return True
+        def arrive(status: int, told: Told) -> None:
+            if status in _REFUSED:
+                why = RemoteFailed(told.code or "REFUSED", told.detail or f"the API answered with {status}")
+                refused = _encode(_failure(directive, why))
+                self._reporter.put([Report("result", directive, refused, lambda *_: self._forget(directive))])
+            else:
+                self._forget(directive)
 
-    def _repeated(self, what: str, directive: GivenDirective, body: bytes) -> Answered | None:
-        """Say something until it is answered for good; None if the worker is to stop and nothing helps."""
-        pause = REPEAT_SECONDS_MIN
-        while True:
-            try:
-                answer = self._line.call("POST", f"/v1/callbacks/{what}", directive.token, body)
-                if answer.is_final:
-                    return answer
-                why = f"status {answer.status}"
-            except LineBroken as broken:
-                why = str(broken)
-            _log.warning(
-                "%s: %s is not answered: %s", directive, what, why, extra={"action": "remote.repeat"}
-            )
-            if self._stopping.wait(pause) and pause >= REPEAT_SECONDS_MAX:
-                return None
-            pause = min(2 * pause, REPEAT_SECONDS_MAX)
+        directive.reported = True
+        self._reporter.put([Report("result", directive, body, arrive)])
+        with self._changed:
+            self._at_work -= 1
+            self._changed.notify()
 
-    @property
-    def _line(self) -> Line:
-        """Return the connection of this thread."""
-        line: Line | None = getattr(self._lines, "line", None)
-        if line is None:
-            line = self._lines.line = Line(self._url)
-        return line
+    def _forget(self, directive: GivenDirective) -> None:
+        """Note that a directive is reported, and remember that it was."""
+        with self._changed:
+            del self._active[directive.outbox_id]
+            self._done[directive.outbox_id] = None
+            while len(self._done) > REMEMBERED_MAX:
+                self._done.popitem(last=False)
+            self._changed.notify()
+
+    def _sign(self, kind: str, directive: GivenDirective) -> Report:
+        """Return an ACK or a heartbeat; its answer says whether to go on, and for how long."""
+
+        def arrive(status: int, told: Told) -> None:
+            if status != _OK:
+                directive.cancel()
+                return
+            directive.token = told.token or directive.token
+            directive.lease_ms = told.lease_ms or directive.lease_ms
+            if told.cancelling:
+                directive.cancel()
+
+        return Report(kind, directive, _encode(Ack(*directive.fence)), arrive)
 
     def _beat(self) -> None:
         """Renew leases, each when a third of it is over, for as long as anything is under way."""
         due: dict[str, float] = {}
         while True:
-            with self._lock:
+            with self._changed:
                 active = dict(self._active)
             if not active and self._stopping.is_set():
-                self._line.close()
                 return
             now = self._clock.monotonic()
             for outbox_id in due.keys() - active.keys():
@@ -292,23 +314,8 @@ class RemoteWorker:
                     continue
                 if due.setdefault(outbox_id, now + every) <= now:
                     due[outbox_id] = now + every
-                    self._report_beat(directive)
+                    self._reporter.put([self._sign("heartbeat", directive)])
             threading.Event().wait(REPEAT_SECONDS_MIN)
-
-    def _report_beat(self, directive: GivenDirective) -> None:
-        body = _encode(Ack(*directive.fence))
-        try:
-            answer = self._line.call("POST", "/v1/callbacks/heartbeat", directive.token, body)
-        except LineBroken:
-            return  # the next beat is soon enough: a lease has room for two that are lost
-        if answer.status == 200:
-            heard = msgspec.json.decode(answer.body, type=_Heard)
-            directive.token = heard.token or directive.token
-            directive.lease_ms = heard.lease_ms or directive.lease_ms
-            if heard.cancelling:
-                directive.cancel()
-        elif answer.is_final:
-            directive.cancel()
 
 
 def _beat_seconds(directive: GivenDirective) -> float | None:
@@ -316,6 +323,18 @@ def _beat_seconds(directive: GivenDirective) -> float | None:
     if directive.lease_ms is None:
         return None
     return min(directive.lease_ms / 1000 / BEATS_PER_LEASE, BEAT_SECONDS_MAX)
+
+
+def _success(directive: GivenDirective, given: object) -> Result:
+    done = given if isinstance(given, Done) else Done(given)
+    return Result(
+        *directive.fence,
+        status="SUCCEEDED",
+        output_ref=done.output_ref,
+        workspace_ref=done.workspace_ref,
+        artifact_refs=None if done.artifact_refs is None else list(done.artifact_refs),
+        value=done.value,
+    )
 
 
 def _failure(directive: GivenDirective, error: BaseException) -> Result:
@@ -329,14 +348,3 @@ def _failure(directive: GivenDirective, error: BaseException) -> Result:
         failure_class="RETRYABLE" if retryable else "NON_RETRYABLE",
         error=RemoteError(code or "ERROR", clip_text(message, ERROR_TEXT_BYTES_MAX), details),
     )
-
-
-def _problem(answer: Answered) -> _Problem:
-    try:
-        return msgspec.json.decode(answer.body, type=_Problem)
-    except msgspec.DecodeError:
-        return _Problem("REFUSED", f"the API answered with {answer.status}")
-
-
-async def _awaited(made: Any) -> object:  # noqa: ANN401 (whatever an async handler gives)
-    return await made

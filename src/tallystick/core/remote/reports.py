@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from tallystick.core.limits import check_text
@@ -11,10 +12,11 @@ from tallystick.core.remote.wire import Ack, Result, read
 from tallystick.errors import BadInput
 
 REPORT_BYTES_MAX: Final = 256 * 1024
+_OK: Final = 200
 STATUS: Final = {
-    Heard.ACCEPTED: 200,
-    Heard.DUPLICATE: 200,
-    Heard.CANCELLING: 200,
+    Heard.ACCEPTED: _OK,
+    Heard.DUPLICATE: _OK,
+    Heard.CANCELLING: _OK,
     Heard.STALE: 409,
     Heard.EXPIRED: 409,
     Heard.CONFLICT: 409,
@@ -41,14 +43,14 @@ REFUSED: Final = Told(401)
 """The answer to a report without a token that is right: it says nothing else."""
 
 
-def read_report(kind: str, body: bytes, lease_id: str, *, relays: bool) -> Callback:
-    """Return the request that a report comes to, or raise an error with the path of what is wrong.
+def read_report(kind: str, body: bytes | object, lease_id: str, *, relays: bool) -> Callback:
+    """Return the request that a report comes to, in JSON or read from it, or raise the path of what is wrong.
 
     >>> body = b'{"jobId": "j", "stepId": "s", "attempt_no": 1, "lease_id": "l"}'
     >>> read_report("ack", body, "", relays=False)
     AckStep(fence=StepFence(job_id='j', step_id='s', attempt_no=1, lease_id='l'))
     """
-    if len(body) > REPORT_BYTES_MAX:
+    if isinstance(body, bytes) and len(body) > REPORT_BYTES_MAX:
         check_text("report", body.decode("utf-8", "replace"), REPORT_BYTES_MAX)
     match kind:
         case "ack":
@@ -62,6 +64,14 @@ def read_report(kind: str, body: bytes, lease_id: str, *, relays: bool) -> Callb
             raise BadInput(f"a report is an ack, a heartbeat or a result, not {kind!r}", kind=kind)
 
 
-def told(hearing: Hearing) -> Told:
-    """Return the answer to a report that reached the books."""
-    return Told(STATUS[hearing.heard], hearing.heard.name, hearing.cancelling)
+def told(request: Callback, hearing: Hearing, renewed: Callable[[int], tuple[int, str]]) -> Told:
+    """Return the answer to a report that reached the books.
+
+    While the work goes on, `renewed` says for how long the lease still lasts, and gives a token until then.
+    """
+    answer = Told(STATUS[hearing.heard], hearing.heard.name, hearing.cancelling)
+    ends = hearing.lease_expires_at
+    if answer.status != _OK or ends is None or isinstance(request, AnswerStep):
+        return answer
+    lease_ms, token = renewed(ends)
+    return answer._replace(lease_ms=lease_ms, token=token)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tallystick.clock import Clock
 from tallystick.core.remote.plans import Hearing
 from tallystick.core.remote.reports import REFUSED, Told, read_report, told
-from tallystick.core.remote.requests import AnswerStep
 from tallystick.core.remote.tokens import CallbackKeys
 from tallystick.engine.committer import Committer
 from tallystick.errors import InvariantBroken, StoreError, TallyError
@@ -19,8 +18,6 @@ from tallystick.remote.publishers.endpoint import Report
 
 if TYPE_CHECKING:
     from tallystick.worker.relays.relay import Relay
-
-_OK: Final = 200
 
 
 class Reports:
@@ -52,8 +49,11 @@ class Reports:
         if not isinstance(outcome, Hearing):
             raise InvariantBroken(f"a report was answered with {outcome!r}")
         relay.offer(outcome)
-        answer, ends = told(outcome), outcome.lease_expires_at
-        if answer.status != _OK or ends is None or isinstance(request, AnswerStep):
-            return answer
-        left = max(0, ends - self._clock.wall_ms())
-        return answer._replace(lease_ms=left, token=self._keys.token(tenant_id, request.fence, ends))
+        return told(
+            request,
+            outcome,
+            lambda ends: (
+                max(0, ends - self._clock.wall_ms()),
+                self._keys.token(tenant_id, request.fence, ends),
+            ),
+        )

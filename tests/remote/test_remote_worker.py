@@ -1,0 +1,115 @@
+"""A remote worker does many directives at once, reports many at once, and loses none."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from tallystick.core.remote.keys import RevokeKey
+from tallystick.engine.audit import audit
+from tallystick.errors import BadInput, NotKnown
+from tallystick.remote import RemoteWorker
+from tests.patience import wait_until
+from tests.remote.api_in_thread import Served, at_work, served
+from tests.remote.test_publish import look
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'books.db'}"
+
+
+def test_many_directives_share_requests_and_flushes(url: str):
+    with served(url) as api:
+        jobs = api.submit(400)
+        committer = api.app.runtime().committer
+        before = committer.flushes
+        with at_work(api, lambda given: given.payload["n"], concurrency=100):
+            assert [job.result(timeout=60) for job in jobs] == list(range(400))
+        # Delivered and answered: 800 requests about jobs and more.
+        assert committer.flushes - before < 200
+        store = api.app.runtime().store
+        assert audit(store).findings == []
+        facts = [[fact.type for fact in store.history(job.id) if fact.type != "ack"] for job in jobs]
+        assert facts == [["submit", "sent", "result"]] * 400
+
+
+def test_the_ack_goes_out_while_the_work_goes_on(url: str):
+    with served(url) as api:
+        (job,) = api.submit(1)
+
+        def work(_given):
+            wait_until(lambda: look(api.app, job.id).steps[0].state == "IN_PROGRESS", "the ACK")
+            return "done"
+
+        with at_work(api, work):
+            assert job.result(timeout=60) == "done"
+
+
+def test_async_handlers_run_side_by_side_on_one_loop(url: str):
+    with served(url) as api:
+        jobs, together = api.submit(20), asyncio.Barrier(20)
+
+        async def work(given):
+            async with together:
+                return [given.payload["n"], threading.current_thread().name]
+
+        with at_work(api, work, concurrency=20):
+            assert [job.result(timeout=60) for job in jobs] == [[n, "remote-loop"] for n in range(20)]
+
+
+def test_what_a_handler_raises_and_what_cannot_be_sent_is_reported(url: str):
+    with served(url) as api:
+        jobs = api.submit(3)
+
+        def work(given):
+            if given.payload["n"] == 0:
+                return "x" * 300_000
+            if given.payload["n"] == 1:
+                return object()
+            raise SystemExit(3)
+
+        with at_work(api, work):
+            wait_until(lambda: all(step_of(api, job.id).last_error_code for job in jobs), "three failures")
+        codes = [step_of(api, job.id).last_error_code for job in jobs]
+        assert codes == ["PAYLOAD_TOO_LARGE", "RESULT_NOT_JSON", "SystemExit"]
+
+
+def step_of(api: Served, job_id: str):
+    return look(api.app, job_id).steps[0]
+
+
+def test_results_are_taken_by_their_tokens_when_the_key_is_revoked(url: str):
+    with served(url) as api:
+        jobs, go_on = api.submit(8), threading.Event()
+        refused: list[BaseException] = []
+
+        def work(given):
+            go_on.wait(60)
+            return given.payload["n"]
+
+        worker = RemoteWorker(api.url, api.key, services=["ocr"], concurrency=8)
+        worker.handle("ocr")(work)
+
+        def run() -> None:
+            try:
+                worker.run()
+            except NotKnown as error:
+                refused.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        wait_until(lambda: {step_of(api, job.id).state for job in jobs} == {"IN_PROGRESS"}, "work")
+        api.app.runtime().committer.call((RevokeKey(api.key.partition(".")[0]),))
+        go_on.set()
+        assert [job.result(timeout=60) for job in jobs] == list(range(8))
+        thread.join(60)
+        assert [error.code for error in refused] == ["NOT_KNOWN"]
+
+
+def test_a_worker_has_room_for_one_at_least():
+    with pytest.raises(BadInput, match="concurrency=1"):
+        RemoteWorker("http://127.0.0.1:1", "k.s", services=["ocr"], concurrency=0)
