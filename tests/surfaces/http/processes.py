@@ -19,13 +19,13 @@ from tests.patience import wait_until
 APP = """
 from tallystick import RemoteStep, Tally
 
-app = Tally("sqlite:///books.db")
+app = Tally("STORE")
 app.protocol(
     "ocr-embed",
     request_types=["scan"],
     steps=[
-        RemoteStep("ocr", service="ocr", ack="2s", lease="2s"),
-        RemoteStep("embed", service="embed", ack="2s", lease="2s"),
+        RemoteStep("ocr", service="ocr", ack="TIME", lease="TIME"),
+        RemoteStep("embed", service="embed", ack="TIME", lease="TIME"),
     ],
 )
 """
@@ -77,9 +77,9 @@ class Process:
 class Server:
     """`tally serve` at one address, as often as it is started."""
 
-    def __init__(self, folder: Path, app: str = APP) -> None:
+    def __init__(self, folder: Path, store: str = "sqlite:///books.db", time: str = "2s") -> None:
         self.folder = folder
-        (folder / "shop.py").write_text(app)
+        (folder / "shop.py").write_text(APP.replace("STORE", store).replace("TIME", time))
         self.url = f"http://127.0.0.1:{free_port()}"
         made = subprocess.run(
             [sys.executable, "-m", "tallystick", "keys", "create", "shop", *KEY, *SERVICES, "--json"],
