@@ -85,7 +85,7 @@ def step_of(api: Served, job_id: str):
 def test_results_are_taken_by_their_tokens_when_the_key_is_revoked(url: str):
     with served(url) as api:
         jobs, go_on = api.submit(8), threading.Event()
-        refused: list[BaseException] = []
+        refused: list[NotKnown] = []
 
         def work(given):
             go_on.wait(60)
