@@ -67,6 +67,11 @@ class Jobs(Outside):
     def books(self, state: State) -> Books:
         return self._books[state[0]]
 
+    @property
+    def all_books(self) -> list[Books]:
+        """Return all that was durable in any state that was visited."""
+        return self._books
+
     def _number(self, books: Books) -> int:
         number = self._numbers.setdefault(books, len(self._books))
         if number == len(self._books):

@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "work": "run jobs until told to stop",
     "list": "show jobs, newest first",
     "show": "show one job: where it stands, what it got and gave",
+    "why": "say why a job stands where it stands, and what to do about it",
     "history": "tell what happened to a job, fact by fact",
     "send": "send a signal to a job",
     "cancel": "ask a job to end",

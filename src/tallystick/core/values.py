@@ -214,6 +214,19 @@ class Opened(NamedTuple):
     attempt: int | None
 
 
+class OpenWait(NamedTuple):
+    """Something that a job waits for: where it stands, since when, until when, and what a group counts."""
+
+    dimension: int
+    name: str
+    occurrence: int
+    kind: str
+    since: int
+    until: int | None
+    semaphore: int | None
+    threshold: int | None
+
+
 class Wake(NamedTuple):
     """The message that drives a segment; `taken` says that an earlier segment has given it to its wait."""
 

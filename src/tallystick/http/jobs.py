@@ -121,7 +121,7 @@ async def history(api: Api, call: Call) -> Answer:
 async def why(api: Api, call: Call) -> Answer:
     """Say why a job stands where it stands."""
     job, row = await find(api, call)
-    return 200, Why(job.id, JobState(row.state), await job.why_aio())
+    return 200, Why(job.id, JobState(row.state), str(await job.why_aio()))
 
 
 async def cancel(api: Api, call: Call) -> Answer:

@@ -13,7 +13,7 @@ from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Kept, Step
 from tallystick.core.audit.removals import PrunedRow
 from tallystick.core.pictures import Message, Place
 from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
-from tallystick.core.values import OwedHook, StoredEvent
+from tallystick.core.values import OpenWait, OwedHook, StoredEvent
 from tallystick.core.watching.rows import Backlog, EndedCount, WorkerRow
 
 
@@ -140,6 +140,18 @@ class Inspection(Protocol):
 
     def removals_of(self, job_id: str) -> list[PrunedRow]:
         """Return what the log of removals says of a job, in its order."""
+        ...
+
+    def open_waits(self, job_id: str, *, limit: int) -> list[OpenWait]:
+        """Return what a job has open, the oldest first, and when the timer of each fires."""
+        ...
+
+    def open_child(self, job_id: str, step: str) -> str | None:
+        """Return the first child of a group that has not ended."""
+        ...
+
+    def newest_event(self, job_id: str) -> StoredEvent | None:
+        """Return the newest fact of a job that is not a step."""
         ...
 
     def trimmed(self, job_id: str) -> PrunedRow | None:

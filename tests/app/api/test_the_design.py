@@ -77,7 +77,7 @@ def test_the_example_of_the_design_runs_as_written_through_kills(shop):
             wait_until((shop.folder / "charging").exists)  # killed in the middle of a step
         with shop.worker():
             wait_until(lambda: job.history()[-1].name == "suspend")
-            assert "for approve#1 until" in job.why()
+            assert "for the signal approve until" in job.why()
             job.send("approve", True)
             wait_until(lambda: "for sleep#1 until" in job.why())
         # killed while it sleeps; the next one is started an hour later

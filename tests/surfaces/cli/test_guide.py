@@ -17,7 +17,7 @@ from tests.surfaces.commands import Shop, Work
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs" / "guides" / "command-line.md").read_text("utf-8")
 ENGINE = (
-    *("submit", "command", "work", "list", "show", "history", "send", "cancel"),
+    *("submit", "command", "work", "list", "show", "why", "history", "send", "cancel"),
     *("pause", "resume", "fork", "dead", "retry", "doctor", "prune"),
 )
 

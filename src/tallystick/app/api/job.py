@@ -15,7 +15,7 @@ from tallystick.app.api.control import DEFAULT_WHY, Wish, cancelling, forking, p
 from tallystick.app.api.results import Ended, not_there
 from tallystick.app.api.sending import deliver_all_async, deliver_one, signals
 from tallystick.app.asking.watching import shown, watch, watch_aio
-from tallystick.app.asking.why import why
+from tallystick.app.asking.why import Why, explain
 from tallystick.app.replay.context import refuse_inside
 from tallystick.app.values.codec import Codec
 from tallystick.app.values.errors import rebuilt
@@ -246,7 +246,7 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
         """Return the row without blocking the loop."""
         return await asyncio.to_thread(self.row)
 
-    async def why_aio(self) -> str:
+    async def why_aio(self) -> Why:
         """Say why without blocking the loop."""
         return await asyncio.to_thread(self.why)
 
@@ -322,10 +322,11 @@ class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
         refuse_inside(f"watch job {self.id}")
         return watch_aio(self._runtime(), self.id)
 
-    def why(self) -> str:
-        """Say in one sentence what the job waits for, since when and until when, or how it ended."""
+    def why(self) -> Why:
+        """Say in one sentence what the job waits for, or how it ended; `Why` has more than the sentence."""
         runtime = self._runtime()
-        return why(self.row(), lambda: runtime.store.history(self.id), runtime.clock.wall_ms())
+        known = None if runtime.worker is None else frozenset(runtime.worker.handlers)
+        return explain(runtime.store, self.row(), runtime.clock.wall_ms(), known)
 
     def history(self) -> list[Event]:
         """Return everything that happened to the job, in order."""

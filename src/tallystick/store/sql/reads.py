@@ -22,6 +22,7 @@ from tallystick.store.api import (
     Interrupted,
     JobRow,
     NewJob,
+    OpenWait,
     OwedHook,
     ShownValue,
     StoredEvent,
@@ -221,6 +222,18 @@ class Reads(ABC):
     def removals_of(self, job_id: str) -> list[PrunedRow]:
         """Return what the log of removals says of a job."""
         return [PrunedRow._make(row) for row in self.rows("pruned_of", (job_id,))]
+
+    def open_waits(self, job_id: str, *, limit: int) -> list[OpenWait]:
+        """Return what a job has open, the oldest first."""
+        return [OpenWait._make(row) for row in self.rows("open_waits", (job_id, limit))]
+
+    def open_child(self, job_id: str, step: str) -> str | None:
+        """Return the first child of a group that has not ended."""
+        return next((child for (child,) in self.rows("open_child", (job_id, step))), None)
+
+    def newest_event(self, job_id: str) -> StoredEvent | None:
+        """Return the newest fact of a job that is not a step."""
+        return next((StoredEvent._make(row) for row in self.rows("newest_event", (job_id,))), None)
 
     def trimmed(self, job_id: str) -> PrunedRow | None:
         """Return the newest line in the log of removals about turns of a job."""

@@ -175,3 +175,22 @@ def test_data_arrives_whole_whatever_the_terminal_can_draw(tmp_path, encoding):
     job = shop.submit("shop:letter", '"Zo\xeb \u2192 \u6f22"')
     shown = shop.tally("show", job, "shop", "--json", PYTHONIOENCODING=encoding)
     assert shown.data["arguments"] == {"to": "Zo\xeb \u2192 \u6f22"}
+
+
+class TestWhy:
+    def test_a_sentence_and_what_can_be_done(self, jobs, shop):
+        done = shop.tally("why", jobs.late, "shop")
+        assert (done.code, done.err) == (0, "")
+        sentence, action = done.out.splitlines()
+        assert sentence.startswith("it is not due before ")
+        assert action == f"  tally cancel {jobs.late}"
+
+    def test_the_same_as_data_and_nothing_that_moves_a_cursor(self, jobs, shop):
+        told = shop.tally("why", jobs.bad, "shop", "--json").data
+        assert told["why"].startswith("it failed at ")
+        assert told["actions"] == [f"tally retry {jobs.bad}", f"tally history {jobs.bad}"]
+        assert (told["until"], told["child"]) == (None, None)
+        assert "\x1b" not in shop.tally("why", jobs.bad, "shop").out
+
+    def test_a_job_that_is_not_there_is_exit_code_three(self, shop):
+        assert shop.tally("why", "01a1e109-dad7-70e7-b72a-a7770e0c41df", "shop").code == 3

@@ -90,7 +90,7 @@ def test_a_job_that_waits_or_turns_is_no_trouble_and_show_says_what_it_waits_for
         wait_until(lambda: "waits for approve, without a worker" in facts(shop, job), "the job waits")
         shown = shop.tally("show", job, "shop")
         assert "why         it waits since" in shown.out
-        assert "for approve#1 until" in shown.out
+        assert "for the signal approve until" in shown.out
         assert shop.tally("show", job, "shop", "--json").data["why"] in shown.out
         shop.tally("send", job, "approve", "true", "shop")
         shop.tally("send", job, "address", '{"city": "Turin"}', "shop")

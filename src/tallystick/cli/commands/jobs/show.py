@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from tallystick.app.asking.why import why
+from tallystick.app.asking.why import explain
 from tallystick.app.replay.shown_values import PROGRESS
 from tallystick.cli.commands.jobs.list import name_of, summary
 from tallystick.cli.place import json_option, looking, url_option
@@ -46,7 +46,7 @@ def command(*, job: str, app: str | None, url: str | None, as_json: bool) -> Non
         attempts, view = inspection.attempts(job), view_of(inspection, job)
         values = {shown.name: stored_value(shown.value) for shown in store.values([job])}
         now = SystemClock().wall_ms()
-        reason = why(row, lambda: store.history(job), now)
+        reason = explain(store, row, now)
     if as_json:
         show_data({**as_data(row, view, attempts, reason), "values": values})
     else:
