@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeVar, overload
 
-from tallystick.app.api.retrying import Duration
+from tallystick.app.api.retrying import When
 from tallystick.app.replay.children import Child, check_children
 from tallystick.app.replay.children import start_async as start
 from tallystick.app.replay.joining import Wanted, join_async
@@ -35,12 +35,12 @@ __all__ = ["again", "gather", "now", "patched", "random", "sleep", "start", "uui
 @overload
 async def wait(name: str, type: type[T]) -> T: ...
 @overload
-async def wait(name: str, type: type[T], *, timeout: Duration) -> T | None: ...  # noqa: ASYNC109 (a durable wait)
+async def wait(name: str, type: type[T], *, timeout: When) -> T | None: ...  # noqa: ASYNC109 (a durable wait)
 async def wait(
     name: str,
     type: Any,  # noqa: A002 (it is one)
     *,
-    timeout: Duration | None = None,  # noqa: ASYNC109 (a durable wait)
+    timeout: When | None = None,  # noqa: ASYNC109 (a durable wait)
 ) -> Any:
     """Wait for a signal of this name and return its value, or None when the time is up."""
     context = workflow_context("wait", is_async=True)
@@ -57,8 +57,8 @@ async def wait(
             return value
 
 
-async def sleep(duration: Duration) -> None:
-    """Sleep, through restarts, without a task and without a lease."""
+async def sleep(duration: When) -> None:
+    """Sleep for a while, or until an instant, through restarts, without a task and without a lease."""
     context = workflow_context("sleep", is_async=True)
     recalled = recall(context, "sleep", "sleep")
     if isinstance(recalled, Record):

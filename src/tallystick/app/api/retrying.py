@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from tallystick.core.digits import ActivityLedger
@@ -12,6 +12,7 @@ from tallystick.core.retry import RetryPolicy
 from tallystick.errors import BadInput
 
 Duration = str | float | timedelta
+When = Duration | datetime
 
 # Every recorded failure of a step is an entry of its leg 1.
 TRIES_MAX: Final = ActivityLedger.FIELDS[0].top

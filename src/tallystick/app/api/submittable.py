@@ -6,10 +6,10 @@ import asyncio
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
 
 from tallystick.app.api.job import Job
+from tallystick.app.api.retrying import Duration, When
 from tallystick.app.api.submitting import Submitted, submit_all, submit_all_async, submit_async
 from tallystick.app.replay.call_drivers import drive, drive_async
 from tallystick.app.replay.children import Child
@@ -21,6 +21,7 @@ from tallystick.app.values.signature import Signature
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_text
 from tallystick.core.retry import RetryPolicy
+from tallystick.core.schedules.timetable import delay_ms
 from tallystick.defaults import PRIORITY, QUEUE, TENANT
 from tallystick.engine.submission import Submission, content_hash_of
 from tallystick.errors import BadInput, IdempotencyConflict, Misuse, WrongColour
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
-Duration = str | float | timedelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class SubmitOptions:
 
     queue: str = QUEUE
     priority: int = PRIORITY
-    delay_ms: int = 0
+    delay: When = 0
     deadline_ms: int | None = None
     idempotency_key: str | None = None
     idempotent: bool = False
@@ -256,7 +256,7 @@ class Submittable(Generic[P, R_co]):
         within: object = None,
         queue: str | None = None,
         priority: int | None = None,
-        delay: Duration | None = None,
+        delay: When | None = None,
         deadline: Duration | None = None,
         tags: Iterable[str] | None = None,
         detached: bool | None = None,
@@ -264,6 +264,7 @@ class Submittable(Generic[P, R_co]):
     ) -> Self:
         """Return this workflow with options for its submissions.
 
+        `delay` is a duration from the submission on, or the instant before which the job does not begin.
         `tenant` says whose jobs they are; inside a workflow they belong to the tenant of its job.
         A `detached` child goes on when its parent has ended, and may be submitted inside a workflow.
         `within` is what `app.transaction()` or a tx step gives; on PostgreSQL also a psycopg connection, or
@@ -277,7 +278,7 @@ class Submittable(Generic[P, R_co]):
             within=old.within if within is None else within,
             queue=old.queue if queue is None else queue,
             priority=old.priority if priority is None else _whole(priority),
-            delay_ms=old.delay_ms if delay is None else duration_ms(delay),
+            delay=old.delay if delay is None else _checked_delay(delay),
             deadline_ms=old.deadline_ms if deadline is None else duration_ms(deadline),
             tags=old.tags if tags is None else _tags(tags),
             detached=old.detached if detached is None else detached,
@@ -294,14 +295,14 @@ class Submittable(Generic[P, R_co]):
         return self._like(self._spec.signature.encode(args, kwargs, for_hash=self._reserved))
 
     def _like(self, payload: str) -> Submission:
-        options = self._options
+        options, runtime = self._options, self._app.runtime()
         return Submission(
             handler=self.name,
             version=self.version,
             payload=payload,
             queue=options.queue,
             priority=options.priority,
-            delay_ms=options.delay_ms,
+            delay_ms=delay_ms(options.delay, runtime.clock.wall_ms()) if options.delay else 0,
             deadline_ms=options.deadline_ms,
             attempts_max=self._spec.attempts_max,
             idempotency_key=options.idempotency_key,
@@ -310,7 +311,7 @@ class Submittable(Generic[P, R_co]):
             detached=options.detached,
             hooks=self._app.hook_names,
             tenant_id=self._tenant(),
-            traceparent=None if self._app.runtime().tracing is None else traceparent(),
+            traceparent=None if runtime.tracing is None else traceparent(),
         )
 
     def _tenant(self) -> str:
@@ -329,6 +330,12 @@ class Submittable(Generic[P, R_co]):
     def _jobs(self, made: Iterable[Submitted]) -> list[Job[R_co]]:
         runtime, codec, raises = self._app.runtime, self.result_codec, self.raises
         return [Job(runtime, job_id, codec, created, raises) for job_id, created in made]
+
+
+def _checked_delay(delay: When) -> When:
+    """Return a delay that can be read; how long it is, is known when a job is submitted."""
+    delay_ms(delay, 0)
+    return delay
 
 
 def _whole(priority: int) -> int:

@@ -6,15 +6,15 @@ import logging
 from threading import get_ident
 from typing import Any, Final, Literal, NamedTuple, NoReturn, TypeVar, overload
 
-from tallystick.app.api.retrying import Duration
+from tallystick.app.api.retrying import When
 from tallystick.app.replay.async_waits import parking_of
 from tallystick.app.replay.context import Again, WorkflowContext, current
 from tallystick.app.replay.internal_writes import write, write_async
 from tallystick.app.replay.short_waits import linger
 from tallystick.app.running.tasks import is_alone
 from tallystick.app.values.codec import Codec
-from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
+from tallystick.core.schedules.timetable import delay_ms
 from tallystick.errors import BadValue, OutsideWorkflow, WaitInThread, WrongColour
 from tallystick.store.api import Answer, Bundle, Record, Wait
 
@@ -29,12 +29,12 @@ PUT_ASIDE: Final = object()
 @overload
 def wait(name: str, type: type[T]) -> T: ...
 @overload
-def wait(name: str, type: type[T], *, timeout: Duration) -> T | None: ...
-def wait(name: str, type: Any, *, timeout: Duration | None = None) -> Any:  # noqa: A002 (it is one)
+def wait(name: str, type: type[T], *, timeout: When) -> T | None: ...
+def wait(name: str, type: Any, *, timeout: When | None = None) -> Any:  # noqa: A002 (it is one)
     """Wait for a signal of this name and return its value, or None when the time is up.
 
-    The job holds no thread and no lease meanwhile. A signal that was sent before is taken at once. One whose
-    value does not fit the type is put aside, and the wait begins anew.
+    `timeout` is a duration or an instant. The job holds no thread and no lease meanwhile. A signal that was
+    sent before is taken at once; one whose value does not fit the type is put aside, and the wait goes on.
     """
     context = workflow_context("wait", is_async=False)
     codec = Codec(type, f"the signal {name}")
@@ -47,8 +47,8 @@ def wait(name: str, type: Any, *, timeout: Duration | None = None) -> Any:  # no
             return value
 
 
-def sleep(duration: Duration) -> None:
-    """Sleep, through restarts, without a thread and without a lease."""
+def sleep(duration: When) -> None:
+    """Sleep for a while, or until an instant, through restarts, without a thread and without a lease."""
     context = workflow_context("sleep", is_async=False)
     recalled = recall(context, "sleep", "sleep")
     if not isinstance(recalled, Record):
@@ -81,13 +81,13 @@ def recall(context: WorkflowContext, kind: Literal["wait", "sleep", "group"], na
     return record
 
 
-def as_wait(asked: Asked, limit: Duration | None) -> Wait:
+def as_wait(asked: Asked, limit: When | None) -> Wait:
     """Return the wait with the instant at which its own timer answers it, on the boot clock.
 
     The workflow may linger before it asks the store, and the wall clock may be set meanwhile.
     """
     now = asked.context.runtime.clock.boot_ms()
-    due_at = None if limit is None else now + duration_ms(limit)
+    due_at = None if limit is None else now + delay_ms(limit, asked.context.runtime.clock.wall_ms())
     return Wait(asked.kind, asked.name, asked.occurrence, due_at)
 
 

@@ -144,6 +144,15 @@ def instant_ms(when: datetime) -> int:
     return round(when.timestamp() * 1000)
 
 
+def delay_ms(when: str | float | timedelta | datetime, now: int) -> int:
+    """Return how long it is from now to the end of a duration, or to an instant; none if that has passed.
+
+    >>> delay_ms("2s", 0), delay_ms(datetime(1970, 1, 1, 0, 1, tzinfo=UTC), 59_000)
+    (2000, 1000)
+    """
+    return max(0, instant_ms(when) - now) if isinstance(when, datetime) else duration_ms(when)
+
+
 def read_instant(text: str) -> datetime:
     """Return the instant that a person wrote."""
     try:
