@@ -20,22 +20,34 @@ from tallystick.core.plans import (
     InsertAttempt,
     InsertChild,
     InsertMessage,
+    InsertRemote,
     InsertStep,
     JobValues,
+    KeepReport,
     MoveActivity,
     MoveAttempt,
     MoveJob,
     MoveMessage,
+    MoveRemote,
     MoveSemaphore,
     PutValue,
+    WithdrawDirectives,
     Write,
 )
+from tallystick.core.remote.plans import InsertOutbox, MoveOutbox
 from tests.app import digits_by_hand as expected
 
 ROOT, START = "root", "start"
 OPEN = "IN_PROGRESS"
 # What the row of a wait or a group may still learn when it has ended: step 2, step 3, or both.
 LEARNT = (1_000_000_000, 100_000_000, 1_100_000_000)
+
+
+def is_open(activity: Activity) -> bool:
+    """Tell whether an activity goes on; a remote step is in other states before that."""
+    return activity.state == OPEN or (
+        activity.kind == "remote" and activity.state not in expected.ACTIVITY_ENDS
+    )
 
 
 class Digits(NamedTuple):
@@ -171,7 +183,11 @@ class Judge:
                 self._drop(job_id, how_many)
             case DropInbox(job_id, keep, signals):
                 self._drop_inbox(job_id, keep, signals=signals)
-            case InsertStep() | AppendFact() | PutValue():
+            case WithdrawDirectives(job_id):
+                assert job_id in self.jobs
+            case InsertRemote() | MoveRemote() | InsertOutbox() | MoveOutbox():
+                raise AssertionError("no request here is about a remote step")
+            case InsertStep() | AppendFact() | PutValue() | KeepReport():
                 pass
             case _:
                 assert_never(write)
@@ -291,7 +307,7 @@ class Judge:
         self.leases[write.job_id] = None
 
     def _drop(self, job_id: str, how_many: int) -> None:
-        opened = [key for key, row in self.activities.items() if key[0] == job_id and row.state == OPEN]
+        opened = [key for key, row in self.activities.items() if key[0] == job_id and is_open(row)]
         assert len(opened) == how_many
         for key in opened:
             row = self.activities[key]
@@ -312,7 +328,7 @@ class Judge:
         assert job.job_id in self.closers or self.values[job.job_id].error_code == "LEDGER_CEILING"
         assert self.leases[job.job_id] is None
         assert job.job_id in self.facts
-        assert not [key for key, row in self.activities.items() if key[0] == job.job_id and row.state == OPEN]
+        assert not [key for key, row in self.activities.items() if key[0] == job.job_id and is_open(row)]
         left = [
             each.guid
             for each in self.messages.values()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import get_args
 
+from tallystick.core.remote.requests import StepRequest
 from tallystick.core.verbs.wants import Planned
 from tests.core.random_pictures import REFUSED, WRITES, answered, entered, escalated
 
@@ -14,7 +15,8 @@ EXAMPLES = range(12_000)
 
 def test_every_request_is_answered_with_a_plan_that_the_rules_accept_or_with_a_refusal():
     seen = Counter(answered(number) for number in EXAMPLES)
-    for kind in get_args(Planned):
+    # What is about remote steps is decided by the verbs of protocol jobs, which have a search of their own.
+    for kind in set(get_args(Planned)) - set(get_args(StepRequest)):
         assert seen[kind.__name__, WRITES] >= 30, f"{kind.__name__} is hardly ever written: {seen}"
 
 

@@ -35,6 +35,7 @@ PAGES = [
         "pausing-forking-retrying",
         "changing-a-workflow-in-flight",
         "protocol-jobs",
+        "remote-steps",
         "http-api",
         "webhooks-and-brokers",
         "testing",

@@ -239,7 +239,7 @@ def _moved(machine: str, before: str, after: str) -> None:
 
 def judge_picture(picture: Any) -> None:
     """Judge rows that stand together after any commit."""
-    job, steps, pending = picture
+    job, steps, pending, *_workflow = picture
     still_open = [step for step in steps if step.state not in FINAL_STEPS]
     active = still_open[0] if still_open else None
     over = job.completed_at is not None

@@ -22,6 +22,7 @@ MODULES = {
     "routing": "tallystick.core.remote.routing",
     "directives": "tallystick.core.verbs.protocol.directives",
     "drafts": "tallystick.core.verbs.protocol.drafts",
+    "step_drafts": "tallystick.core.verbs.protocol.step_drafts",
     "publishing": "tallystick.core.verbs.protocol.publishing",
     "callbacks": "tallystick.core.verbs.protocol.callbacks",
     "sweeping": "tallystick.core.verbs.protocol.sweeping",
@@ -96,8 +97,8 @@ KNOWN: tuple[tuple[str, str, str, str], ...] = (
     (
         "rule 2: an early ACK leaves the directive in the outbox",
         "callbacks",
-        '    draft = PlanDraft(picture, now)\n    draft.close_directive("publish")\n    lease_ms',
-        "    draft = PlanDraft(picture, now)\n    lease_ms",
+        '    draft = drafted(picture, now)\n    draft.close_directive("publish")\n    lease_ms',
+        "    draft = drafted(picture, now)\n    lease_ms",
     ),
     (
         "rule 2: an early RESULT leaves the directive in the outbox",
@@ -166,8 +167,8 @@ KNOWN: tuple[tuple[str, str, str, str], ...] = (
     (
         "rule 9: a RESULT while DISPATCHING is refused",
         "callbacks",
-        "if StepState(step.state) not in IN_FLIGHT:",
-        "if StepState(step.state) not in IN_FLIGHT or step.state == StepState.DISPATCHING:",
+        "if not step.is_in_flight:",
+        "if not step.is_in_flight or step.state == StepState.DISPATCHING:",
     ),
     (
         "rule 11: answers are not remembered",
@@ -193,7 +194,12 @@ KNOWN: tuple[tuple[str, str, str, str], ...] = (
         "self.lease_expires_at <= now",
         "self.lease_expires_at < now",
     ),
-    ("a fourth attempt", "callbacks", "step.attempt_no < ATTEMPTS_MAX", "step.attempt_no <= ATTEMPTS_MAX"),
+    (
+        "a fourth attempt",
+        "callbacks",
+        "step.attempt_no < tries.attempts_max",
+        "step.attempt_no <= tries.attempts_max",
+    ),
     (
         "the next step is not dispatched",
         "callbacks",

@@ -353,7 +353,7 @@ class ProtocolWorld:
 
 def see(picture: Any, writes: Any) -> Any:
     """Return the picture with what was planned."""
-    job, steps, pending = picture
+    job, steps, pending, *_workflow = picture
     for write in writes:
         match type(write).__name__:
             case "MoveProtocolJob":

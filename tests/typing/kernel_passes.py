@@ -282,3 +282,35 @@ async def close_pool() -> None: ...
 
 app.bind("sqlite:///other.db")
 app.work()
+
+
+@dataclass
+class Parcel:
+    """What a remote worker sends back."""
+
+    boxes: int
+
+
+@app.remote("warehouse", ack="30s", lease=timedelta(minutes=15), retry=Retry(5), raises=[ValueError])
+def pick(order: int, sku: str = "") -> Parcel:
+    raise NotImplementedError
+
+
+@app.remote("warehouse")
+async def pick_later(order: int) -> list[int]:
+    raise NotImplementedError
+
+
+@app.workflow
+def with_remote_steps(order: int) -> int:
+    assert_type(pick(order), Parcel)
+    assert_type(pick.opts(ack="1s", lease="1m").named("again")(order, sku="a"), Parcel)
+    assert_type(gather(pick.later(1), pick.later(2)), tuple[Parcel, Parcel])
+    return pick(order, "b").boxes
+
+
+@app.workflow
+async def with_remote_tasks(order: int) -> int:
+    assert_type(await pick.aio(order), Parcel)
+    assert_type(await pick_later(order), list[int])
+    return 1

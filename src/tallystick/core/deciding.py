@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, assert_never
 
-from tallystick.core.lifecycles import STEP, StepState
-from tallystick.core.pictures import Now, Pictures
+from tallystick.core.lifecycles import STEP, OutboxState, StepState
+from tallystick.core.pictures import Activity, Now, Picture, Pictures
 from tallystick.core.plans import (
     AppendFact,
     AskDescendants,
@@ -18,15 +18,30 @@ from tallystick.core.plans import (
     InsertAttempt,
     InsertChild,
     InsertMessage,
+    InsertRemote,
     InsertStep,
+    KeepReport,
     MoveActivity,
     MoveAttempt,
     MoveJob,
     MoveMessage,
+    MoveRemote,
     MoveSemaphore,
     PutValue,
     Refusal,
+    WithdrawDirectives,
     Write,
+)
+from tallystick.core.remote.plans import InsertOutbox, MoveOutbox
+from tallystick.core.remote.requests import (
+    AckStep,
+    AnswerStep,
+    DeliverDirective,
+    ExpireStep,
+    MarkSent,
+    NotPublished,
+    RenewStep,
+    TakeDirective,
 )
 from tallystick.core.requests import (
     Await,
@@ -48,6 +63,7 @@ from tallystick.core.verbs.control_requests import HoldJob, ResumeJob
 from tallystick.core.verbs.endings import cancel, end_job
 from tallystick.core.verbs.reclaiming import reclaim
 from tallystick.core.verbs.records import record_event, record_step, release, set_value
+from tallystick.core.verbs.remote import about_step
 from tallystick.core.verbs.waiting import deliver, suspend_or_answer, take_answer
 from tallystick.core.verbs.wants import Planned
 from tallystick.errors import TallyError
@@ -98,6 +114,11 @@ def _decide(  # noqa: C901, PLR0911, PLR0912 (one line for each request)
             return resume(pictures, request, now)
         case ReclaimAttempt():
             return reclaim(pictures, request, now)
+        case (
+            AckStep() | RenewStep() | AnswerStep() | ExpireStep()
+            | TakeDirective() | DeliverDirective() | MarkSent() | NotPublished()
+        ):  # fmt: skip
+            return about_step(pictures, request, now)
     assert_never(request)
 
 
@@ -122,6 +143,9 @@ def _see(pictures: Pictures, write: Write) -> None:  # noqa: C901, PLR0912 (a ca
             pictures[group.job_id].messages[message.guid] = message
         case InsertActivity(activity) | MoveActivity(activity):
             pictures[activity.job_id].activities[activity.place] = activity
+            _see_remote(pictures[activity.job_id], activity)
+        case InsertRemote() | MoveRemote() | InsertOutbox() | MoveOutbox() | WithdrawDirectives():
+            _see_directive(pictures, write)
         case InsertMessage(message):
             picture = pictures[message.job_id]
             picture.messages[message.guid] = message
@@ -136,6 +160,7 @@ def _see(pictures: Pictures, write: Write) -> None:  # noqa: C901, PLR0912 (a ca
             activities = pictures[job_id].activities
             for activity in pictures[job_id].open_activities():
                 activities[activity.place] = activity._replace(state=_DROPPED, rev=activity.rev + 1)
+                _see_remote(pictures[job_id], activities[activity.place])
         case DropInbox(job_id, keep, signals):
             messages = pictures[job_id].messages
             for message in list(messages.values()):
@@ -146,7 +171,47 @@ def _see(pictures: Pictures, write: Write) -> None:  # noqa: C901, PLR0912 (a ca
         case InsertChild(job):
             if job.parent_job_id is not None and not job.detached:
                 pictures[job.parent_job_id].has_open_children = True
-        case InsertAttempt() | InsertStep() | AppendFact() | PutValue():
+        case InsertAttempt() | InsertStep() | AppendFact() | PutValue() | KeepReport():
             pass
         case _:
             assert_never(write)
+
+
+def _see_directive(
+    pictures: Pictures, write: InsertRemote | MoveRemote | InsertOutbox | MoveOutbox | WithdrawDirectives
+) -> None:
+    """Put what became of a remote step or of its directive into the picture of its job."""
+    match write:
+        case InsertRemote(step, place, attempt):
+            picture = pictures[step.job_id]
+            picture.remotes[place] = step
+            picture.activities[place] = Activity(
+                step.job_id, *place, "remote", step.state, step.ledger, step.rev, attempt
+            )
+        case MoveRemote(step, place):
+            picture = pictures[step.job_id]
+            picture.remotes[place] = step
+            if (moved := picture.activities.get(place)) is not None:
+                picture.activities[place] = moved._replace(state=step.state, ledger=step.ledger, rev=step.rev)
+        case InsertOutbox(row) | MoveOutbox(row):
+            directives = pictures[row.job_id].directives
+            if row.state == OutboxState.PENDING:
+                directives[row.step_id] = row
+            else:
+                directives.pop(row.step_id, None)
+        case WithdrawDirectives(job_id):
+            pictures[job_id].directives.clear()
+        case _:
+            assert_never(write)
+
+
+def _see_remote(picture: Picture, activity: Activity) -> None:
+    """Put what became of an activity into the row of a remote step, if it is one."""
+    step = picture.remotes.get(activity.place)
+    if step is not None:
+        picture.remotes[activity.place] = step._replace(
+            state=activity.state,
+            ledger=activity.ledger,
+            rev=activity.rev,
+            lease_expires_at=step.lease_expires_at if activity.is_open else None,
+        )

@@ -7,12 +7,15 @@ picture again, so that the next request of the same flush sees what the one befo
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from tallystick.core.chain import Chain
 from tallystick.core.ledger.marks import is_taken
-from tallystick.core.lifecycles import AttemptState
+from tallystick.core.lifecycles import STEP, AttemptState
 from tallystick.core.values import Fence, Group, Wait, Wake
+
+if TYPE_CHECKING:
+    from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolStep
 
 Place: TypeAlias = tuple[int, str, int]
 """Where an activity stands in its job: dimension, name, occurrence."""
@@ -100,7 +103,7 @@ class Past(NamedTuple):
 
 
 class Activity(NamedTuple):
-    """A wait, a sleep or a group of children, with what a group counts."""
+    """A wait, a sleep, a remote step or a group of children, with what a group counts."""
 
     job_id: str
     dimension: int
@@ -120,6 +123,11 @@ class Activity(NamedTuple):
     def place(self) -> Place:
         """Return where it stands in its job."""
         return (self.dimension, self.name, self.occurrence)
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether it has not ended; only a remote step is in other states before that."""
+        return self.state == OPEN or (self.kind == "remote" and self.state not in ENDED)
 
     @property
     def is_closed(self) -> bool:
@@ -193,13 +201,16 @@ class Picture:
         "activities",
         "asked",
         "children",
+        "directives",
         "effect",
         "end",
         "has_open_children",
+        "home",
         "job",
         "lease",
         "messages",
         "past",
+        "remotes",
         "whole",
     )
 
@@ -223,6 +234,11 @@ class Picture:
         # For a sweep: what to judge by, and the attempt at the effect that it asks about.
         self.past: Past | None = None
         self.effect: Lease | None = None
+        # Its remote steps that are open or asked for, and what of theirs is not out yet, by step; what their
+        # directives say of the job.
+        self.remotes: dict[Place, ProtocolStep] = {}
+        self.directives: dict[str, OutboxRow] = {}
+        self.home: ProtocolJob | None = None
 
     def copy(self) -> Picture:
         """Return a picture that can be changed without this one."""
@@ -233,6 +249,7 @@ class Picture:
         other.asked, other.children = self.asked, self.children
         other.has_open_children = self.has_open_children
         other.past, other.effect = self.past, self.effect
+        other.remotes, other.directives, other.home = dict(self.remotes), dict(self.directives), self.home
         return other
 
     def holds(self, fence: Fence) -> bool:
@@ -254,8 +271,11 @@ class Picture:
 
     def open_activities(self) -> list[Activity]:
         """Return what has not ended, in the order in which it was read."""
-        return [each for each in self.activities.values() if each.state == OPEN]
+        return [each for each in self.activities.values() if each.is_open]
 
+
+ENDED: Final = frozenset(map(str, STEP.final))
+"""The states of an activity that has ended."""
 
 OPEN: Final = "IN_PROGRESS"
 RUNNING: Final = "IN_PROGRESS"

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from tallystick.core.pictures import Activity, JobFacts, Message
+from tallystick.core.pictures import Activity, JobFacts, Message, Place
+from tallystick.core.remote.plans import InsertOutbox, MoveOutbox, StaleReport
+from tallystick.core.remote.rows import ProtocolStep
 from tallystick.core.requests import RecordStep
 from tallystick.core.values import Fact, NewJob
 from tallystick.errors import TallyError
@@ -83,6 +85,35 @@ class MoveActivity(NamedTuple):
     at: int
     fact: Fact | None
     result: str | None
+    error: str | None = None
+
+
+class InsertRemote(NamedTuple):
+    """A remote step of a workflow begins, with its first directive beside it."""
+
+    step: ProtocolStep
+    place: Place
+    attempt: int
+
+
+class MoveRemote(NamedTuple):
+    """What reports, sweeps and relays change of a remote step of a workflow; its end is a `MoveActivity`."""
+
+    step: ProtocolStep
+    place: Place
+    rev: int
+
+
+class WithdrawDirectives(NamedTuple):
+    """What a job has not sent yet never goes: the job has ended, or its turn."""
+
+    job_id: str
+
+
+class KeepReport(NamedTuple):
+    """A report on a remote step that was refused is kept for people."""
+
+    report: StaleReport
 
 
 class InsertStep(NamedTuple):
@@ -186,6 +217,12 @@ Write: TypeAlias = (
     | CountChild
     | InsertActivity
     | MoveActivity
+    | InsertRemote
+    | MoveRemote
+    | InsertOutbox
+    | MoveOutbox
+    | WithdrawDirectives
+    | KeepReport
     | InsertStep
     | AppendFact
     | PutValue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from tallystick.core.chain import Chain
 
@@ -99,13 +99,26 @@ class NewJob(NamedTuple):
     hooks: str | None = None
 
 
-class Wait(NamedTuple):
-    """An activity that is answered by a message: a signal of its name, or its timer at `due_at`."""
+class Asks(NamedTuple):
+    """What a remote step asks of its service: the directive is made of this when the step is opened."""
 
-    kind: Literal["wait", "sleep", "group"]
+    service: str
+    step_type: str
+    payload: str
+    # The rules of the step, as its row keeps them.
+    options: str
+    lease_id: str
+
+
+class Wait(NamedTuple):
+    """An activity that is answered by a message: a signal of its name, its timer at `due_at`, its RESULT."""
+
+    kind: Literal["wait", "sleep", "group", "remote"]
     name: str
     occurrence: int
     due_at: int | None
+    # Of a remote step alone.
+    asks: Asks | None = None
 
 
 class Group(NamedTuple):
@@ -227,6 +240,15 @@ class OpenWait(NamedTuple):
     threshold: int | None
 
 
+# Which kinds of waits messages answer that have entered one, or name it.
+_TAKERS: Final = {
+    "signal": ("wait",),
+    "timer": ("wait", "sleep"),
+    "resume": ("group",),
+    "result": ("remote",),
+}
+
+
 class Wake(NamedTuple):
     """The message that drives a segment; `taken` says that an earlier segment has given it to its wait."""
 
@@ -239,14 +261,13 @@ class Wake(NamedTuple):
     taken: bool
 
     def answers(self, wait: Wait, dimension: int) -> bool:
-        """Tell whether such a wait takes this: a signal of its name, its own timer, the end of its group."""
+        """Tell whether such a wait takes this: a signal of its name, its timer, RESULT or closed group."""
         if self.taken or self.name != wait.name:
             return False
         if self.kind == "signal" and self.occurrence is None:
             return wait.kind == "wait"
         mine = (self.dimension, self.occurrence) == (dimension, wait.occurrence)
-        takers = {"signal": ("wait",), "timer": ("wait", "sleep"), "resume": ("group",)}
-        return mine and wait.kind in takers.get(self.kind, ())
+        return mine and wait.kind in _TAKERS.get(self.kind, ())
 
 
 class ClaimedJob(NamedTuple):

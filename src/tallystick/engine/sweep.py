@@ -96,8 +96,8 @@ def expire_steps(store: Protocols, committer: Committer, ids: Ids, *, relays: bo
     """Act on remote steps whose time is over, and return what became of those that moved."""
     due = store.due_steps(SWEEP_ROWS_MAX)
     moved: list[Hearing] = []
-    outcomes = committer.call_all([(ExpireStep(job_id, ids.token(), relays),) for job_id in due])
-    for job_id, outcome in zip(due, outcomes, strict=True):
+    outcomes = committer.call_all([(ExpireStep(job, ids.token(), relays, step),) for job, step in due])
+    for (job_id, _step), outcome in zip(due, outcomes, strict=True):
         if isinstance(outcome, StoreError):
             raise outcome
         if isinstance(outcome, BaseException):

@@ -16,6 +16,7 @@ from typing import Protocol, runtime_checkable
 
 from tallystick.core.remote.keys import AddKey, ApiKey, RevokeKey
 from tallystick.core.remote.listing import StepRow
+from tallystick.core.remote.requests import DueStep
 from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
 from tallystick.core.requests import (
     Await,
@@ -44,6 +45,7 @@ from tallystick.core.requests import (
 from tallystick.core.schedules.rows import Schedule
 from tallystick.core.values import (
     Answer,
+    Asks,
     ChildRow,
     ClaimedJob,
     Delivered,
@@ -87,6 +89,7 @@ __all__ = [
     "AddKey",
     "Answer",
     "ApiKey",
+    "Asks",
     "Await",
     "Bundle",
     "CancelJob",
@@ -352,8 +355,8 @@ class Protocols(Protocol):
         """Return one directive."""
         ...
 
-    def due_steps(self, limit: int) -> list[str]:
-        """Return protocol jobs whose active step needs the sweep (`ExpireStep`), the longest over first."""
+    def due_steps(self, limit: int) -> list[DueStep]:
+        """Return remote steps that need the sweep (`ExpireStep`), the longest over first."""
         ...
 
     def due_directives(self, via: str, limit: int) -> list[OutboxRow]:

@@ -12,6 +12,7 @@ from tallystick.core.deciding import decide, see
 from tallystick.core.lifecycles import STEP, StepState
 from tallystick.core.pictures import Now, Pictures
 from tallystick.core.plans import DropActivities, MoveActivity, Plan, Refusal, Write
+from tallystick.core.remote.requests import place_in_workflow
 from tallystick.core.verbs.wants import Wants, wanted
 from tallystick.errors import TallyError
 from tallystick.store.api import (
@@ -59,7 +60,14 @@ _DROPPED: Final = STEP.follow(StepState.IN_PROGRESS, "drop").target
 
 def is_planned(bundle: Bundle) -> bool:
     """Tell whether every request of a bundle can be decided from pictures."""
-    return _PLANNED.issuperset(map(type, bundle))
+    return _PLANNED.issuperset(map(type, bundle)) or all(
+        type(primitive) in _PLANNED or place_in_workflow(primitive) is not None for primitive in bundle
+    )
+
+
+def kinds_of(bundles: Iterable[Bundle]) -> list[str]:
+    """Return the names of the crash points around these; requests about remote steps have none."""
+    return sorted({NAMES[type(each)] for bundle in bundles for each in bundle if type(each) in NAMES})
 
 
 def wants_of(bundle: Bundle, *, whole: bool = False) -> list[Wants]:

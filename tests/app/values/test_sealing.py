@@ -10,7 +10,8 @@ from cryptography.fernet import Fernet, MultiFernet
 from tallystick import JobFailed, Retry, StepFailed, Tally, again, gather, set_value, wait
 from tallystick.core.json_forms.sealed import is_sealed
 from tallystick.errors import BadInput, IdempotencyConflict, PayloadSealed
-from tallystick.testing.stepping import check_books
+from tallystick.testing.remote_hand import RemoteHand
+from tallystick.testing.stepping import SteppedWorker, check_books
 from tests.patience import wait_until
 
 SECRET = "rosebud"
@@ -130,6 +131,31 @@ def test_a_tx_is_sealed_too(sealed, url, tmp_path):
     with sealed.worker():
         assert flow.submit(SECRET).result(60) == f"noted {SECRET}"
     assert SECRET.encode() not in everything(sealed, url, tmp_path)
+
+
+def test_a_remote_step_is_plain_for_its_service_and_all_else_stays_sealed(url, clock):
+    app = Tally(url, clock=clock, payload_codec=Sealed(KEY))
+
+    @app.remote("warehouse")
+    def pick(order: int) -> str:
+        raise NotImplementedError
+
+    @app.workflow
+    def flow(word: str) -> str:
+        return f"{word} {pick(7)}"
+
+    worker, job = SteppedWorker(app, clock), flow.submit(SECRET)
+    assert worker.work() == "Await"
+    directive = RemoteHand(app, "warehouse").take()
+    assert directive.payload == {"order": 7}
+    directive.succeed("a box")
+    assert (worker.work(), job.result(5)) == ("EndJob", f"{SECRET} a box")
+    stored = app.runtime().store.job(job.id)
+    assert stored is not None
+    assert is_sealed(stored.payload)
+    assert is_sealed(stored.result)
+    assert not check_books(app)
+    app.close()
 
 
 def test_keys_find_their_job_though_no_text_is_stored_twice_alike(sealed):

@@ -1,4 +1,4 @@
-"""What `@app.step`, `@app.tx` and `@app.workflow` with options give back, for type checkers."""
+"""What `@app.step`, `@app.tx`, `@app.remote` and `@app.workflow` give back, for type checkers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from tallystick.app.api.steps import AsyncStep, AsyncTxIsRefused, AsyncTxStep, L, Step, Tx, TxStep, TxStepAs
 from tallystick.app.api.workflows import AsyncWorkflow, Workflow
+from tallystick.app.remote.callables import AsyncRemote, Remote
 from tallystick.app.running.async_tx import AsyncTx
 
 P = ParamSpec("P")
@@ -35,6 +36,15 @@ class TxDecorator(Protocol):
     def __call__(self, fn: Callable[Concatenate[Tx, P], R], /) -> TxStep[P, R]: ...
     @overload
     def __call__(self, fn: Callable[Concatenate[L, P], R], /) -> TxStepAs[L, P, R]: ...
+
+
+class RemoteDecorator(Protocol):
+    """`@app.remote("service", ...)`."""
+
+    @overload
+    def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncRemote[P, R]: ...  # type: ignore[overload-overlap]  # coroutines are the special case
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> Remote[P, R]: ...
 
 
 class WorkflowDecorator(Protocol):

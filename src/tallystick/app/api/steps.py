@@ -34,7 +34,7 @@ class Tx(Transaction):
     """The transaction that carries the user's writes and the marker of the step."""
 
 
-class _Callable:
+class StepCallable:
     """What steps of all kinds share: a specification, and where they were declared."""
 
     def __init__(self, app: Tally, spec: StepSpec) -> None:
@@ -113,7 +113,7 @@ class _Callable:
         )
 
 
-class Step(_Callable, Generic[P, R_co]):
+class Step(StepCallable, Generic[P, R_co]):
     """A sync step: at least once, and its result is kept."""
 
     @property
@@ -137,7 +137,7 @@ class Step(_Callable, Generic[P, R_co]):
         return self._call_async(context, args, kwargs)
 
 
-class AsyncStep(_Callable, Generic[P, R_co]):
+class AsyncStep(StepCallable, Generic[P, R_co]):
     """An async step: at least once, and its result is kept."""
 
     @property
@@ -155,7 +155,7 @@ class AsyncStep(_Callable, Generic[P, R_co]):
         return self._call_async(context, args, kwargs)
 
 
-class TxStepAs(_Callable, Generic[L, P, R_co]):
+class TxStepAs(StepCallable, Generic[L, P, R_co]):
     """A transaction: exactly once, the user's rows and the marker together; it is taken as an `L`."""
 
     @property
@@ -178,7 +178,7 @@ class TxStep(TxStepAs[Tx, P, R_co], Generic[P, R_co]):
     """A transaction whose function takes it as a `Tx`."""
 
 
-class AsyncTxStep(_Callable, Generic[P, R_co]):
+class AsyncTxStep(StepCallable, Generic[P, R_co]):
     """A transaction whose function is a coroutine, for PostgreSQL."""
 
     @property

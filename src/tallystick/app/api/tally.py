@@ -24,6 +24,7 @@ from tallystick.app.api.workflows import AsyncWorkflow, Workflow
 from tallystick.app.asking.many import Many
 from tallystick.app.remote.protocols import Declaring, RemoteProtocol
 from tallystick.app.remote.services import Service
+from tallystick.app.remote.steps import DeclaringRemotes
 from tallystick.app.replay.calls import StepSpec
 from tallystick.app.replay.context import Inside, current, refuse_inside
 from tallystick.app.running.async_tx import AsyncTx
@@ -49,7 +50,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Tally(Jobs, Many, Hooks, Declaring, DeclaringSchedules, Working):
+class Tally(Jobs, Many, Hooks, Declaring, DeclaringRemotes, DeclaringSchedules, Working):
     """A set of steps and workflows on one store. Nothing is opened before it is used."""
 
     def __init__(
@@ -85,6 +86,7 @@ class Tally(Jobs, Many, Hooks, Declaring, DeclaringSchedules, Working):
         self._services: dict[str, Service] = {}
         self._callback_url = os.environ.get("TALLYSTICK_CALLBACK_URL") or callback_url
         self._schedules: dict[str, Callable[[], Plan]] = {}
+        self._remotes: set[str] = set()
         self._txs: dict[str, Callable[..., Any]] = {}
         self._runtime: Runtime | None = None
         self._opening = threading.Lock()
@@ -331,6 +333,9 @@ class Tally(Jobs, Many, Hooks, Declaring, DeclaringSchedules, Working):
             return made
 
         return decorate if fn is None else decorate(fn)
+
+    def _tally(self) -> Tally:
+        return self
 
     def _spec(
         self,

@@ -26,6 +26,7 @@ from tallystick.errors import InvariantBroken, ParallelCalls, StepFailed
 from tallystick.store.api import Bundle, Record, RecordStep, Transaction
 
 if TYPE_CHECKING:
+    from tallystick.app.remote.rules import RemoteRules
     from tallystick.app.values.codec import Codec
 
 
@@ -44,6 +45,8 @@ class StepSpec:
     # As what of another library a tx wants its transaction, if at all.
     lends: Callable[[], type | None] | None = None
     named: bool = False
+    # Of a step that a remote worker does.
+    remote: RemoteRules | None = None
 
 
 class Body(msgspec.Struct, frozen=True):
@@ -114,7 +117,7 @@ def call_step(
                 # Tasks go on in the order in which they did, so that what they do next has the same numbers.
                 context.in_flight.discard(place)
                 yield InTurn(record.n)
-            return _replayed(spec, record)
+            return replayed(spec, record)
         context.check_cancelled()
         if record is not None or context.has_skipped():
             raise context.mismatch(place)
@@ -203,7 +206,7 @@ def _tried(
     if isinstance(verdict, GiveUp):
         owed = segment.owed()
         yield Write((*owed, segment.step_failed(spec.kind, spec.name, occurrence, failure, began_at)))
-        raise _error_of(spec, occurrence, failure) from error
+        raise error_of(spec, occurrence, failure) from error
     yield Write(segment.step_tried(spec.name, occurrence, failure, verdict.delay_ms))
     tried = TryFailed(segment.fence, segment.claimed.handler, spec.name, tries)
     context.runtime.observers.tell(tried)
@@ -215,15 +218,16 @@ def _tried(
     yield Pause(verdict.delay_ms)
 
 
-def _replayed(spec: StepSpec, record: Record) -> Any:  # noqa: ANN401 (as annotated by the user)
+def replayed(spec: StepSpec, record: Record) -> Any:  # noqa: ANN401 (as annotated by the user)
+    """Return what was recorded for a call, or raise the error that it failed with."""
     if record.result is not None:
         return spec.codec().decode(record.result, f"the recorded result of {spec.name}")
     if record.error is None:
         raise InvariantBroken(f"{spec.name}#{record.occurrence} is recorded with neither result nor error")
-    raise _error_of(spec, record.occurrence, Failure.parse(record.error))
+    raise error_of(spec, record.occurrence, Failure.parse(record.error))
 
 
-def _error_of(spec: StepSpec, occurrence: int, failure: Failure) -> Exception:
+def error_of(spec: StepSpec, occurrence: int, failure: Failure) -> Exception:
     """Return the error a failed step raises; a job that fails with it remembers the step."""
     error = rebuilt(spec.raises, failure) or StepFailed(
         spec.name, failure.type, failure.message, failure.code, failure.tries

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-from typing import Any, Generic, Literal, Protocol, TypeVar, overload
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
 
 from tallystick.app.replay.call_drivers import drive, drive_async
 from tallystick.app.replay.context import WorkflowContext
@@ -27,6 +27,10 @@ R_co = TypeVar("R_co", covariant=True)
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
+
+
+Joiner: TypeAlias = "Callable[[WorkflowContext, Sequence[Child[Any]]], tuple[Any, ...]]"
+"""How calls are begun together and waited for."""
 
 
 class Callee(Protocol):
@@ -61,6 +65,11 @@ class Child(Generic[R_co]):
         self._callee = callee
         self._args = args
         self._kwargs = kwargs
+
+    @property
+    def joiner(self) -> Joiner | None:
+        """Return how such calls are joined if they are no children: remote steps have their own way."""
+        return None
 
     @property
     def submission(self) -> Submission:
@@ -243,4 +252,13 @@ def gather(
     """
     context = workflow_context("gather", is_async=False)
     check_children("gather", children)
-    return join(context, children, Wanted(enough, fail_fast, return_exceptions))
+    joiners: set[Joiner | None] = {child.joiner for child in children}
+    if joiners <= {None}:
+        return join(context, children, Wanted(enough, fail_fast, return_exceptions))
+    if len(joiners) > 1 or enough is not None or fail_fast or return_exceptions:
+        raise Misuse(
+            "remote steps are gathered by themselves, and all of them: leave out children and options"
+        )
+    (joiner,) = joiners
+    assert joiner is not None, "children that have none are joined as a group"
+    return joiner(context, children)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from threading import get_ident
-from typing import Any, Final, Literal, NamedTuple, NoReturn, TypeVar, overload
+from typing import Any, Final, Literal, NamedTuple, NoReturn, TypeAlias, TypeVar, overload
 
 from tallystick.app.api.retrying import When
 from tallystick.app.replay.async_waits import parking_of
@@ -19,6 +20,7 @@ from tallystick.errors import BadValue, OutsideWorkflow, WaitInThread, WrongColo
 from tallystick.store.api import Answer, Bundle, Record, Wait
 
 T = TypeVar("T")
+Kind: TypeAlias = Literal["wait", "sleep", "group", "remote"]
 
 _log = logging.getLogger("tallystick.app")
 
@@ -59,16 +61,16 @@ class Asked(NamedTuple):
     """A wait that this workflow comes to for the first time."""
 
     context: WorkflowContext
-    kind: Literal["wait", "sleep", "group"]
+    kind: Kind
     name: str
     occurrence: int
 
 
-def recall(context: WorkflowContext, kind: Literal["wait", "sleep", "group"], name: str) -> Record | Asked:
-    """Return what was recorded for this wait, or what is to be asked for."""
+def recall(context: WorkflowContext, kind: Kind, name: str, occurrence: int | None = None) -> Record | Asked:
+    """Return what was recorded for this wait, or what is to be asked for; it may have its number already."""
     context.check()
     segment = context.segment
-    occurrence = segment.number(name)
+    occurrence = segment.number(name) if occurrence is None else occurrence
     record = segment.past.recall(kind, name, occurrence)
     if record is None:
         context.check_cancelled()
@@ -97,26 +99,39 @@ def ask(context: WorkflowContext, wait: Wait, *, births: Bundle = (), read_after
     Children that it waits for may be born in the same bundle. What follows may read what the answer decides:
     then that is durable first.
     """
-    wake = context.segment.foretold(wait, alone=is_alone(context))
-    if wake is not None:
-        context.segment.take(wait, wake)
-        if read_after:
-            write(context, context.segment.decided())
-        context.calls.append((wait.name, wait.occurrence))
-        return wake.payload
-    linger(context, (wait,))
+    _which, payload = ask_any(context, (wait,), births=births, read_after=read_after)
+    return payload
+
+
+def ask_any(
+    context: WorkflowContext, waits: Sequence[Wait], *, births: Bundle = (), read_after: bool = False
+) -> tuple[int, str | None]:
+    """Take the answer to one of several waits, as `ask` does, and say which of them has it."""
+    alone = is_alone(context)
+    for which, wait in enumerate(waits):
+        wake = context.segment.foretold(wait, alone=alone)
+        if wake is not None:
+            context.segment.take(wait, wake)
+            if read_after:
+                write(context, context.segment.decided())
+            context.calls.append((wait.name, wait.occurrence))
+            return which, wake.payload
+    if all(wait.asks is None for wait in waits):  # before its directive is out, no remote worker answers
+        linger(context, waits)
     context.check()
     context.check_cancelled()
     asked, alone = context.cancel_raised, is_alone(context)
-    bundle = context.segment.awaiting(wait, asked=asked, after=births, alone=alone)
+    bundle = context.segment.awaiting(*waits, asked=asked, after=births, alone=alone)
     outcome = write(context, bundle, brings_work=bool(births))
     context.heed(outcome)
     if not isinstance(outcome, Answer):
-        raise context.suspended(f"{wait.name}#{wait.occurrence} is answered")
+        names = ", ".join(f"{wait.name}#{wait.occurrence}" for wait in waits)
+        raise context.suspended(f"{names} is answered")
+    wait = waits[outcome.place]
     context.segment.leaving = False
     context.segment.answers.bring(wait, outcome)
     context.calls.append((wait.name, wait.occurrence))
-    return outcome.payload
+    return outcome.place, outcome.payload
 
 
 async def ask_async(

@@ -43,8 +43,8 @@ class Working(ABC):
 
     @property
     @abstractmethod
-    def protocols(self) -> Mapping[str, object]:
-        """Return the protocols whose steps a worker looks after."""
+    def asks_remote_workers(self) -> bool:
+        """Tell whether its jobs have remote steps, whose times a worker looks after."""
 
     @property
     @abstractmethod
@@ -92,7 +92,7 @@ class Working(ABC):
             lease_ms=duration_ms(lease),
             grace_ms=duration_ms(grace),
             keep_ms=self.keep_ms,
-            expires=bool(self.protocols),
+            expires=self.asks_remote_workers,
             endpoints=self.endpoints,
             callback_url=self.callback_url,
             batch_scheduling=batch_scheduling,

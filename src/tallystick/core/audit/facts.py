@@ -152,7 +152,7 @@ class History:
             self._inline(label, fact, step, ledger)
         else:
             self.told[place] = step.ledger
-            self.said.results[place] = hash(step.result)
+            self.said.results[place] = hash(step.result if step.error is None else step.error)
         if (step.result is None) == (step.error is None) or (step.state == StepState.SUCCEEDED) != (
             step.error is None
         ):

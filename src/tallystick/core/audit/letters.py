@@ -18,10 +18,14 @@ from tallystick.core.pictures import (
     timer_of,
     turn_of,
 )
+from tallystick.core.remote.answers import ended
+from tallystick.core.remote.rows import result_guid, step_id_of
 from tallystick.core.values import Group
 
 _KINDS: Final = frozenset({"signal", "timer", "child", "result", "resume"})
 _INDEX_DIGITS: Final = 8
+# Messages that carry something; the others say nothing, or a state.
+_SPEAK: Final = ("signal", "result")
 
 
 class Letters:
@@ -91,6 +95,9 @@ class Letters:
             case "child":
                 index = message.guid[-_INDEX_DIGITS:]
                 return f"child:{job_id}.{dimension}.{occurrence}.{index}" if index.isdigit() else ""
+            case "result":
+                first = result_guid(job_id, step_id_of((dimension, message.name, occurrence)), 0)[:-1]
+                return message.guid if message.guid.startswith(first) else first
             case _:
                 return None
 
@@ -98,11 +105,14 @@ class Letters:
         """Compare what a signal says with what its wait has returned; the others say nothing, or a state."""
         if message.kind == "child":
             return
-        if message.kind != "signal" and message.payload is not None:
+        if message.kind not in _SPEAK and message.payload is not None:
             self._note("messages", f"{label} says something, and has nothing to say")
         place = message.place
         if not message.is_taken or place is None or message.is_of_root or place not in self._said.results:
             return
-        result = "null" if message.payload is None else message.payload
+        result: str | None = "null" if message.payload is None else message.payload
+        if message.kind == "result":
+            value, error = ended(message.payload)
+            result = value if error is None else error
         if self._said.results[place] != hash(result):
             self._note("messages", f"{label} is not what its wait has returned")

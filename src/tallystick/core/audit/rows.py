@@ -28,6 +28,10 @@ _LEG2_FULL: Final = ActivityLedger.FIELDS[-1].top
 _NAMED_MAX: Final = 3
 
 
+# In which states an activity has taken its one answer.
+_ANSWERED: Final = (StepState.SUCCEEDED, StepState.FAILED_FINAL)
+
+
 class _Marks(NamedTuple):
     """The four markers of a message."""
 
@@ -93,9 +97,9 @@ class Rows:
             self._judge_start()
 
     def add_activity(self, row: ActivityRow) -> None:
-        """Take the row of a wait, a sleep or a group."""
+        """Take the row of a wait, a sleep, a remote step or a group."""
         activity = row.activity
-        self._owed += activity.state == OPEN
+        self._owed += activity.is_open
         ledger = self._activity(_label(activity), activity.ledger)
         if ledger is not None:
             self._rows[activity.place] = (row, ledger)
@@ -265,7 +269,7 @@ class Rows:
         if message.is_of_root:
             return message.dimension == self._book.dimension
         place = message.place
-        return place in self._rows and self._rows[place][0].activity.state == OPEN
+        return place in self._rows and self._rows[place][0].activity.is_open
 
     def _may_be_unread(self, message: Message) -> bool:
         """Tell whether a message may be acknowledged that nothing took: what it was for is over."""
@@ -289,8 +293,12 @@ class Rows:
                 legal = row.n is None and not over
             case StepState.CANCELLED:
                 legal = row.n is None and over
+            case StepState.SUCCEEDED:
+                legal = row.n is not None
             case _:
-                legal = row.n is not None and activity.state == StepState.SUCCEEDED
+                # Only a remote step has other states: on its way to its worker, or failed.
+                legal = activity.kind == "remote" and activity.is_open == (row.n is None)
+                legal = legal and not (activity.is_open and over)
         if activity.kind == "group":
             legal = legal and (activity.state != StepState.SUCCEEDED or activity.is_closed)
         if not legal:
@@ -300,7 +308,7 @@ class Rows:
             learnt = ledger - told
             if learnt and (row.is_copy or learnt not in _LEARNT):
                 note("digits", f"{label}: {ledger.text} was {told:015d} when it ended")
-        elif row.n is None and activity.rev not in _revisions(activity, ledger):
+        elif row.n is None and activity.kind != "remote" and activity.rev not in _revisions(activity, ledger):
             note("digits", f"{label}: {ledger.text} after {activity.rev} revisions")
 
     def _judge_answers(
@@ -316,7 +324,7 @@ class Rows:
         if not ledger.leg1_complete:
             note("digits", f"{label}: {ledger.text} is not open")
         dropped = activity.state == StepState.CANCELLED
-        if heard.taken != (activity.state == StepState.SUCCEEDED) and not (dropped and heard.taken == 1):
+        if heard.taken != (activity.state in _ANSWERED) and not (dropped and heard.taken == 1):
             answers = ", ".join(heard.guids) or "nothing"
             note("state", f"{label} is {activity.state}, answered {heard.taken} times ({answers})")
         if heard.timers > 1:

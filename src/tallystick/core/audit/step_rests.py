@@ -41,12 +41,14 @@ class StepRests:
         if row.dimension < self._said.turns_gone:
             self._note("removals", f"{name} is of turn {row.dimension}, which is trimmed")
         self._missing.discard((row.dimension, f"{row.name}#{row.occurrence}"))
-        if any(value is not None for value in row[_FIRST_OF_PROTOCOLS:]):
+        is_remote = row.kind == "remote"
+        if not is_remote and any(value is not None for value in row[_FIRST_OF_PROTOCOLS:]):
             self._note("columns", f"{name} has columns that it has no use for")
         is_group = row.kind == "group"
         if any((value is not None) != is_group for value in (row.semaphore, row.threshold, row.failed)):
             self._note("columns", f"{name} counts children, and is {'' if is_group else 'no '}group")
-        if row.mode is not None and not (is_group and row.mode == FAIL_FAST):
+        # Of a remote step this column has what its directive carries.
+        if row.mode is not None and not is_remote and not (is_group and row.mode == FAIL_FAST):
             self._note("columns", f"{name} has the mode {row.mode[:20]}")
         if row.n is None:
             self._without_fact(name, row)

@@ -66,7 +66,7 @@ PROMISES: Final = (
     ),
     Promise(
         "remote",
-        "coming: outbox out, ACK and RESULT back",
+        "a directive out, ACK and RESULT back; further directives count in leg 1",
         "RESULT of (job, step, attempt)",
         (Bundle("directive in the outbox", _OPENED, None), Bundle("RESULT", _ANSWERED, _CONSUMED)),
     ),

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple, TypeAlias
 
 from tallystick.core.pictures import Message
-from tallystick.core.remote.requests import NewProtocolJob
+from tallystick.core.remote.requests import CALLBACKS, NewProtocolJob
 from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolStep
 
 
@@ -34,6 +34,18 @@ class Heard(StrEnum):
 
 REFUSED: Final = frozenset({Heard.STALE, Heard.EXPIRED, Heard.CONFLICT})
 """Answers to a callback that changes nothing and is kept for people."""
+
+
+StaleReport: TypeAlias = tuple[str, int, str, str]
+"""Job, attempt, lease and name of a report that was refused."""
+
+
+def stale_report(request: object, heard: Heard) -> StaleReport | None:
+    """Return what is kept for people of a report that was refused."""
+    if not isinstance(request, CALLBACKS) or heard not in REFUSED:
+        return None
+    fence = request.fence
+    return (fence.job_id, fence.attempt_no, fence.lease_id, f"{type(request).__name__} {fence.step_id}")
 
 
 class Told(NamedTuple):

@@ -13,7 +13,7 @@ import msgspec
 
 from tallystick.core.lease import ACK_TIMEOUT_MS, PUBLISH_SLACK_MS, WORK_LEASE_MS
 from tallystick.core.remote.rows import PULL
-from tallystick.core.retry import ACK_RETRY, DISPATCH_RETRY, backoff_ms
+from tallystick.core.retry import ACK_RETRY, DISPATCH_RETRY, RetryPolicy, backoff_ms
 
 Mode: TypeAlias = Literal["DEFAULT", "BURST"]
 LANES: Final = 16
@@ -21,10 +21,17 @@ START_WITHIN_MS: Final = 86_400_000
 
 
 class StepTimes(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How long a remote worker may take to acknowledge, and how long its work is leased."""
+    """How long a remote worker may take to acknowledge, how long its work is leased, and what follows."""
 
     ack_ms: int = ACK_TIMEOUT_MS
     lease_ms: int = WORK_LEASE_MS
+    # How often it is tried and how long it waits in between; as the specification has it, if nothing is said.
+    retry: RetryPolicy | None = None
+
+    @property
+    def tries(self) -> RetryPolicy:
+        """Return how often and how soon the step is tried again."""
+        return self.retry or ACK_RETRY
 
 
 _USUAL: Final = StepTimes()
@@ -62,7 +69,6 @@ def policy_of(options: str) -> Policy:
 
 
 TRIES_MAX: Final = DISPATCH_RETRY.attempts_max
-ATTEMPTS_MAX: Final = ACK_RETRY.attempts_max
 
 
 def next_try_ms(tries: int) -> int:

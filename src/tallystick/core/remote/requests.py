@@ -1,4 +1,4 @@
-"""Requests about protocol jobs. Each is one guarded change; a refused one changes nothing.
+"""Requests about protocol jobs and remote steps. Each is one guarded change; a refused one changes nothing.
 
 Identifiers come with the request, the time comes from the store. `lease_id` is a fresh one, for the directive
 that a request may cause. `relays` says that the sender publishes that directive at once, as its first try.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, TypeAlias
 
-from tallystick.core.remote.rows import ProtocolJob, ProtocolStep
+from tallystick.core.pictures import Place
+from tallystick.core.remote.rows import ProtocolJob, ProtocolStep, place_of_step
 from tallystick.core.values import Reservation
 
 
@@ -152,11 +153,15 @@ class AnswerStep(NamedTuple):
 
 
 class ExpireStep(NamedTuple):
-    """Act on a step whose time is over, as the sweep does: no ACK, no RESULT, or its wait has ended."""
+    """Act on a step whose time is over, as the sweep does: no ACK, no RESULT, or its wait has ended.
+
+    In a protocol job that is the active one; a step of a workflow is named.
+    """
 
     job_id: str
     lease_id: str
     relays: bool = False
+    step_id: str = ""
 
 
 class CancelProtocol(NamedTuple):
@@ -180,3 +185,26 @@ ProtocolRequest: TypeAlias = (
     | CancelProtocol
 )
 """The requests that are decided from the picture of a protocol job that is there."""
+
+StepRequest: TypeAlias = (
+    TakeDirective | DeliverDirective | MarkSent | NotPublished | AckStep | RenewStep | AnswerStep | ExpireStep
+)
+"""Those that are about one step, which may be that of a workflow."""
+
+
+class DueStep(NamedTuple):
+    """A remote step that needs the sweep; of a protocol job it is the active one, and not named."""
+
+    job_id: str
+    step_id: str = ""
+
+
+def place_in_workflow(request: object) -> Place | None:
+    """Return where the step of a workflow stands that a request is about; None for all other requests."""
+    if not isinstance(request, _ABOUT_STEPS):
+        return None
+    return place_of_step(request.fence.step_id if isinstance(request, _FENCED) else request.step_id)
+
+
+_FENCED: Final = (MarkSent, NotPublished, AckStep, RenewStep, AnswerStep)
+_ABOUT_STEPS: Final = (*_FENCED, TakeDirective, DeliverDirective, ExpireStep)

@@ -1,4 +1,6 @@
-"""What a decision about a protocol job may look at: the job, its steps, the directive that is not out yet.
+"""What a decision about remote steps may look at: the job, its steps, the directive that is not out yet.
+
+A protocol job is all remote steps; of a workflow a decision looks at one of them.
 
 Plain values: no store, no clock. Instants are milliseconds by the clock of the store. In every open state of
 a step `lease_expires_at` is the instant at which the sweep acts: one column and one index find what is due.
@@ -10,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from tallystick.core.lifecycles import STEP, OutboxState, StepState
+from tallystick.core.pictures import Place
 
 PULL: Final = "pull"
 """How a directive travels when remote workers ask for it: nothing goes out by itself."""
@@ -78,11 +81,18 @@ class ProtocolStep(NamedTuple):
     error: str | None = None
     notes: str | None = None
     completed_at: int | None = None
+    # Of a step in a workflow: the rules that it was declared with.
+    options: str | None = None
 
     @property
     def is_open(self) -> bool:
         """Tell whether it has not ended."""
         return StepState(self.state) not in STEP.final
+
+    @property
+    def is_in_flight(self) -> bool:
+        """Tell whether a remote worker may report on it; how it ended may be known and not yet taken."""
+        return StepState(self.state) in IN_FLIGHT and self.lease_expires_at is not None
 
     def is_due(self, now: int) -> bool:
         """Tell whether its time is over; at the very instant it is."""
@@ -129,6 +139,14 @@ class ProtocolPicture(NamedTuple):
     job: ProtocolJob
     steps: tuple[ProtocolStep, ...]
     pending: OutboxRow | None = None
+    # Whether this is one step of a workflow, and whether that job is held.
+    in_workflow: bool = False
+    is_held: bool = False
+
+    @property
+    def rules(self) -> str:
+        """Return where the rules are kept: with a protocol job, or with the step of a workflow."""
+        return (self.steps[0].options or "{}") if self.in_workflow else self.job.options
 
     @property
     def active(self) -> ProtocolStep | None:
@@ -156,10 +174,30 @@ def outbox_id(job_id: str, step_id: str, attempt_no: int) -> str:
 def result_guid(job_id: str, step_id: str, attempt_no: int) -> str:
     """Return the identifier of the message that ends a remote step, whoever speaks it.
 
-    >>> result_guid("j1", "ocr", 2)
-    'result:j1:0:ocr:2'
+    >>> result_guid("j1", "ocr", 2), result_guid("j1", "3/pick#1", 2)
+    ('result:j1:0:ocr:2', 'result:j1:3:pick#1:2')
     """
-    return f"result:{job_id}:0:{step_id}:{attempt_no}"
+    dimension, _, name = step_id.rpartition("/")
+    return f"result:{job_id}:{dimension or 0}:{name}:{attempt_no}"
+
+
+def step_id_of(place: Place) -> str:
+    """Return how remote workers name a step of a workflow; no step of a protocol has such a name.
+
+    >>> step_id_of((3, "pick", 1)), place_of_step("3/pick#1"), place_of_step("ocr")
+    ('3/pick#1', (3, 'pick', 1), None)
+    """
+    dimension, name, occurrence = place
+    return f"{dimension}/{name}#{occurrence}"
+
+
+def place_of_step(step_id: str) -> Place | None:
+    """Return where the step of a workflow stands that has this name; None for a step of a protocol."""
+    dimension, slash, rest = step_id.partition("/")
+    name, mark, occurrence = rest.rpartition("#")
+    if not (slash and mark and dimension.isdecimal() and occurrence.isdecimal()):
+        return None
+    return (int(dimension), name, int(occurrence))
 
 
 PENDING: Final = OutboxState.PENDING

@@ -40,6 +40,22 @@ def ask(picture: Picture, request: CancelJob, now: Now) -> Plan:
     return Plan((moved, *below), asked, wakes=True)
 
 
+def let_finish(picture: Picture, request: CancelJob, until: int, now: Now) -> Plan:
+    """Let remote workers end what they have begun for a job that nobody runs; it is asked to end by then.
+
+    No further directive goes out, and what else it waits for does not wake it.
+    """
+    job = picture.job
+    state = JobState(job.state)
+    asked = state if state is JobState.CANCELLING else JOB.follow(state, "cancel").target
+    if job.cancel_at == until and state is asked:
+        return Plan((), asked)
+    values = why_asked(job, request)
+    after = job._replace(state=asked, hold=None, ready_at=None, cancel_at=until, code=values.error_code)
+    below = ask_descendants(picture, request.grace_ms, values.error_code, now)
+    return Plan((MoveJob(after._replace(rev=job.rev + 1), job.rev, None, values), *below), asked, wakes=True)
+
+
 def ask_descendants(
     picture: Picture, grace_ms: int, code: str | None, now: Now
 ) -> tuple[AskDescendants, ...]:

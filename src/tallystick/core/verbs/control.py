@@ -24,6 +24,7 @@ from tallystick.core.values import Fact
 from tallystick.core.verbs.control_requests import HoldJob, ResumeJob
 from tallystick.core.verbs.endings import CANCELLED, end_job, fact_of, with_dropped
 from tallystick.core.verbs.holds import Held, Resumed, decide_hold, decide_resume
+from tallystick.core.verbs.remote import rearmed, withdraw
 from tallystick.core.verbs.settling import broken, driver_of, entered, settle, stale
 from tallystick.core.verbs.waiting import RUNNING, SUSPENDED
 from tallystick.errors import NotFound
@@ -60,6 +61,7 @@ def turn(pictures: Pictures, request: Cycle, now: Now) -> Decision:
         (
             *settling.writes,
             *dropped,
+            *withdraw(picture),
             DropInbox(job.job_id, (keep, guid), signals=False),
             InsertMessage(word),
             MoveAttempt(*fence, RUNNING, SUSPENDED, AbortReason.SUSPENDED, charged=False, live=True),
@@ -128,7 +130,8 @@ def resume(pictures: Pictures, request: ResumeJob, now: Now) -> Decision:
         case Resumed.FREE:
             fact = _fact(picture, "resume", {"hold": job.hold}, now)
             after = job._replace(hold=None, rev=job.rev + 1)
-            return Plan((MoveJob(after, job.rev, fact, NO_VALUES),), verdict, wakes=True)
+            moved = MoveJob(after, job.rev, fact, NO_VALUES)
+            return Plan((*rearmed(picture, now), moved), verdict, wakes=True)
     assert_never(verdict)
 
 

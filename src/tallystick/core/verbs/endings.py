@@ -31,8 +31,9 @@ from tallystick.core.plans import (
 from tallystick.core.remote.requests import CancelProtocol
 from tallystick.core.requests import CancelJob, EndJob
 from tallystick.core.values import Fact, Fence
-from tallystick.core.verbs.asking import ask, ask_descendants, is_refused, why_asked
+from tallystick.core.verbs.asking import ask, ask_descendants, is_refused, let_finish, why_asked
 from tallystick.core.verbs.children import child_ended
+from tallystick.core.verbs.remote import ends_at, take_unheard, withdraw
 from tallystick.core.verbs.settling import Driver, broken, driver_of, entered, settle, stale
 from tallystick.errors import LedgerCeiling, NotFound, TallyError
 
@@ -134,12 +135,14 @@ def _closed(pictures: Pictures, job: JobFacts, keep: str, end: End, now: Now) ->
         rev=job.rev + 1,
     )
     fact, dropped = with_dropped(end.fact, pictures[job.job_id])
+    withdrawn = withdraw(pictures[job.job_id])
     counted = () if job.parent is None else child_ended(pictures, job.job_id, job.parent, target, now)
     # Its children end with it: asked in this bundle, none of them is claimed after it.
     below = ask_descendants(pictures[job.job_id], end.grace_ms, job.code, now)
     return (
         end.attempt,
         *dropped,
+        *withdrawn,
         DropInbox(job.job_id, (keep, keep), signals=True),
         MoveJob(after, job.rev, fact, end.values),
         *counted,
@@ -218,6 +221,9 @@ def _ended(pictures: Pictures, picture: Picture, request: CancelJob, now: Now) -
     """End a job at once; one whose root has no entry left for the message that ends it has failed."""
     lease = picture.lease
     if lease is None:
+        until = ends_at(picture, now)
+        if until is not None:
+            return let_finish(picture, request, until, now)
         ended = _at_once(pictures, picture, request, now)
     else:
         told = {"forced": True, **_because(picture.job.code)}
@@ -279,14 +285,15 @@ def finish(pictures: Pictures, picture: Picture, lease: Lease, now: Now) -> Deci
 def _at_once(pictures: Pictures, picture: Picture, request: CancelJob, now: Now) -> Decision:
     """End a job that nobody runs: a message of the root, which it is, closes whatever is open."""
     job = picture.job
-    still_open = len(picture.open_activities())
+    counted = len(picture.open_activities())
+    taken = take_unheard(picture, now)
+    if isinstance(taken, Refusal):
+        return taken
     owed = sum(message.is_owed for message in picture.messages.values()) + (job.start_acked_at is None)
     if cancel_of(job.job_id) in picture.messages:
         return broken(job.job_id, "it has the message that ends it, and has not ended")
-    if job.semaphore != still_open + owed:
-        return broken(
-            job.job_id, f"{still_open} activities are open, and its semaphore counts {job.semaphore}"
-        )
+    if job.semaphore != counted + owed:
+        return broken(job.job_id, f"{counted} activities are open, and its semaphore counts {job.semaphore}")
     found = entered(job.job_id, "the root", job.root_ledger, 0)
     if isinstance(found, Refusal):
         return found
@@ -308,7 +315,7 @@ def _at_once(pictures: Pictures, picture: Picture, request: CancelJob, now: Now)
     fact = fact_of(picture, "cancel", attempt.attempt, told, now)
     end = End(JobState.CANCELLED, fact, values, attempt, request.grace_ms)
     closed = _closed(pictures, settling.job, word.guid, end, now)
-    writes = (InsertMessage(word), *settling.writes, *closed)
+    writes = (*taken, InsertMessage(word), *settling.writes, *closed)
     return Plan(writes, JobState.CANCELLED, wakes=_wakes(picture))
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple, assert_never
 
 from tallystick.core.ledger.decisions import Verdict, count_down
 from tallystick.core.ledger.marks import Entered, entry, is_answered, settled
-from tallystick.core.pictures import OPEN, START, Activity, JobFacts, Message, Picture
+from tallystick.core.pictures import START, Activity, JobFacts, Message, Picture
 from tallystick.core.plans import MoveSemaphore, Refusal, Write
 from tallystick.core.values import Fence
 from tallystick.errors import InvariantBroken, LedgerCeiling, StaleLease
@@ -42,7 +42,7 @@ def driver_of(picture: Picture, guid: str) -> Driver | Refusal:
     activity = None if message.place is None else picture.activities.get(message.place)
     if activity is None:
         return broken(picture.job.job_id, f"message {guid!r} drives a segment and answers nothing")
-    if message.is_taken if activity.state == OPEN else not is_answered(activity.ledger):
+    if message.is_taken if activity.is_open else not is_answered(activity.ledger):
         return broken(picture.job.job_id, f"message {guid!r} and {activity.name} disagree about its answer")
     return Driver(message, activity)
 

@@ -40,6 +40,7 @@ from tallystick.core.plans import (
 from tallystick.core.requests import Await, Deliver, TakeAnswer
 from tallystick.core.values import Answer, Delivered, Fact, Fence, Wait, Wake
 from tallystick.core.verbs.holds import Hold
+from tallystick.core.verbs.remote import ended_by, open_step, wake
 from tallystick.core.verbs.settling import broken, driver_of, entered, settle, stale
 
 ANSWERED = STEP.follow(StepState.IN_PROGRESS, "succeed").target
@@ -53,6 +54,8 @@ _TAKERS = {
     "child": ("group",),
     "resume": ("group",),
 }
+# What counts its own entries of leg 1: bundles of children, directives.
+_COUNTED_ELSEWHERE = ("group", "remote")
 # A wait that is answered beside the message that drives its job: two obligations.
 _BESIDE = 2
 BEGUN = STEP.follow(StepState.PENDING, "dispatch", "sent", "ack").target
@@ -92,7 +95,7 @@ def take_answer(pictures: Pictures, request: TakeAnswer, now: Now) -> Decision:
     activity, message = picture.activities.get(place), picture.messages.get(request.wake.guid)
     if message is None or message.acked_at is not None or message.is_taken:
         return broken(request.fence.job_id, f"the message for {request.wait.name} is gone or taken")
-    is_open = message.place is None if activity is None else activity.state == BEGUN
+    is_open = message.place is None if activity is None else activity.is_open
     if not is_open:
         return broken(request.fence.job_id, f"{request.wait.name} is not open")
     if message.name != request.wait.name or message.place not in (None, place):
@@ -126,17 +129,17 @@ def _refuse_waiting(picture: Picture, request: Await) -> Refusal | None:
         place = place_of(request.dimension, wait)
         activity = picture.activities.get(place)
         if activity is not None:
-            refused = activity.state != BEGUN
+            refused = not activity.is_open
         else:
             timed = wait.due_at is not None and timer_of(picture.job.job_id, place) in picture.messages
-            refused = wait.kind == "group" or timed
+            refused = wait.kind == "group" or timed or (wait.kind == "remote") != (wait.asks is not None)
         if refused:
             return broken(picture.job.job_id, f"it waits for {wait.name}, which is over or was never opened")
     return None
 
 
 def _answers(picture: Picture, request: Await, index: int, now: Now) -> list[_Found]:
-    """Return what would answer a wait: signals of its name, its timer when due, the end of its group."""
+    """Return what would answer a wait: signals of its name, its timer when due, RESULT or closed group."""
     wait = request.waits[index]
     place = place_of(request.dimension, wait)
     found = []
@@ -148,6 +151,8 @@ def _answers(picture: Picture, request: Await, index: int, now: Now) -> list[_Fo
             answers = wait.kind == "wait" and (message.place is None or message.place == place)
         elif message.kind == "timer":
             answers = message.place == place and (message.due_at or 0) <= now.wall
+        elif message.kind == "result":
+            answers = message.place == place
         else:
             group = picture.activities.get(place)
             answers = (
@@ -225,19 +230,19 @@ def _take(
         if isinstance(found, Refusal):
             return found
         ledger, guid = settled(found.activity, found.guid, closes=False)
-    result = "null" if message.payload is None else message.payload
+    state, result, error = _as_kept(wait, activity, message)
     attempt = taking.fence.attempt
-    payload = step_payload(wait.name, wait.occurrence, ANSWERED, ledger, result, None, None)
+    payload = step_payload(wait.name, wait.occurrence, state, ledger, result, error, None)
     fact = Fact(taking.chain, wait.kind, taking.at, attempt, payload)
     answered: Write
     if activity is None:
         place = place_of(taking.dimension, wait)
-        row = Activity(job.job_id, *place, wait.kind, ANSWERED, ledger, 1, attempt)
+        row = Activity(job.job_id, *place, wait.kind, state, ledger, 1, attempt)
         answered = InsertActivity(row, taking.at, fact, result)
     else:
         place = activity.place
-        row = activity._replace(state=ANSWERED, ledger=ledger, attempt=attempt, rev=activity.rev + 1)
-        answered = MoveActivity(row, activity.rev, taking.at, fact, result)
+        row = activity._replace(state=state, ledger=ledger, attempt=attempt, rev=activity.rev + 1)
+        answered = MoveActivity(row, activity.rev, taking.at, fact, result, error)
     acked_at = None if drives else now.wall
     done = message._replace(dimension=place[0], occurrence=place[2], ledger=guid, acked_at=acked_at)
     marked: Write = MoveMessage(done, message.ledger)
@@ -250,6 +255,15 @@ def _take(
         marked = MoveSemaphore(after, job.rev, -1, False, done, message.ledger, None, 0)
     losers = () if message.kind == "timer" else _loser(picture, place, now)
     return (answered, marked, *losers)
+
+
+def _as_kept(
+    wait: Wait, activity: Activity | None, message: Message
+) -> tuple[StepState, str | None, str | None]:
+    """Return how the row of a wait ends with a message: its state, and the result or the error."""
+    if wait.kind == "remote" and activity is not None:
+        return ended_by(activity, message)
+    return ANSWERED, "null" if message.payload is None else message.payload, None
 
 
 def _loser(picture: Picture, place: Place, now: Now) -> tuple[Write, ...]:
@@ -270,13 +284,16 @@ def _open(
         place = place_of(request.dimension, wait)
         if place in picture.activities or index == but:
             continue
+        opened += 1
+        if wait.asks is not None:
+            writes += open_step(picture, place, wait.asks, request.fence.attempt, now)
+            continue
         row = Activity(job.job_id, *place, wait.kind, BEGUN, OPENED, 1, request.fence.attempt)
         writes.append(InsertActivity(row, now.wall, None, None))
         if wait.due_at is not None:
             timer = _timer(job, request, wait, place, now)
             writes.append(InsertMessage(timer))
             job = job._replace(inbox_end=timer.arrived, inbox_at=timer.created_at)
-        opened += 1
     return opened, job, writes
 
 
@@ -289,7 +306,7 @@ def _suspend(picture: Picture, request: Await, now: Now) -> Decision:
     opened, job, writes = _open(picture, picture.job, request, now)
     for wait in request.waits:
         activity = picture.activities.get(place_of(request.dimension, wait))
-        if activity is None or wait.kind == "group":
+        if activity is None or wait.kind in _COUNTED_ELSEWHERE:
             continue
         _verdict, ledger = first_entry(activity.ledger)
         if ledger != activity.ledger:
@@ -358,10 +375,3 @@ def deliver(pictures: Pictures, request: Deliver, now: Now) -> Decision:
         return Plan(tuple(writes), Delivered.KEPT)
     woken = wake(job, now)
     return Plan((*writes, *woken), Delivered.WOKE if woken else Delivered.KEPT, wakes=bool(woken))
-
-
-def wake(job: JobFacts, now: Now) -> tuple[Write, ...]:
-    """Return what makes a job due that nobody holds, unless it is, has never begun, or is about to end."""
-    if job.attempt == 0 or job.is_ending(now) or (job.ready_at is not None and job.ready_at <= now.wall):
-        return ()
-    return (MoveJob(job._replace(ready_at=now.wall, rev=job.rev + 1), job.rev, None, NO_VALUES),)

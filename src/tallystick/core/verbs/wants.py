@@ -5,6 +5,18 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias, assert_never
 
 from tallystick.core.pictures import START, Place, group_place, join_of, place_of, timer_of
+from tallystick.core.remote.requests import (
+    AckStep,
+    AnswerStep,
+    DeliverDirective,
+    ExpireStep,
+    MarkSent,
+    NotPublished,
+    RenewStep,
+    StepRequest,
+    TakeDirective,
+    place_in_workflow,
+)
 from tallystick.core.requests import (
     Await,
     CancelJob,
@@ -36,8 +48,9 @@ Planned: TypeAlias = (
     | SetValue
     | EndAttempt
     | ReclaimAttempt
+    | StepRequest
 )
-"""The requests that are decided from a picture."""
+"""The requests that are decided from a picture; of those about remote steps the ones for workflows."""
 
 
 class Wants(NamedTuple):
@@ -64,6 +77,11 @@ class Wants(NamedTuple):
     end: bool = False
     # Its parent, with the group that it belongs to: it may end.
     ends: bool = False
+    # Everything about its remote steps that are open, and about this one in whatever state it is.
+    remotes: bool = False
+    remote: Place | None = None
+    # How remote steps have ended that nobody has taken.
+    results: bool = False
     # The attempt that a sweep takes its job from, if nobody is at it, and what that is judged by.
     lost: ReclaimAttempt | None = None
 
@@ -88,12 +106,16 @@ def _for_waiting(request: Await) -> Wants:
     guids = list(_driver(request.driver))
     for wait in request.waits:
         place = place_of(request.dimension, wait)
+        if wait.kind == "remote":
+            continue
         if wait.kind == "group":
             guids.append(join_of(job_id, f"{place[0]}:{place[1]}#{place[2]}"))
         else:
             guids.append(timer_of(job_id, place))
     signals = tuple({wait.name for wait in request.waits if wait.kind == "wait"})
-    return Wants(job_id, open=True, guids=tuple(guids), signals=signals, ahead=request.ahead)
+    wants = Wants(job_id, open=True, guids=tuple(guids), signals=signals, ahead=request.ahead)
+    remote = any(wait.kind == "remote" for wait in request.waits)
+    return wants._replace(remotes=True, results=True) if remote else wants
 
 
 def _for_spawning(request: Spawn) -> Wants:
@@ -119,11 +141,15 @@ def _for_turning(request: Cycle) -> Wants:
 
 
 def _for_cancelling(request: CancelJob) -> Wants:
-    return Wants(request.job_id, open=True, begun=True, end=True, ends=True)
+    return Wants(request.job_id, open=True, begun=True, end=True, ends=True, remotes=True, results=True)
 
 
 def _for_holding(request: HoldJob | ResumeJob) -> Wants:
-    return Wants(request.job_id, end=True)
+    return Wants(request.job_id, end=True, remotes=isinstance(request, ResumeJob))
+
+
+def _for_step(request: StepRequest) -> Wants:
+    return Wants(request.job_id, remotes=True, remote=place_in_workflow(request))
 
 
 def _for_reclaiming(request: ReclaimAttempt) -> Wants:
@@ -156,6 +182,11 @@ def wanted(request: Planned) -> Wants:  # noqa: C901, PLR0911 (one line for each
             return _for_holding(request)
         case ReclaimAttempt():
             return _for_reclaiming(request)
+        case (
+            AckStep() | RenewStep() | AnswerStep() | ExpireStep()
+            | TakeDirective() | DeliverDirective() | MarkSent() | NotPublished()
+        ):  # fmt: skip
+            return _for_step(request)
         case RecordStep() | RecordEvent() | SetValue() | EndAttempt():
             return Wants(request.fence.job_id)
     assert_never(request)

@@ -25,20 +25,27 @@ from tallystick.core.plans import (
     InsertAttempt,
     InsertChild,
     InsertMessage,
+    InsertRemote,
     InsertStep,
+    KeepReport,
     MoveActivity,
     MoveAttempt,
     MoveJob,
     MoveMessage,
+    MoveRemote,
     MoveSemaphore,
     PutValue,
+    WithdrawDirectives,
     Write,
 )
+from tallystick.core.remote.plans import InsertOutbox, MoveOutbox
+from tallystick.core.remote.rows import OutboxRow, ProtocolStep
 from tallystick.store.api import Fact, RecordStep, StoredEvent
 from tallystick.store.postgres.lists.arrays import texts
 from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.writing import storable
-from tallystick.store.sql.shapes import moved, recorded
+from tallystick.store.sql.protocols import WITHDRAWN
+from tallystick.store.sql.shapes import moved, recorded, remote
 
 if TYPE_CHECKING:
     from tallystick.store.postgres.writer import PostgresBatch
@@ -49,7 +56,7 @@ _ENDED = frozenset(map(str, STEP.final))
 Said: TypeAlias = tuple[Any, ...]
 _NO_HEAD: Said = (None, None)
 _NO_LINK: Said = (None, None, None)
-_NOTHING: Said = (None, None, None)
+_NOTHING: Said = (None, None, None, None)
 
 
 class Writes:
@@ -70,6 +77,11 @@ class Writes:
         self._drops: list[tuple[object, ...]] = []
         self._values: dict[tuple[str, str], PutValue] = {}
         self._asks: list[AskDescendants] = []
+        self._opened: list[tuple[object, ...]] = []
+        self._remotes: dict[tuple[str, Place], tuple[int, ProtocolStep]] = {}
+        self._made: list[OutboxRow] = []
+        self._directives: dict[str, tuple[OutboxRow, int]] = {}
+        self._withdrawn: list[str] = []
 
     def add(self, writes: Sequence[Write]) -> None:
         """Add a plan, in its order; facts take their places now."""
@@ -82,8 +94,9 @@ class Writes:
                 self._job(job, rev, hit=job.completed_at is not None, fact=fact, values=values)
             case MoveMessage(message, digits):
                 self._message(message, digits)
-            case MoveActivity(activity, rev, at, fact, result):
-                self._activity(activity, rev, learned=(None, _ended_at(activity, at), result), fact=fact)
+            case MoveActivity(activity, rev, at, fact, result, error):
+                learned = (None, _ended_at(activity, at), result, error)
+                self._activity(activity, rev, learned=learned, fact=fact)
             case MoveSemaphore(job, rev, _delta, hit, message, digits, activity, activity_rev):
                 self._job(job, rev, hit=hit)
                 self._message(message, digits)
@@ -92,7 +105,7 @@ class Writes:
             case MoveAttempt():
                 self._attempts.append(write)
             case InsertActivity(activity, at, fact, result):
-                self._activity(activity, None, learned=(at, _ended_at(activity, at), result), fact=fact)
+                self._activity(activity, None, learned=(at, _ended_at(activity, at), result, None), fact=fact)
             case InsertMessage(message):
                 self._message(message, None)
             case DropInbox(job_id, keep, signals):
@@ -106,6 +119,10 @@ class Writes:
                 self._child(write)
             case AskDescendants():
                 self._asks.append(write)
+            case InsertRemote() | MoveRemote() | InsertOutbox() | MoveOutbox() | WithdrawDirectives():
+                self._remote(write)
+            case KeepReport(report):
+                self._writing.keep_report(report)
             case InsertStep(step):
                 self._step(step)
             case AppendFact(fact):
@@ -114,6 +131,26 @@ class Writes:
                 self._values[job_id, name] = write
             case DropActivities():
                 raise TypeError("what is dropped is written row by row: see `expanded`")
+            case _:
+                assert_never(write)
+
+    def _remote(
+        self, write: InsertRemote | MoveRemote | InsertOutbox | MoveOutbox | WithdrawDirectives
+    ) -> None:
+        """Add what concerns remote steps; a row that is moved twice is guarded by what it was at first."""
+        match write:
+            case InsertRemote(step, place, attempt):
+                self._opened.append((step.job_id, *place, attempt, remote(step)))
+            case MoveRemote(step, place, rev):
+                first = self._remotes.get((step.job_id, place))
+                self._remotes[step.job_id, place] = (rev if first is None else first[0], step)
+            case InsertOutbox(row):
+                self._made.append(row)
+            case MoveOutbox(row, rev):
+                earlier = self._directives.get(row.outbox_id)
+                self._directives[row.outbox_id] = (row, rev if earlier is None else earlier[1])
+            case WithdrawDirectives(job_id):
+                self._withdrawn.append(job_id)
             case _:
                 assert_never(write)
 
@@ -167,6 +204,7 @@ class Writes:
     def send(self) -> None:
         """Send everything; each statement fails unless it changes what was planned."""
         ask, times = self._ask, self._writing.times
+        self._send_remotes()
         jobs = [
             (rev, hit, *moved(job), *map(storable, values), *head)
             for rev, hit, job, values, head in self._jobs.values()
@@ -199,6 +237,22 @@ class Writes:
         # Behind what begins or ends here: those that are asked, and who runs them, are seen as they are then.
         for job_id, before, asked, at, ends_at, code in self._asks:
             ask("ask_descendants", job_id, texts(before), asked, str(at), str(ends_at), code)
+
+    def _send_remotes(self) -> None:
+        """Send remote steps and directives, in front of the ends of steps, which are moved as waits are."""
+        ask, wall = self._ask, str(self._wall)
+        if self._opened:
+            ask("insert_remote", _json(self._opened), wall)
+        if self._remotes:
+            steps = [(job, *place, rev, remote(step)) for (job, place), (rev, step) in self._remotes.items()]
+            ask("move_remote", _json(steps), wall, str(len(steps)))
+        if self._made:
+            ask("insert_outbox", _json(self._made))
+        if self._directives:
+            rows = list(self._directives.values())
+            ask("move_outbox", _json(rows), wall, str(len(rows)))
+        if self._withdrawn:
+            ask("withdraw_directives", texts(self._withdrawn), *WITHDRAWN, wall)
 
     def _ask(self, name: str, *parameters: object) -> None:
         self._writing.connection.execute(sql(name), parameters)

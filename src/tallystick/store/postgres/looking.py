@@ -13,6 +13,7 @@ from tallystick.core.verbs.wants import Wants
 from tallystick.store.postgres.lists.arrays import texts
 from tallystick.store.postgres.server.connection import Answered
 from tallystick.store.postgres.statements import sql
+from tallystick.store.sql.protocol_pictures import HOMES, add_homes, add_remotes
 from tallystick.store.sql.reads import listed
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class PictureLook:
             self._messages.append(self._ask("picture_early", texts(early)))
         children = [child for each in wants for child in each.children]
         self._children = self._ask("picture_children", listed(children)) if children else None
+        self._remotes = self._ask_for_remotes(wants)
         ends = [each.job_id for each in wants if each.end]
         self._ends = self._ask("picture_ends", texts(ends)) if ends else None
         self._pasts = (
@@ -76,6 +78,24 @@ class PictureLook:
 
     def _ask(self, name: str, *parameters: object) -> Answered:
         return self._writing.connection.execute(sql(name), parameters)
+
+    def _ask_for_remotes(self, wants: Sequence[Wants]) -> list[Answered]:
+        """Ask for the remote steps of jobs, what directives say of these, and what nobody has taken."""
+        homes = listed([each.job_id for each in wants if each.remotes])
+        if homes == "[]":
+            return []
+        if results := [each.job_id for each in wants if each.results]:
+            self._messages.append(self._ask("picture_results", texts(results)))
+        places = [(each.job_id, *each.remote) for each in wants if each.remote is not None]
+        asked = [self._ask(name, homes) for name in (*HOMES, "picture_remotes")]
+        return [*asked, self._ask("picture_remote", _json(places))] if places else asked
+
+    def _add_remotes(self, pictures: Pictures) -> None:
+        if self._remotes:
+            homes, directives, *steps = (answer.fetchall() for answer in self._remotes)
+            add_homes(pictures, homes, directives)
+            for rows in steps:
+                add_remotes(pictures, rows)
 
     def seen(self) -> tuple[Pictures, Now]:
         """Return the pictures, and the time that was read after the locks."""
@@ -100,6 +120,7 @@ class PictureLook:
         for job_id, n, head in self._ends.fetchall() if self._ends is not None else ():
             if job_id in pictures:
                 pictures[job_id].end = (n, head)
+        self._add_remotes(pictures)
         self._add_lost(pictures)
         return pictures, Now(wall)
 

@@ -10,7 +10,7 @@ from tallystick.core.pictures import Now, Pictures
 from tallystick.core.verbs.wants import Wants
 from tallystick.errors import InvariantBroken, StaleLease
 from tallystick.store.api import Bundle, Outcome
-from tallystick.store.planning import NAMES, decide_bundles, wants_of
+from tallystick.store.planning import decide_bundles, kinds_of, wants_of
 from tallystick.store.postgres.applying import Writes
 from tallystick.store.postgres.crash_points import AROUND
 from tallystick.store.postgres.looking import PictureLook
@@ -33,7 +33,7 @@ class Flush:
         self._writing = writing
         self._batch = batch
         bundles = {index: batch[index] for index in wants}
-        self._kinds = sorted({NAMES[type(each)] for bundle in bundles.values() for each in bundle})
+        self._kinds = kinds_of(bundles.values())
         self._around(0)
         self._writes, self.outcomes, self._again = _decided(writing, bundles, wants, *look.seen())
 

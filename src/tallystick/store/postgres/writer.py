@@ -19,6 +19,7 @@ from tallystick import crash
 from tallystick.clock import SystemClock
 from tallystick.core.chain import Chain, Era, Link
 from tallystick.core.remote.keys import AddKey, RevokeKey
+from tallystick.core.remote.plans import StaleReport
 from tallystick.core.remote.requests import ProtocolRequest, SubmitCommand
 from tallystick.errors import StaleLease
 from tallystick.store.api import (
@@ -295,6 +296,10 @@ class PostgresBatch(PostgresWriting):
         fence = getattr(primitive, "fence", None)
         if fence is not None:
             self._stale.append((*fence, type(primitive).__name__))
+
+    def keep_report(self, report: StaleReport) -> None:
+        """Keep a report on a remote step that was refused."""
+        self._stale.append(report)
 
     def accepted(
         self, requests: Sequence[Any], places: Sequence[Sequence[tuple[Chain, Link]]], written: set[int]

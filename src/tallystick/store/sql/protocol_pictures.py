@@ -1,11 +1,12 @@
-"""Pictures of protocol jobs from the rows of three statements."""
+"""Pictures of protocol jobs, and of remote steps of workflows, from the rows of statements."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
-from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolPicture, ProtocolStep
+from tallystick.core.pictures import Pictures
+from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolPicture, ProtocolStep, step_id_of
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -26,3 +27,25 @@ def pictures_of(
         job_id: ProtocolPicture(job, tuple(parts[job_id]), pending.get(job_id))
         for job_id, job in found.items()
     }
+
+
+HOMES: Final = ("picture_homes", "picture_directives")
+"""The statements that are read for jobs with remote steps beside these steps themselves."""
+
+
+def add_remotes(pictures: Pictures, rows: Iterable[Row]) -> None:
+    """Add remote steps of workflows to the pictures of their jobs."""
+    for job_id, dimension, name, occurrence, *about in rows:
+        place = (dimension, name, occurrence)
+        if job_id in pictures:
+            pictures[job_id].remotes[place] = ProtocolStep(job_id, step_id_of(place), *about)
+
+
+def add_homes(pictures: Pictures, jobs: Iterable[Row], directives: Iterable[Row]) -> None:
+    """Add what directives say of jobs, and what of them is not out."""
+    for home in map(ProtocolJob._make, jobs):
+        if home.job_id in pictures:
+            pictures[home.job_id].home = home
+    for row in map(OutboxRow._make, directives):
+        if row.job_id in pictures:
+            pictures[row.job_id].directives[row.step_id] = row

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeAlias, assert_never, get_args
 
 from tallystick.core.chain import Chain
+from tallystick.core.lifecycles import OUTBOX, OutboxState
 from tallystick.core.pictures import Message
 from tallystick.core.remote.plans import (
-    REFUSED,
     Heard,
     Hearing,
     InsertAnswer,
@@ -24,17 +24,22 @@ from tallystick.core.remote.plans import (
     MoveProtocolJob,
     MoveProtocolStep,
     ProtocolPlan,
+    StaleReport,
+    stale_report,
 )
-from tallystick.core.remote.requests import CALLBACKS, ProtocolRequest, SubmitCommand
-from tallystick.core.remote.rows import OutboxRow
+from tallystick.core.remote.requests import DueStep, ProtocolRequest, SubmitCommand, place_in_workflow
+from tallystick.core.remote.rows import OutboxRow, step_id_of
+from tallystick.core.verbs.protocol import drafts
 from tallystick.store.api import Bundle, Fact, StoredEvent
 from tallystick.store.sql.reads import listed
 
 Request: TypeAlias = SubmitCommand | ProtocolRequest
-StaleReport: TypeAlias = tuple[str, int, str, str]
 
 ABSENT: Final = Hearing(Heard.UNKNOWN)
 """The answer to a request about a protocol job that is not there."""
+
+WITHDRAWN: Final = (OUTBOX.follow(OutboxState.PENDING, "withdraw").target.value, drafts.WITHDRAWN)
+"""What a directive comes to whose job has ended, and why."""
 
 
 _KINDS: Final = frozenset((SubmitCommand, *get_args(ProtocolRequest)))
@@ -42,7 +47,7 @@ _KINDS: Final = frozenset((SubmitCommand, *get_args(ProtocolRequest)))
 
 def is_protocol(bundle: Bundle) -> bool:
     """Tell whether a bundle is one request about a protocol job."""
-    return len(bundle) == 1 and type(bundle[0]) in _KINDS
+    return len(bundle) == 1 and type(bundle[0]) in _KINDS and place_in_workflow(bundle[0]) is None
 
 
 def in_rounds(requests: Sequence[Request]) -> Iterator[list[int]]:
@@ -117,14 +122,6 @@ class ProtocolLists:
         self.rows.setdefault(name, []).append(row)
 
 
-def stale_report(request: SubmitCommand | ProtocolRequest, heard: Heard) -> StaleReport | None:
-    """Return what is kept for people of a report that was refused."""
-    if not isinstance(request, CALLBACKS) or heard not in REFUSED:
-        return None
-    fence = request.fence
-    return (fence.job_id, fence.attempt_no, fence.lease_id, f"{type(request).__name__} {fence.step_id}")
-
-
 class ProtocolReads(ABC):
     """What relays, the sweep and remote workers look for; a request decides again, under the lock."""
 
@@ -140,9 +137,13 @@ class ProtocolReads(ABC):
         """Return one directive."""
         return next((OutboxRow._make(row) for row in self.rows("directive", (outbox_id,))), None)
 
-    def due_steps(self, limit: int) -> list[str]:
-        """Return protocol jobs whose active step needs the sweep, the longest over first."""
-        return [job_id for (job_id,) in self.rows("due_steps", (self.now(), limit))]
+    def due_steps(self, limit: int) -> list[DueStep]:
+        """Return remote steps that need the sweep, the longest over first."""
+        rows = self.rows("due_steps", (self.now(), limit))
+        return [
+            DueStep(job_id, "" if dimension is None else step_id_of((dimension, name, occurrence)))
+            for job_id, dimension, name, occurrence in rows
+        ]
 
     def due_directives(self, via: str, limit: int) -> list[OutboxRow]:
         """Return directives for one endpoint that a relay may take now, the longest due first."""

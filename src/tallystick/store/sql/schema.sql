@@ -336,6 +336,8 @@ S|  step_id            TEXT GENERATED ALWAYS AS (name || '#' || occurrence) VIRT
   -- Of a remote step: when its worker was first heard of, and the answers that were accepted, one for each attempt.
   acked_at           INT,
   answers            TEXT,
+  -- Of a remote step in a workflow: the rules that it was declared with (timeouts, tries, publisher).
+  options            TEXT,
   rule: states step state
   rule: final step state
   rule: digits activity ledger
@@ -591,7 +593,7 @@ S|CREATE TRIGGER steps_guard AFTER UPDATE OF
 S|  job_id, dimension, name, occurrence, kind, state, n, attempt, created_at, completed_at, result, error, notes, prev_hash,
 S|  event_hash, origin_job_id, origin_dimension, semaphore, threshold, failed, step_index, step_type, service, attempt_no,
 S|  lease_id, lease_expires_at, input_ref, workspace_ref, output_ref, payload, resolved_mode, lane, routing_key_used,
-S|  decision_source, decision_reason, last_error_code, last_error_message, updated_at, misplaced, acked_at, answers
+S|  decision_source, decision_reason, last_error_code, last_error_message, updated_at, misplaced, acked_at, answers, options
 S|ON steps
 S|rule: guard step steps.state
 P|CREATE TRIGGER steps_guard BEFORE UPDATE ON steps FOR EACH ROW
@@ -601,14 +603,14 @@ P|           NEW.completed_at, NEW.result, NEW.error, NEW.notes, NEW.prev_hash, 
 P|           NEW.origin_dimension, NEW.semaphore, NEW.threshold, NEW.failed, NEW.step_index, NEW.step_type, NEW.service,
 P|           NEW.attempt_no, NEW.lease_id, NEW.lease_expires_at, NEW.input_ref, NEW.workspace_ref, NEW.output_ref, NEW.payload,
 P|           NEW.resolved_mode, NEW.lane, NEW.routing_key_used, NEW.decision_source, NEW.decision_reason, NEW.last_error_code,
-P|           NEW.last_error_message, NEW.updated_at, NEW.misplaced, NEW.acked_at, NEW.answers)
+P|           NEW.last_error_message, NEW.updated_at, NEW.misplaced, NEW.acked_at, NEW.answers, NEW.options)
 P|      IS DISTINCT FROM
 P|      ROW (OLD.job_id, OLD.dimension, OLD.name, OLD.occurrence, OLD.kind, OLD.state, OLD.n, OLD.attempt, OLD.created_at,
 P|           OLD.completed_at, OLD.result, OLD.error, OLD.notes, OLD.prev_hash, OLD.event_hash, OLD.origin_job_id,
 P|           OLD.origin_dimension, OLD.semaphore, OLD.threshold, OLD.failed, OLD.step_index, OLD.step_type, OLD.service,
 P|           OLD.attempt_no, OLD.lease_id, OLD.lease_expires_at, OLD.input_ref, OLD.workspace_ref, OLD.output_ref, OLD.payload,
 P|           OLD.resolved_mode, OLD.lane, OLD.routing_key_used, OLD.decision_source, OLD.decision_reason, OLD.last_error_code,
-P|           OLD.last_error_message, OLD.updated_at, OLD.misplaced, OLD.acked_at, OLD.answers))
+P|           OLD.last_error_message, OLD.updated_at, OLD.misplaced, OLD.acked_at, OLD.answers, OLD.options))
 P|EXECUTE FUNCTION refuse_change('FINAL: this step has ended and cannot change');
 P|rule: moves step steps.state.ledger
 

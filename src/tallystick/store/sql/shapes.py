@@ -61,6 +61,7 @@ class Learned(NamedTuple):
     created_at: int | None
     completed_at: int | None
     result: str | None
+    error: str | None
 
 
 _ROWS: Final = (
@@ -99,6 +100,7 @@ _PARTS: Final = {
     "Moved": (JobFacts, _KEPT),
     "Forked": (NewJob, (*_INSTANTS, *_KEYS, *_HOME, "job_id")),
     "Recorded": (RecordStep, ("fence", "chain")),
+    "RemoteStep": (ProtocolStep, ("job_id", "step_id")),
 }
 _CALLED: Final = {
     ("Activity", "mode"): "payload",
@@ -142,6 +144,11 @@ alike: Final[Callable[[NewJob], tuple[Any, ...]]] = _getter(NewJob._fields, _OWN
 
 recorded: Final[Callable[[RecordStep], tuple[Any, ...]]] = _getter(RecordStep._fields, ("fence", "chain"))
 """What a step records: the columns that statements call `Recorded`."""
+
+remote: Final[Callable[[ProtocolStep], tuple[Any, ...]]] = _getter(
+    ProtocolStep._fields, ("job_id", "step_id")
+)
+"""A remote step of a workflow without its place: the columns that statements call `RemoteStep`."""
 
 assert JobFacts._fields[-len(_KEPT) :] == _KEPT, "they come last"
 moved: Final[Callable[[JobFacts], tuple[Any, ...]]] = itemgetter(slice(0, -len(_KEPT)))

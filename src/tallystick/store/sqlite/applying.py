@@ -21,18 +21,25 @@ from tallystick.core.plans import (
     InsertAttempt,
     InsertChild,
     InsertMessage,
+    InsertRemote,
     InsertStep,
+    KeepReport,
     MoveActivity,
     MoveAttempt,
     MoveJob,
     MoveMessage,
+    MoveRemote,
     MoveSemaphore,
     PutValue,
+    WithdrawDirectives,
     Write,
 )
+from tallystick.core.remote.plans import InsertOutbox, MoveOutbox, StaleReport
 from tallystick.store.api import Fact, Fence, StoredEvent
+from tallystick.store.refusals import STALE_REPORTS_MAX
+from tallystick.store.sql.protocols import WITHDRAWN
 from tallystick.store.sql.reads import listed
-from tallystick.store.sql.shapes import alike, moved
+from tallystick.store.sql.shapes import alike, moved, remote
 from tallystick.store.sqlite.multi_row import write_exactly, write_rows
 
 if TYPE_CHECKING:
@@ -58,6 +65,7 @@ class Rounds:
         self._reached: dict[str, tuple[int, int, set[object]]] = {}
         self._events: list[StoredEvent] = []
         self._asks: list[AskDescendants] = []
+        self._reports: list[StaleReport] = []
         # Who is told that his lease is over, if a step is refused; nobody hears of it unless he is alone.
         self._holder = _NOBODY
 
@@ -86,12 +94,14 @@ class Rounds:
                 rounds[at][kind] = [row]
 
     def _add_last(self, write: Write) -> None:
-        """Add what belongs to no round: facts, and the word to everything below a job."""
+        """Add what belongs to no round: facts, refused reports, the word to everything below a job."""
         match write:
             case AppendFact(fact):
                 self._event(fact)
             case AskDescendants():
                 self._asks.append(write)
+            case KeepReport(report):
+                self._reports.append(report)
             case _:
                 raise TypeError(f"a plan that wants {type(write).__name__} is not one for this store")
 
@@ -111,6 +121,9 @@ class Rounds:
         # Behind what begins or ends here: those that are asked, and who runs them, are seen as they are then.
         for job_id, before, *about in self._asks:
             batch.run("ask_descendants", (job_id, listed(before), *about))
+        for report in self._reports:
+            batch.run("insert_stale_reports", (batch.wall, *report))
+            batch.run("trim_stale_reports", (STALE_REPORTS_MAX,))
 
     def _event(self, fact: Fact) -> StoredEvent:
         event = self._batch.placed(fact)
@@ -144,11 +157,31 @@ class Rounds:
         return activity.job_id, activity.place, row
 
     def _activity(self, write: MoveActivity) -> _Row:
-        activity, rev, at, fact, result = write
+        activity, rev, at, fact, result, error = write
         job_id, dimension, name, occurrence, _kind, state, ledger, after, attempt, *_counts = activity
         place = (dimension, name, occurrence)
-        learned = (at if state in _ENDED else None, result, *self._place(fact))
+        learned = (at if state in _ENDED else None, result, error, *self._place(fact))
         return job_id, place, (job_id, *place, rev, state, ledger, after, attempt, *learned)
+
+    def _new_remote(self, write: InsertRemote) -> _Row:
+        step, place, attempt = write
+        return step.job_id, place, (step.job_id, *place, attempt, self._batch.wall, *remote(step))
+
+    def _remote(self, write: MoveRemote) -> _Row:
+        step, place, rev = write
+        return step.job_id, place, (*remote(step), step.job_id, *place, rev, self._batch.wall)
+
+    def _new_directive(self, write: InsertOutbox) -> _Row:
+        (row,) = write
+        return row.job_id, row.outbox_id, row
+
+    def _directive(self, write: MoveOutbox) -> _Row:
+        row, rev = write
+        return row.job_id, row.outbox_id, (*row, rev, self._batch.wall)
+
+    def _withdrawn(self, write: WithdrawDirectives) -> _Row:
+        (job_id,) = write
+        return job_id, job_id, (job_id, *WITHDRAWN, self._batch.wall)
 
     def _new_message(self, write: InsertMessage) -> _Row:
         (message,) = write
@@ -190,6 +223,11 @@ class Rounds:
     # How the row of each kind is made, in the order in which most plans want them written.
     _rows: ClassVar[dict[type[Write], Callable[[Rounds, Any], _Row]]] = {
         InsertStep: _step,
+        InsertRemote: _new_remote,
+        MoveRemote: _remote,
+        InsertOutbox: _new_directive,
+        MoveOutbox: _directive,
+        WithdrawDirectives: _withdrawn,
         InsertActivity: _new_activity,
         InsertMessage: _new_message,
         MoveActivity: _activity,
@@ -210,12 +248,17 @@ class Rounds:
 _COUNTED: Final[dict[type[Write], str]] = {
     InsertActivity: "insert_activity",
     MoveActivity: "move_activity",
+    MoveRemote: "move_remote",
+    MoveOutbox: "move_outbox",
     MoveMessage: "move_message",
     MoveAttempt: "move_attempts",
     PutValue: "put_values",
     MoveJob: "move_job",
 }
 _STATEMENTS: Final[dict[type[Write], str]] = {
+    InsertRemote: "insert_remote",
+    InsertOutbox: "insert_outbox",
+    WithdrawDirectives: "withdraw_directives",
     InsertMessage: "insert_message",
     MoveSemaphore: "move_semaphore",
     CountChild: "count_child",

@@ -25,6 +25,7 @@ from tallystick.core.pictures import (
 )
 from tallystick.core.tuples import make
 from tallystick.core.verbs.wants import Wants
+from tallystick.store.sql.protocol_pictures import HOMES, add_homes, add_remotes
 from tallystick.store.sql.reads import listed
 from tallystick.store.sqlite.statements import sql
 
@@ -52,6 +53,7 @@ def look(batch: SqliteBatch, wants: Sequence[Wants], *, whole: bool = False) -> 
     places += [(home, group_place(step)) for home, step in homes]
     found = _messages(batch, "picture_messages", guids) if guids else []
     found += _signals(batch, pictures, wants, whole=whole)
+    found += _remotes(batch, pictures, [each for each in wants if each.remotes])
     for each in wants:
         if each.begun or each.early or each.children or each.end or each.lost is not None:
             _add_rare(batch, pictures[each.job_id], each, found)
@@ -137,6 +139,20 @@ def _signals(batch: SqliteBatch, pictures: Pictures, wants: Sequence[Wants], *, 
         for (job_id, _name), count in Counter((each.job_id, each.name) for each in found).items():
             pictures[job_id].whole = pictures[job_id].whole and count < limit
     return found
+
+
+def _remotes(batch: SqliteBatch, pictures: Pictures, wants: Sequence[Wants]) -> list[Message]:
+    """Add the remote steps of jobs that are open or asked for, and return what says how some have ended."""
+    if not wants:
+        return []
+    jobs = (listed([each.job_id for each in wants]),)
+    add_homes(pictures, *(batch.rows(name, jobs) for name in HOMES))
+    add_remotes(pictures, batch.rows("picture_remotes", jobs))
+    places = [(each.job_id, *each.remote) for each in wants if each.remote is not None]
+    if places:
+        add_remotes(pictures, batch.rows("picture_remote", (listed(places),)))
+    heard = [each.job_id for each in wants if each.results]
+    return _messages(batch, "picture_words", heard, "result", "", "", batch.wall) if heard else []
 
 
 def _add_rare(batch: SqliteBatch, picture: Picture, wants: Wants, found: list[Message]) -> None:

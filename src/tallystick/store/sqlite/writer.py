@@ -39,7 +39,7 @@ from tallystick.store.api import (
 from tallystick.store.doubtful_chains import forgotten
 from tallystick.store.flush_order import grouped, merged_claims, part_of
 from tallystick.store.places import Places
-from tallystick.store.planning import NAMES, decide_bundles, is_planned, wants_of
+from tallystick.store.planning import decide_bundles, is_planned, kinds_of, wants_of
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, claim_apart, stale
 from tallystick.store.sql.keys import keep_keys
 from tallystick.store.sql.one_by_one import ONE_BY_ONE
@@ -298,7 +298,7 @@ class SqliteBatch:
         """Look at what bundles want to see, decide them in their order, and write what was decided."""
         if not bundles:
             return {}
-        kinds = sorted({NAMES[type(primitive)] for bundle in bundles.values() for primitive in bundle})
+        kinds = kinds_of(bundles.values())
         for kind in kinds:
             crash.point(AROUND[kind][0])
         outcomes, again = self._decided(bundles, whole=False)

@@ -107,7 +107,7 @@ def command(
         lease_ms=duration_ms(lease),
         grace_ms=duration_ms(grace),
         keep_ms=loaded.app.keep_ms if keep is None else retention_ms(keep),
-        expires=bool(loaded.app.protocols),
+        expires=loaded.app.asks_remote_workers,
         endpoints=loaded.app.endpoints,
         callback_url=loaded.app.callback_url,
     )

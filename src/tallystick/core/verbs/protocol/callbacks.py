@@ -11,11 +11,11 @@ import msgspec
 from tallystick.core.lifecycles import JobState, StepState
 from tallystick.core.pictures import Now
 from tallystick.core.remote.plans import Heard, ProtocolPlan
-from tallystick.core.remote.policy import ATTEMPTS_MAX, policy_of
 from tallystick.core.remote.requests import AckStep, AnswerStep, Callback, RenewStep
-from tallystick.core.remote.rows import IN_FLIGHT, ProtocolPicture, ProtocolStep
-from tallystick.core.retry import ACK_RETRY, backoff_ms
+from tallystick.core.remote.rows import ProtocolPicture, ProtocolStep
+from tallystick.core.retry import backoff_ms
 from tallystick.core.verbs.protocol.drafts import PlanDraft, unchanged
+from tallystick.core.verbs.protocol.step_drafts import drafted
 
 
 def ack(picture: ProtocolPicture, request: AckStep | RenewStep, now: Now) -> ProtocolPlan:
@@ -25,9 +25,9 @@ def ack(picture: ProtocolPicture, request: AckStep | RenewStep, now: Now) -> Pro
         return unchanged(picture, step)
     if step.state == StepState.IN_PROGRESS:
         return unchanged(picture, Heard.DUPLICATE)
-    draft = PlanDraft(picture, now)
+    draft = drafted(picture, now)
     draft.close_directive("publish")
-    lease_ms = policy_of(draft.job.options).times_of(step.step_id).lease_ms
+    lease_ms = draft.policy.times_of(step.step_id).lease_ms
     begun = step._replace(lease_expires_at=now.wall + lease_ms, acked_at=now.wall)
     draft.move_step(begun, *_until_begun(step))
     draft.begin()
@@ -43,8 +43,8 @@ def renew(picture: ProtocolPicture, request: RenewStep, now: Now) -> ProtocolPla
         return unchanged(picture, Heard.CANCELLING)
     if step.state != StepState.IN_PROGRESS:
         return ack(picture, request, now)
-    draft = PlanDraft(picture, now)
-    lease_ms = policy_of(draft.job.options).times_of(step.step_id).lease_ms
+    draft = drafted(picture, now)
+    lease_ms = draft.policy.times_of(step.step_id).lease_ms
     draft.move_step(step._replace(lease_expires_at=now.wall + lease_ms))
     return draft.plan(Heard.ACCEPTED, None)
 
@@ -55,7 +55,7 @@ def answer(picture: ProtocolPicture, request: AnswerStep, now: Now) -> ProtocolP
     if isinstance(step, Heard):
         return unchanged(picture, step)
     given = request.answer
-    draft = PlanDraft(picture, now)
+    draft = drafted(picture, now)
     draft.close_directive("publish")
     draft.begin()
     begun = _until_begun(step)
@@ -113,8 +113,9 @@ def failed(
         ended = draft.move_step(step, *moves)
         draft.end("settle", ended if answered else None)
         return draft.plan(heard, kind, step=step.step_id)
-    if step.attempt_no < ATTEMPTS_MAX:
-        wait_ms = backoff_ms(ACK_RETRY, step.attempt_no)
+    tries = draft.policy.times_of(step.step_id).tries
+    if step.attempt_no < tries.attempts_max:
+        wait_ms = backoff_ms(tries, step.attempt_no)
         trigger = "fail_retryably" if answered else _TIMEOUTS[StepState(step.state)]
         draft.move_step(step._replace(lease_expires_at=now.wall + wait_ms), *begun, trigger)
         return draft.plan(heard, kind, step=step.step_id, code=step.last_error_code)
@@ -147,7 +148,7 @@ def fence(picture: ProtocolPicture, request: Callback, now: Now) -> ProtocolStep
         return Heard.DUPLICATE if remembered == request.answer.digest else Heard.CONFLICT
     if (step.attempt_no, step.lease_id) != (told.attempt_no, told.lease_id):
         return Heard.STALE
-    if StepState(step.state) not in IN_FLIGHT:
+    if not step.is_in_flight:
         return Heard.DUPLICATE if remembered is not None and isinstance(request, AckStep) else Heard.STALE
     if step.is_due(now.wall):
         return Heard.EXPIRED

@@ -25,7 +25,7 @@ from tallystick.core.remote.plans import (
     ProtocolWrite,
     Told,
 )
-from tallystick.core.remote.policy import budget_ms, next_try_ms, policy_of
+from tallystick.core.remote.policy import Policy, budget_ms, next_try_ms, policy_of
 from tallystick.core.remote.routing import route, topic
 from tallystick.core.remote.row_prints import DIRECTIVES, ROWS, of_directive, of_rows
 from tallystick.core.remote.rows import (
@@ -61,6 +61,11 @@ class PlanDraft:
         self._message: Message | None = None
         self._path: str | None = None
         self._paths: dict[str, str] = {}
+
+    @property
+    def policy(self) -> Policy:
+        """Return the rules by which its steps are sent, timed and tried again."""
+        return policy_of(self._picture.rules)
 
     @property
     def is_cancelling(self) -> bool:
@@ -101,7 +106,7 @@ class PlanDraft:
 
         Who `relays` has its first try. Otherwise it is due at once, for any relay.
         """
-        job, policy = self.job, policy_of(self.job.options)
+        job, policy = self.job, self.policy
         first = step.state == StepState.PENDING
         ledger = first_entry(step.ledger)[1]
         after = self._with_inputs(step)._replace(
@@ -128,7 +133,7 @@ class PlanDraft:
 
     def _routed(self, step: ProtocolStep, lease_id: str, *, relays: bool) -> OutboxRow:
         """Return the row of a directive: its first try is counted if who makes it publishes it."""
-        job, policy, now = self.job, policy_of(self.job.options), self._now
+        job, policy, now = self.job, self.policy, self._now
         routed = route(job.tenant_id, job.doc_id, job.mode, policy)
         via = policy.publisher(step.service)
         tries, next_try_at = (1, now + next_try_ms(1)) if relays and via != PULL else (0, now)

@@ -12,7 +12,7 @@ from typing import Final
 from tallystick.core.lifecycles import StepState
 from tallystick.core.pictures import Now
 from tallystick.core.remote.plans import Heard, ProtocolPlan
-from tallystick.core.remote.policy import TRIES_MAX, budget_ms, next_try_ms, policy_of
+from tallystick.core.remote.policy import TRIES_MAX, budget_ms, next_try_ms
 from tallystick.core.remote.requests import (
     DeliverDirective,
     DispatchStep,
@@ -23,6 +23,7 @@ from tallystick.core.remote.requests import (
 )
 from tallystick.core.remote.rows import OutboxRow, ProtocolPicture, ProtocolStep
 from tallystick.core.verbs.protocol.drafts import PlanDraft, unchanged
+from tallystick.core.verbs.protocol.step_drafts import drafted
 
 DISPATCH_FAILED: Final = "DISPATCH_FAILED"
 # States in which the directive of an attempt has been out, or was answered before anybody noted it.
@@ -39,7 +40,7 @@ def dispatch(picture: ProtocolPicture, request: DispatchStep, now: Now) -> Proto
     waits = step.state == StepState.FAILED_RETRY and step.is_due(now.wall)
     if not waits and step.state != StepState.PENDING:
         return unchanged(picture, Heard.NOT_DUE)
-    draft = PlanDraft(picture, now)
+    draft = drafted(picture, now)
     draft.dispatch(step, request.lease_id, relays=request.relays)
     return draft.plan(Heard.DONE, "dispatch", step=step.step_id)
 
@@ -52,7 +53,7 @@ def take(picture: ProtocolPicture, request: TakeDirective, now: Now) -> Protocol
     step, row = found
     if row.is_pulled or row.next_try_at > now.wall:
         return unchanged(picture, Heard.NOT_DUE)
-    draft = PlanDraft(picture, now)
+    draft = drafted(picture, now)
     if draft.is_cancelling:
         draft.end("settle", None)
         return draft.plan(Heard.CANCELLED, "cancel", step=step.step_id)
@@ -73,7 +74,7 @@ def deliver(picture: ProtocolPicture, request: DeliverDirective, now: Now) -> Pr
     step, row = found
     if step.is_due(now.wall):
         return unchanged(picture, Heard.EXPIRED)
-    draft = PlanDraft(picture, now)
+    draft = drafted(picture, now)
     draft.pending = row._replace(tries=row.tries + 1, taken_by=request.worker)
     draft.close_directive("publish")
     _await_ack(draft, step, now)
@@ -87,7 +88,7 @@ def sent(picture: ProtocolPicture, request: MarkSent, now: Now) -> ProtocolPlan:
         return unchanged(picture, Heard.STALE)
     if picture.pending is None or step.state != StepState.DISPATCHING:
         return unchanged(picture, Heard.DUPLICATE if StepState(step.state) in _WAS_OUT else Heard.STALE)
-    draft = PlanDraft(picture, now)
+    draft = drafted(picture, now)
     draft.close_directive("publish")
     _await_ack(draft, step, now)
     return draft.plan(Heard.DONE, "sent", step=step.step_id)
@@ -100,7 +101,7 @@ def not_published(picture: ProtocolPicture, request: NotPublished, now: Now) -> 
     if found is None or _standing(picture, fence) is None or found[1].tries != request.try_no:
         return unchanged(picture, Heard.STALE)
     step, row = found
-    draft = PlanDraft(picture, now)
+    draft = drafted(picture, now)
     if draft.is_cancelling:
         draft.end("settle", None)
         return draft.plan(Heard.DONE, "cancel", step=step.step_id, reason=request.reason)
@@ -122,7 +123,7 @@ def _give_up(draft: PlanDraft, step: ProtocolStep, why: str) -> ProtocolPlan:
 
 
 def _await_ack(draft: PlanDraft, step: ProtocolStep, now: Now) -> None:
-    ack_ms = policy_of(draft.job.options).times_of(step.step_id).ack_ms
+    ack_ms = draft.policy.times_of(step.step_id).ack_ms
     draft.move_step(step._replace(lease_expires_at=now.wall + ack_ms), "sent")
 
 

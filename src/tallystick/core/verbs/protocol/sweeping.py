@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from tallystick.core.lifecycles import StepState
+from tallystick.core.lifecycles import JobState, StepState
 from tallystick.core.pictures import Now
 from tallystick.core.remote.plans import Heard, ProtocolPlan
 from tallystick.core.remote.requests import CancelProtocol, DispatchStep, ExpireStep
 from tallystick.core.remote.rows import IN_FLIGHT, ProtocolPicture, ProtocolStep
 from tallystick.core.verbs.protocol.callbacks import failed
-from tallystick.core.verbs.protocol.drafts import PlanDraft, unchanged
+from tallystick.core.verbs.protocol.drafts import unchanged
 from tallystick.core.verbs.protocol.publishing import dispatch, never_taken
+from tallystick.core.verbs.protocol.step_drafts import drafted
 
 ACK_TIMEOUT: Final = "ACK_TIMEOUT"
 LEASE_TIMEOUT: Final = "LEASE_TIMEOUT"
@@ -32,17 +33,26 @@ def expire(picture: ProtocolPicture, request: ExpireStep, now: Now) -> ProtocolP
     if not step.is_due(now.wall):
         return unchanged(picture, Heard.NOT_DUE)
     if step.state == StepState.FAILED_RETRY:
-        return dispatch(picture, DispatchStep(*request), now)
+        return _tried_again(picture, step, request, now)
     if step.state == StepState.DISPATCHING:
         return _not_out(picture, step, now)
     code, message = _LATE[StepState(step.state)]
     late = step._replace(last_error_code=code, last_error_message=message, error=None)
-    return failed(PlanDraft(picture, now), late, (), now, answered=False)
+    return failed(drafted(picture, now), late, (), now, answered=False)
+
+
+def _tried_again(picture: ProtocolPicture, step: ProtocolStep, request: ExpireStep, now: Now) -> ProtocolPlan:
+    """Make the next directive; for a workflow that is held or asked to end none goes out."""
+    if picture.is_held or picture.job.state == JobState.CANCELLING:
+        draft = drafted(picture, now)
+        draft.move_step(step._replace(lease_expires_at=None))
+        return draft.plan(Heard.DONE, None)
+    return dispatch(picture, DispatchStep(request.job_id, request.lease_id, request.relays), now)
 
 
 def _not_out(picture: ProtocolPicture, step: ProtocolStep, now: Now) -> ProtocolPlan:
     """End what waits for a remote worker to ask, or for a relay of a job that was asked to end."""
-    draft = PlanDraft(picture, now)
+    draft = drafted(picture, now)
     if draft.is_cancelling:
         draft.end("settle", None)
         return draft.plan(Heard.DONE, "cancel", step=step.step_id)
@@ -57,7 +67,7 @@ def cancel(picture: ProtocolPicture, request: CancelProtocol, now: Now) -> Proto
     step = picture.active
     if step is None:
         return unchanged(picture, Heard.FINAL)
-    draft = PlanDraft(picture, now)
+    draft = drafted(picture, now)
     if draft.is_cancelling and not request.force:
         return unchanged(picture, Heard.CANCELLING)
     if request.force or not _may_be_at_it(picture, now):

@@ -54,7 +54,9 @@ WITH job AS MATERIALIZED (
      SET state = at_activities.state, ledger = at_activities.ledger, rev = at_activities.rev, attempt = at_activities.attempt,
          semaphore = at_activities.semaphore, failed = at_activities.failed,
          completed_at = coalesce(at_activities.completed_at, steps.completed_at),
-         result = coalesce(at_activities.result, steps.result), n = coalesce(at_activities.n, steps.n),
+         lease_expires_at = CASE WHEN at_activities.completed_at IS NULL THEN steps.lease_expires_at END,
+         result = coalesce(at_activities.result, steps.result), error = coalesce(at_activities.error, steps.error),
+         n = coalesce(at_activities.n, steps.n),
          prev_hash = coalesce(at_activities.prev_hash, steps.prev_hash),
          event_hash = coalesce(at_activities.event_hash, steps.event_hash)
     FROM at_activities

@@ -2,7 +2,7 @@
 -- takes: worker text, now int, limit int
 SELECT @names(OutboxRow, o)
   FROM outbox AS o
-  JOIN steps AS s ON s.job_id = o.job_id AND s.dimension = 0 AND s.name = o.step_id AND s.occurrence = 1
+  JOIN steps AS s ON s.job_id = o.job_id AND s.completed_at IS NULL AND @part(step_id, s) = o.step_id
  WHERE o.taken_by = :worker AND o.state = 'SENT' AND s.state = 'AWAITING_ACK' AND s.attempt_no = o.attempt_no
    AND s.lease_expires_at > :now
  ORDER BY o.sent_at

@@ -16,6 +16,7 @@ from tallystick.core.remote.requests import (
     Callback,
     CancelProtocol,
     DeliverDirective,
+    DueStep,
     ExpireStep,
     MarkSent,
     NotPublished,
@@ -96,7 +97,7 @@ class ProtocolPublishing:
     def test_an_outage_longer_than_the_budget_costs_no_try(self, subject: Subject) -> None:
         run = RunningProtocol(subject)
         subject.clock.advance(86_400_000)
-        assert cast("Protocols", subject.store).due_steps(10_000).count(run.job_id) == 0
+        assert cast("Protocols", subject.store).due_steps(10_000).count(DueStep(run.job_id)) == 0
         run.same(ExpireStep(run.job_id, "x"), Heard.NOT_DUE)
         assert run.apply(TakeDirective(run.job_id, "s0", 1)).heard is Heard.TAKEN
         assert run.ack().heard is Heard.ACCEPTED
@@ -124,7 +125,7 @@ class ProtocolPublishing:
     def test_a_directive_that_nobody_asks_for_ends_the_job(self, subject: Subject) -> None:
         run = RunningProtocol(subject, 1, PULLED)
         run.until(run.picture.steps[0].lease_expires_at or 0)
-        assert run.job_id in cast("Protocols", subject.store).due_steps(10_000)
+        assert DueStep(run.job_id) in cast("Protocols", subject.store).due_steps(10_000)
         assert run.expire().heard is Heard.DONE
         assert run.picture.job.error_code == "DISPATCH_FAILED"
         run.check()
@@ -138,9 +139,9 @@ class ProtocolPublishing:
         run = runs[0]
         run.until(run.picture.steps[0].lease_expires_at or 0)
         mine = {run.job_id for run in runs}
-        assert [job for job in store.due_steps(10_000) if job in mine] == [run.job_id]
+        assert [job for job, _step in store.due_steps(10_000) if job in mine] == [run.job_id]
         subject.clock.advance(10)
-        assert [job for job in store.due_steps(10_000) if job in mine] == [run.job_id for run in runs]
+        assert [job for job, _step in store.due_steps(10_000) if job in mine] == [run.job_id for run in runs]
         assert len(store.due_steps(2)) == 2
 
 

@@ -12,6 +12,7 @@ from tallystick.core.remote.requests import (
     AnswerStep,
     CancelProtocol,
     DeliverDirective,
+    DueStep,
     ExpireStep,
     MarkSent,
     RenewStep,
@@ -181,7 +182,7 @@ class ProtocolCallbacks:
             ms = 900_000 if acked else 30_000
             assert step.lease_expires_at == subject.clock.wall_ms() + ms
             run.until(step.lease_expires_at)
-            assert cast("Protocols", subject.store).due_steps(10_000).count(run.job_id) == 1
+            assert cast("Protocols", subject.store).due_steps(10_000).count(DueStep(run.job_id)) == 1
             assert run.expire().heard is Heard.DONE
             run.check()
             if number < 3:

@@ -1,0 +1,203 @@
+"""Remote steps of workflows: opened with a directive, reported on as all remote steps, ended by a message.
+
+A report changes the row of its step. Only the message that tells how the step has ended concerns the job: it
+wakes it, as the answer to a wait does, and its function takes it from there.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tallystick.core.chain import step_payload
+from tallystick.core.ledger.marks import settled
+from tallystick.core.lifecycles import STEP, JobState, StepState
+from tallystick.core.pictures import Activity, JobFacts, Message, Now, Picture, Pictures, Place
+from tallystick.core.plans import (
+    NO_VALUES,
+    Decision,
+    InsertMessage,
+    InsertRemote,
+    KeepReport,
+    MoveActivity,
+    MoveJob,
+    MoveMessage,
+    MoveRemote,
+    Plan,
+    Refusal,
+    WithdrawDirectives,
+    Write,
+)
+from tallystick.core.remote.answers import ended
+from tallystick.core.remote.plans import (
+    Heard,
+    Hearing,
+    InsertAnswer,
+    InsertOutbox,
+    MoveOutbox,
+    MoveProtocolStep,
+    stale_report,
+)
+from tallystick.core.remote.requests import StepRequest, place_in_workflow
+from tallystick.core.remote.rows import ProtocolPicture, ProtocolStep, step_id_of
+from tallystick.core.values import Asks, Fact
+from tallystick.core.verbs.protocol.deciding import decide
+from tallystick.core.verbs.protocol.step_drafts import StepDraft
+from tallystick.core.verbs.settling import entered
+from tallystick.errors import InvariantBroken
+
+UNKNOWN: Final = Hearing(Heard.UNKNOWN)
+
+
+def about_step(pictures: Pictures, request: StepRequest, now: Now) -> Decision:
+    """Decide a request about a remote step of a workflow, and tell the job if the step has ended by it."""
+    picture, place = pictures.get(request.job_id), place_in_workflow(request)
+    step = None if picture is None or place is None else picture.remotes.get(place)
+    if picture is None or place is None or step is None:
+        return Plan((), UNKNOWN)
+    plan = decide(_seen(picture, step), request, now)
+    writes: list[Write] = []
+    after = step
+    answer: Message | None = None
+    for write in plan.writes:
+        match write:
+            case MoveProtocolStep(after, rev):
+                writes.append(MoveRemote(after, place, rev))
+            case MoveOutbox() | InsertOutbox():
+                writes.append(write)
+            case InsertAnswer(message):
+                answer = message
+            case _:
+                raise InvariantBroken(f"a remote step of a workflow plans a {type(write).__name__}")
+    job = picture.job
+    if answer is not None:
+        inbox = (max(now.wall, job.inbox_at), job.inbox_end + 1)
+        writes.append(InsertMessage(answer._replace(created_at=inbox[0], arrived=inbox[1])))
+        job = job._replace(inbox_end=inbox[1], inbox_at=inbox[0])
+    told = (
+        () if picture.lease is not None else _told(picture, job, place, after, now, ended=answer is not None)
+    )
+    report = stale_report(request, plan.heard)
+    if report is not None:
+        writes.append(KeepReport(report))
+    return Plan((*writes, *told), plan.hearing, wakes=bool(told))
+
+
+def _seen(picture: Picture, step: ProtocolStep) -> ProtocolPicture:
+    """Return one step of a workflow as decisions about remote steps look at it."""
+    home, job = picture.home, picture.job
+    if home is None:
+        raise InvariantBroken(f"job {job.job_id} was not looked at as the home of a remote step")
+    home = home._replace(state=job.state, rev=job.rev)
+    pending = picture.directives.get(step.step_id)
+    return ProtocolPicture(home, (step,), pending, in_workflow=True, is_held=job.hold is not None)
+
+
+def _told(
+    picture: Picture, job: JobFacts, place: Place, after: ProtocolStep, now: Now, *, ended: bool
+) -> tuple[Write, ...]:
+    """Return what a job that nobody runs makes of a report: it goes on, or is a step nearer to its end."""
+    if job.state != JobState.CANCELLING:
+        return wake(job, now) if ended else ()
+    steps = {**picture.remotes, place: after}
+    ends_at = max((until for step in steps.values() if (until := time_left(step, now))), default=now.wall)
+    if job.cancel_at == ends_at:
+        return ()
+    return (MoveJob(job._replace(cancel_at=ends_at, rev=job.rev + 1), job.rev, None, NO_VALUES),)
+
+
+def wake(job: JobFacts, now: Now) -> tuple[Write, ...]:
+    """Return what makes a job due that nobody holds, unless it is, has never begun, or is about to end."""
+    if job.attempt == 0 or job.is_ending(now) or (job.ready_at is not None and job.ready_at <= now.wall):
+        return ()
+    return (MoveJob(job._replace(ready_at=now.wall, rev=job.rev + 1), job.rev, None, NO_VALUES),)
+
+
+def time_left(step: ProtocolStep, now: Now) -> int | None:
+    """Return until when a remote worker may still end a step; None if none is at it."""
+    return None if not step.is_in_flight or step.is_due(now.wall) else step.lease_expires_at
+
+
+def ends_at(picture: Picture, now: Now) -> int | None:
+    """Return until when remote workers may be at steps of a job; None when none is or will be.
+
+    A directive that nobody has taken and nobody is publishing keeps no job waiting.
+    """
+    latest = None
+    for step in picture.remotes.values():
+        until, row = time_left(step, now), picture.directives.get(step.step_id)
+        if until is None or (row is not None and (row.is_pulled or row.next_try_at <= now.wall)):
+            continue
+        latest = until if latest is None else max(latest, until)
+    return latest
+
+
+def open_step(
+    picture: Picture, place: Place, asks: Asks, attempt: int, now: Now
+) -> tuple[InsertRemote, InsertOutbox]:
+    """Return the row of a remote step that begins, and its first directive."""
+    job_id, service, step_type, payload, options, lease_id = picture.job.job_id, *asks
+    new = ProtocolStep(
+        job_id, step_id_of(place), 0, step_type, service, STEP.start.value, 0, 1, payload, options=options
+    )
+    draft = StepDraft(_seen(picture, new), now)
+    draft.dispatch(new, lease_id, relays=False)
+    plan = draft.plan(Heard.DONE, None)
+    (made,) = (write for write in plan.writes if isinstance(write, InsertOutbox))
+    return InsertRemote(draft.steps[0]._replace(rev=1), place, attempt), made
+
+
+def rearmed(picture: Picture, now: Now) -> tuple[Write, ...]:
+    """Return what lets steps be tried again whose next directive has waited for the job to be resumed."""
+    return tuple(
+        MoveRemote(step._replace(lease_expires_at=now.wall, rev=step.rev + 1), place, step.rev)
+        for place, step in picture.remotes.items()
+        if step.state == StepState.FAILED_RETRY and step.lease_expires_at is None
+    )
+
+
+def ended_by(activity: Activity, message: Message) -> tuple[StepState, str | None, str | None]:
+    """Return how a remote step ends with the message that tells it: its state, its result or error."""
+    result, error = ended(message.payload)
+    state = StepState(activity.state)
+    return STEP.follow(state, "succeed" if error is None else _FAILS[state]).target, result, error
+
+
+# By which move a step has failed, from where it was when that was known.
+_FAILS: Final = {
+    StepState.DISPATCHING: "give_up",
+    StepState.AWAITING_ACK: "exhaust",
+    StepState.IN_PROGRESS: "fail",
+}
+
+
+def take_unheard(picture: Picture, now: Now) -> list[Write] | Refusal:
+    """Return what ends the steps that are known to be over, of a job whose function is not called any more.
+
+    The job ends in the same bundle: what they count in its semaphore is in the delta of that.
+    """
+    writes: list[Write] = []
+    for message in list(picture.messages.values()):
+        activity = None if message.place is None else picture.activities.get(message.place)
+        if message.kind != "result" or message.acked_at is not None or message.is_taken:
+            continue
+        if activity is None or not activity.is_open:
+            continue
+        found = entered(picture.job.job_id, message.name, activity.ledger, message.ledger)
+        if isinstance(found, Refusal):
+            return found
+        ledger, guid = settled(found.activity, found.guid, closes=False)
+        state, result, error = ended_by(activity, message)
+        said = step_payload(activity.name, activity.occurrence, state, ledger, result, error, None)
+        fact = Fact(picture.chain(), activity.kind, now.wall, activity.attempt, said)
+        after = activity._replace(state=state, ledger=ledger, rev=activity.rev + 1)
+        writes.append(MoveActivity(after, activity.rev, now.wall, fact, result, error))
+        writes.append(MoveMessage(message._replace(ledger=guid, acked_at=now.wall), message.ledger))
+        picture.activities[activity.place] = after
+    return writes
+
+
+def withdraw(picture: Picture) -> tuple[WithdrawDirectives, ...]:
+    """Return what takes back the directives of a job that ends or turns, if it has remote steps open."""
+    if not any(each.kind == "remote" for each in picture.open_activities()):
+        return ()
+    return (WithdrawDirectives(picture.job.job_id),)
