@@ -51,8 +51,8 @@ VERBS = {
         "_suspend",
         "_due",
         "deliver",
-        "wake",
     ),
+    "remote": ("wake",),
     "children": (
         "spawn",
         "_born",
@@ -164,7 +164,7 @@ KNOWN = (
     ),
     (
         "deliver: it is stored, and its job is not made due",
-        "waiting",
+        "remote",
         "    return (MoveJob(job._replace(ready_at=now.wall, rev=job.rev + 1), job.rev, None, NO_VALUES),)",
         "    return ()",
     ),

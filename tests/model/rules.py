@@ -29,6 +29,7 @@ MODULES = {
         "core.pictures",
         "core.plans",
         "core.verbs.settling",
+        "core.verbs.remote",
         "core.verbs.waiting",
         "core.verbs.children",
         "core.verbs.asking",

@@ -86,6 +86,8 @@ class StepFact(NamedTuple):
     result: str | None
     error: str | None
     notes: str | None
+    # Of a remote step: the fingerprint of what else its row says.
+    row: str | None = None
 
 
 def step_payload(
@@ -96,6 +98,7 @@ def step_payload(
     result: str | None,
     error: str | None,
     notes: str | None,
+    row: str | None = None,
 ) -> str:
     """Return the payload of the fact that the row of a step is: JSON, as those of all other facts.
 
@@ -109,6 +112,8 @@ def step_payload(
         after += f',"error":{error}'
     if notes is not None:
         after += f',"notes":{notes}'
+    if row is not None:
+        after += f',"row":"{row}"'
     return (
         f'{{"form":1,"step":"{name}","occurrence":{occurrence},"state":"{state}","ledger":{ledger}{after}}}'
     )
@@ -136,9 +141,12 @@ class _StepJson(msgspec.Struct, forbid_unknown_fields=True):
     result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     error: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     notes: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    row: str | None = None
 
 
 _READ: Final = msgspec.json.Decoder(_StepJson)
+# How many parts a fact of form 0 has: it knows no fingerprint.
+_OLD_PARTS: Final = len(StepFact._fields) - 1
 
 
 def read_step_payload(payload: str) -> StepFact | None:
@@ -150,7 +158,7 @@ def read_step_payload(payload: str) -> StepFact | None:
     if "\0" not in payload:
         return _read_json(payload)
     parts = payload.split("\0")
-    if len(parts) != len(StepFact._fields):
+    if len(parts) != _OLD_PARTS:
         return None
     name, occurrence, state, ledger, *values = parts
     result, error, notes = (value or None for value in values)
@@ -166,4 +174,4 @@ def _read_json(payload: str) -> StepFact | None:
         None if isinstance(raw, msgspec.UnsetType) else bytes(raw).decode()
         for raw in (fact.result, fact.error, fact.notes)
     )
-    return StepFact(fact.step, fact.occurrence, fact.state, fact.ledger, *texts)
+    return StepFact(fact.step, fact.occurrence, fact.state, fact.ledger, *texts, fact.row)

@@ -186,7 +186,7 @@ def _see_directive(
             picture = pictures[step.job_id]
             picture.remotes[place] = step
             picture.activities[place] = Activity(
-                step.job_id, *place, "remote", step.state, step.ledger, step.rev, attempt
+                step.job_id, *place, "remote", step.state, step.ledger, step.rev, attempt, mode=step.payload
             )
         case MoveRemote(step, place):
             picture = pictures[step.job_id]

@@ -273,6 +273,14 @@ class Picture:
         """Return what has not ended, in the order in which it was read."""
         return [each for each in self.activities.values() if each.is_open]
 
+    @property
+    def has_unseen_remotes(self) -> bool:
+        """Tell whether remote steps are open of which only the activity was looked at."""
+        return any(
+            each.kind == "remote" and each.is_open and place not in self.remotes
+            for place, each in self.activities.items()
+        )
+
 
 ENDED: Final = frozenset(map(str, STEP.final))
 """The states of an activity that has ended."""

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Kept, StepRest, WholeJob
 from tallystick.core.audit.removals import PrunedRow
 from tallystick.core.pictures import Message, Place
-from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
+from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolPicture, ProtocolStep
 from tallystick.core.values import OpenWait, OwedHook, StoredEvent
 from tallystick.core.watching.rows import Backlog, EndedCount, WorkerRow
 
@@ -112,6 +112,22 @@ class Inspection(Protocol):
 
     def directives(self, job_id: str) -> list[tuple[OutboxRow, int]]:
         """Return the directives of a job, and when each was last written."""
+        ...
+
+    def directive(self, outbox_id: str) -> OutboxRow | None:
+        """Return one directive."""
+        ...
+
+    def count_directives(self, job_id: str) -> int:
+        """Return how many directives a job has made."""
+        ...
+
+    def home(self, job_id: str) -> ProtocolJob | None:
+        """Return what directives say of a job."""
+        ...
+
+    def remote_steps(self, job_id: str, *, after: Place, limit: int) -> list[ProtocolStep]:
+        """Return the remote steps of a workflow behind a place, in order; no copies from another job."""
         ...
 
     def kept(self, tenant_id: str, scope: str, value: str) -> Kept | None:

@@ -73,7 +73,7 @@ def kinds_of(bundles: Iterable[Bundle]) -> list[str]:
 def wants_of(bundle: Bundle, *, whole: bool = False) -> list[Wants]:
     """Return what the requests of a bundle want to see; signals behind those that it takes itself.
 
-    A `whole` look leaves no child out that is to be born.
+    A `whole` look leaves no child out that is to be born, and no remote step that is open.
     """
     wants = [wanted(primitive) for primitive in bundle]  # type: ignore[arg-type]  # only these come here
     takes = 0
@@ -86,7 +86,7 @@ def wants_of(bundle: Bundle, *, whole: bool = False) -> list[Wants]:
         return wants
     births = (primitive.children for primitive in bundle if type(primitive) is Spawn)
     children = tuple(child.job_id for born in births for child, _fact in born)
-    return [want._replace(children=children + want.children) for want in wants]
+    return [want._replace(children=children + want.children, remotes=True) for want in wants]
 
 
 class Decided(NamedTuple):

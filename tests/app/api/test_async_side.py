@@ -14,7 +14,18 @@ from tallystick.app.scheduling.schedules import Scheduled
 PATIENCE = 30
 # What only declares, or is quick and touches no store; and blocks of code in the caller's thread.
 WITHOUT_TWIN = {
-    *("step", "tx", "workflow", "codec", "bind", "on_worker_start", "on_worker_stop", "job", "runtime"),
+    *(
+        "step",
+        "tx",
+        "remote",
+        "workflow",
+        "codec",
+        "bind",
+        "on_worker_start",
+        "on_worker_stop",
+        "job",
+        "runtime",
+    ),
     *(
         "load_protocols",
         "protocol",
@@ -35,7 +46,7 @@ WITHOUT_TWIN = {
         "transaction",
     ),
     *("on_cancelled", "on_failed", "on_held", "on_succeeded"),
-    *("callback_url", "endpoints", "service", "taking"),
+    *("asks_remote_workers", "callback_url", "endpoints", "service", "taking"),
     *("id", "created", "tags"),
 }
 

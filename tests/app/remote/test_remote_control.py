@@ -9,6 +9,7 @@ import pytest
 from tallystick import Cancelled, StepFailed, again, gather, wait
 from tallystick.core.lifecycles import JobState
 from tallystick.core.remote.plans import Heard
+from tallystick.core.requests import Await, CancelJob
 from tallystick.errors import JobCancelled, JobFailed
 from tallystick.testing.remote_hand import RemoteHand, expire_remote
 from tallystick.testing.stepping import cancel_overdue, check_books, die
@@ -62,6 +63,23 @@ def test_a_directive_that_nobody_has_is_withdrawn_with_its_job(timed, hand, orde
     assert outbox(timed, job) == [("0/pick#1", 1, "FAILED_FINAL", "withdrawn")]
     assert steps(timed, job) == {"pick#1": ("CANCELLED", 1, None)}
     assert warehouse.look() is None
+    assert check_books(timed) == []
+
+
+def test_a_job_may_be_cancelled_in_the_very_flush_in_which_it_asks(timed, hand, order, monkeypatch):
+    job, committer = order.submit(1), timed.runtime().committer
+    one_by_one = committer.call
+
+    def both_at_once(bundle, *more, **options):
+        if not any(isinstance(request, Await) for request in bundle):
+            return one_by_one(bundle, *more, **options)
+        suspended, cancelled = committer.call_all([bundle, (CancelJob(job.id, 0),)])
+        assert cancelled is JobState.CANCELLED
+        return suspended
+
+    monkeypatch.setattr(committer, "call", both_at_once)
+    hand.work()
+    assert outbox(timed, job) == [("0/pick#1", 1, "FAILED_FINAL", "withdrawn")]
     assert check_books(timed) == []
 
 

@@ -134,6 +134,7 @@ class StepRest(NamedTuple):
     misplaced: int | None
     acked_at: int | None
     answers: str | None
+    options: str | None
 
 
 class Kept(NamedTuple):

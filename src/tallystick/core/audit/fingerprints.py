@@ -10,13 +10,13 @@ without spaces. What a form hashes never changes, because what was written must 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Final
 
 import msgspec
 
-from tallystick.core.pictures import Activity
+from tallystick.core.pictures import Activity, Place
 from tallystick.core.values import NewJob
 
 FORM: Final = 1
@@ -36,6 +36,7 @@ DROPPED: Final = "dropped"
 """Where the fact of an end or a turn says what was open and is dropped."""
 
 _PREFIX: Final = f"{FORM}:"
+_NO_PRINTS: Final[Mapping[Place, str]] = {}
 _to_json: Final = msgspec.json.Encoder().encode
 _COUNTS: Final = Activity._fields.index("semaphore")
 # Behind its identifier, with which every fact is hashed, its payload and its instants.
@@ -102,6 +103,17 @@ def of_end(
     return fingerprint(result, error, error_code, error_message)
 
 
-def of_dropped(activities: Iterable[Activity]) -> str:
-    """Return the fingerprint of waits and groups that are dropped; their digits may still move."""
-    return fingerprint(*sorted((*one.place, one.kind, one.attempt, *one[_COUNTS:]) for one in activities))
+def of_dropped(activities: Iterable[Activity], prints: Mapping[Place, str] = _NO_PRINTS) -> str:
+    """Return the fingerprint of what is dropped; digits may still move, and are not in it.
+
+    `prints` are the fingerprints of remote steps, by their places.
+    """
+    return fingerprint(
+        *sorted(
+            (*one.place, one.kind, one.attempt, *one[_COUNTS:], *_print_of(one, prints)) for one in activities
+        )
+    )
+
+
+def _print_of(activity: Activity, prints: Mapping[Place, str]) -> tuple[str | None, ...]:
+    return (prints.get(activity.place),) if activity.kind == "remote" else ()

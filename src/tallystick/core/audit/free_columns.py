@@ -20,6 +20,7 @@ _CLOCK: Final = "how far the clock of a SQLite file is ahead: it moves with ever
 _NEWEST: Final = "of the newest line of the log of removals: nothing follows that would miss it"
 _WATCHED: Final = "what workers report of themselves, for graphs: no part of any job"
 _PLANNED: Final = "when a publisher or a sweep looks again: it changes without a fact"
+_TRAVELLED: Final = "of a directive for a step of a workflow: how it travelled, which no fact tells"
 
 FREE: Final[dict[tuple[str, str], str]] = {
     ("jobs", "rev"): _WRITTEN,
@@ -31,6 +32,7 @@ FREE: Final[dict[tuple[str, str], str]] = {
     ("attempts", "finished_at"): _INSTANT,
     ("steps", "rev"): _WRITTEN,
     ("steps", "created_at"): _INSTANT,
+    ("steps", "updated_at"): _INSTANT,
     **dict.fromkeys(
         [("messages", name) for name in ("created_at", "arrived", "due_at", "acked_at")], _INSTANT
     ),
@@ -41,6 +43,9 @@ FREE: Final[dict[tuple[str, str], str]] = {
     ("messages", "guid"): _NAME,
     ("pruned", "row gone"): _NEWEST,
     **dict.fromkeys([("outbox", name) for name in ("rev", "tries", "next_try_at", "updated_at")], _PLANNED),
+    **dict.fromkeys(
+        [("outbox", name) for name in ("created_at", "sent_at", "taken_by", "reason")], _TRAVELLED
+    ),
 }
 """By table and column; that a row is gone or comes twice stands here like a column."""
 

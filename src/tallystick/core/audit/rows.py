@@ -127,13 +127,13 @@ class Rows:
         self._judge_message(label, message, ledger)
         return True
 
-    def judge_dropped(self, dropped: Mapping[int, object]) -> None:
-        """Compare what was dropped at the end of each turn with what its fact says was open."""
+    def judge_dropped(self, dropped: Mapping[int, object], prints: Mapping[Place, str]) -> None:
+        """Compare what was dropped when a turn ended with what its fact says, and `prints`."""
         for dimension, told in dropped.items():
             rows = [
                 row.activity for row, _ledger in self._rows.values() if row.activity.dimension == dimension
             ]
-            if of_dropped(one for one in rows if one.state == StepState.CANCELLED) != told:
+            if of_dropped((one for one in rows if one.state == StepState.CANCELLED), prints) != told:
                 turn = f" of turn {dimension}" if dimension else ""
                 self._findings.note("columns", f"what was dropped at the end{turn} is not what its fact says")
 

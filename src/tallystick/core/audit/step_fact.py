@@ -36,18 +36,22 @@ def told(
     notes: str | None,
     before: bytes | None,
     head: bytes,
+    printed: str | None = None,
 ) -> StoredEvent:
-    """Return the fact that a row is; if it fits no hash that it may have had, in the older form."""
+    """Return the fact that a row is; if it fits no hash that it may have had, in the older form.
+
+    `printed` is the fingerprint of what else the row of a remote step says.
+    """
     prev_hash = GENESIS if before is None else before
     row = (result, error, notes)
     digits = tuple(_before(ledger)) if kind in _LEARNING else (ledger,)
-    for written in (step_payload, old_step_payload):
+    for written, also in ((step_payload, (printed,)), (old_step_payload, ())):
         for had in digits:
-            payload = written(name, occurrence, state, had, *row)
+            payload = written(name, occurrence, state, had, *row, *also)
             # Read again: texts that are no JSON could make one payload of two rows.
             if event_hash(prev_hash, job_id, n, kind, at, attempt, payload) == head and read_step_payload(
                 payload
-            ) == (name, occurrence, state, had, *row):
+            ) == (name, occurrence, state, had, *row, printed):
                 return StoredEvent(job_id, n, kind, at, attempt, payload, prev_hash, head)
     payload = old_step_payload(name, occurrence, state, ledger, *row)
     return StoredEvent(job_id, n, kind, at, attempt, payload, prev_hash, head)

@@ -32,6 +32,7 @@ class StepRests:
         """
         self._ancestors = ancestors
         self._said, self._note = said, findings.note
+        self.has_remotes = False
         self._ends = {completed_at, *(row.finished_at for row in attempts)}
         self._missing = set(said.waits)
 
@@ -41,13 +42,16 @@ class StepRests:
         if row.dimension < self._said.turns_gone:
             self._note("removals", f"{name} is of turn {row.dimension}, which is trimmed")
         self._missing.discard((row.dimension, f"{row.name}#{row.occurrence}"))
-        is_remote = row.kind == "remote"
-        if not is_remote and any(value is not None for value in row[_FIRST_OF_PROTOCOLS:]):
+        # A copy of a remote step has what it came to, and asks for nothing.
+        is_remote = row.kind == "remote" and row.origin_job_id is None
+        self.has_remotes = self.has_remotes or is_remote
+        used = (row.misplaced,) if is_remote else row[_FIRST_OF_PROTOCOLS:]
+        if any(value is not None for value in used):
             self._note("columns", f"{name} has columns that it has no use for")
         is_group = row.kind == "group"
         if any((value is not None) != is_group for value in (row.semaphore, row.threshold, row.failed)):
             self._note("columns", f"{name} counts children, and is {'' if is_group else 'no '}group")
-        # Of a remote step this column has what its directive carries.
+        # Of a remote step this column has what its directives carry; its own judge compares its row.
         if row.mode is not None and not is_remote and not (is_group and row.mode == FAIL_FAST):
             self._note("columns", f"{name} has the mode {row.mode[:20]}")
         if row.n is None:

@@ -25,6 +25,24 @@ def of_rows(job: ProtocolJob, steps: Sequence[ProtocolStep]) -> str:
     return fingerprint(job._replace(rev=0), *(step._replace(rev=0, lease_expires_at=None) for step in steps))
 
 
+def of_remote(step: ProtocolStep, said: str | None = None) -> str:
+    """Return the fingerprint of a remote step of a workflow: of all that its fact does not tell by itself.
+
+    `said` is what the message says that has ended it, if one has.
+    """
+    told = step._asdict()
+    return fingerprint(*(value for name, value in told.items() if name not in _TOLD), said)
+
+
+# What the fact of a step says, what its place says, and what has no meaning once it has ended.
+_TOLD: Final = frozenset(
+    {
+        *("job_id", "step_id", "state", "ledger", "result", "error", "notes", "completed_at"),
+        *("rev", "lease_expires_at"),
+    }
+)
+
+
 def of_directive(row: OutboxRow) -> str:
     """Return the fingerprint of a directive."""
     return fingerprint(row._replace(rev=0, tries=0, next_try_at=0))

@@ -18,6 +18,7 @@ from tallystick.core.plans import (
     MoveJob,
     Plan,
     Refusal,
+    Relook,
 )
 from tallystick.core.requests import Cycle, EndJob
 from tallystick.core.values import Fact
@@ -36,6 +37,8 @@ def turn(pictures: Pictures, request: Cycle, now: Now) -> Decision:
     picture = pictures.held(fence)
     if picture is None:
         return stale(fence)
+    if picture.has_unseen_remotes:
+        return Relook(fence.job_id)
     job = picture.job
     if job.state == JobState.CANCELLING:
         return _end_instead(pictures, request, picture, now)

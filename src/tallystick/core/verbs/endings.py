@@ -26,9 +26,11 @@ from tallystick.core.plans import (
     MoveJob,
     Plan,
     Refusal,
+    Relook,
     Write,
 )
 from tallystick.core.remote.requests import CancelProtocol
+from tallystick.core.remote.row_prints import of_remote
 from tallystick.core.requests import CancelJob, EndJob
 from tallystick.core.values import Fact, Fence
 from tallystick.core.verbs.asking import ask, ask_descendants, is_refused, let_finish, why_asked
@@ -52,6 +54,8 @@ def end_job(pictures: Pictures, request: EndJob, now: Now) -> Decision:
     picture = pictures.held(fence)
     if picture is None:
         return stale(fence)
+    if picture.has_unseen_remotes:
+        return Relook(fence.job_id)
     written = as_asked(request, cancelling=picture.job.state == JobState.CANCELLING, code=picture.job.code)
     ended = _ATTEMPT_ENDS[AttemptState(written.attempt_status)]
     attempt = MoveAttempt(*fence, _RUNNING, ended, written.reason, written.charged, live=True)
@@ -155,7 +159,8 @@ def with_dropped(fact: Fact, picture: Picture) -> tuple[Fact, tuple[DropActiviti
     still_open = picture.open_activities()
     if not still_open:
         return fact, ()
-    told = {**msgspec.json.decode(fact.payload), DROPPED: of_dropped(still_open)}
+    prints = {place: of_remote(step) for place, step in picture.remotes.items()}
+    told = {**msgspec.json.decode(fact.payload), DROPPED: of_dropped(still_open, prints)}
     payload = msgspec.json.encode(told).decode()
     return fact._replace(payload=payload), (DropActivities(picture.job.job_id, len(still_open)),)
 

@@ -6,7 +6,7 @@ wakes it, as the answer to a wait does, and its function takes it from there.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from tallystick.core.chain import step_payload
 from tallystick.core.ledger.marks import settled
@@ -38,6 +38,7 @@ from tallystick.core.remote.plans import (
     stale_report,
 )
 from tallystick.core.remote.requests import StepRequest, place_in_workflow
+from tallystick.core.remote.row_prints import of_remote
 from tallystick.core.remote.rows import ProtocolPicture, ProtocolStep, step_id_of
 from tallystick.core.values import Asks, Fact
 from tallystick.core.verbs.protocol.deciding import decide
@@ -155,11 +156,21 @@ def rearmed(picture: Picture, now: Now) -> tuple[Write, ...]:
     )
 
 
-def ended_by(activity: Activity, message: Message) -> tuple[StepState, str | None, str | None]:
-    """Return how a remote step ends with the message that tells it: its state, its result or error."""
+class Taken(NamedTuple):
+    """How the row of an activity ends with its message; `row` is what its fact says of a remote step."""
+
+    state: StepState
+    result: str | None
+    error: str | None = None
+    row: str | None = None
+
+
+def ended_by(picture: Picture, activity: Activity, message: Message) -> Taken:
+    """Return how a remote step ends with the message that tells it."""
     result, error = ended(message.payload)
     state = StepState(activity.state)
-    return STEP.follow(state, "succeed" if error is None else _FAILS[state]).target, result, error
+    target = STEP.follow(state, "succeed" if error is None else _FAILS[state]).target
+    return Taken(target, result, error, of_remote(picture.remotes[activity.place], message.payload))
 
 
 # By which move a step has failed, from where it was when that was known.
@@ -186,8 +197,8 @@ def take_unheard(picture: Picture, now: Now) -> list[Write] | Refusal:
         if isinstance(found, Refusal):
             return found
         ledger, guid = settled(found.activity, found.guid, closes=False)
-        state, result, error = ended_by(activity, message)
-        said = step_payload(activity.name, activity.occurrence, state, ledger, result, error, None)
+        state, result, error, row = ended_by(picture, activity, message)
+        said = step_payload(activity.name, activity.occurrence, state, ledger, result, error, None, row)
         fact = Fact(picture.chain(), activity.kind, now.wall, activity.attempt, said)
         after = activity._replace(state=state, ledger=ledger, rev=activity.rev + 1)
         writes.append(MoveActivity(after, activity.rev, now.wall, fact, result, error))

@@ -40,7 +40,7 @@ from tallystick.core.plans import (
 from tallystick.core.requests import Await, Deliver, TakeAnswer
 from tallystick.core.values import Answer, Delivered, Fact, Fence, Wait, Wake
 from tallystick.core.verbs.holds import Hold
-from tallystick.core.verbs.remote import ended_by, open_step, wake
+from tallystick.core.verbs.remote import Taken, ended_by, open_step, wake
 from tallystick.core.verbs.settling import broken, driver_of, entered, settle, stale
 
 ANSWERED = STEP.follow(StepState.IN_PROGRESS, "succeed").target
@@ -230,9 +230,9 @@ def _take(
         if isinstance(found, Refusal):
             return found
         ledger, guid = settled(found.activity, found.guid, closes=False)
-    state, result, error = _as_kept(wait, activity, message)
+    state, result, error, row_print = _as_kept(picture, wait, activity, message)
     attempt = taking.fence.attempt
-    payload = step_payload(wait.name, wait.occurrence, state, ledger, result, error, None)
+    payload = step_payload(wait.name, wait.occurrence, state, ledger, result, error, None, row_print)
     fact = Fact(taking.chain, wait.kind, taking.at, attempt, payload)
     answered: Write
     if activity is None:
@@ -257,13 +257,11 @@ def _take(
     return (answered, marked, *losers)
 
 
-def _as_kept(
-    wait: Wait, activity: Activity | None, message: Message
-) -> tuple[StepState, str | None, str | None]:
-    """Return how the row of a wait ends with a message: its state, and the result or the error."""
+def _as_kept(picture: Picture, wait: Wait, activity: Activity | None, message: Message) -> Taken:
+    """Return how the row of a wait ends with a message."""
     if wait.kind == "remote" and activity is not None:
-        return ended_by(activity, message)
-    return ANSWERED, "null" if message.payload is None else message.payload, None
+        return ended_by(picture, activity, message)
+    return Taken(ANSWERED, "null" if message.payload is None else message.payload)
 
 
 def _loser(picture: Picture, place: Place, now: Now) -> tuple[Write, ...]:

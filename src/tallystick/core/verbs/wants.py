@@ -77,7 +77,7 @@ class Wants(NamedTuple):
     end: bool = False
     # Its parent, with the group that it belongs to: it may end.
     ends: bool = False
-    # Everything about its remote steps that are open, and about this one in whatever state it is.
+    # Everything about its remote steps that are open, and the row of one in whatever state it is.
     remotes: bool = False
     remote: Place | None = None
     # How remote steps have ended that nobody has taken.
@@ -94,7 +94,10 @@ def _for_taking(request: TakeAnswer) -> Wants:
     job_id, guid = request.fence.job_id, request.wake.guid
     if request.wake.occurrence is None:
         return Wants(job_id, guids=(guid,))  # it has entered no wait, so none is open, and no timer set
-    return Wants(job_id, guids=(guid, timer_of(job_id, place_of(request.dimension, request.wait))))
+    place = place_of(request.dimension, request.wait)
+    if request.wait.kind == "remote":
+        return Wants(job_id, guids=(guid,), remote=place)
+    return Wants(job_id, guids=(guid, timer_of(job_id, place)))
 
 
 def _for_ending(request: EndJob) -> Wants:
@@ -153,12 +156,13 @@ def _for_step(request: StepRequest) -> Wants:
 
 
 def _for_reclaiming(request: ReclaimAttempt) -> Wants:
-    return Wants(request.fence.job_id, open=True, begun=True, end=True, ends=True, lost=request)
+    job_id = request.fence.job_id
+    return Wants(job_id, open=True, begun=True, end=True, ends=True, remotes=True, lost=request)
 
 
 def wanted_to_escalate(job_id: str) -> Wants:
     """Return what to see of a job that ends because its ledger is full."""
-    return Wants(job_id, open=True, end=True, ends=True)
+    return Wants(job_id, open=True, end=True, ends=True, remotes=True)
 
 
 def wanted(request: Planned) -> Wants:  # noqa: C901, PLR0911 (one line for each request)

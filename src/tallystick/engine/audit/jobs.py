@@ -28,11 +28,14 @@ from tallystick.core.audit.facts import History
 from tallystick.core.audit.job_view import agrees, attempts_allowed
 from tallystick.core.audit.letters import Letters
 from tallystick.core.audit.protocols import judge_protocol
+from tallystick.core.audit.remotes import judge_remote
 from tallystick.core.audit.rows import Rows
 from tallystick.core.audit.step_rests import StepRests
-from tallystick.core.lifecycles import ATTEMPT, JOB, JobState
+from tallystick.core.lifecycles import ATTEMPT, JOB, JobState, StepState
 from tallystick.core.limits import HISTORY_WARN_RECORDS
 from tallystick.core.pictures import Message, Place
+from tallystick.core.remote.row_prints import of_remote
+from tallystick.core.remote.rows import ProtocolStep, place_of_step
 from tallystick.engine.audit.kin import ancestors, judge_kin
 from tallystick.engine.view import derive
 from tallystick.store.api import Store, StoredEvent
@@ -202,13 +205,50 @@ def _check(inspection: Inspection, book: Book, now: tuple[str, int]) -> Checked:
     for rest in _step_rests(inspection, book.job_id):
         rests.take(rest)
     rests.close()
-    seen = hash((seen, _judge_rows(inspection, book, attempts, history, findings)))
+    prints: dict[Place, str] = {}
+    if rests.has_remotes:
+        seen = hash((seen, _judge_remotes(inspection, book.job_id, prints, findings)))
+    seen = hash((seen, _judge_rows(inspection, book, attempts, history, prints, findings)))
     _judge_view(book, attempts, now, findings)
     return Checked(book.job_id, history.facts, findings, seen)
 
 
+def _judge_remotes(inspection: Inspection, job_id: str, prints: dict[Place, str], findings: Findings) -> int:
+    """Compare remote steps with their directives, note the fingerprints of those that were dropped."""
+    home = inspection.home(job_id)
+    directives = inspection.count_directives(job_id)
+    seen = hash((home, directives))
+    if home is None:
+        return seen
+    asked = 0
+    for step in _remote_steps(inspection, job_id):
+        seen = hash((seen, judge_remote(home, step, inspection.directive, findings)))
+        asked += step.attempt_no
+        place = place_of_step(step.step_id)
+        if place is not None and step.state == StepState.CANCELLED:
+            prints[place] = of_remote(step)
+    if directives != asked:
+        findings.note("outbox", f"{directives} directives are there, and its steps have asked {asked} times")
+    return seen
+
+
+def _remote_steps(inspection: Inspection, job_id: str) -> Iterator[ProtocolStep]:
+    after: Place = (-1, "", 0)
+    more = True
+    while more:
+        page = inspection.remote_steps(job_id, after=after, limit=_ROWS_PAGE)
+        yield from page
+        more = len(page) == _ROWS_PAGE
+        after = (place_of_step(page[-1].step_id) if page else None) or after
+
+
 def _judge_rows(
-    inspection: Inspection, book: Book, attempts: list[AttemptRow], history: History, findings: Findings
+    inspection: Inspection,
+    book: Book,
+    attempts: list[AttemptRow],
+    history: History,
+    prints: dict[Place, str],
+    findings: Findings,
 ) -> int:
     """Compare activities and messages, and return what stands for those that were read."""
     said = history.said
@@ -228,7 +268,7 @@ def _judge_rows(
                 letters.take(message)
         children = inspection.open_children(book.job_id) if groups else children
     letters.close()
-    rows.judge_dropped(said.dropped)
+    rows.judge_dropped(said.dropped, prints)
     rows.close(history.told, children)
     return hash((seen, *children.items()))
 

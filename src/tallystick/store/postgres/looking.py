@@ -66,6 +66,7 @@ class PictureLook:
             self._messages.append(self._ask("picture_early", texts(early)))
         children = [child for each in wants for child in each.children]
         self._children = self._ask("picture_children", listed(children)) if children else None
+        self._homes = self._ask_for_homes(wants)
         self._remotes = self._ask_for_remotes(wants)
         ends = [each.job_id for each in wants if each.end]
         self._ends = self._ask("picture_ends", texts(ends)) if ends else None
@@ -80,22 +81,24 @@ class PictureLook:
         return self._writing.connection.execute(sql(name), parameters)
 
     def _ask_for_remotes(self, wants: Sequence[Wants]) -> list[Answered]:
-        """Ask for the remote steps of jobs, what directives say of these, and what nobody has taken."""
-        homes = listed([each.job_id for each in wants if each.remotes])
-        if homes == "[]":
-            return []
+        """Ask for remote steps, and for what nobody has taken of what they have come to."""
         if results := [each.job_id for each in wants if each.results]:
             self._messages.append(self._ask("picture_results", texts(results)))
         places = [(each.job_id, *each.remote) for each in wants if each.remote is not None]
-        asked = [self._ask(name, homes) for name in (*HOMES, "picture_remotes")]
-        return [*asked, self._ask("picture_remote", _json(places))] if places else asked
+        asked = [self._ask("picture_remote", _json(places))] if places else []
+        homes = [each.job_id for each in wants if each.remotes]
+        return [*asked, self._ask("picture_remotes", listed(homes))] if homes else asked
+
+    def _ask_for_homes(self, wants: Sequence[Wants]) -> list[Answered]:
+        """Ask what directives say of jobs with remote steps, and what of these is not out."""
+        homes = [each.job_id for each in wants if each.remotes]
+        return [self._ask(name, listed(homes)) for name in HOMES] if homes else []
 
     def _add_remotes(self, pictures: Pictures) -> None:
-        if self._remotes:
-            homes, directives, *steps = (answer.fetchall() for answer in self._remotes)
-            add_homes(pictures, homes, directives)
-            for rows in steps:
-                add_remotes(pictures, rows)
+        if self._homes:
+            add_homes(pictures, *(answer.fetchall() for answer in self._homes))
+        for answer in self._remotes:
+            add_remotes(pictures, answer.fetchall())
 
     def seen(self) -> tuple[Pictures, Now]:
         """Return the pictures, and the time that was read after the locks."""

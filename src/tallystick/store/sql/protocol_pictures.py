@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from tallystick.core.pictures import Pictures
@@ -33,12 +33,18 @@ HOMES: Final = ("picture_homes", "picture_directives")
 """The statements that are read for jobs with remote steps beside these steps themselves."""
 
 
+def remote_step(row: Sequence[Any]) -> ProtocolStep:
+    """Return a remote step of a workflow from its job, its place and its columns."""
+    job_id, dimension, name, occurrence, *about = row
+    return ProtocolStep(job_id, step_id_of((dimension, name, occurrence)), *about)
+
+
 def add_remotes(pictures: Pictures, rows: Iterable[Row]) -> None:
     """Add remote steps of workflows to the pictures of their jobs."""
-    for job_id, dimension, name, occurrence, *about in rows:
-        place = (dimension, name, occurrence)
+    for row in rows:
+        job_id, *place = row[:4]
         if job_id in pictures:
-            pictures[job_id].remotes[place] = ProtocolStep(job_id, step_id_of(place), *about)
+            pictures[job_id].remotes[tuple(place)] = remote_step(row)
 
 
 def add_homes(pictures: Pictures, jobs: Iterable[Row], directives: Iterable[Row]) -> None:

@@ -133,10 +133,6 @@ class ProtocolReads(ABC):
     def now(self) -> int:
         """Return the time by the store's clock."""
 
-    def directive(self, outbox_id: str) -> OutboxRow | None:
-        """Return one directive."""
-        return next((OutboxRow._make(row) for row in self.rows("directive", (outbox_id,))), None)
-
     def due_steps(self, limit: int) -> list[DueStep]:
         """Return remote steps that need the sweep, the longest over first."""
         rows = self.rows("due_steps", (self.now(), limit))

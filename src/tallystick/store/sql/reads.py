@@ -15,7 +15,8 @@ from tallystick.core.digits import GuidLedger
 from tallystick.core.pictures import Activity, Message, Place
 from tallystick.core.remote.keys import ApiKey
 from tallystick.core.remote.listing import StepRow
-from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
+from tallystick.core.remote.row_prints import of_remote
+from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolPicture, ProtocolStep, result_guid
 from tallystick.store.api import (
     ChildRow,
     Group,
@@ -28,7 +29,7 @@ from tallystick.store.api import (
     StoredEvent,
 )
 from tallystick.store.inspection import Reserved, StaleReports
-from tallystick.store.sql.protocol_pictures import READS, pictures_of
+from tallystick.store.sql.protocol_pictures import READS, pictures_of, remote_step
 
 NEWEST: Final = "\x7f"
 """What stands behind every identifier of a job, for a page that begins with the newest."""
@@ -148,9 +149,21 @@ class Reads(ABC):
         """Return the facts of a job that follow number `after`."""
         page = (job_id, after, limit)
         events = [StoredEvent._make(row) for row in self.rows("facts", page)]
-        events += [told(job_id, *row) for row in self.rows("step_facts", page)]
+        steps = self.rows("step_facts", page)
+        prints = self._prints(page) if any(kind == "remote" for _n, kind, *_rest in steps) else {}
+        events += [told(job_id, *row, prints.get(row[0])) for row in steps]
         events.sort(key=lambda event: event.n)
         return events[:limit]
+
+    def _prints(self, page: tuple[str, int, int]) -> dict[int, str]:
+        """Return the fingerprints of remote steps, by the places of their facts; a copy has none."""
+        prints = {}
+        for n, *row in self.rows("remote_facts", page):
+            step = remote_step(row)
+            if step.attempt_no:
+                said = self.message(result_guid(step.job_id, step.step_id, step.attempt_no))
+                prints[n] = of_remote(step, None if said is None else said.payload)
+        return prints
 
     def began(self, job_id: str, *, after: int = 0, limit: int = _ALL) -> dict[int, int]:
         """Return when steps and waits of a job began, by their places in its history."""
@@ -192,6 +205,24 @@ class Reads(ABC):
     def directives(self, job_id: str) -> list[tuple[OutboxRow, int]]:
         """Return the directives of a job, and when each was last written."""
         return [(OutboxRow._make(row), at) for *row, at in self.rows("directives_of", (job_id,))]
+
+    def directive(self, outbox_id: str) -> OutboxRow | None:
+        """Return one directive."""
+        return next((OutboxRow._make(row) for row in self.rows("directive", (outbox_id,))), None)
+
+    def count_directives(self, job_id: str) -> int:
+        """Return how many directives a job has made."""
+        ((count,),) = self.rows("count_directives", (job_id,))
+        return int(count)
+
+    def home(self, job_id: str) -> ProtocolJob | None:
+        """Return what directives say of a job."""
+        rows = self.rows("picture_homes", (listed([job_id]),))
+        return next(map(ProtocolJob._make, rows), None)
+
+    def remote_steps(self, job_id: str, *, after: Place, limit: int) -> list[ProtocolStep]:
+        """Return the remote steps of a workflow behind a place, in order."""
+        return [remote_step(row) for row in self.rows("remote_steps", (job_id, *after, limit))]
 
     def kept(self, tenant_id: str, scope: str, value: str) -> Kept | None:
         """Return a reservation."""

@@ -53,7 +53,7 @@ def look(batch: SqliteBatch, wants: Sequence[Wants], *, whole: bool = False) -> 
     places += [(home, group_place(step)) for home, step in homes]
     found = _messages(batch, "picture_messages", guids) if guids else []
     found += _signals(batch, pictures, wants, whole=whole)
-    found += _remotes(batch, pictures, [each for each in wants if each.remotes])
+    found += _remotes(batch, pictures, wants)
     for each in wants:
         if each.begun or each.early or each.children or each.end or each.lost is not None:
             _add_rare(batch, pictures[each.job_id], each, found)
@@ -143,11 +143,11 @@ def _signals(batch: SqliteBatch, pictures: Pictures, wants: Sequence[Wants], *, 
 
 def _remotes(batch: SqliteBatch, pictures: Pictures, wants: Sequence[Wants]) -> list[Message]:
     """Add the remote steps of jobs that are open or asked for, and return what says how some have ended."""
-    if not wants:
-        return []
-    jobs = (listed([each.job_id for each in wants]),)
-    add_homes(pictures, *(batch.rows(name, jobs) for name in HOMES))
-    add_remotes(pictures, batch.rows("picture_remotes", jobs))
+    homes = [each.job_id for each in wants if each.remotes]
+    if homes:
+        jobs = (listed(homes),)
+        add_homes(pictures, *(batch.rows(name, jobs) for name in HOMES))
+        add_remotes(pictures, batch.rows("picture_remotes", jobs))
     places = [(each.job_id, *each.remote) for each in wants if each.remote is not None]
     if places:
         add_remotes(pictures, batch.rows("picture_remote", (listed(places),)))

@@ -112,7 +112,7 @@ class PlanDraft:
         after = self._with_inputs(step)._replace(
             attempt_no=step.attempt_no + 1, lease_id=lease_id, ledger=complete(ledger) if first else ledger
         )
-        row = self._routed(after, lease_id, relays=relays)
+        row = self.made(after, lease_id, relays=relays)
         lease_ms = policy.start_within_ms if row.is_pulled else budget_ms(1)
         after = after._replace(
             lease_expires_at=self._now + lease_ms,
@@ -123,7 +123,7 @@ class PlanDraft:
             decision_reason=row.decision_reason,
         )
         self.move_step(after, "dispatch" if first else "redispatch")
-        self._made = row._replace(payload=directive_of(job, after, row))
+        self._made = row
         self.move_job(*_DISPATCHES.get(JobState(job.state), ("advance",)))
         self.job = self.job._replace(
             current_step_id=step.step_id,
@@ -131,18 +131,19 @@ class PlanDraft:
             attempts_total=job.attempts_total + 1,
         )
 
-    def _routed(self, step: ProtocolStep, lease_id: str, *, relays: bool) -> OutboxRow:
-        """Return the row of a directive: its first try is counted if who makes it publishes it."""
+    def made(self, step: ProtocolStep, lease_id: str, *, relays: bool) -> OutboxRow:
+        """Return the directive of an attempt: its first try is counted if who makes it publishes it."""
         job, policy, now = self.job, self.policy, self._now
         routed = route(job.tenant_id, job.doc_id, job.mode, policy)
         via = policy.publisher(step.service)
         tries, next_try_at = (1, now + next_try_ms(1)) if relays and via != PULL else (0, now)
-        return OutboxRow(
+        row = OutboxRow(
             outbox_id(job.job_id, step.step_id, step.attempt_no), job.tenant_id, job.job_id, step.step_id,
             step.attempt_no, lease_id, OUTBOX.start.value,
             topic(policy.topic_prefix or step.service, routed.lane), routed.lane, "",
             *routed, tries, next_try_at, now, None, 1, step.service, via,
         )  # fmt: skip
+        return row._replace(payload=directive_of(job, step, row))
 
     def _with_inputs(self, step: ProtocolStep) -> ProtocolStep:
         """Return a step with what it works on: what the one before has left, or what the command named."""

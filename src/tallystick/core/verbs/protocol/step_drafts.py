@@ -13,7 +13,14 @@ from tallystick.core.lifecycles import STEP, StepState
 from tallystick.core.pictures import Message, Now
 from tallystick.core.remote.answers import failure, success
 from tallystick.core.remote.plans import Heard, MoveProtocolJob, ProtocolPlan
-from tallystick.core.remote.rows import ProtocolPicture, ProtocolStep, place_of_step, result_guid
+from tallystick.core.remote.rows import (
+    OutboxRow,
+    ProtocolJob,
+    ProtocolPicture,
+    ProtocolStep,
+    place_of_step,
+    result_guid,
+)
 from tallystick.core.verbs.protocol.drafts import WITHDRAWN, PlanDraft
 
 
@@ -55,3 +62,10 @@ class StepDraft(PlanDraft):
         plan = super().plan(heard, None)
         writes = tuple(write for write in plan.writes if not isinstance(write, MoveProtocolJob))
         return plan._replace(writes=writes)
+
+
+def as_made(home: ProtocolJob, step: ProtocolStep, now: Now) -> OutboxRow:
+    """Return the directive of an attempt of a step in a workflow, as it was made."""
+    draft = StepDraft(ProtocolPicture(home, (step,), in_workflow=True), now)
+    assert step.lease_id is not None, "an attempt has a lease"
+    return draft.made(step, step.lease_id, relays=False)
