@@ -57,6 +57,8 @@ def _wrong(picture: ProtocolPicture, messages: list[Message]) -> Iterator[tuple[
         yield from _wrong_order(picture, active)
     for step in picture.steps:
         yield from _wrong_digits(step)
+        if step.options is not None:
+            yield "columns", f"step {step.step_id} has rules of its own, and those of its job are what counts"
     yield from _wrong_closer(picture, messages, over=over)
 
 

@@ -22,7 +22,12 @@ DIRECTIVES: Final = "directives"
 
 def of_rows(job: ProtocolJob, steps: Sequence[ProtocolStep]) -> str:
     """Return the fingerprint of a job and its steps."""
-    return fingerprint(job._replace(rev=0), *(step._replace(rev=0, lease_expires_at=None) for step in steps))
+    rows = (step._replace(rev=0, lease_expires_at=None)[:_OF_PROTOCOLS] for step in steps)
+    return fingerprint(job._replace(rev=0), *rows)
+
+
+# The columns of a step that only workflows use stand behind all others.
+_OF_PROTOCOLS: Final = ProtocolStep._fields.index("options")
 
 
 def of_remote(step: ProtocolStep, said: str | None = None) -> str:
