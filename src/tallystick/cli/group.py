@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "workers": "show who works on a store",
     "health": "say by the exit code whether a worker lives",
     "metrics": "print the series of a store for Prometheus",
+    "outbox": "show what goes to remote workers, and redrive what is dead",
     "schedules": "show and change what becomes a job by the clock",
     "prune": "remove the books of jobs that ended long ago",
     "backup": "copy a SQLite file that is in use",
@@ -52,7 +53,7 @@ COMMANDS: Final = {
 _ROOMS: Final = {
     **dict.fromkeys(("doctor", "verify", "prune", "backup", "restored", "ledger", "machines"), "books"),
     **dict.fromkeys(("stage", "run", "telemetry"), "runs"),
-    **dict.fromkeys(("work", "schedules", "workers", "health", "metrics"), "work"),
+    **dict.fromkeys(("work", "schedules", "workers", "health", "metrics", "outbox"), "work"),
     **dict.fromkeys(("serve", "keys"), "http"),
 }
 

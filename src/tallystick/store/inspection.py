@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Kept, StepRest, WholeJob
 from tallystick.core.audit.removals import PrunedRow
 from tallystick.core.pictures import Message, Place
-from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolPicture, ProtocolStep
+from tallystick.core.remote.rows import OutboxLag, OutboxRow, ProtocolJob, ProtocolPicture, ProtocolStep
 from tallystick.core.values import OpenWait, OwedHook, StoredEvent
 from tallystick.core.watching.rows import Backlog, EndedCount, WorkerRow
 
@@ -116,6 +116,22 @@ class Inspection(Protocol):
 
     def directive(self, outbox_id: str) -> OutboxRow | None:
         """Return one directive."""
+        ...
+
+    def waiting_directives(
+        self, tenant_id: str | None, service: str | None, *, after: str, limit: int
+    ) -> list[OutboxRow]:
+        """Return a page of directives that are not out; None for all tenants, for all services."""
+        ...
+
+    def dead_directives(
+        self, tenant_id: str | None, service: str | None, *, after: str, limit: int
+    ) -> list[OutboxRow]:
+        """Return a page of directives that could not be published; none of those that were withdrawn."""
+        ...
+
+    def outbox_lag(self, tenant_id: str | None) -> list[OutboxLag]:
+        """Return how late the outbox is, for each service and way in which its directives travel."""
         ...
 
     def count_directives(self, job_id: str) -> int:

@@ -133,6 +133,16 @@ class OutboxRow(NamedTuple):
         return self.via == PULL
 
 
+class OutboxLag(NamedTuple):
+    """How late the outbox is for one service: what is not out, since when it could be, and what is dead."""
+
+    service: str
+    via: str
+    waiting: int
+    since: int | None
+    dead: int
+
+
 class ProtocolPicture(NamedTuple):
     """One protocol job as a decision sees it; `pending` is its directive that is not out, if there is one."""
 
@@ -201,3 +211,5 @@ def place_of_step(step_id: str) -> Place | None:
 
 
 PENDING: Final = OutboxState.PENDING
+WITHDRAWN: Final = "withdrawn"
+"""Why a directive never went that was taken back: its job has ended, or its turn."""

@@ -28,8 +28,8 @@ from tallystick.core.remote.plans import (
     stale_report,
 )
 from tallystick.core.remote.requests import DueStep, ProtocolRequest, SubmitCommand, place_in_workflow
+from tallystick.core.remote.rows import WITHDRAWN as _WITHDRAWN
 from tallystick.core.remote.rows import OutboxRow, step_id_of
-from tallystick.core.verbs.protocol import drafts
 from tallystick.store.api import Bundle, Fact, StoredEvent
 from tallystick.store.sql.reads import listed
 
@@ -38,7 +38,7 @@ Request: TypeAlias = SubmitCommand | ProtocolRequest
 ABSENT: Final = Hearing(Heard.UNKNOWN)
 """The answer to a request about a protocol job that is not there."""
 
-WITHDRAWN: Final = (OUTBOX.follow(OutboxState.PENDING, "withdraw").target.value, drafts.WITHDRAWN)
+WITHDRAWN: Final = (OUTBOX.follow(OutboxState.PENDING, "withdraw").target.value, _WITHDRAWN)
 """What a directive comes to whose job has ended, and why."""
 
 

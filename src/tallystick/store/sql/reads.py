@@ -16,7 +16,15 @@ from tallystick.core.pictures import Activity, Message, Place
 from tallystick.core.remote.keys import ApiKey
 from tallystick.core.remote.listing import StepRow
 from tallystick.core.remote.row_prints import of_remote
-from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolPicture, ProtocolStep, result_guid
+from tallystick.core.remote.rows import (
+    WITHDRAWN,
+    OutboxLag,
+    OutboxRow,
+    ProtocolJob,
+    ProtocolPicture,
+    ProtocolStep,
+    result_guid,
+)
 from tallystick.store.api import (
     ChildRow,
     Group,
@@ -209,6 +217,27 @@ class Reads(ABC):
     def directive(self, outbox_id: str) -> OutboxRow | None:
         """Return one directive."""
         return next((OutboxRow._make(row) for row in self.rows("directive", (outbox_id,))), None)
+
+    def waiting_directives(
+        self, tenant_id: str | None, service: str | None, *, after: str, limit: int
+    ) -> list[OutboxRow]:
+        """Return a page of directives that are not out, in the order of their identifiers."""
+        page = (tenant_id, service, after, limit)
+        return [OutboxRow._make(row) for row in self.rows("waiting_directives", page)]
+
+    def dead_directives(
+        self, tenant_id: str | None, service: str | None, *, after: str, limit: int
+    ) -> list[OutboxRow]:
+        """Return a page of directives that could not be published, in the order of their identifiers."""
+        page = (WITHDRAWN, tenant_id, service, after, limit)
+        return [OutboxRow._make(row) for row in self.rows("dead_directives", page)]
+
+    def outbox_lag(self, tenant_id: str | None) -> list[OutboxLag]:
+        """Return how late the outbox is, for each service and way."""
+        return [
+            OutboxLag(service, via, int(waiting), since, int(dead))
+            for service, via, waiting, since, dead in self.rows("outbox_lag", (WITHDRAWN, tenant_id))
+        ]
 
     def count_directives(self, job_id: str) -> int:
         """Return how many directives a job has made."""

@@ -482,6 +482,8 @@ CREATE INDEX outbox_to_publish ON outbox (via, next_try_at) WHERE state = 'PENDI
 -- What remote workers of a service may ask for, and what one of them has been given.
 CREATE INDEX outbox_of_service ON outbox (service, next_try_at) WHERE state = 'PENDING' AND via = 'pull';
 CREATE INDEX outbox_taken ON outbox (taken_by, sent_at) WHERE taken_by IS NOT NULL;
+-- What never went, for people: dead letters, and what was withdrawn.
+CREATE INDEX outbox_never_sent ON outbox (outbox_id) WHERE state = 'FAILED_FINAL';
 
 -- A schedule has the tick that comes next; what it was is seen in the jobs that it made. A change replaces the row, guarded by
 -- its revision. It is due when it has an instant for that: not while it is paused or held.

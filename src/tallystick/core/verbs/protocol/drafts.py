@@ -31,6 +31,7 @@ from tallystick.core.remote.row_prints import DIRECTIVES, ROWS, of_directive, of
 from tallystick.core.remote.rows import (
     PENDING,
     PULL,
+    WITHDRAWN,
     OutboxRow,
     ProtocolPicture,
     ProtocolStep,
@@ -40,7 +41,6 @@ from tallystick.core.remote.rows import (
 from tallystick.core.verbs.protocol.directives import directive_of
 from tallystick.errors import InvariantBroken
 
-WITHDRAWN: Final = "withdrawn"
 # A job begins with the first ACK, and goes on with every directive after that. One that was asked to end has
 # neither move.
 _BEGINS: Final = {JobState.DISPATCHING: ("start",)}

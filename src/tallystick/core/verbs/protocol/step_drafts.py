@@ -14,6 +14,7 @@ from tallystick.core.pictures import Message, Now
 from tallystick.core.remote.answers import failure, success
 from tallystick.core.remote.plans import Heard, MoveProtocolJob, ProtocolPlan
 from tallystick.core.remote.rows import (
+    WITHDRAWN,
     OutboxRow,
     ProtocolJob,
     ProtocolPicture,
@@ -21,7 +22,7 @@ from tallystick.core.remote.rows import (
     place_of_step,
     result_guid,
 )
-from tallystick.core.verbs.protocol.drafts import WITHDRAWN, PlanDraft
+from tallystick.core.verbs.protocol.drafts import PlanDraft
 
 
 def drafted(picture: ProtocolPicture, now: Now) -> PlanDraft:

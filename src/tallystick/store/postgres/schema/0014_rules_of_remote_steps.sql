@@ -2,6 +2,9 @@
 
 ALTER TABLE steps ADD COLUMN options TEXT;
 
+-- What never went, for people: dead letters, and what was withdrawn.
+CREATE INDEX outbox_never_sent ON outbox (outbox_id) WHERE state = 'FAILED_FINAL';
+
 DROP TRIGGER steps_guard ON steps;
 CREATE TRIGGER steps_guard BEFORE UPDATE ON steps FOR EACH ROW
 WHEN (OLD.state = ANY ('{SUCCEEDED,FAILED_FINAL,CANCELLED}') AND

@@ -2,6 +2,9 @@
 
 ALTER TABLE steps ADD COLUMN options TEXT;
 
+-- What never went, for people: dead letters, and what was withdrawn.
+CREATE INDEX outbox_never_sent ON outbox (outbox_id) WHERE state = 'FAILED_FINAL';
+
 DROP TRIGGER steps_guard;
 CREATE TRIGGER steps_guard AFTER UPDATE OF
   job_id, dimension, name, occurrence, kind, state, n, attempt, created_at, completed_at, result, error, notes, prev_hash,
