@@ -142,6 +142,10 @@ class Inspection(Protocol):
         """Return what directives say of a job."""
         ...
 
+    def open_remotes(self, job_id: str) -> list[ProtocolStep]:
+        """Return the remote steps of a workflow that are open."""
+        ...
+
     def remote_steps(self, job_id: str, *, after: Place, limit: int) -> list[ProtocolStep]:
         """Return the remote steps of a workflow behind a place, in order; no copies from another job."""
         ...

@@ -1,11 +1,21 @@
-"""What a protocol job waits for: the state of the remote step that is worked on, in a sentence."""
+"""What a job waits for that remote workers do: the state of each step that is worked on, in a sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from tallystick.core.lifecycles import JobState, StepState
-from tallystick.core.remote.rows import OutboxRow, ProtocolPicture, ProtocolStep
+from tallystick.core.remote.rows import (
+    PENDING,
+    OutboxRow,
+    ProtocolPicture,
+    ProtocolStep,
+    outbox_id,
+    place_of_step,
+)
+
+_STEPS_SHOWN: Final = 3
 
 
 def remote_sentence(picture: ProtocolPicture, said: Callable[[int | None], str]) -> tuple[str, int | None]:
@@ -19,11 +29,40 @@ def remote_sentence(picture: ProtocolPicture, said: Callable[[int | None], str])
     return text, step.lease_expires_at
 
 
+def workflow_sentence(
+    steps: Sequence[ProtocolStep],
+    find: Callable[[str], OutboxRow | None],
+    said: Callable[[int | None], str],
+) -> str:
+    """Return a sentence about each of the first remote steps of a workflow, and how many more there are."""
+    told = []
+    for step in steps[:_STEPS_SHOWN]:
+        row = find(outbox_id(step.job_id, step.step_id, step.attempt_no))
+        told.append(_step(step, row if row is not None and row.state == PENDING else None, said))
+    more = len(steps) - _STEPS_SHOWN
+    return "; ".join([*told, f"and {more} more"] if more > 0 else told)
+
+
+def _named(step: ProtocolStep) -> str:
+    """Return the name of a step as people call it; that in a workflow without its turn."""
+    place = place_of_step(step.step_id)
+    if place is None:
+        return step.step_id
+    _dimension, name, occurrence = place
+    return name if occurrence == 1 else f"{name}#{occurrence}"
+
+
 def _step(  # noqa: PLR0911 (a sentence for each state)
     step: ProtocolStep, pending: OutboxRow | None, said: Callable[[int | None], str]
 ) -> str:
-    name = f"step {step.step_id} (attempt {step.attempt_no})"
+    name = f"step {_named(step)} (attempt {step.attempt_no})"
     until = said(step.lease_expires_at)
+    if step.lease_expires_at is None and step.is_open:
+        # Of a workflow alone: a protocol job has an instant for every open step.
+        waits = StepState(step.state) is StepState.FAILED_RETRY
+        return (
+            f"{name} {'is sent again when the job is resumed' if waits else 'has ended, and the job goes on'}"
+        )
     match StepState(step.state):
         case StepState.PENDING:
             return f"step {step.step_id} is next, and a worker of this program dispatches it"

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from tallystick.core.lifecycles import AttemptState, JobState
-from tallystick.core.pictures import OPEN, Activity, JobFacts, Lease, Now
+from tallystick.core.pictures import Activity, JobFacts, Lease, Now
 
 
 class Stand(StrEnum):
@@ -53,7 +53,7 @@ class Position(NamedTuple):
     @classmethod
     def of(cls, job: JobFacts, lease: Lease | None, activities: Iterable[Activity]) -> Position:
         """Return the position of a job in a picture."""
-        is_waiting = any(each.state == OPEN for each in activities)
+        is_waiting = any(each.is_open for each in activities)
         about = (job.state, job.attempt, job.ready_at, job.hold, job.deadline_at, lease)
         return cls(*about, is_waiting, job.is_protocol)
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from tallystick.app.asking.remote_why import remote_sentence
+from tallystick.app.asking.remote_why import remote_sentence, workflow_sentence
 from tallystick.app.asking.standing import Position, Stand, stand_of
 from tallystick.core.audit.book import AttemptRow, Book
 from tallystick.core.lifecycles import ATTEMPT, AttemptState, JobState
@@ -89,6 +89,9 @@ def explain(
     told = _remote(inspection, row) if stand is Stand.REMOTE else SENTENCES[stand](looked)
     child = _child(store, looked, now, known) if deep and stand is Stand.WAITING else None
     text = told.text if child is None else f"{told.text}; the child {child[0]}: {child[1]}"
+    if stand in _ASKS and any(wait.kind == "remote" for wait in looked.waits):
+        steps = inspection.open_remotes(row.job_id)
+        text += f"; {workflow_sentence(steps, inspection.directive, _at)}" if steps else ""
     if looked.row.deadline_at is not None and stand in _HAVE_TIME:
         text += f"; it is cancelled at {_at(looked.row.deadline_at)} if it has not ended by then"
     return Why.of(told._replace(text=text), None if child is None else child[1])
@@ -389,6 +392,8 @@ SENTENCES: Final = {
     Stand.WAITING: _waiting,
     Stand.NOWHERE: _nowhere,
 }
+# Where the remote steps of a workflow tell more than their names.
+_ASKS: Final = frozenset({Stand.WAITING, Stand.ENDING})
 _HAVE_TIME: Final = frozenset(Stand) - {
     *(Stand.CLEANING_UP, Stand.ENDING, Stand.TO_CLEAN_UP),
     *(Stand.LATE, Stand.COMMITTED),

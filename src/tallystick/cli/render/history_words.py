@@ -73,7 +73,35 @@ def _returned(_data: dict[str, Any]) -> str:
 
 
 def _failed(data: dict[str, Any]) -> str:
-    return f"failed for good: {_error(data.get('error'))}"
+    if "error" in data:
+        return f"failed for good: {_error(data.get('error'))}"
+    return f"failed for good: {data.get('code')} in {data.get('step')}: {_text(data, 'reason')}"
+
+
+def _text(data: dict[str, Any], name: str) -> str:
+    return short(str(data.get(name) or ""), _VALUE_CHARS)
+
+
+def _dispatched(data: dict[str, Any]) -> str:
+    return f"asks for {_text(data, 'step')} again"
+
+
+def _sent(data: dict[str, Any]) -> str:
+    taker = f", taken by {_text(data, 'worker')}" if data.get("worker") else ""
+    return f"the directive of {_text(data, 'step')} is out{taker}"
+
+
+def _begun(data: dict[str, Any]) -> str:
+    return f"a remote worker has begun {_text(data, 'step')}"
+
+
+def _reported(data: dict[str, Any]) -> str:
+    code = f"failed with {_text(data, 'code')}" if data.get("code") else "ended"
+    return f"a remote worker has reported: {_text(data, 'step')} {code}"
+
+
+def _late(data: dict[str, Any]) -> str:
+    return f"no remote worker was heard of in time about {_text(data, 'step')} ({_text(data, 'code')})"
 
 
 def _released(data: dict[str, Any]) -> str:
@@ -146,6 +174,10 @@ def _slept(name: str, _result: str) -> str:
     return f"{name} is over"
 
 
+def _done_elsewhere(name: str, result: str) -> str:
+    return f"remote step {name} returned {short(result, _VALUE_CHARS)}"
+
+
 def _joined(name: str, _result: str) -> str:
     return f"{name}: the children have ended"
 
@@ -154,6 +186,7 @@ _ANSWERS: Final[dict[str, Callable[[str, str], str]]] = {
     "wait": _answered,
     "sleep": _slept,
     "group": _joined,
+    "remote": _done_elsewhere,
 }
 
 _SENTENCES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
@@ -172,4 +205,9 @@ _SENTENCES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "trim": _trimmed,
     "cancel": _cancelled,
     "note": _noted,
+    "dispatch": _dispatched,
+    "sent": _sent,
+    "ack": _begun,
+    "result": _reported,
+    "timeout": _late,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -248,6 +249,11 @@ class Reads(ABC):
         """Return what directives say of a job."""
         rows = self.rows("picture_homes", (listed([job_id]),))
         return next(map(ProtocolJob._make, rows), None)
+
+    def open_remotes(self, job_id: str) -> list[ProtocolStep]:
+        """Return the remote steps of a workflow that are open, in order."""
+        rows = self.rows("picture_remotes", (listed([job_id]),))
+        return [remote_step(row) for row in sorted(rows, key=itemgetter(1, 2, 3))]
 
     def remote_steps(self, job_id: str, *, after: Place, limit: int) -> list[ProtocolStep]:
         """Return the remote steps of a workflow behind a place, in order."""

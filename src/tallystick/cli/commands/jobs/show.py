@@ -19,6 +19,7 @@ from tallystick.core.audit.book import AttemptRow
 from tallystick.core.audit.job_view import JobView
 from tallystick.core.digits import GuidLedger
 from tallystick.core.limits import check_storable
+from tallystick.core.remote.rows import ProtocolStep
 from tallystick.engine.view import view_of
 from tallystick.errors import NotFound
 from tallystick.store.api import JobRow, Store
@@ -46,13 +47,28 @@ def command(*, job: str, app: str | None, url: str | None, as_json: bool) -> Non
         attempts, view = inspection.attempts(job), view_of(inspection, job)
         values = {shown.name: stored_value(shown.value) for shown in store.values([job])}
         now = SystemClock().wall_ms()
+        remotes = [] if row.completed_at else inspection.open_remotes(job)
         reason = explain(store, row, now)
     if as_json:
-        show_data({**as_data(row, view, attempts, reason), "values": values})
+        remote_steps = [_remote_data(step) for step in remotes]
+        show_data({**as_data(row, view, attempts, reason), "values": values, "remote_steps": remote_steps})
     else:
         ink = Ink.for_stream(sys.stdout)
         lines = drawn(row, view, attempts, reason, now, ink)
         show("\n".join([*lines, *_shown(values, ink)]))
+
+
+def _remote_data(step: ProtocolStep) -> dict[str, object]:
+    return {
+        "stepId": step.step_id,
+        "service": step.service,
+        "state": step.state,
+        "attempt_no": step.attempt_no,
+        "acked_at": instant(step.acked_at),
+        "until": instant(step.lease_expires_at),
+        "last_error_code": step.last_error_code,
+        "last_error_message": step.last_error_message,
+    }
 
 
 def find_job(store: Store, job_id: str) -> JobRow:
