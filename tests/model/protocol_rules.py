@@ -40,7 +40,7 @@ GUARDED = {
         "begin",
         "close_directive",
         "dispatch",
-        "_routed",
+        "made",
         "end",
         "count",
         "plan",
@@ -71,7 +71,7 @@ GUARDED = {
 
 NOT_SEEN = {
     "rows.is_due: without `self.lease_expires_at is not None`": "what is active is due at some instant",
-    "drafts._routed: without `policy.topic_prefix`": "no world has a prefix; tests/core has one",
+    "drafts.made: without `policy.topic_prefix`": "no world has a prefix; tests/core has one",
     "drafts.end: never `trigger == 'fail'`": "cancel and drop lead to the same state; their needs differ",
     "drafts.count: never `moved.hit != closes`": "books that are right never need it",
     "publishing.dispatch: without `step.state != StepState.PENDING`": "no commit leaves it PENDING",
