@@ -138,6 +138,7 @@ def _see(pictures: Pictures, write: Write) -> None:  # noqa: C901, PLR0912 (a ca
             picture.messages[message.guid] = message
             if activity is not None:
                 picture.activities[activity.place] = activity
+                _see_remote(picture, activity)
         case CountChild(group, message=message):
             pictures[group.job_id].activities[group.place] = group
             pictures[group.job_id].messages[message.guid] = message

@@ -10,7 +10,7 @@ from tallystick import Cancelled, StepFailed, again, gather, wait
 from tallystick.core.lifecycles import JobState
 from tallystick.core.remote.plans import Heard
 from tallystick.core.requests import Await, CancelJob
-from tallystick.errors import JobCancelled, JobFailed
+from tallystick.errors import JobCancelled, JobFailed, Misuse
 from tallystick.testing.remote_hand import RemoteHand, expire_remote
 from tallystick.testing.stepping import cancel_overdue, check_books, die
 
@@ -282,6 +282,28 @@ def test_a_workflow_that_runs_ends_without_its_open_step(timed, hand, warehouse)
     assert job.result(5) == "stopped"
     assert directive.succeed(1) is Heard.STALE
     assert steps(timed, job)["pick#1"][0] == "CANCELLED"
+    assert check_books(timed) == []
+
+
+def test_a_clean_up_asks_no_remote_worker(timed, hand, pick):
+    seen = []
+
+    @timed.workflow
+    def order() -> None:
+        try:
+            pick(1)
+        except Cancelled:
+            with pytest.raises(Misuse, match="clean up with steps"):
+                pick(2)
+            seen.append("cleaned up")
+            raise
+
+    job = order.submit()
+    begun = hand.claim()
+    assert job.cancel() is JobState.CANCELLING
+    assert hand.run(begun) == "EndJob"
+    assert (seen, job.state()) == (["cleaned up"], JobState.CANCELLED)
+    assert outbox(timed, job) == []
     assert check_books(timed) == []
 
 

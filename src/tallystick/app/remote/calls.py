@@ -132,6 +132,8 @@ def _as_wait(
     runtime = context.runtime
     if not isinstance(runtime.store, Protocols):
         raise BadInput(f"{runtime.store.url} keeps no remote steps")
+    if context.cancel_raised and not context.segment.past.was_opened((asked.name, asked.occurrence)):
+        raise Misuse("a job that is being cancelled asks no remote worker: clean up with steps")
     place = (context.segment.claimed.dimension, asked.name, asked.occurrence)
     asks = spec.remote.asks(args, kwargs, place, runtime.ids.token())
     return Wait("remote", asked.name, asked.occurrence, None, asks)

@@ -255,7 +255,7 @@ class WorkflowContext:
             raise self.unwind("the job is held", self.segment.put_away())
         if answer == JobState.CANCELLING:
             self.segment.cancelled = True
-            self.check_cancelled()
+            raise self.cancelling()
 
     def unwind(self, why: str, bundle: Bundle | None) -> Unwind:
         """Return the exception that ends this segment, the same one at every later call."""

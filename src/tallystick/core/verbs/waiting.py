@@ -67,11 +67,18 @@ def suspend_or_answer(pictures: Pictures, request: Await, now: Now) -> Decision:
     if picture is None:
         return stale(request.fence)
     job = picture.job
-    if job.state == JobState.CANCELLING and not request.asked:
+    if job.state == JobState.CANCELLING and not (request.asked and _asks_nothing(picture, request)):
         return Plan((), JobState.CANCELLING)
     if job.hold is not None:
         return Plan((), Hold(job.hold))
     return _refuse_waiting(picture, request) or _wait(picture, request, now)
+
+
+def _asks_nothing(picture: Picture, request: Await) -> bool:
+    """Tell whether no directive is to go out: a job that cleans up may wait, and ask for nothing more."""
+    return all(
+        wait.asks is None or place_of(request.dimension, wait) in picture.activities for wait in request.waits
+    )
 
 
 def _wait(picture: Picture, request: Await, now: Now) -> Decision:
