@@ -170,8 +170,8 @@ def _read_json(payload: str) -> StepFact | None:
         fact = _READ.decode(payload)
     except ValueError:  # of another fact, or no JSON at all
         return None
-    texts = (
+    result, error, notes = (
         None if isinstance(raw, msgspec.UnsetType) else bytes(raw).decode()
         for raw in (fact.result, fact.error, fact.notes)
     )
-    return StepFact(fact.step, fact.occurrence, fact.state, fact.ledger, *texts, fact.row)
+    return StepFact(fact.step, fact.occurrence, fact.state, fact.ledger, result, error, notes, fact.row)

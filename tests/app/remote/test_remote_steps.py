@@ -91,6 +91,18 @@ def test_a_value_comes_back_by_its_annotation(timed, hand, shop, warehouse):
     assert check_books(timed) == []
 
 
+def test_the_row_of_a_workflow_counts_claims_and_names_no_step(timed, hand, shop, warehouse):
+    job = shop.submit(7)
+    hand.work()
+    warehouse.take().succeed({"sku": "a-1", "boxes": 2})
+    hand.work()
+    with timed.connect() as db:
+        about = "attempts_total, current_step_id, current_step_index"
+        (row,) = db.execute(f"select {about} from jobs where job_id = '{job.id}'")
+    assert tuple(row) == (2, None, None)
+    assert check_books(timed) == []
+
+
 def test_a_result_overtakes_its_ack(timed, hand, shop, warehouse):
     job = shop.submit(7)
     hand.work()

@@ -36,6 +36,7 @@ def told(
     notes: str | None,
     before: bytes | None,
     head: bytes,
+    *,
     printed: str | None = None,
 ) -> StoredEvent:
     """Return the fact that a row is; if it fits no hash that it may have had, in the older form.

@@ -160,7 +160,7 @@ class Reads(ABC):
         events = [StoredEvent._make(row) for row in self.rows("facts", page)]
         steps = self.rows("step_facts", page)
         prints = self._prints(page) if any(kind == "remote" for _n, kind, *_rest in steps) else {}
-        events += [told(job_id, *row, prints.get(row[0])) for row in steps]
+        events += [told(job_id, *row, printed=prints.get(row[0])) for row in steps]
         events.sort(key=lambda event: event.n)
         return events[:limit]
 

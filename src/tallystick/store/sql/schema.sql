@@ -115,8 +115,10 @@ P|  head_hash          BYTEA NOT NULL DEFAULT '',
   idempotency_key    TEXT,
   idempotency_hash   TEXT,
   canon_version      INT,
+  -- Of a protocol job alone: a workflow may have several steps open.
   current_step_id    TEXT,
   current_step_index INT,
+  -- How often a workflow was claimed; of a protocol job how many directives it has made.
   attempts_total     INT NOT NULL DEFAULT 0,
   correlation_id     TEXT,
   traceparent        TEXT,
