@@ -75,6 +75,7 @@ NOT_SEEN = {
     "drafts.end: never `trigger == 'fail'`": "cancel and drop lead to the same state; their needs differ",
     "drafts.count: never `moved.hit != closes`": "books that are right never need it",
     "publishing.dispatch: without `step.state != StepState.PENDING`": "no commit leaves it PENDING",
+    "publishing.deliver: never `draft.is_cancelling`": "a protocol job has none left; workflows have",
     "publishing.sent: without `picture.pending is None`": "a step that is DISPATCHING has a directive",
     "publishing.sent: without `step.state != StepState.DISPATCHING`": "only such a step has a directive",
     "publishing._on_its_way: without `step is None`": "a directive that is not out is the active step's",
@@ -147,10 +148,12 @@ KNOWN: tuple[tuple[str, str, str, str], ...] = (
         "publishing",
         """    if draft.is_cancelling:
         draft.end("settle", None)
-        return draft.plan(Heard.CANCELLED""",
+        return draft.plan(Heard.CANCELLED, "cancel", step=step.step_id)
+    if row.tries""",
         """    if False:
         draft.end("settle", None)
-        return draft.plan(Heard.CANCELLED""",
+        return draft.plan(Heard.CANCELLED, "cancel", step=step.step_id)
+    if row.tries""",
     ),
     (
         "rule 7: a directive that nobody publishes is not withdrawn by a cancellation",

@@ -270,6 +270,9 @@ class ProtocolWorld:
         if plan.directive is not None and label != "deliver":
             policy = self.core.policy.policy_of(picture.job.options)
             judge_times(plan.directive, after.active, policy)
+        for born in (write.row for write in plan.writes if type(write).__name__ == "InsertOutbox"):
+            if born.tries != (self.shape.relays and not self.shape.pull):
+                raise Violation(f"a directive is born with {born.tries} tries")
         begun = None if plan.directive is None else self._begun(plan.directive)
         if label == "deliver":
             begun = None

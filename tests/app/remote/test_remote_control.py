@@ -285,6 +285,25 @@ def test_a_workflow_that_runs_ends_without_its_open_step(timed, hand, warehouse)
     assert check_books(timed) == []
 
 
+def test_a_directive_that_nobody_has_neither_goes_out_after_a_cancel_nor_delays_the_end(
+    timed, hand, pick, warehouse
+):
+    @timed.workflow
+    def order() -> list[int]:
+        return gather(pick.later(1), pick.later(2))
+
+    job = order.submit()
+    hand.work()
+    directive = warehouse.take()
+    assert job.cancel() is JobState.CANCELLING
+    assert warehouse.look() is None
+    assert directive.succeed(7) is Heard.ACCEPTED
+    assert cancel_overdue(timed) == [job.id]
+    assert steps(timed, job) == {"pick#1": ("SUCCEEDED", 1, "7"), "pick#2": ("FAILED_FINAL", 1, None)}
+    assert outbox(timed, job)[1] == ("0/pick#2", 1, "FAILED_FINAL", "withdrawn")
+    assert check_books(timed) == []
+
+
 def test_a_clean_up_asks_no_remote_worker(timed, hand, pick):
     seen = []
 

@@ -6,6 +6,7 @@ wakes it, as the answer to a wait does, and its function takes it from there.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from tallystick.core.chain import step_payload
@@ -39,7 +40,7 @@ from tallystick.core.remote.plans import (
 )
 from tallystick.core.remote.requests import StepRequest, place_in_workflow
 from tallystick.core.remote.row_prints import of_remote
-from tallystick.core.remote.rows import ProtocolPicture, ProtocolStep, step_id_of
+from tallystick.core.remote.rows import OutboxRow, ProtocolPicture, ProtocolStep, step_id_of
 from tallystick.core.values import Asks, Fact
 from tallystick.core.verbs.protocol.deciding import decide
 from tallystick.core.verbs.protocol.step_drafts import StepDraft
@@ -100,10 +101,10 @@ def _told(
     if job.state != JobState.CANCELLING:
         return wake(job, now) if ended else ()
     steps = {**picture.remotes, place: after}
-    ends_at = max((until for step in steps.values() if (until := time_left(step, now))), default=now.wall)
-    if job.cancel_at == ends_at:
+    until = _latest(steps.values(), picture.directives, now) or now.wall
+    if job.cancel_at == until:
         return ()
-    return (MoveJob(job._replace(cancel_at=ends_at, rev=job.rev + 1), job.rev, None, NO_VALUES),)
+    return (MoveJob(job._replace(cancel_at=until, rev=job.rev + 1), job.rev, None, NO_VALUES),)
 
 
 def wake(job: JobFacts, now: Now) -> tuple[Write, ...]:
@@ -119,14 +120,20 @@ def time_left(step: ProtocolStep, now: Now) -> int | None:
 
 
 def ends_at(picture: Picture, now: Now) -> int | None:
-    """Return until when remote workers may be at steps of a job; None when none is or will be.
+    """Return until when remote workers may be at steps of a job; None when none is or will be."""
+    return _latest(picture.remotes.values(), picture.directives, now)
+
+
+def _latest(steps: Iterable[ProtocolStep], directives: Mapping[str, OutboxRow], now: Now) -> int | None:
+    """Return when the last remote worker must have ended its step.
 
     A directive that nobody has taken and nobody is publishing keeps no job waiting.
     """
     latest = None
-    for step in picture.remotes.values():
-        until, row = time_left(step, now), picture.directives.get(step.step_id)
-        if until is None or (row is not None and (row.is_pulled or row.next_try_at <= now.wall)):
+    for step in steps:
+        until, row = time_left(step, now), directives.get(step.step_id)
+        nobodys = row is not None and (row.is_pulled or row.next_try_at <= now.wall)
+        if until is None or (nobodys and step.state == StepState.DISPATCHING):
             continue
         latest = until if latest is None else max(latest, until)
     return latest

@@ -75,6 +75,9 @@ def deliver(picture: ProtocolPicture, request: DeliverDirective, now: Now) -> Pr
     if step.is_due(now.wall):
         return unchanged(picture, Heard.EXPIRED)
     draft = drafted(picture, now)
+    if draft.is_cancelling:
+        draft.end("settle", None)
+        return draft.plan(Heard.CANCELLED, "cancel", step=step.step_id)
     draft.pending = row._replace(tries=row.tries + 1, taken_by=request.worker)
     draft.close_directive("publish")
     _await_ack(draft, step, now)
