@@ -9,8 +9,8 @@ import pytest
 from tallystick import Cancelled, StepFailed, again, gather, wait
 from tallystick.core.lifecycles import JobState
 from tallystick.core.remote.plans import Heard
-from tallystick.core.requests import Await, CancelJob
 from tallystick.errors import JobCancelled, JobFailed, Misuse
+from tallystick.store.api import Await, CancelJob
 from tallystick.testing.remote_hand import RemoteHand, expire_remote
 from tallystick.testing.stepping import cancel_overdue, check_books, die
 

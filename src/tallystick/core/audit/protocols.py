@@ -1,19 +1,33 @@
-"""A protocol job against its own rows: what must be so after every commit, whatever was reported."""
+"""Protocol jobs, and remote steps of workflows, against their rows: what must be so after every commit.
+
+What a remote step of a workflow has come to is in its fact, with a fingerprint of its row. A directive tells
+no fact of its own there: all of it but how it travelled follows from the job and the step, and is made again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
 
 from tallystick.core.audit.book import Findings
 from tallystick.core.audit.fingerprints import is_known
 from tallystick.core.audit.told import Told
 from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.core.ledger.consistency import contradictions
-from tallystick.core.lifecycles import JOB, JobState, StepState
-from tallystick.core.pictures import Message
+from tallystick.core.lifecycles import JOB, STEP, JobState, OutboxState, StepState
+from tallystick.core.pictures import Message, Now
 from tallystick.core.remote.row_prints import of_directive, of_rows
-from tallystick.core.remote.rows import IN_FLIGHT, OutboxRow, ProtocolPicture, ProtocolStep
-from tallystick.errors import LedgerCorrupt
+from tallystick.core.remote.rows import (
+    IN_FLIGHT,
+    PENDING,
+    OutboxRow,
+    ProtocolJob,
+    ProtocolPicture,
+    ProtocolStep,
+    outbox_id,
+)
+from tallystick.core.verbs.protocol.step_drafts import as_made
+from tallystick.errors import LedgerCorrupt, TallyError
 
 
 def judge_protocol(
@@ -26,8 +40,8 @@ def judge_protocol(
     """Note everything about a protocol job that no history of it can have left."""
     if is_known(said.rows) and said.rows != of_rows(picture.job, picture.steps):
         findings.note("columns", "the job or one of its steps is not what its newest fact says")
-    for outbox_id in said.directives.keys() - {row.outbox_id for row, _at in directives}:
-        findings.note("outbox", f"the directive {outbox_id} is not there")
+    for name in said.directives.keys() - {row.outbox_id for row, _at in directives}:
+        findings.note("outbox", f"the directive {name} is not there")
     for row, _at in directives:
         told = said.directives.get(row.outbox_id)
         if said.birth_print is not None and told != of_directive(row):
@@ -106,3 +120,56 @@ def _wrong_closer(
     entered = sum(ActivityLedger(step.ledger).leg2_entries for step in picture.steps) + root.leg2_entries - 1
     if entered != len(ledgers) or contradictions(root) or any(contradictions(each) for each in ledgers):
         yield "digits", f"{len(ledgers)} messages are there, and {entered} have entered"
+
+
+ATTEMPTS_LOOKED_AT_MAX: Final = 100
+"""How many attempts of a step are looked at: a damaged row may say any number."""
+
+_STATES: Final = frozenset(state.value for state in STEP.states)
+
+
+def judge_remote(
+    home: ProtocolJob, step: ProtocolStep, find: Callable[[str], OutboxRow | None], findings: Findings
+) -> int:
+    """Note what is wrong about a step and its directives, and return what stands for all that was read."""
+    if step.state not in _STATES:
+        findings.note("state", f"remote step {step.step_id} is in no state that there is: {step.state}")
+        return hash(step)
+    if not step.is_open and step.lease_expires_at is not None:
+        findings.note("columns", f"remote step {step.step_id} has ended and is due")
+    seen = hash(step)
+    for attempt_no in range(1, min(step.attempt_no, ATTEMPTS_LOOKED_AT_MAX) + 1):
+        name = outbox_id(step.job_id, step.step_id, attempt_no)
+        row = find(name)
+        seen = hash((seen, row))
+        if row is None:
+            findings.note("outbox", f"the directive {name} is not there")
+            continue
+        try:
+            for wrong in _wrong_directive(home, step, attempt_no, row):
+                findings.note("outbox", f"the directive {name} {wrong}")
+        except (TallyError, ValueError) as error:
+            findings.note("outbox", f"the directive {name} cannot be made again: {error}")
+    return seen
+
+
+def _wrong_directive(home: ProtocolJob, step: ProtocolStep, attempt_no: int, row: OutboxRow) -> Iterator[str]:
+    """Say what of a directive is not as its attempt made it, or cannot be where it is."""
+    is_last = attempt_no == step.attempt_no
+    if is_last and row.lease_id != step.lease_id:
+        yield "has another lease than its step"
+    of_attempt = step._replace(attempt_no=attempt_no, lease_id=row.lease_id)
+    if _pinned(row) != _pinned(as_made(home, of_attempt, Now(row.created_at))):
+        yield "is not what its step has asked for"
+    on_its_way = is_last and step.state == StepState.DISPATCHING and step.lease_expires_at is not None
+    if (row.state == PENDING) != on_its_way:
+        yield f"is {row.state}, and its step is {step.state}"
+    if (row.state == OutboxState.SENT) != (row.sent_at is not None):
+        yield f"is {row.state}, and went out {'never' if row.sent_at is None else f'at {row.sent_at}'}"
+    if (row.state == OutboxState.FAILED_FINAL) != (row.reason is not None):
+        yield f"is {row.state}, and {'has no' if row.reason is None else 'has a'} reason why it never went"
+
+
+def _pinned(row: OutboxRow) -> OutboxRow:
+    """Return what was decided when a directive was made, without how far it has come."""
+    return row._replace(state="", tries=0, next_try_at=0, sent_at=None, rev=0, taken_by=None, reason=None)

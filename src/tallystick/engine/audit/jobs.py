@@ -27,8 +27,7 @@ from tallystick.core.audit.content import judge_content
 from tallystick.core.audit.facts import History
 from tallystick.core.audit.job_view import agrees, attempts_allowed
 from tallystick.core.audit.letters import Letters
-from tallystick.core.audit.protocols import judge_protocol
-from tallystick.core.audit.remotes import judge_remote
+from tallystick.core.audit.protocols import judge_protocol, judge_remote
 from tallystick.core.audit.rows import Rows
 from tallystick.core.audit.step_rests import StepRests
 from tallystick.core.lifecycles import ATTEMPT, JOB, JobState, StepState

@@ -41,10 +41,10 @@ def remote_step(row: Sequence[Any]) -> ProtocolStep:
 
 def add_remotes(pictures: Pictures, rows: Iterable[Row]) -> None:
     """Add remote steps of workflows to the pictures of their jobs."""
-    for row in rows:
-        job_id, *place = row[:4]
+    for job_id, dimension, name, occurrence, *about in rows:
+        place = (dimension, name, occurrence)
         if job_id in pictures:
-            pictures[job_id].remotes[tuple(place)] = remote_step(row)
+            pictures[job_id].remotes[place] = remote_step((job_id, *place, *about))
 
 
 def add_homes(pictures: Pictures, jobs: Iterable[Row], directives: Iterable[Row]) -> None:
