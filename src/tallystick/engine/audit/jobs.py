@@ -30,6 +30,7 @@ from tallystick.core.audit.letters import Letters
 from tallystick.core.audit.protocols import judge_protocol, judge_remote
 from tallystick.core.audit.rows import Rows
 from tallystick.core.audit.step_rests import StepRests
+from tallystick.core.audit.told import Told
 from tallystick.core.lifecycles import ATTEMPT, JOB, JobState, StepState
 from tallystick.core.limits import HISTORY_WARN_RECORDS
 from tallystick.core.pictures import Message, Place
@@ -206,13 +207,15 @@ def _check(inspection: Inspection, book: Book, now: tuple[str, int]) -> Checked:
     rests.close()
     prints: dict[Place, str] = {}
     if rests.has_remotes:
-        seen = hash((seen, _judge_remotes(inspection, book.job_id, prints, findings)))
+        seen = hash((seen, _judge_remotes(inspection, book.job_id, history.said, prints, findings)))
     seen = hash((seen, _judge_rows(inspection, book, attempts, history, prints, findings)))
     _judge_view(book, attempts, now, findings)
     return Checked(book.job_id, history.facts, findings, seen)
 
 
-def _judge_remotes(inspection: Inspection, job_id: str, prints: dict[Place, str], findings: Findings) -> int:
+def _judge_remotes(
+    inspection: Inspection, job_id: str, said: Told, prints: dict[Place, str], findings: Findings
+) -> int:
     """Compare remote steps with their directives, note the fingerprints of those that were dropped."""
     home = inspection.home(job_id)
     directives = inspection.count_directives(job_id)
@@ -226,7 +229,8 @@ def _judge_remotes(inspection: Inspection, job_id: str, prints: dict[Place, str]
         place = place_of_step(step.step_id)
         if place is not None and step.state == StepState.CANCELLED:
             prints[place] = of_remote(step)
-    if directives != asked:
+    # Directives of turns that were trimmed stay with the job.
+    if directives < asked or (directives > asked and not said.turns_gone):
         findings.note("outbox", f"{directives} directives are there, and its steps have asked {asked} times")
     return seen
 
