@@ -29,7 +29,7 @@ MODULES = {
         "core.pictures",
         "core.plans",
         "core.verbs.settling",
-        "core.verbs.remote",
+        "core.verbs.protocol.remote",
         "core.verbs.waiting",
         "core.verbs.children",
         "core.verbs.asking",

@@ -61,9 +61,9 @@ from tallystick.core.verbs.children import spawn
 from tallystick.core.verbs.control import hold, resume, turn
 from tallystick.core.verbs.control_requests import HoldJob, ResumeJob
 from tallystick.core.verbs.endings import cancel, end_job
+from tallystick.core.verbs.protocol.remote import about_step
 from tallystick.core.verbs.reclaiming import reclaim
 from tallystick.core.verbs.records import record_event, record_step, release, set_value
-from tallystick.core.verbs.remote import about_step
 from tallystick.core.verbs.waiting import deliver, suspend_or_answer, take_answer
 from tallystick.core.verbs.wants import Planned
 from tallystick.errors import TallyError

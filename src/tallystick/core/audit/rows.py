@@ -26,8 +26,6 @@ from tallystick.errors import LedgerCeiling, LedgerCorrupt
 _LEG1_FULL: Final = ActivityLedger.FIELDS[0].top
 _LEG2_FULL: Final = ActivityLedger.FIELDS[-1].top
 _NAMED_MAX: Final = 3
-
-
 # In which states an activity has taken its one answer.
 _ANSWERED: Final = (StepState.SUCCEEDED, StepState.FAILED_FINAL)
 

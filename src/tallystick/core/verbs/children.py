@@ -40,7 +40,7 @@ from tallystick.core.plans import (
 )
 from tallystick.core.requests import Spawn
 from tallystick.core.values import Group, NewJob
-from tallystick.core.verbs.remote import wake
+from tallystick.core.verbs.protocol.remote import wake
 from tallystick.core.verbs.settling import broken, entered, full, stale
 from tallystick.core.verbs.waiting import BEGUN
 from tallystick.errors import LedgerError, TooDeep

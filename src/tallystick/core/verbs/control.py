@@ -25,7 +25,7 @@ from tallystick.core.values import Fact
 from tallystick.core.verbs.control_requests import HoldJob, ResumeJob
 from tallystick.core.verbs.endings import CANCELLED, end_job, fact_of, with_dropped
 from tallystick.core.verbs.holds import Held, Resumed, decide_hold, decide_resume
-from tallystick.core.verbs.remote import rearmed, withdraw
+from tallystick.core.verbs.protocol.remote import rearmed, withdraw
 from tallystick.core.verbs.settling import broken, driver_of, entered, settle, stale
 from tallystick.core.verbs.waiting import RUNNING, SUSPENDED
 from tallystick.errors import NotFound

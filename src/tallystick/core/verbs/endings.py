@@ -35,7 +35,7 @@ from tallystick.core.requests import CancelJob, EndJob
 from tallystick.core.values import Fact, Fence
 from tallystick.core.verbs.asking import ask, ask_descendants, is_refused, let_finish, why_asked
 from tallystick.core.verbs.children import child_ended
-from tallystick.core.verbs.remote import ends_at, take_unheard, withdraw
+from tallystick.core.verbs.protocol.remote import ends_at, take_unheard, withdraw
 from tallystick.core.verbs.settling import Driver, broken, driver_of, entered, settle, stale
 from tallystick.errors import LedgerCeiling, NotFound, TallyError
 

@@ -40,7 +40,7 @@ from tallystick.core.plans import (
 from tallystick.core.requests import Await, Deliver, TakeAnswer
 from tallystick.core.values import Answer, Delivered, Fact, Fence, Wait, Wake
 from tallystick.core.verbs.holds import Hold
-from tallystick.core.verbs.remote import Taken, ended_by, open_step, wake
+from tallystick.core.verbs.protocol.remote import Taken, ended_by, open_step, wake
 from tallystick.core.verbs.settling import broken, driver_of, entered, settle, stale
 
 ANSWERED = STEP.follow(StepState.IN_PROGRESS, "succeed").target
