@@ -9,9 +9,9 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, ClassVar, Final
+from urllib.parse import SplitResult, urlunsplit
 
 from tallystick.clock import Clock, SystemClock
 from tallystick.errors import PublishFailed
@@ -20,11 +20,10 @@ from tallystick.remote.publishers.endpoint import Endpoint, Outgoing, Publisher,
 from tallystick.remote.signatures import secret_bytes, signed
 
 if TYPE_CHECKING:
-    import httpcore
+    from tallystick.remote.publishers.connection import Connection
 
 CONNECT_SECONDS: Final = 3.0
-KEPT_SECONDS: Final = 30.0
-ANSWER_BYTES_MAX: Final = 64 * 1024
+_PORTS: Final = {"http": 80, "https": 443}
 # The receiver says that it will never take this content; everything else may pass.
 _NEVER: Final = frozenset({400, 410, 413, 414, 422})
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -33,7 +32,7 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 class Webhook(Endpoint):
     """Directives are posted to a web address, signed with a secret that its service knows too."""
 
-    needs: ClassVar = ("httpcore", "webhook")
+    needs: ClassVar = ("h11", "webhook")
 
     def __init__(
         self,
@@ -61,7 +60,7 @@ class Webhook(Endpoint):
     def connect(self, resolve: Resolve | None = None, clock: Clock | None = None) -> Publisher:
         """Return who posts; names are resolved by the system unless told otherwise."""
         return WebhookPublisher(
-            self._url.geturl(),
+            self._url,
             self._secret,
             self._allowed,
             certificates=self._certificates,
@@ -75,7 +74,7 @@ class WebhookPublisher(Publisher):
 
     def __init__(
         self,
-        url: str,
+        url: SplitResult,
         secret: bytes,
         allowed: Sequence[Network],
         *,
@@ -84,106 +83,74 @@ class WebhookPublisher(Publisher):
         clock: Clock,
     ) -> None:
         """Prepare; nothing is connected before the first directive."""
-        import httpcore  # noqa: PLC0415 (only who posts needs it; an extra)
+        from tallystick.remote.publishers import connection  # noqa: PLC0415 (needs a package that is an extra)
 
+        self._open, self._errors = connection.open_connection, (OSError, connection.HttpError)
         self._url, self._secret, self._clock = url, secret, clock
-        # Each try has a connection to itself: the pool of the library looks at all of them for each.
-        self._connect = partial(
-            httpcore.AsyncHTTPConnection,
-            httpcore.URL(url).origin,
-            ssl_context=certificates or ssl.create_default_context(),
-            keepalive_expiry=KEPT_SECONDS,
-            network_backend=_door(allowed, resolve, plain=url.startswith("http:")),
-        )
-        self._idle: list[httpcore.AsyncHTTPConnection] = []
-        self._errors = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError)
+        self._allowed, self._resolve = allowed, resolve
+        self._certificates = None
+        if url.scheme == "https":
+            self._certificates = certificates or ssl.create_default_context()
+        self._target = urlunsplit(("", "", url.path or "/", url.query, ""))
+        # Each try has a connection to itself.
+        self._idle: list[Connection] = []
 
     async def publish(self, outgoing: Outgoing) -> None:
         """Post a directive; any 2xx says that the service has it."""
         stamp = signed(self._secret, outgoing.outbox_id, self._clock.wall_ms() // 1000, outgoing.body)
-        about = {"content-type": "application/json", "user-agent": "tallystick", **stamp}
-        headers = [(name.encode(), value.encode()) for name, value in about.items()]
-        connection, good = await self._connection(), False
+        about = {
+            "host": self._url.netloc.rpartition("@")[2],
+            "content-type": "application/json",
+            "content-length": str(len(outgoing.body)),
+            "user-agent": "tallystick",
+            **stamp,
+        }
+        connection = self._kept() or await self._connect()
         try:
-            async with connection.stream(
-                "POST", self._url, headers=headers, content=outgoing.body, extensions=_times()
-            ) as response:
-                await _drop(response)
-                status = response.status
-            good = True
+            status = await connection.post(self._target, about, outgoing.body)
         except self._errors as error:
             raise PublishFailed(f"{type(error).__name__}: {error}") from error
         finally:
-            if good:
+            if connection.is_idle:
                 self._idle.append(connection)
             else:
-                await connection.aclose()
+                connection.close()
         if not 200 <= status < 300:
             raise PublishFailed(f"the service answered {status}", final=status in _NEVER, status=status)
 
     async def close(self) -> None:
         """Close what is open."""
         while self._idle:
-            await self._idle.pop().aclose()
+            self._idle.pop().close()
 
-    async def _connection(self) -> httpcore.AsyncHTTPConnection:
-        """Return a connection that nobody uses, one that was used before if it is still good."""
+    def _kept(self) -> Connection | None:
+        """Return a connection that was used before, if one is still good: the newest, so that others end."""
         while self._idle:
             kept = self._idle.pop()
-            if kept.is_available() and not kept.has_expired():
+            if kept.is_good:
                 return kept
-            await kept.aclose()
-        return self._connect()
+            kept.close()
+        return None
 
-
-def _times() -> dict[str, object]:
-    seconds = CONNECT_SECONDS
-    return {"timeout": {"connect": seconds, "pool": None, "read": None, "write": None}}
-
-
-async def _drop(response: httpcore.Response) -> None:
-    """Read what the service answers, so that the connection can be used again; too much of it is an error."""
-    length = 0
-    async for chunk in response.aiter_stream():
-        length += len(chunk)
-        if length > ANSWER_BYTES_MAX:
-            raise PublishFailed(f"the service answered with more than {ANSWER_BYTES_MAX} bytes")
-
-
-def _door(allowed: Sequence[Network], resolve: Resolve, *, plain: bool) -> httpcore.AsyncNetworkBackend:
-    """Return the only way to the network: it connects to addresses that were judged, as they were judged."""
-    import httpcore  # noqa: PLC0415 (as above)
-
-    class Door(httpcore.AsyncNetworkBackend):
-        def __init__(self) -> None:
-            self._behind = httpcore.AnyIOBackend()
-
-        async def connect_tcp(
-            self,
-            host: str,
-            port: int,
-            timeout: float | None = None,  # noqa: ASYNC109 (as the library passes it)
-            local_address: str | None = None,
-            socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-        ) -> httpcore.AsyncNetworkStream:
-            found = await resolve(host, port)
-            judged = [ip_address(each) for each in found]
-            refused = [each for each in judged if not is_allowed(each, allowed, plain=plain)]
-            if refused or not judged:
-                raise PublishFailed(
-                    f"{host} leads to {refused[0] if refused else 'nowhere'}; no connection is made"
-                )
-            error: Exception = OSError("no address")
-            for address in judged:
-                try:
-                    return await self._behind.connect_tcp(
-                        str(address), port, timeout, local_address, socket_options
-                    )
-                except (httpcore.ConnectError, httpcore.ConnectTimeout) as failed:
-                    error = failed
-            raise error
-
-    return Door()
+    async def _connect(self) -> Connection:
+        """Connect to an address that was judged, as it was judged: this is the only door to the network."""
+        host = self._url.hostname or ""
+        port = self._url.port or _PORTS[self._url.scheme]
+        judged = [ip_address(each) for each in await self._resolve(host, port)]
+        plain = self._certificates is None
+        refused = [each for each in judged if not is_allowed(each, self._allowed, plain=plain)]
+        if refused or not judged:
+            raise PublishFailed(
+                f"{host} leads to {refused[0] if refused else 'nowhere'}; no connection is made"
+            )
+        error: Exception = OSError("no address")
+        for address in judged:
+            try:
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    return await self._open(str(address), port, host, self._certificates)
+            except (OSError, TimeoutError) as failed:
+                error = failed
+        raise PublishFailed(f"{type(error).__name__}: {error}") from error
 
 
 async def system_addresses(host: str, port: int) -> Sequence[str]:
