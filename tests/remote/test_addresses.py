@@ -147,7 +147,7 @@ def test_an_answer_that_changes_changes_nothing(trap: tuple[int, list[object]]):
             return came
 
         first, second = asyncio.run(run())
-        assert "ConnectionRefusedError" in first  # the receiver listens on another address: nothing fell back to it
+        assert "ConnectionRefusedError" in first  # the receiver listens elsewhere: nothing fell back to it
         assert "127.0.0.1; no connection is made" in second
         assert receiver.connections == 0
     assert len(asked) == 2
