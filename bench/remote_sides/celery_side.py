@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -18,6 +19,8 @@ from pathlib import Path
 
 import redis
 from celery import Celery
+
+from bench.remote_sides.processes import cpu_seconds
 
 URL = os.environ.get("BENCH_REDIS", "")
 app = Celery("bench.remote_sides.celery_side", broker=f"{URL}/0", backend=f"{URL}/1")
@@ -36,28 +39,20 @@ def main() -> None:
     assert found is not None
     assert found.origin is not None
     program = Path(found.origin).parent / "bin" / "redis-server"
-    place = folder / "redis.sock"
-    about = [
-        "--port",
-        "0",
-        "--unixsocket",
-        str(place),
-        "--dir",
-        str(folder),
-        "--databases",
-        "2",
-    ]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    about = ["--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder)]
     server = subprocess.Popen([program, *about], stdout=subprocess.DEVNULL)
     try:
-        print(json.dumps(measure(place, jobs, order["pool"])))
+        print(json.dumps(measure(port, server.pid, jobs, order["pool"])))
     finally:
         server.kill()
         server.wait()
 
 
-def measure(place: Path, jobs: int, pool: str) -> dict:
-    results = connected(place)
-    environment = {**os.environ, "BENCH_REDIS": f"redis+socket://{place}"}
+def measure(port: int, server: int, jobs: int, pool: str) -> dict:
+    results = connected(port)
+    environment = {**os.environ, "BENCH_REDIS": f"redis://127.0.0.1:{port}"}
     module = "bench.remote_sides.celery_side"
     fill = [sys.executable, "-c", f"from {module} import work\nfor n in range({jobs}): work.delay(n)"]
     subprocess.run(fill, env=environment, check=True)
@@ -65,6 +60,7 @@ def measure(place: Path, jobs: int, pool: str) -> dict:
         sys.executable, "-m", "celery", "-A", module, "worker", f"--pool={pool}", "--concurrency=2",
         "--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel=ERROR",
     ]  # fmt: skip
+    used = cpu_seconds(server)
     worker = subprocess.Popen(command, env=environment, stdout=sys.stderr)
     try:
         begun, first = 0.0, 0
@@ -72,14 +68,17 @@ def measure(place: Path, jobs: int, pool: str) -> dict:
             if not begun and done >= jobs // 10:
                 begun, first = time.perf_counter(), done
             time.sleep(0.01)
-        return {"jobs": jobs - first, "seconds": time.perf_counter() - begun}
+        seconds = time.perf_counter() - begun
+        cpu = {"redis": cpu_seconds(server) - used, "worker": cpu_seconds(worker.pid)}
+        each = {name: round(spent / jobs * 1e6) for name, spent in cpu.items()}
+        return {"jobs": jobs - first, "seconds": seconds, "cpu_us": each}
     finally:
         worker.terminate()
         worker.wait()
 
 
-def connected(place: Path) -> redis.Redis:
-    client = redis.Redis(unix_socket_path=str(place), db=1)
+def connected(port: int) -> redis.Redis:
+    client = redis.Redis(port=port, db=1)
     while True:
         try:
             client.ping()

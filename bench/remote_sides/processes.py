@@ -54,6 +54,18 @@ def our_server(store: str) -> tuple[str, ...]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return what a process and its children that ended have used of the processor."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / _TICKS
+    """Return what a process and its children have used of the processor."""
+    return sum(map(int, _stat(pid)[11:15])) / _TICKS + sum(map(cpu_seconds, _children(pid)))
+
+
+def _children(pid: int) -> list[int]:
+    found = [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdecimal()]
+    return [child for child in found if (about := _stat(child)) and int(about[1]) == pid]
+
+
+def _stat(pid: int) -> list[str]:
+    """Return what the system knows of a process, behind its name; nothing if it has just ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
