@@ -138,7 +138,7 @@ def judge_remote(
     if not step.is_open and step.lease_expires_at is not None:
         findings.note("columns", f"remote step {step.step_id} has ended and is due")
     seen = hash(step)
-    for attempt_no in range(1, min(step.attempt_no, ATTEMPTS_LOOKED_AT_MAX) + 1):
+    for attempt_no in range(1, min(step.attempt_no or 0, ATTEMPTS_LOOKED_AT_MAX) + 1):
         name = outbox_id(step.job_id, step.step_id, attempt_no)
         row = find(name)
         seen = hash((seen, row))
@@ -148,7 +148,7 @@ def judge_remote(
         try:
             for wrong in _wrong_directive(home, step, attempt_no, row):
                 findings.note("outbox", f"the directive {name} {wrong}")
-        except (TallyError, ValueError) as error:
+        except (TallyError, TypeError, ValueError) as error:
             findings.note("outbox", f"the directive {name} cannot be made again: {error}")
     return seen
 

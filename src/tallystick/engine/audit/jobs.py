@@ -225,7 +225,7 @@ def _judge_remotes(
     asked = 0
     for step in _remote_steps(inspection, job_id):
         seen = hash((seen, judge_remote(home, step, inspection.directive, findings)))
-        asked += step.attempt_no
+        asked += step.attempt_no or 0
         place = place_of_step(step.step_id)
         if place is not None and step.state == StepState.CANCELLED:
             prints[place] = of_remote(step)
