@@ -26,6 +26,7 @@ A file without `takes` numbers its parameters itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -68,14 +69,15 @@ class Source(NamedTuple):
         given = f"(SELECT {columns} FROM (VALUES @rows)) AS given"  # noqa: S608 (names of our own)
         text = self.text.replace("@takes", ", ".join(self.takes)).replace("@given", given)
         text = text.replace("@each(r)", _each(self.each))
-        text = _said(text, self.takes, dialect, 0)
+        text = _numbered(_parts(text, self.takes, dialect), self.takes, dialect)
         if not self.row:
             return text
-        size = len(self.takes)
-        values = (_said(self.row, self.takes, dialect, size * number) for number in range(rows))
+        row, size = _parts(self.row, self.takes, dialect), len(self.takes)
+        values = (_numbered(row, self.takes, dialect, size * number) for number in range(rows))
         return text.replace("@rows", ", ".join(values))
 
 
+@cache
 def find(dialect: Dialect, name: str) -> Source:
     """Return the statement of that name: the one that this database has for itself, or the common one."""
     return parse(_file(dialect, "statements", name))
@@ -138,27 +140,35 @@ def _each(declared: str) -> str:
     return ", ".join(said)
 
 
-def _said(text: str, takes: Mapping[str, str], dialect: Dialect, offset: int) -> str:
-    """Return a text with its columns written out and its parameters numbered."""
+def _parts(text: str, takes: Mapping[str, str], dialect: Dialect) -> list[str | int]:
+    """Return a text with its columns written out, in parts: a number stands for a parameter."""
     expanded = _expanded(text, dialect)
     if not takes:
-        return expanded
-    numbers = {name: offset + number for number, name in enumerate(takes, start=1)}
-    said: list[str] = []
+        return [expanded]
+    numbers = {name: number for number, name in enumerate(takes, start=1)}
+    parts: list[str | int] = []
     for before, part in pairwise(["", *expanded.split(":")]):
-        name = _word(part) if said and before and not before[-1].isalnum() else ""
+        name = _word(part) if parts and before and not before[-1].isalnum() else ""
         if not name:
-            said.append(part if not said else f":{part}")
+            parts.append(part if not parts else f":{part}")
             continue
-        kind = takes[name]
-        found = [words for words in dialect.lists if kind == "list" and before.endswith(words[0])]
+        is_list = takes[name] == "list"
+        found = [words for words in dialect.lists if is_list and before.endswith(words[0])]
         if found:
             ((where, instead),) = found
-            said[-1] = said[-1].removesuffix(where) + instead.format(numbers[name])
+            parts[-1] = str(parts[-1]).removesuffix(where) + instead.format(numbers[name])
         else:
-            said.append(dialect.parameter(numbers[name], kind))
-        said.append(part.removeprefix(name))
-    return "".join(said)
+            parts.append(numbers[name])
+        parts.append(part.removeprefix(name))
+    return parts
+
+
+def _numbered(parts: list[str | int], takes: Mapping[str, str], dialect: Dialect, offset: int = 0) -> str:
+    """Return the text with its parameters numbered from behind `offset`."""
+    kinds = list(takes.values())
+    return "".join(
+        part if isinstance(part, str) else dialect.parameter(offset + part, kinds[part - 1]) for part in parts
+    )
 
 
 def _word(text: str) -> str:
