@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tallystick.app.api.retrying import Retry
     from tallystick.app.api.steps import Tx
     from tallystick.app.api.tally import Tally
+    from tallystick.app.effects.answers import DidNotHappen, Happened, Key, Unknown
     from tallystick.app.remote.protocols import RemoteStep
     from tallystick.app.replay.children import Child, Started, gather, start
     from tallystick.app.replay.context import Cancelled
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         Fatal,
         JobCancelled,
         JobFailed,
+        NotDone,
         OutsideWorkflow,
         StepFailed,
         TallyError,
@@ -49,12 +51,16 @@ _HOMES = {
     "ChildrenFailed": "errors",
     "Current": "app.replay.current",
     "Delivered": "store.api",
+    "DidNotHappen": "app.effects.answers",
     "Event": "app.api.job",
     "Fatal": "errors",
+    "Happened": "app.effects.answers",
     "Job": "app.api.job",
     "JobCancelled": "errors",
     "JobFailed": "errors",
+    "Key": "app.effects.answers",
     "Nats": "remote.publishers.nats",
+    "NotDone": "errors",
     "OutsideWorkflow": "errors",
     "Pull": "remote.publishers.endpoint",
     "RedisStream": "remote.publishers.redis",
@@ -66,6 +72,7 @@ _HOMES = {
     "TallyError": "errors",
     "AsyncTx": "app.running.async_tx",
     "Tx": "app.api.steps",
+    "Unknown": "app.effects.answers",
     "Webhook": "remote.publishers.webhook",
     "again": "app.replay.waits",
     "current": "app.replay.current",
@@ -89,12 +96,16 @@ __all__ = [
     "ChildrenFailed",
     "Current",
     "Delivered",
+    "DidNotHappen",
     "Event",
     "Fatal",
+    "Happened",
     "Job",
     "JobCancelled",
     "JobFailed",
+    "Key",
     "Nats",
+    "NotDone",
     "OutsideWorkflow",
     "Pull",
     "RedisStream",
@@ -105,6 +116,7 @@ __all__ = [
     "Tally",
     "TallyError",
     "Tx",
+    "Unknown",
     "Webhook",
     "again",
     "current",

@@ -179,14 +179,30 @@ JOB_MOVES = {
     ("IN_PROGRESS", "CANCELLED"),
     ("CANCELLING", "CANCELLED"),
 }
-ACTIVITY_BIRTHS = {"IN_PROGRESS", "SUCCEEDED"}
-ACTIVITY_MOVES = {("IN_PROGRESS", "SUCCEEDED"), ("IN_PROGRESS", "CANCELLED")}
+ACTIVITY_BIRTHS = {"IN_PROGRESS", "SUCCEEDED", "FAILED_FINAL"}
+ACTIVITY_MOVES = {
+    ("IN_PROGRESS", "SUCCEEDED"),
+    ("IN_PROGRESS", "FAILED_FINAL"),
+    ("IN_PROGRESS", "CANCELLED"),
+}
 ATTEMPT_BIRTHS = {"ABORTED"}
 ATTEMPT_MOVES = {
     ("LEASED", "ABORTED"),
     ("IN_PROGRESS", "ABORTED"),
     ("IN_PROGRESS", "DONE"),
     ("COMMITTED", "DONE"),
+}
+# What may become of an effect, by what is known of it.
+EFFECT_MOVES = {
+    ("CALLING", "CALLING"),
+    ("CALLING", "RESTING"),
+    ("CALLING", "IN_DOUBT"),
+    ("CALLING", "ENDED"),
+    ("RESTING", "CALLING"),
+    ("RESTING", "ENDED"),
+    ("IN_DOUBT", "IN_DOUBT"),
+    ("IN_DOUBT", "RESTING"),
+    ("IN_DOUBT", "ENDED"),
 }
 JOB_ENDS = {"SUCCEEDED", "FAILED_FINAL", "CANCELLED"}
 ACTIVITY_ENDS = {"SUCCEEDED", "FAILED_FINAL", "CANCELLED"}
@@ -218,3 +234,25 @@ TWO_REMOTES = [
         *(("001111100000001", "000111100000001"), ("001111000000001", "000011000000001")),
     ),
 ]
+# An effect with two calls, in the first segment: root, start, semaphore, step, message.
+EFFECT = [
+    ("submitted", "001100000000000", "000000000000000", 1, None, None),
+    ("called", "001100000000001", "000000000000001", 2, "001100000000000", None),
+    ("called again", "001100000000001", "000000000000001", 2, "002100000000000", None),
+    ("went on", "001100000000001", "000000000000001", 1, "002111000000001", "000011000000001"),
+    ("returned", "001111100000001", "000111100000001", 0, "002111000000001", "000011000000001"),
+]
+# The same, and the segment ends in a wait instead.
+EFFECT_AND_WAIT = [
+    *EFFECT[:4],
+    ("suspended", "001111000000001", "000011000000001", 1, "002111000000001", "000011000000001"),
+]
+# Its worker is lost in the call, a person answers, and the start drives the segment that takes the answer.
+EFFECT_IN_DOUBT = [
+    ("lost", "001100000000001", "000000000000001", 2, "001100000000000", None),
+    ("in doubt", "001100000000001", "000000000000001", 2, "001100000000000", None),
+    ("answered", "001100000000001", "000000000000001", 2, "001100000000000", "000000000000000"),
+    ("returned", "001111100000001", "000111100000001", 0, "001111000000001", "000011000000001"),
+]
+# Another job has done it under the same key: answered at once, and nothing was open.
+EFFECT_KNOWN = ("known", "001111100000001", "000111100000001", 0, "001111000000001", "000011000000001")

@@ -58,6 +58,8 @@ from tallystick.store.api import (
     Wait,
     Wake,
 )
+from tests.core import legal_effects
+from tests.core.legal_effects import put_effect
 
 T = TypeVar("T")
 
@@ -312,9 +314,11 @@ def _reclaim(chance: Chance, picture: Picture) -> ReclaimAttempt:
     options = chance.one_of(("{}", '{"attempts_max":1}', "broken"))
     picture.past = None if chance.rarely() else Past(900, options, chance.below(4))
     unit = "0/pay#1" if chance.rarely() else ""
-    picture.effect = picture.lease if unit else None
+    if unit:
+        put_effect(chance, picture, held=False)
     refused = "the database said no" if chance.rarely() else None
-    return ReclaimAttempt(_fence(chance), unit, chance.often(), refused)
+    fence = Fence(JOB_ID, 1, "call-1") if unit else _fence(chance)
+    return ReclaimAttempt(fence, unit, chance.often(), refused)
 
 
 KINDS: tuple[Callable[[Chance, Picture], Planned], ...] = (
@@ -348,6 +352,7 @@ KINDS: tuple[Callable[[Chance, Picture], Planned], ...] = (
     ),
     lambda chance, _picture: HoldJob(JOB_ID, Hold.PAUSED, "a pause", chance.one_of((None, None, 1))),
     lambda _chance, _picture: ResumeJob(JOB_ID),
+    *(2 * (lambda chance, picture: chance.one_of(legal_effects.KINDS)(chance, picture),)),
 )
 
 

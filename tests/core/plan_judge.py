@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, assert_never
 
+from tallystick.core.effects.rows import EffectRow
 from tallystick.core.pictures import Activity, JobFacts, Lease, Message, Pictures, Place
 from tallystick.core.plans import (
     AppendFact,
@@ -19,6 +20,7 @@ from tallystick.core.plans import (
     InsertActivity,
     InsertAttempt,
     InsertChild,
+    InsertEffect,
     InsertMessage,
     InsertRemote,
     InsertStep,
@@ -26,6 +28,7 @@ from tallystick.core.plans import (
     KeepReport,
     MoveActivity,
     MoveAttempt,
+    MoveEffect,
     MoveJob,
     MoveMessage,
     MoveRemote,
@@ -118,11 +121,13 @@ class Judge:
         self.activities: dict[tuple[str, Place], Activity] = {}
         self.messages: dict[str, Message] = {}
         self.born: set[str] = set()
+        self.effects: dict[str, EffectRow] = {}
         self.parents = {name: picture.has_open_children for name, picture in pictures.items()}
         for name, picture in pictures.items():
             self.activities |= {(name, place): row for place, row in picture.activities.items()}
             self.messages |= picture.messages
             self.born |= picture.children
+            self.effects |= {row.exec_id: row for row, _live in (picture.effects or {}).values()}
         self.before = dict(self.jobs)
         # How often messages have entered an activity, by its own digits and by those of the messages.
         self.entries: dict[Any, list[int]] = {}
@@ -166,6 +171,15 @@ class Judge:
                 self._message(message, digits)
             case MoveAttempt():
                 self._attempt(write)
+            case InsertAttempt(job_id, _attempt, status, reason, _guid, unit) if unit:
+                assert (job_id in self.jobs, status in expected.ATTEMPT_BIRTHS, bool(reason)) == (True,) * 3
+            case InsertEffect(row, lease):
+                assert row.exec_id not in self.effects, "an effect begins that is there"
+                assert (row.state, row.phase, row.outcome, row.calls) == ("COMMITTED", "CALLING", None, 1)
+                assert row.lease_id == lease.lease_id
+                self.effects[row.exec_id] = row
+            case MoveEffect():
+                self._effect(write)
             case InsertAttempt(job_id, attempt, status, reason):
                 assert self.leases[job_id] is None, "an attempt is made beside one that holds the job"
                 assert (job_id, attempt) not in self.attempts
@@ -191,6 +205,25 @@ class Judge:
                 pass
             case _:
                 assert_never(write)
+
+    def _effect(self, write: MoveEffect) -> None:
+        """Judge an effect: who calls has a lease of his own, and what has an outcome stays as it is."""
+        row, rev, lease = write
+        before = self.effects[row.exec_id]
+        assert before.rev == rev == row.rev - 1
+        assert before.outcome is None, "an effect changes that is over"
+        assert (before.phase, row.phase) in expected.EFFECT_MOVES, f"{before.phase} became {row.phase}"
+        assert (row.state, row.phase) in (("COMMITTED", row.phase), ("DONE", "ENDED"))
+        assert (row.outcome is not None) == (row.ended_at is not None) == (row.phase == "ENDED")
+        assert (row.occupies, row.args_hash, row.arguments) == (
+            before.occupies,
+            before.args_hash,
+            before.arguments,
+        )
+        assert (lease is not None) == (row.lease_id != before.lease_id), "a call without a lease of its own"
+        assert lease is None or row.phase == "CALLING"
+        assert row.calls - before.calls == (before.phase == "RESTING" and row.phase == "CALLING")
+        self.effects[row.exec_id] = row
 
     def _job(self, job: JobFacts, rev: int) -> JobFacts:
         before = self.jobs[job.job_id]

@@ -21,7 +21,8 @@ def answered(number: int) -> tuple[str, str]:
     request = drawn_request(chance, pictures[JOB_ID])
     judge = Judge(pictures)
     what = _judged(judge, decide(pictures, request, NOW))
-    assert what != AGAIN or not pictures[JOB_ID].whole or pictures[JOB_ID].has_unseen_remotes
+    unseen = pictures[JOB_ID].effects is None or pictures[JOB_ID].has_unseen_remotes
+    assert what != AGAIN or not pictures[JOB_ID].whole or unseen
     return type(request).__name__, what
 
 

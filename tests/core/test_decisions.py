@@ -146,7 +146,7 @@ def test_reclaim_is_decided_for_every_combination(status, expired, effect, held,
             charged=charged,
             budget=budget,
         )
-        if not expired or status in {"DONE", "ABORTED"} or (status == "COMMITTED" and held):
+        if not expired or status in {"DONE", "ABORTED"} or (status == "COMMITTED" and held and not effect):
             expected = Reclaim.LEAVE
         elif refused:
             expected = Reclaim.HOLD
@@ -159,6 +159,15 @@ def test_reclaim_is_decided_for_every_combination(status, expired, effect, held,
         else:
             expected = Reclaim.RETRY if charged < 3 else Reclaim.FAIL
         assert answer is expected
+
+
+def test_an_effect_is_left_to_who_runs_its_job_and_a_job_that_waits_for_one_does_not_end():
+    about = {"expired": True, "held": False, "refused": False, "charged": 9, "budget": 3}
+    left = decide_reclaim(status="COMMITTED", effect=True, cancelling=False, runs=True, **about)
+    assert left is Reclaim.LEAVE
+    for cancelling in (False, True):
+        tried = decide_reclaim(status="IN_PROGRESS", effect=False, cancelling=cancelling, waits=True, **about)
+        assert tried is Reclaim.RETRY
 
 
 @pytest.mark.parametrize(

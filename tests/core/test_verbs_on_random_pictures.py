@@ -10,7 +10,7 @@ from tallystick.core.verbs.wants import Planned
 from tests.core.random_pictures import REFUSED, WRITES, answered, entered, escalated
 
 # The same examples in every run. The number of one that fails is in what pytest prints: `number`.
-EXAMPLES = range(12_000)
+EXAMPLES = range(15_000)
 
 
 def test_every_request_is_answered_with_a_plan_that_the_rules_accept_or_with_a_refusal():

@@ -22,6 +22,7 @@ PAGES = [
         "getting-started",
         "submitting",
         "steps-and-transactions",
+        "effects",
         "retries-and-errors",
         "workers-and-leases",
         "what-a-workflow-may-not-do",

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from tallystick.clock import Clock
-from tallystick.store.api import ClaimedJob
+from tallystick.store.api import ClaimedJob, JobRow
 from tallystick.store.sqlite.statements import sql, sql_of_rows, takes_list
 from tallystick.store.sqlite.store import SqliteStore
 from tallystick.testing.conformance.drafts import (
@@ -40,7 +40,9 @@ HOT = {
     "next_level": ("default", -1),
     "insert_message": ("g", "j", 0, "n", 1, "timer", None, 1, 0, 0, 1, 1, None),
     "picture_jobs": ('["j"]', "e", 1),
-    "picture_leases": ("j", "e", 1, ""),
+    "picture_effects": ('["j"]', "e", 1),
+    "picture_keys": ('[["t","pay","k"]]',),
+    "due_probes": ('["pay"]', 1, 1),
     "picture_pasts": ("j",),
     "picture_open": ('["j"]',),
     "picture_activity": ('[["j",0,"n",1]]',),
@@ -165,10 +167,13 @@ def test_a_tag_that_nobody_has_is_looked_for_without_reading_the_jobs(subject: S
     subject.store.apply([(submission(subject.clock),) for _ in range(500)])
     subject.store.job("")  # what reads the schema comes first, and is the longer the more tables there are
     steps: list[int] = []
+
+    def tagged() -> list[JobRow]:
+        return subject.store.jobs(tenant_id="default", states=(), handler=None, after=None, limit=5, tag="x")
+
+    tagged()  # the first one reads the schema
     subject.store._reader.set_progress_handler(lambda: bool(steps.append(1)), 100)
-    assert (
-        subject.store.jobs(tenant_id="default", states=(), handler=None, after=None, limit=5, tag="x") == []
-    )
+    assert tagged() == []
     assert len(steps) < 5
 
 

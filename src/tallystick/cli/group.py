@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "cancel": "ask a job to end",
     "pause": "hold a job until it is resumed",
     "resume": "let a held job go on",
+    "resolve": "say what came of an effect that is in doubt",
     "fork": "make a new job from what another has recorded before a step",
     "dead": "show jobs that have failed and were not retried",
     "retry": "make a new job in the place of one that has failed",

@@ -5,6 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, assert_never
 
+from tallystick.core.effects.requests import (
+    CallEffect,
+    DoubtEffect,
+    EffectRequest,
+    EndEffect,
+    RestEffect,
+    SettleEffect,
+    TakeProbe,
+)
+from tallystick.core.effects.rows import EffectRow, OpenEffect
 from tallystick.core.lifecycles import STEP, OutboxState, StepState
 from tallystick.core.pictures import Activity, Now, Picture, Pictures
 from tallystick.core.plans import (
@@ -17,12 +27,14 @@ from tallystick.core.plans import (
     InsertActivity,
     InsertAttempt,
     InsertChild,
+    InsertEffect,
     InsertMessage,
     InsertRemote,
     InsertStep,
     KeepReport,
     MoveActivity,
     MoveAttempt,
+    MoveEffect,
     MoveJob,
     MoveMessage,
     MoveRemote,
@@ -60,6 +72,7 @@ from tallystick.core.requests import (
 from tallystick.core.verbs.children import spawn
 from tallystick.core.verbs.control import hold, resume, turn
 from tallystick.core.verbs.control_requests import HoldJob, ResumeJob
+from tallystick.core.verbs.effects import calling, doubting, settling
 from tallystick.core.verbs.endings import cancel, end_job
 from tallystick.core.verbs.protocol.remote import about_step
 from tallystick.core.verbs.reclaiming import reclaim
@@ -119,6 +132,25 @@ def _decide(  # noqa: C901, PLR0911, PLR0912 (one line for each request)
             | TakeDirective() | DeliverDirective() | MarkSent() | NotPublished()
         ):  # fmt: skip
             return about_step(pictures, request, now)
+        case CallEffect() | EndEffect() | RestEffect() | DoubtEffect() | TakeProbe() | SettleEffect():
+            return _about_effect(pictures, request, now)
+    assert_never(request)
+
+
+def _about_effect(pictures: Pictures, request: EffectRequest, now: Now) -> Decision:
+    match request:
+        case CallEffect():
+            return calling.call(pictures, request, now)
+        case EndEffect():
+            return calling.end(pictures, request, now)
+        case RestEffect():
+            return calling.rest(pictures, request, now)
+        case DoubtEffect():
+            return doubting.doubt(pictures, request, now)
+        case TakeProbe():
+            return settling.take_probe(pictures, request, now)
+        case SettleEffect():
+            return settling.settle_effect(pictures, request, now)
     assert_never(request)
 
 
@@ -147,6 +179,8 @@ def _see(pictures: Pictures, write: Write) -> None:  # noqa: C901, PLR0912 (a ca
             _see_remote(pictures[activity.job_id], activity)
         case InsertRemote() | MoveRemote() | InsertOutbox() | MoveOutbox() | WithdrawDirectives():
             _see_directive(pictures, write)
+        case InsertEffect(row) | MoveEffect(row):
+            _see_effect(pictures, row, live=isinstance(write, InsertEffect) or write.lease is not None)
         case InsertMessage(message):
             picture = pictures[message.job_id]
             picture.messages[message.guid] = message
@@ -176,6 +210,19 @@ def _see(pictures: Pictures, write: Write) -> None:  # noqa: C901, PLR0912 (a ca
             pass
         case _:
             assert_never(write)
+
+
+def _see_effect(pictures: Pictures, row: EffectRow, *, live: bool) -> None:
+    """Put what became of an effect into the picture of its job, and of its key into those that are taken."""
+    effects = pictures[row.job_id].effects
+    if effects is not None:
+        before = effects.pop(row.place, None)
+        if row.is_open:
+            effects[row.place] = OpenEffect(row, live or (before is not None and before.live))
+    if row.is_occupying:
+        pictures.occupied[row.occupies] = row
+    else:
+        pictures.occupied.pop(row.occupies, None)
 
 
 def _see_directive(

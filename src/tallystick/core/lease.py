@@ -17,6 +17,9 @@ WORK_LEASE_MS: Final = 900_000
 # While a message is on its way out the lease covers every wait of the publish budget, and the tries.
 PUBLISH_SLACK_MS: Final = 60_000
 
+# How late a call of an effect may begin after its intent: its lease is longer than its time by this.
+CALL_SLACK_MS: Final = 5_000
+
 # A worker renews its leases so often that two heartbeats may be lost before the lease is.
 HEARTBEATS_PER_LEASE: Final = 3
 

@@ -15,6 +15,7 @@ from tallystick.core.lifecycles import STEP, AttemptState
 from tallystick.core.values import Fence, Group, Wait, Wake
 
 if TYPE_CHECKING:
+    from tallystick.core.effects.rows import EffectKey, EffectRow, OpenEffect
     from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolStep
 
 Place: TypeAlias = tuple[int, str, int]
@@ -103,7 +104,7 @@ class Past(NamedTuple):
 
 
 class Activity(NamedTuple):
-    """A wait, a sleep, a remote step or a group of children, with what a group counts."""
+    """A wait, a sleep, a remote step, an effect or a group of children, with what a group counts."""
 
     job_id: str
     dimension: int
@@ -202,7 +203,7 @@ class Picture:
         "asked",
         "children",
         "directives",
-        "effect",
+        "effects",
         "end",
         "has_open_children",
         "home",
@@ -231,9 +232,10 @@ class Picture:
         self.children: frozenset[str] = frozenset()
         # Whether children go on that are not detached; looked at for a job that may end.
         self.has_open_children = False
-        # For a sweep: what to judge by, and the attempt at the effect that it asks about.
+        # For a sweep: what to judge by.
         self.past: Past | None = None
-        self.effect: Lease | None = None
+        # Its effects that are open; None if nobody asked for them.
+        self.effects: dict[Place, OpenEffect] | None = None
         # Its remote steps that are open or asked for, and what of theirs is not out yet, by step; what their
         # directives say of the job.
         self.remotes: dict[Place, ProtocolStep] = {}
@@ -248,7 +250,8 @@ class Picture:
         other.whole, other.end, other._chain = self.whole, self.end, self._chain
         other.asked, other.children = self.asked, self.children
         other.has_open_children = self.has_open_children
-        other.past, other.effect = self.past, self.effect
+        other.past = self.past
+        other.effects = None if self.effects is None else dict(self.effects)
         other.remotes, other.directives, other.home = dict(self.remotes), dict(self.directives), self.home
         return other
 
@@ -290,7 +293,12 @@ RUNNING: Final = "IN_PROGRESS"
 
 
 class Pictures(dict[str, Picture]):
-    """The jobs of a flush."""
+    """The jobs of a flush, and the keys of effects that were asked for and are taken."""
+
+    def __init__(self, *given: object) -> None:
+        """Begin with these jobs and no keys."""
+        super().__init__(*given)
+        self.occupied: dict[EffectKey, EffectRow] = {}
 
     def held(self, fence: Fence) -> Picture | None:
         """Return the picture of the job that this fence holds; None for a stale one."""
@@ -303,6 +311,7 @@ class Pictures(dict[str, Picture]):
         A bundle of several requests is whole or nothing.
         """
         over = Pictures()
+        over.occupied = dict(self.occupied)
         for job_id in jobs:
             picture = self.get(job_id)
             if picture is not None:

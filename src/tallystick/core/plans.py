@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
+from tallystick.core.effects.rows import EffectRow
 from tallystick.core.pictures import Activity, JobFacts, Message, Place
 from tallystick.core.remote.plans import InsertOutbox, MoveOutbox, StaleReport
 from tallystick.core.remote.rows import ProtocolStep
 from tallystick.core.requests import RecordStep
-from tallystick.core.values import Fact, NewJob
+from tallystick.core.values import Fact, NewJob, NewLease
 from tallystick.errors import TallyError
 
 
@@ -69,12 +70,13 @@ class CountChild(NamedTuple):
 
 
 class InsertActivity(NamedTuple):
-    """A wait, a sleep or a group that begins, or one that was answered before it was asked for (`fact`)."""
+    """A wait, a sleep, a group or an effect that begins, or one that has its answer already (`fact`)."""
 
     activity: Activity
     at: int
     fact: Fact | None
     result: str | None
+    error: str | None = None
 
 
 class MoveActivity(NamedTuple):
@@ -114,6 +116,21 @@ class KeepReport(NamedTuple):
     """A report on a remote step that was refused is kept for people."""
 
     report: StaleReport
+
+
+class InsertEffect(NamedTuple):
+    """An effect begins: its row, which takes the key, and the attempt that holds the right to act."""
+
+    row: EffectRow
+    lease: NewLease
+
+
+class MoveEffect(NamedTuple):
+    """The row of an effect as it is to be, and its attempt with it; `lease` is that of a further call."""
+
+    row: EffectRow
+    rev: int
+    lease: NewLease | None = None
 
 
 class InsertStep(NamedTuple):
@@ -164,13 +181,15 @@ class MoveAttempt(NamedTuple):
 
 
 class InsertAttempt(NamedTuple):
-    """An attempt that nobody ran: a job ends that nobody holds."""
+    """An attempt that nobody ran: a job ends that nobody holds, or an effect whose key another has."""
 
     job_id: str
     attempt: int
     status: str
     reason: str
     guid: str
+    # Of an attempt at an effect: which one.
+    unit: str = ""
 
 
 class InsertChild(NamedTuple):
@@ -223,6 +242,8 @@ Write: TypeAlias = (
     | MoveOutbox
     | WithdrawDirectives
     | KeepReport
+    | InsertEffect
+    | MoveEffect
     | InsertStep
     | AppendFact
     | PutValue

@@ -111,9 +111,9 @@ class Asks(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """An activity that is answered by a message: a signal of its name, its timer at `due_at`, its RESULT."""
+    """An activity that a message answers: a signal of its name, its timer at `due_at`, what came of it."""
 
-    kind: Literal["wait", "sleep", "group", "remote"]
+    kind: Literal["wait", "sleep", "group", "remote", "effect"]
     name: str
     occurrence: int
     due_at: int | None
@@ -245,7 +245,7 @@ _TAKERS: Final = {
     "signal": ("wait",),
     "timer": ("wait", "sleep"),
     "resume": ("group",),
-    "result": ("remote",),
+    "result": ("remote", "effect"),
 }
 
 

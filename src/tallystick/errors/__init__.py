@@ -24,6 +24,7 @@ TallyError                    root.py
 │                             handlers.py
 ├── NoRetry                   raised by a handler: trying again cannot help
 │   └── Fatal                 the same, under the name users write
+├── NotDone                   raised by an effect that has certainly done nothing
 ├── Misuse                    the API called where it cannot keep its promise
 │   ├── OutsideWorkflow       a call that is only durable inside a workflow
 │   ├── WrongColour           sync called from async, or the other way round
@@ -51,6 +52,8 @@ TallyError                    root.py
 ├── ScheduleChanged           the schedule was changed meanwhile
 ├── StaleLease                a report by somebody who no longer holds the lease
 ├── IdempotencyConflict       one key, two contents
+├── EffectConflict            one key of an effect, two calls
+├── NotResolved               nothing is in doubt, or it cannot be said now
 │                             requests.py
 ├── BadCallbackKeys           the secrets that sign callbacks are missing or cannot be used
 ├── BadSignature              a webhook that the sender did not sign, or long ago
@@ -119,6 +122,7 @@ if TYPE_CHECKING:
         Fatal,
         Misuse,
         NoRetry,
+        NotDone,
         OutsideWorkflow,
         ParallelCalls,
         TxTooLong,
@@ -129,6 +133,7 @@ if TYPE_CHECKING:
         AppNotFound,
         ChildrenFailed,
         DeadlineExceeded,
+        EffectConflict,
         IdempotencyConflict,
         JobCancelled,
         JobEnded,
@@ -137,6 +142,7 @@ if TYPE_CHECKING:
         NoSuchStep,
         NotFailed,
         NotFound,
+        NotResolved,
         ScheduleChanged,
         StaleLease,
         StepFailed,
@@ -243,6 +249,7 @@ __all__ = [
     "CrossSite",
     "DeadlineExceeded",
     "DuplicateHandler",
+    "EffectConflict",
     "ExtraMissing",
     "Fatal",
     "FolderError",
@@ -267,9 +274,11 @@ __all__ = [
     "NoSuchStep",
     "NotAllowed",
     "NotCanonical",
+    "NotDone",
     "NotFailed",
     "NotFound",
     "NotKnown",
+    "NotResolved",
     "OutcomeUnknown",
     "OutsideWorkflow",
     "ParallelCalls",

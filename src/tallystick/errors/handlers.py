@@ -17,6 +17,12 @@ class Fatal(NoRetry):
     code = "FATAL"
 
 
+class NotDone(TallyError):
+    """Raise this in an effect that has certainly done nothing: it may be called again."""
+
+    code = "NOT_DONE"
+
+
 class Misuse(TallyError):
     """The API was called where it cannot keep its promise."""
 

@@ -154,6 +154,22 @@ class StaleLease(TallyError):
     http_status = 409
 
 
+class EffectConflict(TallyError):
+    """An effect was called under this key with other arguments."""
+
+    code = "EFFECT_CONFLICT"
+    exit_code = 4
+    http_status = 409
+
+
+class NotResolved(TallyError):
+    """Nothing of this job is in doubt, or it cannot be said now what came of it."""
+
+    code = "NOT_RESOLVED"
+    exit_code = 4
+    http_status = 409
+
+
 class IdempotencyConflict(TallyError):
     """This key was used with other content."""
 

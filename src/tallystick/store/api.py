@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
+from tallystick.core.effects.requests import DueProbe
+from tallystick.core.effects.rows import EffectRow
 from tallystick.core.remote.keys import AddKey, ApiKey, RevokeKey
 from tallystick.core.remote.listing import StepRow
 from tallystick.core.remote.requests import DueStep
@@ -100,6 +102,7 @@ __all__ = [
     "Deliver",
     "Delivered",
     "DropSchedule",
+    "Effects",
     "EndAttempt",
     "EndJob",
     "Existing",
@@ -373,6 +376,19 @@ class Protocols(Protocol):
 
     def given_directives(self, worker: str, limit: int) -> list[OutboxRow]:
         """Return what this remote worker was given and has not acknowledged, while there is time for that."""
+        ...
+
+
+@runtime_checkable
+class Effects(Protocol):
+    """What a store can do in addition when it keeps effects. What is read is true when it is given."""
+
+    def due_probes(self, effects: Sequence[str], limit: int) -> list[DueProbe]:
+        """Return effects of these names whose probes are to be asked now, the longest waiting first."""
+        ...
+
+    def effects(self, job_id: str) -> list[EffectRow]:
+        """Return the effects of a job, in the order of their intents."""
         ...
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from tallystick.core.chain import Chain, Era
+from tallystick.core.effects.requests import CallEffect, DoubtEffect, EndEffect
 from tallystick.errors import OutcomeUnknown
 from tallystick.store.api import (
     Await,
@@ -29,7 +30,7 @@ from tallystick.store.api import (
 End: TypeAlias = tuple[int, bytes]
 
 # Who extends a chain for the holder of its job.
-_WITH_CHAIN = frozenset({RecordStep, TakeAnswer, Spawn})
+_WITH_CHAIN = frozenset({RecordStep, TakeAnswer, Spawn, CallEffect, EndEffect, DoubtEffect})
 _WITH_FACT = frozenset({RecordEvent, Await, Cycle, EndAttempt, EndJob})
 
 

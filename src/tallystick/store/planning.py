@@ -6,9 +6,10 @@ A bundle that is refused plans nothing and takes no place; the others do not not
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
 from tallystick.core.deciding import decide, see
+from tallystick.core.effects.requests import EffectRequest
 from tallystick.core.lifecycles import STEP, StepState
 from tallystick.core.pictures import Now, Pictures
 from tallystick.core.plans import DropActivities, MoveActivity, Plan, Refusal, Write
@@ -54,7 +55,7 @@ NAMES: Final[dict[type[Primitive], str]] = {
 """Every request that a verb decides, and the name of its crash points. Plain ones are also written in lists,
 without a look."""
 
-_PLANNED: Final = frozenset(NAMES)
+_PLANNED: Final = frozenset({*NAMES, *get_args(EffectRequest)})
 _DROPPED: Final = STEP.follow(StepState.IN_PROGRESS, "drop").target
 
 
@@ -66,7 +67,7 @@ def is_planned(bundle: Bundle) -> bool:
 
 
 def kinds_of(bundles: Iterable[Bundle]) -> list[str]:
-    """Return the names of the crash points around these; requests about remote steps have none."""
+    """Return the names of the crash points around these; remote steps and effects have none."""
     return sorted({NAMES[type(each)] for bundle in bundles for each in bundle if type(each) in NAMES})
 
 
@@ -84,6 +85,7 @@ def wants_of(bundle: Bundle, *, whole: bool = False) -> list[Wants]:
             wants[number] = wants[number]._replace(ahead=wants[number].ahead + takes)
     if not whole:
         return wants
+    wants = [want._replace(effects=True) for want in wants]
     births = (primitive.children for primitive in bundle if type(primitive) is Spawn)
     children = tuple(child.job_id for born in births for child, _fact in born)
     return [want._replace(children=children + want.children, remotes=True) for want in wants]
@@ -115,7 +117,7 @@ def decide_bundles(
     for index, bundle in bundles.items():
         jobs = {want.job_id for want in wants[index]}
         # The last one to look at its jobs leaves no pictures for others.
-        last = shared.isdisjoint(jobs)
+        last = shared.isdisjoint(jobs) and not any(want.keys for want in wants[index])
         seen = pictures if last or len(bundle) == 1 else pictures.overlay(jobs)
         accepted: list[Write] = []
         stirs = False
@@ -138,6 +140,7 @@ def decide_bundles(
             wakes = wakes or stirs
             if seen is not pictures:
                 pictures.update(seen)
+                pictures.occupied = seen.occupied
     return Decided(outcomes, again, writes, wakes, refused)
 
 

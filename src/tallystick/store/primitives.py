@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+from tallystick.core.effects.requests import EffectRequest
 from tallystick.core.remote.keys import AddKey, RevokeKey
 from tallystick.core.remote.requests import ProtocolRequest, SubmitCommand
 from tallystick.core.requests import (
@@ -122,6 +123,7 @@ Primitive: TypeAlias = (
     | RevokeKey
     | SubmitCommand
     | ProtocolRequest
+    | EffectRequest
 )
 Bundle: TypeAlias = tuple[Primitive, ...]
 

@@ -20,9 +20,10 @@ A test that wants a real process to die at a commit starts it with the variable 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import itertools
-from collections.abc import Sequence
-from typing import ClassVar, NoReturn, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NoReturn, TypeAlias
 
 from tallystick.app.api.runtime import Runtime
 from tallystick.app.api.tally import Tally
@@ -32,9 +33,10 @@ from tallystick.clock import VirtualClock
 from tallystick.core.audit.book import Finding
 from tallystick.engine.audit import audit
 from tallystick.engine.pending_writes import Blocked, Handed
+from tallystick.engine.probing import ask_probes
 from tallystick.engine.segment import Segment
 from tallystick.engine.sweep import end_overdue, sweep
-from tallystick.store.api import Bundle, ClaimJobs
+from tallystick.store.api import Bundle, ClaimJobs, Effects
 from tallystick.worker.clockwork import Clockwork
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "Death",
     "SteppedWorker",
     "VirtualClock",
+    "ask_effects",
     "cancel_overdue",
     "check_books",
     "die",
@@ -93,6 +96,17 @@ def reclaim(app: Tally) -> int:
 def cancel_overdue(app: Tally) -> list[str]:
     """End the jobs whose grace is over, cancel those whose deadline is, and return which these were."""
     return [job_id for job_id, _late in end_overdue(app.runtime().store, app.runtime().committer)]
+
+
+def ask_effects(app: Tally) -> int:
+    """Ask probes of effects in doubt whose time has come, return how many; a worker does it by itself."""
+    runtime = app.runtime()
+    assert isinstance(runtime.store, Effects), "it keeps no effects"
+    return ask_probes(runtime.store, runtime.committer, app.probes, _asked)
+
+
+def _asked(asks: Callable[[], Any]) -> Any:  # noqa: ANN401 (what a probe says)
+    return asyncio.run(asks()) if inspect.iscoroutinefunction(asks) else asks()
 
 
 def tick_schedules(app: Tally) -> None:

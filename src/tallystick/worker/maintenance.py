@@ -13,7 +13,7 @@ from typing import Final
 
 from tallystick.clock import Clock
 from tallystick.engine.observe import JobFinished, JobHeld
-from tallystick.store.api import Protocols, Schedules
+from tallystick.store.api import Effects, Protocols, Schedules
 from tallystick.store.inspection import Watched
 from tallystick.worker.refusals import Reasons
 from tallystick.worker.relays.relay import Relay
@@ -25,6 +25,7 @@ from tallystick.worker.roles.look import LookForWork
 from tallystick.worker.roles.prune import Prune
 from tallystick.worker.roles.publish import Publish
 from tallystick.worker.roles.reclaim import ReclaimLeases
+from tallystick.worker.roles.reconcile import Reconcile
 from tallystick.worker.roles.renew import Renew
 from tallystick.worker.roles.report import Report
 from tallystick.worker.roles.role import Role
@@ -71,6 +72,11 @@ class Maintenance:
         self._hooks = (
             Loop("tally-hooks", [CallHooks(worker)], worker.clock, retry_max) if worker.hooks else None
         )
+        self._reconcile = (
+            Loop("tally-reconcile", [Reconcile(worker, worker.store)], worker.clock, retry_max)
+            if worker.options.probes and isinstance(worker.store, Effects)
+            else None
+        )
         self._deaf: list[Callable[[], None]] = []
         worker.finishing = self._finish_hooks
 
@@ -84,6 +90,8 @@ class Maintenance:
         self._hush = self._worker.store.listen(self._heard, self._worker.owner)
         self._rounds.start()
         self._heartbeat.start()
+        if self._reconcile is not None:
+            self._reconcile.start()
         if self._hooks is not None:
             observers, rouse = self._worker.committer.observers, self._hooks.rouse
             self._deaf = [observers.on(kind, lambda _happened: rouse()) for kind in (JobFinished, JobHeld)]
@@ -99,6 +107,8 @@ class Maintenance:
     def stop(self) -> None:
         """End, after the round that runs now."""
         self._hush()
+        if self._reconcile is not None:
+            self._reconcile.stop(self._worker.options.grace_ms / 1000)
         self._rounds.stop()
         self._heartbeat.stop()
         if self._report is not None:

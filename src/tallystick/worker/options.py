@@ -8,6 +8,7 @@ from typing import Final
 
 from tallystick.core.durations import duration_ms
 from tallystick.defaults import QUEUE, WORKER_GRACE, WORKER_LEASE, WORKER_SLOTS
+from tallystick.engine.probing import Probe
 from tallystick.errors import BadInput
 from tallystick.remote.publishers.endpoint import Endpoint
 
@@ -31,6 +32,8 @@ class WorkerOptions:
     callback_url: str | None = None
     # Whether threads of sync workflows ask Linux for SCHED_BATCH: fewer switches, the same share of time.
     batch_scheduling: bool = True
+    # How it finds out what came of effects, by their names.
+    probes: Mapping[str, Probe] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if type(self.concurrency) is not int or self.concurrency < 1:

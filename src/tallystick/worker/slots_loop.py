@@ -56,12 +56,12 @@ class AsyncSlots:
         else:
             self._loop.call_soon_threadsafe(self._start, segments)
 
-    def call(self, function: Callable[[], Coroutine[Any, Any, object]]) -> None:
-        """Run a coroutine function on the loop and return when it has."""
+    def call(self, function: Callable[[], Coroutine[Any, Any, object]]) -> object:
+        """Run a coroutine function on the loop and return what it returns."""
         if self._loop is None:
             self.start()
         assert self._loop is not None
-        asyncio.run_coroutine_threadsafe(function(), self._loop).result()
+        return asyncio.run_coroutine_threadsafe(function(), self._loop).result()
 
     def cancel(self, segment: Segment | None = None) -> None:
         """Let the task of a segment that is lost unwind, or every one; callable from any thread."""

@@ -97,12 +97,9 @@ class Worker:
             self._demand.shut = False
         self.poke()
 
-    def call(self, function: Callable[[], Any]) -> None:
+    def call(self, function: Callable[[], Any]) -> Any:  # noqa: ANN401 (whatever the function returns)
         """Call a function of the program: in this thread, or on the loop of the worker."""
-        if inspect.iscoroutinefunction(function):
-            self._tasks.call(function)
-        else:
-            function()
+        return self._tasks.call(function) if inspect.iscoroutinefunction(function) else function()
 
     def _call_last(self) -> None:
         """Call what is to be called when the worker has stopped, the last declared first; all of it."""

@@ -165,27 +165,6 @@ def test_a_holder_that_has_committed_writes_nothing_more(timed, hand, flow):
     assert (other.result(1), statuses(timed, job)) == (5, ["COMMITTED"])
 
 
-def test_an_effect_in_doubt_holds_its_job_and_is_left_as_it_is(timed, hand, lost, calls, clock):
-    """COMMITTED without DONE and without a live holder is in doubt: never guessed, never repeated."""
-    hand.expire()
-    lease = "'e', 1, 'w'"
-    asked(
-        timed,
-        "INSERT INTO attempts (job_id, unit, attempt, status, lease_id, lease_epoch, lease_expires_at,"
-        f" lease_owner) VALUES ('{lost.id}', '0/charge#1', 1, 'COMMITTED', 'l', {lease})",
-    )
-    assert reclaim(timed) == 1
-    assert hand.work() == "idle"
-    row = lost.row()
-    assert (row.hold, row.state) == ("IN_DOUBT", "IN_PROGRESS")
-    assert "0/charge#1" in row.hold_reason
-    assert statuses(timed, lost) == ["ABORTED", "COMMITTED"]
-    assert reclaim(timed) == 0
-    lost.resume()
-    assert reclaim(timed) == 1
-    assert (lost.row().hold, len(calls)) == ("IN_DOUBT", 1)
-
-
 def test_what_is_gone_or_has_ended_is_left(timed, hand, lost):
     ((attempt, lease_id),) = asked(timed, "SELECT attempt, lease_id FROM attempts")
     hand.expire()

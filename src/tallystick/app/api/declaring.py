@@ -25,7 +25,7 @@ def label_of(kind: str, function: Callable[..., Any], name: str | None) -> str:
         raise BadName(f"{error}; or give it a name=", **error.fields) from None
 
 
-def check_function(function: Callable[..., Any], *, takes_transaction: bool = False) -> None:
+def check_function(function: Callable[..., Any], *, takes_first: str = "") -> None:
     """Refuse a function that could not be called, or whose result could not be kept."""
     name = getattr(function, "__name__", "it")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -40,8 +40,9 @@ def check_function(function: Callable[..., Any], *, takes_transaction: bool = Fa
             f"{name} is a method, and a job does not keep its object: declare a function, and give it "
             "what it needs"
         )
-    if takes_transaction and not parameters:
-        raise BadInput(f"{name} takes no transaction: write def {name}(db: Tx, ...), or declare a step")
+    if takes_first and not parameters:
+        what = "key" if takes_first.startswith("key") else "transaction"
+        raise BadInput(f"{name} takes no {what}: write def {name}({takes_first}, ...), or declare a step")
 
 
 def policy_of(retry: object) -> RetryPolicy:

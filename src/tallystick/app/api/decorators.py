@@ -1,4 +1,4 @@
-"""What `@app.step`, `@app.tx`, `@app.remote` and `@app.workflow` give back, for type checkers."""
+"""What the decorators of a Tally (step, tx, effect, remote, workflow) give back, for type checkers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from tallystick.app.api.steps import AsyncStep, AsyncTxIsRefused, AsyncTxStep, L, Step, Tx, TxStep, TxStepAs
 from tallystick.app.api.workflows import AsyncWorkflow, Workflow
+from tallystick.app.effects.answers import Key
+from tallystick.app.effects.callables import AsyncEffect, Effect
 from tallystick.app.remote.callables import AsyncRemote, Remote
 from tallystick.app.running.async_tx import AsyncTx
 
@@ -45,6 +47,15 @@ class RemoteDecorator(Protocol):
     def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncRemote[P, R]: ...  # type: ignore[overload-overlap]  # coroutines are the special case
     @overload
     def __call__(self, fn: Callable[P, R], /) -> Remote[P, R]: ...
+
+
+class EffectDecorator(Protocol):
+    """`@app.effect(key=...)`."""
+
+    @overload
+    def __call__(self, fn: Callable[Concatenate[Key, P], Coroutine[Any, Any, R]], /) -> AsyncEffect[P, R]: ...  # type: ignore[overload-overlap]  # coroutines are the special case
+    @overload
+    def __call__(self, fn: Callable[Concatenate[Key, P], R], /) -> Effect[P, R]: ...
 
 
 class WorkflowDecorator(Protocol):

@@ -16,6 +16,7 @@ from tallystick.app.api.results import Ended, not_there
 from tallystick.app.api.sending import deliver_all_async, deliver_one, signals
 from tallystick.app.asking.watching import shown, watch, watch_aio
 from tallystick.app.asking.why import Why, explain
+from tallystick.app.effects.resolving import Resolving
 from tallystick.app.replay.context import refuse_inside
 from tallystick.app.values.codec import Codec
 from tallystick.app.values.errors import rebuilt
@@ -64,7 +65,7 @@ class Event:
         return f"<{self.n} {self.name} {self.at:%H:%M:%S.%f} attempt {self.attempt}>"
 
 
-class Job(msgspec.Struct, Generic[R_co], eq=False, gc=False):
+class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
     """One submission of a workflow; nothing is read before it is asked for.
 
     Nothing that it points to points back, so the collector need not walk the thousands that a list makes.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar, overload
 
 from tallystick.app.api.declaring import check_function, label_of, policy_of, timeout_ms
 from tallystick.app.api.decorators import StepDecorator, TxDecorator, WorkflowDecorator
@@ -22,6 +22,8 @@ from tallystick.app.api.steps import AsyncStep, AsyncTxIsRefused, AsyncTxStep, L
 from tallystick.app.api.submittable import SubmitOptions, WorkflowSpec
 from tallystick.app.api.workflows import AsyncWorkflow, Workflow
 from tallystick.app.asking.many import Many
+from tallystick.app.effects.declaring import DeclaringEffects
+from tallystick.app.effects.rules import EffectSpec
 from tallystick.app.remote.protocols import Declaring, RemoteProtocol
 from tallystick.app.remote.services import Service
 from tallystick.app.remote.steps import DeclaringRemotes
@@ -49,8 +51,11 @@ from tallystick.store.opening import DEFAULT_URL, check_address, tell_unused
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# What functions take first that is ours to give.
+_FIRST: Final = {"tx": "db: Tx", "effect": "key: Key"}
 
-class Tally(Jobs, Many, Hooks, Declaring, DeclaringRemotes, DeclaringSchedules, Working):
+
+class Tally(Jobs, Many, Hooks, Declaring, DeclaringEffects, DeclaringRemotes, DeclaringSchedules, Working):
     """A set of steps and workflows on one store. Nothing is opened before it is used."""
 
     def __init__(
@@ -87,6 +92,7 @@ class Tally(Jobs, Many, Hooks, Declaring, DeclaringRemotes, DeclaringSchedules, 
         self._callback_url = os.environ.get("TALLYSTICK_CALLBACK_URL") or callback_url
         self._schedules: dict[str, Callable[[], Plan]] = {}
         self._remotes: set[str] = set()
+        self._effects: dict[str, EffectSpec] = {}
         self._txs: dict[str, Callable[..., Any]] = {}
         self._runtime: Runtime | None = None
         self._opening = threading.Lock()
@@ -348,13 +354,13 @@ class Tally(Jobs, Many, Hooks, Declaring, DeclaringRemotes, DeclaringSchedules, 
         raises: Sequence[type[Exception]],
     ) -> StepSpec:
         label = label_of("step", function, name)
-        check_function(function, takes_transaction=kind == "tx")
+        check_function(function, takes_first=_FIRST.get(kind, ""))
         if label in self._steps:
             raise DuplicateHandler(
                 f"there is a step {label!r} already; give one of them another name=", name=label
             )
         self._steps.add(label)
-        signature = Signature(function, injected=1 if kind == "tx" else 0)
+        signature = Signature(function, injected=1 if kind in _FIRST else 0)
         if is_local(function):
             signature.check("return")
         return StepSpec(

@@ -26,6 +26,7 @@ from tallystick.errors import InvariantBroken, ParallelCalls, StepFailed
 from tallystick.store.api import Bundle, Record, RecordStep, Transaction
 
 if TYPE_CHECKING:
+    from tallystick.app.effects.rules import EffectSpec
     from tallystick.app.remote.rules import RemoteRules
     from tallystick.app.values.codec import Codec
 
@@ -47,6 +48,8 @@ class StepSpec:
     named: bool = False
     # Of a step that a remote worker does.
     remote: RemoteRules | None = None
+    # Of one that reaches outside, under a key.
+    effect: EffectSpec | None = None
 
 
 class Body(msgspec.Struct, frozen=True):

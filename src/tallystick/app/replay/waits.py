@@ -20,7 +20,7 @@ from tallystick.errors import BadValue, OutsideWorkflow, WaitInThread, WrongColo
 from tallystick.store.api import Answer, Bundle, Record, Wait
 
 T = TypeVar("T")
-Kind: TypeAlias = Literal["wait", "sleep", "group", "remote"]
+Kind: TypeAlias = Literal["wait", "sleep", "group", "remote", "effect"]
 
 _log = logging.getLogger("tallystick.app")
 
@@ -116,7 +116,9 @@ def ask_any(
                 write(context, context.segment.decided())
             context.calls.append((wait.name, wait.occurrence))
             return which, wake.payload
-    if all(wait.asks is None for wait in waits):  # before its directive is out, no remote worker answers
+    if not any(
+        wait.kind in ("remote", "effect") for wait in waits
+    ):  # what these wait for comes later, or is there
         linger(context, waits)
     context.check()
     context.check_cancelled()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, TypeVar
 
@@ -51,7 +52,8 @@ async def run_guarded(context: WorkflowContext, spec: StepSpec, body: Body) -> A
     limit = asyncio.timeout((spec.timeout_ms or 0) / 1000)
     value = None
     try:
-        with context.stoppable():
+        # An effect that is stopped would be in doubt: it has its time, and no more.
+        with nullcontext() if spec.kind == "effect" else context.stoppable():
             async with limit:
                 token = current.set(Inside(context, spec.name, body.occurrence))
                 try:

@@ -15,6 +15,8 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from tallystick.core.audit.fingerprints import ENDED, TURNED, WAS, birth_text, fingerprint, of_end
+from tallystick.core.effects.requests import CallEffect, EndEffect, Known, SettleEffect
+from tallystick.core.effects.rows import EffectRow
 from tallystick.core.json_forms.sealed import is_sealed, sealed, token_of
 from tallystick.errors import BadInput, TallyError
 from tallystick.store.api import (
@@ -89,6 +91,13 @@ class Sealing:
         """Return a text as it was; one that is not sealed, or that this codec cannot open, as it is."""
         return self.opened(text) if is_sealed(text) else text
 
+    def answer(self, text: str | None) -> str | None:
+        """Return what a message says, opened also where only the value or the error in it is sealed."""
+        for part in ('{"value":', '{"error":'):
+            if text is not None and text.startswith(part) and is_sealed(inner := text[len(part) : -1]):
+                return f"{part}{self.opened(inner)}}}"
+        return self.open(text)
+
     def opened(self, text: str) -> str:
         """Do the same for a text that is there."""
         try:
@@ -140,7 +149,7 @@ class Sealing:
 
     def wake(self, wake: Wake) -> Wake:
         """Return a message that can be read."""
-        return wake._replace(payload=self.open(wake.payload))
+        return wake._replace(payload=self.answer(wake.payload))
 
     def claimed(self, job: ClaimedJob) -> ClaimedJob:
         """Return a claimed job that can be read."""
@@ -275,14 +284,21 @@ _SEALS: Final[dict[type[Primitive], Callable[[Sealing, Any], Any]]] = {
     Cycle: Sealing.turn,
     Deliver: lambda by, each: each._replace(payload=by.seal(each.payload)),
     SetValue: lambda by, each: each._replace(value=by.seal(each.value)),
+    CallEffect: lambda by, each: each._replace(
+        intent=each.intent._replace(arguments=by.text(each.intent.arguments))
+    ),
+    EndEffect: lambda by, each: each._replace(result=by.seal(each.result), error=by.seal(each.error)),
+    SettleEffect: lambda by, each: each._replace(result=by.seal(each.result)),
 }
 _OPENS: Final[dict[type, Callable[[Sealing, Any], Any]]] = {
     ClaimedJob: Sealing.claimed,
     Answer: lambda by, each: each._replace(
-        payload=by.open(each.payload), ahead=tuple(by.wake(wake) for wake in each.ahead)
+        payload=by.answer(each.payload), ahead=tuple(by.wake(wake) for wake in each.ahead)
     ),
     EndJob: lambda by, each: each._replace(
         result=by.open(each.result), error=by.open(each.error), error_message=by.open(each.error_message)
     ),
     RecordStep: lambda by, each: each._replace(result=by.open(each.result), error=by.open(each.error)),
+    Known: lambda by, each: each._replace(result=by.open(each.result), error=by.open(each.error)),
+    EffectRow: lambda by, each: each._replace(arguments=by.opened(each.arguments)),
 }

@@ -15,6 +15,7 @@ from tallystick.app.running.worker_block import WorkerBlock
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
 from tallystick.defaults import QUEUE, WORKER_GRACE, WORKER_LEASE, WORKER_SLOTS
+from tallystick.engine.probing import Probe
 from tallystick.errors import BadInput
 from tallystick.remote.publishers.endpoint import Endpoint
 from tallystick.worker.hooks import Around
@@ -45,6 +46,11 @@ class Working(ABC):
     @abstractmethod
     def asks_remote_workers(self) -> bool:
         """Tell whether its jobs have remote steps, whose times a worker looks after."""
+
+    @property
+    @abstractmethod
+    def probes(self) -> dict[str, Probe]:
+        """Return how a worker finds out what came of effects that are in doubt."""
 
     @property
     @abstractmethod
@@ -96,6 +102,7 @@ class Working(ABC):
             endpoints=self.endpoints,
             callback_url=self.callback_url,
             batch_scheduling=batch_scheduling,
+            probes=self.probes,
         )
         return WorkerBlock(partial(self._start_worker, options), lambda: self.runtime().stop_worker())
 

@@ -129,6 +129,15 @@ class Signature:
         kept = {name: value for name, value in bound.items() if name in before}
         return self._encoded(settled(kept))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of its parameters, in their order."""
+        return tuple(self._signature.parameters)
+
+    def bound(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
+        """Return a call by name, with what its defaults are now."""
+        return self._bound(args, kwargs)
+
     def _bound(self, args: tuple[object, ...], kwargs: dict[str, object]) -> dict[str, object]:
         required, names = self._by_place
         if not kwargs and required <= len(args) <= len(names):

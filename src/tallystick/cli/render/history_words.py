@@ -125,6 +125,25 @@ def _resumed(data: dict[str, Any]) -> str:
     return f"resumed ({data.get('hold')})"
 
 
+def _intended(data: dict[str, Any]) -> str:
+    if "of" in data:
+        return f"{data.get('effect')}: {data.get('of')} has the key {data.get('key')}"
+    return f"means to call {data.get('effect')} under the key {data.get('key')}"
+
+
+def _called(data: dict[str, Any]) -> str:
+    return f"call {data.get('call')} of {data.get('effect')}"
+
+
+def _doubted(data: dict[str, Any]) -> str:
+    why = f": {short(str(data['doubt']), _VALUE_CHARS)}" if data.get("doubt") else ""
+    return f"waits until it is known what came of {data.get('effect')}{why}"
+
+
+def _resolved(data: dict[str, Any]) -> str:
+    return f"{data.get('by')} says of {data.get('effect')}: {data.get('says')}"
+
+
 def _forked(data: dict[str, Any]) -> str:
     verb = "takes the place of" if data.get("retry") else "forked from"
     at = str(data.get("at") or "its end").removesuffix("#1")
@@ -198,6 +217,10 @@ _SENTENCES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "release": _released,
     "hold": _held,
     "resume": _resumed,
+    "intent": _intended,
+    "call": _called,
+    "doubt": _doubted,
+    "resolve": _resolved,
     "fork": _forked,
     "reclaim": _reclaimed,
     "suspend": _suspended,

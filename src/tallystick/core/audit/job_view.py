@@ -38,6 +38,8 @@ class AbortReason(StrEnum):
     RELEASED = "RELEASED"
     CANCELLED = "CANCELLED"
     DEADLINE = "DEADLINE"
+    # Another attempt has the key of this effect.
+    DUPLICATE_COMMIT = "DUPLICATE_COMMIT"
 
 
 @dataclass(frozen=True, slots=True)

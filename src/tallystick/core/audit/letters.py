@@ -8,6 +8,7 @@ from typing import Final
 
 from tallystick.core.audit.book import AttemptRow, Book, Findings
 from tallystick.core.audit.told import Told
+from tallystick.core.effects.rows import FIRST, exec_id_of, taken_from
 from tallystick.core.pictures import (
     AGAIN,
     START,
@@ -26,6 +27,15 @@ _KINDS: Final = frozenset({"signal", "timer", "child", "result", "resume"})
 _INDEX_DIGITS: Final = 8
 # Messages that carry something; the others say nothing, or a state.
 _SPEAK: Final = ("signal", "result")
+
+
+def _name_of_result(job_id: str, message: Message) -> str:
+    """Return what a message must be called that tells how a remote step or an effect has ended."""
+    unit = step_id_of((message.dimension, message.name, message.occurrence or 0))
+    exec_id = exec_id_of(job_id, unit, FIRST)
+    first = result_guid(job_id, unit, 0)[:-1]
+    known = message.guid in (exec_id, taken_from(exec_id)) or message.guid.startswith(first)
+    return message.guid if known else first
 
 
 class Letters:
@@ -96,8 +106,7 @@ class Letters:
                 index = message.guid[-_INDEX_DIGITS:]
                 return f"child:{job_id}.{dimension}.{occurrence}.{index}" if index.isdigit() else ""
             case "result":
-                first = result_guid(job_id, step_id_of((dimension, message.name, occurrence)), 0)[:-1]
-                return message.guid if message.guid.startswith(first) else first
+                return _name_of_result(job_id, message)
             case _:
                 return None
 

@@ -15,7 +15,7 @@ from tallystick.core.digits import ActivityLedger
 from tallystick.core.hash_chain import GENESIS
 from tallystick.core.values import StoredEvent
 
-_LEARNING: Final = frozenset({"wait", "sleep", "group", "remote"})
+_LEARNING: Final = frozenset({"wait", "sleep", "group", "remote", "effect"})
 _LEARNT: Final = tuple(
     field.weight for field in ActivityLedger.FIELDS if field.name in ("children_spawned", "tasks_done")
 )

@@ -92,7 +92,7 @@ class Told:
         elif fact.type == "hold":
             # Who stops because of a hold sets none, and says no reason: it may be over by then.
             self.hold = (data.get("hold"), data.get("why")) if "why" in data else None
-        elif fact.type == "resume":
+        elif fact.type == "resume" or "frees" in data:
             self.hold = (None, None)
         elif fact.type == "again":
             self.given = self.given if self.turns or self.turns_gone else data.get(WAS)

@@ -156,7 +156,7 @@ class Reclaim(StrEnum):
     HOLD = "abort the attempt and hold the job: what follows cannot be judged, or was refused"
 
 
-def decide_reclaim(
+def decide_reclaim(  # noqa: PLR0911 (a line for each verdict)
     *,
     status: str,
     expired: bool,
@@ -166,26 +166,31 @@ def decide_reclaim(
     refused: bool,
     charged: int,
     budget: int | None,
+    waits: bool = False,
+    runs: bool = False,
 ) -> Reclaim:
     """Say what a sweep does with an attempt of a job that has not ended.
 
     `charged` counts this attempt too, as if it were aborted now: attempts are counted before they run, so a
     job that kills its worker every time ends after its budget. A `budget` that cannot be read is None.
     `refused`: what follows was decided before, and the database did not take it. What is committed is never
-    aborted; if its job is `held`, a person looks first.
+    aborted; if its job is `held`, a person looks first. An effect is left to the job's own attempt if that
+    `runs`, and a job that `waits` for what came of an effect does not end: it is tried again.
     """
     committed = status == "COMMITTED"
-    if not expired or status in ("DONE", "ABORTED") or (committed and held):
+    if not expired or status in ("DONE", "ABORTED"):
+        return Reclaim.LEAVE
+    if committed and (runs if effect else held):
         return Reclaim.LEAVE
     if refused:
         return Reclaim.HOLD
     if committed:
         return Reclaim.IN_DOUBT if effect else Reclaim.FINISH
     if cancelling:
-        return Reclaim.SETTLE
+        return Reclaim.RETRY if waits else Reclaim.SETTLE
     if budget is None:
         return Reclaim.HOLD
-    return Reclaim.RETRY if charged < budget else Reclaim.FAIL
+    return Reclaim.RETRY if waits or charged < budget else Reclaim.FAIL
 
 
 def first_to_act(begun: Sequence[bool]) -> int | None:

@@ -60,7 +60,7 @@ PROMISES: Final = (
     ),
     Promise(
         "effect",
-        "coming: intent first; in doubt after a crash: ask, never guess",
+        "intent first; in doubt after a crash: ask, never guess; further calls count in leg 1",
         "the answer of the call, of a probe or of a person",
         (Bundle("intent", _OPENED, None), Bundle("result", _ANSWERED, _CONSUMED)),
     ),

@@ -23,15 +23,18 @@ from tallystick.core.plans import (
 from tallystick.core.requests import Cycle, EndJob
 from tallystick.core.values import Fact
 from tallystick.core.verbs.control_requests import HoldJob, ResumeJob
+from tallystick.core.verbs.effects.settling import asked_again, before_end
 from tallystick.core.verbs.endings import CANCELLED, end_job, fact_of, with_dropped
-from tallystick.core.verbs.holds import Held, Resumed, decide_hold, decide_resume
+from tallystick.core.verbs.holds import Held, Hold, Resumed, decide_hold, decide_resume
 from tallystick.core.verbs.protocol.remote import rearmed, withdraw
 from tallystick.core.verbs.settling import broken, driver_of, entered, settle, stale
 from tallystick.core.verbs.waiting import RUNNING, SUSPENDED
 from tallystick.errors import NotFound
 
 
-def turn(pictures: Pictures, request: Cycle, now: Now) -> Decision:
+def turn(  # noqa: PLR0911 (a line for each refusal)
+    pictures: Pictures, request: Cycle, now: Now
+) -> Decision:
     """End the segment by a turn of the same job; one that was asked to end ends instead."""
     fence = request.fence
     picture = pictures.held(fence)
@@ -46,6 +49,9 @@ def turn(pictures: Pictures, request: Cycle, now: Now) -> Decision:
     driver = _refuse_turning(picture, guid) or driver_of(picture, request.driver)
     if isinstance(driver, Refusal):
         return driver
+    unended = before_end(picture, fence, request.fact, now)
+    if isinstance(unended, (Plan, Relook)):
+        return unended
     still_open = len(picture.open_activities())
     delta = settle_delta(
         starts=driver.enters_root, consumed=driver.is_consumed, opened=1 - still_open, finished=True
@@ -62,6 +68,7 @@ def turn(pictures: Pictures, request: Cycle, now: Now) -> Decision:
     keep = "" if driver.message is None else driver.message.guid
     return Plan(
         (
+            *unended,
             *settling.writes,
             *dropped,
             *withdraw(picture),
@@ -134,7 +141,8 @@ def resume(pictures: Pictures, request: ResumeJob, now: Now) -> Decision:
             fact = _fact(picture, "resume", {"hold": job.hold}, now)
             after = job._replace(hold=None, rev=job.rev + 1)
             moved = MoveJob(after, job.rev, fact, NO_VALUES)
-            return Plan((*rearmed(picture, now), moved), verdict, wakes=True)
+            again = asked_again(picture, now) if job.hold == Hold.IN_DOUBT else ()
+            return Plan((*rearmed(picture, now), *again, moved), verdict, wakes=True)
     assert_never(verdict)
 
 

@@ -35,6 +35,7 @@ from tallystick.core.requests import CancelJob, EndJob
 from tallystick.core.values import Fact, Fence
 from tallystick.core.verbs.asking import ask, ask_descendants, is_refused, let_finish, why_asked
 from tallystick.core.verbs.children import child_ended
+from tallystick.core.verbs.effects.settling import before_end, is_waited_for, let_answer, unneeded
 from tallystick.core.verbs.protocol.remote import ends_at, take_unheard, withdraw
 from tallystick.core.verbs.settling import Driver, broken, driver_of, entered, settle, stale
 from tallystick.errors import LedgerCeiling, NotFound, TallyError
@@ -57,6 +58,9 @@ def end_job(pictures: Pictures, request: EndJob, now: Now) -> Decision:
     if picture.has_unseen_remotes:
         return Relook(fence.job_id)
     written = as_asked(request, cancelling=picture.job.state == JobState.CANCELLING, code=picture.job.code)
+    unended = before_end(picture, fence, request.fact, now)
+    if isinstance(unended, (Plan, Relook)):
+        return unended
     ended = _ATTEMPT_ENDS[AttemptState(written.attempt_status)]
     attempt = MoveAttempt(*fence, _RUNNING, ended, written.reason, written.charged, live=True)
     driver = driver_of(picture, request.driver)
@@ -73,7 +77,7 @@ def end_job(pictures: Pictures, request: EndJob, now: Now) -> Decision:
     )
     if isinstance(closed, Refusal):
         return closed
-    return Plan(closed, None if written is request else written, wakes=_wakes(picture))
+    return Plan((*unended, *closed), None if written is request else written, wakes=_wakes(picture))
 
 
 def as_asked(request: EndJob, *, cancelling: bool, code: str | None = None) -> EndJob:
@@ -225,6 +229,8 @@ def cancel(  # noqa: PLR0911 (a line for each verdict)
 def _ended(pictures: Pictures, picture: Picture, request: CancelJob, now: Now) -> Decision:
     """End a job at once; one whose root has no entry left for the message that ends it has failed."""
     lease = picture.lease
+    if is_waited_for(picture):
+        return let_answer(picture, request, now)
     if lease is None:
         until = ends_at(picture, now)
         if until is not None:
@@ -276,7 +282,9 @@ def end_lost(pictures: Pictures, picture: Picture, lease: Lease, loss: Loss, now
         del told[ENDED]
     fact = fact_of(picture, loss.kind, lease.attempt, told, now)
     closed = close(pictures, picture, driver, End(loss.state, fact, loss.values, attempt), now)
-    return closed if isinstance(closed, Refusal) else Plan(closed, loss.state, wakes=_wakes(picture))
+    if isinstance(closed, Refusal):
+        return closed
+    return Plan((*unneeded(picture, now), *closed), loss.state, wakes=_wakes(picture))
 
 
 def finish(pictures: Pictures, picture: Picture, lease: Lease, now: Now) -> Decision:
@@ -320,7 +328,7 @@ def _at_once(pictures: Pictures, picture: Picture, request: CancelJob, now: Now)
     fact = fact_of(picture, "cancel", attempt.attempt, told, now)
     end = End(JobState.CANCELLED, fact, values, attempt, request.grace_ms)
     closed = _closed(pictures, settling.job, word.guid, end, now)
-    writes = (*taken, InsertMessage(word), *settling.writes, *closed)
+    writes = (*unneeded(picture, now), *taken, InsertMessage(word), *settling.writes, *closed)
     return Plan(writes, JobState.CANCELLED, wakes=_wakes(picture))
 
 

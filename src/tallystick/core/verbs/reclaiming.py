@@ -12,6 +12,8 @@ from tallystick.core.plans import NO_VALUES, Decision, JobValues, MoveAttempt, M
 from tallystick.core.requests import ReclaimAttempt
 from tallystick.core.verbs.control import hold
 from tallystick.core.verbs.control_requests import HoldJob
+from tallystick.core.verbs.effects.doubting import find, lost
+from tallystick.core.verbs.effects.settling import is_waited_for
 from tallystick.core.verbs.endings import Loss, end_lost, fact_of, failed_with, finish
 from tallystick.core.verbs.holds import Hold
 from tallystick.defaults import ATTEMPTS
@@ -23,16 +25,12 @@ _UNREADABLE: Final = (
     f'"options" cannot be read. Put {{"attempts_max":{ATTEMPTS}}} there and resume the job, or '
     "cancel it"
 )
-_IN_DOUBT: Final = (
-    "the worker of the effect {unit} was lost after it had the right to act and before it said what came of "
-    "it: find out whether it has happened"
-)
 
 
 def reclaim(pictures: Pictures, request: ReclaimAttempt, now: Now) -> Decision:
     """Judge an attempt as it stands now; the outcome is the verdict."""
     picture = pictures.get(request.fence.job_id)
-    lease = None if picture is None else picture.effect if request.unit else picture.lease
+    lease = None if picture is None else _held_by(picture, request.unit)
     if picture is None or lease is None or (lease.attempt, lease.lease_id) != request.fence[1:]:
         return Plan((), Reclaim.LEAVE)
     job, past = picture.job, picture.past
@@ -48,9 +46,22 @@ def reclaim(pictures: Pictures, request: ReclaimAttempt, now: Now) -> Decision:
         refused=request.refused is not None,
         charged=0 if request.excused else past.charged + 1,
         budget=budget,
+        waits=is_waited_for(picture),
+        runs=picture.lease is not None,
     )
     decision = _act(pictures, picture, lease, verdict, request, now)
     return decision._replace(outcome=verdict) if isinstance(decision, Plan) else decision
+
+
+def _held_by(picture: Picture, unit: str) -> Lease | None:
+    """Return the attempt at a job, or at an effect of it that is open."""
+    if not unit:
+        return picture.lease
+    found = find(picture, unit)
+    if found is None:
+        return None
+    row, live = found
+    return Lease(row.attempt, row.lease_id, row.state, live, row.exec_id)
 
 
 def _act(  # noqa: PLR0911 (one line for each verdict)
@@ -69,8 +80,7 @@ def _act(  # noqa: PLR0911 (one line for each verdict)
         case Reclaim.FINISH:
             return finish(pictures, picture, lease, now)
         case Reclaim.IN_DOUBT:
-            why = _IN_DOUBT.format(unit=request.unit)
-            return hold(pictures, HoldJob(picture.job.job_id, Hold.IN_DOUBT, why), now)
+            return lost(picture, request.unit, now)
         case Reclaim.HOLD:
             return _held(pictures, picture, lease, request, now)
         case Reclaim.RETRY:

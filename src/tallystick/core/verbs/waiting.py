@@ -54,8 +54,8 @@ _TAKERS = {
     "child": ("group",),
     "resume": ("group",),
 }
-# What counts its own entries of leg 1: bundles of children, directives.
-_COUNTED_ELSEWHERE = ("group", "remote")
+# What counts its own entries of leg 1: bundles of children, directives, calls.
+_COUNTED_ELSEWHERE = ("group", "remote", "effect")
 # A wait that is answered beside the message that drives its job: two obligations.
 _BESIDE = 2
 BEGUN = STEP.follow(StepState.PENDING, "dispatch", "sent", "ack").target
@@ -107,8 +107,8 @@ def take_answer(pictures: Pictures, request: TakeAnswer, now: Now) -> Decision:
         return broken(request.fence.job_id, f"{request.wait.name} is not open")
     if message.name != request.wait.name or message.place not in (None, place):
         return broken(request.fence.job_id, f"message {message.guid!r} is not that of {request.wait.name}")
-    taking = _Taking(request.fence, message.guid, request.chain, request.at, request.dimension)
-    taken = _take(picture, taking, request.wait, activity, message, now, picture.job)
+    taking = Taking(request.fence, message.guid, request.chain, request.at, request.dimension)
+    taken = take(picture, taking, request.wait, activity, message, now, picture.job)
     return taken if isinstance(taken, Refusal) else Plan(taken)
 
 
@@ -120,7 +120,7 @@ class _Found(NamedTuple):
     stored: bool = True
 
 
-class _Taking(NamedTuple):
+class Taking(NamedTuple):
     """Who takes an answer, and when."""
 
     fence: Fence
@@ -139,7 +139,8 @@ def _refuse_waiting(picture: Picture, request: Await) -> Refusal | None:
             refused = not activity.is_open
         else:
             timed = wait.due_at is not None and timer_of(picture.job.job_id, place) in picture.messages
-            refused = wait.kind == "group" or timed or (wait.kind == "remote") != (wait.asks is not None)
+            unopened = wait.kind in ("group", "effect")
+            refused = unopened or timed or (wait.kind == "remote") != (wait.asks is not None)
         if refused:
             return broken(picture.job.job_id, f"it waits for {wait.name}, which is over or was never opened")
     return None
@@ -194,8 +195,8 @@ def _answer(picture: Picture, request: Await, found: _Found, others: Sequence[_F
         writes.append(MoveJob(after, job.rev, None, NO_VALUES))
         job = after
     activity = picture.activities.get(place_of(request.dimension, wait))
-    taking = _Taking(request.fence, request.driver, request.fact.chain, request.fact.at, request.dimension)
-    taken = _take(picture, taking, wait, activity, message, now, job)
+    taking = Taking(request.fence, request.driver, request.fact.chain, request.fact.at, request.dimension)
+    taken = take(picture, taking, wait, activity, message, now, job)
     if isinstance(taken, Refusal):
         return taken
     ahead = _ahead(others, found.which, request.ahead) if request.ahead else ()
@@ -218,9 +219,9 @@ def _ahead(others: Sequence[_Found], which: int, limit: int) -> tuple[Wake, ...]
     return tuple(ahead)
 
 
-def _take(
+def take(
     picture: Picture,
-    taking: _Taking,
+    taking: Taking,
     wait: Wait,
     activity: Activity | None,
     message: Message,
@@ -245,7 +246,7 @@ def _take(
     if activity is None:
         place = place_of(taking.dimension, wait)
         row = Activity(job.job_id, *place, wait.kind, state, ledger, 1, attempt)
-        answered = InsertActivity(row, taking.at, fact, result)
+        answered = InsertActivity(row, taking.at, fact, result, error)
     else:
         place = activity.place
         row = activity._replace(state=state, ledger=ledger, attempt=attempt, rev=activity.rev + 1)
@@ -266,7 +267,7 @@ def _take(
 
 def _as_kept(picture: Picture, wait: Wait, activity: Activity | None, message: Message) -> Taken:
     """Return how the row of a wait ends with a message."""
-    if wait.kind == "remote" and activity is not None:
+    if wait.kind in ("remote", "effect"):
         return ended_by(picture, activity, message)
     return Taken(ANSWERED, "null" if message.payload is None else message.payload)
 

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias, assert_never
 
+from tallystick.core.effects.requests import (
+    CallEffect,
+    DoubtEffect,
+    EffectRequest,
+    EndEffect,
+    RestEffect,
+    SettleEffect,
+    TakeProbe,
+)
+from tallystick.core.effects.rows import FIRST, EffectKey, exec_id_of, unit_of
 from tallystick.core.pictures import START, Place, group_place, join_of, place_of, timer_of
 from tallystick.core.remote.requests import (
     AckStep,
@@ -49,6 +59,7 @@ Planned: TypeAlias = (
     | EndAttempt
     | ReclaimAttempt
     | StepRequest
+    | EffectRequest
 )
 """The requests that are decided from a picture; of those about remote steps the ones for workflows."""
 
@@ -82,6 +93,9 @@ class Wants(NamedTuple):
     remote: Place | None = None
     # How remote steps have ended that nobody has taken.
     results: bool = False
+    # Its effects that are open, and who has these keys.
+    effects: bool = False
+    keys: tuple[EffectKey, ...] = ()
     # The attempt that a sweep takes its job from, if nobody is at it, and what that is judged by.
     lost: ReclaimAttempt | None = None
 
@@ -111,7 +125,9 @@ def _for_waiting(request: Await) -> Wants:
         place = place_of(request.dimension, wait)
         if wait.kind == "remote":
             continue
-        if wait.kind == "group":
+        if wait.kind == "effect":
+            guids.append(exec_id_of(job_id, unit_of(place), FIRST))
+        elif wait.kind == "group":
             guids.append(join_of(job_id, f"{place[0]}:{place[1]}#{place[2]}"))
         else:
             guids.append(timer_of(job_id, place))
@@ -144,11 +160,14 @@ def _for_turning(request: Cycle) -> Wants:
 
 
 def _for_cancelling(request: CancelJob) -> Wants:
-    return Wants(request.job_id, open=True, begun=True, end=True, ends=True, remotes=True, results=True)
+    return Wants(
+        request.job_id, open=True, begun=True, end=True, ends=True, remotes=True, results=True, effects=True
+    )
 
 
 def _for_holding(request: HoldJob | ResumeJob) -> Wants:
-    return Wants(request.job_id, end=True, remotes=isinstance(request, ResumeJob))
+    resumes = isinstance(request, ResumeJob)
+    return Wants(request.job_id, end=True, remotes=resumes, effects=resumes)
 
 
 def _for_step(request: StepRequest) -> Wants:
@@ -157,7 +176,16 @@ def _for_step(request: StepRequest) -> Wants:
 
 def _for_reclaiming(request: ReclaimAttempt) -> Wants:
     job_id = request.fence.job_id
-    return Wants(job_id, open=True, begun=True, end=True, ends=True, remotes=True, lost=request)
+    return Wants(job_id, open=True, begun=True, end=True, ends=True, remotes=True, lost=request, effects=True)
+
+
+def _for_effect(request: EffectRequest) -> Wants:
+    if isinstance(request, TakeProbe | SettleEffect):
+        return Wants(request.job_id, end=True, effects=True)
+    job_id = request.fence.job_id
+    if isinstance(request, CallEffect):
+        return Wants(job_id, place=request.place, effects=True, keys=(request.intent.key,))
+    return Wants(job_id, place=request.place, effects=True)
 
 
 def wanted_to_escalate(job_id: str) -> Wants:
@@ -191,6 +219,8 @@ def wanted(request: Planned) -> Wants:  # noqa: C901, PLR0911 (one line for each
             | TakeDirective() | DeliverDirective() | MarkSent() | NotPublished()
         ):  # fmt: skip
             return _for_step(request)
+        case CallEffect() | EndEffect() | RestEffect() | DoubtEffect() | TakeProbe() | SettleEffect():
+            return _for_effect(request)
         case RecordStep() | RecordEvent() | SetValue() | EndAttempt():
             return Wants(request.fence.job_id)
     assert_never(request)

@@ -24,12 +24,14 @@ from tallystick.core.plans import (
     InsertActivity,
     InsertAttempt,
     InsertChild,
+    InsertEffect,
     InsertMessage,
     InsertRemote,
     InsertStep,
     KeepReport,
     MoveActivity,
     MoveAttempt,
+    MoveEffect,
     MoveJob,
     MoveMessage,
     MoveRemote,
@@ -82,6 +84,7 @@ class Writes:
         self._made: list[OutboxRow] = []
         self._directives: dict[str, tuple[OutboxRow, int]] = {}
         self._withdrawn: list[str] = []
+        self._effects: list[InsertEffect | MoveEffect] = []
 
     def add(self, writes: Sequence[Write]) -> None:
         """Add a plan, in its order; facts take their places now."""
@@ -104,8 +107,9 @@ class Writes:
                     self._activity(activity, activity_rev)
             case MoveAttempt():
                 self._attempts.append(write)
-            case InsertActivity(activity, at, fact, result):
-                self._activity(activity, None, learned=(at, _ended_at(activity, at), result, None), fact=fact)
+            case InsertActivity(activity, at, fact, result, error):
+                born: Said = (at, _ended_at(activity, at), result, error)
+                self._activity(activity, None, learned=born, fact=fact)
             case InsertMessage(message):
                 self._message(message, None)
             case DropInbox(job_id, keep, signals):
@@ -121,6 +125,8 @@ class Writes:
                 self._asks.append(write)
             case InsertRemote() | MoveRemote() | InsertOutbox() | MoveOutbox() | WithdrawDirectives():
                 self._remote(write)
+            case InsertEffect() | MoveEffect():
+                self._effects.append(write)
             case KeepReport(report):
                 self._writing.keep_report(report)
             case InsertStep(step):
@@ -205,6 +211,7 @@ class Writes:
         """Send everything; each statement fails unless it changes what was planned."""
         ask, times = self._ask, self._writing.times
         self._send_remotes()
+        self._send_effects()
         jobs = [
             (rev, hit, *moved(job), *map(storable, values), *head)
             for rev, hit, job, values, head in self._jobs.values()
@@ -253,6 +260,26 @@ class Writes:
             ask("move_outbox", _json(rows), wall, str(len(rows)))
         if self._withdrawn:
             ask("withdraw_directives", texts(self._withdrawn), *WITHDRAWN, wall)
+
+    def _send_effects(self) -> None:
+        """Send effects with the attempts at them: those that begin, then those that go on or end.
+
+        One that is moved twice is sent in two lists: its lease and its end are different rows of facts.
+        """
+        clock = (self._writing.times.epoch, self._writing.times.lease)
+        begun = [each for each in self._effects if isinstance(each, InsertEffect)]
+        if begun:
+            rows = [(row, lease.owner, lease.lease_ms) for row, lease in begun]
+            self._ask("insert_effects", _json(rows), *clock, str(self._wall))
+        moved = [each for each in self._effects if isinstance(each, MoveEffect)]
+        while moved:
+            first = {each.row.exec_id: each for each in reversed(moved)}
+            moved = [each for each in moved if first[each.row.exec_id] is not each]
+            rows = [
+                (row, rev, *((None, None) if lease is None else (lease.owner, lease.lease_ms)))
+                for row, rev, lease in first.values()
+            ]
+            self._ask("move_effects", _json(rows), *clock, str(len(rows)))
 
     def _ask(self, name: str, *parameters: object) -> None:
         self._writing.connection.execute(sql(name), parameters)

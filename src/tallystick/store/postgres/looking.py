@@ -13,6 +13,7 @@ from tallystick.core.verbs.wants import Wants
 from tallystick.store.postgres.lists.arrays import texts
 from tallystick.store.postgres.server.connection import Answered
 from tallystick.store.postgres.statements import sql
+from tallystick.store.sql.effect_pictures import add_effects, add_keys
 from tallystick.store.sql.protocol_pictures import HOMES, add_homes, add_remotes
 from tallystick.store.sql.reads import listed
 
@@ -42,6 +43,7 @@ class PictureLook:
         guids = texts(sorted({guid for each in wants for guid in each.guids}))
         jobs = texts(sorted(own))
         times = writing.times
+        keys = self._lock_keys()
         self._ask("lock_pictures", texts(sorted({*awaited, *also})), ending)
         self._taken = (
             self._ask("lock_expired", _json([(*each.fence, each.unit) for each in lost])) if lost else None
@@ -73,12 +75,20 @@ class PictureLook:
         self._pasts = (
             self._ask("picture_pasts", texts([each.fence.job_id for each in lost])) if lost else None
         )
-        effects = [(each.fence.job_id, each.unit) for each in lost if each.unit]
+        effects = texts([each.job_id for each in wants if each.effects])
         clock = (times.epoch, times.lease)
-        self._effects = self._ask("picture_effects", _json(effects), *clock) if effects else None
+        self._effects = self._ask("picture_effects", effects, *clock) if effects != "{}" else None
+        self._keys = self._ask("picture_keys", keys) if keys != "[]" else None
 
     def _ask(self, name: str, *parameters: object) -> Answered:
         return self._writing.connection.execute(sql(name), parameters)
+
+    def _lock_keys(self) -> str:
+        """Hold the keys of effects that are asked for, before all rows, and return them as a list."""
+        keys = [key for each in self._wants for key in each.keys]
+        if keys:
+            self._ask("lock_keys", texts(["\n".join(key) for key in keys]))
+        return _json(keys)
 
     def _ask_for_remotes(self, wants: Sequence[Wants]) -> list[Answered]:
         """Ask for remote steps, and for what nobody has taken of what they have come to."""
@@ -125,6 +135,7 @@ class PictureLook:
                 pictures[job_id].end = (n, head)
         self._add_remotes(pictures)
         self._add_lost(pictures)
+        self._add_effects(pictures)
         return pictures, Now(wall)
 
     def _add_parents(self, pictures: Pictures) -> None:
@@ -138,8 +149,17 @@ class PictureLook:
         for job_id, *past in self._pasts.fetchall() if self._pasts is not None else ():
             if job_id in taken:
                 pictures[job_id].past = Past._make(past)
-        for job_id, *lease in self._effects.fetchall() if self._effects is not None else ():
-            pictures[job_id].effect = Lease._make(lease)
+
+    def _add_effects(self, pictures: Pictures) -> None:
+        """Add the effects that are open, of jobs that were asked for them, and who has keys."""
+        if self._effects is None:
+            return
+        for each in self._wants:
+            if each.effects and each.job_id in pictures:
+                pictures[each.job_id].effects = {}
+        add_effects(pictures, self._effects.fetchall())
+        if self._keys is not None:
+            add_keys(pictures, self._keys.fetchall())
 
     def _add_signals(self, pictures: Pictures, rows: list[tuple[Any, ...]]) -> None:
         signals = add_messages(pictures, rows)

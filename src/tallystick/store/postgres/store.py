@@ -47,13 +47,14 @@ from tallystick.store.postgres.user_transactions.lending import Lending
 from tallystick.store.postgres.user_transactions.library_types import LibraryTypes
 from tallystick.store.postgres.user_transactions.transaction import PostgresTransaction
 from tallystick.store.postgres.writing import Times
+from tallystick.store.sql.effects import EffectReads
 from tallystick.store.sql.protocols import ProtocolReads
 from tallystick.store.sql.reads import Reads
 from tallystick.store.sql.schedules import ScheduleReads
 from tallystick.store.sql.watching import WatchReads
 
 
-class PostgresStore(Reads, ProtocolReads, ScheduleReads, WatchReads):
+class PostgresStore(Reads, ProtocolReads, ScheduleReads, WatchReads, EffectReads):
     """Bundles in one schema of a PostgreSQL database."""
 
     def __init__(self, url: str, clock: Clock, *, create: bool = True) -> None:

@@ -3,6 +3,7 @@
 --   idempotency  a reservation makes many submissions of one content one job
 --   jobs         one submission; it also carries its start message and its semaphore
 --   attempts     a worker claims the job: one leased try, the fence of everything below
+--   effect_keys  calls that reach outside, by their keys: the intent, and what came of it
 --   steps        what the workflow did, one row each; an inline step's row is its own event
 --   messages     what arrives for a job (signal, timer, child, result), each with its own ledger
 --   events       what became true, hash-chained per job; only ever appended
@@ -289,6 +290,45 @@ P|-- The name of an attempt, as specification 002 spells it: `SELECT attempts.ex
 P|CREATE FUNCTION exec_id(attempts) RETURNS TEXT LANGUAGE sql IMMUTABLE AS $$
 P|  SELECT $1.job_id || ':' || $1.unit || ':' || $1.attempt
 P|$$;
+
+-- The home of the keys of effects, one row for each attempt: written with the intent, before the call, and kept when its job is
+-- gone. A key is taken while nobody knows what came of it, and for ever when it has happened.
+CREATE TABLE effect_keys (
+  exec_id    NAME NOT NULL PRIMARY KEY,
+  tenant_id  NAME NOT NULL,
+  effect     NAME NOT NULL,
+  key        NAME NOT NULL,
+  args_hash  NAME NOT NULL,
+  job_id     NAME NOT NULL,
+  unit       NAME NOT NULL,
+  attempt    INT NOT NULL,
+  state      NAME NOT NULL,
+  phase      NAME NOT NULL CHECK (one of: phase CALLING RESTING IN_DOUBT ENDED),
+  outcome    NAME CHECK (one of: outcome HAPPENED REFUSED NOT_DONE),
+  arguments  TEXT NOT NULL,
+  result     TEXT,
+  error      TEXT,
+  options    TEXT NOT NULL,
+  lease_id   NAME NOT NULL,
+  calls      INT NOT NULL CHECK (calls >= 1),
+  probes     INT NOT NULL DEFAULT 0,
+  due_at     INT,
+  doubt      TEXT,
+  called_at  INT NOT NULL,
+  created_at INT NOT NULL,
+  ended_at   INT,
+  ended_by   TEXT,
+  rev        INT NOT NULL DEFAULT 1,
+  rule: states attempt state
+  CHECK ((state = 'DONE') = (outcome IS NOT NULL)),
+  CHECK ((phase = 'ENDED') = (outcome IS NOT NULL)),
+  CHECK ((ended_at IS NULL) = (outcome IS NULL))
+S|) STRICT, WITHOUT ROWID;
+P|) WITH (fillfactor = 70);
+
+CREATE UNIQUE INDEX effect_keys_occupied ON effect_keys (tenant_id, effect, key) WHERE outcome IS NULL OR outcome = 'HAPPENED';
+CREATE INDEX effect_keys_of_job ON effect_keys (job_id);
+CREATE INDEX effect_keys_due ON effect_keys (due_at) WHERE due_at IS NOT NULL;
 
 -- Steps and events are appended by many jobs at once: in the order of writing a flush touches few pages.
 CREATE TABLE steps (
@@ -591,6 +631,14 @@ P|EXECUTE FUNCTION refuse_change('LEDGER: a ledger never decreases');
 S|CREATE TRIGGER attempts_guard AFTER UPDATE ON attempts
 P|CREATE TRIGGER attempts_guard BEFORE UPDATE ON attempts FOR EACH ROW
 rule: guard attempt attempts.status
+
+S|CREATE TRIGGER effect_keys_guard AFTER UPDATE ON effect_keys
+P|CREATE TRIGGER effect_keys_guard BEFORE UPDATE ON effect_keys FOR EACH ROW
+rule: guard attempt effect_keys.state
+S|CREATE TRIGGER effect_keys_delete BEFORE DELETE ON effect_keys WHEN OLD.outcome IS NULL
+S|BEGIN SELECT RAISE(ABORT, 'DELETE: nobody knows yet what came of this effect'); END;
+P|CREATE TRIGGER effect_keys_delete BEFORE DELETE ON effect_keys FOR EACH ROW WHEN (OLD.outcome IS NULL)
+P|EXECUTE FUNCTION refuse_change('DELETE: nobody knows yet what came of this effect');
 
 -- The state of a wait or a group ends with step 1 of its message; after that its row may learn steps 2 and 3, each once.
 S|CREATE TRIGGER steps_guard AFTER UPDATE OF

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, get_type_hints
 from tallystick.core.audit.book import AttemptRow, Book, JobRest, Kept, StepRest
 from tallystick.core.audit.removals import PrunedRow
 from tallystick.core.chain import Link
+from tallystick.core.effects.rows import EffectRow
 from tallystick.core.pictures import Activity, JobFacts, Message
 from tallystick.core.plans import InsertAttempt, JobValues, MoveAttempt, PutValue
 from tallystick.core.remote.keys import ApiKey
@@ -82,7 +83,7 @@ _ROWS: Final = (
     *(JobValues, Learned, Link, Message, MoveAttempt, NewJob, Opened, OwedHook, PutValue, Record, ShownValue),
     *(NewProtocolJob, OutboxRow, ProtocolJob, ProtocolStep, Schedule),
     *(ApiKey, StepRow, WorkerRow),
-    *(JobRest, Kept, PrunedRow, StepRest),
+    *(JobRest, Kept, PrunedRow, StepRest, EffectRow),
 )
 # Rows that plans move, as one flat list each.
 _MOVES: Final = {

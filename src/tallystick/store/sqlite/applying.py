@@ -20,12 +20,14 @@ from tallystick.core.plans import (
     InsertActivity,
     InsertAttempt,
     InsertChild,
+    InsertEffect,
     InsertMessage,
     InsertRemote,
     InsertStep,
     KeepReport,
     MoveActivity,
     MoveAttempt,
+    MoveEffect,
     MoveJob,
     MoveMessage,
     MoveRemote,
@@ -35,7 +37,7 @@ from tallystick.core.plans import (
     Write,
 )
 from tallystick.core.remote.plans import InsertOutbox, MoveOutbox, StaleReport
-from tallystick.store.api import Fact, Fence, StoredEvent
+from tallystick.store.api import Fact, Fence, NewLease, StoredEvent
 from tallystick.store.refusals import STALE_REPORTS_MAX
 from tallystick.store.sql.protocols import WITHDRAWN
 from tallystick.store.sql.reads import listed
@@ -113,6 +115,10 @@ class Rounds:
                 rows = kinds[kind]
                 if kind is InsertStep:
                     batch.many("insert_steps", rows, self._holder)
+                elif kind is InsertEffect:
+                    self._insert_effects(rows)
+                elif kind is MoveEffect:
+                    self._move_effects(rows)
                 elif kind in _COUNTED:
                     write_exactly(batch.connection, _COUNTED[kind], rows)
                 else:
@@ -124,6 +130,31 @@ class Rounds:
         for report in self._reports:
             batch.run("insert_stale_reports", (batch.wall, *report))
             batch.run("trim_stale_reports", (STALE_REPORTS_MAX,))
+
+    def _insert_effects(self, writes: Sequence[InsertEffect]) -> None:
+        """Write effects that begin: the key first, so that a taken one is refused before all else."""
+        batch = self._batch
+        write_rows(batch.cursor, "insert_effects", [row for row, _lease in writes])
+        attempts = [
+            (row.job_id, row.unit, row.attempt, row.state, row.exec_id, *self._lease(lease), batch.wall)
+            for row, lease in writes
+        ]
+        write_rows(batch.cursor, "insert_effect_attempts", attempts)
+
+    def _move_effects(self, writes: Sequence[MoveEffect]) -> None:
+        """Write effects that go on or end, each with the attempt at it."""
+        write_exactly(self._batch.connection, "move_effects", [(*row, rev) for row, rev, _lease in writes])
+        attempts = [
+            (row.job_id, row.unit, row.attempt, row.state, *self._lease(lease), row.ended_at)
+            for row, _rev, lease in writes
+        ]
+        write_exactly(self._batch.connection, "move_effect_attempts", attempts)
+
+    def _lease(self, lease: NewLease | None) -> tuple[object, ...]:
+        """Return the columns of a lease that begins now; without one they stay as they are."""
+        if lease is None:
+            return (None, None, None, None)
+        return (lease.lease_id, lease.owner, self._batch.epoch, self._batch.boot + lease.lease_ms)
 
     def _event(self, fact: Fact) -> StoredEvent:
         event = self._batch.placed(fact)
@@ -152,8 +183,8 @@ class Rounds:
         return write.group.job_id, write.message.guid, child_row(write)
 
     def _new_activity(self, write: InsertActivity) -> _Row:
-        activity, at, fact, result = write
-        row = (*activity, at, None if fact is None else at, result, *self._place(fact))
+        activity, at, fact, result, error = write
+        row = (*activity, at, None if fact is None else at, result, error, *self._place(fact))
         return activity.job_id, activity.place, row
 
     def _activity(self, write: MoveActivity) -> _Row:
@@ -182,6 +213,12 @@ class Rounds:
     def _withdrawn(self, write: WithdrawDirectives) -> _Row:
         (job_id,) = write
         return job_id, job_id, (job_id, *WITHDRAWN, self._batch.wall)
+
+    def _new_effect(self, write: InsertEffect) -> _Row:
+        return write.row.job_id, write.row.exec_id, write
+
+    def _effect(self, write: MoveEffect) -> _Row:
+        return write.row.job_id, write.row.exec_id, write
 
     def _new_message(self, write: InsertMessage) -> _Row:
         (message,) = write
@@ -228,6 +265,8 @@ class Rounds:
         InsertOutbox: _new_directive,
         MoveOutbox: _directive,
         WithdrawDirectives: _withdrawn,
+        InsertEffect: _new_effect,
+        MoveEffect: _effect,
         InsertActivity: _new_activity,
         InsertMessage: _new_message,
         MoveActivity: _activity,

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from tallystick.core.effects.rows import EffectKey
 from tallystick.core.hash_chain import GENESIS
 from tallystick.core.pictures import (
     START,
@@ -25,6 +26,7 @@ from tallystick.core.pictures import (
 )
 from tallystick.core.tuples import make
 from tallystick.core.verbs.wants import Wants
+from tallystick.store.sql.effect_pictures import add_effects, add_keys
 from tallystick.store.sql.protocol_pictures import HOMES, add_homes, add_remotes
 from tallystick.store.sql.reads import listed
 from tallystick.store.sqlite.statements import sql
@@ -54,6 +56,8 @@ def look(batch: SqliteBatch, wants: Sequence[Wants], *, whole: bool = False) -> 
     found = _messages(batch, "picture_messages", guids) if guids else []
     found += _signals(batch, pictures, wants, whole=whole)
     found += _remotes(batch, pictures, wants)
+    if effects := [each.job_id for each in wants if each.effects]:
+        _add_effects(batch, pictures, effects, [key for each in wants for key in each.keys])
     for each in wants:
         if each.begun or each.early or each.children or each.end or each.lost is not None:
             _add_rare(batch, pictures[each.job_id], each, found)
@@ -174,10 +178,17 @@ def _add_rare(batch: SqliteBatch, picture: Picture, wants: Wants, found: list[Me
     if wants.lost is not None:
         for row in batch.rows("picture_pasts", (job_id,)):
             picture.past = Past._make(row)
-        if wants.lost.unit:
-            asked = (job_id, batch.epoch, batch.boot, wants.lost.unit)
-            for attempt, lease_id, status, live, guid in batch.rows("picture_leases", asked):
-                picture.effect = Lease(attempt, lease_id, status, bool(live), guid)
+
+
+def _add_effects(
+    batch: SqliteBatch, pictures: Pictures, jobs: Sequence[str], keys: Sequence[EffectKey]
+) -> None:
+    """Add the effects of jobs that are open, and who has these keys."""
+    for job_id in jobs:
+        pictures[job_id].effects = {}
+    add_effects(pictures, batch.rows("picture_effects", (listed(jobs), batch.epoch, batch.boot)))
+    if keys:
+        add_keys(pictures, batch.rows("picture_keys", (listed(keys),)))
 
 
 def _add_messages(

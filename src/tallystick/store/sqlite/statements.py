@@ -25,6 +25,7 @@ TABLES: Final = (
         "api_keys",
         "attempts",
         "clock",
+        "effect_keys",
         "ended_by_minute",
         "events",
         "idempotency",

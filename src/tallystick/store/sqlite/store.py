@@ -27,6 +27,7 @@ from tallystick.store.api import (
     call_off,
 )
 from tallystick.store.borrowing import Borrowers, limited
+from tallystick.store.sql.effects import EffectReads
 from tallystick.store.sql.protocols import ProtocolReads
 from tallystick.store.sql.reads import Reads
 from tallystick.store.sql.schedules import ScheduleReads
@@ -67,7 +68,7 @@ BEFORE_CHECKPOINT = crash.declare("sqlite.checkpoint.before", "the log is about 
 AFTER_CHECKPOINT = crash.declare("sqlite.checkpoint.after", "the log has moved into the database")
 
 
-class SqliteStore(Reads, ProtocolReads, ScheduleReads, WatchReads):
+class SqliteStore(Reads, ProtocolReads, ScheduleReads, WatchReads, EffectReads):
     """Bundles on one SQLite file."""
 
     def __init__(

@@ -172,11 +172,16 @@ class Taken(NamedTuple):
     row: str | None = None
 
 
-def ended_by(picture: Picture, activity: Activity, message: Message) -> Taken:
-    """Return how a remote step ends with the message that tells it."""
+def ended_by(picture: Picture, activity: Activity | None, message: Message) -> Taken:
+    """Return how a remote step or an effect ends with the message that tells it.
+
+    An effect that another job has done has no row yet: it begins and ends at once.
+    """
     result, error = ended(message.payload)
-    state = StepState(activity.state)
+    state = StepState.IN_PROGRESS if activity is None else StepState(activity.state)
     target = STEP.follow(state, "succeed" if error is None else _FAILS[state]).target
+    if activity is None or activity.kind != "remote":
+        return Taken(target, result, error)
     return Taken(target, result, error, of_remote(picture.remotes[activity.place], message.payload))
 
 

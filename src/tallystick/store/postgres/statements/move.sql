@@ -63,8 +63,8 @@ WITH job AS MATERIALIZED (
    WHERE steps.ctid = at_activities.step_at
   RETURNING 1
 ), new_activities AS (
-  INSERT INTO steps (@names(Activity), created_at, completed_at, result, n, prev_hash, event_hash)
-  SELECT @fields(Activity), created_at, completed_at, result, n, prev_hash, event_hash
+  INSERT INTO steps (@names(Activity), created_at, completed_at, result, error, n, prev_hash, event_hash)
+  SELECT @fields(Activity), created_at, completed_at, result, error, n, prev_hash, event_hash
     FROM activity
    WHERE before IS NULL
      AND (SELECT count(*) FROM events WHERE events.job_id = activity.job_id AND events.n = activity.n) = 0

@@ -1,0 +1,87 @@
+"""Effects on a Tally: declared with a key, a time, and what their errors mean."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tallystick.app.api.decorators import EffectDecorator
+from tallystick.app.api.retrying import ONCE, Duration, Retry
+from tallystick.app.effects.callables import AsyncEffect, Effect
+from tallystick.app.effects.probing import probes_of
+from tallystick.app.effects.rules import EffectSpec, check_template
+from tallystick.app.replay.calls import StepSpec
+from tallystick.app.values.signature import Signature
+from tallystick.core.durations import duration_ms
+from tallystick.core.effects.rows import EffectRules
+from tallystick.engine.probing import Probe
+
+if TYPE_CHECKING:
+    from tallystick.app.api.tally import Tally
+
+
+class DeclaringEffects(ABC):
+    """What a Tally knows of effects."""
+
+    _effects: dict[str, EffectSpec]
+
+    @property
+    def probes(self) -> dict[str, Probe]:
+        """Return how a worker finds out what came of its effects that are in doubt."""
+        return probes_of(self._effects)
+
+    def effect(
+        self,
+        *,
+        key: str | Callable[..., str],
+        name: str | None = None,
+        probe: Callable[..., Any] | None = None,
+        timeout: Duration = "30s",
+        settle: Duration = "1m",
+        retry: Retry = ONCE,
+        raises: Sequence[type[Exception]] = (),
+        safe_errors: Sequence[type[Exception]] = (),
+    ) -> EffectDecorator:
+        """Declare an effect: intent first, called once under its key; in doubt after a crash: never guessed.
+
+        The function takes its `Key` first. `key` names arguments in braces. A call ends after `timeout`; the
+        `probe` takes what the effect takes and is asked `settle` after that. An error of `raises` is a
+        refusal, one of `safe_errors`, or `NotDone`, says that nothing has happened; any other leaves it in
+        doubt.
+        """
+
+        def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (the protocol says what comes out)
+            spec = self._spec(
+                kind="effect", function=function, name=name, retry=retry, timeout=timeout, raises=raises
+            )
+            assert spec.timeout_ms is not None, "an effect has a time"
+            signature = Signature(function, injected=1)
+            check_template(spec.name, key, signature)
+            rules = EffectRules(
+                spec.timeout_ms, spec.policy.attempts_max, duration_ms(settle), probe is not None
+            )
+            effect = EffectSpec(spec.name, key, signature, rules, tuple(safe_errors), probe)
+            self._effects[spec.name] = effect
+            made = AsyncEffect if spec.is_async else Effect
+            return made(self._tally(), replace(spec, effect=effect))
+
+        return decorate
+
+    @abstractmethod
+    def _tally(self) -> Tally:
+        """Return itself."""
+
+    @abstractmethod
+    def _spec(
+        self,
+        *,
+        kind: str,
+        function: Callable[..., Any],
+        name: str | None,
+        retry: Retry,
+        timeout: Duration | None,
+        raises: Sequence[type[Exception]],
+    ) -> StepSpec:
+        """Return what calls of a step need to know, and take its name."""

@@ -1,0 +1,104 @@
+"""What a person says of an effect that is in doubt: it happened, it did not, or call it again."""
+
+from __future__ import annotations
+
+import getpass
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from tallystick.app.api.control import Wish
+from tallystick.app.replay.context import refuse_inside
+from tallystick.app.values.codec import encode
+from tallystick.core.effects.requests import Says, Settled, SettleEffect
+from tallystick.core.limits import check_storable
+from tallystick.errors import BadInput, InvariantBroken, NotResolved
+
+if TYPE_CHECKING:
+    from tallystick.app.api.runtime import Runtime
+    from tallystick.store.api import Outcome
+
+T = TypeVar("T")
+UNSAID: Final = object()
+"""What stands for a result that was not given."""
+_NOBODY: Final = "somebody"
+
+
+class Resolving:
+    """The part of a job by which a person answers for its effects."""
+
+    __slots__ = ()
+
+    id: str
+
+    def resolve(
+        self,
+        *,
+        happened: object = UNSAID,
+        did_not_happen: bool = False,
+        retry: bool = False,
+        effect: str = "",
+        key: str = "",
+        by: str = "",
+    ) -> Settled:
+        """Say what came of an effect that is in doubt; who said it, and when, is on the books.
+
+        `happened` is what the call would have returned. `did_not_happen`: it did not, and can no longer; it
+        is called again if tries are left. `retry` calls it again whatever happened. With several in doubt
+        `effect` (`charge`, `charge#2`) or `key` says which one. Refused while a worker may be at it.
+        """
+        return self._say(resolving(self.id, said(happened, did_not_happen, retry), happened, effect, key, by))
+
+    async def resolve_aio(
+        self,
+        *,
+        happened: object = UNSAID,
+        did_not_happen: bool = False,
+        retry: bool = False,
+        effect: str = "",
+        key: str = "",
+        by: str = "",
+    ) -> Settled:
+        """Say the same without blocking the event loop."""
+        wish = resolving(self.id, said(happened, did_not_happen, retry), happened, effect, key, by)
+        return await self._say_aio(wish)
+
+    @abstractmethod
+    def _say(self, wish: Wish[T]) -> T: ...
+
+    @abstractmethod
+    async def _say_aio(self, wish: Wish[T]) -> T: ...
+
+
+def said(happened: object, did_not_happen: bool, retry: bool) -> Says:  # noqa: FBT001 (as they were given)
+    """Return the one answer that was given."""
+    answers = {Says.HAPPENED: happened is not UNSAID, Says.DID_NOT_HAPPEN: did_not_happen, Says.RETRY: retry}
+    given = [answer for answer, so in answers.items() if so]
+    if len(given) != 1:
+        raise BadInput("say one thing: happened=..., did_not_happen=True or retry=True")
+    return given[0]
+
+
+def resolving(job_id: str, says: Says, happened: Any, effect: str, key: str, by: str) -> Wish[Settled]:  # noqa: ANN401 (whatever the call would have returned)
+    """Return the wish that an answer is written down."""
+    refuse_inside(f"resolve an effect of job {job_id}")
+    result = encode(happened, "what the effect returned") if says is Says.HAPPENED else None
+    unit = effect if not effect or "#" in effect else f"{effect}#1"
+    who = check_storable("by", by or _user())
+
+    def settle(runtime: Runtime, outcome: Outcome) -> Settled:
+        if not isinstance(outcome, Settled):
+            raise InvariantBroken(f"an answer about an effect was answered with {outcome!r}")
+        if outcome not in (Settled.DONE, Settled.AGAIN):
+            raise NotResolved(f"job {job_id}: {outcome.value}", job_id=job_id)
+        runtime.poke()
+        return outcome
+
+    return Wish((SettleEffect(job_id, says, who, unit, key, result),), settle)
+
+
+def _user() -> str:
+    """Return who runs this process, as far as that can be said."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return _NOBODY

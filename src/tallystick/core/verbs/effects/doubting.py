@@ -1,0 +1,130 @@
+"""Effects in doubt: who finds out what came of them, and what becomes of the job until then.
+
+In doubt is an effect whose call was made and whose lease is over without a word. Its probe is asked when the
+call can have no more effect; if there is none, or it cannot tell, the job is held for a person.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from tallystick.core.audit.job_view import AbortReason
+from tallystick.core.chain import Chain
+from tallystick.core.effects.requests import DoubtEffect, Instead
+from tallystick.core.effects.rows import EffectRow, OpenEffect, Phase
+from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
+from tallystick.core.pictures import JobFacts, Now, Picture, Pictures
+from tallystick.core.plans import (
+    NO_VALUES,
+    Decision,
+    JobValues,
+    MoveAttempt,
+    MoveEffect,
+    MoveJob,
+    Plan,
+    Write,
+)
+from tallystick.core.values import Fact, Fence
+from tallystick.core.verbs.holds import Hold
+from tallystick.core.verbs.settling import stale
+
+_RUNNING: Final = AttemptState.IN_PROGRESS
+_ABORTS: Final = ATTEMPT.follow(_RUNNING, "abort")
+LOST: Final = "its worker was lost after it had the right to act and before it said what came of it"
+
+
+def doubt(pictures: Pictures, request: DoubtEffect, now: Now) -> Decision:
+    """Write that nobody knows what came of a call, and end the segment until somebody does."""
+    picture = pictures.held(request.fence)
+    found = None if picture is None or picture.effects is None else picture.effects.get(request.place)
+    if picture is None or found is None:
+        return stale(request.fence)
+    if found.row.phase != Phase.CALLING or found.row.lease_id != request.lease_id:
+        return stale(request.fence)
+    after = doubted(found.row, request.why, now)
+    parked = park(picture, request.fence, request.chain, request.at, after, now)
+    return Plan((MoveEffect(after, found.row.rev), *parked), Instead.WAIT)
+
+
+def doubted(row: EffectRow, why: str, now: Now) -> EffectRow:
+    """Return an effect that is in doubt from now on; its call may act no longer than it takes to settle."""
+    rules = row.rules
+    due_at = now.wall + rules.settle_ms if rules.probe else None
+    return row._replace(phase=Phase.IN_DOUBT, doubt=why, due_at=due_at, rev=row.rev + 1)
+
+
+def needs_person(row: EffectRow) -> bool:
+    """Tell whether only a person can say what came of an effect."""
+    return row.phase == Phase.IN_DOUBT and row.due_at is None
+
+
+def park(
+    picture: Picture, fence: Fence, chain: Chain, at: int, row: EffectRow, now: Now
+) -> tuple[Write, ...]:
+    """Return what ends a segment that cannot go on before it is known what came of an effect.
+
+    Nothing of the message that drives it is settled: the job is claimed again when there is an answer. If
+    only a person can give that, the job is held; one that was asked to end is never held.
+    """
+    job = picture.job
+    held = needs_person(row) and job.state != JobState.CANCELLING
+    reason = AbortReason.HELD if held else AbortReason.SUSPENDED
+    ended = MoveAttempt(*fence, _RUNNING, _ABORTS.target, reason, charged=False, live=True)
+    told: dict[str, object] = {"attempt": _ABORTS.path, "effect": row.unit, "key": row.key}
+    if not held:
+        told |= {"reason": reason.value, "charged": False, "doubt": row.doubt}
+        moved = MoveJob(
+            job._replace(ready_at=None, rev=job.rev + 1),
+            job.rev,
+            _fact(chain, "doubt", at, fence.attempt, told),
+            NO_VALUES,
+        )
+        return (ended, moved)
+    why = why_held(row)
+    fact = _fact(chain, "hold", at, fence.attempt, {**told, "hold": Hold.IN_DOUBT.value, "why": why})
+    return (ended, _held(job, fact, why, now))
+
+
+def why_held(row: EffectRow) -> str:
+    """Return why a job is held whose effect is in doubt, and what to do."""
+    return (
+        f"nobody knows whether {row.effect} happened under the key {row.key!r} ({row.unit}): "
+        f"{row.doubt or LOST}. Find out and say so: tally resolve"
+    )
+
+
+def _held(job: JobFacts, fact: Fact, why: str, now: Now) -> MoveJob:
+    """Return the hold; the job is due, so that it is claimed when it is resumed without an answer."""
+    after = job._replace(hold=Hold.IN_DOUBT.value, ready_at=now.wall, rev=job.rev + 1)
+    return MoveJob(after, job.rev, fact, JobValues(hold_reason=why))
+
+
+def lost(picture: Picture, unit: str, now: Now) -> Plan:
+    """Write that an effect is in doubt whose call was lost with its worker; nobody runs the job."""
+    found = find(picture, unit)
+    if found is None or found.row.phase != Phase.CALLING:
+        return Plan(())
+    after = doubted(found.row, LOST, now)
+    return Plan((MoveEffect(after, found.row.rev), *held_for(picture, after, now)))
+
+
+def held_for(picture: Picture, row: EffectRow, now: Now) -> tuple[Write, ...]:
+    """Return what holds a job that nobody runs until a person has answered, if only a person can."""
+    job = picture.job
+    ends = job.state == JobState.CANCELLING or JobState(job.state) in JOB.final
+    if ends or job.hold is not None or not needs_person(row):
+        return ()
+    why = why_held(row)
+    told: dict[str, object] = {"hold": Hold.IN_DOUBT.value, "why": why, "effect": row.unit, "key": row.key}
+    return (_held(job, _fact(picture.chain(), "hold", now.wall, job.attempt, told), why, now),)
+
+
+def find(picture: Picture, unit: str) -> OpenEffect | None:
+    """Return the open effect of that unit."""
+    return next((each for each in (picture.effects or {}).values() if each.row.unit == unit), None)
+
+
+def _fact(chain: Chain, kind: str, at: int, attempt: int, told: dict[str, object]) -> Fact:
+    return Fact(chain, kind, at, attempt, msgspec.json.encode(told).decode())

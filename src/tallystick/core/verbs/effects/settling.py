@@ -1,0 +1,216 @@
+"""Answers about effects that are in doubt: of a probe, of a person, and when none is needed any more."""
+
+from __future__ import annotations
+
+from typing import Final, assert_never
+
+import msgspec
+
+from tallystick.core.audit.job_view import AbortReason
+from tallystick.core.effects.requests import Instead, Says, Settled, SettleEffect, TakeProbe
+from tallystick.core.effects.rows import BY_CALL, Came, EffectRow, OpenEffect, Phase
+from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
+from tallystick.core.pictures import JobFacts, Now, Picture, Pictures
+from tallystick.core.plans import (
+    NO_VALUES,
+    Decision,
+    InsertMessage,
+    MoveAttempt,
+    MoveEffect,
+    MoveJob,
+    Plan,
+    Refusal,
+    Relook,
+    Write,
+)
+from tallystick.core.requests import CancelJob
+from tallystick.core.retry import RetryPolicy, next_delay_ms
+from tallystick.core.values import Fact, Fence
+from tallystick.core.verbs.asking import let_finish
+from tallystick.core.verbs.effects.calling import ended, message_of, not_done
+from tallystick.core.verbs.effects.doubting import find, held_for, needs_person, park
+from tallystick.core.verbs.holds import Hold
+from tallystick.errors import NotFound
+
+PROBES: Final = RetryPolicy(attempts_max=6, base_ms=1_000, factor=3.0, cap_ms=60_000)
+"""How often and how soon a probe is asked again that has raised."""
+
+_LEFT: Final = "the job ended before it was called again, and nothing had happened"
+_UNANSWERED: Final = "its probe could not tell"
+NEVER: Final = 253_402_300_799_000
+"""When a job is to end that was asked to and waits for what came of an effect: not before that is known."""
+
+
+def take_probe(pictures: Pictures, request: TakeProbe, now: Now) -> Decision:
+    """Give the right to ask the probe of an effect, for a while."""
+    picture = pictures.get(request.job_id)
+    found = None if picture is None else find(picture, request.unit)
+    if found is None or found.row.rev != request.rev or found.row.phase != Phase.IN_DOUBT:
+        return Plan((), None)
+    row = found.row
+    if row.due_at is None or row.due_at > now.wall:
+        return Plan((), None)
+    taken = row._replace(due_at=now.wall + request.lease_ms, probes=row.probes + 1, rev=row.rev + 1)
+    return Plan((MoveEffect(taken, row.rev),), taken)
+
+
+def settle_effect(pictures: Pictures, request: SettleEffect, now: Now) -> Decision:
+    """Write what a probe or a person says about an effect that is in doubt."""
+    picture = pictures.get(request.job_id)
+    if picture is None:
+        return Refusal(NotFound(f"there is no job {request.job_id}", job_id=request.job_id))
+    found = _meant(picture, request)
+    if isinstance(found, Settled):
+        return Plan((), found)
+    if picture.lease is not None:
+        return Plan((), Settled.LIVE)
+    if request.rev is not None and found.row.rev != request.rev:
+        return Plan((), Settled.MOVED)
+    return _settled(picture, found.row, request, now)
+
+
+def _meant(picture: Picture, request: SettleEffect) -> OpenEffect | Settled:
+    """Return the effect that an answer is about, or why there is none."""
+    named = [
+        each
+        for each in (picture.effects or {}).values()
+        if request.unit in ("", each.row.unit, each.row.unit.partition("/")[2])
+        and request.key in ("", each.row.key)
+    ]
+    doubtful = [each for each in named if each.is_doubtful]
+    if len(doubtful) == 1:
+        return doubtful[0]
+    if doubtful:
+        return Settled.SEVERAL
+    calling = any(each.row.phase == Phase.CALLING for each in named)
+    return Settled.LIVE if calling else Settled.NOT_IN_DOUBT
+
+
+def _settled(picture: Picture, row: EffectRow, request: SettleEffect, now: Now) -> Decision:
+    match request.says:
+        case Says.HAPPENED:
+            done = ended(row, Came.HAPPENED, request.result or "null", None, request.by, now)
+            return _over(picture, row, done, request, now)
+        case Says.DID_NOT_HAPPEN if row.calls >= row.rules.tries:
+            error = not_done(row, f"{row.calls} calls were made, and it has not happened")
+            done = ended(row, Came.NOT_DONE, None, error, request.by, now)
+            return _over(picture, row, done, request, now)
+        case Says.DID_NOT_HAPPEN | Says.RETRY:
+            after = row._replace(phase=Phase.RESTING, due_at=now.wall, probes=0, rev=row.rev + 1)
+            writes = (MoveEffect(after, row.rev), *_told(picture, after, request, now))
+            return Plan(writes, Settled.AGAIN, wakes=True)
+        case Says.UNKNOWN:
+            return _unanswered(picture, row, request, None, now)
+        case Says.LATER:
+            return _unanswered(
+                picture, row, request, next_delay_ms(PROBES, max(1, row.probes), row.exec_id), now
+            )
+    assert_never(request.says)
+
+
+def _unanswered(
+    picture: Picture, row: EffectRow, request: SettleEffect, delay_ms: int | None, now: Now
+) -> Plan:
+    """Return what becomes of an effect whose probe has not answered: asked again after a delay, or never."""
+    due_at = None if delay_ms is None else now.wall + delay_ms
+    why = request.why or _UNANSWERED
+    after = row._replace(phase=Phase.IN_DOUBT, due_at=due_at, doubt=why, rev=row.rev + 1)
+    held = held_for(picture, after, now)
+    return Plan((MoveEffect(after, row.rev), *held), Settled.ASKED if due_at is not None else Settled.HELD)
+
+
+def _over(picture: Picture, row: EffectRow, done: EffectRow, request: SettleEffect, now: Now) -> Plan:
+    """Return the end of an effect; its job, if it goes on, takes the answer from its inbox."""
+    moved = MoveEffect(done, row.rev)
+    if JobState(picture.job.state) in JOB.final:
+        return Plan((moved,), Settled.DONE)
+    message = message_of(picture.job, row.exec_id, row.place, done.result, done.error, now)
+    job = picture.job._replace(inbox_end=message.arrived, inbox_at=message.created_at)
+    writes = (moved, InsertMessage(message), *_told(picture, done, request, now, job))
+    return Plan(writes, Settled.DONE, wakes=True)
+
+
+def _told(
+    picture: Picture, after: EffectRow, request: SettleEffect, now: Now, job: JobFacts | None = None
+) -> tuple[Write, ...]:
+    """Return what an answer makes of the job: its hold goes with the last doubt, and it can go on."""
+    job = job or picture.job
+    if JobState(job.state) in JOB.final:
+        return ()
+    others = [each.row for each in (picture.effects or {}).values() if each.row.unit != after.unit]
+    frees = job.hold == Hold.IN_DOUBT and not any(map(needs_person, others))
+    told: dict[str, object] = {"effect": after.unit, "key": after.key, "says": request.says, "by": request.by}
+    if frees:
+        told["frees"] = True
+    fact = Fact(picture.chain(), "resolve", now.wall, job.attempt, msgspec.json.encode(told).decode())
+    next_job = job._replace(hold=None if frees else job.hold, ready_at=now.wall, rev=job.rev + 1)
+    if job.state == JobState.CANCELLING:
+        # It ends when nothing of it is open outside.
+        over = not after.is_open and not any(row.phase != Phase.RESTING for row in others)
+        over = over or (after.phase == Phase.RESTING and not others)
+        next_job = next_job._replace(ready_at=None, cancel_at=now.wall if over else job.cancel_at)
+    return (MoveJob(next_job, job.rev, fact, NO_VALUES),)
+
+
+def asked_again(picture: Picture, now: Now) -> tuple[Write, ...]:
+    """Return what lets probes be asked once more, of a job that is resumed without an answer."""
+    return tuple(
+        MoveEffect(row._replace(due_at=now.wall, probes=0, rev=row.rev + 1), row.rev)
+        for row, _live in (picture.effects or {}).values()
+        if row.phase == Phase.IN_DOUBT and row.rules.probe
+    )
+
+
+def is_waited_for(picture: Picture) -> bool:
+    """Tell whether a job cannot end yet, because nobody knows what came of one of its effects."""
+    return any(row.phase != Phase.RESTING for row, _live in (picture.effects or {}).values())
+
+
+def before_end(picture: Picture, fence: Fence, fact: Fact, now: Now) -> tuple[Write, ...] | Plan | Relook:
+    """Return what ends effects with their job, or what its segment comes to instead of the end.
+
+    What was never done ends with the job. Where something may have happened the job waits for that.
+    """
+    if not any(each.kind == "effect" for each in picture.open_activities()):
+        return ()
+    if picture.effects is None:
+        return Relook(picture.job.job_id)
+    waited_for = next((row for row, _live in picture.effects.values() if row.phase != Phase.RESTING), None)
+    if waited_for is not None:
+        return Plan(park(picture, fence, fact.chain, fact.at, waited_for, now), Instead.WAIT)
+    return unneeded(picture, now)
+
+
+def unneeded(picture: Picture, now: Now) -> tuple[Write, ...]:
+    """Return what ends the effects of which nothing has happened, with their job."""
+    return tuple(
+        MoveEffect(ended(row, Came.NOT_DONE, None, not_done(row, _LEFT), BY_CALL, now), row.rev)
+        for row, _live in (picture.effects or {}).values()
+        if row.phase == Phase.RESTING
+    )
+
+
+def let_answer(picture: Picture, request: CancelJob, now: Now) -> Plan:
+    """Ask a job to end as soon as it is known what came of its effects.
+
+    A call that is under way is let finish; otherwise nobody runs the job any more.
+    """
+    lease, effects = picture.lease, (picture.effects or {}).values()
+    calls = [
+        row.called_at + row.rules.lease_ms for row, live in effects if live and row.phase == Phase.CALLING
+    ]
+    if lease is not None and lease.live and calls:
+        return let_finish(picture, request, max(calls), now)
+    asked = let_finish(picture, request, NEVER, now)
+    if lease is None:
+        return asked
+    aborted = ATTEMPT.follow(AttemptState(lease.status), "abort")
+    fence = Fence(picture.job.job_id, lease.attempt, lease.lease_id)
+    reason = AbortReason.CANCELLED
+    attempt = MoveAttempt(*fence, lease.status, aborted.target, reason, charged=False, live=lease.live)
+    told = {"attempt": aborted.path, "reason": reason.value, "charged": False}
+    fact = Fact(picture.chain(), "doubt", now.wall, lease.attempt, msgspec.json.encode(told).decode())
+    writes = tuple(
+        write._replace(fact=fact) if isinstance(write, MoveJob) else write for write in asked.writes
+    )
+    return asked._replace(writes=(attempt, *writes))
