@@ -16,13 +16,17 @@ from tallystick import (
     Cancelled,
     Child,
     ChildrenFailed,
+    DidNotHappen,
     Fatal,
+    Happened,
     Job,
+    Key,
     Retry,
     Started,
     StepFailed,
     Tally,
     Tx,
+    Unknown,
     again,
     aio,
     gather,
@@ -100,6 +104,24 @@ def count_reserved(db: Tx, *, since: int = 0) -> int:
     return int(db.execute("select count(*) from reserved where n > ?", [since])[0][0])
 
 
+def look(key: Key, order: int) -> Happened[str] | DidNotHappen | Unknown:
+    return Happened(key) if order else DidNotHappen()
+
+
+@app.effect(key="charge:{order}", probe=look, timeout="5s", settle="1m", safe_errors=[OSError])
+def charge(key: Key, order: int, *, cents: int = 1) -> str:
+    return f"{key} {order} {cents}"
+
+
+def mail_key(order: int) -> str:
+    return f"mail:{order}"
+
+
+@app.effect(key=mail_key)
+async def mail(key: Key, order: int) -> int:
+    return len(key) + order
+
+
 # --- in a unit test a handler is a plain function ---
 
 assert_type(quote(1), int)
@@ -113,6 +135,11 @@ assert_type(by_connection(42), int)
 assert_type(by_session(42, gift=True), str)
 taken = assert_type(by_task(42), Coroutine[Any, Any, int])
 assert_type(count_reserved(since=1), int)
+assert_type(charge(42, cents=2), str)
+assert_type(charge.fn(Key("k"), 42), str)
+assert_type(charge.opts(timeout="1s")(42), str)
+charging = assert_type(charge.aio(42), Coroutine[Any, Any, str])
+mailing = assert_type(mail(42), Coroutine[Any, Any, int])
 
 
 def with_a_transaction(db: Tx) -> None:

@@ -1,7 +1,7 @@
 """A provider of charges: a real HTTP server in a process of its own, with a ledger of its own.
 
 It prints its port. Every charge that it makes is a line in the ledger, durable before it answers. The path of
-a request says how it behaves: `/charge` answers, `/cut` acts and cuts the connection, `/fail` acts and answers
+a request says how it behaves: `/charge` answers, `/cut` acts and cuts the connection, `/fail` acts and says
 500.
 """
 
