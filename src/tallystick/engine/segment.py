@@ -110,8 +110,7 @@ class Segment:
         self.undecided = False
         # Whether the job may have more open than what began this segment.
         self._owes = claimed.semaphore > 1
-        # How many effects were called here of which it is not on the books what came of them.
-        self.open_effects = 0
+        self.open_effects = 0  # called here, and what came of them is not on the books
         self.answers = Answers(claimed, clock)
         # Most jobs show no values.
         self.shown: Shown | None = None
@@ -145,11 +144,8 @@ class Segment:
     @property
     def waited(self) -> bool:
         """Tell whether the end of the job has to look for what is still open."""
-        return (
-            self._owes
-            or self.open_effects > 0
-            or (self.claimed.driver != "start" and not self.answers.has_driver)
-        )
+        owes = self._owes or self.open_effects > 0
+        return owes or (self.claimed.driver != "start" and not self.answers.has_driver)
 
     def number(self, name: str) -> int:
         """Return which occurrence of a step this call is: the first, the second, ..."""

@@ -1,4 +1,4 @@
-"""Sweeps: what a worker reclaims, ends and cancels for jobs that are not its own.
+"""Sweeps: what a worker reclaims, ends, cancels and asks for jobs that are not its own.
 
 A sweep finds; the rules decide under the lock of each job, so any number of sweepers may work at once and one
 that comes too late changes nothing. What is refused over one job keeps no other from its turn.
@@ -7,18 +7,22 @@ that comes too late changes nothing. What is refused over one job keeps no other
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
+from tallystick.core.effects.requests import DueProbe, Says, SettleEffect, TakeProbe
+from tallystick.core.effects.rows import BY_PROBE, EffectRow
 from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.core.ledger.decisions import Reclaim
-from tallystick.core.limits import SWEEP_ROWS_MAX
+from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, SWEEP_ROWS_MAX, clip_text
 from tallystick.core.remote.plans import Heard, Hearing
 from tallystick.core.remote.requests import ExpireStep
 from tallystick.engine.committer import Committer
+from tallystick.engine.failure import Failure
 from tallystick.engine.observe import Reclaimed
 from tallystick.errors import StaleLease, StoreError
 from tallystick.ids import Ids
-from tallystick.store.api import CancelJob, Fence, Overdue, Protocols, ReclaimAttempt, Store
+from tallystick.store.api import CancelJob, Effects, Fence, Overdue, Protocols, ReclaimAttempt, Store
 
 _log = logging.getLogger("tallystick.engine")
 
@@ -106,3 +110,49 @@ def expire_steps(store: Protocols, committer: Committer, ids: Ids, *, relays: bo
         elif isinstance(outcome, Hearing) and outcome.heard is Heard.DONE:
             moved.append(outcome)
     return moved
+
+
+class Said(NamedTuple):
+    """What a probe has answered."""
+
+    says: Says
+    result: str | None = None
+    why: str | None = None
+
+
+class Probe(NamedTuple):
+    """How the probe of an effect is asked: what to call for a row, and how long that may take."""
+
+    # A function, or a coroutine function, that returns a `Said`.
+    asking: Callable[[EffectRow], Callable[[], Any]]
+    lease_ms: int
+
+
+Run: TypeAlias = Callable[[Callable[[], Any]], Any]
+"""How a function of the program is called, be it a coroutine function or not."""
+
+
+def ask_probes(store: Effects, committer: Committer, probes: Mapping[str, Probe], run: Run) -> int:
+    """Ask the probes whose time has come, and return how many answers were written down."""
+    due = store.due_probes(sorted(probes), SWEEP_ROWS_MAX)
+    return sum(_ask(committer, probes, each, run) for each in due)
+
+
+def _ask(committer: Committer, probes: Mapping[str, Probe], due: DueProbe, run: Run) -> bool:
+    lease_ms = probes[due.effect].lease_ms
+    row = committer.call((TakeProbe(due.job_id, due.unit, due.rev, lease_ms),))
+    if not isinstance(row, EffectRow):
+        return False  # another worker asks, or somebody has answered
+    try:
+        said = run(probes[row.effect].asking(row))
+    except Exception as error:  # noqa: BLE001 (a function of the user: that it raised is no answer)
+        failure = Failure.of(error)
+        why = clip_text(f"its probe raised {failure.type}: {failure.message}", ERROR_TEXT_BYTES_MAX)
+        about = {"action": "probe.failed", "job_id": row.job_id, "effect": row.effect}
+        _log.warning("job %s: %s of %s: %s", row.job_id, row.unit, row.key, why, extra=about)
+        said = Said(Says.LATER, None, why)
+    answer = SettleEffect(
+        row.job_id, said.says, BY_PROBE, row.unit, result=said.result, why=said.why, rev=row.rev
+    )
+    committer.call((answer,))
+    return True

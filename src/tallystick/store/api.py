@@ -14,8 +14,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
-from tallystick.core.effects.requests import DueProbe
-from tallystick.core.effects.rows import EffectRow
 from tallystick.core.remote.keys import AddKey, ApiKey, RevokeKey
 from tallystick.core.remote.listing import StepRow
 from tallystick.core.remote.requests import DueStep
@@ -78,6 +76,7 @@ from tallystick.core.verbs.control_requests import Forked, ForkJob, HoldJob, Res
 from tallystick.store.inspection import Inspection
 from tallystick.store.primitives import (
     Bundle,
+    Effects,
     HeldUp,
     ManyWriters,
     Outcome,
@@ -376,19 +375,6 @@ class Protocols(Protocol):
 
     def given_directives(self, worker: str, limit: int) -> list[OutboxRow]:
         """Return what this remote worker was given and has not acknowledged, while there is time for that."""
-        ...
-
-
-@runtime_checkable
-class Effects(Protocol):
-    """What a store can do in addition when it keeps effects. What is read is true when it is given."""
-
-    def due_probes(self, effects: Sequence[str], limit: int) -> list[DueProbe]:
-        """Return effects of these names whose probes are to be asked now, the longest waiting first."""
-        ...
-
-    def effects(self, job_id: str) -> list[EffectRow]:
-        """Return the effects of a job, in the order of their intents."""
         ...
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from tallystick.core.effects.requests import EffectRequest
+from tallystick.core.effects.requests import DueProbe, EffectRequest
+from tallystick.core.effects.rows import EffectRow
 from tallystick.core.remote.keys import AddKey, RevokeKey
 from tallystick.core.remote.requests import ProtocolRequest, SubmitCommand
 from tallystick.core.requests import (
@@ -163,4 +164,17 @@ class ManyWriters(Protocol):
 
     async def apply_on_loop(self, transaction: object, bundles: Sequence[Bundle]) -> list[Outcome]:
         """Write bundles in a transaction that the user began on the running event loop, without blocking."""
+        ...
+
+
+@runtime_checkable
+class Effects(Protocol):
+    """What a store can do in addition when it keeps effects. What is read is true when it is given."""
+
+    def due_probes(self, effects: Sequence[str], limit: int) -> list[DueProbe]:
+        """Return effects of these names whose probes are to be asked now, the longest waiting first."""
+        ...
+
+    def effects(self, job_id: str) -> list[EffectRow]:
+        """Return the effects of a job, in the order of their intents."""
         ...

@@ -33,9 +33,8 @@ from tallystick.clock import VirtualClock
 from tallystick.core.audit.book import Finding
 from tallystick.engine.audit import audit
 from tallystick.engine.pending_writes import Blocked, Handed
-from tallystick.engine.probing import ask_probes
 from tallystick.engine.segment import Segment
-from tallystick.engine.sweep import end_overdue, sweep
+from tallystick.engine.sweep import ask_probes, end_overdue, sweep
 from tallystick.store.api import Bundle, ClaimJobs, Effects
 from tallystick.worker.clockwork import Clockwork
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from tallystick.core.durations import duration_ms
 from tallystick.defaults import QUEUE, WORKER_GRACE, WORKER_LEASE, WORKER_SLOTS
-from tallystick.engine.probing import Probe
+from tallystick.engine.sweep import Probe
 from tallystick.errors import BadInput
 from tallystick.remote.publishers.endpoint import Endpoint
 

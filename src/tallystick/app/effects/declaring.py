@@ -16,7 +16,7 @@ from tallystick.app.replay.calls import StepSpec
 from tallystick.app.values.signature import Signature
 from tallystick.core.durations import duration_ms
 from tallystick.core.effects.rows import EffectRules
-from tallystick.engine.probing import Probe
+from tallystick.engine.sweep import Probe
 
 if TYPE_CHECKING:
     from tallystick.app.api.tally import Tally

@@ -14,7 +14,7 @@ from tallystick.app.running.daemon_threads import run_in_daemon_thread
 from tallystick.app.running.user_exceptions import contained
 from tallystick.core.effects.requests import Says
 from tallystick.core.effects.rows import EffectRow
-from tallystick.engine.probing import Probe, Said
+from tallystick.engine.sweep import Probe, Said
 from tallystick.errors import BadValue
 
 

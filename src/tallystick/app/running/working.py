@@ -15,7 +15,7 @@ from tallystick.app.running.worker_block import WorkerBlock
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
 from tallystick.defaults import QUEUE, WORKER_GRACE, WORKER_LEASE, WORKER_SLOTS
-from tallystick.engine.probing import Probe
+from tallystick.engine.sweep import Probe
 from tallystick.errors import BadInput
 from tallystick.remote.publishers.endpoint import Endpoint
 from tallystick.worker.hooks import Around

@@ -26,7 +26,6 @@ from tallystick.errors import LedgerCeiling, LedgerCorrupt
 _LEG1_FULL: Final = ActivityLedger.FIELDS[0].top
 _LEG2_FULL: Final = ActivityLedger.FIELDS[-1].top
 _NAMED_MAX: Final = 3
-_FAIL: Final = ("remote", "effect")
 # In which states an activity has taken its one answer.
 _ANSWERED: Final = (StepState.SUCCEEDED, StepState.FAILED_FINAL)
 
@@ -296,7 +295,7 @@ class Rows:
                 legal = row.n is not None
             case _:
                 # Only a remote step is on its way to a worker; that and an effect may fail.
-                legal = activity.kind in _FAIL and activity.is_open == (row.n is None)
+                legal = activity.kind in ("remote", "effect") and activity.is_open == (row.n is None)
                 legal = legal and not (activity.is_open and over)
         if activity.kind == "group":
             legal = legal and (activity.state != StepState.SUCCEEDED or activity.is_closed)

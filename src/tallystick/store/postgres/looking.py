@@ -75,8 +75,7 @@ class PictureLook:
         self._pasts = (
             self._ask("picture_pasts", texts([each.fence.job_id for each in lost])) if lost else None
         )
-        effects = texts([each.job_id for each in wants if each.effects])
-        clock = (times.epoch, times.lease)
+        effects, clock = texts([each.job_id for each in wants if each.effects]), (times.epoch, times.lease)
         self._effects = self._ask("picture_effects", effects, *clock) if effects != "{}" else None
         self._keys = self._ask("picture_keys", keys) if keys != "[]" else None
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from tallystick.engine.probing import ask_probes
+from tallystick.engine.sweep import ask_probes
 from tallystick.store.api import Effects
 from tallystick.worker.roles.role import Role
 from tallystick.worker.worker import Worker
