@@ -7,7 +7,7 @@ goes on in the next round.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from tallystick.core.ledger.marks import OPENED
