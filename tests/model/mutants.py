@@ -45,7 +45,7 @@ VERBS = {
         "take_answer",
         "_answers",
         "_answer",
-        "_take",
+        "take",
         "_loser",
         "_open",
         "_suspend",
@@ -175,7 +175,7 @@ KNOWN = (
         "    return ()",
     ),
     (
-        "_take: an answer leaves the semaphore",
+        "take: an answer leaves the semaphore",
         "waiting",
         "semaphore=job.semaphore - 1, rev=job.rev + 1)",
         "semaphore=job.semaphore, rev=job.rev + 1)",
