@@ -37,7 +37,7 @@ GUARDED = {
 """The decisions: every guard of each is taken away in the tests."""
 
 VERBS = {
-    "marks": ("settled",),
+    "marks": ("_settled",),
     "pictures": ("is_closed", "is_of_root", "is_owed", "open_activities"),
     "settling": ("enters_root", "is_consumed", "driver_of", "settle"),
     "waiting": (

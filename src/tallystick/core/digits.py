@@ -29,9 +29,14 @@ class Field(NamedTuple):
     top: int
     meaning: str
 
+    @property
+    def base(self) -> int:
+        """Return the number that its digits cannot reach."""
+        return int(10**self.span)
+
     def of(self, value: int) -> int:
         """Return this field's digits of a ledger."""
-        return value // self.weight % int(10**self.span)
+        return value // self.weight % self.base
 
 
 class _Ledger(int):
@@ -39,6 +44,14 @@ class _Ledger(int):
 
     FIELDS: ClassVar[tuple[Field, ...]] = ()
     KIND: ClassVar[str] = "ledger"
+    # Weight, base and top of each field by its name, and of those alone whose digits can be above their top.
+    _NAMED: ClassVar[dict[str, tuple[int, int, int]]] = {}
+    _BOUND: ClassVar[tuple[tuple[str, int, int, int], ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        """Note once what every ledger is read and checked by."""
+        cls._NAMED = {field.name: (field.weight, field.base, field.top) for field in cls.FIELDS}
+        cls._BOUND = tuple((name, *read) for name, read in cls._NAMED.items() if read[2] < read[1] - 1)
 
     def __new__(cls, value: int = 0) -> Self:
         """Refuse a value that no legal history can have written."""
@@ -46,13 +59,13 @@ class _Ledger(int):
             raise LedgerCorrupt(
                 f"{cls.KIND} ledger {value} does not have fifteen digits", ledger=value, kind=cls.KIND
             )
-        for field in cls.FIELDS:
-            if (held := field.of(value)) > field.top:
+        for name, weight, base, top in cls._BOUND:
+            if (held := value // weight % base) > top:
                 raise LedgerCorrupt(
-                    f"{cls.KIND} ledger {value:015d}: {field.name} reads {held}, its top is {field.top}",
+                    f"{cls.KIND} ledger {value:015d}: {name} reads {held}, its top is {top}",
                     ledger=f"{value:015d}",
                     kind=cls.KIND,
-                    field=field.name,
+                    field=name,
                 )
         return super().__new__(cls, value)
 
@@ -89,27 +102,25 @@ class _Ledger(int):
 
     def fields(self) -> dict[str, int]:
         """Decode into named values."""
-        return {field.name: field.of(self) for field in self.FIELDS}
+        return {name: self // weight % base for name, (weight, base, _top) in self._NAMED.items()}
 
     def get(self, name: str) -> int:
         """Return one field's value."""
-        return self._field(name).of(self)
+        weight, base, _top = self._NAMED[name]
+        return self // weight % base
 
     def _raised(self, name: str) -> Self:
         """Return the ledger with one more in a field, refusing at the field's ceiling."""
-        field = self._field(name)
-        if field.of(self) >= field.top:
+        weight, base, top = self._NAMED[name]
+        if self // weight % base >= top:
             raise LedgerCeiling(
-                f"{self.KIND} ledger {self.text}: {name} is full at {field.top}",
+                f"{self.KIND} ledger {self.text}: {name} is full at {top}",
                 ledger=self.text,
                 kind=self.KIND,
                 field=name,
             )
-        return type(self)(self + field.weight)
-
-    @classmethod
-    def _field(cls, name: str) -> Field:
-        return next(field for field in cls.FIELDS if field.name == name)
+        # Below its top the field does not carry, so there is nothing to check again.
+        return int.__new__(type(self), self + weight)
 
 
 class ActivityLedger(_Ledger):

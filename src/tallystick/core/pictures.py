@@ -7,6 +7,7 @@ picture again, so that the next request of the same flush sees what the one befo
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from tallystick.core.chain import Chain
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 Place: TypeAlias = tuple[int, str, int]
 """Where an activity stands in its job: dimension, name, occurrence."""
 
+_PLACES_KEPT: Final = 1_024
 _RUNNING: Final = AttemptState.IN_PROGRESS
 
 START: Final = "start"
@@ -363,7 +365,8 @@ def place_of(dimension: int, wait: Wait) -> Place:
     return (dimension, wait.name, wait.occurrence)
 
 
+@lru_cache(_PLACES_KEPT)
 def group_place(step: str) -> Place:
-    """Return where the group stands that children name as their parent's step."""
+    """Return where the group stands that children name as their parent's step; all of them name one."""
     dimension, name, occurrence = Group.parse(step)
     return (dimension, name, occurrence)

@@ -12,9 +12,10 @@ from typing import Final, NamedTuple
 from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.core.ledger.consistency import contradictions
 from tallystick.core.ledger.decisions import Verdict, enter_leg1, enter_leg2
-from tallystick.errors import LedgerCorrupt
+from tallystick.errors import LedgerCorrupt, LedgerError
 
 _KEPT: Final = 16_384
+_ENTRIES: Final = ActivityLedger.FIELDS[-1].base
 NO_MESSAGE: Final = GuidLedger(0)
 
 
@@ -56,13 +57,25 @@ def worked(activity: int, guid: int) -> tuple[int, int]:
     return _checked(ActivityLedger(activity).mark_work(), GuidLedger(guid).mark_work())
 
 
-@lru_cache(_KEPT)
 def settled(activity: int, guid: int, *, closes: bool) -> tuple[int, int]:
     """Return both ledgers after step 2, with step 1 if that is missing, and with step 3 for the closer.
 
-    >>> [f"{ledger:015d}" for ledger in settled(1_100_000_000_001, 1, closes=True)]
-    ['001111100000001', '000111100000001']
+    The entries stay, and whether there is one decides. So the first stands for all, and what was made of it
+    is remembered: the children of a group differ in their entries alone.
+
+    >>> [f"{ledger:015d}" for ledger in settled(1_100_000_000_007, 7, closes=True)]
+    ['001111100000007', '000111100000007']
     """
+    more, later = max(activity % _ENTRIES - 1, 0), max(guid % _ENTRIES - 1, 0)
+    try:
+        marked, message = _settled(activity - more, guid - later, closes)
+    except LedgerError:
+        return _settled(activity, guid, closes)  # for its message, which names the whole ledger
+    return marked + more, message + later
+
+
+@lru_cache(_KEPT)
+def _settled(activity: int, guid: int, closes: bool) -> tuple[int, int]:  # noqa: FBT001 (a key of the cache)
     marked = ActivityLedger(activity).mark_work().mark_children()
     message = GuidLedger(guid)
     if not message.work_done:
