@@ -162,6 +162,13 @@ def see(pictures: Pictures, writes: Iterable[Write]) -> None:
 
 def _see(pictures: Pictures, write: Write) -> None:  # noqa: C901, PLR0912 (a case for each kind of write)
     match write:
+        # Of these there are as many as children, so they come first.
+        case CountChild(group, message=message):
+            pictures[group.job_id].activities[group.place] = group
+            pictures[group.job_id].messages[message.guid] = message
+        case InsertChild(job):
+            if job.parent_job_id is not None and not job.detached:
+                pictures[job.parent_job_id].has_open_children = True
         case MoveJob(job):
             pictures[job.job_id].job = job
         case MoveSemaphore(job, message=message, activity=activity):
@@ -171,9 +178,6 @@ def _see(pictures: Pictures, write: Write) -> None:  # noqa: C901, PLR0912 (a ca
             if activity is not None:
                 picture.activities[activity.place] = activity
                 _see_remote(picture, activity)
-        case CountChild(group, message=message):
-            pictures[group.job_id].activities[group.place] = group
-            pictures[group.job_id].messages[message.guid] = message
         case InsertActivity(activity) | MoveActivity(activity):
             pictures[activity.job_id].activities[activity.place] = activity
             _see_remote(pictures[activity.job_id], activity)
@@ -203,9 +207,6 @@ def _see(pictures: Pictures, write: Write) -> None:  # noqa: C901, PLR0912 (a ca
                     del messages[message.guid]
         case AskDescendants(job_id):
             pictures[job_id].has_open_children = False
-        case InsertChild(job):
-            if job.parent_job_id is not None and not job.detached:
-                pictures[job.parent_job_id].has_open_children = True
         case InsertAttempt() | InsertStep() | AppendFact() | PutValue() | KeepReport():
             pass
         case _:

@@ -39,7 +39,8 @@ from tallystick.core.plans import (
     Write,
 )
 from tallystick.core.requests import Spawn
-from tallystick.core.values import Group, NewJob
+from tallystick.core.tuples import make
+from tallystick.core.values import Fact, Group, NewJob
 from tallystick.core.verbs.protocol.remote import wake
 from tallystick.core.verbs.settling import broken, entered, full, stale
 from tallystick.core.verbs.waiting import BEGUN
@@ -73,7 +74,8 @@ def spawn(pictures: Pictures, request: Spawn, now: Now) -> Decision:
     for child, fact in request.children:
         if child.job_id not in born:
             whole = _as_child(child, job, now)
-            writes.append(InsertChild(whole, fact._replace(payload=birth_text(whole, step)), step))
+            first = make(Fact, (fact.chain, fact.type, fact.at, fact.attempt, birth_text(whole, step)))
+            writes.append(InsertChild(whole, first, step))
     if request.group.child_id(job.job_id, request.total - 1) in children:
         completed = _completed(picture, job, group, request.group, now)
         if isinstance(completed, Refusal):
@@ -213,17 +215,22 @@ def child_ended(
     word = Message(child_of(child_id), job.job_id, *place, "child", state, None, 0, 0, now.wall, 0, None)
     if job.completed_at is not None or group is None or group.state != BEGUN or _is_done(group):
         return (InsertMessage(word._replace(acked_at=now.wall)),)
-    waits = InsertMessage(word._replace(created_at=max(now.wall, job.inbox_at), arrived=job.inbox_end + 1))
     if not is_complete(group.ledger):
-        return (waits,)
+        return (_waits(job, word),)
     counted = _counted(group, word, None, now)
     if isinstance(counted, Refusal):
         # The group can count no further entry, or its digits are wrong: its parent is woken, and finds that.
-        return (waits, *_wake_parent(picture, parent, now))
+        return (_waits(job, word), *_wake_parent(picture, parent, now))
     after, writes = counted
     if after.is_closed:
         writes += _wake_parent(picture, parent, now)
     return tuple(writes)
+
+
+def _waits(job: JobFacts, word: Message) -> InsertMessage:
+    """Return how the end of a child is written that its group does not count yet: in the inbox."""
+    created_at = max(word.created_at, job.inbox_at)
+    return InsertMessage(word._replace(created_at=created_at, arrived=job.inbox_end + 1))
 
 
 def _is_done(group: Activity) -> bool:
@@ -234,9 +241,8 @@ def _counted(
     group: Activity, word: Message, digits: int | None, now: Now
 ) -> tuple[Activity, list[Write]] | Refusal:
     """Return a group that has counted a child, and how that is written; a group that is done counts none."""
-    done = word._replace(acked_at=now.wall)
     if _is_done(group):
-        return group, [] if digits is None else [MoveMessage(done, digits)]
+        return group, [] if digits is None else [MoveMessage(word._replace(acked_at=now.wall), digits)]
     found = entered(group.job_id, group.name, group.ledger, digits or 0)
     if isinstance(found, Refusal):
         return found
@@ -247,7 +253,8 @@ def _counted(
         return broken(group.job_id, str(error))
     failed = (group.failed or 0) + (word.payload != JobState.SUCCEEDED)
     after = group._replace(ledger=ledger, semaphore=moved.after, failed=failed, rev=group.rev + 1)
-    return after, [CountChild(after, group.rev, moved.hit, done._replace(ledger=guid), digits)]
+    done = word._replace(ledger=guid, acked_at=now.wall)
+    return after, [CountChild(after, group.rev, moved.hit, done, digits)]
 
 
 def _wake_parent(picture: Picture, parent: tuple[str, str], now: Now) -> list[Write]:
