@@ -77,7 +77,7 @@ HOT = {
     "held_counts": (10,),
     "outbox_depth": (1, 10),
     "jobs_tagged": ("default", "[]", None, "~", 5, "vip"),
-    "count_child": ("j", 0, "gather", 1, 1, 1, 0, 0, "child:c", None, 1, "SUCCEEDED", 1),
+    "move_groups": ("j", 0, "gather", 1, 1, 1, 0, 0, 2, 1),
     "job": ("j",),
     "facts": ("j", 0, 100),
     "step_facts": ("j", 0, 100),

@@ -85,7 +85,7 @@ def test_a_child_that_ends_costs_the_same_statements_in_a_small_group_as_in_a_la
     assert all(cost == ends[0] for cost in ends)
     # On PostgreSQL one statement moves whatever a flush has decided, the closer's word and its parent too.
     on_a_file = url.startswith("sqlite")
-    assert ends[0]["count_child" if on_a_file else "move"] == 1
+    assert ends[0]["move_groups" if on_a_file else "move"] == 1
     waking = Counter(["insert_message", "move_job"] if on_a_file else [])
     assert [cost - ends[0] - Counter(["notify"]) for cost in closers] == [waking, waking]
 

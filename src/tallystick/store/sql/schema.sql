@@ -815,25 +815,3 @@ S|     SET semaphore = semaphore + NEW.delta, root_ledger = NEW.root_ledger, rev
 S|   WHERE job_id = NEW.job_id AND rev = NEW.rev AND completed_at IS NULL AND (semaphore + NEW.delta = 0) = NEW.hit;
 S|  SELECT RAISE(ABORT, 'MARKER: this job has moved, or its semaphore is another one') WHERE changes() <> 1;
 S|END;
-
-S|-- A child that has ended, as one statement: its message with all its digits, and the group that has counted it.
-S|CREATE VIEW child_counts (
-S|  job_id, dimension, name, occurrence, rev, ledger, failed, hit, guid, digits, guid_ledger, state, at
-S|) AS
-S|SELECT '', 0, '', 0, 0, 0, 0, 0, '', 0, 0, '', 0 WHERE 0;
-
-S|CREATE TRIGGER child_counted INSTEAD OF INSERT ON child_counts
-S|BEGIN
-S|  INSERT INTO messages (guid, job_id, dimension, name, occurrence, kind, payload, created_at, acked_at, ledger)
-S|  SELECT NEW.guid, NEW.job_id, NEW.dimension, NEW.name, NEW.occurrence, 'child', NEW.state, NEW.at, NEW.at, NEW.guid_ledger
-S|   WHERE NEW.digits IS NULL;
-S|  UPDATE messages
-S|     SET ledger = NEW.guid_ledger, acked_at = NEW.at
-S|   WHERE NEW.digits IS NOT NULL AND guid = NEW.guid AND job_id = NEW.job_id AND ledger = NEW.digits AND acked_at IS NULL;
-S|  SELECT RAISE(ABORT, 'MARKER: this message has other digits, or is acknowledged') WHERE changes() <> (NEW.digits IS NOT NULL);
-S|  UPDATE steps
-S|     SET ledger = NEW.ledger, semaphore = semaphore - 1, failed = NEW.failed, rev = rev + 1
-S|   WHERE job_id = NEW.job_id AND dimension = NEW.dimension AND name = NEW.name AND occurrence = NEW.occurrence
-S|     AND rev = NEW.rev AND kind = 'group' AND state = 'IN_PROGRESS' AND (semaphore - 1 = threshold) = NEW.hit;
-S|  SELECT RAISE(ABORT, 'MARKER: this group has moved, or its semaphore is another one') WHERE changes() <> 1;
-S|END;

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from tallystick.core.ledger.marks import OPENED
 from tallystick.core.lifecycles import STEP, JobState
+from tallystick.core.pictures import Activity, Place
 from tallystick.core.plans import (
     AppendFact,
     AskDescendants,
@@ -119,6 +120,8 @@ class Rounds:
                     self._insert_effects(rows)
                 elif kind is MoveEffect:
                     self._move_effects(rows)
+                elif kind is CountChild:
+                    self._count_children(rows)
                 elif kind in _COUNTED:
                     write_exactly(batch.connection, _COUNTED[kind], rows)
                 else:
@@ -156,6 +159,23 @@ class Rounds:
             return (None, None, None, None)
         return (lease.lease_id, lease.owner, self._batch.epoch, self._batch.boot + lease.lease_ms)
 
+    def _count_children(self, counted: list[CountChild]) -> None:
+        """Write the words of children that have ended, and each group as the last of them leaves it."""
+        groups: dict[tuple[str, Place], tuple[int, bool, Activity]] = {}
+        for group, rev, hit, _message, _digits in counted:
+            key = (group.job_id, group.place)
+            before, had_hit, _group = groups.get(key, (rev, False, group))
+            groups[key] = (before, hit or had_hit, group)
+        new = [write.message for write in counted if write.digits is None]
+        write_rows(self._batch.cursor, "insert_message", new)
+        taken = [(*write.message, write.digits) for write in counted if write.digits is not None]
+        write_exactly(self._batch.connection, "move_message", taken)
+        moved = [
+            (job_id, *place, before, group.ledger, group.semaphore, group.failed, group.rev, hit)
+            for (job_id, place), (before, hit, group) in groups.items()
+        ]
+        write_exactly(self._batch.connection, "move_groups", moved)
+
     def _event(self, fact: Fact) -> StoredEvent:
         event = self._batch.placed(fact)
         self._events.append(event)
@@ -180,7 +200,7 @@ class Rounds:
         return job.job_id, message.guid, (*about, *place, *marked)
 
     def _child_counted(self, write: CountChild) -> _Row:
-        return write.group.job_id, write.message.guid, child_row(write)
+        return write.group.job_id, write.message.guid, write
 
     def _new_activity(self, write: InsertActivity) -> _Row:
         activity, at, fact, result, error = write
@@ -300,18 +320,10 @@ _STATEMENTS: Final[dict[type[Write], str]] = {
     WithdrawDirectives: "withdraw_directives",
     InsertMessage: "insert_message",
     MoveSemaphore: "move_semaphore",
-    CountChild: "count_child",
     InsertAttempt: "insert_cancelled_attempts",
     DropInbox: "drop_inboxes",
     InsertChild: "insert_children",
 }
-
-
-def child_row(write: CountChild) -> tuple[object, ...]:
-    """Return the row of `count_child`."""
-    group, rev, hit, message, digits = write
-    about = (message.guid, digits, message.ledger, message.payload, message.acked_at)
-    return (group.job_id, *group.place, rev, group.ledger, group.failed, hit, *about)
 
 
 def apply(batch: SqliteBatch, writes: Iterable[Write]) -> None:
