@@ -85,22 +85,22 @@ class Runtime:
         self.worker: Worker | None = None
         self._maintenance: Maintenance | None = None
         self.relay: Relay | None = None
-        self._tracing: Tracing | None = None
+        # How spans are made here; None while the program has set no tracer provider, as far as was seen.
+        self.tracing: Tracing | None = None
         self.tx_ms_max = TX_MS_MAX
         self._closing = threading.Lock()
         self._stopping = threading.Lock()
         self._closed = False
 
-    @property
-    def tracing(self) -> Tracing | None:
-        """Return how spans are made here, or None while the program has set no tracer provider."""
-        if self._tracing is None:
-            self._tracing = tracing_of(self.store.traceparent)
-        return self._tracing
+    def look_for_tracing(self) -> Tracing | None:
+        """Look whether the program has set a tracer provider by now: once per submission and per run."""
+        if self.tracing is None:
+            self.tracing = tracing_of(self.store.traceparent)
+        return self.tracing
 
     def submitting(self, workflow: str, queue: str) -> AbstractContextManager[object]:
         """Return the span of a submission, or nothing to speak of."""
-        tracing = self.tracing
+        tracing = self.look_for_tracing()
         return QUIET if tracing is None else tracing.submitting(workflow, queue)
 
     def start_worker(

@@ -133,7 +133,7 @@ class Workflow(_Declared[P, R_co]):
 
     def run(self, segment: Segment) -> Bundle | None:
         """Run one segment in this thread."""
-        tracing = self._app.runtime().tracing
+        tracing = self._app.runtime().look_for_tracing()
         if tracing is None:
             return self._run(segment)
         bundle: Bundle | None = None
@@ -188,7 +188,7 @@ class AsyncWorkflow(_Declared[P, R_co]):
 
     async def run_async(self, segment: Segment, lane: LoopLane) -> Bundle | None:
         """Run one segment in this task."""
-        tracing = self._app.runtime().tracing
+        tracing = self._app.runtime().look_for_tracing()
         if tracing is None:
             return await self._run_async(segment, lane)
         bundle: Bundle | None = None
