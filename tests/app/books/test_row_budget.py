@@ -7,6 +7,7 @@ import pytest
 from tallystick import Retry, StepFailed, start
 from tallystick.store.api import EndJob, SubmitJob
 from tallystick.testing.stepping import Death, SteppedWorker
+from tests.patience import wait_until
 
 # SQLite says how many rows a connection has changed; on PostgreSQL the same bundles write the same rows.
 pytestmark = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
@@ -97,6 +98,7 @@ def test_a_job_claimed_where_it_was_submitted_is_two_bundles_and_seven_rows(app,
     with app.worker():
         flow.submit().result(10)
         store, seen = app.runtime().store, []
+        wait_until(lambda: store.workers(1), "the worker has reported, and does not again for a while")
         apply = store.apply
         monkeypatch.setattr(store, "apply", lambda batch: seen.extend(batch) or apply(batch))
         meter = Meter(app)
