@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tallystick.app.api.steps import Tx
     from tallystick.app.api.tally import Tally
     from tallystick.app.effects.answers import DidNotHappen, Happened, Key, Unknown
+    from tallystick.app.asking.why import Why
     from tallystick.app.remote.protocols import RemoteStep
     from tallystick.app.replay.children import Child, Started, gather, start
     from tallystick.app.replay.context import Cancelled
@@ -74,6 +75,7 @@ _HOMES = {
     "Tx": "app.api.steps",
     "Unknown": "app.effects.answers",
     "Webhook": "remote.publishers.webhook",
+    "Why": "app.asking.why",
     "again": "app.replay.waits",
     "current": "app.replay.current",
     "gather": "app.replay.children",
@@ -118,6 +120,7 @@ __all__ = [
     "Tx",
     "Unknown",
     "Webhook",
+    "Why",
     "again",
     "current",
     "gather",

@@ -27,6 +27,7 @@ from tallystick import (
     Tally,
     Tx,
     Unknown,
+    Why,
     again,
     aio,
     gather,
@@ -272,7 +273,7 @@ assert_type(job.fork(at="charge#2", version="2"), Job[str])
 assert_type(job.retry(), Job[str])
 assert_type(app.dead(workflow="checkout"), list[Job[Any]])
 assert_type(job.history()[0].at, datetime)
-assert_type(job.why(), str)
+assert_type(job.why(), Why)
 assert_type(checkout_async.submit(42), Job[bytes])
 assert_type(checkout_async.opts(idempotency_key="o-42", delay="1h", priority=5).submit(42).result(), bytes)
 assert_type(checkout.submit_many([(1,), (2,)]), list[Job[str]])

@@ -42,6 +42,7 @@ COMMANDS: Final = {
     "restored": "hold what is unfinished in a store that was restored from a copy",
     "doctor": "examine a store and check its books",
     "verify": "recompute all books and say whether they are true",
+    "seal": "note the end of every history, to be kept elsewhere",
     "ledger": "draw fifteen digits with their meaning and say what happens next",
     "machines": "show the lifecycles that every row follows",
     "serve": "answer over HTTP: commands, jobs, remote workers",
@@ -52,7 +53,8 @@ COMMANDS: Final = {
 }
 
 _ROOMS: Final = {
-    **dict.fromkeys(("doctor", "verify", "prune", "backup", "restored", "ledger", "machines"), "books"),
+    **dict.fromkeys(("doctor", "verify", "seal", "prune", "backup"), "books"),
+    **dict.fromkeys(("restored", "ledger", "machines"), "books"),
     **dict.fromkeys(("stage", "run", "telemetry"), "runs"),
     **dict.fromkeys(("work", "schedules", "workers", "health", "metrics", "outbox"), "work"),
     **dict.fromkeys(("serve", "keys"), "http"),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Kept, StepRest, WholeJob
-from tallystick.core.audit.removals import PrunedRow
+from tallystick.core.audit.removals import Head, LogEnd, PrunedRow
 from tallystick.core.pictures import Message, Place
 from tallystick.core.remote.rows import OutboxLag, OutboxRow, ProtocolJob, ProtocolPicture, ProtocolStep
 from tallystick.core.values import OpenWait, OwedHook, StoredEvent
@@ -53,6 +53,14 @@ class WorkerLeases(NamedTuple):
     lost: int
     overdue_ms: int | None
     job_id: str | None
+
+
+class JobHead(NamedTuple):
+    """The end of the chain of a job as its row has it, when the job was made and when it has ended."""
+
+    head: Head
+    created_at: int
+    completed_at: int | None
 
 
 class Inspection(Protocol):
@@ -188,6 +196,30 @@ class Inspection(Protocol):
 
     def newest_event(self, job_id: str) -> StoredEvent | None:
         """Return the newest fact of a job that is not a step."""
+        ...
+
+    def newest_birth(self) -> int:
+        """Return when the youngest job was born, by the clock of the store; 0 if there is none."""
+        ...
+
+    def removals_end(self) -> LogEnd:
+        """Return where the log of removals ends."""
+        ...
+
+    def removed_jobs(self, *, after: str, behind: int, limit: int) -> list[PrunedRow]:
+        """Return a page of whole jobs that the log names behind line `behind`, by their identifiers."""
+        ...
+
+    def heads(self, *, after: str, limit: int) -> list[JobHead]:
+        """Return a page of jobs by their identifiers, each with the end of its chain."""
+        ...
+
+    def newest_fact(self, job_id: str) -> Head | None:
+        """Return the newest fact of a job, be it an event or a step."""
+        ...
+
+    def fact_hash(self, job_id: str, n: int) -> bytes | None:
+        """Return the hash of the fact at a place of a job; None if nothing stands there."""
         ...
 
     def trimmed(self, job_id: str) -> PrunedRow | None:

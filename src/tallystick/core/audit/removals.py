@@ -48,6 +48,18 @@ class PrunedRow(NamedTuple):
         return link_hash(said.encode(), bytes.fromhex(self.prev_hash)).hex()
 
 
+class Head(NamedTuple):
+    """The end of the chain of a job: the place and the hash of its last fact."""
+
+    job_id: str
+    n: int
+    event_hash: bytes
+
+    def leaf(self) -> bytes:
+        """Return what stands for it in the tree of a seal."""
+        return link_hash(f"\0{self.job_id}\0{self.n}\0".encode(), self.event_hash)
+
+
 class LogEnd(NamedTuple):
     """Where the log ends: its last number and hash."""
 

@@ -9,6 +9,7 @@ told, because rows may have moved between two reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -16,6 +17,8 @@ import msgspec
 from tallystick.core.audit.book import FINDINGS_KEPT_MAX, Finding
 from tallystick.core.audit.removals import LogEnd, PrunedRow, judge_log
 from tallystick.engine.audit.jobs import Audit, audit, check_job
+from tallystick.engine.audit.sealing import compare
+from tallystick.engine.audit.seals import Seal
 from tallystick.errors import NotFound
 from tallystick.store.api import Store
 from tallystick.store.inspection import Inspection, Reserved
@@ -28,14 +31,15 @@ def verify(
     *,
     job_id: str | None = None,
     since: int | None = None,
+    sealed: Seal | None = None,
     on_page: Callable[[Audit], None] | None = None,
 ) -> Audit:
-    """Check one job, those that were written since an instant, or everything."""
+    """Check one job, those that were written since an instant, or everything; and compare with a seal."""
     inspection = store.inspect()
     if job_id is not None:
         return _one(inspection, job_id)
     done = audit(store, since=since, on_page=on_page)
-    for finding in beyond_jobs(inspection):
+    for finding in chain(beyond_jobs(inspection), () if sealed is None else compare(store, sealed)):
         done.findings_total += 1
         if len(done.findings) < FINDINGS_KEPT_MAX:
             done.findings.append(finding)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, JobRest, Kept, StepRest, WholeJob
-from tallystick.core.audit.removals import PrunedRow
+from tallystick.core.audit.removals import Head, LogEnd, PrunedRow
 from tallystick.core.audit.step_fact import told
 from tallystick.core.digits import GuidLedger
 from tallystick.core.pictures import Activity, Message, Place
@@ -37,7 +37,7 @@ from tallystick.store.api import (
     ShownValue,
     StoredEvent,
 )
-from tallystick.store.inspection import Reserved, StaleReports
+from tallystick.store.inspection import JobHead, Reserved, StaleReports
 from tallystick.store.sql.protocol_pictures import READS, pictures_of, remote_step
 
 NEWEST: Final = "\x7f"
@@ -300,6 +300,33 @@ class Reads(ABC):
     def newest_event(self, job_id: str) -> StoredEvent | None:
         """Return the newest fact of a job that is not a step."""
         return next((StoredEvent._make(row) for row in self.rows("newest_event", (job_id,))), None)
+
+    def newest_birth(self) -> int:
+        """Return when the youngest job was born."""
+        ((at,),) = self.rows("newest_birth")
+        return int(at)
+
+    def removals_end(self) -> LogEnd:
+        """Return where the log of removals ends."""
+        return next((LogEnd._make(row) for row in self.rows("pruned_end")), LogEnd())
+
+    def removed_jobs(self, *, after: str, behind: int, limit: int) -> list[PrunedRow]:
+        """Return a page of whole jobs that the log names behind a line, by their identifiers."""
+        return [PrunedRow._make(row) for row in self.rows("removed_jobs", (after, behind, limit))]
+
+    def heads(self, *, after: str, limit: int) -> list[JobHead]:
+        """Return a page of jobs by their identifiers, each with the end of its chain."""
+        return [
+            JobHead(Head(*head), made, ended) for *head, made, ended in self.rows("heads", (after, limit))
+        ]
+
+    def newest_fact(self, job_id: str) -> Head | None:
+        """Return the newest fact of a job."""
+        return next((Head(job_id, *row) for row in self.rows("chain_head", (job_id,))), None)
+
+    def fact_hash(self, job_id: str, n: int) -> bytes | None:
+        """Return the hash of the fact at a place of a job."""
+        return next((bytes(found) for (found,) in self.rows("fact_hash", (job_id, n))), None)
 
     def trimmed(self, job_id: str) -> PrunedRow | None:
         """Return the newest line in the log of removals about turns of a job."""

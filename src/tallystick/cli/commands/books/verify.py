@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 
+from tallystick.cli.commands.books.seal import read_seal
 from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.render.output import UNTRUE, Ink, printable, show, show_data
 from tallystick.cli.render.wording import count, instant
@@ -33,11 +35,30 @@ Examples:
 @click.option(
     "--since", metavar="AGE", help="Check the jobs that were written in this time alone: 1d, 12h, 10m."
 )
+@click.option(
+    "--seal",
+    "seal_file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Compare with this seal, which `tally seal` has made.",
+)
+@click.option(
+    "--signed-by",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Insist that the seal is signed by this public Ed25519 key, a PEM file.",
+)
 @click.option("--unseen", is_flag=True, help="Print the columns that may change unseen, and stop.")
 @url_option
 @json_option
 def command(
-    *, app: str | None, job_id: str | None, since: str | None, unseen: bool, url: str | None, as_json: bool
+    *,
+    app: str | None,
+    job_id: str | None,
+    since: str | None,
+    seal_file: Path | None,
+    signed_by: Path | None,
+    unseen: bool,
+    url: str | None,
+    as_json: bool,
 ) -> int:
     """Recompute the books of all jobs from their facts and rows, and compare.
 
@@ -50,11 +71,14 @@ def command(
         return 0
     if job_id is not None and since is not None:
         raise click.UsageError("--job and --since exclude each other.")
+    if seal_file is None and signed_by is not None:
+        raise click.UsageError("--signed-by is about the seal that --seal names.")
+    sealed = None if seal_file is None else read_seal(seal_file, signed_by)
     oldest = None if since is None else SystemClock().wall_ms() - age_ms(since)
     if app is not None and url is None and "://" in app:
         app, url = None, app
     with looking(app, url) as store:
-        found = verify(store, job_id=job_id, since=oldest, on_page=_progress())
+        found = verify(store, job_id=job_id, since=oldest, sealed=sealed, on_page=_progress())
     if as_json:
         show_data(as_data(found, oldest))
     else:
