@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tallystick.app.api.retrying import Retry
     from tallystick.app.api.steps import Tx
     from tallystick.app.api.tally import Tally
-    from tallystick.app.effects.answers import DidNotHappen, Happened, Key, Unknown
     from tallystick.app.asking.why import Why
+    from tallystick.app.effects.answers import DidNotHappen, Happened, Key, Unknown
     from tallystick.app.remote.protocols import RemoteStep
     from tallystick.app.replay.children import Child, Started, gather, start
     from tallystick.app.replay.context import Cancelled
