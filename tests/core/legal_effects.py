@@ -71,9 +71,10 @@ def _call(chance: Chance, picture: Picture) -> CallEffect:
 def _end(chance: Chance, picture: Picture) -> EndEffect:
     put_effect(chance, picture)
     outcome = chance.one_of(tuple(Came))
-    came = ("1", None) if outcome is Came.HAPPENED else (None, '{"type":"E","message":"","code":"E"}')
+    result = "1" if outcome is Came.HAPPENED else None
+    error = None if outcome is Came.HAPPENED else '{"type":"E","message":"","code":"E"}'
     lease = "call-0" if chance.rarely() else "call-1"
-    return EndEffect(_fence(chance), Chain(JOB_ID), PLACE, lease, outcome, *came, 990)
+    return EndEffect(_fence(chance), Chain(JOB_ID), PLACE, lease, outcome, result, error, 990)
 
 
 def _rest(chance: Chance, picture: Picture) -> RestEffect:
