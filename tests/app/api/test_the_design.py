@@ -79,7 +79,7 @@ def test_the_example_of_the_design_runs_as_written_through_kills(shop):
             wait_until(lambda: job.history()[-1].name == "suspend")
             assert "for the signal approve until" in job.why()
             job.send("approve", True)
-            wait_until(lambda: "for sleep#1 until" in job.why())
+            wait_until(lambda: "for the end of sleep until" in job.why())
         # killed while it sleeps; the next one is started an hour later
         with shop.worker(ahead_ms=HOUR_MS):
             assert job.result("60s") == "packed 42"
