@@ -16,7 +16,7 @@ from tallystick.core.effects.requests import (
 )
 from tallystick.core.effects.rows import EffectRow, OpenEffect
 from tallystick.core.lifecycles import STEP, OutboxState, StepState
-from tallystick.core.pictures import Activity, Now, Picture, Pictures
+from tallystick.core.pictures import Activity, Message, Now, Picture, Pictures
 from tallystick.core.plans import (
     AppendFact,
     AskDescendants,
@@ -186,11 +186,7 @@ def _see(pictures: Pictures, write: Write) -> None:  # noqa: C901, PLR0912 (a ca
         case InsertEffect(row) | MoveEffect(row):
             _see_effect(pictures, row, live=isinstance(write, InsertEffect) or write.lease is not None)
         case InsertMessage(message):
-            picture = pictures[message.job_id]
-            picture.messages[message.guid] = message
-            if message.acked_at is None:
-                end = max(picture.job.inbox_end, message.arrived)
-                picture.job = picture.job._replace(inbox_end=end, inbox_at=message.created_at)
+            _see_arrival(pictures[message.job_id], message)
         case MoveMessage(message):
             pictures[message.job_id].messages[message.guid] = message
         case MoveAttempt(job_id):
@@ -211,6 +207,13 @@ def _see(pictures: Pictures, write: Write) -> None:  # noqa: C901, PLR0912 (a ca
             pass
         case _:
             assert_never(write)
+
+
+def _see_arrival(picture: Picture, message: Message) -> None:
+    picture.messages[message.guid] = message
+    if message.acked_at is None:
+        end = max(picture.job.inbox_end, message.arrived)
+        picture.job = picture.job._replace(inbox_end=end, inbox_at=message.created_at)
 
 
 def _see_effect(pictures: Pictures, row: EffectRow, *, live: bool) -> None:
