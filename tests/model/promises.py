@@ -121,6 +121,9 @@ def _check_sweep(model: Any, book: Book) -> None:
         ("COMMITTED", {"expired": False}, "LEAVE"),
         ("COMMITTED", {}, "FINISH"),
         ("COMMITTED", {"effect": True}, "IN_DOUBT"),
+        ("COMMITTED", {"effect": True, "held": True}, "IN_DOUBT"),
+        ("COMMITTED", {"effect": True, "runs": True}, "LEAVE"),
+        ("COMMITTED", {"runs": True}, "FINISH"),
         ("COMMITTED", {"held": True}, "LEAVE"),
         ("COMMITTED", {"refused": True}, "HOLD"),
         ("IN_PROGRESS", {"refused": True}, "HOLD"),
@@ -128,6 +131,9 @@ def _check_sweep(model: Any, book: Book) -> None:
         ("IN_PROGRESS", {"held": True}, "SETTLE" if cancelling else spent),
         ("IN_PROGRESS", {}, "SETTLE" if cancelling else spent),
         ("LEASED", {}, "SETTLE" if cancelling else spent),
+        ("IN_PROGRESS", {"waits": True}, "RETRY"),
+        ("IN_PROGRESS", {"waits": True, "charged": budget}, "RETRY"),
+        ("IN_PROGRESS", {"charged": budget}, "SETTLE" if cancelling else "FAIL"),
     ):
         verdict = model.core.decisions.decide_reclaim(**{"status": status, **plain, **about})
         if verdict.name != expected:

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from tallystick import Retry, Tally, gather, sleep, wait
+from tallystick.app.asking.why import explain
 
 WHEN = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ"
 
@@ -164,3 +165,11 @@ def test_a_program_says_that_it_does_not_know_the_workflow(url):
     assert said.endswith("for a worker on queue default that knows flow 2; this program does not know flow 2")
     knows.close()
     works.close()
+
+
+def test_a_job_that_ended_since_its_row_was_read_has_ended(timed, hand, clock, flow):
+    job = flow.submit("done")
+    store = timed.runtime().store
+    before = store.job(job.id)
+    hand.work()
+    assert explain(store, before, clock.wall_ms()).startswith("it succeeded at ")

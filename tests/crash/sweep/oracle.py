@@ -49,7 +49,7 @@ def judge(place: Place, books: Books, *, finished: bool, wall_minus_boot_ms: int
         found += [Finding(Wrong.BROKEN, f"{job.label}: {text}") for text in obligations.check(job, books)]
         attempts = books.attempts[job.job_id]
         trimmed = [event.attempt for event in books.events[job.job_id] if event.kind == "claim"]
-        first = trimmed[0] if books.trim_of(job.job_id).turns and trimmed else 1
+        first = min(trimmed) if books.trim_of(job.job_id).turns and trimmed else 1
         late = _attempts(job, attempts, first, wall_minus_boot_ms)
         found += [Finding(Wrong.BROKEN, f"{job.label}: {text}") for text in late]
         found += [Finding(Wrong.LOST, f"{job.label}: {text}") for text in _results(job, books, calls)]
@@ -183,7 +183,7 @@ def _attempts(
     """Say where more than one attempt is live or has committed, or one did so after its lease."""
     numbers = [attempt.attempt for attempt in attempts]
     if numbers != list(range(first, job.attempt + 1)):
-        yield f"attempts are numbered {numbers}, the job counts {job.attempt}"
+        yield f"attempts are numbered {numbers} from {first} on, the job counts {job.attempt}"
     live = sum(attempt.status in facts.LIVE_ATTEMPTS for attempt in attempts)
     committed = [attempt for attempt in attempts if attempt.status in facts.COMMITTED_ATTEMPTS]
     if live > (0 if job.final else 1):

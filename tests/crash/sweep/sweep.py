@@ -118,8 +118,8 @@ class Sweep:
         return not self._quick
 
     def _others(self) -> set[str]:
-        """Return what this sweep is not about: the other store, and relays (tests/remote has those)."""
-        return {"sqlite", "postgres", "relay"} - {self._store}
+        """Return what this sweep is not about: the other store, and relays and backups (tested elsewhere)."""
+        return {"sqlite", "postgres", "relay", "backup"} - {self._store}
 
     def _missed(self, points: list[str]) -> list[str]:
         return [point for point in points if not self._hits[point]]

@@ -11,7 +11,7 @@ import msgspec
 from tallystick.app.asking.remote_why import remote_sentence, workflow_sentence
 from tallystick.app.asking.standing import Position, Stand, stand_of
 from tallystick.core.audit.book import AttemptRow, Book
-from tallystick.core.lifecycles import ATTEMPT, AttemptState, JobState
+from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
 from tallystick.core.pictures import Lease, Now
 from tallystick.core.verbs.asking import DEADLINE
 from tallystick.core.verbs.holds import Hold
@@ -83,8 +83,8 @@ def explain(
     """
     inspection = store.inspect()
     looked = _look(inspection, row, now, known)
-    if looked is None:
-        return Why.of(_ended(row))
+    if looked is None or JobState(looked.book.state) in JOB.final:
+        return Why.of(_ended(store.job(row.job_id) or row))  # it may have ended since the row was read
     stand = stand_of(_position(looked), Now(now))
     told = _remote(inspection, row) if stand is Stand.REMOTE else SENTENCES[stand](looked)
     child = _child(store, looked, now, known) if deep and stand is Stand.WAITING else None

@@ -24,6 +24,7 @@ from tallystick.worker.worker import Worker
 _log = logging.getLogger("tallystick.worker")
 
 LEAVE_SECONDS: Final = 1.0
+LOOK_SECONDS: Final = 0.25
 
 _ENDED_BY: Final = {Reclaim.FAIL: JobState.FAILED_FINAL, Reclaim.SETTLE: JobState.CANCELLED}
 
@@ -48,7 +49,14 @@ class Report(Role):
         )
 
     def run(self) -> None:
-        """Say that the worker lives; what it has ended goes along once a minute."""
+        """Say that the worker lives; what it has ended goes along once a minute.
+
+        One that cannot claim says so by itself, and is not shown.
+        """
+        barred = self._worker.refusals.last
+        self.every = self.rest = LOOK_SECONDS if barred else REPORT_MS / 1000
+        if barred:
+            return
         now = self._worker.clock.monotonic()
         ended = self._taken() if now >= self._count_at else {}
         try:

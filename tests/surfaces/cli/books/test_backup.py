@@ -111,14 +111,14 @@ def test_a_file_that_is_there_stays_as_it_is(shop, tmp_path):
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize("point", ["sqlite.backup.copied", "sqlite.backup.after"])
+@pytest.mark.parametrize("point", ["backup.copied", "backup.after"])
 def test_a_backup_that_is_killed_leaves_a_whole_copy_or_none(shop, tmp_path, point):
     job_id = shop.submit("shop:checkout", "1")
     target = tmp_path / "copy.db"
     process = started(("backup", str(target), "shop"), shop.folder, {"TALLYSTICK_CRASH_AT": point})
     process.communicate("", 45)
     assert process.returncode == -signal.SIGKILL
-    assert target.exists() is (point == "sqlite.backup.after")
+    assert target.exists() is (point == "backup.after")
     if target.exists():
         said = shop.tally("show", job_id, "--url", f"sqlite:///{target}", "--json").data
         assert said["hold"] == "RESTORED"

@@ -17,8 +17,8 @@ COPY_ID: Final = 0x7A11_C099
 
 _PAGES: Final = 2_048
 
-COPIED = crash.declare("sqlite.backup.copied", "a backup is whole and does not have its name")
-PLACED = crash.declare("sqlite.backup.after", "a backup has its name")
+COPIED = crash.declare("backup.copied", "a backup is whole and does not have its name")
+PLACED = crash.declare("backup.after", "a backup has its name")
 
 
 def back_up(source: apsw.Connection, target: Path) -> int:
