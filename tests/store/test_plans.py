@@ -36,7 +36,6 @@ HOT = {
     "reservations": ("t", "key", "v"),
     "records": ('{"j":0}',),
     "tries": ('{"j":0}',),
-    "charged": ('{"j":0}',),
     "next_level": ("default", -1),
     "insert_message": ("g", "j", 0, "n", 1, "timer", None, 1, 0, 0, 1, 1, None),
     "picture_jobs": ('["j"]', "e", 1),

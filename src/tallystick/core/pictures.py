@@ -263,6 +263,12 @@ class Picture:
             and self.job.completed_at is None
         )
 
+    def claim(self, fence: Fence, driver: str) -> None:
+        """Become the picture of a job that was put away and is claimed now, driven by a message."""
+        job = self.job
+        self.job = job._replace(attempt=fence.attempt, ready_at=None, rev=job.rev + 1)
+        self.lease = Lease(fence.attempt, fence.lease_id, RUNNING, True, driver)
+
     def chain(self) -> Chain:
         """Return the chain of a job that nobody holds; whoever writes to it next goes on from there."""
         if self._chain is None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from tallystick.core.chain import Chain
+
+if TYPE_CHECKING:
+    from tallystick.core.pictures import Picture
 
 
 class Fence(NamedTuple):
@@ -203,6 +206,16 @@ class Pruned(NamedTuple):
     after: str | None
 
 
+class Opened(NamedTuple):
+    """A call that is open: nothing has answered it yet."""
+
+    name: str
+    occurrence: int
+    kind: str
+    # Which attempt has opened it.
+    attempt: int | None
+
+
 class Record(NamedTuple):
     """One recorded step, as replay needs it."""
 
@@ -216,15 +229,9 @@ class Record(NamedTuple):
     notes: str | None
     attempt: int | None
 
-
-class Opened(NamedTuple):
-    """A call that is open: nothing has answered it yet."""
-
-    name: str
-    occurrence: int
-    kind: str
-    # Which attempt has opened it.
-    attempt: int | None
+    def as_open(self) -> Opened:
+        """Return the row of a call that is open, which has no place in the chain, as what it is."""
+        return Opened(self.name, self.occurrence, self.kind, self.attempt)
 
 
 class OpenWait(NamedTuple):
@@ -259,6 +266,8 @@ class Wake(NamedTuple):
     occurrence: int | None
     payload: str | None
     taken: bool
+    # What the claim has seen of the job, as it left it; None where a store looks again anyway.
+    seen: Picture | None = None
 
     def answers(self, wait: Wait, dimension: int) -> bool:
         """Tell whether such a wait takes this: a signal of its name, its timer, RESULT or closed group."""

@@ -11,9 +11,17 @@ from typing import Final, NamedTuple
 from tallystick.core.deciding import decide, see
 from tallystick.core.lifecycles import STEP, StepState
 from tallystick.core.pictures import Now, Pictures
-from tallystick.core.plans import DropActivities, MoveActivity, Plan, Refusal, Write
+from tallystick.core.plans import (
+    DropActivities,
+    MoveActivity,
+    MoveMessage,
+    MoveSemaphore,
+    Plan,
+    Refusal,
+    Write,
+)
 from tallystick.core.remote.requests import place_in_workflow
-from tallystick.core.verbs.wants import Wants, wanted
+from tallystick.core.verbs.wants import Wants, wanted, wanted_to_finish
 from tallystick.errors import TallyError
 from tallystick.store.api import (
     Await,
@@ -55,6 +63,8 @@ NAMES: Final[dict[type[Primitive], str]] = {
 without a look."""
 
 _PLANNED: Final = frozenset(NAMES)
+# A segment that takes what drove it and ends its job: two requests.
+_TAKE_AND_END: Final = 2
 _DROPPED: Final = STEP.follow(StepState.IN_PROGRESS, "drop").target
 
 
@@ -75,6 +85,10 @@ def wants_of(bundle: Bundle, *, whole: bool = False) -> list[Wants]:
 
     A `whole` look leaves no child out that is to be born, and no remote step that is open.
     """
+    if len(bundle) == _TAKE_AND_END and not whole:
+        taken, end = bundle
+        if isinstance(taken, TakeAnswer) and isinstance(end, EndJob):
+            return [wanted_to_finish(taken, end)]
     wants = [wanted(primitive) for primitive in bundle]  # type: ignore[arg-type]  # only these come here
     takes = 0
     for number, primitive in enumerate(bundle):
@@ -134,11 +148,29 @@ def decide_bundles(
                 again.append(index)
                 break
         else:
-            writes += accepted
+            writes += accepted if len(bundle) == 1 else written_once(accepted)
             wakes = wakes or stirs
             if seen is not pictures:
                 pictures.update(seen)
     return Decided(outcomes, again, writes, wakes, refused)
+
+
+def written_once(writes: list[Write]) -> list[Write]:
+    """Return the writes of a bundle without step 1 of a message whose step 2 is among them.
+
+    Both become durable at once, and the row of the message has the digits of the last.
+    """
+    begun = {write.message.guid: write.digits for write in writes if type(write) is MoveMessage}
+    done = {write.message.guid for write in writes if type(write) is MoveSemaphore} & begun.keys()
+    if not done:
+        return writes
+    once: list[Write] = []
+    for write in writes:
+        if type(write) is MoveSemaphore and write.message.guid in done:
+            once.append(write._replace(digits=begun[write.message.guid]))
+        elif type(write) is not MoveMessage or write.message.guid not in done:
+            once.append(write)
+    return once
 
 
 def _shared(pictures: Pictures, wants: Iterable[Sequence[Wants]]) -> set[str]:

@@ -154,3 +154,23 @@ def test_a_wait_that_is_met_again_is_counted_in_the_bundle_that_suspends(
     assert sorted(often for row, often in rows.items() if row.startswith("steps")) == [1, 1, 1, 2]
     if url.startswith("postgres"):
         assert [name for name in statements if name == "move"] == ["move", "move"]
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_job_that_ends_with_the_answer_that_woke_it_is_not_looked_at_again(
+    timed, hand: SteppedWorker, statements
+):
+    """The claim has seen it; on PostgreSQL a look is the lock, and both are one round trip."""
+
+    @timed.workflow
+    def flow() -> bool:
+        return wait("go", bool)
+
+    job = flow.submit()
+    hand.work()
+    job.send("go", True)
+    segment = hand.claim()
+    statements.clear()
+    hand.run(segment)
+    assert job.result(1) is True
+    assert [name for name in statements if name.startswith("picture_")] == ["picture_parents"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias, assert_never
 
-from tallystick.core.pictures import START, Place, group_place, join_of, place_of, timer_of
+from tallystick.core.pictures import START, Picture, Place, group_place, join_of, place_of, timer_of
 from tallystick.core.remote.requests import (
     AckStep,
     AnswerStep,
@@ -84,6 +84,9 @@ class Wants(NamedTuple):
     results: bool = False
     # The attempt that a sweep takes its job from, if nobody is at it, and what that is judged by.
     lost: ReclaimAttempt | None = None
+    # All of this as the claim has left it: nobody but the holder of the lease has changed it since, and who
+    # has, finds another revision of the job.
+    seen: Picture | None = None
 
 
 def _driver(driver: str) -> tuple[str, ...]:
@@ -102,6 +105,13 @@ def _for_taking(request: TakeAnswer) -> Wants:
 
 def _for_ending(request: EndJob) -> Wants:
     return Wants(request.fence.job_id, open=True, guids=_driver(request.driver), ends=True)
+
+
+def wanted_to_finish(taken: TakeAnswer, end: EndJob) -> Wants:
+    """Return what to see of a job that ends with the answer that drove it: what the claim has seen of it."""
+    seen = taken.wake.seen if taken.wake.guid == end.driver and not end.waited else None
+    guids = (*_for_taking(taken).guids, *_driver(end.driver))
+    return Wants(end.fence.job_id, open=True, guids=guids, ends=True, seen=seen)
 
 
 def _for_waiting(request: Await) -> Wants:

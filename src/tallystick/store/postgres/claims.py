@@ -190,7 +190,7 @@ class ClaimSearch:
             return {}, {}
         talk, ask = self._writing.connection, self._writing.ask
         with talk.pipeline():
-            past = [ask(name, again) for name in ("records", "tries", "opened")]
+            past = [ask(name, again) for name in ("records", "tries")]
             # Not an instant read before the claim: what made a job due then must be due now.
             now = talk.execute(sql("now"), (self._writing.times.wall,))
             jobs = texts([job.job_id for job in woken])
@@ -267,16 +267,18 @@ def _searched(request: ClaimJobs) -> tuple[str, str]:
 
 
 def _pasts(answers: Sequence[Answered]) -> dict[str, _Past]:
-    recorded, tried, left_open = (answer.fetchall() for answer in answers)
+    recorded, tried = (answer.fetchall() for answer in answers)
     records: dict[str, list[Record]] = defaultdict(list)
+    opened: dict[str, list[Opened]] = defaultdict(list)
     tries: dict[str, list[StoredEvent]] = defaultdict(list)
-    for job_id, *record in recorded:
-        records[job_id].append(Record._make(record))
+    for job_id, is_open, *row in recorded:
+        record = Record._make(row)
+        if is_open:
+            opened[job_id].append(record.as_open())
+        else:
+            records[job_id].append(record)
     for fact in map(StoredEvent._make, tried):
         tries[fact.job_id].append(fact)
-    opened: dict[str, list[Opened]] = defaultdict(list)
-    for job_id, *row in left_open:
-        opened[job_id].append(Opened._make(row))
     return {
         job_id: _Past(tuple(records[job_id]), tuple(tries[job_id]), tuple(opened[job_id]))
         for job_id in {*records, *tries, *opened}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from tallystick.core.chain import Chain
+from tallystick.core.deciding import see
 from tallystick.core.ledger.marks import STARTED
 from tallystick.core.pictures import START, Now
 from tallystick.core.plans import Refusal, Write
@@ -62,7 +63,8 @@ class _Due(NamedTuple):
     semaphore: int
     idempotency_key: str | None
     tags: str | None
-    suspect: int | None
+    # Twice the attempts that it has lost since it last made progress, and one more for a suspect.
+    lost: int
 
 
 def claim_jobs(batch: SqliteBatch, request: ClaimJobs) -> list[ClaimedJob]:
@@ -106,14 +108,17 @@ def _open_attempts(
         semaphore,
         key,
         tags,
-        suspect,
+        lost,
     ) in due:
-        records, tries, charged, before, opened = past.get(job_id, _FRESH)
+        records, tries, before, opened = past.get(job_id, _FRESH)
+        charged, suspect = divmod(lost, 2)
         chain, wake = Chain(job_id, *max((head_n, head_hash), before)), wakes.get(job_id)
         driver = START if acked_at is None else "" if wake is None else wake.guid
         fence = make(Fence, (job_id, attempt + 1, request.lease_ids()))
         word = claim_text(CLAIMED_AGAIN if attempt else CLAIMED_FIRST, fence.lease_id, request.owner)
         event = batch.placed(make(Fact, (chain, "claim", wall, attempt + 1, word)))
+        if wake is not None and wake.seen is not None:
+            wake.seen.claim(fence, driver)
         attempts.append((*fence, *held, driver))
         jobs.append((job_id, attempt, event.n, event.event_hash, wall, *_STARTED, request.hooks))
         events.append(event)
@@ -141,7 +146,7 @@ def _candidates(batch: SqliteBatch, request: ClaimJobs) -> list[_Due]:
         job = make(_Due, row)
         if request.only not in ("", job.job_id):
             continue
-        if job.suspect:
+        if job.lost % 2:
             suspects_left -= 1
             if suspects_left < 0:
                 continue
@@ -184,7 +189,10 @@ def _enter_drivers(batch: SqliteBatch, jobs: list[str]) -> tuple[dict[str, Wake]
             continue
         writes += decision.writes
         if isinstance(decision.outcome, Wake):
-            wakes[job_id] = decision.outcome
+            see(pictures, decision.writes)
+            # What is known of a remote step besides its row was not read.
+            known = decision.outcome.kind != "result"
+            wakes[job_id] = decision.outcome._replace(seen=pictures[job_id] if known else None)
     apply(batch, writes)
     for job_id, error in full.items():
         seen = look(batch, [wanted_to_escalate(job_id)])
@@ -195,41 +203,45 @@ def _enter_drivers(batch: SqliteBatch, jobs: list[str]) -> tuple[dict[str, Wake]
 class _Past(NamedTuple):
     records: tuple[Record, ...]
     tries: tuple[StoredEvent, ...]
-    charged: int
     end: tuple[int, bytes] = (0, b"")
     opened: tuple[Opened, ...] = ()
 
 
-_FRESH: Final = _Past((), (), 0)
+_FRESH: Final = _Past((), ())
 
 
 def _pasts(cursor: apsw.Cursor, jobs: dict[str, int]) -> dict[str, _Past]:
-    """Return what was recorded before, and the true ends of the chains: steps do not touch the job row."""
+    """Return what was recorded before, and where that ends in the chains: it does not touch the job row."""
     if not jobs:
         return {}
     listed = (msgspec.json.encode(jobs).decode(),)
-    records: dict[str, list[Record]] = {job_id: [] for job_id in jobs}
-    facts: dict[str, list[StoredEvent]] = {job_id: [] for job_id in jobs}
-    ends: dict[str, tuple[int, bytes]] = dict.fromkeys(jobs, (0, b""))
-    for job_id, event_hash, *row in cursor.execute(sql("records"), listed):
-        record = Record._make(row)
-        records[job_id].append(record)
-        ends[job_id] = max(ends[job_id], (record.n, event_hash))
-    for row in cursor.execute(sql("tries"), listed):
-        fact = StoredEvent._make(row)
-        facts[fact.job_id].append(fact)
-        ends[fact.job_id] = max(ends[fact.job_id], (fact.n, fact.event_hash))
-    charged = dict(list(cursor.execute(sql("charged"), listed)))
+    records: dict[str, list[Record]] = {}
     opened: dict[str, list[Opened]] = {}
-    for job_id, *row in cursor.execute(sql("opened"), listed):
-        opened.setdefault(job_id, []).append(Opened._make(row))
+    tries: dict[str, list[StoredEvent]] = {}
+    ends: dict[str, tuple[int, bytes]] = {}
+    for job_id, event_hash, *row in cursor.execute(sql("records"), listed):
+        record = make(Record, row)
+        if event_hash is None:
+            opened.setdefault(job_id, []).append(record.as_open())
+        else:
+            records.setdefault(job_id, []).append(record)
+            ends[job_id] = max(ends.get(job_id, _NOWHERE), (record.n, event_hash))
+    for row in cursor.execute(sql("tries"), listed):
+        fact = make(StoredEvent, row)
+        if fact.type in _TOLD:
+            tries.setdefault(fact.job_id, []).append(fact)
+        ends[fact.job_id] = max(ends.get(fact.job_id, _NOWHERE), (fact.n, fact.event_hash))
     return {
         job_id: _Past(
-            tuple(sorted(records[job_id], key=attrgetter("n"))),
-            tuple(sorted(fact for fact in facts[job_id] if fact.type in ("try", "note"))),
-            charged.get(job_id, 0),
-            ends[job_id],
+            tuple(sorted(records.get(job_id, ()), key=attrgetter("n"))),
+            tuple(sorted(tries.get(job_id, ()))),
+            ends.get(job_id, _NOWHERE),
             tuple(opened.get(job_id, ())),
         )
-        for job_id in jobs
+        for job_id in {*ends, *opened}
     }
+
+
+_NOWHERE: Final = (0, b"")
+# Facts that a segment hears of when it begins.
+_TOLD: Final = ("try", "note")

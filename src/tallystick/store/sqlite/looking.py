@@ -6,7 +6,7 @@ The lock is held that everybody needs to write.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tallystick.core.hash_chain import GENESIS
@@ -40,18 +40,28 @@ _SIGNALS: Final = 2
 _WORDS: Final = ("resume", "timer", "result")
 
 
-def look(batch: SqliteBatch, wants: Sequence[Wants], *, whole: bool = False) -> Pictures:
-    """Return the pictures of jobs, and of the parents of those that may end; none of a job that is not."""
-    pictures = Pictures()
-    _add_jobs(batch, pictures, dict.fromkeys(each.job_id for each in wants))
-    wants = [each for each in wants if each.job_id in pictures]
+def look(
+    batch: SqliteBatch, wants: Sequence[Wants], *, whole: bool = False, afresh: bool = False
+) -> Pictures:
+    """Return the pictures of jobs, and of the parents of those that may end; none of a job that is not.
+
+    What a claim has seen is not read again, unless others look at that job too: what is written is guarded
+    by the revision that the claim has left. A second look, `afresh`, reads everything.
+    """
+    asked = dict.fromkeys(each.job_id for each in wants if afresh or each.seen is None)
+    known = {each.job_id: each.seen.copy() for each in wants if each.seen and each.job_id not in asked}
+    pictures = Pictures(known)
+    _add_jobs(batch, pictures, asked)
+    homes = _add_family(batch, pictures, [each.job_id for each in wants if each.ends])
+    if any(home in known for home, _step in homes):
+        return look(batch, wants, whole=whole, afresh=True)
+    wants = [each for each in wants if each.job_id in asked and each.job_id in pictures]
     _add_open(batch, pictures, [each.job_id for each in wants if each.open])
     guids = [guid for each in wants for guid in each.guids]
     places = [(each.job_id, each.place) for each in wants if each.place is not None]
-    homes = _add_family(batch, pictures, [each.job_id for each in wants if each.ends])
     guids += [join_of(*home) for home in homes]
     places += [(home, group_place(step)) for home, step in homes]
-    found = _messages(batch, "picture_messages", guids) if guids else []
+    found = _messages(batch, "picture_messages", list(dict.fromkeys(guids))) if guids else []
     found += _signals(batch, pictures, wants, whole=whole)
     found += _remotes(batch, pictures, wants)
     for each in wants:
@@ -91,7 +101,9 @@ def look_at_parents(batch: SqliteBatch, homes: Iterable[tuple[str, str]]) -> Pic
     return pictures
 
 
-def _add_jobs(batch: SqliteBatch, pictures: Pictures, jobs: Iterable[str]) -> None:
+def _add_jobs(batch: SqliteBatch, pictures: Pictures, jobs: Collection[str]) -> None:
+    if not jobs:
+        return
     asked = (listed(jobs), batch.epoch, batch.boot)
     for row in batch.cursor.execute(sql("picture_jobs"), asked):
         attempt, lease_id, status, live, guid = row[_JOB:]
@@ -112,6 +124,7 @@ def _add_family(batch: SqliteBatch, pictures: Pictures, ending: Sequence[str]) -
 
     Return these parents, each with its group.
     """
+    ending = [job_id for job_id in ending if job_id in pictures]
     begun = [job_id for job_id in ending if pictures[job_id].job.attempt]
     for (job_id,) in batch.rows("picture_parents", (listed(begun),)) if begun else ():
         pictures[job_id].has_open_children = True

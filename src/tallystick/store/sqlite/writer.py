@@ -139,7 +139,7 @@ class SqliteBatch:
         for part in [bundle] if is_planned(bundle) else [(each,) for each in bundle]:
             self._at = part[-1]
             if is_planned(part):
-                value = self._decide({0: part})[0]
+                value = self._decide({0: part}, afresh=True)[0]
             else:
                 (value,) = self._writers[type(self._at)](self, [self._at])
             if isinstance(value, BaseException):
@@ -294,16 +294,18 @@ class SqliteBatch:
         crash.point(AROUND["renew"][1])
         return held
 
-    def _decide(self, bundles: Mapping[int, Bundle]) -> dict[int, Outcome | BaseException]:
+    def _decide(
+        self, bundles: Mapping[int, Bundle], *, afresh: bool = False
+    ) -> dict[int, Outcome | BaseException]:
         """Look at what bundles want to see, decide them in their order, and write what was decided."""
         if not bundles:
             return {}
         kinds = kinds_of(bundles.values())
         for kind in kinds:
             crash.point(AROUND[kind][0])
-        outcomes, again = self._decided(bundles, whole=False)
+        outcomes, again = self._decided(bundles, afresh=afresh)
         for index in again:
-            found, more = self._decided({index: bundles[index]}, whole=True)
+            found, more = self._decided({index: bundles[index]}, whole=True, afresh=True)
             name = type(bundles[index][-1]).__name__
             outcomes[index] = (
                 InvariantBroken("a whole picture is not enough", statement=name) if more else found[index]
@@ -313,11 +315,12 @@ class SqliteBatch:
         return outcomes
 
     def _decided(
-        self, bundles: Mapping[int, Bundle], *, whole: bool
+        self, bundles: Mapping[int, Bundle], *, whole: bool = False, afresh: bool
     ) -> tuple[dict[int, Outcome | BaseException], list[int]]:
         """Decide bundles from one look; those at the end want to see more."""
         wants = {index: wants_of(bundle, whole=whole) for index, bundle in bundles.items()}
-        pictures = look(self, [want for wanted in wants.values() for want in wanted], whole=whole)
+        asked = [want for wanted in wants.values() for want in wanted]
+        pictures = look(self, asked, whole=whole, afresh=afresh)
         decided = decide_bundles(pictures, bundles, wants, Now(self.wall))
         apply(self, decided.writes)
         for self._at, error in decided.refused:

@@ -15,8 +15,11 @@ from tallystick.store.api import (
     EndJob,
     Fact,
     Fence,
+    Group,
     HoldJob,
     Outcome,
+    RenewLeases,
+    Spawn,
     TakeAnswer,
     Wait,
     Wake,
@@ -29,6 +32,7 @@ from tallystick.testing.conformance.drafts import (
     done,
     finish,
     held_job,
+    submission,
 )
 from tallystick.testing.conformance.subject import Subject
 
@@ -106,11 +110,12 @@ class AnswerPromises:
     def test_a_claim_brings_the_message_that_woke_its_job(self, subject: Subject) -> None:
         (signalled,) = woken(subject, 1, GO)
         guid = f"m:{signalled.fence.job_id}"
-        assert signalled.wake == Wake(guid, "signal", 0, "go", 1, "7", taken=False)
+        assert signalled.wake is not None
+        assert signalled.wake._replace(seen=None) == Wake(guid, "signal", 0, "go", 1, "7", taken=False)
         assert signalled.driver == guid
         (rested,) = woken(subject, 1, NAP)
         assert rested.wake is not None
-        assert rested.wake[1:] == ("timer", 0, "sleep", 1, None, False)
+        assert rested.wake[1:-1] == ("timer", 0, "sleep", 1, None, False)
         assert held_job(subject.store, subject.clock).wake is None
 
     def test_what_is_taken_and_ended_in_one_flush_has_the_books_of_what_was_asked_for(
@@ -192,6 +197,34 @@ class AnswerPromises:
         assert isinstance(outcome, EndJob)
         assert outcome.state == "CANCELLED"
         assert [(row.state, row.semaphore) for row in subject.jobs()] == [("CANCELLED", 0)]
+
+    def test_what_has_changed_since_the_claim_is_seen_by_the_end_of_the_job(self, subject: Subject) -> None:
+        """One was asked to end, one lost its lease, one has started a child: the fourth does not notice."""
+        store, clock = subject.store, subject.clock
+        asked, plain, parent, late = woken(subject, 4, GO)
+        done(store, CancelJob(asked.fence.job_id, 1_000))
+        group = Group(0, "gather", 1)
+        child = submission(clock, group.child_id(parent.fence.job_id, 0))
+        born = ((child.job, child.facts[0]),)
+        done(store, Spawn(parent.fence, parent.chain, group, 1, 0, False, born, clock.wall_ms()))
+        clock.advance(LEASE_MS - 1)
+        done(store, RenewLeases((asked.fence, plain.fence, parent.fence), LEASE_MS))
+        clock.advance(1)
+        batch = [(taking(held, clock, GO), ending(held, clock)) for held in (asked, plain, parent, late)]
+        ended, well, gone_on, stale = applied(subject, *batch)
+        assert isinstance(ended, EndJob)
+        assert (well, gone_on) == (None, None)
+        assert isinstance(stale, StaleLease)
+        states = {row.job_id: (row.state, row.semaphore) for row in subject.jobs()}
+        assert states == {
+            asked.fence.job_id: ("CANCELLED", 0),
+            plain.fence.job_id: ("SUCCEEDED", 0),
+            parent.fence.job_id: ("SUCCEEDED", 0),
+            late.fence.job_id: ("IN_PROGRESS", 1),
+            child.job.job_id: ("CANCELLING", 1),
+        }
+        for held in (asked, plain, parent, late):
+            check_chain(store.history(held.fence.job_id))
 
     def test_an_answer_is_taken_though_the_job_is_held(self, subject: Subject) -> None:
         """As a step that was on its way is: the segment hears of the hold at its next call."""
