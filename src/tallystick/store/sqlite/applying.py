@@ -113,6 +113,9 @@ class Rounds:
                 rows = kinds[kind]
                 if kind is InsertStep:
                     batch.many("insert_steps", rows, self._holder)
+                elif kind is DropInbox:
+                    write_rows(batch.cursor, "drop_inboxes", [row for signals, row in rows if signals])
+                    write_rows(batch.cursor, "drop_words", [row for signals, row in rows if not signals])
                 elif kind in _COUNTED:
                     write_exactly(batch.connection, _COUNTED[kind], rows)
                 else:
@@ -218,7 +221,7 @@ class Rounds:
 
     def _drop(self, write: DropInbox) -> _Row:
         job_id, keep, signals = write
-        return job_id, job_id, (job_id, *keep, self._batch.wall, signals)
+        return job_id, job_id, (signals, (job_id, *keep, self._batch.wall))
 
     # How the row of each kind is made, in the order in which most plans want them written.
     _rows: ClassVar[dict[type[Write], Callable[[Rounds, Any], _Row]]] = {
@@ -263,7 +266,6 @@ _STATEMENTS: Final[dict[type[Write], str]] = {
     MoveSemaphore: "move_semaphore",
     CountChild: "count_child",
     InsertAttempt: "insert_cancelled_attempts",
-    DropInbox: "drop_inboxes",
     InsertChild: "insert_children",
 }
 

@@ -15,7 +15,7 @@ from tallystick.core.verbs.children import child_ended
 from tallystick.store.api import EndJob
 from tallystick.store.sqlite.applying import apply
 from tallystick.store.sqlite.looking import look_at_parents
-from tallystick.store.sqlite.statements import sql
+from tallystick.store.sqlite.multi_row import write_rows
 
 if TYPE_CHECKING:
     from tallystick.store.sqlite.writer import SqliteBatch
@@ -37,8 +37,7 @@ def end_plain_jobs(batch: SqliteBatch, requests: list[EndJob]) -> None:
     ]
     # A signal that nobody waited for ends with its job; mostly there is none, of anybody's.
     if batch.rows("any_unread", ()):
-        unread = [(r.fence.job_id, "", "", batch.wall, True) for r in requests]
-        batch.cursor.executemany(sql("drop_inboxes"), unread)
+        write_rows(batch.cursor, "drop_inboxes", [(r.fence.job_id, "", "", batch.wall) for r in requests])
     _count_children(batch, requests)
     batch.many("end_jobs", ended, fence)
     batch.many("insert_event", events, fence)

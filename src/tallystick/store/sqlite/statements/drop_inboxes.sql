@@ -1,6 +1,8 @@
--- drop_inboxes: what nobody took is acknowledged without effect when the job ends. A turn drops only what names an
--- activity of the turn that is over (?5 = 0): a signal waits for a wait of its name, in whatever turn that comes.
-UPDATE messages INDEXED BY messages_waiting
-   SET acked_at = ?4
- WHERE job_id = ?1 AND kind IN ('start', 'timer', 'child', 'result', 'resume', CASE WHEN ?5 THEN 'signal' END)
-   AND acked_at IS NULL AND guid <> ?2 AND guid <> ?3
+-- drop_inboxes: what nobody took is acknowledged without effect when its job ends, all but two messages.
+-- takes: job_id, keep, or_keep, at
+-- row: (:job_id, :keep, :or_keep, :at)
+UPDATE messages INDEXED BY messages_inbox
+   SET acked_at = given.at
+  FROM @given
+ WHERE messages.job_id = given.job_id AND messages.acked_at IS NULL AND messages.guid <> given.keep
+   AND messages.guid <> given.or_keep
