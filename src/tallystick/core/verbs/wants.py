@@ -110,8 +110,8 @@ def _for_ending(request: EndJob) -> Wants:
 def wanted_to_finish(taken: TakeAnswer, end: EndJob) -> Wants:
     """Return what to see of a job that ends with the answer that drove it: what the claim has seen of it."""
     seen = taken.wake.seen if taken.wake.guid == end.driver and not end.waited else None
-    guids = (*_for_taking(taken).guids, *_driver(end.driver))
-    return Wants(end.fence.job_id, open=True, guids=guids, ends=True, seen=seen)
+    wants = _for_taking(taken)
+    return wants._replace(open=True, guids=(*wants.guids, *_driver(end.driver)), ends=True, seen=seen)
 
 
 def _for_waiting(request: Await) -> Wants:
