@@ -50,8 +50,10 @@ class Judges:
         return caught
 
     def judge_verb(self, mutant: Mutant) -> Caught:
-        """Take a short look into the small worlds, then at random pictures, then a long look."""
+        """Take a short look into the small worlds, then at pictures by hand or by chance, then a long one."""
         caught = self.judge(mutant, LOOKS[:1])
+        if not caught.by:
+            caught = _by_hand(mutant)
         if caught.by:
             return caught
         caught = _by_pictures(mutant)
@@ -76,6 +78,15 @@ def _judge(mutant: Mutant, order: dict[str, AnyShape], looks: tuple[int, ...]) -
             if report.broken:
                 return Caught(mutant.name, name, report.states, report.broken.splitlines()[0])
     return Caught(mutant.name, "", 0, "every promise holds without this guard")
+
+
+def _by_hand(mutant: Mutant) -> Caught:
+    for case in load(mutant.changed(), "tests.core.hand_pictures").hand_pictures.CASES:
+        try:
+            case()
+        except Exception as error:  # noqa: BLE001 (whatever it raises, the case does not hold)
+            return Caught(mutant.name, case.__name__, 0, f"{type(error).__name__}: {error}")
+    return Caught(mutant.name, "", 0, "every picture by hand is judged as before")
 
 
 # What is made again from the changed verbs, so that it draws their values and judges their plans.
