@@ -34,6 +34,8 @@ from tests.model.world import (
 )
 
 IDLE = ()
+_REMOTE_WORKERS = {"given", "AckStep", "RenewStep", "AnswerStep"}
+_UNHELPFUL = {"crash", "cancel", "fail", "pause", "refuse", *_REMOTE_WORKERS}
 
 
 class Sweep(tuple[Any, ...]):
@@ -82,7 +84,8 @@ class Jobs(Outside):
         return self.books(state)[0].job.completed_at is not None
 
     def helpful(self, label: tuple[Any, ...]) -> bool:
-        return label[0] not in {"crash", "cancel", "fail", "pause", "refuse"}
+        """Only what workers, clocks and sweeps do: no remote worker asks or reports any more."""
+        return label[0] not in _UNHELPFUL
 
     def ledgers(self, state: State) -> tuple[int, ...]:
         """Return nothing: each plan is held against the rows that it changes (`Desk.write`)."""

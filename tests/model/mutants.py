@@ -52,7 +52,17 @@ VERBS = {
         "_due",
         "deliver",
     ),
-    "remote": ("wake",),
+    "remote": (
+        "about_step",
+        "_told",
+        "wake",
+        "time_left",
+        "_latest",
+        "rearmed",
+        "ended_by",
+        "take_unheard",
+        "withdraw",
+    ),
     "children": (
         "spawn",
         "_born",

@@ -11,11 +11,12 @@ from tallystick.engine.failure import Failure
 from tallystick.engine.segment import GroupShape, Segment
 from tallystick.engine.submission import Submission
 from tallystick.store.api import Bundle, ClaimedJob, Fence, Group, Wait, Wake
+from tests.model import remote_steps
 
 TIMER_MS = 10**12
 GATHER = Group(0, "gather", 1)
 CLOCK = VirtualClock(0, 0)
-WAITS = ("wait", "any", "join", "gather")
+WAITS = ("wait", "any", "join", "gather", "remote", "remotes")
 
 
 class Sent(NamedTuple):
@@ -46,6 +47,8 @@ class Shape(NamedTuple):
     commits: bool = False
     refuses: bool = False
     deadline: bool = False
+    # How often a remote step is asked for.
+    asked: int = 2
 
     def script_of(self, j: int) -> tuple[tuple[Any, ...], ...]:
         """Return what a job does; children do nothing but end."""
@@ -57,7 +60,7 @@ class Shape(NamedTuple):
     def occurrence(self, place: int, name: str) -> int:
         """Return which wait of this name a place is, in its turn."""
         start = max((at + 1 for at in range(place) if self.script[at][0] == "again"), default=0)
-        named = [op for op in self.script[start : place + 1] if op[0] in ("wait", "any")]
+        named = [op for op in self.script[start : place + 1] if op[0] in ("wait", "any", "remote", "remotes")]
         return sum(name in op[1:] for op in named)
 
     def resumes_at(self, j: int, place: int) -> int:
@@ -74,6 +77,11 @@ class Shape(NamedTuple):
             return (Wait("group", *GATHER[1:], None),)
         names = [name for name in op[1:] if name != "timed"]
         due_at = due_at if "timed" in op else None
+        if op[0] in ("remote", "remotes"):
+            turn = self.dimension(place)
+            return tuple(
+                remote_steps.as_wait(name, self.occurrence(place, name), turn, self.asked) for name in names
+            )
         return tuple(Wait("wait", name, self.occurrence(place, name), due_at) for name in names)
 
 
