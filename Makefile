@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE =
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-remote test test-quick test-long check bench bench-against bench-waits bench-quick soak crash chaos power-loss docs verify lock clean
+.PHONY: help setup demo demo-remote test test-quick test-long check bench bench-against bench-waits bench-quick soak crash chaos power-loss docs site verify lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -78,6 +78,9 @@ power-loss: setup ## cut the power on paper after any write for SECONDS=60, agai
 
 docs: setup ## write the pages that are generated from code
 	@$(PY) scripts/docs.py
+
+site: setup ## build the documentation site into build/site/html
+	@$(PY) scripts/build_site.py
 
 verify: setup ## fail when a generated page is stale
 	@$(PY) scripts/docs.py --check

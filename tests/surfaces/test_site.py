@@ -1,0 +1,71 @@
+"""The documentation site: it builds without a warning, tells every public name, and asks no other host."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+import tomllib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scripts.build_site import MODULES
+from tallystick import errors
+from tallystick.cli.group import COMMANDS
+from tallystick.http.routes import ENDPOINTS
+from tests.tidy.tree import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# What a browser loads by itself; a link that a person follows may lead anywhere.
+LOADED = re.compile(r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"([^\"]+)\"|<link\b[^>]*\bhref=\"([^\"]+)\"")
+IMPORTED = re.compile(r"@import\s+(?:url\()?[\"']?([^\"')]+)|url\([\"']?([^\"')]+)")
+CODES = {getattr(errors, name).code for name in errors.__all__}
+
+
+@pytest.mark.timeout(600)
+def test_the_site_is_built_without_a_warning_and_is_complete(tmp_path):
+    command = [sys.executable, "-m", "scripts.build_site", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    site = tmp_path / "html"
+    assert public_names() - places(site / "reference" / "api.html") == set()
+    assert {code.lower().replace("_", "-") for code in CODES} - places(
+        site / "reference" / "errors.html"
+    ) == set()
+    told = text_of(site / "reference" / "commands.html")
+    assert [name for name in COMMANDS if f"tally {name}" not in told] == []
+    told = re.sub("<[^>]+>", "", text_of(site / "reference" / "http.html"))
+    assert [route.path for route in ENDPOINTS if f"{route.method} {route.path}" not in told] == []
+    assert [each for each in loaded_by(site) if re.match(r"(?:https?:)?//", each)] == []
+    assert '"idempot' in text_of(site / "searchindex.js"), "the search has its words in the site"
+
+
+def test_every_code_has_a_sentence_of_what_to_do():
+    remedies = tomllib.loads(text_of(ROOT / "docs" / "site" / "remedies.toml"))
+    assert set(remedies) == CODES
+    assert [code for code, text in remedies.items() if not text.endswith(".")] == []
+
+
+def public_names() -> set[str]:
+    modules = [importlib.import_module(name) for name in MODULES if name != errors.__name__]
+    return {f"{module.__name__}.{name}" for module in modules for name in module.__all__}
+
+
+def places(page: Path) -> set[str]:
+    """Return where on a page a link can lead to."""
+    return set(re.findall(r'id="([^"]+)"', text_of(page)))
+
+
+def loaded_by(site: Path) -> set[str]:
+    """Return what the pages and styles of the site load."""
+    pages = [match for page in site.rglob("*.html") for match in LOADED.findall(text_of(page))]
+    styles = [match for style in site.rglob("*.css") for match in IMPORTED.findall(text_of(style))]
+    return {first or second for first, second in (*pages, *styles)}
+
+
+def text_of(path: Path) -> str:
+    return path.read_text("utf-8")
