@@ -39,6 +39,7 @@ PAGES = [
         "remote-steps",
         "http-api",
         "webhooks-and-brokers",
+        "remote-security",
         "testing",
         "fastapi",
     )
