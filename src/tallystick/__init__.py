@@ -12,21 +12,22 @@ from typing import TYPE_CHECKING
 from tallystick.version import VERSION
 
 if TYPE_CHECKING:
-    from tallystick.app.api.job import Event, Job
+    from tallystick.app.api.job import Job
     from tallystick.app.api.retrying import Retry
     from tallystick.app.api.steps import Tx
     from tallystick.app.api.tally import Tally
-    from tallystick.app.asking.why import Why
+    from tallystick.app.asking.history import Event
+    from tallystick.app.asking.sentence import Why
     from tallystick.app.effects.answers import DidNotHappen, Happened, Key, Unknown
     from tallystick.app.remote.protocols import RemoteStep
     from tallystick.app.replay.children import Child, Started, gather, start
-    from tallystick.app.replay.context import Cancelled
     from tallystick.app.replay.current import Current, current
     from tallystick.app.replay.patches import patched
     from tallystick.app.replay.recorded_values import now, random, uuid
     from tallystick.app.replay.shown_values import progress, set_value
     from tallystick.app.replay.waits import again, sleep, wait
     from tallystick.app.running.async_tx import AsyncTx
+    from tallystick.app.running.leaving import Cancelled
     from tallystick.app.running.thread_map import thread_map
     from tallystick.errors import (
         ChildrenFailed,
@@ -47,13 +48,13 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _HOMES = {
-    "Cancelled": "app.replay.context",
+    "Cancelled": "app.running.leaving",
     "Child": "app.replay.children",
     "ChildrenFailed": "errors",
     "Current": "app.replay.current",
     "Delivered": "store.api",
     "DidNotHappen": "app.effects.answers",
-    "Event": "app.api.job",
+    "Event": "app.asking.history",
     "Fatal": "errors",
     "Happened": "app.effects.answers",
     "Job": "app.api.job",

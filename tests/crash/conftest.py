@@ -1,5 +1,5 @@
-"""The sweep is a program that tests start; it has no tests of its own."""
+"""The sweeps are programs that tests start; they have no tests of their own."""
 
 from __future__ import annotations
 
-collect_ignore = ["sweep"]
+collect_ignore = ["sweep", "effects"]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from tallystick.core.hash_chain import GENESIS
 from tallystick.core.lifecycles import ATTEMPT, JOB, STEP
+from tests.model import remote_steps
 from tests.model.search import Violation
 
 NOW, FUTURE = 1_000, 10**9
@@ -43,6 +44,7 @@ class Book(NamedTuple):
     activities: tuple[Any, ...]
     messages: tuple[Any, ...]
     past: Past = Past()
+    remotes: remote_steps.Remotes = remote_steps.Remotes()
 
 
 Books = tuple[Book, ...]
@@ -67,6 +69,7 @@ class Desk:
             picture = core.pictures.Picture(book.job, book.lease)
             picture.activities = {each.place: each for each in book.activities}
             picture.messages = {each.guid: each for each in book.messages}
+            remote_steps.spread(picture, book.remotes)
             self.pictures[book.job.job_id] = picture
             self.pasts[book.job.job_id] = book.past
 
@@ -90,7 +93,8 @@ class Desk:
             inbox_end=inbox[0],
             inbox_at=inbox[1],
         )
-        return Book(row, picture.lease, activities, messages, self.pasts[job.job_id])
+        past, remotes = self.pasts[job.job_id], remote_steps.frozen(picture)
+        return Book(row, picture.lease, activities, messages, past, remotes)
 
     # What a store reads for a request.
 
@@ -110,6 +114,7 @@ class Desk:
             found = _waiting(full, "signal", name)
             picture.whole = picture.whole and (whole or len(found) < SIGNALS)
             picture.messages |= {each.guid: each for each in (found if whole else found[:SIGNALS])}
+        remote_steps.look(picture, full, wants._replace(remotes=wants.remotes or whole))
         if wants.begun:
             self._add_begun(picture, full)
         if wants.place in full.activities:
@@ -192,6 +197,9 @@ class Desk:
     def _move_job(self, write: Any) -> None:
         before = self.pictures[write.job.job_id].job
         _guard(before.rev == write.rev == write.job.rev - 1, "the row of a job has another revision")
+        _guard(
+            write.job.cancel_at is None or write.job.cancel_at >= NOW, "a job is to end before it was asked"
+        )
         _check_job(self.core, before, write.job)
 
     def _move_semaphore(self, write: Any) -> None:
@@ -243,6 +251,20 @@ class Desk:
         elif after.state != before.state:
             _guard((before.state, after.state) in MOVES[STEP], "no activity makes such a move")
         return before
+
+    def _insert_remote(self, write: Any) -> None:
+        known = write.place in self.pictures[write.step.job_id].activities
+        _guard(not known, "a remote step is inserted twice")
+        self.core.digits.ActivityLedger(write.step.ledger)
+        self._progressed(write.step.job_id)
+
+    def _move_remote(self, write: Any) -> None:
+        before, after = self.pictures[write.step.job_id].remotes[write.place], write.step
+        _guard(before.rev == write.rev == after.rev - 1, "the row of a remote step has another revision")
+        _guard(after.ledger >= before.ledger, f"a ledger went back from {before.ledger} to {after.ledger}")
+        _guard(before.state not in STEP.final, "a remote step that has ended changes")
+        moved = before.state == after.state or (before.state, after.state) in MOVES[STEP]
+        _guard(moved and after.state not in STEP.final, "no report makes such a move")
 
     def _insert_message(self, write: Any) -> None:
         known = write.message.guid in self.pictures[write.message.job_id].messages

@@ -9,6 +9,7 @@ from tests.model.rules import Rules
 from tests.model.world import Sent, Shape
 
 TX, RETURN, SPAWN, JOIN, AGAIN = ("tx",), ("return",), ("spawn",), ("join",), ("again",)
+REMOTE_A = ("remote", "a")
 WAIT_A, WAIT_B, TIMED_A = ("wait", "a"), ("wait", "b"), ("wait", "a", "timed")
 A, B = Sent("signal", "a"), Sent("signal", "b")
 ONE_BY_ONE = (("spawn", 0, 1), ("spawn", 1, 2))
@@ -66,6 +67,22 @@ SMALL: dict[str, AnyShape] = {
     "poison": Shape((WAIT_A, TX, RETURN), (A,), crashes=4, zombies=0, workers=1, budget=3),
     "refused": Shape((TX, RETURN), pauses=1, refuses=True, zombies=0),
     "a timer is delivered": Shape((WAIT_A, RETURN), (Sent("timer", "a"),), deliveries=2, zombies=0),
+    "remote step": Shape((REMOTE_A, RETURN), zombies=0, workers=1),
+    "remote step and cancel": Shape((REMOTE_A, RETURN), cancels=1, zombies=0, workers=1),
+    "remote step and pause": Shape((REMOTE_A, RETURN), pauses=1, crashes=0, zombies=0, workers=1),
+    "remote step and a deadline": Shape((REMOTE_A, RETURN), deadline=True, crashes=0, zombies=0, workers=1),
+    "remote steps at once": Shape(
+        (("remotes", "a", "b"), RETURN), cancels=1, crashes=0, zombies=0, workers=1, asked=1
+    ),
+    "remote step of a turn": Shape(
+        (("remotes", "a", "b"), AGAIN, RETURN), crashes=0, zombies=0, workers=1, asked=1
+    ),
+    "remote step beside a step": Shape(
+        (("ask", "a"), TX, REMOTE_A, RETURN), cancels=1, zombies=1, workers=1, asked=1
+    ),
+    "remote step beside a step and pause": Shape(
+        (("ask", "a"), TX, REMOTE_A, RETURN), pauses=1, crashes=0, zombies=0, workers=1, asked=1
+    ),
     "effect": Shape((("effect",), RETURN), zombies=0),
     "forks": forks.Shape((forks.Wish("i", 2), forks.Wish("i", 2), forks.Wish("i", 1))),
     "retries": forks.Shape((forks.RETRY, forks.RETRY, forks.Wish(None, 1))),

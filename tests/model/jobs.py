@@ -17,7 +17,7 @@ from typing import Any
 from tallystick.core.verbs.holds import Hold
 from tallystick.errors import StaleLease
 from tallystick.store.api import Answer, Bundle, EndJob, Fence, ReclaimAttempt
-from tests.model import promises
+from tests.model import promises, remote_steps
 from tests.model.books import FUTURE, NOW, Book, Books, Desk, Past, newborn
 from tests.model.outside import NAME, Outside, State, put
 from tests.model.rules import Rules
@@ -34,6 +34,8 @@ from tests.model.world import (
 )
 
 IDLE = ()
+_REMOTE_WORKERS = {"given", "AckStep", "RenewStep", "AnswerStep"}
+_UNHELPFUL = {"crash", "cancel", "fail", "pause", "refuse", *_REMOTE_WORKERS}
 
 
 class Sweep(tuple[Any, ...]):
@@ -82,7 +84,8 @@ class Jobs(Outside):
         return self.books(state)[0].job.completed_at is not None
 
     def helpful(self, label: tuple[Any, ...]) -> bool:
-        return label[0] not in {"crash", "cancel", "fail", "pause", "refuse"}
+        """Only what workers, clocks and sweeps do: no remote worker asks or reports any more."""
+        return label[0] not in _UNHELPFUL
 
     def ledgers(self, state: State) -> tuple[int, ...]:
         """Return nothing: each plan is held against the rows that it changes (`Desk.write`)."""
@@ -132,6 +135,7 @@ class Jobs(Outside):
                 raise Violation(f"{type(decision.error).__name__}: {decision.error}")
             desk.write(decision.writes)
             outcome = decision.outcome
+            remote_steps.check_kept(request, decision)
         if past is not None:
             past(desk, outcome)
         return self._number(desk.freeze()), outcome
@@ -328,8 +332,8 @@ class Jobs(Outside):
             while born and self._op(going_on)[0] == "spawn":
                 going_on = going_on._replace(place=going_on.place + 1)
             return "spawn", going_on
-        if op[0] in ("tx", "effect"):
-            return "tx" if op[0] == "tx" else "result", going_on
+        if op[0] in ("tx", "ask", "effect"):
+            return {"effect": "result"}.get(op[0], op[0]), going_on
         return ("stop" if isinstance(outcome, EndJob) else str(op[0])), IDLE
 
     def _said_of_wait(self, run: Run, going_on: Run, outcome: Any) -> tuple[str, Any]:
@@ -357,6 +361,8 @@ class Jobs(Outside):
             past = past._replace(effects=past.effects + 4**run.place)
         if op[0] == "effect":
             past = past._replace(intent=2)
+        if op[0] == "ask":
+            remote_steps.check_asked(desk.pictures[name])
         if said.startswith("took "):
             promises.check_taken(desk, name, said.removeprefix("took "))
         if isinstance(busy, Run) and said != "asked":

@@ -42,6 +42,7 @@ VERBS = {
     "settling": ("enters_root", "is_consumed", "driver_of", "settle"),
     "waiting": (
         "suspend_or_answer",
+        "ask_remotes",
         "take_answer",
         "_answers",
         "_answer",
@@ -52,7 +53,9 @@ VERBS = {
         "_due",
         "deliver",
     ),
-    "remote": ("wake",),
+    # Not tried: _latest (six survivors are known), rearmed (one), take_unheard (one), ended_by, withdraw. No
+    # world comes to full ledgers or to directives that are pushed; whether more is missing is not known.
+    "remote": ("about_step", "_told", "wake", "time_left"),
     "children": (
         "spawn",
         "_born",

@@ -7,6 +7,7 @@ from typing import Any
 from tallystick.core.verbs.holds import Hold
 from tallystick.store.api import CancelJob, Deliver, HoldJob, ResumeJob
 from tests.model.books import NOW, Book, Books, Desk
+from tests.model.remote_steps import RemoteMoves, check_unheard, may_be_at_it
 from tests.model.search import Violation
 from tests.model.world import Run, Shape, guid_of
 
@@ -15,7 +16,7 @@ NAME = "j"
 State = tuple[Any, ...]
 
 
-class Outside:
+class Outside(RemoteMoves):
     """The moves of senders, clocks and people."""
 
     shape: Shape
@@ -71,6 +72,7 @@ class Outside:
                 self._late_move(state, j, book, found)
         if self.shape.pauses:
             self._hold_moves(state, found)
+        self._remote_moves(state, found)
 
     def _check_delivered(self, book: Book, m: int, said: str) -> None:
         """What names an activity is refused until that has begun, and dropped when its job has ended."""
@@ -87,17 +89,21 @@ class Outside:
         at, workers, env = state
         name = self.names[j]
         if book.job.state == "CANCELLING":
+            if book.lease is None and may_be_at_it(book):
+                return  # its time has not come
             after, _ = self.act(at, ("grace", j), lambda: (CancelJob(name, 0, force=True),))
             if self._books[after][j].job.completed_at is None:
                 raise Violation(f"the grace of job {j} is over, and it does not end")
+            check_unheard(book, self._books[after][j])
             found.append((("grace", j), (after, workers, env)))
         elif env[2]:
             after, outcome = self.act(at, ("cancel", j), lambda: (CancelJob(name, 10**6),))
-            expected = "CANCELLING" if book.lease is not None else "CANCELLED"
+            expected = "CANCELLING" if book.lease is not None or may_be_at_it(book) else "CANCELLED"
             if book.lease is not None and book.lease.status == "COMMITTED":
                 expected = "IN_PROGRESS" if book.lease.live else "SUCCEEDED"
             if book.job.completed_at is None and outcome != expected:
                 raise Violation(f"a cancellation of a job that is {book.job.state} says {outcome}")
+            check_unheard(book, self._books[after][j])
             if after != at:
                 found.append((("cancel", j, str(outcome)), (after, workers, put(env, 2, env[2] - 1))))
 
@@ -112,7 +118,8 @@ class Outside:
         passed = self._number(desk.freeze())
         after, _ = self.act(passed, ("late", j), lambda: (CancelJob(self.names[j], 10**6, late=True),))
         job = self._books[after][j].job
-        if job.state != ("CANCELLED" if book.lease is None else "CANCELLING") or job.code != "DEADLINE":
+        at_once = book.lease is None and not may_be_at_it(book)
+        if job.state != ("CANCELLED" if at_once else "CANCELLING") or job.code != "DEADLINE":
             raise Violation(f"the deadline of job {j} has passed, and it is {job.state} with {job.code}")
         found.append((("late", j), (after, workers, env)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.model import remote_steps
 from tests.model.books import NOW, Book, Books, Desk
 from tests.model.search import Violation
 from tests.model.world import GATHER, Run, lease_of
@@ -18,6 +19,7 @@ def check(model: Any, books: Books) -> None:
         _check_job(model, j, book)
         _check_digits(model.rules, j, book)
         _check_losers(j, book)
+        remote_steps.check(book)
     _check_group(model, books)
     _check_tree(books)
 
@@ -46,9 +48,9 @@ def check_taken(desk: Desk, name: str, guid: str) -> None:
 
 
 def _check_job(model: Any, j: int, book: Book) -> None:
-    job, lease, activities, messages, past = book
+    job, lease, activities, messages, past, _remotes = book
     rules = model.rules
-    opened = [each for each in activities if each.state == OPEN]
+    opened = [each for each in activities if each.is_open]
     if past.effects and any(past.effects // 4**place % 4 > 1 for place in range(8)):
         raise Violation(f"an effect of job {j} happened twice")
     if past.calls > 1 or (past.intent == 2 and not past.calls):
@@ -199,7 +201,7 @@ def _check_end(model: Any, j: int, book: Book, opened: int) -> None:
 def _check_waiting(model: Any, book: Book) -> None:
     """No wake-up is lost: a job that nobody runs is due, or nothing that it waits for is there."""
     script, place, rules = model.shape.script, book.past.place, model.rules
-    opened = {each.place: each for each in book.activities if each.state == OPEN}
+    opened = {each.place: each for each in book.activities if each.is_open}
     for message in book.messages:
         if message.acked_at is not None or rules.work_done(message.ledger):
             continue
@@ -210,6 +212,9 @@ def _check_waiting(model: Any, book: Book) -> None:
             named = named and (message.due_at or 0) <= NOW
         if message.kind in ("child", "resume") and script[place][0] not in ("join", "gather", "again"):
             named = message.is_of_root
+        if message.kind == "result" and book.job.state == "CANCELLING":
+            # It ends without its function, as soon as no remote worker is at it any more.
+            named = named and book.job.cancel_at != NOW and not remote_steps.may_be_at_it(book)
         if message.kind != "child" and named:
             raise Violation(f"a wake-up was lost: {message.guid} is in the inbox and the job is not due")
     group = opened.get(GROUP)
@@ -236,13 +241,13 @@ def _check_digits(rules: Any, j: int, book: Book) -> None:
             if each.place == activity.place and each.kind != "child"
         )
         # One that was dropped may have been entered by the message that closed the job or made it turn.
-        if activity.state == ("IN_PROGRESS" if taken else "SUCCEEDED"):
+        if (taken and activity.is_open) or (not taken and activity.state in ("SUCCEEDED", "FAILED_FINAL")):
             raise Violation(f"{activity.name} is {activity.state} and its messages say otherwise")
 
 
 def _check_losers(j: int, book: Book) -> None:
     """The timer that lost the race for a wait does not stay behind."""
-    ended = {each.place for each in book.activities if each.state != OPEN}
+    ended = {each.place for each in book.activities if not each.is_open}
     for each in book.messages:
         if each.kind == "timer" and each.acked_at is None and not each.ledger and each.place in ended:
             raise Violation(f"{each.guid} of job {j} waits for an activity that was answered")

@@ -89,7 +89,8 @@ def subject(request, tmp_path) -> Iterator[AnySubject]:
 
 def is_stored(shape: object) -> bool:
     """Tell whether a store has everything that this world speaks of."""
-    return isinstance(shape, Shape) and "effect" not in {op[0] for op in shape.script}
+    unknown = {"effect", "remote", "remotes", "ask"}
+    return isinstance(shape, Shape) and unknown.isdisjoint(op[0] for op in shape.script)
 
 
 ALL = SMALL | {name: shape for name, (_, shape) in LARGE.items()}

@@ -39,7 +39,7 @@ def is_left(book: Book) -> bool:
 
 
 def is_open(book: Book) -> bool:
-    return any(each.state == "IN_PROGRESS" for each in book.activities)
+    return any(each.state not in ENDED for each in book.activities)
 
 
 # What each word claims, read from the rows without the code that chose the word. No two may be true at once.

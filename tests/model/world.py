@@ -10,12 +10,13 @@ from tallystick.core.verbs.holds import Hold
 from tallystick.engine.failure import Failure
 from tallystick.engine.segment import GroupShape, Segment
 from tallystick.engine.submission import Submission
-from tallystick.store.api import Bundle, ClaimedJob, Fence, Group, Wait, Wake
+from tallystick.store.api import AskRemotes, Bundle, ClaimedJob, Fence, Group, Wait, Wake
+from tests.model import remote_steps
 
 TIMER_MS = 10**12
 GATHER = Group(0, "gather", 1)
 CLOCK = VirtualClock(0, 0)
-WAITS = ("wait", "any", "join", "gather")
+WAITS = ("wait", "any", "join", "gather", "remote", "remotes")
 
 
 class Sent(NamedTuple):
@@ -46,6 +47,8 @@ class Shape(NamedTuple):
     commits: bool = False
     refuses: bool = False
     deadline: bool = False
+    # How often a remote step is asked for.
+    asked: int = 2
 
     def script_of(self, j: int) -> tuple[tuple[Any, ...], ...]:
         """Return what a job does; children do nothing but end."""
@@ -57,7 +60,7 @@ class Shape(NamedTuple):
     def occurrence(self, place: int, name: str) -> int:
         """Return which wait of this name a place is, in its turn."""
         start = max((at + 1 for at in range(place) if self.script[at][0] == "again"), default=0)
-        named = [op for op in self.script[start : place + 1] if op[0] in ("wait", "any")]
+        named = [op for op in self.script[start : place + 1] if op[0] in ("wait", "any", "remote", "remotes")]
         return sum(name in op[1:] for op in named)
 
     def resumes_at(self, j: int, place: int) -> int:
@@ -74,6 +77,12 @@ class Shape(NamedTuple):
             return (Wait("group", *GATHER[1:], None),)
         names = [name for name in op[1:] if name != "timed"]
         due_at = due_at if "timed" in op else None
+        if op[0] in ("remote", "remotes", "ask"):
+            turn, before = self.dimension(place), int(op[0] == "ask")
+            return tuple(
+                remote_steps.as_wait(name, self.occurrence(place, name) + before, turn, self.asked)
+                for name in names
+            )
         return tuple(Wait("wait", name, self.occurrence(place, name), due_at) for name in names)
 
 
@@ -119,6 +128,8 @@ def written_by(segment: Segment, name: str, shape: Shape, run: Run, clock: Clock
     op = shape.script_of(run.j)[run.place]
     if op[0] in ("tx", "effect"):
         return (segment.step_succeeded("tx", f"s{run.place}", 1, '"r"', 0),)
+    if op[0] == "ask":
+        return (AskRemotes(segment.fence, segment.claimed.dimension, shape.waits_at(run.place)),)
     if op[0] == "spawn":
         return _births(segment, name, shape, *(op[1:] or (0, shape.children)))
     if op[0] in WAITS:

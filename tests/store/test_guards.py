@@ -14,7 +14,7 @@ from tests.store.sqlite_subject import SqliteSubject
 
 # The parameters that change one row, and those of strays, each wrong in one place.
 _JOB = ("IN_PROGRESS", 2, 0, None, None, 3, 0, 0, None, None, None, 2)
-_NO_MORE = (*[None] * 8, 9)
+_NO_MORE = (*[None] * 9, 9)
 _MESSAGE = (0, "n", 1, "signal", None, None, 1, 0, 0, 0, None, 0)
 _ATTEMPT = ("IN_PROGRESS", "ABORTED", "ERROR", 0, 0, 9, "e", 9)
 _ACTIVITY = ("IN_PROGRESS", 1, 2, 2, None, None, None, None, None, None)

@@ -37,6 +37,7 @@ COMMANDS: Final = {
     "metrics": "print the series of a store for Prometheus",
     "outbox": "show what goes to remote workers, and redrive what is dead",
     "schedules": "show and change what becomes a job by the clock",
+    "queues": "show and change the limits of queues, and pause them",
     "prune": "remove the books of jobs that ended long ago",
     "backup": "copy a SQLite file that is in use",
     "restored": "hold what is unfinished in a store that was restored from a copy",
@@ -56,7 +57,8 @@ _ROOMS: Final = {
     **dict.fromkeys(("doctor", "verify", "seal", "prune", "backup"), "books"),
     **dict.fromkeys(("restored", "ledger", "machines"), "books"),
     **dict.fromkeys(("stage", "run", "telemetry"), "runs"),
-    **dict.fromkeys(("work", "schedules", "workers", "health", "metrics", "outbox"), "work"),
+    **dict.fromkeys(("work", "schedules", "queues", "workers"), "work"),
+    **dict.fromkeys(("health", "metrics", "outbox"), "work"),
     **dict.fromkeys(("serve", "keys"), "http"),
 }
 

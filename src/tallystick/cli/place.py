@@ -14,9 +14,10 @@ import click
 
 from tallystick.cli.render.output import tell
 from tallystick.clock import SystemClock
+from tallystick.core.limits import is_storable
 from tallystick.errors import BadInput, NotFound, StoreMissing
 from tallystick.store.api import Store
-from tallystick.store.inspection import Watched
+from tallystick.store.inspection import watched
 from tallystick.store.opening import DEFAULT_URL, open_store
 
 if TYPE_CHECKING:
@@ -108,11 +109,16 @@ def _said_whole() -> Iterator[None]:
         ) from None
 
 
-def watched(store: Store) -> Watched:
-    """Return a store as those see it who watch it."""
-    if not isinstance(store, Watched):
-        raise BadInput(f"the store at {store.url} keeps nothing to watch; SQLite and PostgreSQL do")
-    return store
+def whole_id(store: Store, text: str) -> str:
+    """Return the id of the one job that begins so; what begins no id, or is whole, is returned as it is."""
+    if len(text) >= ID_CHARS or not is_storable(text):
+        return text
+    found = watched(store).ids_with(text, 2)
+    if len(found) > 1:
+        raise BadInput(
+            f"{text!r} begins the ids of several jobs, {found[0]} and {found[1]}; write more of it"
+        )
+    return found[0] if found else text
 
 
 def announce_creation(missing: StoreMissing) -> None:

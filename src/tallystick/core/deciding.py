@@ -14,7 +14,7 @@ from tallystick.core.effects.requests import (
     SettleEffect,
     TakeProbe,
 )
-from tallystick.core.effects.rows import EffectRow, OpenEffect
+from tallystick.core.effects.rows import EffectRow, OpenEffect, Waiter
 from tallystick.core.lifecycles import STEP, OutboxState, StepState
 from tallystick.core.pictures import Activity, Message, Now, Picture, Pictures
 from tallystick.core.plans import (
@@ -56,6 +56,7 @@ from tallystick.core.remote.requests import (
     TakeDirective,
 )
 from tallystick.core.requests import (
+    AskRemotes,
     Await,
     CancelJob,
     Cycle,
@@ -77,7 +78,7 @@ from tallystick.core.verbs.endings import cancel, end_job
 from tallystick.core.verbs.protocol.remote import about_step
 from tallystick.core.verbs.reclaiming import reclaim
 from tallystick.core.verbs.records import record_event, record_step, release, set_value
-from tallystick.core.verbs.waiting import deliver, suspend_or_answer, take_answer
+from tallystick.core.verbs.waiting import ask_remotes, deliver, suspend_or_answer, take_answer
 from tallystick.core.verbs.wants import Planned
 from tallystick.errors import TallyError
 
@@ -103,6 +104,8 @@ def _decide(  # noqa: C901, PLR0911, PLR0912 (one line for each request)
             return take_answer(pictures, request, now)
         case Await():
             return suspend_or_answer(pictures, request, now)
+        case AskRemotes():
+            return ask_remotes(pictures, request, now)
         case EndJob():
             return end_job(pictures, request, now)
         case RecordStep():
@@ -203,7 +206,10 @@ def _see(pictures: Pictures, write: Write) -> None:  # noqa: C901, PLR0912 (a ca
                     del messages[message.guid]
         case AskDescendants(job_id):
             pictures[job_id].has_open_children = False
-        case InsertAttempt() | InsertStep() | AppendFact() | PutValue() | KeepReport():
+        case InsertAttempt(job_id, guid=guid, unit=unit):
+            if unit:
+                pictures.waiters.setdefault(guid, set()).add(Waiter(job_id, unit))
+        case InsertStep() | AppendFact() | PutValue() | KeepReport():
             pass
         case _:
             assert_never(write)

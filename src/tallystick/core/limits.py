@@ -28,6 +28,10 @@ JSON_INTEGER_DIGITS_MAX: Final = 640
 # How things may be called.
 NAME_CHARS_MAX: Final = 128
 KEY_CHARS_MAX: Final = 255
+PRIORITY_BEST: Final = 0
+PRIORITY_WORST: Final = 9
+"""What a job may have as its priority; the schemas say the same."""
+
 TAGS_MAX: Final = 16
 VALUES_MAX: Final = 100
 VALUE_BYTES_MAX: Final = 64 * KIB

@@ -16,7 +16,7 @@ from tallystick.core.lifecycles import STEP, AttemptState
 from tallystick.core.values import Fence, Group, Wait, Wake
 
 if TYPE_CHECKING:
-    from tallystick.core.effects.rows import EffectKey, EffectRow, OpenEffect
+    from tallystick.core.effects.rows import EffectKey, EffectRow, OpenEffect, Waiter
     from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolStep
 
 Place: TypeAlias = tuple[int, str, int]
@@ -295,12 +295,15 @@ RUNNING: Final = "IN_PROGRESS"
 
 
 class Pictures(dict[str, Picture]):
-    """The jobs of a flush, and the keys of effects that were asked for and are taken."""
+    """The jobs of a flush; the keys of effects that were asked for and are taken, and who waits for one."""
 
     def __init__(self, *given: object) -> None:
         """Begin with these jobs and no keys."""
         super().__init__(*given)
         self.occupied: dict[EffectKey, EffectRow] = {}
+        # By what their lost attempts name: those that wait for effects of these jobs, and those of these jobs
+        # that wait.
+        self.waiters: dict[str, set[Waiter]] = {}
 
     def held(self, fence: Fence) -> Picture | None:
         """Return the picture of the job that this fence holds; None for a stale one."""
@@ -314,7 +317,9 @@ class Pictures(dict[str, Picture]):
         """
         over = Pictures()
         over.occupied = dict(self.occupied)
-        for job_id in jobs:
+        over.waiters = {guid: set(waiters) for guid, waiters in self.waiters.items()}
+        waiting = {waiter.job_id for waiters in self.waiters.values() for waiter in waiters}
+        for job_id in {*jobs, *waiting}:
             picture = self.get(job_id)
             if picture is not None:
                 over[job_id] = picture.copy()

@@ -26,6 +26,7 @@ class JobValues(NamedTuple):
     error_code: str | None = None
     error_message: str | None = None
     hold_reason: str | None = None
+    current_step_id: str | None = None
 
 
 NO_VALUES = JobValues()

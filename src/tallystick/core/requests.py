@@ -199,6 +199,18 @@ class Await(NamedTuple):
     ahead: int = 0
 
 
+class AskRemotes(NamedTuple):
+    """Let the directives of remote steps out while the segment goes on with something else.
+
+    The steps are opened as `Await` opens them, and it finds them open when the segment comes to wait. If the
+    job was asked to end or is held, nothing is written: the wait hears of that.
+    """
+
+    fence: Fence
+    dimension: int
+    waits: tuple[Wait, ...]
+
+
 class TakeAnswer(NamedTuple):
     """Give a wait a message that the segment knew, and has gone on with: it drove the claim, or came ahead.
 
@@ -267,15 +279,17 @@ class CancelJob(NamedTuple):
     """Cancel a job: at once when nobody runs it, else by asking, with `grace_ms` to end by itself.
 
     With `force` the grace is over: the attempt is aborted, which fences whoever still runs it, and the
-    job ends. `late` cancels only a job whose deadline has passed, and says so. On a final job nothing
-    changes. Everything below the job that is not detached is asked in the same bundle. The outcome is the
-    state the job is in afterwards.
+    job ends. `late` cancels only a job whose deadline has passed, and says so. A job of whose effects nobody
+    knows what came waits for that, unless a person wants it ended by `abandon`: they stay open without it. On
+    a final job nothing changes. Everything below the job that is not detached is asked in the same bundle.
+    The outcome is the state the job is in afterwards.
     """
 
     job_id: str
     grace_ms: int
     force: bool = False
     late: bool = False
+    abandon: bool = False
 
 
 class ReclaimAttempt(NamedTuple):

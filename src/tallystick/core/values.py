@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final, Literal, NamedTuple
 
 from tallystick.core.chain import Chain
+from tallystick.core.queues.admitting import TakenSlot
 
 
 class Fence(NamedTuple):
@@ -97,6 +98,8 @@ class NewJob(NamedTuple):
     detached: int = 0
     # The hooks that its program declares.
     hooks: str | None = None
+    # Jobs of a queue with one key share limits.
+    limit_key: str | None = None
 
 
 class Asks(NamedTuple):
@@ -297,6 +300,8 @@ class ClaimedJob(NamedTuple):
     idempotency_key: str | None = None
     tags: str | None = None
     opened: tuple[Opened, ...] = ()
+    # The slot that it has taken in a queue with limits.
+    slot: TakenSlot | None = None
 
 
 class ExpiredAttempt(NamedTuple):
@@ -366,6 +371,7 @@ class JobRow(NamedTuple):
     tags: str | None
     retry_of: str | None = None
     retried_as: str | None = None
+    limit_key: str | None = None
 
 
 class ShownValue(NamedTuple):

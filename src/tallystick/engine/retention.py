@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Final
 
 from tallystick.core.durations import duration_ms
+from tallystick.core.effects.requests import PruneEffects
 from tallystick.core.limits import PRUNE_BATCH_JOBS_MAX
 from tallystick.engine.committer import Committer
 from tallystick.errors import BadDuration, BadInput
@@ -75,6 +76,28 @@ class Pruning:
             # There is more; or children have gone, and now their parents may.
             self._at = now
         return gone.jobs
+
+
+class PruningEffects:
+    """Removes effects that were kept long enough, of jobs that are gone: a batch a call, and a pause."""
+
+    def __init__(self, committer: Committer, keep_ms: int, now: float) -> None:
+        """Begin at once; `now` is on the clock that every call of `tick` is on."""
+        self._committer = committer
+        self._keep_ms = keep_ms
+        self._pause = min(PASS_SECONDS_MAX, keep_ms / 1000 / _PASSES_PER_KEEP)
+        self._at = now
+
+    def tick(self, now: float) -> int:
+        """Remove the next batch if it is time, and return how many effects are gone."""
+        if now < self._at:
+            return 0
+        self._at = now + self._pause
+        gone = self._committer.call((PruneEffects(self._keep_ms, PRUNE_BATCH_JOBS_MAX),))
+        assert isinstance(gone, int)
+        if gone == PRUNE_BATCH_JOBS_MAX:
+            self._at = now  # there may be more
+        return gone
 
 
 def prune(committer: Committer, older_ms: int, limit: int) -> int:

@@ -40,7 +40,6 @@ from tallystick.store.api import (
     Fact,
     Group,
     HoldJob,
-    Record,
     RecordEvent,
     RecordStep,
     Spawn,
@@ -65,17 +64,18 @@ class Segment:
         "_notes",
         "_owes",
         "_recorded_notes",
-        "_tries",
         "answers",
         "cancelled",
         "claimed",
         "deadline_at",
+        "failed_tries",
         "fence",
         "handed",
         "interrupt",
         "job_id",
         "leaving",
         "lost",
+        "may_owe",
         "moved",
         "open_effects",
         "over",
@@ -106,8 +106,9 @@ class Segment:
         self.interrupt: Callable[[], None] | None = None
         # It has asked to be put away until something comes, and may be: its function is about to be left.
         self.leaving = False
-        # An answer is kept that a later segment would not come to again: it must be durable first.
-        self.undecided = False
+        # An answer is kept that a later segment would not come to again: it must be durable first. It can owe
+        # that, and answers and values, only if it ever took an answer, showed a value or decided something.
+        self.undecided = self.may_owe = False
         # Whether the job may have more open than what began this segment.
         self._owes = claimed.semaphore > 1
         self.open_effects = 0  # called here, and what came of them is not on the books
@@ -123,7 +124,7 @@ class Segment:
         if claimed.records or claimed.wake is not None or is_sealed(claimed.payload):
             self.unreadable = still_sealed(claimed)
         self._recorded_notes: dict[str, object] = {}
-        self._tries: dict[tuple[str, int], int] = {}
+        self.failed_tries: dict[tuple[str, int], int] = {}
         # What earlier segments recorded or opened, and whether this one has come to it.
         self.past = NO_PAST
         if claimed.records or claimed.tries or claimed.opened:
@@ -131,15 +132,10 @@ class Segment:
 
     def _take_over(self, claimed: ClaimedJob) -> None:
         """Read what earlier segments of this job recorded."""
-        self._recorded_notes, self._tries, unreadable = left_by(claimed)
+        self._recorded_notes, self.failed_tries, unreadable = left_by(claimed)
         self.unreadable = self.unreadable or unreadable
         if not self.unreadable:
             self.past = Past(claimed)
-
-    @property
-    def replayed(self) -> tuple[Record, ...]:
-        """Return what earlier segments recorded, in order."""
-        return self.claimed.records
 
     @property
     def waited(self) -> bool:
@@ -157,7 +153,7 @@ class Segment:
         """Tell whether an earlier segment went beyond this point: more is recorded, or waited for."""
         if self.past.behind or self.past.open:
             return True
-        pending = any(not self.past.has(place) for place in self._tries)
+        pending = any(not self.past.has(place) for place in self.failed_tries)
         return not self.moved and (self._woken or pending)
 
     @property
@@ -175,6 +171,7 @@ class Segment:
         if decided is None:
             decided = not self.passed()
             self.keep(key, decided)
+            self.may_owe = True
             self.undecided = self.undecided or (decided and self._woken)
         return bool(decided)
 
@@ -199,12 +196,13 @@ class Segment:
     def show(self, name: str, value: str, mark: str | None = None) -> Shown:
         """Take a value that the job shows: with what comes next it is durable, and its mark too."""
         self.shown = Shown.of(self.shown, self.fence)
+        self.may_owe = True
         self.shown.put(name, value, mark)
         return self.shown
 
     def tries(self, name: str, occurrence: int) -> int:
         """Return how many tries of this call have failed so far, in this and in earlier segments."""
-        return self._tries.get((name, occurrence), 0)
+        return self.failed_tries.get((name, occurrence), 0)
 
     def note(self, name: str) -> tuple[bool, object]:
         """Return (True, value) for something drawn before, or (False, None) for the first time."""
@@ -231,7 +229,7 @@ class Segment:
 
     def step_tried(self, name: str, occurrence: int, failure: Failure, delay_ms: int) -> Bundle:
         """Return the bundle of a failed try: counted before its backoff, so that a crash cannot forget it."""
-        self._tries[name, occurrence] = failure.tries
+        self.failed_tries[name, occurrence] = failure.tries
         payload = {
             "step": name,
             "occurrence": occurrence,
@@ -252,7 +250,7 @@ class Segment:
             parent=self.claimed.parent,
             result=result,
         )
-        return (*self.owed(), end)
+        return (*self.owed(), end) if self.may_owe else (end,)
 
     def failed(self, failure: Failure, reason: AbortReason = AbortReason.FATAL) -> Bundle:
         """Return the bundle that ends the job badly; it closes like any other."""
@@ -334,7 +332,7 @@ class Segment:
     def take(self, wait: Wait, wake: Wake) -> None:
         """Give the wait what was foretold; this segment is beyond all earlier ones now."""
         self.answers.take(wait, wake)
-        self.moved = True
+        self.moved = self.may_owe = True
 
     def awaiting(
         self, *waits: Wait, asked: bool | None = None, after: Bundle = (), alone: bool = False
@@ -386,7 +384,7 @@ class Segment:
     ) -> RecordStep:
         notes = _TO_TEXT.encode(self._notes).decode() if self._notes else None
         claimed, at = self.claimed, self._clock.wall_ms()
-        ledger = _AT_ONCE if not self._tries else recorded(self.tries(name, occurrence) + 1)
+        ledger = _AT_ONCE if not self.failed_tries else recorded(self.tries(name, occurrence) + 1)
         if ledger is None:
             raise LedgerCeiling(f"{name}#{occurrence} was tried as often as its ledger can count")
         place = (self.fence, claimed.chain, claimed.dimension, name, occurrence)

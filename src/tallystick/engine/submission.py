@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import msgspec
 
@@ -13,15 +12,19 @@ from tallystick.core.json_forms.canonical import CANON_VERSION, idempotency_hash
 from tallystick.core.limits import (
     FLUSH_BUNDLES_MAX,
     PAYLOAD_BYTES_MAX,
+    PRIORITY_BEST,
+    PRIORITY_WORST,
     TAGS_MAX,
     check_key,
     check_name,
     check_text,
 )
+from tallystick.core.queues.reusing import REUSE, KeyRule, TakeKey
 from tallystick.core.verbs.claiming import CLAIMED_FIRST, claim_text
 from tallystick.defaults import ATTEMPTS, PRIORITY, QUEUE, TENANT
 from tallystick.errors import BadInput, IdempotencyConflict
 from tallystick.store.api import (
+    Bundle,
     ClaimedJob,
     Existing,
     Fact,
@@ -32,9 +35,6 @@ from tallystick.store.api import (
     SubmitJob,
     SubmitJobs,
 )
-
-PRIORITY_BEST: Final = 0
-PRIORITY_WORST: Final = 9
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -55,6 +55,9 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     detached: bool = False
     hooks: str | None = None
     traceparent: str | None = None
+    limit_key: str | None = None
+    # When a key that another job has is taken from it, or its arguments are replaced.
+    rule: KeyRule | None = None
 
     def __post_init__(self) -> None:
         check_text("payload", self.payload, PAYLOAD_BYTES_MAX)
@@ -66,6 +69,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             check_key("tag", tag)
         if self.idempotency_key is not None:
             check_key("idempotency key", self.idempotency_key)
+        if self.limit_key is not None:
+            check_key("limit key", self.limit_key)
         if not PRIORITY_BEST <= self.priority <= PRIORITY_WORST:
             raise BadInput(
                 f"priority must be {PRIORITY_BEST} (first) to {PRIORITY_WORST} (last), not {self.priority}"
@@ -90,6 +95,15 @@ def submit_job(
     if lease is not None:
         facts += (Fact(chain, "claim", now, 1, claim_text(CLAIMED_FIRST, lease.lease_id, lease.owner)),)
     return SubmitJob(job, facts, _reservation(submission, job.idempotency_hash), lease)
+
+
+def bundle_of(submission: Submission, primitive: SubmitJob) -> Bundle:
+    """Return the bundle of a submission; under a rule about its key, what takes the key goes first."""
+    if submission.rule is None or primitive.reservation is None:
+        return (primitive,)
+    job = primitive.job
+    key = TakeKey(primitive.reservation, job.job_id, job.created_at, job.payload, submission.rule)
+    return (key, primitive._replace(reservation=None))
 
 
 def new_job(
@@ -124,11 +138,20 @@ def new_job(
         parent,
         int(detached),
         submission.hooks,
+        submission.limit_key,
     )
 
 
 def _options(submission: Submission) -> str:
     """Return what a job is run by. The tenant is there again, for its worker, unless it is the usual one."""
+    if submission.rule is not None:
+        said: dict[str, object] = {
+            "attempts_max": submission.attempts_max,
+            REUSE: submission.rule.reuse,
+        }
+        if submission.tenant_id != TENANT:
+            said["tenant"] = submission.tenant_id
+        return msgspec.json.encode(said).decode()
     if submission.tenant_id == TENANT:
         return f'{{"attempts_max":{submission.attempts_max}}}'
     return f'{{"attempts_max":{submission.attempts_max},"tenant":"{submission.tenant_id}"}}'
@@ -183,8 +206,15 @@ def claimed_at_birth(primitive: SubmitJob) -> ClaimedJob:
     )
 
 
-def check_same_content(reservation: Reservation | None, existing: Existing) -> None:
-    """Refuse one key with two contents, naming both; the same content is the same job."""
+def check_same_content(
+    reservation: Reservation | None, existing: Existing, rule: KeyRule | None = None
+) -> None:
+    """Refuse one key with two contents, naming both; the same content is the same job.
+
+    Who asks for the one job that is active under a key gets it, whatever its content is.
+    """
+    if rule is not None and rule.reuse == "while_active":
+        return
     if reservation is None or reservation.content_hash == existing.content_hash:
         return
     raise IdempotencyConflict(

@@ -13,6 +13,7 @@ import msgspec
 
 from tallystick.core.audit.fingerprints import WAS
 from tallystick.core.limits import PAGE_ROWS_MAX, TRIM_BATCH_RECORDS_MAX
+from tallystick.core.queues.reusing import REPLACE
 from tallystick.core.verbs.trimming import FirstFact, Trimmed, last_to_go, start_print
 from tallystick.engine.committer import Committer
 from tallystick.engine.segment import Segment
@@ -73,7 +74,9 @@ def _told(inspection: Inspection, oldest: StoredEvent, turned: StoredEvent, last
         carried = msgspec.json.decode(before.payload, type=Trimmed)
         return Trimmed(*gone, carried.first, carried.start, carried.given)
     whole, book = inspection.whole(oldest.job_id), inspection.book(oldest.job_id)
-    if whole is None or book is None:
+    # What a job was born with is told by the fact of its replacement, if there is one: that stays.
+    replaced = any(fact.type == REPLACE for fact in inspection.facts(oldest.job_id, after=oldest.n, limit=1))
+    if whole is None or book is None or replaced:
         return None
     first = FirstFact(oldest.type, oldest.at, msgspec.json.decode(oldest.payload))
     start = start_print(whole.rest.start_redeliveries, book.start_acked_at)

@@ -31,6 +31,7 @@ TallyError                    root.py
 │   ├── CallNotAwaited        a workflow returned before a call of a step had ended
 │   ├── ParallelCalls         two calls of one step at once in threads, without names
 │   ├── WaitInThread          a sync workflow waits in a thread that is not its own
+│   ├── SlotsAreHeld          a job that holds its slot waits for a child in the same queue
 │   └── DuplicateHandler      two functions under one name
 ├── AppBroken                 the user's module raised while it was imported
 ├── TxTooLong                 a transaction's body took more than its time
@@ -48,8 +49,11 @@ TallyError                    root.py
 │   ├── NoSuchStep            no such step in the records of a job
 │   ├── AppNotFound           no such module, or nothing of that name in it
 │   ├── UnknownWorkflow       no workflow of that name
-│   └── NoSuchSchedule        no schedule of that name
+│   ├── NoSuchSchedule        no schedule of that name
+│   └── NoSuchQueue           no queue of that name has limits
 ├── ScheduleChanged           the schedule was changed meanwhile
+├── QueueChanged              the queue was changed meanwhile
+├── KeyInUse                  the job with this key was claimed, and keeps its arguments
 ├── StaleLease                a report by somebody who no longer holds the lease
 ├── IdempotencyConflict       one key, two contents
 ├── EffectConflict            one key of an effect, two calls
@@ -125,6 +129,7 @@ if TYPE_CHECKING:
         NotDone,
         OutsideWorkflow,
         ParallelCalls,
+        SlotsAreHeld,
         TxTooLong,
         WaitInThread,
         WrongColour,
@@ -138,11 +143,14 @@ if TYPE_CHECKING:
         JobCancelled,
         JobEnded,
         JobFailed,
+        KeyInUse,
+        NoSuchQueue,
         NoSuchSchedule,
         NoSuchStep,
         NotFailed,
         NotFound,
         NotResolved,
+        QueueChanged,
         ScheduleChanged,
         StaleLease,
         StepFailed,
@@ -263,12 +271,14 @@ __all__ = [
     "JournalCorrupt",
     "JournalError",
     "JournalMismatch",
+    "KeyInUse",
     "LedgerCeiling",
     "LedgerCorrupt",
     "LedgerError",
     "LogCorrupt",
     "Misuse",
     "NoRetry",
+    "NoSuchQueue",
     "NoSuchRoute",
     "NoSuchSchedule",
     "NoSuchStep",
@@ -286,6 +296,7 @@ __all__ = [
     "PayloadTooLarge",
     "PipelineUnsound",
     "PublishFailed",
+    "QueueChanged",
     "RequestRefused",
     "RequestTooSlow",
     "RunBusy",
@@ -297,6 +308,7 @@ __all__ = [
     "SemaphoreUnderflow",
     "SequenceFatal",
     "SkipItem",
+    "SlotsAreHeld",
     "SnapshotInvalid",
     "StageFault",
     "StaleLease",

@@ -59,6 +59,12 @@ class WaitInThread(Misuse):
     code = "WAIT_IN_THREAD"
 
 
+class SlotsAreHeld(Misuse):
+    """A job that holds its slot waits for a child in the same queue; give the child another queue."""
+
+    code = "SLOTS_ARE_HELD"
+
+
 class DuplicateHandler(Misuse):
     """Two functions have the same name."""
 

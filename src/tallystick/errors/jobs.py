@@ -147,6 +147,28 @@ class ScheduleChanged(TallyError):
     http_status = 409
 
 
+class NoSuchQueue(NotFound):
+    """There is no queue of that name that a program declares or a person has set."""
+
+    code = "NO_SUCH_QUEUE"
+
+
+class KeyInUse(TallyError):
+    """The job that has this key was claimed, so its arguments cannot be replaced any more."""
+
+    code = "KEY_IN_USE"
+    exit_code = 4
+    http_status = 409
+
+
+class QueueChanged(TallyError):
+    """The queue was changed meanwhile; look again."""
+
+    code = "QUEUE_CHANGED"
+    exit_code = 4
+    http_status = 409
+
+
 class StaleLease(TallyError):
     """The lease is no longer held; the report changed nothing."""
 

@@ -49,7 +49,7 @@ class HttpApp:
         for endpoint in ENDPOINTS:
             answering = self._callback(endpoint) if endpoint.reporter else self._answer(endpoint)
             answers.setdefault(endpoint.path, {})[endpoint.method] = answering
-        routes = [Route(path, _ByMethod(taken)) for path, taken in answers.items()]
+        routes = [Route(_as_route(path), _ByMethod(taken)) for path, taken in answers.items()]
         router = Router(routes, redirect_slashes=False, default=_no_route, lifespan=self._lifespan)
         self._guarded: ASGIApp = Guard(router, hosts)
         # Made when it is first asked for: it stands on a package of its own.
@@ -140,6 +140,11 @@ def http_app(
 def _unknown() -> Response:
     """Return the answer to a bearer without a good token: it learns nothing."""
     return Response(b"", NotKnown.http_status, {"WWW-Authenticate": "Bearer"})
+
+
+def _as_route(path: str) -> str:
+    """Return a path for the router: the identifier of a directive of a workflow has a slash in it."""
+    return path.replace("{outbox_id}", "{outbox_id:path}")
 
 
 async def _no_route(scope: Scope, receive: Receive, send: Send) -> None:

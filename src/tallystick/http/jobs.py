@@ -134,8 +134,8 @@ async def cancel(api: Api, call: Call) -> Answer:
             await api.write(CancelProtocol(job.id, force=True))
             return await _now(api, job)
     if row.completed_at is None:
-        grace = 0 if asked.force else CANCEL_GRACE if asked.grace is None else asked.grace
-        await job.cancel_aio(grace=grace)
+        grace = CANCEL_GRACE if asked.grace is None else asked.grace
+        await job.cancel_aio(grace=grace, force=asked.force)
     return await _now(api, job)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tallystick import crash
+from tallystick.app.remote.redriving import redrive
 from tallystick.core.limits import CALLBACK_BYTES_MAX, check_size
 from tallystick.core.remote.keys import ALL_TENANTS, listed
 from tallystick.core.remote.plans import Heard, Hearing
@@ -39,6 +40,15 @@ async def command(api: Api, call: Call) -> Answer:
     if job.created:
         api.flights.made(said.tenant_id)
         api.news.ring()
+    return 202 if job.created else 200, Submitted(job.id, job.created)
+
+
+async def redriven(api: Api, call: Call) -> Answer:
+    """Make a new job that asks again for the step of a directive that could not be published."""
+    call.form(forms.Nothing)
+    tenant = None if call.sees(ALL_TENANTS) else call.tenant(None)
+    job = await asyncio.to_thread(redrive, api.app, call.text("outbox_id"), tenant)
+    api.news.ring()
     return 202 if job.created else 200, Submitted(job.id, job.created)
 
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from tallystick.core.limits import CALLBACK_BYTES_MAX, PAYLOAD_BYTES_MAX
-from tallystick.core.remote.keys import READ, WORK, WRITE
+from tallystick.core.remote.keys import ADMIN, READ, WORK, WRITE
 from tallystick.core.remote.wire import Ack, Command, Result
 from tallystick.http import forms, health, jobs, remote_work
 from tallystick.http.api import Api
@@ -139,6 +139,16 @@ ENDPOINTS: Final = (
     _callback("ack", "Report that the work has begun.", remote_work.ack, Ack),
     _callback("heartbeat", "Report that the work goes on.", remote_work.heartbeat, Ack),
     _callback("result", "Report how the work has ended.", remote_work.result, Result),
+    Endpoint(
+        "POST",
+        "/v1/outbox/{outbox_id}/redrive",
+        "Make a new job that asks again for the step of a directive that could not be published.",
+        _MADE,
+        remote_work.redriven,
+        scope=ADMIN,
+        body=forms.Nothing,
+        errors=(400, 404, 409, 413, 415, 422),
+    ),
     Endpoint("GET", "/healthz", "Whether the process answers.", {200: forms.Health}, health.alive),
     Endpoint("GET", "/readyz", "Whether the store answers.", {200: forms.Health}, health.ready),
 )

@@ -129,9 +129,9 @@ def serve(
     http = http_app(app, hosts=names, in_flight_max=in_flight_max, sweeps=True, open_docs=is_loopback(host))
     key = None
     if not app.runtime().store.keys():
-        services = {step.service for each in app.protocols.values() for step in each.definition.steps}
+        services = app.asked_services
         scopes = [scope for scope in SCOPES if scope != "work" or services]
-        key = http.api.keyring.make_own(app.runtime().ids, TENANT, scopes, sorted(services))
+        key = http.api.keyring.make_own(app.runtime().ids, TENANT, scopes, services)
     listener = _listening(host, port)
     shown = f"[{host}]" if ":" in host else host
     served = Served(f"http://{shown}:{listener.getsockname()[1]}", key)

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from tallystick import crash
 from tallystick.clock import SystemClock
 from tallystick.core.limits import (
     CALLBACK_BYTES_MAX,
@@ -44,6 +45,10 @@ REMEMBERED_MAX: Final = 10_000
 _UNREPORTED: Final = 4
 _REFUSED: Final = (400, 413, 422)
 _OK: Final = 200
+
+GIVEN: Final = crash.declare("remote.given", "a remote worker has directives and has begun none of them")
+WORKED: Final = crash.declare("remote.worked", "a directive is done and that is not reported")
+REPORTED: Final = crash.declare("remote.reported", "a RESULT is answered and the worker has not noted it")
 
 _log = logging.getLogger("tallystick.remote")
 _encode: Final = msgspec.json.Encoder().encode
@@ -205,6 +210,7 @@ class RemoteWorker:
 
     def _begin(self, given: Sequence[GivenDirective]) -> list[GivenDirective]:
         """Begin what is new and return it; its ACK goes out beside the work: the delivery made it ours."""
+        crash.point(GIVEN)
         with self._changed:
             new = [each for each in given if not self._knows(each.outbox_id)]
             self._active.update((each.outbox_id, each) for each in new)
@@ -252,6 +258,7 @@ class RemoteWorker:
 
     def _report(self, directive: GivenDirective, result: Result) -> None:
         """Report how it ended; what cannot be sent as it is becomes a failure that says so."""
+        crash.point(WORKED)
         try:
             body = _encode(result)
             check_size("RESULT", len(body), CALLBACK_BYTES_MAX)
@@ -276,6 +283,7 @@ class RemoteWorker:
 
     def _forget(self, directive: GivenDirective) -> None:
         """Note that a directive is reported, and remember that it was."""
+        crash.point(REPORTED)
         with self._changed:
             del self._active[directive.outbox_id]
             self._done[directive.outbox_id] = None

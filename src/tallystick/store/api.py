@@ -4,8 +4,7 @@ A *primitive* is one guarded change. A *bundle* is a list of primitives that bec
 not at all. A *batch* is a list of bundles that share a flush and not their fate: one that is stale or in
 conflict gets its own outcome and spoils nobody else's.
 
-The whole vocabulary of a store is imported from here, by everybody who does not define a part of it; only
-`inspection`, which is for tools that look, is a door of its own.
+Everybody imports the vocabulary of a store from here; `inspection`, for tools that look, is another door.
 """
 
 from __future__ import annotations
@@ -14,11 +13,13 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
+from tallystick.core.queues.rows import SaveQueue
 from tallystick.core.remote.keys import AddKey, ApiKey, RevokeKey
 from tallystick.core.remote.listing import StepRow
 from tallystick.core.remote.requests import DueStep
 from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
 from tallystick.core.requests import (
+    AskRemotes,
     Await,
     CancelJob,
     ClaimJobs,
@@ -42,7 +43,6 @@ from tallystick.core.requests import (
     TellHook,
     TrimTurns,
 )
-from tallystick.core.schedules.rows import Schedule
 from tallystick.core.values import (
     Answer,
     Asks,
@@ -81,7 +81,10 @@ from tallystick.store.primitives import (
     ManyWriters,
     Outcome,
     Primitive,
+    QueueHasLimits,
+    Queues,
     RunTx,
+    Schedules,
     Transaction,
     call_off,
 )
@@ -90,6 +93,7 @@ __all__ = [
     "AddKey",
     "Answer",
     "ApiKey",
+    "AskRemotes",
     "Asks",
     "Await",
     "Bundle",
@@ -127,6 +131,8 @@ __all__ = [
     "Protocols",
     "PruneJobs",
     "Pruned",
+    "QueueHasLimits",
+    "Queues",
     "ReclaimAttempt",
     "Record",
     "RecordEvent",
@@ -136,6 +142,7 @@ __all__ = [
     "ResumeJob",
     "RevokeKey",
     "RunTx",
+    "SaveQueue",
     "SaveSchedule",
     "Schedules",
     "SetValue",
@@ -375,25 +382,4 @@ class Protocols(Protocol):
 
     def given_directives(self, worker: str, limit: int) -> list[OutboxRow]:
         """Return what this remote worker was given and has not acknowledged, while there is time for that."""
-        ...
-
-
-@runtime_checkable
-class Schedules(Protocol):
-    """What a store can do in addition when it keeps schedules. What is read is true when it is given."""
-
-    def schedules(self, *, after: str, limit: int) -> list[Schedule]:
-        """Return a page of the schedules by their names; `after` is the last one of the page before."""
-        ...
-
-    def schedule(self, schedule_id: str) -> Schedule | None:
-        """Return one schedule."""
-        ...
-
-    def due_schedules(self, limit: int) -> tuple[int, list[Schedule]]:
-        """Return the time by the store's clock, and the schedules that are due then, the longest first."""
-        ...
-
-    def next_tick(self) -> int | None:
-        """Return how many milliseconds from now the next schedule is due, if any is."""
         ...

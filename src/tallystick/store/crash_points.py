@@ -7,6 +7,16 @@ from typing import Final
 
 from tallystick import crash
 
+EFFECTS: Final = {
+    "intent": "intents of effects",
+    "result": "what came of effects",
+    "rest": "effects that did nothing",
+    "doubt": "effects in doubt",
+    "probe": "rights to ask a probe",
+    "settle": "answers about effects",
+}
+"""What concerns effects; `tests/crash/effects` kills around these."""
+
 WRITES: Final = {
     "renew": "renewed leases",
     "step": "steps",
@@ -30,7 +40,10 @@ WRITES: Final = {
     "fork": "forks",
     "hook": "hooks",
     "schedule": "schedules",
+    "queue": "limits of queues",
+    "key": "keys that change hands",
     "worker": "reports of workers",
+    **EFFECTS,
 }
 
 

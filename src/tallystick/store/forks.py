@@ -12,13 +12,20 @@ import msgspec
 
 from tallystick.core.audit.fingerprints import BORN, of_birth
 from tallystick.core.chain import Chain, event_hash, step_payload
+from tallystick.core.effects.fresh_keys import with_fresh_keys
 from tallystick.core.json_forms.canonical import CANON_VERSION
 from tallystick.core.ledger.marks import OPENED
 from tallystick.core.lifecycles import JobState
+from tallystick.core.pictures import Now
+from tallystick.core.remote.plans import InsertAnswer
+from tallystick.core.remote.requests import NewProtocolJob
 from tallystick.core.verbs.forking import Forking, decide_fork, kept_before
-from tallystick.errors import BadInput, IdempotencyConflict, InvariantBroken, NoSuchStep, NotFailed, NotFound
+from tallystick.core.verbs.protocol.forking import fork
+from tallystick.errors import IdempotencyConflict, InvariantBroken, NoSuchStep, NotFailed, NotFound
 from tallystick.store.api import Fact, Fence, Forked, ForkJob, NewJob, StoredEvent
 from tallystick.store.refusals import Refused, stale
+from tallystick.store.sql.protocol_pictures import READS, pictures_of
+from tallystick.store.sql.reads import listed
 from tallystick.store.writing import OpenTransaction, insist
 
 
@@ -55,8 +62,6 @@ def fork_job(batch: OpenTransaction, request: ForkJob) -> Forked:
         raise NotFound(f"there is no job {request.job_id}", job_id=request.job_id)
     state, dimension, retried_as, *row = found[0]
     origin = NewJob._make(row)
-    if origin.kind != "workflow":
-        raise BadInput(f"job {request.job_id} is no workflow and cannot be forked", job_id=request.job_id)
     before = _reserved(batch, request)
     verdict = decide_fork(
         retry=request.retry,
@@ -67,15 +72,32 @@ def fork_job(batch: OpenTransaction, request: ForkJob) -> Forked:
     )
     if verdict is not Forking.MAKE:
         return Forked(_known(request, verdict, state, retried_as, before), created=False, copied=0)
-    kept = _kept(batch, request, dimension)
-    events, copies = _facts(batch, request, dimension, kept, _newborn(origin, request, batch.wall))
-    _insert(batch, request, dimension, events, copies)
+    newborn = _newborn(origin, request, batch.wall)
+    if origin.kind == "protocol":
+        copied = _fork_protocol(batch, request, newborn)
+    else:
+        kept = _kept(batch, request, dimension)
+        events, copies = _facts(batch, request, dimension, kept, newborn)
+        _insert(batch, request, dimension, events, copies, newborn.options)
+        copied = len(kept)
     if request.key is not None:
         reserve = (request.job_id, request.new_id, request.key, request.content_hash)
         insist(batch, "reserve_fork", (*reserve, CANON_VERSION, batch.wall))
     if request.retry:
         take_place(batch, request, reserved=(origin.idempotency_key or origin.idempotency_hash) is not None)
-    return Forked(request.new_id, created=True, copied=len(kept))
+    return Forked(request.new_id, created=True, copied=copied)
+
+
+def _fork_protocol(batch: OpenTransaction, request: ForkJob, newborn: NewJob) -> int:
+    """Insert a protocol job that begins with a step of another; return how many steps it has copies of."""
+    parts = (batch.rows(name, (listed([request.job_id]),)) for name in READS)
+    picture = pictures_of(*parts)[request.job_id]
+    key = (newborn.idempotency_key, newborn.idempotency_hash, newborn.canon_version)
+    about = NewProtocolJob(newborn.request_type or "", newborn.schema_version or "", *key, request.job_id)
+    names, at = (request.new_id, request.lease_id), request.point[0] if request.point else None
+    plan = fork(picture, about, names, at, Now(batch.wall), retry=request.retry)
+    batch.write_plan(plan, Chain(request.new_id))
+    return sum(isinstance(write, InsertAnswer) for write in plan.writes)
 
 
 def _newborn(origin: NewJob, request: ForkJob, wall: int) -> NewJob:
@@ -89,6 +111,7 @@ def _newborn(origin: NewJob, request: ForkJob, wall: int) -> NewJob:
     return origin._replace(
         job_id=request.new_id,
         version=origin.version if request.version is None else request.version,
+        options=with_fresh_keys(origin.options, fresh=request.fresh_keys),
         ready_at=wall,
         deadline_at=deadline_at,
         created_at=wall,
@@ -157,6 +180,7 @@ def _insert(
     dimension: int,
     events: list[StoredEvent],
     copies: list[_Copy],
+    options: str,
 ) -> None:
     """Write the job, its facts and copies, and for a retry who took whose place."""
     fence = Fence(request.new_id, 0, "fork")
@@ -165,7 +189,18 @@ def _insert(
         n, event_hash = copies[-1].n, bytes.fromhex(copies[-1].event_hash)
     key = (request.key, request.content_hash, CANON_VERSION) if request.id is not None else (None,) * 3
     retry = int(request.retry)
-    row = (request.job_id, request.new_id, batch.wall, n, event_hash, request.version, retry, *key, OPENED)
+    row = (
+        request.job_id,
+        request.new_id,
+        batch.wall,
+        n,
+        event_hash,
+        request.version,
+        retry,
+        *key,
+        OPENED,
+        options,
+    )
     # Where a job has tags the database writes more rows than this one.
     if not batch.changed("insert_fork", row):
         raise Refused(stale(fence))

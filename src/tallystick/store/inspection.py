@@ -6,15 +6,19 @@ memory as one of ten.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Kept, StepRest, WholeJob
 from tallystick.core.audit.removals import Head, LogEnd, PrunedRow
+from tallystick.core.effects.rows import EffectRow
 from tallystick.core.pictures import Message, Place
 from tallystick.core.remote.rows import OutboxLag, OutboxRow, ProtocolJob, ProtocolPicture, ProtocolStep
-from tallystick.core.values import OpenWait, OwedHook, StoredEvent
+from tallystick.core.values import JobRow, OpenWait, OwedHook, StoredEvent
 from tallystick.core.watching.rows import Backlog, EndedCount, WorkerRow
+from tallystick.errors import BadInput
+
+T = TypeVar("T")
 
 
 class Health(NamedTuple):
@@ -39,6 +43,16 @@ class Reserved(NamedTuple):
     tenant_id: str | None
     key: str | None
     hash: str | None
+
+
+class KeptKey(NamedTuple):
+    """The key of an effect, and whether the job and the attempt are there that it names."""
+
+    exec_id: str
+    job_id: str
+    unit: str
+    has_job: bool
+    has_attempt: bool
 
 
 class WorkerLeases(NamedTuple):
@@ -66,6 +80,17 @@ class JobHead(NamedTuple):
 class Inspection(Protocol):
     """The reads of a check."""
 
+    def at_once(self, ask: Callable[[Inspection], T]) -> T:
+        """Let a function read several things of one instant; it is short, and may be called again.
+
+        All that the store keeps for that instant stays until the function returns.
+        """
+        ...
+
+    def job(self, job_id: str) -> JobRow | None:
+        """Return one job."""
+        ...
+
     def health(self) -> Health:
         """Examine the store itself."""
         ...
@@ -88,6 +113,22 @@ class Inspection(Protocol):
 
     def attempts(self, job_id: str) -> list[AttemptRow]:
         """Return the attempts at a job itself, oldest first."""
+        ...
+
+    def all_attempts(self, job_id: str) -> dict[str, list[AttemptRow]]:
+        """Return the attempts at a job and at its effects, by their units, each oldest first."""
+        ...
+
+    def keys_of(self, job_id: str) -> list[EffectRow]:
+        """Return the keys of the effects of a job."""
+        ...
+
+    def late_reports(self, job_id: str) -> list[tuple[int, str]]:
+        """Return what calls of effects of a job have said too late: when, and what."""
+        ...
+
+    def kept_keys(self, *, after: str, limit: int) -> list[KeptKey]:
+        """Return a page of keys of effects behind one, and whether job and attempt of each are there."""
         ...
 
     def activities(self, job_id: str, *, after: Place, limit: int) -> list[ActivityRow]:
@@ -263,9 +304,35 @@ class Inspection(Protocol):
         ...
 
 
+class Narrowed(NamedTuple):
+    """Which jobs a list is about: those that nobody started, that one job did, or of a time."""
+
+    roots: bool = False
+    parent: str | None = None
+    since: int | None = None
+    until: int | None = None
+
+
 @runtime_checkable
 class Watched(Protocol):
     """What a store tells in addition to those who watch it; every answer is bounded."""
+
+    def jobs_narrowed(
+        self,
+        narrowed: Narrowed,
+        *,
+        tenant_id: str,
+        states: Sequence[str],
+        handler: str | None,
+        after: str | None,
+        limit: int,
+    ) -> list[JobRow]:
+        """Return a page of jobs by who started them and when they were made, newest first."""
+        ...
+
+    def ids_with(self, prefix: str, limit: int) -> list[str]:
+        """Return identifiers of jobs that begin so; those of children only if the beginning is of one."""
+        ...
 
     def workers(self, limit: int) -> list[WorkerRow]:
         """Return the workers that have reported within a day and did not leave, the one heard last first."""
@@ -278,3 +345,11 @@ class Watched(Protocol):
     def backlog(self) -> Backlog:
         """Return what waits for workers, for people, for relays and for the clock."""
         ...
+
+
+def watched(store: object) -> Watched:
+    """Return a store that tells those who watch it, or say which ones do."""
+    if not isinstance(store, Watched):
+        where = getattr(store, "url", "this address")
+        raise BadInput(f"the store at {where} keeps nothing to watch; SQLite and PostgreSQL do")
+    return store

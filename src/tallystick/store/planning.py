@@ -6,10 +6,17 @@ A bundle that is refused plans nothing and takes no place; the others do not not
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, get_args
+from typing import Final, NamedTuple
 
 from tallystick.core.deciding import decide, see
-from tallystick.core.effects.requests import EffectRequest
+from tallystick.core.effects.requests import (
+    CallEffect,
+    DoubtEffect,
+    EndEffect,
+    RestEffect,
+    SettleEffect,
+    TakeProbe,
+)
 from tallystick.core.lifecycles import STEP, StepState
 from tallystick.core.pictures import Now, Pictures
 from tallystick.core.plans import DropActivities, MoveActivity, Plan, Refusal, Write
@@ -17,6 +24,7 @@ from tallystick.core.remote.requests import place_in_workflow
 from tallystick.core.verbs.wants import Wants, wanted
 from tallystick.errors import TallyError
 from tallystick.store.api import (
+    AskRemotes,
     Await,
     Bundle,
     CancelJob,
@@ -51,11 +59,17 @@ NAMES: Final[dict[type[Primitive], str]] = {
     SetValue: "value",
     EndAttempt: "end_attempt",
     ReclaimAttempt: "reclaim",
+    CallEffect: "intent",
+    EndEffect: "result",
+    RestEffect: "rest",
+    DoubtEffect: "doubt",
+    TakeProbe: "probe",
+    SettleEffect: "settle",
 }
 """Every request that a verb decides, and the name of its crash points. Plain ones are also written in lists,
 without a look."""
 
-_PLANNED: Final = frozenset({*NAMES, *get_args(EffectRequest)})
+_PLANNED: Final = frozenset({*NAMES, AskRemotes})
 _DROPPED: Final = STEP.follow(StepState.IN_PROGRESS, "drop").target
 
 
@@ -67,7 +81,7 @@ def is_planned(bundle: Bundle) -> bool:
 
 
 def kinds_of(bundles: Iterable[Bundle]) -> list[str]:
-    """Return the names of the crash points around these; remote steps and effects have none."""
+    """Return the names of the crash points around these; remote steps have none."""
     return sorted({NAMES[type(each)] for bundle in bundles for each in bundle if type(each) in NAMES})
 
 
@@ -117,7 +131,7 @@ def decide_bundles(
     for index, bundle in bundles.items():
         jobs = {want.job_id for want in wants[index]}
         # The last one to look at its jobs leaves no pictures for others.
-        last = shared.isdisjoint(jobs) and not any(want.keys for want in wants[index])
+        last = shared.isdisjoint(jobs) and not _concerns_keys(pictures, wants[index])
         seen = pictures if last or len(bundle) == 1 else pictures.overlay(jobs)
         accepted: list[Write] = []
         stirs = False
@@ -140,8 +154,13 @@ def decide_bundles(
             wakes = wakes or stirs
             if seen is not pictures:
                 pictures.update(seen)
-                pictures.occupied = seen.occupied
+                pictures.occupied, pictures.waiters = seen.occupied, seen.waiters
     return Decided(outcomes, again, writes, wakes, refused)
+
+
+def _concerns_keys(pictures: Pictures, wants: Sequence[Wants]) -> bool:
+    """Tell whether a bundle may take or free the key of an effect: other jobs may wait for that."""
+    return any(want.keys or (want.job_id in pictures and pictures[want.job_id].effects) for want in wants)
 
 
 def _shared(pictures: Pictures, wants: Iterable[Sequence[Wants]]) -> set[str]:
@@ -153,9 +172,10 @@ def _shared(pictures: Pictures, wants: Iterable[Sequence[Wants]]) -> set[str]:
         shared |= seen & own
         seen |= own
     for job_id, picture in pictures.items():
-        home = picture.job.parent_job_id
-        if home is not None:
-            shared |= {job_id, home}
+        home = pictures.get(picture.job.parent_job_id or "")
+        # One that has ended counts nobody: the ends of its children say nothing to each other.
+        if home is not None and home.job.completed_at is None:
+            shared |= {job_id, home.job.job_id}
     return shared
 
 

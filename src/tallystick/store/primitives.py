@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from tallystick.core.effects.requests import DueProbe, EffectRequest
+from tallystick.core.effects.requests import DueProbe, EffectRequest, PruneEffects
 from tallystick.core.effects.rows import EffectRow
+from tallystick.core.queues.admitting import Slot
+from tallystick.core.queues.reusing import TakeKey
+from tallystick.core.queues.rows import Queue, SaveQueue
 from tallystick.core.remote.keys import AddKey, RevokeKey
 from tallystick.core.remote.requests import ProtocolRequest, SubmitCommand
 from tallystick.core.requests import (
+    AskRemotes,
     Await,
     CancelJob,
     ClaimJobs,
@@ -34,6 +38,7 @@ from tallystick.core.requests import (
     TellHook,
     TrimTurns,
 )
+from tallystick.core.schedules.rows import Schedule
 from tallystick.core.values import Fence
 from tallystick.core.verbs.control_requests import ForkJob, HoldJob, ResumeJob
 from tallystick.core.watching.rows import LeaveWorker, ReportWorker
@@ -70,6 +75,17 @@ class HeldUp(StoreBusy):
         self.busy_ms = busy_ms
 
 
+class QueueHasLimits(HeldUp):
+    """The outcome of a submission that was to begin at once, in a queue whose limits decide about that."""
+
+    def __init__(self, queue: str) -> None:
+        """Name the queue."""
+        super().__init__(
+            f"the limits of the queue {queue} decide when its jobs begin", busy_ms=0, queue=queue
+        )
+        self.queue = queue
+
+
 @runtime_checkable
 class Transaction(Protocol):
     """The part of a connection that a user's transaction may use."""
@@ -101,6 +117,7 @@ Primitive: TypeAlias = (
     | EndAttempt
     | EndJob
     | ReclaimAttempt
+    | AskRemotes
     | Await
     | TakeAnswer
     | Spawn
@@ -111,12 +128,15 @@ Primitive: TypeAlias = (
     | ForkJob
     | Deliver
     | PruneJobs
+    | PruneEffects
     | TrimTurns
     | TakeHook
     | TellHook
     | RenewLeases
     | SaveSchedule
     | DropSchedule
+    | SaveQueue
+    | TakeKey
     | ReportWorker
     | LeaveWorker
     | RunTx
@@ -175,6 +195,56 @@ class Effects(Protocol):
         """Return effects of these names whose probes are to be asked now, the longest waiting first."""
         ...
 
+    def open_effects(self, tenant_id: str, key: str) -> list[EffectRow]:
+        """Return the effects of any job that have a key and of which nobody knows what came."""
+        ...
+
     def effects(self, job_id: str) -> list[EffectRow]:
         """Return the effects of a job, in the order of their intents."""
+        ...
+
+
+@runtime_checkable
+class Queues(Protocol):
+    """What a store can do in addition when it keeps the limits of queues."""
+
+    def queues(self, *, after: str, limit: int) -> list[Queue]:
+        """Return a page of the queues that have a row, by name; `after` is the last of the page before."""
+        ...
+
+    def queue(self, name: str) -> Queue | None:
+        """Return one queue, if it has a row."""
+        ...
+
+    def limited(self) -> list[str]:
+        """Return the names of all queues that have a row."""
+        ...
+
+    def rest_of(self, names: Iterable[str]) -> int | None:
+        """Return for how many milliseconds these queues may be left alone; None if nothing waits in them."""
+        ...
+
+    def taken_slots(self, name: str) -> list[Slot]:
+        """Return the slots of a queue that count now."""
+        ...
+
+
+@runtime_checkable
+class Schedules(Protocol):
+    """What a store can do in addition when it keeps schedules. What is read is true when it is given."""
+
+    def schedules(self, *, after: str, limit: int) -> list[Schedule]:
+        """Return a page of the schedules by their names; `after` is the last one of the page before."""
+        ...
+
+    def schedule(self, schedule_id: str) -> Schedule | None:
+        """Return one schedule."""
+        ...
+
+    def due_schedules(self, limit: int) -> tuple[int, list[Schedule]]:
+        """Return the time by the store's clock, and the schedules that are due then, the longest first."""
+        ...
+
+    def next_tick(self) -> int | None:
+        """Return how many milliseconds from now the next schedule is due, if any is."""
         ...

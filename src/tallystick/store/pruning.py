@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tallystick.core.audit.removals import LogEnd, Removal, lines_of
+from tallystick.core.effects.requests import PruneEffects
 from tallystick.core.verbs.trimming import TRIMMING
 from tallystick.errors import InvariantBroken
 from tallystick.store.api import Pruned, PruneJobs, TrimTurns
@@ -34,6 +35,11 @@ def prune(batch: OpenTransaction, request: PruneJobs) -> Pruned:
     return Pruned(removed, None if over else last)
 
 
+def prune_effects(batch: OpenTransaction, request: PruneEffects) -> int:
+    """Remove effects that were kept long enough, and say how many."""
+    return batch.changed("prune_effects", (batch.wall - request.older_ms, request.limit))
+
+
 def trim(batch: OpenTransaction, request: TrimTurns) -> None:
     """Remove the turns of a loop up to the one that a fact has ended, and write down that they go.
 
@@ -46,6 +52,7 @@ def trim(batch: OpenTransaction, request: TrimTurns) -> None:
     born_at = int(found[0][2])
     removal = Removal(job_id, False, end.dimension, end.n, end.event_hash, born_at)
     note_removals(batch, [removal], TRIMMING)
+    batch.run("trim_units", (job_id, end.dimension))
     batch.run("trim_steps", (job_id, end.dimension))
     batch.run("trim_messages", (job_id, end.dimension))
     batch.run("trim_attempts", (job_id, end.attempt))

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from tallystick.core.chain import Chain
+from tallystick.core.remote.plans import ProtocolPlan
 from tallystick.errors import InvariantBroken, TallyError
 from tallystick.store.api import Fact, Fence, StoredEvent
 
@@ -65,4 +67,8 @@ class OpenTransaction(Protocol):
 
     def placed(self, fact: Fact) -> StoredEvent:
         """Give a fact its place in the chain."""
+        ...
+
+    def write_plan(self, plan: ProtocolPlan, chain: Chain) -> None:
+        """Write what was decided of a protocol job; its fact goes on from the end of this chain."""
         ...

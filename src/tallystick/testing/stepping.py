@@ -28,7 +28,7 @@ from typing import Any, ClassVar, NoReturn, TypeAlias
 from tallystick.app.api.runtime import Runtime
 from tallystick.app.api.tally import Tally
 from tallystick.app.api.workflows import AsyncWorkflow
-from tallystick.app.replay.context import Unwind
+from tallystick.app.running.leaving import Unwind
 from tallystick.clock import VirtualClock
 from tallystick.core.audit.book import Finding
 from tallystick.engine.audit import audit

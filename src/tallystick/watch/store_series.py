@@ -16,9 +16,8 @@ from tallystick.clock import Clock
 from tallystick.core.limits import SWEEP_ROWS_MAX
 from tallystick.core.verbs.holds import Hold
 from tallystick.core.watching.rows import Backlog, EndedCount, WorkerRow
-from tallystick.errors import BadInput
 from tallystick.store.api import Store
-from tallystick.store.inspection import StaleReports, Watched, WorkerLeases
+from tallystick.store.inspection import StaleReports, WorkerLeases, watched
 
 KEPT_SECONDS: Final = 5.0
 """How long one look is good for."""
@@ -39,14 +38,13 @@ class Look(NamedTuple):
 
 def look_at(store: Store) -> Look:
     """Look once at a store."""
-    if not isinstance(store, Watched):
-        raise BadInput(f"the store at {store.url} keeps nothing to watch; SQLite and PostgreSQL do")
+    seen = watched(store)
     inspection = store.inspect()
-    backlog = store.backlog()
+    backlog = seen.backlog()
     minute = backlog.now // _MINUTE_MS - 1
-    ended = [count for count in store.ended(minute * _MINUTE_MS) if count.minute == minute]
+    ended = [count for count in seen.ended(minute * _MINUTE_MS) if count.minute == minute]
     leases = inspection.leases(SWEEP_ROWS_MAX)
-    return Look(backlog, store.workers(_WORKERS_MAX), leases, ended, inspection.stale_reports())
+    return Look(backlog, seen.workers(_WORKERS_MAX), leases, ended, inspection.stale_reports())
 
 
 class StoreSeries(Collector):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import Protocol
+from collections.abc import Coroutine
+from typing import Any, Protocol
 
 from tallystick.engine.committer import LoopLane
 from tallystick.engine.segment import Segment
@@ -38,7 +39,7 @@ class Handler(Protocol):
         """Run the segment in this thread."""
         ...
 
-    async def run_async(self, segment: Segment, lane: LoopLane) -> Bundle | None:
+    def run_async(self, segment: Segment, lane: LoopLane) -> Coroutine[Any, Any, Bundle | None]:
         """Run the segment on the event loop of this lane."""
         ...
 

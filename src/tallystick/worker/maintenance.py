@@ -53,8 +53,9 @@ class Maintenance:
             EndOverdue(worker),
             LookForWork(worker, min(RETRY_SECONDS_MIN, self.renew.rest)),
         ]
-        if worker.options.keep_ms is not None:
-            roles.append(Prune(worker, worker.options.keep_ms))
+        options = worker.options
+        if options.keep_ms is not None or options.keep_effects_ms is not None:
+            roles.append(Prune(worker, options.keep_ms, options.keep_effects_ms))
         if worker.options.expires and isinstance(worker.store, Protocols):
             publish = Publish(worker, worker.store, relay)
             roles += [Expire(worker, worker.store, relay), publish]

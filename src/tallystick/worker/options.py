@@ -25,6 +25,7 @@ class WorkerOptions:
     grace_ms: int = duration_ms(WORKER_GRACE)
     # How long finished jobs are kept; None is for ever.
     keep_ms: int | None = None
+    keep_effects_ms: int | None = None
     # Whether it looks after remote steps whose time is over.
     expires: bool = False
     # Where it publishes directives, by address, and where reports on them may be sent over HTTP.

@@ -113,7 +113,7 @@ class AsyncSlots:
             elif bundle is not None and self._worker.committer.extend(handed, bundle):
                 # The last step and the ending share a flush.
                 handed.tell(partial(self._worker.ended, segment, bundle))
-                self._go_on(bundle)
+                self._go_on(segment, bundle)
             else:
                 await self._finish_after(handed, segment, bundle)
         finally:
@@ -136,12 +136,12 @@ class AsyncSlots:
             self._worker.free()
         else:
             self._lane.put(bundle, partial(self._worker.ended, segment, bundle))
-            self._go_on(bundle)
+            self._go_on(segment, bundle)
 
-    def _go_on(self, bundle: Bundle) -> None:
+    def _go_on(self, segment: Segment, bundle: Bundle) -> None:
         """Let this slot ask for its next job in the flush that is about to leave."""
         assert self._lane is not None
-        if self._worker.asks_after(bundle):
+        if self._worker.asks_after(segment, bundle):
             if not self._wanted:
                 self._lane.before_hand_over(self._claim)
             self._wanted += 1

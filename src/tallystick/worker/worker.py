@@ -80,6 +80,8 @@ class Worker:
         self.stale_reports = 0
         self.refusals = Refusals()
         self.arrivals = Arrivals()
+        # Queues whose limits decide when a job begins: what is submitted here does not begin at once.
+        self.limited: frozenset[str] = frozenset()
         self._threads = ThreadSlots(self, options.concurrency)
         self._tasks = AsyncSlots(self, loop)
 
@@ -170,7 +172,7 @@ class Worker:
 
     def reserve(self, handler: tuple[str, str], queue: str) -> NewLease | None:
         """Take a free slot for a job that is about to be submitted here, if there is one."""
-        if not self.serves(handler, queue):
+        if queue in self.limited or not self.serves(handler, queue):
             return None
         with self._lock:
             if not self._demand.take():
@@ -271,14 +273,15 @@ class Worker:
         """Let the task of an async segment unwind, wherever it waits."""
         self._tasks.cancel(segment)
 
-    def asks_after(self, bundle: Bundle | None) -> bool:
-        """Tell whether a slot that ends with this bundle should ask for a job in the same flush.
+    def asks_after(self, segment: Segment, bundle: Bundle | None) -> bool:
+        """Tell whether the slot of a segment that ends with this bundle should ask for a job in its flush.
 
-        A child that ends may wake its parent, and a job that turns is due, whatever the last look found.
+        A child that ends may wake its parent, and a job that turns is due, whatever the last look found. The
+        end of a job in a queue with limits lets another one begin.
         """
         last = bundle[-1] if bundle else None
         wakes = type(last) is Cycle or (type(last) is EndJob and last.parent is not None)
-        return wakes or self._demand.wanted
+        return wakes or self._demand.wanted or segment.claimed.slot is not None
 
     @property
     def idle(self) -> bool:
@@ -302,7 +305,7 @@ class Worker:
                 end = handed
             elif isinstance(refusal := handed.answer(), BaseException):
                 bundle = None
-        look = self.look_on(1) if self.asks_after(bundle) else None
+        look = self.look_on(1) if self.asks_after(segment, bundle) else None
         asked = [] if bundle is None or end is not None else [end := self.committer.blocked(bundle)]
         claim = None if look is None else self.committer.blocked((self.claim(look),))
         self.committer.put(asked if claim is None else [*asked, claim])

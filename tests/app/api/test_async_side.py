@@ -35,10 +35,15 @@ WITHOUT_TWIN = {
         "schedule",
         "schedules",
         "declare_schedules",
+        "queue",
+        "queues",
+        "declare_queues",
+        "declared_schedules",
     ),
     *(
         "around",
         "is_working",
+        "keep_effects_ms",
         "keep_ms",
         "keep_turns",
         "url",
@@ -49,7 +54,7 @@ WITHOUT_TWIN = {
         "effect",
     ),
     *("on_cancelled", "on_failed", "on_held", "on_succeeded"),
-    *("asks_remote_workers", "callback_url", "endpoints", "service", "taking"),
+    *("asked_services", "asks_remote_workers", "callback_url", "endpoints", "service", "taking"),
     *("id", "created", "tags"),
 }
 

@@ -9,7 +9,7 @@ import pytest
 
 from tallystick import Tally
 from tallystick.app.api.job import Job
-from tallystick.app.api.submittable import SubmitOptions
+from tallystick.app.scheduling.submit_options import SubmitOptions
 from tallystick.cli.commands.jobs.cancel import command as cancel
 from tallystick.cli.commands.work.work import command as work
 from tallystick.core.audit.job_view import ViewPolicy, attempts_allowed

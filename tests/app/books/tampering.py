@@ -1,29 +1,32 @@
-"""Changes to a finished database, one at a time: each value of each column, each row gone or twice."""
+"""Changes to a finished database, one at a time: each value of each column; rows gone, twice or swapped."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import apsw
+import psycopg
 
+from tallystick.core.effects.rows import Came, Phase
+from tallystick.core.lifecycles import ATTEMPT, JOB, OUTBOX, STEP
 from tallystick.engine.audit import check_job
 from tallystick.engine.audit.whole_store import beyond_jobs
 
 KEYS = {
     "jobs": ("job_id",),
     "attempts": ("job_id", "unit", "attempt"),
+    "effect_keys": ("exec_id",),
     "steps": ("job_id", "dimension", "name", "occurrence"),
     "messages": ("guid",),
     "events": ("job_id", "n"),
     "outbox": ("outbox_id",),
     "idempotency": ("tenant_id", "scope", "value"),
     "job_tags": ("tag", "job_id"),
-    "job_values": ("job_id", "name"),
-    "stale_reports": ("id",),
     "pruned": ("seq",),
-    "clock": ("id",),
 }
 # What makes a row another kind of row: a change to one of a kind says what a change to all of them would.
 KINDS = {
@@ -37,69 +40,164 @@ KINDS = {
         "parent_step IS NULL",
         "retry_of IS NULL",
     ),
-    "attempts": ("status", "reason", "charged", "guid = 'start'"),
-    "steps": ("kind", "state", "n IS NULL", "origin_job_id IS NULL"),
+    "attempts": ("status", "reason", "charged", "guid = 'start'", "unit = ''"),
+    "effect_keys": ("outcome", "ended_by", "calls"),
+    "steps": ("kind", "state", "n IS NULL", "origin_job_id IS NULL", "failed > 0"),
     "messages": ("kind", "ledger / 100000000", "acked_at IS NULL", "name = 'cancel'"),
     "events": ("type",),
-    "outbox": ("state", "via"),
+    "outbox": ("state", "via", "tenant_id"),
     "pruned": ("whole",),
 }
+# What a column may say that has a few words: a change to another of them is one that a thief would make.
+WORDS = {
+    ("jobs", "state"): [state.value for state in JOB.states],
+    ("attempts", "status"): [state.value for state in ATTEMPT.states],
+    ("steps", "state"): [state.value for state in STEP.states],
+    ("outbox", "state"): [state.value for state in OUTBOX.states],
+    ("effect_keys", "outcome"): [came.value for came in Came],
+    ("effect_keys", "phase"): [phase.value for phase in Phase],
+}
+
+Statement = tuple[str, tuple[Any, ...]]
 
 
 class Change(NamedTuple):
-    """One change of one row: of a value, or of the row."""
+    """One change: of a value, of a row, or of two rows that change places."""
 
     table: str
     what: str
     job_id: str
     about: str
-    do: tuple[str, tuple[Any, ...]]
-    undo: tuple[tuple[str, tuple[Any, ...]], ...]
+    do: tuple[Statement, ...]
+    undo: tuple[Statement, ...]
     row: dict[str, Any]
+    # Of rows that change places: the columns that are others afterwards.
+    columns: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.table}.{self.what}: {self.about}"
 
 
-class Books:
-    """A database without its guards, and the check that must see what is done to it."""
+class Database(ABC):
+    """A database without its guards."""
 
-    def __init__(self, path: str, inspection: Any) -> None:
-        self.db = apsw.Connection(path)
+    @abstractmethod
+    def run(self, statement: str, given: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]: ...
+
+    @abstractmethod
+    def columns(self, table: str) -> list[tuple[str, str, bool]]:
+        """Name, type and whether it may be null, of each column that is stored."""
+
+    @abstractmethod
+    def tables(self) -> set[str]: ...
+
+
+class SqliteFile(Database):
+    def __init__(self, url: str) -> None:
+        self.db = apsw.Connection(url.removeprefix("sqlite:///"))
         self.db.execute(
             "pragma ignore_check_constraints = 1; pragma synchronous = off; pragma foreign_keys = off"
         )
-        for (name,) in list(self.db.execute("select name from sqlite_master where type = 'trigger'")):
-            self.db.execute(f"drop trigger {name}")
-        for (name,) in list(
-            self.db.execute(
-                "select name from sqlite_master where type = 'index' and sql like 'CREATE UNIQUE%'"
-            )
-        ):
-            self.db.execute(f"drop index {name}")
-        self.inspection = inspection
-        self.now = inspection.lease_clock()
+        for kind, which in (("trigger", "type = 'trigger'"), ("index", "sql like 'CREATE UNIQUE%'")):
+            for (name,) in list(self.db.execute(f"select name from sqlite_master where {which}")):
+                self.db.execute(f"drop {kind} {name}")
+
+    def run(self, statement: str, given: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        return list(self.db.execute(statement, given))
 
     def columns(self, table: str) -> list[tuple[str, str, bool]]:
-        """Name, type and whether it may be null, of each column that is stored."""
-        rows = self.db.execute(f"select name, type, \"notnull\", hidden from pragma_table_xinfo('{table}')")
+        rows = self.run(f"select name, type, \"notnull\", hidden from pragma_table_xinfo('{table}')")
         return [(name, kind, not notnull) for name, kind, notnull, hidden in rows if not hidden]
 
-    def rows(self, table: str, *, all_rows: bool) -> list[dict[str, Any]]:
-        """The rows of a table; of those that are alike the first, unless all are asked for."""
-        names = [name for name, _kind, _null in self.columns(table)]
-        kinds = () if all_rows else KINDS.get(table, ("1",))
-        kind = ", ".join(kinds) if kinds else ", ".join(KEYS[table])
+    def tables(self) -> set[str]:
+        named = self.run("select name from sqlite_master where type = 'table' and name not like 'sqlite_%'")
+        return {name for (name,) in named}
+
+
+class PostgresSchema(Database):
+    def __init__(self, url: str) -> None:
+        address, _, options = url.partition("?")
+        self.schema = dict(part.split("=", 1) for part in options.split("&"))["schema"]
+        self.db = psycopg.connect(address, autocommit=True)
+        self.db.execute("set session_replication_role = replica; set synchronous_commit = off")
+        self.db.execute(f"set search_path = {self.schema}")
+        checks = self.run(
+            "select conrelid::regclass::text, conname from pg_constraint "
+            f"where contype in ('c', 'f') and connamespace = '{self.schema}'::regnamespace"
+        )
+        for table, name in checks:
+            self.run(f"alter table {table} drop constraint {name}")
+        unique = self.run(
+            "select indexrelid::regclass::text from pg_index join pg_class on pg_class.oid = indexrelid "
+            f"where indisunique and not indisprimary and relnamespace = '{self.schema}'::regnamespace"
+        )
+        for (name,) in unique:
+            self.run(f"drop index {name}")
+
+    def run(self, statement: str, given: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        done = self.db.execute(statement.replace("?", "%s"), given)
+        return done.fetchall() if done.description else []
+
+    def columns(self, table: str) -> list[tuple[str, str, bool]]:
+        rows = self.run(
+            "select column_name, data_type, is_nullable = 'YES' from information_schema.columns "
+            "where table_schema = ? and table_name = ? and is_generated = 'NEVER' order by ordinal_position",
+            (self.schema, table),
+        )
+        kinds = {"bigint": "INTEGER", "bytea": "BLOB"}
+        return [(name, kinds.get(kind, "TEXT"), nullable) for name, kind, nullable in rows]
+
+    def tables(self) -> set[str]:
+        named = self.run(
+            "select table_name from information_schema.tables "
+            "where table_schema = ? and table_type = 'BASE TABLE'",
+            (self.schema,),
+        )
+        return {name for (name,) in named}
+
+
+class Books:
+    """A database without its guards, and the check that must see what is done to it."""
+
+    def __init__(self, url: str, inspection: Any) -> None:
+        self.kind = "sqlite" if url.startswith("sqlite") else "postgres"
+        self.db = SqliteFile(url) if self.kind == "sqlite" else PostgresSchema(url)
+        self.inspection = inspection
+        self.now = inspection.lease_clock()
+        self._columns = {table: self.db.columns(table) for table in KEYS}
+
+    def close(self) -> None:
+        self.db.db.close()
+
+    def rows(self, table: str, *, all_rows: bool, kept: int = 1) -> list[list[dict[str, Any]]]:
+        """The rows of a table by their kinds, of each kind the first few, unless all are asked for."""
+        names = [name for name, _kind, _null in self._columns[table]]
+        kinds = KINDS.get(table, ("1",))
         order = ", ".join(KEYS[table])
         ended = "job_id in (select job_id from jobs where completed_at is not null)"
-        which = f"where {ended}" if "job_id" in names and table not in ("pruned", "stale_reports") else ""
-        first = f"row_number() over (partition by {kind} order by {order})"
-        told = f"select {', '.join(names)}, {first} from {table} {which}"
-        return [dict(zip(names, row, strict=False)) for row in self.db.execute(told) if row[-1] == 1]
+        which = f"where {ended}" if "job_id" in names and table != "pruned" else ""
+        told = f"select {', '.join(names)} from {table} {which} order by {order}"
+        alike: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        kind_of = f"select {', '.join(kinds)} from {table} {which} order by {order}"
+        for row, kind in zip(self.db.run(told), self.db.run(kind_of), strict=True):
+            some = alike.setdefault(kind, [])
+            if all_rows or len(some) < kept:
+                some.append(dict(zip(names, row, strict=True)))
+        return list(alike.values())
+
+    def newest_removal(self) -> int:
+        """The last line of the log of removals."""
+        ((newest,),) = self.db.run("select max(seq) from pruned")
+        return newest
+
+    def is_dropped(self, row: dict[str, Any]) -> bool:
+        """Whether a message has entered a wait that was never answered."""
+        place = (row["job_id"], row["dimension"], row["name"], row["occurrence"])
+        return self.db.run(f"select state from steps where {_key('steps')}", place) == [("CANCELLED",)]
 
     def found(self, change: Change) -> bool:
         """Whether the check sees a change, which is there for this while."""
-        with self._made(change):
+        with self.made(change):
             book = self.inspection.book(change.job_id) if change.job_id else None
             if book is not None and check_job(self.inspection, book, self.now).findings:
                 return True
@@ -114,64 +212,83 @@ class Books:
         )
 
     @contextmanager
-    def _made(self, change: Change) -> Iterator[None]:
-        self.db.execute(*change.do)
+    def made(self, change: Change) -> Iterator[None]:
+        for statement in change.do:
+            self.db.run(*statement)
         try:
             yield
         finally:
-            for undo in change.undo:
-                self.db.execute(*undo)
+            for statement in change.undo:
+                self.db.run(*statement)
 
     def _stands(self, table: str, row: dict[str, Any]) -> bool:
-        key = " and ".join(f"{name} = ?" for name in KEYS[table])
-        told = f"select 1 from {table} where {key}"
-        return bool(list(self.db.execute(told, tuple(row[part] for part in KEYS[table]))))
+        return bool(self.db.run(f"select 1 from {table} where {_key(table)}", _place(table, row)))
 
     def changes(self, table: str, *, all_rows: bool) -> Iterator[Change]:
-        """Every value of every column of these rows, changed; then each row gone, and each one twice."""
-        columns = self.columns(table)
-        for row in self.rows(table, all_rows=all_rows):
-            yield from self._values(table, row, columns)
-            yield self._gone(table, row, columns)
-            if (again := self._twice(table, row, columns)) is not None:
-                yield again
+        """Every value of every column of these rows, changed; each row gone and twice; two rows swapped."""
+        for alike in self.rows(table, all_rows=all_rows):
+            for row in alike:
+                yield from self._values(table, row)
+                yield self._gone(table, row)
+                yield self._twice(table, row)
+        for alike in self.rows(table, all_rows=all_rows, kept=2):
+            for one, other in pairwise(alike):
+                yield from self._swapped(table, one, other)
 
-    def _values(
-        self, table: str, row: dict[str, Any], columns: list[tuple[str, str, bool]]
-    ) -> Iterator[Change]:
-        key = " and ".join(f"{name} = ?" for name in KEYS[table])
-        for name, kind, nullable in columns:
+    def _values(self, table: str, row: dict[str, Any]) -> Iterator[Change]:
+        for name, kind, nullable in self._columns[table]:
             before = row[name]
-            for value in other_values(name, before, kind, nullable=nullable):
-                if name in KEYS[table] and self._stands(table, {**row, name: value}):
+            others = other_values(name, before, kind, nullable=nullable)
+            others += [word for word in WORDS.get((table, name), ()) if word != before]
+            for value in others:
+                after = {**row, name: value}
+                if name in KEYS[table] and self._stands(table, after):
                     continue
-                here = tuple(row[part] for part in KEYS[table])
-                there = tuple(value if part == name else row[part] for part in KEYS[table])
-                statement = f"update {table} set {name} = ? where {key}"
+                statement = f"update {table} set {name} = ? where {_key(table)}"
                 about = f"{before!r} to {value!r} of {named(table, row)}"[:200]
-                do, undo = (statement, (value, *here)), ((statement, (before, *there)),)
-                yield Change(table, name, job_of(row), about, do, undo, row)
+                do = (statement, (value, *_place(table, row)))
+                undo = (statement, (before, *_place(table, after)))
+                yield Change(table, name, job_of(row), about, (do,), (undo,), row)
 
-    def _gone(self, table: str, row: dict[str, Any], columns: list[tuple[str, str, bool]]) -> Change:
-        key = " and ".join(f"{name} = ?" for name in KEYS[table])
-        names = [name for name, _kind, _null in columns]
-        back = f"insert into {table} ({', '.join(names)}) values ({', '.join('?' * len(names))})"
-        do = (f"delete from {table} where {key}", tuple(row[part] for part in KEYS[table]))
-        return Change(
-            table, "row gone", job_of(row), named(table, row), do, ((back, tuple(row.values())),), row
-        )
+    def _gone(self, table: str, row: dict[str, Any]) -> Change:
+        do = (f"delete from {table} where {_key(table)}", _place(table, row))
+        undo = (self._insert(table), tuple(row.values()))
+        return Change(table, "row gone", job_of(row), named(table, row), (do,), (undo,), row)
 
-    def _twice(self, table: str, row: dict[str, Any], columns: list[tuple[str, str, bool]]) -> Change | None:
-        names = [name for name, _kind, _null in columns]
+    def _twice(self, table: str, row: dict[str, Any]) -> Change:
         last = KEYS[table][-1]
         other = f"{row[last]}-2" if isinstance(row[last], str) else 1_000 + (row[last] or 0)
         copy = {**row, last: other}
-        put = f"insert into {table} ({', '.join(names)}) values ({', '.join('?' * len(names))})"
-        key = " and ".join(f"{name} = ?" for name in KEYS[table])
-        undo = ((f"delete from {table} where {key}", tuple(copy[part] for part in KEYS[table])),)
-        return Change(
-            table, "row twice", job_of(row), named(table, row), (put, tuple(copy.values())), undo, row
-        )
+        do = (self._insert(table), tuple(copy.values()))
+        undo = (f"delete from {table} where {_key(table)}", _place(table, copy))
+        return Change(table, "row twice", job_of(row), named(table, row), (do,), (undo,), row)
+
+    def _swapped(self, table: str, one: dict[str, Any], other: dict[str, Any]) -> Iterator[Change]:
+        """Give two rows each what the other says, if that is something else."""
+        rest = [name for name, _kind, _null in self._columns[table] if name not in KEYS[table]]
+        differing = tuple(name for name in rest if one[name] != other[name])
+        if not differing:
+            return
+        statement = f"update {table} set {', '.join(f'{name} = ?' for name in rest)} where {_key(table)}"
+
+        def put(what: dict[str, Any], where: dict[str, Any]) -> Statement:
+            return (statement, (*(what[name] for name in rest), *_place(table, where)))
+
+        about = f"{named(table, one)} and {named(table, other)}"
+        do, undo = (put(other, one), put(one, other)), (put(one, one), put(other, other))
+        yield Change(table, "rows swapped", job_of(one), about, do, undo, one, differing)
+
+    def _insert(self, table: str) -> str:
+        names = [name for name, _kind, _null in self._columns[table]]
+        return f"insert into {table} ({', '.join(names)}) values ({', '.join('?' * len(names))})"
+
+
+def _key(table: str) -> str:
+    return " and ".join(f"{name} = ?" for name in KEYS[table])
+
+
+def _place(table: str, row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[part] for part in KEYS[table])
 
 
 def job_of(row: dict[str, Any]) -> str:
@@ -181,7 +298,7 @@ def job_of(row: dict[str, Any]) -> str:
 def named(table: str, row: dict[str, Any]) -> str:
     about = {
         name: row[name]
-        for name in ("kind", "state", "status", "type", "reason", "name", "handler")
+        for name in ("kind", "state", "status", "type", "reason", "name", "handler", "outcome")
         if name in row
     }
     return f"{table} {[row[part] for part in KEYS[table]]} {about}"

@@ -111,7 +111,7 @@ def test_a_step_that_is_tried_for_the_thousandth_time_ends_the_job(timed, hand):
 
     job = flow.submit()
     segment = hand.claim()
-    segment._tries["work", 1] = 999
+    segment.failed_tries["work", 1] = 999
     hand.run(segment)
     assert ceiling(job) == "LEDGER_CEILING"
     with pytest.raises(BadInput, match="999"):

@@ -156,21 +156,6 @@ def test_one_key_with_other_arguments_is_a_conflict_that_names_both_hashes(timed
     assert (provider.acted, check_books(timed)) == ([("charge:7", 5)], [])
 
 
-def test_a_key_that_is_held_lets_another_job_wait(timed, hand, shop, provider, clock):
-    provider.then = die
-    first = shop.submit(7)
-    assert hand.work() == "died"
-    second = shop.submit(7)
-    assert hand.work() == "EndAttempt"
-    assert (second.row().hold, len(provider.acted), check_books(timed)) == (None, 1, [])
-    in_doubt(timed, hand, clock)
-    first.resolve(happened="receipt 9", by="ann")
-    clock.advance(2_000)
-    hand.work_all()
-    assert (first.result(1), second.result(1)) == ("receipt 9", "receipt 9")
-    assert (len(provider.acted), check_books(timed)) == (1, [])
-
-
 def in_doubt(app, hand, clock) -> None:
     """Let the leases of the job and of its call run out, and the sweep see it."""
     hand.expire()

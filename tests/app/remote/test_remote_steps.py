@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tallystick import Retry, StepFailed
+from tallystick import Retry, StepFailed, gather
 from tallystick.core.remote.plans import Heard
 from tallystick.errors import BadInput, JobFailed, OutsideWorkflow
 from tallystick.testing.remote_hand import RemoteHand, expire_remote
@@ -91,15 +91,31 @@ def test_a_value_comes_back_by_its_annotation(timed, hand, shop, warehouse):
     assert check_books(timed) == []
 
 
-def test_the_row_of_a_workflow_counts_claims_and_names_no_step(timed, hand, shop, warehouse):
-    job = shop.submit(7)
+def test_the_row_of_a_workflow_counts_claims_and_names_the_step_that_was_opened_last(timed, hand):
+    @timed.remote("warehouse")
+    def pick(n: int) -> int: ...
+
+    @timed.workflow
+    def order() -> int:
+        return sum(gather(pick.later(1), pick.later(2))) + pick(3)
+
+    def row() -> tuple:
+        with timed.connect() as db:
+            about = "attempts_total, current_step_id, current_step_index"
+            (found,) = db.execute(f"select {about} from jobs where job_id = '{job.id}'")
+        return tuple(found)
+
+    job, hands = order.submit(), RemoteHand(timed, "warehouse")
+    assert row() == (0, None, None)
     hand.work()
-    warehouse.take().succeed({"sku": "a-1", "boxes": 2})
+    assert row() == (1, "0/pick#2", None)
+    for _ in range(2):
+        hands.take().succeed(1)
     hand.work()
-    with timed.connect() as db:
-        about = "attempts_total, current_step_id, current_step_index"
-        (row,) = db.execute(f"select {about} from jobs where job_id = '{job.id}'")
-    assert tuple(row) == (2, None, None)
+    assert row() == (2, "0/pick#3", None)
+    hands.take().succeed(1)
+    hand.work()
+    assert (job.result(5), row()) == (3, (3, "0/pick#3", None))
     assert check_books(timed) == []
 
 

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tallystick import Tally, again, aio, gather, wait
+from tallystick import Key, Tally, again, aio, gather, wait
 from tallystick.cli.commands.jobs.history import facts_of
 from tallystick.cli.render.history_words import in_words
 from tallystick.core.verbs import trimming
@@ -15,6 +15,7 @@ from tallystick.engine import trimming as engine_trimming
 from tallystick.engine.audit.whole_store import verify
 from tallystick.errors import BadInput, StoreBusy
 from tallystick.store.api import Delivered, TrimTurns, TurnEnd
+from tallystick.testing.remote_hand import RemoteHand
 from tallystick.testing.stepping import SteppedWorker, check_books
 from tests.patience import wait_until
 
@@ -332,3 +333,40 @@ def test_async_loops_in_a_worker_are_trimmed(url):
     assert counted(app)["attempts"] <= 6
     assert check_books(app) == []
     app.close()
+
+
+def test_remote_steps_and_effects_of_old_turns_go_and_their_keys_stay(looping, hand):
+    """A key outlives its turn, so that the act is never repeated; nothing else of the turn is left."""
+    depot = RemoteHand(looping, "depot")
+
+    @looping.remote("depot")
+    def fetch(n: int) -> int: ...
+
+    @looping.effect(key="act:{n}")
+    def act(key: Key, n: int) -> int:
+        return n
+
+    @looping.workflow
+    def loop(n: int = 0) -> int:
+        act(fetch(n))
+        return again(n + 1) if n < 8 else n
+
+    job = loop.submit()
+    for n in range(9):
+        hand.work_all()
+        depot.take().succeed(n)
+        assert verify(looping.runtime().store).findings == []
+    hand.work_all()
+    assert job.result(5) == 8
+    with looping.connect() as db:
+        keys = db.execute("select key from effect_keys order by key")
+        units = db.execute("select unit from attempts where unit <> '' order by unit")
+        steps = db.execute("select distinct dimension from steps order by dimension")
+        messages = db.execute("select distinct dimension from messages order by dimension")
+    kept = [dimension for (dimension,) in steps]
+    assert [key for (key,) in keys] == [f"act:{n}" for n in range(9)]
+    assert kept[-1] == 8
+    assert len(kept) <= 4
+    assert [unit for (unit,) in units] == [f"{dimension}/act#1" for dimension in kept]
+    assert [dimension for (dimension,) in messages] == kept
+    assert verify(looping.runtime().store).findings == []

@@ -112,8 +112,10 @@ def come_and_go(place: Place, line: Line, duty: Duty) -> int:
     visits = _prepare(place, line, duty)
     for number in range(facts.FLEETING_JOBS):
         label = f"{facts.FLEETING}-{number}"
-        workload.fleeting.opts(idempotency_key=label).submit(label).cancel()
+        workload.fleeting.opts(idempotency_key=label, reuse="after_end").submit(label).cancel()
     _tick(place)
+    workload.app.queues.set(facts.FLEETING, concurrency=1)
+    workload.app.queues.reset(facts.FLEETING)
     while workload.app.prune(older_than=0, limit=2):
         continue
     workload.app.close()

@@ -8,13 +8,14 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Final
 
 from tallystick import crash
 from tallystick.clock import SystemClock
+from tallystick.store.crash_points import EFFECTS
 from tests.crash.sweep.controls import controls_of
 from tests.crash.sweep.oracle import Wrong
 from tests.crash.sweep.place import Place
@@ -55,7 +56,7 @@ class Sweep:
     def run(self) -> bool:
         """Run everything, say what happened, and tell whether all was well."""
         self._say(f"crash: seed={self._seed} store={self._store} folder={self._folder}")
-        points = [point for point in crash.points() if point.partition(".")[0] not in self._others()]
+        points = [point for point in crash.points() if is_swept(point, self._others())]
         visits: dict[str, dict[str, int]] = {}
         for case, verdict in self._all(calibration(self._store)):
             self._take(case, verdict)
@@ -189,6 +190,12 @@ class Sweep:
     def _say(self, text: str) -> None:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
+
+
+def is_swept(point: str, others: Collection[str] = ()) -> bool:
+    """Tell whether this sweep kills at a point; `tests.crash.effects` does at those of effects."""
+    store, _, kind = point.partition(".")
+    return store not in others and kind.partition(".")[0] not in EFFECTS
 
 
 def new_folder() -> Path:

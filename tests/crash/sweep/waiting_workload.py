@@ -8,8 +8,8 @@ from tallystick import aio
 from tallystick.app.api.retrying import Retry
 from tallystick.app.api.steps import Tx
 from tallystick.app.replay.children import Child, gather
-from tallystick.app.replay.context import Cancelled
 from tallystick.app.replay.waits import again, sleep, wait
+from tallystick.app.running.leaving import Cancelled
 from tallystick.errors import ChildrenFailed, Fatal
 from tests.crash.sweep import facts
 from tests.crash.sweep.workload import PATIENT, SOON, app, scene, write_effect

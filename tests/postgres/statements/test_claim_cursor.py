@@ -6,7 +6,7 @@ import threading
 
 from tallystick.clock import SystemClock
 from tallystick.store.api import Await, Fact, Wait
-from tallystick.store.postgres.claim_cursor import MARGIN_MS, WHOLE_SECONDS
+from tallystick.store.postgres.claiming.claim_cursor import MARGIN_MS, WHOLE_SECONDS
 from tallystick.testing.conformance.drafts import claim, claimed, done, finish, held_job, submission
 from tests.patience import wait_until
 from tests.postgres.subject import PostgresSubject

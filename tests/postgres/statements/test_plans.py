@@ -142,3 +142,34 @@ def test_the_connection_that_writes_plans_each_statement_once(subject: PostgresS
     plans = counted.fetchall()
     assert len(plans) > 10
     assert {custom for _generic, custom in plans} == {0}
+
+
+KEYED = """
+INSERT INTO jobs (job_id, state, queue, limit_key, handler, payload, created_at, updated_at, ready_at)
+SELECT 'job-' || lpad(n::text, 9, '0'), 'QUEUED', 'emails', 'k' || lpad(mod(n, %s)::text, 6, '0'),
+       'pay', '{}', 1, 1, n
+  FROM generate_series(1, %s) AS n
+"""
+
+
+@pytest.mark.parametrize(
+    ("jobs", "keys"), [(20_000, 200), pytest.param(1_000_000, 10_000, marks=pytest.mark.long)]
+)
+def test_a_claim_by_limits_steps_from_key_to_key_and_reads_no_backlog(
+    subject: PostgresSubject, planner, jobs: int, keys: int
+) -> None:
+    subject.by_hand.execute("SELECT set_config('session_replication_role', 'replica', false)")
+    subject.by_hand.execute(KEYED, [keys, jobs])
+    planner.execute(b"SET plan_cache_mode = force_generic_plan")
+    how = ", ANALYZE, BUFFERS, TIMING OFF, SUMMARY OFF"
+    wanted = [f"k{n:06}" for n in range(1, 25)]
+    looks = {
+        "waiting_keys": ("emails", "k000100", 24),
+        "waiting_of_keys": ("emails", wanted, "1000000000", ["pay "], 16),
+        "begun_jobs": ("emails", "1000000000", ["pay "], 1_000),
+    }
+    for name, parameters in looks.items():
+        plan = explained(planner, name, parameters, how)
+        assert "Seq Scan" not in plan, plan
+        pages = max(int(number) for number in re.findall(r"shared hit=(\d+)", plan))
+        assert pages < 6_000, f"{name} touched {pages} pages\n{plan}"

@@ -77,9 +77,11 @@ class Process:
 class Server:
     """`tally serve` at one address, as often as it is started."""
 
-    def __init__(self, folder: Path, store: str = "sqlite:///books.db", time: str = "2s") -> None:
+    def __init__(
+        self, folder: Path, store: str = "sqlite:///books.db", time: str = "2s", app: str = APP
+    ) -> None:
         self.folder = folder
-        (folder / "shop.py").write_text(APP.replace("STORE", store).replace("TIME", time))
+        (folder / "shop.py").write_text(app.replace("STORE", store).replace("TIME", time))
         self.url = f"http://127.0.0.1:{free_port()}"
         made = subprocess.run(
             [sys.executable, "-m", "tallystick", "keys", "create", "shop", *KEY, *SERVICES, "--json"],
@@ -127,6 +129,13 @@ class Server:
             "schema_version": "v1",
         }
         return str(self.http.post("/v1/commands", json=said).raise_for_status().json()["jobId"])
+
+    def try_to(self, method: str, path: str, **said: Any) -> dict[str, Any] | None:
+        """Return the answer to a request; None while the server is away, or dies in it."""
+        try:
+            return dict(self.http.request(method, path, **said).raise_for_status().json())
+        except httpx.TransportError:
+            return None
 
     def job(self, job_id: str) -> dict[str, Any]:
         answer = self.http.get(f"/v1/jobs/{job_id}")

@@ -15,6 +15,7 @@ from tallystick.core.remote.requests import CancelProtocol
 from tallystick.core.verbs.holds import Held, Hold, Resumed
 from tallystick.engine.failure import Failure
 from tallystick.errors import InvariantBroken, NotFound
+from tallystick.ids import Ids
 from tallystick.store.api import Bundle, CancelJob, Forked, ForkJob, HoldJob, JobRow, Outcome, ResumeJob
 from tallystick.worker.notices import notice_held
 
@@ -33,8 +34,8 @@ class Wish(NamedTuple, Generic[T]):
     settle: Callable[[Runtime, Outcome], T]
 
 
-def cancelling(job_id: str, grace_ms: int) -> Wish[JobState]:
-    """Return the wish that a job ends: at once if nobody runs it, else when the grace is over."""
+def cancelling(job_id: str, grace_ms: int, *, force: bool = False) -> Wish[JobState]:
+    """Return the wish that a job ends: at once if nobody runs it or by force, else when the grace is over."""
     refuse_inside(f"cancel job {job_id}")
 
     def settle(runtime: Runtime, outcome: Outcome) -> JobState:
@@ -45,7 +46,7 @@ def cancelling(job_id: str, grace_ms: int) -> Wish[JobState]:
         runtime.notice_cancelled(job_id)
         return JobState(str(outcome))
 
-    return Wish((CancelJob(job_id, grace_ms),), settle)
+    return Wish((CancelJob(job_id, grace_ms, force=force, abandon=force),), settle)
 
 
 def pausing(job_id: str, why: str) -> Wish[Held]:
@@ -78,26 +79,34 @@ def resuming(job_id: str) -> Wish[Resumed]:
     return Wish((ResumeJob(job_id),), settle)
 
 
-def forking(job_id: str, new_id: str, at: str, version: str | None, fork_id: str | None) -> Wish[Forked]:
+def forking(
+    job_id: str,
+    ids: Ids,
+    at: str,
+    version: str | None,
+    fork_id: str | None,
+    fresh_keys: bool = False,  # noqa: FBT001, FBT002 (as they were given)
+) -> Wish[Forked]:
     """Return the wish for a new job that keeps what this one recorded before a step."""
     refuse_inside(f"fork job {job_id}")
     if fork_id is not None:
         check_key("fork id", fork_id)
     if version is not None:
         check_storable("version", version)
-    return Wish(
-        (ForkJob(job_id, new_id, step_named(check_storable("step", at)), version=version, id=fork_id),),
-        _forked,
-    )
+    point = step_named(check_storable("step", at))
+    about = (job_id, ids.new(), point, False, version, fork_id, ids.token(), fresh_keys)
+    request = ForkJob(*about)
+    return Wish((request,), _forked)
 
 
-def retrying(job_id: str, new_id: str, row: JobRow | None) -> Wish[Forked]:
+def retrying(job_id: str, ids: Ids, row: JobRow | None) -> Wish[Forked]:
     """Return the wish for a new job in the place of one that failed: a fork at the step it failed with."""
     refuse_inside(f"retry job {job_id}")
     if row is None:
         raise NotFound(f"there is no job {job_id}", job_id=job_id)
     step = Failure.parse(row.error).step if row.error else ""
-    return Wish((ForkJob(job_id, new_id, step_named(step) if step else None, retry=True),), _forked)
+    point = step_named(step) if step else None
+    return Wish((ForkJob(job_id, ids.new(), point, retry=True, lease_id=ids.token()),), _forked)
 
 
 def step_named(text: str) -> tuple[str, int]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tallystick.app.api.retrying import Duration, Retry
 from tallystick.app.values.signature import own_name
@@ -12,6 +13,10 @@ from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
 from tallystick.core.retry import RetryPolicy
 from tallystick.errors import BadInput, BadName
+
+if TYPE_CHECKING:
+    from tallystick.app.api.tally import Tally
+    from tallystick.app.replay.calls import StepSpec
 
 
 def label_of(kind: str, function: Callable[..., Any], name: str | None) -> str:
@@ -60,3 +65,24 @@ def timeout_ms(timeout: Duration | None) -> int | None:
     if ms <= 0:
         raise BadInput(f"timeout={timeout!r} leaves no time at all; leave it out for no limit")
     return ms
+
+
+class DeclaringSteps(ABC):
+    """The part of a Tally on which every kind of step is declared."""
+
+    @abstractmethod
+    def _tally(self) -> Tally:
+        """Return itself."""
+
+    @abstractmethod
+    def _spec(
+        self,
+        *,
+        kind: str,
+        function: Callable[..., Any],
+        name: str | None,
+        retry: Retry,
+        timeout: Duration | None,
+        raises: Sequence[type[Exception]],
+    ) -> StepSpec:
+        """Return what calls of a step need to know, and take its name."""

@@ -6,16 +6,19 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 
 from tallystick.app.api.control import DEFAULT_WHY, Wish, cancelling, forking, pausing, resuming, retrying
 from tallystick.app.api.results import Ended, not_there
+from tallystick.app.api.retrying import Duration
 from tallystick.app.api.sending import deliver_all_async, deliver_one, signals
+from tallystick.app.asking.history import Event
+from tallystick.app.asking.sentence import Why
 from tallystick.app.asking.watching import shown, watch, watch_aio
-from tallystick.app.asking.why import Why, explain
+from tallystick.app.asking.why import explain
 from tallystick.app.effects.resolving import Resolving
 from tallystick.app.replay.context import refuse_inside
 from tallystick.app.values.codec import Codec
@@ -34,7 +37,6 @@ from tallystick.store.api import Delivered
 if TYPE_CHECKING:
     from tallystick.app.api.runtime import Runtime
     from tallystick.store.api import Forked, JobRow
-    from tallystick.store.api import StoredEvent as Fact
 
 # Whoever waits no longer than this asks himself: a look for all who wait may come later.
 _LOOKED_FOR_MS: Final = 100
@@ -46,23 +48,6 @@ def _of_any_type() -> Codec:
 
 R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
-
-
-class Event:
-    """A fact in the history of a job."""
-
-    def __init__(self, fact: Fact, began_at: int | None = None) -> None:
-        """Show a stored fact, and how long the step or wait took that it ends."""
-        self.n = fact.n
-        self.name = fact.type
-        self.at = datetime.fromtimestamp(fact.at / 1000, tz=UTC)
-        self.attempt = fact.attempt
-        self.payload = fact.payload
-        self.hash = fact.event_hash.hex()
-        self.took = None if began_at is None else timedelta(milliseconds=fact.at - began_at)
-
-    def __repr__(self) -> str:
-        return f"<{self.n} {self.name} {self.at:%H:%M:%S.%f} attempt {self.attempt}>"
 
 
 class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
@@ -154,18 +139,19 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         (outcome,) = await deliver_all_async(runtime, signals(runtime, [self.id], name, value, id))
         return outcome
 
-    def cancel(self, *, grace: str | float | timedelta = CANCEL_GRACE) -> JobState:
+    def cancel(self, *, grace: Duration = CANCEL_GRACE, force: bool = False) -> JobState:
         """Ask the job to end, and return the state it is in now.
 
         A job that nobody runs ends at once. One that runs meets `Cancelled` at its next call and has the
-        grace to clean up; then it is ended. A job that has ended stays as it is.
+        grace to clean up; then it is ended, unless an effect of it is in doubt. With `force` it ends now, and
+        such an effect stays open under its key. A job that has ended stays as it is.
         """
-        return self._say(cancelling(self.id, duration_ms(grace)))
+        return self._say(cancelling(self.id, duration_ms(grace), force=force))
 
-    async def cancel_aio(self, *, grace: str | float | timedelta = CANCEL_GRACE) -> JobState:
+    async def cancel_aio(self, *, grace: Duration = CANCEL_GRACE, force: bool = False) -> JobState:
         """Ask the job to end without blocking the event loop."""
         runtime = self._runtime()
-        wish = cancelling(self.id, duration_ms(grace))
+        wish = cancelling(self.id, duration_ms(grace), force=force)
         outcome = await runtime.lane().call(wish.bundle)
         # It looks whether the job has ended by this, for those who wait here.
         return await asyncio.to_thread(wish.settle, runtime, outcome)
@@ -196,15 +182,17 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         at: str,
         version: str | None = None,
         id: str | None = None,  # noqa: A002 (the word that users know)
+        fresh_keys: bool = False,
     ) -> Job[R_co]:
         """Begin a new job that keeps what this one recorded before the step `at` (`charge`, `charge#2`).
 
         It has the arguments of this job's current turn, and the code of `version` if one is named. This job
         stays as it is, whatever state it is in. With an `id` a repeated call returns the same new job, and
-        `created` is False; the same id for another step or version is an `IdempotencyConflict`.
+        `created` is False; the same id for another step or version is an `IdempotencyConflict`. With
+        `fresh_keys` its effects act again, under keys that end with its id.
         """
         runtime = self._runtime()
-        return self._after(self._say(forking(self.id, runtime.ids.new(), at, version, id)))
+        return self._after(self._say(forking(self.id, runtime.ids, at, version, id, fresh_keys)))
 
     async def fork_aio(
         self,
@@ -212,10 +200,11 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         at: str,
         version: str | None = None,
         id: str | None = None,  # noqa: A002 (the word that users know)
+        fresh_keys: bool = False,
     ) -> Job[R_co]:
         """Begin a new job from this one's records without blocking the event loop."""
         runtime = self._runtime()
-        return self._after(await self._say_aio(forking(self.id, runtime.ids.new(), at, version, id)))
+        return self._after(await self._say_aio(forking(self.id, runtime.ids, at, version, id, fresh_keys)))
 
     def retry(self) -> Job[R_co]:
         """Begin a new job in the place of this one, which has failed: a fork at the step that it failed with.
@@ -223,13 +212,13 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         Said again, it returns the same new job, and `created` is False. The idempotency key goes with it.
         """
         runtime = self._runtime()
-        return self._after(self._say(retrying(self.id, runtime.ids.new(), runtime.reads.job(self.id))))
+        return self._after(self._say(retrying(self.id, runtime.ids, runtime.reads.job(self.id))))
 
     async def retry_aio(self) -> Job[R_co]:
         """Begin a new job in the place of one that has failed, without blocking the event loop."""
         runtime = self._runtime()
         row = await asyncio.to_thread(runtime.reads.job, self.id)
-        return self._after(await self._say_aio(retrying(self.id, runtime.ids.new(), row)))
+        return self._after(await self._say_aio(retrying(self.id, runtime.ids, row)))
 
     def state(self) -> JobState:
         """Return where the job stands now."""

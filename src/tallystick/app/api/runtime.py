@@ -6,13 +6,14 @@ import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import timedelta
 
 from tallystick.app.api.results import Ended, Results
+from tallystick.app.api.retrying import Duration
 from tallystick.app.running.sealing import OpenedReads, PayloadCodec, SealedTransaction, Sealing
 from tallystick.clock import Clock
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import TRANSACTION_MS_MAX, TX_MS_MAX
+from tallystick.core.queues.reusing import KeyRule
 from tallystick.engine.callback_keys import callback_keys
 from tallystick.engine.committer import Committer, LoopLane
 from tallystick.engine.job_log import log_jobs
@@ -20,6 +21,7 @@ from tallystick.engine.observe import Observers
 from tallystick.engine.pending_writes import settle
 from tallystick.engine.submission import (
     Submission,
+    bundle_of,
     check_same_content,
     claimed_at_birth,
     submit_job,
@@ -36,6 +38,7 @@ from tallystick.store.api import (
     NewLease,
     Outcome,
     Protocols,
+    QueueHasLimits,
     RecordStep,
     RunTx,
     Store,
@@ -54,8 +57,6 @@ from tallystick.worker.relays.leaving import Leaving
 from tallystick.worker.relays.relay import Relay
 from tallystick.worker.relays.reports import Reports
 from tallystick.worker.worker import Worker
-
-Duration = str | float | timedelta
 
 
 class Runtime:
@@ -109,10 +110,12 @@ class Runtime:
         options: WorkerOptions,
         around: Around = AROUND_NOTHING,
         loop: asyncio.AbstractEventLoop | None = None,
+        limited: frozenset[str] = frozenset(),
     ) -> Worker:
         """Start the worker of this process, after what is to be called before it.
 
-        Async workflows run on the loop, if one is given, else on one that the worker starts.
+        Async workflows run on the loop, if one is given, else on one that the worker starts. `limited` are
+        queues that are known to have limits.
         """
         if self.worker is not None:
             raise Misuse("this Tally already has a worker in this process; stop it first")
@@ -122,6 +125,7 @@ class Runtime:
         self.worker = Worker(
             self.store, self.committer, self.clock, self.ids, handlers, options, self._on_end, around, loop
         )
+        self.worker.limited = limited
         try:
             self.relay = self._new_relay(options)
             self._maintenance = Maintenance(self.worker, self.relay)
@@ -161,6 +165,11 @@ class Runtime:
         if self.relay is not None:
             self.relay.offer(outcome)
 
+    def publish_soon(self) -> None:
+        """Let the relay look for directives that were made here without their first try."""
+        if self.relay is not None:
+            self.relay.on_room()
+
     def stop_worker(self) -> bool:
         """Stop the worker and tell whether everything it ran came to an end."""
         with self._stopping:
@@ -181,17 +190,19 @@ class Runtime:
         if within is not None:
             primitive = submit_job(submission, self.ids.new(), self.clock.wall_ms())
             # Whoever runs it cannot see it before the caller's transaction is durable, and hears of it then.
-            return self.settle(primitive, settle(self.join(within).apply((primitive,))), due=False)
+            bundle = bundle_of(submission, primitive)
+            outcome = settle(self.join(within).apply(bundle))
+            return self.settle(primitive, outcome, submission.rule, due=False)
         primitive = self.prepare(submission)
         try:
-            outcome = self.committer.call((primitive,))
-        except HeldUp:
-            primitive = self.without_slot(submission, primitive)
-            outcome = self.committer.call((primitive,))
+            outcome = self.committer.call(bundle_of(submission, primitive))
+        except HeldUp as held:
+            primitive = self.without_slot(submission, primitive, held)
+            outcome = self.committer.call(bundle_of(submission, primitive))
         except BaseException:
             self.give_up(primitive)
             raise
-        return self.settle(primitive, outcome)
+        return self.settle(primitive, outcome, submission.rule)
 
     def join(self, within: object) -> Transaction:
         """Return a transaction of the user that our bundles can be part of."""
@@ -202,9 +213,11 @@ class Runtime:
         """Return bundles as they are stored."""
         return bundles if self._sealing is None else [self._sealing.bundle(bundle) for bundle in bundles]
 
-    def without_slot(self, submission: Submission, primitive: SubmitJob) -> SubmitJob:
+    def without_slot(self, submission: Submission, primitive: SubmitJob, held: HeldUp) -> SubmitJob:
         """Return a submission that has to wait for others, and no longer keeps a slot of the worker."""
         self.give_up(primitive)
+        if self.worker is not None and isinstance(held, QueueHasLimits):
+            self.worker.limited |= {held.queue}
         return submit_job(submission, primitive.job.job_id, primitive.job.created_at)
 
     def transaction(self, limit: Duration | None) -> AbstractContextManager[Transaction]:
@@ -279,14 +292,16 @@ class Runtime:
         if primitive.lease is not None and self.worker is not None:
             self.worker.free()
 
-    def settle(self, primitive: SubmitJob, outcome: Outcome, *, due: bool = True) -> tuple[str, bool]:
+    def settle(
+        self, primitive: SubmitJob, outcome: Outcome, rule: KeyRule | None = None, *, due: bool = True
+    ) -> tuple[str, bool]:
         """Act on what became of a submission: run it here, find the earlier one, or refuse a conflict.
 
         `due` says that the job can be claimed now, so that the worker of this process is to look for it.
         """
         if isinstance(outcome, Existing):
             self.give_up(primitive)
-            check_same_content(primitive.reservation, outcome)
+            check_same_content(primitive.reservation, outcome, rule)
             return outcome.job_id, False
         if self.worker is not None:
             self._begin(self.worker, primitive, due=due)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 from tallystick.app.values.codec import encode
 from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_key, check_name, check_text
 from tallystick.core.pictures import signal_of
 from tallystick.engine.pending_writes import settle
-from tallystick.errors import NotFound
-from tallystick.store.api import Deliver, Delivered, Outcome
+from tallystick.engine.submission import Submission, bundle_of, submit_job
+from tallystick.errors import JobEnded, KeyInUse, NotFound
+from tallystick.store.api import Deliver, Delivered, Existing, Outcome
 
 if TYPE_CHECKING:
     from tallystick.app.api.runtime import Runtime
+
+_TRIES_MAX: Final = 20
 
 
 def signals(
@@ -48,6 +52,26 @@ def deliver_one(runtime: Runtime, message: Deliver) -> Delivered:
         claiming = worker.poke([request])
     (delivered,) = _delivered(runtime, [message], [0], [request.answer()], claiming=claiming)
     return delivered
+
+
+def send_or_start(runtime: Runtime, submission: Submission, name: str, value: object) -> tuple[str, bool]:
+    """Send to the job that is active under the key of a submission, or make one with the signal in it."""
+    for _ in range(_TRIES_MAX):
+        primitive = submit_job(submission, runtime.ids.new(), runtime.clock.wall_ms())
+        (message,) = signals(runtime, [primitive.job.job_id], name, value, None)
+        outcome = runtime.committer.call((*bundle_of(submission, primitive), message))
+        if not isinstance(outcome, Existing):
+            runtime.poke()
+            return primitive.job.job_id, True
+        (message,) = signals(runtime, [outcome.job_id], name, value, None)
+        # It may end, or be removed, before it can be told: then the next look starts another.
+        with suppress(JobEnded, NotFound):
+            deliver_one(runtime, message)
+            return outcome.job_id, False
+    raise KeyInUse(
+        f"the key {submission.idempotency_key!r} changed hands again and again; try again",
+        key=submission.idempotency_key,
+    )
 
 
 def deliver_all(runtime: Runtime, messages: Sequence[Deliver]) -> list[Delivered]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar
 
 from tallystick.app.api.declaring import policy_of, timeout_ms
-from tallystick.app.api.retrying import Retry
+from tallystick.app.api.retrying import Duration, Retry
 from tallystick.app.replay.call_drivers import drive, drive_async
 from tallystick.app.replay.calls import StepSpec, call_step
 from tallystick.app.replay.context import Inside, WorkflowContext, current
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 L = TypeVar("L", bound="Tx | psycopg.Connection[Any] | Session")
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
-Duration = str | float | timedelta
 
 
 class Tx(Transaction):

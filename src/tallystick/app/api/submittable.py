@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
+from dataclasses import dataclass
+from dataclasses import replace as changed
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Self, TypeVar
+
+import msgspec
 
 from tallystick.app.api.job import Job
 from tallystick.app.api.retrying import Duration, When
+from tallystick.app.api.sending import send_or_start
 from tallystick.app.api.submitting import Submitted, submit_all, submit_all_async, submit_async
 from tallystick.app.replay.call_drivers import drive, drive_async
 from tallystick.app.replay.children import Child
 from tallystick.app.replay.context import Inside, WorkflowContext, current, tenant_inside
 from tallystick.app.replay.detached import submitted
 from tallystick.app.replay.internal_writes import NO_BODY
+from tallystick.app.scheduling.submit_options import (
+    NEED_KEY,
+    SubmitOptions,
+    checked_delay,
+    key_rule,
+    read_tags,
+    whole,
+)
 from tallystick.app.values.codec import Codec
 from tallystick.app.values.signature import Signature
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_text
+from tallystick.core.queues.reusing import KeyRule
 from tallystick.core.retry import RetryPolicy
 from tallystick.core.schedules.timetable import delay_ms
-from tallystick.defaults import PRIORITY, QUEUE, TENANT
+from tallystick.defaults import TENANT
 from tallystick.engine.submission import Submission, content_hash_of
 from tallystick.errors import BadInput, IdempotencyConflict, Misuse, WrongColour
 from tallystick.store.api import Transaction
@@ -48,22 +60,6 @@ class WorkflowSpec:
     raises: tuple[type[Exception], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubmitOptions:
-    """What one submission can be told."""
-
-    queue: str = QUEUE
-    priority: int = PRIORITY
-    delay: When = 0
-    deadline_ms: int | None = None
-    idempotency_key: str | None = None
-    idempotent: bool = False
-    within: object = None
-    tags: tuple[str, ...] = ()
-    detached: bool = False
-    tenant: str | None = None
-
-
 class Submittable(Generic[P, R_co]):
     """What sync and async workflows share: a declaration, options, and the way to become a job."""
 
@@ -73,7 +69,7 @@ class Submittable(Generic[P, R_co]):
         self._app = app
         self._spec = spec
         self._options = options
-        self._reserved = options.idempotent or options.idempotency_key is not None
+        self._reserved = options.idempotent or options.idempotency_key is not None or options.rule is not None
         self.name = spec.name
         self.version = spec.version
         self.__name__ = spec.name
@@ -115,6 +111,41 @@ class Submittable(Generic[P, R_co]):
                 raise
             job_id, created = str(conflict.fields["job_id"]), False
         return self._job(job_id, created=created)
+
+    def send_or_start(self, name: str, value: object, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
+        """Send a signal to the job that is active under this key, or start one that has it in its inbox.
+
+        Either is one bundle, so the signal is not lost between a look and an end.
+        """
+        self._check_signalled(is_async=False)
+        runtime, submission = self._app.runtime(), self._signalled(args, kwargs)
+        with runtime.submitting(self.name, self._options.queue):
+            job_id, created = send_or_start(runtime, submission, name, value)
+        return self._job(job_id, created=created)
+
+    async def send_or_start_aio(
+        self, name: str, value: object, *args: P.args, **kwargs: P.kwargs
+    ) -> Job[R_co]:
+        """Send a signal or start a job without blocking the event loop; as `send_or_start` in all else."""
+        self._check_signalled(is_async=True)
+        runtime, submission = self._app.runtime(), self._signalled(args, kwargs)
+        with runtime.submitting(self.name, self._options.queue):
+            job_id, created = await asyncio.to_thread(send_or_start, runtime, submission, name, value)
+        return self._job(job_id, created=created)
+
+    def _check_signalled(self, *, is_async: bool) -> None:
+        """Refuse a signal for a job without a key, inside a workflow, or within a transaction."""
+        verb = "send_or_start_aio" if is_async else "send_or_start"
+        if current.get() is not None:
+            raise Misuse(f"{verb} is for the outside of workflows: inside one, send to a job by its id")
+        if self._options.idempotency_key is None:
+            raise BadInput(f"{verb} needs a key: write {self.name}.opts(idempotency_key=...).{verb}(...)")
+        if self._options.within is not None:
+            raise BadInput(f"{verb} has a bundle of its own: leave within= out")
+
+    def _signalled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Submission:
+        submission = self.submission(args, kwargs)
+        return msgspec.structs.replace(submission, rule=KeyRule("while_active"))
 
     def child(self, *args: P.args, **kwargs: P.kwargs) -> Child[R_co]:
         """Prepare this call as a child of the workflow that makes it; `gather` or `start` starts it."""
@@ -220,6 +251,8 @@ class Submittable(Generic[P, R_co]):
 
     def _check_list(self) -> None:
         """Refuse a list where it would be submitted again by every replay."""
+        if self._options.rule is not None:
+            raise BadInput(f"under a rule about its key submit each job of {self.name} by itself")
         if self._outer_context() is not None:
             raise Misuse(
                 f"inside a workflow gather {self.name}.child(...) calls, or for jobs that outlive this one "
@@ -261,29 +294,44 @@ class Submittable(Generic[P, R_co]):
         tags: Iterable[str] | None = None,
         detached: bool | None = None,
         tenant: str | None = None,
+        limit_key: str | None = None,
+        reuse: Literal["never", "after_end", "after_success"] | None = None,
+        unique: Literal["while_active"] | None = None,
+        debounce: Duration | None = None,
+        max_wait: Duration | None = None,
+        replace: bool = False,
     ) -> Self:
         """Return this workflow with options for its submissions.
 
         `delay` is a duration from the submission on, or the instant before which the job does not begin.
         `tenant` says whose jobs they are; inside a workflow they belong to the tenant of its job.
+        Jobs of a queue with one `limit_key` share the limits that the queue has for each key.
+        `reuse` says when a key may make a new job: never, after its job ended, or only after it succeeded.
+        With `unique="while_active"` a job that is active under the key, or with the same arguments, is the
+        answer. With `debounce` the newest arguments win: the job begins when nobody submitted for so long, at
+        the latest after `max_wait`. `replace` gives other arguments to a job that was never claimed.
         A `detached` child goes on when its parent has ended, and may be submitted inside a workflow.
         `within` is what `app.transaction()` or a tx step gives; on PostgreSQL also a psycopg connection, or
         an SQLAlchemy session or connection on one, and with `submit_aio` an async one.
         """
-        old = self._options
-        options = replace(
+        old, rule = self._options, key_rule(reuse, unique, debounce, max_wait, replaces=replace)
+        options = changed(
             old,
             idempotency_key=old.idempotency_key if idempotency_key is None else idempotency_key,
             idempotent=old.idempotent if idempotent is None else idempotent,
             within=old.within if within is None else within,
             queue=old.queue if queue is None else queue,
-            priority=old.priority if priority is None else _whole(priority),
-            delay=old.delay if delay is None else _checked_delay(delay),
+            priority=old.priority if priority is None else whole(priority),
+            delay=old.delay if delay is None else checked_delay(delay),
             deadline_ms=old.deadline_ms if deadline is None else duration_ms(deadline),
-            tags=old.tags if tags is None else _tags(tags),
+            tags=old.tags if tags is None else read_tags(tags),
             detached=old.detached if detached is None else detached,
             tenant=old.tenant if tenant is None else tenant,
+            limit_key=old.limit_key if limit_key is None else limit_key,
+            rule=old.rule if rule is None else rule,
         )
+        if options.rule is not None and options.rule.reuse in NEED_KEY and options.idempotency_key is None:
+            raise BadInput(f"{options.rule.reuse} needs a key: write .opts(idempotency_key=..., ...)")
         return type(self)(self._app, self._spec, options)
 
     def result_codec(self) -> Codec:
@@ -302,17 +350,24 @@ class Submittable(Generic[P, R_co]):
             payload=payload,
             queue=options.queue,
             priority=options.priority,
-            delay_ms=delay_ms(options.delay, runtime.clock.wall_ms()) if options.delay else 0,
+            delay_ms=self._delay_ms(options, runtime.clock.wall_ms()),
             deadline_ms=options.deadline_ms,
             attempts_max=self._spec.attempts_max,
             idempotency_key=options.idempotency_key,
-            by_content=options.idempotent,
+            by_content=options.idempotent or (options.rule is not None and options.idempotency_key is None),
             tags=options.tags,
+            limit_key=options.limit_key,
+            rule=options.rule,
             detached=options.detached,
             hooks=self._app.hook_names,
             tenant_id=self._tenant(),
             traceparent=None if runtime.tracing is None else traceparent(),
         )
+
+    def _delay_ms(self, options: SubmitOptions, now: int) -> int:
+        if options.rule is not None and options.rule.quiet_ms:
+            return options.rule.quiet_ms
+        return delay_ms(options.delay, now) if options.delay else 0
 
     def _tenant(self) -> str:
         """Return whose the job will be: that of the workflow in which it is submitted has the say."""
@@ -330,24 +385,3 @@ class Submittable(Generic[P, R_co]):
     def _jobs(self, made: Iterable[Submitted]) -> list[Job[R_co]]:
         runtime, codec, raises = self._app.runtime, self.result_codec, self.raises
         return [Job(runtime, job_id, codec, created, raises) for job_id, created in made]
-
-
-def _checked_delay(delay: When) -> When:
-    """Return a delay that can be read; how long it is, is known when a job is submitted."""
-    delay_ms(delay, 0)
-    return delay
-
-
-def _whole(priority: int) -> int:
-    try:
-        return operator.index(priority)
-    except TypeError:
-        raise BadInput(f"priority must be a whole number, not {priority!r}") from None
-
-
-def _tags(tags: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(tags, str):
-        raise BadInput(
-            f"tags are a list, tags=[{tags!r}]: a text alone would be a tag for each of its letters"
-        )
-    return tuple(dict.fromkeys(tags))

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tallystick.app.running.async_tx import AsyncTx
+from tallystick.core.queues.reusing import KeyRule
 from tallystick.engine.pending_writes import settle
-from tallystick.engine.submission import Submission, submit_job, submit_jobs
+from tallystick.engine.submission import Submission, bundle_of, submit_job, submit_jobs
 from tallystick.errors import BadInput
 from tallystick.store.api import Bundle, HeldUp, Outcome, SubmitJob, SubmitJobs, Transaction
 
@@ -30,19 +31,19 @@ async def submit_async(runtime: Runtime, submission: Submission, within: object 
     """
     if within is not None:
         primitive = submit_job(submission, runtime.ids.new(), runtime.clock.wall_ms())
-        (outcome,) = await _within(runtime, within, [(primitive,)])
-        return runtime.settle(primitive, settle(outcome), due=False)
+        (outcome,) = await _within(runtime, within, [bundle_of(submission, primitive)])
+        return runtime.settle(primitive, settle(outcome), submission.rule, due=False)
     lane = runtime.lane()
     primitive = runtime.prepare(submission)
     answer: asyncio.Future[Submitted] = lane.loop.create_future()
 
     def arrived(primitive: SubmitJob, outcome: Outcome | BaseException) -> None:
         if isinstance(outcome, HeldUp) and primitive.lease is not None:
-            alone = runtime.without_slot(submission, primitive)
-            lane.put((alone,), partial(arrived, alone))
+            alone = runtime.without_slot(submission, primitive, outcome)
+            lane.put(bundle_of(submission, alone), partial(arrived, alone))
             return
         try:
-            submitted = _settled(runtime, primitive, outcome)
+            submitted = _settled(runtime, primitive, outcome, submission.rule)
         except Exception as error:  # noqa: BLE001 (raised where it is awaited)
             if not answer.done():
                 answer.set_exception(error)
@@ -50,15 +51,17 @@ async def submit_async(runtime: Runtime, submission: Submission, within: object 
             if not answer.done():
                 answer.set_result(submitted)
 
-    lane.put((primitive,), partial(arrived, primitive))
+    lane.put(bundle_of(submission, primitive), partial(arrived, primitive))
     return await answer
 
 
-def _settled(runtime: Runtime, primitive: SubmitJob, outcome: Outcome | BaseException) -> Submitted:
+def _settled(
+    runtime: Runtime, primitive: SubmitJob, outcome: Outcome | BaseException, rule: KeyRule | None
+) -> Submitted:
     if isinstance(outcome, BaseException):
         runtime.give_up(primitive)
         raise outcome
-    return runtime.settle(primitive, outcome)
+    return runtime.settle(primitive, outcome, rule)
 
 
 def submit_all(

@@ -19,10 +19,11 @@ from tallystick.app.api.jobs import Jobs
 from tallystick.app.api.retrying import ONCE, Duration, Retry
 from tallystick.app.api.runtime import Runtime
 from tallystick.app.api.steps import AsyncStep, AsyncTxIsRefused, AsyncTxStep, L, Step, Tx, TxStep, TxStepAs
-from tallystick.app.api.submittable import SubmitOptions, WorkflowSpec
+from tallystick.app.api.submittable import WorkflowSpec
 from tallystick.app.api.workflows import AsyncWorkflow, Workflow
 from tallystick.app.asking.many import Many
 from tallystick.app.effects.declaring import DeclaringEffects
+from tallystick.app.effects.resolving import ResolvingKeys
 from tallystick.app.effects.rules import EffectSpec
 from tallystick.app.remote.protocols import Declaring, RemoteProtocol
 from tallystick.app.remote.services import Service
@@ -34,11 +35,13 @@ from tallystick.app.running.sealing import PayloadCodec
 from tallystick.app.running.tx_parameter import check_async, library_type, why_not_on_sqlite
 from tallystick.app.running.working import Working
 from tallystick.app.scheduling.schedules import DeclaringSchedules
+from tallystick.app.scheduling.submit_options import SubmitOptions
 from tallystick.app.values.own_types import declare
 from tallystick.app.values.signature import Signature, is_local
 from tallystick.clock import Clock, SystemClock
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
+from tallystick.core.queues.rows import Limits
 from tallystick.core.schedules.rows import Plan
 from tallystick.defaults import ATTEMPTS, KEEP_TURNS, QUEUE
 from tallystick.engine.retention import prune, retention_ms
@@ -55,7 +58,17 @@ R = TypeVar("R")
 _FIRST: Final = {"tx": "db: Tx", "effect": "key: Key"}
 
 
-class Tally(Jobs, Many, Hooks, Declaring, DeclaringEffects, DeclaringRemotes, DeclaringSchedules, Working):
+class Tally(
+    Jobs,
+    Many,
+    Hooks,
+    Declaring,
+    DeclaringEffects,
+    ResolvingKeys,
+    DeclaringRemotes,
+    DeclaringSchedules,
+    Working,
+):
     """A set of steps and workflows on one store. Nothing is opened before it is used."""
 
     def __init__(
@@ -64,6 +77,7 @@ class Tally(Jobs, Many, Hooks, Declaring, DeclaringEffects, DeclaringRemotes, De
         *,
         keep: str | timedelta | None = None,
         keep_turns: int | None = KEEP_TURNS,
+        keep_effects: str | timedelta | None = None,
         callback_url: str | None = None,
         payload_codec: PayloadCodec | None = None,
         clock: Clock | None = None,
@@ -73,6 +87,7 @@ class Tally(Jobs, Many, Hooks, Declaring, DeclaringEffects, DeclaringRemotes, De
 
         With `keep="30d"` its workers remove jobs that ended longer ago than that; without, nobody does.
         Of a job that begins `again` and again the newest `keep_turns` turns are kept, with None all of them.
+        With `keep_effects` keys of effects that ended longer ago go too, if their jobs are gone.
         `callback_url` is where remote workers reach `tally serve`; TALLYSTICK_CALLBACK_URL overrides it.
 
         What programs put into jobs (arguments, results, signals, values, errors) is stored as `payload_codec`
@@ -81,6 +96,7 @@ class Tally(Jobs, Many, Hooks, Declaring, DeclaringEffects, DeclaringRemotes, De
         super().__init__()
         self._url = os.environ.get("TALLY_URL") or DEFAULT_URL if url is None else url
         self._keep_ms = None if keep is None else retention_ms(keep)
+        self._keep_effects_ms = None if keep_effects is None else retention_ms(keep_effects)
         self._keep_turns = turns_kept(keep_turns)
         self._codec = payload_codec
         self._clock = clock or SystemClock()
@@ -91,7 +107,8 @@ class Tally(Jobs, Many, Hooks, Declaring, DeclaringEffects, DeclaringRemotes, De
         self._services: dict[str, Service] = {}
         self._callback_url = os.environ.get("TALLYSTICK_CALLBACK_URL") or callback_url
         self._schedules: dict[str, Callable[[], Plan]] = {}
-        self._remotes: set[str] = set()
+        self._remotes: dict[str, str] = {}
+        self._queues: dict[str, Limits] = {}
         self._effects: dict[str, EffectSpec] = {}
         self._txs: dict[str, Callable[..., Any]] = {}
         self._runtime: Runtime | None = None
@@ -111,6 +128,11 @@ class Tally(Jobs, Many, Hooks, Declaring, DeclaringEffects, DeclaringRemotes, De
     def keep_ms(self) -> int | None:
         """Return how long its workers keep jobs that have ended, or None for ever."""
         return self._keep_ms
+
+    @property
+    def keep_effects_ms(self) -> int | None:
+        """Return how long its workers keep keys of effects that have ended, or None for ever."""
+        return self._keep_effects_ms
 
     @property
     def keep_turns(self) -> int | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from tallystick.app.api.submittable import P, R_co, Submittable
-from tallystick.app.replay.context import Again, Cancelled, Inside, Unwind, WorkflowContext, current
+from tallystick.app.replay.context import Inside, WorkflowContext, current
+from tallystick.app.running.leaving import Again, Cancelled, Unwind
 from tallystick.app.running.tasks import watch
 from tallystick.app.values.errors import Carried, carried
 from tallystick.core.audit.job_view import AbortReason
@@ -23,6 +24,7 @@ from tallystick.store.api import Bundle
 if TYPE_CHECKING:
     from tallystick.engine.committer import LoopLane
     from tallystick.engine.segment import Segment
+    from tallystick.watch.tracing import Tracing
 
 E = TypeVar("E", bound=BaseException)
 
@@ -161,7 +163,7 @@ class Workflow(_Declared[P, R_co]):
         finally:
             current.reset(token)
 
-    async def run_async(self, segment: Segment, lane: LoopLane) -> Bundle | None:  # noqa: ARG002 (as handlers have it)
+    def run_async(self, segment: Segment, lane: LoopLane) -> NoReturn:  # noqa: ARG002 (as handlers have it)
         """Refuse: a sync workflow has no place on a loop."""
         raise Misuse(f"{self.name} is sync and cannot run job {segment.job_id} on a loop")
 
@@ -186,11 +188,14 @@ class AsyncWorkflow(_Declared[P, R_co]):
         """Refuse: an async workflow runs on a loop."""
         raise Misuse(f"{self.name} is async and cannot run job {segment.job_id} in a thread")
 
-    async def run_async(self, segment: Segment, lane: LoopLane) -> Bundle | None:
-        """Run one segment in this task."""
+    def run_async(self, segment: Segment, lane: LoopLane) -> Coroutine[Any, Any, Bundle | None]:
+        """Run one segment in the task that awaits this; where nobody traces, no layer comes between."""
         tracing = self._app.runtime().look_for_tracing()
         if tracing is None:
-            return await self._run_async(segment, lane)
+            return self._run_async(segment, lane)
+        return self._run_traced(tracing, segment, lane)
+
+    async def _run_traced(self, tracing: Tracing, segment: Segment, lane: LoopLane) -> Bundle | None:
         bundle: Bundle | None = None
         with tracing.running(segment, lambda: bundle):
             bundle = await self._run_async(segment, lane)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
 from typing import Final, TypedDict, TypeVar, Unpack
 
 from tallystick.app.api.control import Wish, cancelling, pausing, resuming, retrying
+from tallystick.app.api.retrying import Duration
 from tallystick.app.api.runtime import Runtime
 from tallystick.app.replay.context import refuse_inside
 from tallystick.core.durations import duration_ms
@@ -24,7 +24,6 @@ from tallystick.errors import BadInput, JobEnded, NotFailed, NotFound
 from tallystick.store.api import JobRow
 
 T = TypeVar("T")
-Duration = str | float | timedelta
 
 OPEN: Final = tuple(state for state in JobState if state not in JOB.final)
 _PAGE: Final = 500
@@ -105,7 +104,7 @@ class Many(ABC):
         """Make a new job in the place of every failed one that matches and was not retried."""
         ids = self.runtime().ids
         return self._say(
-            lambda row: None if row.retried_as else retrying(row.job_id, ids.new(), row),
+            lambda row: None if row.retried_as else retrying(row.job_id, ids, row),
             lambda forked: forked.created,
             _among(which, (JobState.FAILED_FINAL,)),
         )

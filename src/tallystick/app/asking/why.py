@@ -3,56 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 import msgspec
 
-from tallystick.app.asking.remote_why import remote_sentence, workflow_sentence
+from tallystick.app.asking.limits_why import is_due, limit_sentence
+from tallystick.app.asking.remote_why import late_sentence, remote_sentence, workflow_sentence
+from tallystick.app.asking.sentence import Told, Why, clock_text
 from tallystick.app.asking.standing import Position, Stand, stand_of
 from tallystick.core.audit.book import AttemptRow, Book
-from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
+from tallystick.core.lifecycles import ATTEMPT, AttemptState, JobState
 from tallystick.core.pictures import Lease, Now
 from tallystick.core.verbs.asking import DEADLINE
 from tallystick.core.verbs.holds import Hold
-from tallystick.store.api import Group, JobRow, OpenWait, Store, StoredEvent
+from tallystick.store.api import Group, JobRow, OpenWait, Queues, Store, StoredEvent
 from tallystick.store.inspection import Inspection
 
 _WAITS_SHOWN: Final = 3
-
-
-class Why(str):  # noqa: SLOT000 (it has attributes, and is made for people)
-    """A sentence, and what a program may ask of it.
-
-    `since` and `until` are the instants that it names, `actions` are commands that a person can give, and
-    `child` says the same about a child that the job waits for.
-    """
-
-    since: datetime | None
-    until: datetime | None
-    actions: tuple[str, ...]
-    child: Why | None
-
-    @classmethod
-    def of(cls, told: Told, child: Why | None = None) -> Why:
-        """Return the sentence with what belongs to it."""
-        why = cls(told.text)
-        why.since, why.until, why.actions, why.child = (
-            _when(told.since),
-            _when(told.until),
-            told.actions,
-            child,
-        )
-        return why
-
-
-class Told(NamedTuple):
-    """A sentence before it is a `Why`: instants are milliseconds."""
-
-    text: str
-    since: int | None = None
-    until: int | None = None
-    actions: tuple[str, ...] = ()
 
 
 class Looked(NamedTuple):
@@ -74,26 +41,41 @@ def explain(
     row: JobRow,
     now: int,
     known: Collection[tuple[str, str]] | None = None,
-    *,
-    deep: bool = True,
 ) -> Why:
-    """Say why a job stands where it stands; with `deep` also about a child that it waits for.
+    """Say why a job stands where it stands, and about a child that it waits for, as of one instant.
 
     `known` are the workflows and versions that the asking program declares.
     """
-    inspection = store.inspect()
+    why = store.inspect().at_once(
+        lambda inspection: _explain(inspection, inspection.job(row.job_id) or row, now, known, deep=True)
+    )
+    queue = store.queue(row.queue) if isinstance(store, Queues) and is_due(row, now) else None
+    if queue is None or not isinstance(store, Queues):
+        return why
+    return why.going_on(limit_sentence(row, queue, store.taken_slots(row.queue)))
+
+
+def _explain(
+    inspection: Inspection,
+    row: JobRow,
+    now: int,
+    known: Collection[tuple[str, str]] | None,
+    *,
+    deep: bool,
+) -> Why:
     looked = _look(inspection, row, now, known)
-    if looked is None or JobState(looked.book.state) in JOB.final:
-        return Why.of(_ended(store.job(row.job_id) or row))  # it may have ended since the row was read
+    if looked is None:
+        return Why.of(_ended(row))
     stand = stand_of(_position(looked), Now(now))
     told = _remote(inspection, row) if stand is Stand.REMOTE else SENTENCES[stand](looked)
-    child = _child(store, looked, now, known) if deep and stand is Stand.WAITING else None
+    child = _child(inspection, looked, now, known) if deep and stand is Stand.WAITING else None
     text = told.text if child is None else f"{told.text}; the child {child[0]}: {child[1]}"
     if stand in _ASKS and any(wait.kind == "remote" for wait in looked.waits):
         steps = inspection.open_remotes(row.job_id)
-        text += f"; {workflow_sentence(steps, inspection.directive, _at)}" if steps else ""
+        text += f"; {workflow_sentence(steps, inspection.directive, clock_text)}" if steps else ""
+    text += late_sentence(inspection, looked.row, clock_text)
     if looked.row.deadline_at is not None and stand in _HAVE_TIME:
-        text += f"; it is cancelled at {_at(looked.row.deadline_at)} if it has not ended by then"
+        text += f"; it is cancelled at {clock_text(looked.row.deadline_at)} if it has not ended by then"
     return Why.of(told._replace(text=text), None if child is None else child[1])
 
 
@@ -124,7 +106,7 @@ def _position(looked: Looked) -> Position:
 
 
 def _ended(row: JobRow) -> Told:
-    at = _at(row.completed_at)
+    at = clock_text(row.completed_at)
     if row.state == JobState.SUCCEEDED:
         return Told(f"it succeeded at {at}", row.completed_at)
     if row.state == JobState.CANCELLED:
@@ -145,8 +127,9 @@ def _queued(looked: Looked) -> Told:
     handler = f"{row.handler} {row.version}".rstrip()
     unknown = looked.known is not None and (row.handler, row.version) not in looked.known
     here = f"; this program does not know {handler}" if unknown else ""
+    since = clock_text(row.ready_at)
     return Told(
-        f"it waits since {_at(row.ready_at)} for a worker on queue {row.queue} that knows {handler}{here}",
+        f"it waits since {since} for a worker on queue {row.queue} that knows {handler}{here}",
         row.ready_at,
         None,
         (f"tally work APP --queues {row.queue}", f"tally cancel {row.job_id}"),
@@ -155,14 +138,14 @@ def _queued(looked: Looked) -> Told:
 
 def _not_due(looked: Looked) -> Told:
     row = looked.row
-    text = f"it is not due before {_at(row.ready_at)}"
+    text = f"it is not due before {clock_text(row.ready_at)}"
     return Told(text, row.created_at, row.ready_at, (f"tally cancel {row.job_id}",))
 
 
 def _due(looked: Looked) -> Told:
     row = looked.row
     return Told(
-        f"it can go on since {_at(row.ready_at)} and waits for a worker on queue {row.queue}",
+        f"it can go on since {clock_text(row.ready_at)} and waits for a worker on queue {row.queue}",
         row.ready_at,
         None,
         (f"tally work APP --queues {row.queue}",),
@@ -173,7 +156,7 @@ def _backing_off(looked: Looked) -> Told:
     row = looked.row
     error = _error(looked.last) if looked.last is not None and looked.last.type == "release" else ""
     return Told(
-        f"it failed{error} and is tried again at {_at(row.ready_at)}",
+        f"it failed{error} and is tried again at {clock_text(row.ready_at)}",
         row.updated_at,
         row.ready_at,
         (f"tally cancel {row.job_id}",),
@@ -186,10 +169,12 @@ def _running(looked: Looked) -> Told:
     if looked.last is not None and looked.last.type == "try":
         said = msgspec.json.decode(looked.last.payload)
         again = looked.last.at + int(said.get("delay_ms") or 0)
-        doing = f"; step {said.get('step')} failed{_error(looked.last)} and is tried again at {_at(again)}"
+        doing = (
+            f"; step {said.get('step')} failed{_error(looked.last)} and is tried again at {clock_text(again)}"
+        )
     return Told(
-        f"it runs since {_at(began)} in attempt {row.attempt}, on worker {_owner(looked)}, "
-        f"whose lease holds until {_at(looked.lease_until)}{doing}",
+        f"it runs since {clock_text(began)} in attempt {row.attempt}, on worker {_owner(looked)}, "
+        f"whose lease holds until {clock_text(looked.lease_until)}{doing}",
         began,
         looked.lease_until,
         (f"tally pause {row.job_id}", f"tally cancel {row.job_id}"),
@@ -198,7 +183,7 @@ def _running(looked: Looked) -> Told:
 
 def _lost(looked: Looked) -> Told:
     until = looked.lease_until
-    ended = "before this machine was started" if until is None else f"at {_at(until)}"
+    ended = "before this machine was started" if until is None else f"at {clock_text(until)}"
     return Told(
         f"worker {_owner(looked)} was lost with attempt {looked.row.attempt}: its lease ended {ended}, and "
         "the next sweep of a worker takes the job back",
@@ -222,13 +207,13 @@ def _committed(looked: Looked) -> Told:
 def _asked(looked: Looked) -> str:
     row = looked.row
     because = ", because its deadline has passed," if row.error_code == DEADLINE else ""
-    return f"it was asked to end at {_at(row.updated_at)}{because}"
+    return f"it was asked to end at {clock_text(row.updated_at)}{because}"
 
 
 def _cleaning_up(looked: Looked) -> Told:
     row, until = looked.row, looked.book.cancel_at
     return Told(
-        f"{_asked(looked)} and cleans up; it is ended at {_at(until)} if it has not by then",
+        f"{_asked(looked)} and cleans up; it is ended at {clock_text(until)} if it has not by then",
         row.updated_at,
         until,
         (f"tally cancel {row.job_id} --grace 0",),
@@ -248,7 +233,7 @@ def _to_clean_up(looked: Looked) -> Told:
     row, until = looked.row, looked.book.cancel_at
     return Told(
         f"{_asked(looked)}, and waits for a worker on queue {row.queue} to clean up; "
-        f"it is ended at {_at(until)} if it has not by then",
+        f"it is ended at {clock_text(until)} if it has not by then",
         row.updated_at,
         until,
         (f"tally work APP --queues {row.queue}",),
@@ -258,7 +243,7 @@ def _to_clean_up(looked: Looked) -> Told:
 def _held(looked: Looked) -> Told:
     row = looked.row
     return Told(
-        f"it is held ({row.hold}) since {_at(row.updated_at)}: {row.hold_reason}; "
+        f"it is held ({row.hold}) since {clock_text(row.updated_at)}: {row.hold_reason}; "
         f"{_REMEDIES[Hold(row.hold or '')]}",
         row.updated_at,
         None,
@@ -269,7 +254,7 @@ def _held(looked: Looked) -> Told:
 def _stopping(looked: Looked) -> Told:
     row = looked.row
     return Told(
-        f"it is held ({row.hold}) since {_at(row.updated_at)}: {row.hold_reason}; it runs on worker "
+        f"it is held ({row.hold}) since {clock_text(row.updated_at)}: {row.hold_reason}; it runs on worker "
         f"{_owner(looked)} and stops at its next call",
         row.updated_at,
         None,
@@ -279,7 +264,7 @@ def _stopping(looked: Looked) -> Told:
 
 def _late(looked: Looked) -> Told:
     at = looked.row.deadline_at
-    text = f"its deadline passed at {_at(at)}, and the next sweep of a worker cancels it"
+    text = f"its deadline passed at {clock_text(at)}, and the next sweep of a worker cancels it"
     return Told(text, at, None, ("tally work APP",))
 
 
@@ -292,7 +277,7 @@ def _waiting(looked: Looked) -> Told:
     sends = tuple(f"tally send {row.job_id} {wait.name} VALUE" for wait in waits if wait.kind == "wait")
     until = min(ends) if ends else None
     return Told(
-        f"it waits since {_at(since)} for {' and '.join(named)}{more}",
+        f"it waits since {clock_text(since)} for {' and '.join(named)}{more}",
         since,
         until,
         (*sends[:_WAITS_SHOWN], f"tally cancel {row.job_id}"),
@@ -300,7 +285,7 @@ def _waiting(looked: Looked) -> Told:
 
 
 def _awaited(wait: OpenWait) -> str:
-    until = "" if wait.until is None else f" until {_at(wait.until)}"
+    until = "" if wait.until is None else f" until {clock_text(wait.until)}"
     name = wait.name if wait.occurrence == 1 else f"{wait.name}#{wait.occurrence}"
     match wait.kind:
         case "wait":
@@ -328,21 +313,21 @@ def _remote(inspection: Inspection, row: JobRow) -> Told:
     picture = inspection.protocol(row.job_id)
     if picture is None:
         return Told("it is between two states; ask again", row.updated_at)
-    text, until = remote_sentence(picture, _at)
+    text, until = remote_sentence(picture, clock_text)
     return Told(text, row.updated_at, until, (f"tally cancel {row.job_id}", f"tally history {row.job_id}"))
 
 
 def _child(
-    store: Store, looked: Looked, now: int, known: Collection[tuple[str, str]] | None
+    inspection: Inspection, looked: Looked, now: int, known: Collection[tuple[str, str]] | None
 ) -> tuple[str, Why] | None:
     """Return the first child that has not ended of a group that the job waits for, and its own why."""
     for wait in looked.waits:
         if wait.kind == "group":
             step = str(Group(wait.dimension, wait.name, wait.occurrence))
-            child_id = store.inspect().open_child(looked.row.job_id, step)
-            row = None if child_id is None else store.job(child_id)
+            child_id = inspection.open_child(looked.row.job_id, step)
+            row = None if child_id is None else inspection.job(child_id)
             if row is not None:
-                return row.job_id, explain(store, row, now, known, deep=False)
+                return row.job_id, _explain(inspection, row, now, known, deep=False)
     return None
 
 
@@ -357,14 +342,6 @@ def _owner(looked: Looked) -> str:
 def _error(fact: StoredEvent | None) -> str:
     error = None if fact is None else msgspec.json.decode(fact.payload).get("error")
     return f" ({error.get('type')}: {error.get('message')})" if isinstance(error, dict) else ""
-
-
-def _at(ms: int | None) -> str:
-    return "?" if ms is None else f"{datetime.fromtimestamp(ms / 1000, tz=UTC):%Y-%m-%d %H:%M:%S}Z"
-
-
-def _when(ms: int | None) -> datetime | None:
-    return None if ms is None else datetime.fromtimestamp(ms / 1000, tz=UTC)
 
 
 _REMEDIES: Final = {

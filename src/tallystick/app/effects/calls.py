@@ -26,7 +26,6 @@ from tallystick.core.effects.requests import (
     Instead,
     Known,
     Later,
-    Occupied,
     RestEffect,
 )
 from tallystick.core.effects.rows import Came
@@ -41,8 +40,6 @@ from tallystick.store.api import NewLease, Record, Wait
 TAKE: Final = object()
 """What a call returns instead of a value: that is in the inbox of the job."""
 
-# How soon a job looks again that came to a key which another attempt has not done with.
-OCCUPIED_MS: Final = 2_000
 _BY_HAND: Final = "by hand"
 
 
@@ -50,8 +47,7 @@ def call_effect(
     context: WorkflowContext, spec: StepSpec, occurrence: int, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Call:
     """Return what was recorded for this call, or make it: once, whatever becomes of this process."""
-    segment, name = context.segment, spec.name
-    place = (name, occurrence)
+    name, place = spec.name, (spec.name, occurrence)
     context.made.pop(place, None)
     if context.in_threads_at_once(name, named=spec.named):
         raise ParallelCalls(
@@ -59,18 +55,12 @@ def call_effect(
         )
     context.in_flight.add(place)
     try:
-        context.check()
-        record = segment.past.recall(spec.kind, name, occurrence)
-        if record is not None and record.kind == spec.kind:
-            context.calls.append(place)
+        record = context.recall(spec.kind, place)
+        if record is not None:
             if context.tasks_begun:
                 context.in_flight.discard(place)
                 yield InTurn(record.n)
             return replayed(spec, record)
-        if not segment.past.was_opened(place):
-            context.check_cancelled()
-        if record is not None or context.has_skipped():
-            raise context.mismatch(place)
         return (yield from _Calling(context, spec, occurrence, args, kwargs).made())
     finally:
         context.in_flight.discard(place)
@@ -115,10 +105,9 @@ class _Calling:
         # Of the call that is asked for, and of the last one that was granted.
         self._lease_id = self._last = ""
 
-    def made(self) -> Call:  # noqa: C901 (a line for each answer)
+    def made(self) -> Call:
         """Ask for the right to call until it is given, call, and say what came of it."""
         context, spec = self._context, self._spec
-        context.calls.append((spec.name, self._occurrence))
         while True:
             began = context.runtime.clock.boot_ms()
             came = yield Write((*context.segment.decided(), self._asks()))
@@ -141,8 +130,6 @@ class _Calling:
                     return TAKE
                 case Instead.WAIT:
                     raise context.suspended(f"it is known what came of {spec.name}#{self._occurrence}")
-                case Occupied(exec_id):
-                    raise self._released(f"{exec_id} has ended, which has the same key", OCCUPIED_MS)
                 case Differs(was):
                     also = f"the effect {spec.name}#{self._occurrence} was called under the key {was}"
                     raise context.mismatch((spec.name, self._occurrence), also=also)

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tallystick.app.api.declaring import DeclaringSteps
 from tallystick.app.api.decorators import EffectDecorator
 from tallystick.app.api.retrying import ONCE, Duration, Retry
 from tallystick.app.effects.callables import AsyncEffect, Effect
 from tallystick.app.effects.probing import probes_of
 from tallystick.app.effects.rules import EffectSpec, check_template
-from tallystick.app.replay.calls import StepSpec
 from tallystick.app.values.signature import Signature
 from tallystick.core.durations import duration_ms
 from tallystick.core.effects.rows import EffectRules
 from tallystick.engine.sweep import Probe
 
-if TYPE_CHECKING:
-    from tallystick.app.api.tally import Tally
 
-
-class DeclaringEffects(ABC):
+class DeclaringEffects(DeclaringSteps):
     """What a Tally knows of effects."""
 
     _effects: dict[str, EffectSpec]
@@ -43,13 +39,14 @@ class DeclaringEffects(ABC):
         retry: Retry = ONCE,
         raises: Sequence[type[Exception]] = (),
         safe_errors: Sequence[type[Exception]] = (),
+        keep_refusals: bool = False,
     ) -> EffectDecorator:
         """Declare an effect: intent first, called once under its key; in doubt after a crash: never guessed.
 
         The function takes its `Key` first. `key` names arguments in braces. A call ends after `timeout`; the
         `probe` takes what the effect takes and is asked `settle` after that. An error of `raises` is a
-        refusal, one of `safe_errors`, or `NotDone`, says that nothing has happened; any other leaves it in
-        doubt.
+        refusal: another job may act anew under the key, unless `keep_refusals` gives it the same refusal. One
+        of `safe_errors`, or `NotDone`, says that nothing has happened; any other leaves it in doubt.
         """
 
         def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (the protocol says what comes out)
@@ -59,29 +56,11 @@ class DeclaringEffects(ABC):
             assert spec.timeout_ms is not None, "an effect has a time"
             signature = Signature(function, injected=1)
             check_template(spec.name, key, signature)
-            rules = EffectRules(
-                spec.timeout_ms, spec.policy.attempts_max, duration_ms(settle), probe is not None
-            )
+            about = (spec.timeout_ms, spec.policy.attempts_max, duration_ms(settle))
+            rules = EffectRules(*about, probe is not None, keep_refusals)
             effect = EffectSpec(spec.name, key, signature, rules, tuple(safe_errors), probe)
             self._effects[spec.name] = effect
             made = AsyncEffect if spec.is_async else Effect
             return made(self._tally(), replace(spec, effect=effect))
 
         return decorate
-
-    @abstractmethod
-    def _tally(self) -> Tally:
-        """Return itself."""
-
-    @abstractmethod
-    def _spec(
-        self,
-        *,
-        kind: str,
-        function: Callable[..., Any],
-        name: str | None,
-        retry: Retry,
-        timeout: Duration | None,
-        raises: Sequence[type[Exception]],
-    ) -> StepSpec:
-        """Return what calls of a step need to know, and take its name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import getpass
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -11,7 +12,9 @@ from tallystick.app.replay.context import refuse_inside
 from tallystick.app.values.codec import encode
 from tallystick.core.effects.requests import Says, Settled, SettleEffect
 from tallystick.core.limits import check_storable
+from tallystick.defaults import TENANT
 from tallystick.errors import BadInput, InvariantBroken, NotResolved
+from tallystick.store.api import Effects
 
 if TYPE_CHECKING:
     from tallystick.app.api.runtime import Runtime
@@ -21,6 +24,74 @@ T = TypeVar("T")
 UNSAID: Final = object()
 """What stands for a result that was not given."""
 _NOBODY: Final = "somebody"
+
+
+class ResolvingKeys:
+    """The part of a Tally by which a person answers for an effect whose job has ended, or is not known."""
+
+    def resolve(
+        self,
+        *,
+        key: str,
+        effect: str = "",
+        tenant: str = TENANT,
+        happened: object = UNSAID,
+        did_not_happen: bool = False,
+        retry: bool = False,
+        by: str = "",
+    ) -> Settled:
+        """Say what came of the effect in doubt that has this key; the rest as `job.resolve` does.
+
+        A job that was ended by force has left it open. `effect` is its name, where several share a key.
+        """
+        says, runtime = said(happened, did_not_happen, retry), self.runtime()
+        name = effect.partition("#")[0]
+        found = [row for row in _effects(runtime).open_effects(tenant, key) if name in ("", row.effect)]
+        if len(found) != 1:
+            names = ", ".join(row.effect for row in found)
+            why = f"several effects have it: {names}; say which one" if found else "no effect in doubt has it"
+            raise NotResolved(f"key {key!r}: {why}")
+        (row,) = found
+        wish = resolving(row.job_id, says, happened, row.unit, key, by)
+        return wish.settle(runtime, runtime.committer.call(wish.bundle))
+
+    async def resolve_aio(
+        self,
+        *,
+        key: str,
+        effect: str = "",
+        tenant: str = TENANT,
+        happened: object = UNSAID,
+        did_not_happen: bool = False,
+        retry: bool = False,
+        by: str = "",
+    ) -> Settled:
+        """Say the same without blocking the event loop."""
+        return await asyncio.to_thread(
+            self.resolve,
+            key=key,
+            effect=effect,
+            tenant=tenant,
+            happened=happened,
+            did_not_happen=did_not_happen,
+            retry=retry,
+            by=by,
+        )
+
+    @abstractmethod
+    def runtime(self) -> Runtime:
+        """Return what it has open."""
+
+
+def late_reports(runtime: Runtime, job_id: str) -> list[tuple[int, str]]:
+    """Return what calls of effects of a job have said too late, for the person who has to answer."""
+    return runtime.store.inspect().late_reports(job_id)
+
+
+def _effects(runtime: Runtime) -> Effects:
+    store = runtime.store
+    assert isinstance(store, Effects), "both SQL stores keep effects"
+    return store
 
 
 class Resolving:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tallystick.app.values.signature import Signature
+from tallystick.core.effects.fresh_keys import key_for
 from tallystick.core.effects.requests import Intent
 from tallystick.core.effects.rows import EffectRules
 from tallystick.core.json_forms.canonical import content_hash
@@ -37,8 +38,9 @@ class EffectSpec:
         """Return what a call intends: under which key, with which arguments."""
         arguments = self.signature.encode(args, kwargs, for_hash=True)
         check_text(f"the arguments of {self.effect}", arguments, PAYLOAD_BYTES_MAX)
-        key = check_key("key", self._key(args, kwargs))
-        tenant = tenant_in(context.segment.claimed.options)
+        options = context.segment.claimed.options
+        key = check_key("key", key_for(self._key(args, kwargs), options, context.segment.job_id))
+        tenant = tenant_in(options)
         printed = content_hash(msgspec.json.decode(arguments))
         return Intent((tenant, self.effect, key), printed, arguments, self.rules.written())
 

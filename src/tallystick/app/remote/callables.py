@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any, Final, Generic, ParamSpec, Self, TypeVar
 
 from tallystick.app.api.declaring import policy_of
-from tallystick.app.api.retrying import Retry
-from tallystick.app.api.steps import AsyncStep, Duration, Step, StepCallable
+from tallystick.app.api.retrying import Duration, Retry
+from tallystick.app.api.steps import AsyncStep, Step, StepCallable
 from tallystick.app.remote.calls import RemoteCall, call_remote, call_remote_async
 from tallystick.app.replay.context import WorkflowContext, current
 from tallystick.core.durations import duration_ms

@@ -6,13 +6,14 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tallystick.app.api.job import Job
+from tallystick.app.api.retrying import Duration, Retry
+from tallystick.app.remote.callables import times_of, tries_of
 from tallystick.app.remote.protocol_files import PayloadCheck, payload_check, read_protocols
 from tallystick.app.remote.services import Service, Serving, ways_of
 from tallystick.app.replay.context import refuse_inside
@@ -31,8 +32,6 @@ from tallystick.store.api import Existing, Outcome, Protocols
 if TYPE_CHECKING:
     from tallystick.app.api.runtime import Runtime
 
-Duration = str | float | timedelta
-
 
 @dataclass(frozen=True, slots=True)
 class RemoteStep:
@@ -45,6 +44,8 @@ class RemoteStep:
     ack: Duration = ACK_TIMEOUT_MS / 1000
     lease: Duration = WORK_LEASE_MS / 1000
     payload: type[object] | None = None
+    # How often it is tried and how soon again; three times, one and five minutes apart, if nothing is said.
+    retry: Retry | None = None
 
 
 def _from_file(step: StepDefinition) -> RemoteStep:
@@ -75,10 +76,7 @@ class RemoteProtocol:
         self._checks |= {
             step.step_id: check for step in definition.steps if (check := payload_check(step)) is not None
         }
-        times = {step.step_id: StepTimes(duration_ms(step.ack), duration_ms(step.lease)) for step in steps}
-        for step_id, each in times.items():
-            if not each.ack_ms or not each.lease_ms:
-                raise BadInput(f"step {step_id} has no time: give ack and lease more than nothing")
+        times = {step.step_id: _times(step) for step in steps}
         self._policy = Policy(times={name: each for name, each in times.items() if each != StepTimes()})
 
     @property
@@ -129,6 +127,11 @@ class RemoteProtocol:
         if not isinstance(outcome, Hearing):
             raise InvariantBroken(f"a command was answered with {outcome!r}")
         return Job(self._runtime, request.job_id, lambda: Codec(Any), created=True)
+
+
+def _times(step: RemoteStep) -> StepTimes:
+    tries = None if step.retry is None else tries_of(step.retry)
+    return times_of(step.step_id, duration_ms(step.ack), duration_ms(step.lease), tries)
 
 
 def _type_check(step: RemoteStep) -> PayloadCheck:

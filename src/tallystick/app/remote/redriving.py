@@ -33,14 +33,9 @@ def redrive(tally: Tally, outbox_id: str, tenant: str | None = None) -> Job[Any]
     _refuse_living(row)
     job = tally.job(row.job_id)
     book = inspection.book(row.job_id)
-    place = place_of_step(row.step_id)
-    if book is None or place is None:
-        raise BadInput(
-            f"job {row.job_id} is a protocol job and cannot be forked: submit its command with another key",
-            outbox_id=outbox_id,
-            job_id=row.job_id,
-        )
-    dimension, name, occurrence = place
+    dimension, name, occurrence = place_of_step(row.step_id) or (0, row.step_id, 1)
+    if book is None:
+        raise NotFound(f"job {row.job_id} is not there any more", outbox_id=outbox_id, job_id=row.job_id)
     if dimension != book.dimension:
         raise BadInput(
             f"the directive {outbox_id} belongs to turn {dimension} of its job, and that is in turn "

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tallystick.app.api.declaring import DeclaringSteps
 from tallystick.app.api.decorators import RemoteDecorator
 from tallystick.app.api.retrying import ONCE, Duration, Retry
 from tallystick.app.remote.callables import AsyncRemote, Remote, check_body, times_of, tries_of
 from tallystick.app.remote.rules import RemoteRules
 from tallystick.app.remote.services import Service, ways_of
-from tallystick.app.replay.calls import StepSpec
 from tallystick.app.values.signature import Signature
 from tallystick.core.durations import duration_ms
 from tallystick.core.lease import ACK_TIMEOUT_MS, WORK_LEASE_MS
 from tallystick.core.limits import check_name
 
 if TYPE_CHECKING:
-    from tallystick.app.api.tally import Tally
     from tallystick.app.remote.protocols import RemoteProtocol
 
 
-class DeclaringRemotes(ABC):
+class DeclaringRemotes(DeclaringSteps):
     """What a Tally knows of steps that remote workers do."""
 
-    _remotes: set[str]
+    # The services of remote steps of workflows, by the names of the steps.
+    _remotes: dict[str, str]
     _services: dict[str, Service]
     _protocols: dict[str, RemoteProtocol]
 
@@ -35,6 +34,12 @@ class DeclaringRemotes(ABC):
     def asks_remote_workers(self) -> bool:
         """Tell whether its jobs have remote steps, whose times its workers look after."""
         return bool(self._remotes or self._protocols)
+
+    @property
+    def asked_services(self) -> list[str]:
+        """Return the services that its protocols and workflows ask, in the order of their names."""
+        steps = (step for each in self._protocols.values() for step in each.definition.steps)
+        return sorted({*self._remotes.values(), *(step.service for step in steps)})
 
     def remote(
         self,
@@ -64,25 +69,8 @@ class DeclaringRemotes(ABC):
             kind = check_name("step type", step_type or spec.name)
             ways = partial(ways_of, self._services)
             rules = RemoteRules(service, kind, times, Signature(function), ways)
-            self._remotes.add(spec.name)
+            self._remotes[spec.name] = service
             made = AsyncRemote if spec.is_async else Remote
             return made(self._tally(), replace(spec, remote=rules))
 
         return decorate
-
-    @abstractmethod
-    def _tally(self) -> Tally:
-        """Return itself."""
-
-    @abstractmethod
-    def _spec(
-        self,
-        *,
-        kind: str,
-        function: Callable[..., Any],
-        name: str | None,
-        retry: Retry,
-        timeout: Duration | None,
-        raises: Sequence[type[Exception]],
-    ) -> StepSpec:
-        """Return what calls of a step need to know, and take its name."""

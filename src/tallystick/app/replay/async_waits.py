@@ -8,14 +8,15 @@ released in the order in which it happened, so that a replay sees the same one c
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from typing import Any, Final, Protocol
 
-from tallystick.app.replay.context import Cancelled, Unwind, WorkflowContext
+from tallystick.app.replay.context import WorkflowContext
 from tallystick.app.replay.order import Turns
 from tallystick.app.replay.short_waits import linger_async
+from tallystick.app.running.leaving import Cancelled, Unwind
 from tallystick.app.running.tasks import has_begun_none, is_alone
-from tallystick.store.api import Answer, Bundle, Outcome, Wait
+from tallystick.store.api import Answer, AskRemotes, Bundle, Outcome, Wait
 
 # How many rounds of the loop nothing may happen before a workflow counts as still: one is enough for a task
 # to begin, a few for tasks that wait for tasks. Where it has begun no tasks there is nothing to wait for.
@@ -41,6 +42,8 @@ class Parking:
         self._loop = asyncio.get_running_loop()
         self._waits: dict[asyncio.Future[Answer], Wait] = {}
         self.turns = Turns(context.segment, self._loop)
+        # Remote steps whose directives this segment has let out beside something else.
+        self._asked: set[tuple[str, int]] = set()
         self._births: Bundle = ()
         self._write: WriteBundle | None = None
         self._rounds = 0
@@ -95,7 +98,11 @@ class Parking:
         if self._rounds > 0:
             self._loop.call_soon(self._round)
             return
-        if self._context.in_flight or self._deciding is not None or not (self._waits or self.turns):
+        if self._deciding is not None or not (self._waits or self.turns):
+            return
+        if self._context.in_flight:
+            if not self.turns:
+                self._ask_beside()
             return
         if self.turns:
             self.turns.let_first_go()
@@ -103,6 +110,32 @@ class Parking:
             return
         # Not by the loop, which counts the tasks of the workflow.
         self._deciding = asyncio.Task(self._decide(), loop=self._loop)
+
+    def _ask_beside(self) -> None:
+        """Let directives out beside what goes on: a remote worker is not to wait for a step of ours."""
+        was_opened, asked = self._context.segment.past.was_opened, self._asked
+        open_ones = {
+            (wait.name, wait.occurrence): wait for wait in self._waits.values() if wait.asks is not None
+        }
+        fresh = {at: wait for at, wait in open_ones.items() if at not in asked and not was_opened(at)}
+        if fresh:
+            asked.update(fresh)
+            self._deciding = asyncio.Task(self._ask(tuple(fresh.values())), loop=self._loop)
+
+    async def _ask(self, waits: tuple[Wait, ...]) -> None:
+        context = self._context
+        try:
+            context.check()
+            assert self._write is not None
+            segment = context.segment
+            asking = AskRemotes(segment.fence, segment.claimed.dimension, waits)
+            await self._write(context, (*segment.decided(), asking), brings_work=False)
+            publish_soon(context, waits)
+        except (Unwind, Cancelled, Exception) as error:  # noqa: BLE001 (as in `_decide`)
+            self._fail(error)
+        finally:
+            self._deciding = None
+            self.stir()
 
     async def _decide(self) -> None:
         """Ask for an answer to any of the waits, and pass on what becomes of it."""
@@ -121,6 +154,7 @@ class Parking:
             bundle = context.segment.awaiting(*waits, asked=asked, after=births, alone=alone)
             assert self._write is not None
             outcome = await self._write(context, bundle, brings_work=bool(births))
+            publish_soon(context, waits)
             if isinstance(outcome, Answer):
                 context.segment.answers.bring(waits[outcome.place], outcome)
             self._settle(futures, outcome)
@@ -147,6 +181,12 @@ class Parking:
         for future in list(self._waits):
             if not future.done():
                 future.set_exception(error)
+
+
+def publish_soon(context: WorkflowContext, waits: Iterable[Wait]) -> None:
+    """Let the relay of this process look for what these waits have asked for: our own writes ring no bell."""
+    if any(wait.asks is not None for wait in waits):
+        context.runtime.publish_soon()
 
 
 def parking_of(context: WorkflowContext) -> Parking:

@@ -106,26 +106,20 @@ def call_step(
     """
     segment, name, place = context.segment, spec.name, (spec.name, occurrence)
     context.made.pop(place, None)
-    if context.in_threads_at_once(name, named=spec.named):
+    if not context.is_async and context.in_threads_at_once(name, named=spec.named):
         raise ParallelCalls(
             f'calls of {name} may run at once; tell them apart with {name}.named("...")', step=name
         )
     context.in_flight.add(place)
     try:
-        context.check()
-        record = segment.past.recall(spec.kind, name, occurrence)
-        if record is not None and record.kind == spec.kind:
-            context.calls.append(place)
+        record = context.recall(spec.kind, place)
+        if record is not None:
             if context.tasks_begun:
                 # Tasks go on in the order in which they did, so that what they do next has the same numbers.
                 context.in_flight.discard(place)
                 yield InTurn(record.n)
             return replayed(spec, record)
-        context.check_cancelled()
-        if record is not None or context.has_skipped():
-            raise context.mismatch(place)
-        context.calls.append(place)
-        if segment.owes_answers(spec.kind):
+        if segment.may_owe and segment.owes_answers(spec.kind):
             yield Hand(segment.decided())
         while True:
             began_at = context.runtime.clock.wall_ms()
@@ -133,8 +127,11 @@ def call_step(
                 codec = spec.codec()  # where nothing could be kept, nothing is run
                 if spec.kind == "tx":
                     return (yield from _transact(context, spec, codec, occurrence, args, kwargs))
-                with context.span(spec.kind, name, occurrence):
+                if context.tracing is None:
                     value = yield Body(occurrence, args, kwargs)
+                else:
+                    with context.span(spec.kind, name, occurrence):
+                        value = yield Body(occurrence, args, kwargs)
                 text, value = codec.returned(value, name)
             except Exception as error:  # noqa: BLE001 (whatever the user's function raises is what the step failed with)
                 raised = error.error if isinstance(error, Escaped) else error

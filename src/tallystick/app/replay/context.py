@@ -16,6 +16,7 @@ from inspect import CORO_CLOSED, getcoroutinestate
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final
 
+from tallystick.app.running.leaving import Cancelled, Unwind
 from tallystick.core.lifecycles import JobState
 from tallystick.core.verbs.holds import Hold, stops_here
 from tallystick.engine.refusals import turn_down
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from tallystick.app.replay.async_waits import Parking
     from tallystick.engine.committer import LoopLane
     from tallystick.engine.segment import Segment
-    from tallystick.store.api import Bundle, ChildRow
+    from tallystick.store.api import Bundle, ChildRow, Record
 
 
 _log = logging.getLogger("tallystick.app")
@@ -58,37 +59,6 @@ NOT_TAKEN: Final = (
     SemaphoreUnderflow,
     StateTransitionError,
 )
-
-
-class Unwind(BaseException):
-    """Leaves a workflow before its end: the lease is lost, the job is held, or the store is away.
-
-    Not an `Exception`, so that a plain `except Exception` lets it pass. Whoever catches it all the same
-    meets it again at the next call, and what the function returns then is not believed.
-    """
-
-    def __init__(self, why: str, bundle: Bundle | None, *, suspends: bool = False) -> None:
-        """Carry the bundle that ends the segment, or None when nothing may be written any more."""
-        super().__init__(why)
-        self.bundle = bundle
-        self.suspends = suspends
-
-
-class Cancelled(BaseException):
-    """The job was asked to end: raised at the first call that is not recorded.
-
-    Not an `Exception`, so that only code that means it catches it. Steps may still be called while it is
-    handled, until the grace ends.
-    """
-
-
-class Again(BaseException):
-    """Leaves the function to begin the same job again with new arguments."""
-
-    def __init__(self, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
-        """Carry the arguments of the next turn."""
-        super().__init__("again")
-        self.arguments = (args, kwargs)
 
 
 class WorkflowContext:
@@ -197,6 +167,24 @@ class WorkflowContext:
         if segment.paused and stops_here(held=True, cancelling=segment.cancelled):
             raise self.unwind("the job is held", segment.put_away())
 
+    def recall(self, kind: str, place: tuple[str, int]) -> Record | None:
+        """Return what was recorded for a call to which the function comes; None for one that may begin now.
+
+        One that would come before others that are recorded, or is recorded as another kind, holds the job.
+        """
+        self.check()
+        segment = self.segment
+        past = segment.past
+        record = past.recall(kind, *place) if past.left else None
+        if record is None or record.kind != kind:
+            # An effect that has begun is asked for before the job ends.
+            if segment.cancelled and not past.was_opened(place):
+                self.check_cancelled()
+            if record is not None or (past.left and self.has_skipped()):
+                raise self.mismatch(place)
+        self.calls.append(place)
+        return record
+
     def check_cancelled(self) -> None:
         """Raise `Cancelled`, once, if the job was asked to end; called before anything new is begun."""
         if self.segment.cancelled and not self.cancel_raised:
@@ -221,8 +209,10 @@ class WorkflowContext:
 
     def begin_body(self) -> asyncio.Task[Any]:
         """Note that an async step begins in this task, unless its job was asked to end meanwhile."""
-        self.check_cancelled()
-        task = asyncio.current_task()
+        if self.segment.cancelled:
+            self.check_cancelled()
+        # With the loop: to find it, asyncio would ask the system for the process, at every step.
+        task = asyncio.current_task(self.lane().loop)
         assert task is not None, "a step of an async workflow is awaited in a task"
         self.bodies[task] = self.cancel_raised
         return task
@@ -328,9 +318,9 @@ class WorkflowContext:
         is judged when nothing else can go on, or when the workflow ends.
         """
         past = self.segment.past
-        if self.is_async and self.tasks_begun:
+        if not past.left or (self.is_async and self.tasks_begun):
             return False
-        return past.behind or (bool(past.open) and not self.elsewhere and not self.cancel_raised)
+        return past.behind or (not self.elsewhere and not self.cancel_raised)
 
     def check_detour(self, waits: Sequence[tuple[str, int]]) -> None:
         """Hold the job if all tasks are still, wait for something new, and did not come to what is open."""
@@ -344,11 +334,11 @@ class WorkflowContext:
         A job that is to end may be left anywhere.
         """
         past = self.segment.past
-        return past.behind or (bool(past.open) and not self.segment.cancelled)
+        return past.left and (past.behind or not self.segment.cancelled)
 
     def mismatch(self, *made: tuple[str, int], also: str = "") -> Unwind:
         """Return the exception for a workflow that no longer does what it did; the job is held."""
-        recorded = [f"{record.name}#{record.occurrence}" for record in self.segment.replayed]
+        recorded = [f"{record.name}#{record.occurrence}" for record in self.segment.claimed.records]
         recorded += [f"{name}#{occurrence} (open)" for name, occurrence in self.segment.past.open]
         called = [f"{name}#{occurrence}" for name, occurrence in (*self.calls, *made)]
         also = f"{also}\n" if also else ""
@@ -377,8 +367,12 @@ class Inside:
         self.name = name
         self.occurrence = occurrence
         # Read now: the thread of a try that was given up may ask when the next one has begun.
-        self.tries = 0 if context is None else context.segment.tries(name, occurrence)
-        self.cleans_up = context is not None and context.cancel_raised
+        self.tries = 0
+        self.cleans_up = False
+        if context is not None:
+            self.cleans_up = context.cancel_raised
+            if context.segment.failed_tries:
+                self.tries = context.segment.tries(name, occurrence)
 
 
 current: ContextVar[WorkflowContext | Inside | None] = ContextVar("tallystick_context", default=None)

@@ -10,7 +10,7 @@ import msgspec
 from tallystick.app.replay.calls import Call, Write
 from tallystick.app.replay.context import WorkflowContext
 from tallystick.engine.submission import Submission, check_same_content, submit_job
-from tallystick.errors import IdempotencyConflict
+from tallystick.errors import IdempotencyConflict, Misuse
 from tallystick.store.api import Existing, RecordStep
 
 _KIND: Final = "step"
@@ -22,6 +22,8 @@ def submitted(
 ) -> Call:
     """Submit and record that, in one bundle, and return the job's id and whether this made it."""
     context.check()
+    if submission.rule is not None:
+        raise Misuse(f"inside a workflow submit {submission.handler} under a plain key, without rules for it")
     segment = context.segment
     name = f"{submission.handler}{_SUFFIX}"
     occurrence = segment.number(name)

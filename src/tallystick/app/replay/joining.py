@@ -20,7 +20,15 @@ from tallystick.core.lifecycles import JOB, JobState
 from tallystick.core.limits import GROUP_CHILDREN_MAX, PAGE_ROWS_MAX
 from tallystick.engine.failure import Failure, name_step
 from tallystick.engine.segment_parts.group_shape import GroupShape
-from tallystick.errors import BadInput, ChildrenFailed, JobCancelled, JobFailed, Misuse, StoreError
+from tallystick.errors import (
+    BadInput,
+    ChildrenFailed,
+    JobCancelled,
+    JobFailed,
+    Misuse,
+    SlotsAreHeld,
+    StoreError,
+)
 from tallystick.store.api import Bundle, CancelJob, ChildRow, Group, Record, Wait
 
 if TYPE_CHECKING:
@@ -135,7 +143,7 @@ def born(context: WorkflowContext, joining: Joining) -> Call:
     if isinstance(joining.asked, Record) or context.segment.past.was_opened(place):
         return
     _check_starts(context)
-    births = context.segment.spawning(joining.group, [joining.children[0].submission], 0, joining.shape)
+    births = _births(context, joining, 0)
     context.heed((yield Write(births, brings_work=True)))
 
 
@@ -189,13 +197,27 @@ def _spawn(context: WorkflowContext, joining: Joining) -> Call:
     _check_starts(context)
     last = len(children) - 1 - (len(children) - 1) % SPAWN_CHILDREN_MAX
     for start in range(0, len(children), SPAWN_CHILDREN_MAX):
-        some = [child.submission for child in children[start : start + SPAWN_CHILDREN_MAX]]
-        births = context.segment.spawning(joining.group, some, start, joining.shape)
+        births = _births(context, joining, start)
         if start == last and _waits_alone(context):
             return births
         if (yield Write(births, brings_work=True)):
             break  # all of them are there: an earlier segment has spawned them
     return ()
+
+
+def _births(context: WorkflowContext, joining: Joining, start: int) -> Bundle:
+    """Return the births of up to 500 children; none may wait for the slot that its parent holds."""
+    some = [child.submission for child in joining.children[start : start + SPAWN_CHILDREN_MAX]]
+    slot = context.segment.claimed.slot
+    if slot is not None and slot.holds:
+        for child in some:
+            if child.queue == slot.queue and not child.detached:
+                raise SlotsAreHeld(
+                    f"a job in the queue {slot.queue} holds its slot while it waits, so {child.handler} must "
+                    f"run in another one: write {child.handler}.opts(queue=...)",
+                    queue=slot.queue,
+                )
+    return context.segment.spawning(joining.group, some, start, joining.shape)
 
 
 def _check_starts(context: WorkflowContext) -> None:
@@ -303,7 +325,7 @@ def _only_child(joining: Joining) -> str:
 def _read_ahead(context: WorkflowContext, joining: Joining) -> dict[str, ChildRow | None]:
     """Read the first children of this recorded join and of those behind it; a fork has none of its own."""
     assert isinstance(joining.asked, Record)
-    records = context.segment.replayed
+    records = context.segment.claimed.records
     start = bisect_left(records, joining.asked.n, key=lambda record: record.n)
     groups = (
         joining.group._replace(name=r.name, occurrence=r.occurrence)

@@ -65,6 +65,8 @@ def _patience_ms(context: WorkflowContext, waits: Sequence[Wait]) -> int:
     worker = context.runtime.worker
     if worker is None or context.segment.cancelled:
         return 0
+    if any(wait.kind in ("remote", "effect") for wait in waits):
+        return 0  # what these wait for comes later, or is there; and directives are to go out now
     due = min((wait.due_at for wait in waits if wait.due_at is not None), default=None)
     if due is not None:
         left = due - context.runtime.clock.boot_ms()

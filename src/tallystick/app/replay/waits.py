@@ -8,10 +8,11 @@ from threading import get_ident
 from typing import Any, Final, Literal, NamedTuple, NoReturn, TypeAlias, TypeVar, overload
 
 from tallystick.app.api.retrying import When
-from tallystick.app.replay.async_waits import parking_of
-from tallystick.app.replay.context import Again, WorkflowContext, current
+from tallystick.app.replay.async_waits import parking_of, publish_soon
+from tallystick.app.replay.context import WorkflowContext, current
 from tallystick.app.replay.internal_writes import write, write_async
 from tallystick.app.replay.short_waits import linger
+from tallystick.app.running.leaving import Again
 from tallystick.app.running.tasks import is_alone
 from tallystick.app.values.codec import Codec
 from tallystick.core.limits import check_name
@@ -116,15 +117,13 @@ def ask_any(
                 write(context, context.segment.decided())
             context.calls.append((wait.name, wait.occurrence))
             return which, wake.payload
-    if not any(
-        wait.kind in ("remote", "effect") for wait in waits
-    ):  # what these wait for comes later, or is there
-        linger(context, waits)
+    linger(context, waits)
     context.check()
     context.check_cancelled()
     asked, alone = context.cancel_raised, is_alone(context)
     bundle = context.segment.awaiting(*waits, asked=asked, after=births, alone=alone)
     outcome = write(context, bundle, brings_work=bool(births))
+    publish_soon(context, waits)
     context.heed(outcome)
     if not isinstance(outcome, Answer):
         names = ", ".join(f"{wait.name}#{wait.occurrence}" for wait in waits)

@@ -18,6 +18,7 @@ from tallystick.core.audit.fingerprints import ENDED, TURNED, WAS, birth_text, f
 from tallystick.core.effects.requests import CallEffect, EndEffect, Known, SettleEffect
 from tallystick.core.effects.rows import EffectRow
 from tallystick.core.json_forms.sealed import is_sealed, sealed, token_of
+from tallystick.core.queues.reusing import TakeKey
 from tallystick.errors import BadInput, TallyError
 from tallystick.store.api import (
     Answer,
@@ -282,6 +283,7 @@ _SEALS: Final[dict[type[Primitive], Callable[[Sealing, Any], Any]]] = {
     EndAttempt: lambda by, each: each._replace(fact=by.fact(each.fact)),
     EndJob: Sealing.end,
     Cycle: Sealing.turn,
+    TakeKey: lambda by, each: each._replace(payload=by.text(each.payload)),
     Deliver: lambda by, each: each._replace(payload=by.seal(each.payload)),
     SetValue: lambda by, each: each._replace(value=by.seal(each.value)),
     CallEffect: lambda by, each: each._replace(

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from tallystick.app.replay.context import Again, Cancelled, Unwind
+from tallystick.app.running.leaving import Again, Cancelled, Unwind
 
 T = TypeVar("T")
 

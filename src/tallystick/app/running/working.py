@@ -44,6 +44,11 @@ class Working(ABC):
 
     @property
     @abstractmethod
+    def keep_effects_ms(self) -> int | None:
+        """Return for how long keys of effects are kept that have ended."""
+
+    @property
+    @abstractmethod
     def asks_remote_workers(self) -> bool:
         """Tell whether its jobs have remote steps, whose times a worker looks after."""
 
@@ -72,6 +77,10 @@ class Working(ABC):
         """Put the schedules in force that were declared here."""
 
     @abstractmethod
+    def declare_queues(self) -> frozenset[str]:
+        """Put the limits of queues in force that were declared here, and return the names of the queues."""
+
+    @abstractmethod
     def runtime(self, *, create: bool = True) -> Runtime:
         """Return the open store and what belongs to it."""
 
@@ -98,6 +107,7 @@ class Working(ABC):
             lease_ms=duration_ms(lease),
             grace_ms=duration_ms(grace),
             keep_ms=self.keep_ms,
+            keep_effects_ms=self.keep_effects_ms,
             expires=self.asks_remote_workers,
             endpoints=self.endpoints,
             callback_url=self.callback_url,
@@ -110,7 +120,8 @@ class Working(ABC):
         for workflow in self.workflows.values():
             workflow.check()
         self.declare_schedules()
-        self.runtime().start_worker(self.workflows, options, self.around, loop)
+        limited = self.declare_queues()
+        self.runtime().start_worker(self.workflows, options, self.around, loop, limited)
 
     def work(
         self,

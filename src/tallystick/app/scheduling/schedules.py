@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
@@ -14,6 +14,7 @@ import msgspec
 from tallystick.app.api.job import Job
 from tallystick.app.api.submittable import Submittable
 from tallystick.app.replay.context import refuse_inside
+from tallystick.app.scheduling.queues import DeclaringQueues
 from tallystick.app.values.codec import Codec
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import PAGE_ROWS_MAX, check_name
@@ -222,8 +223,8 @@ class Scheduled:
         return Job(self._runtime, job_id, lambda: Codec(Any), created=created)
 
 
-class DeclaringSchedules(ABC):
-    """What a Tally knows of schedules."""
+class DeclaringSchedules(DeclaringQueues):
+    """What a Tally knows of schedules, and of the queues that their jobs wait in."""
 
     _schedules: dict[str, Callable[[], Plan]]
 
@@ -268,6 +269,11 @@ class DeclaringSchedules(ABC):
             return workflow
 
         return decorate
+
+    @property
+    def declared_schedules(self) -> frozenset[str]:
+        """Return the names of the schedules that are declared here."""
+        return frozenset(self._schedules)
 
     def declare_schedules(self) -> None:
         """Put the declared schedules in force; a worker does it when it starts."""

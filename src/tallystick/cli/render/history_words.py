@@ -226,6 +226,7 @@ _SENTENCES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "suspend": _suspended,
     "again": _turned,
     "trim": _trimmed,
+    "replace": lambda _data: "got other arguments before it began",
     "cancel": _cancelled,
     "note": _noted,
     "dispatch": _dispatched,

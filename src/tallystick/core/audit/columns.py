@@ -7,9 +7,12 @@ from typing import Final
 
 from tallystick.core.audit.book import AttemptRow, Book, Findings, WholeJob
 from tallystick.core.audit.fingerprints import fingerprint, is_known, of_birth, of_end
+from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.audit.told import Told
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
 from tallystick.core.pictures import CANCEL, START
+from tallystick.core.values import NewJob
+from tallystick.core.verbs.hooks import choices
 from tallystick.core.verbs.trimming import start_print
 
 _PROTOCOL: Final = "protocol"
@@ -35,6 +38,10 @@ class Columns:
         self._asked()
         self._kin()
         if self._is_protocol:
+            # Nobody claims it: its start is over when it is made.
+            started = (self._book.start_acked_at, self._whole.rest.start_redeliveries)
+            if started != (self._whole.born.created_at, 0):
+                self._note("times", f"its start was acknowledged {_when(started[0])}, or delivered again")
             return
         self._end()
         self._counts()
@@ -46,19 +53,30 @@ class Columns:
 
     def _birth(self) -> None:
         """Compare what was submitted with the first fact; a turn has brought other arguments since."""
-        book, said = self._book, self._said
-        born, rest = self._whole
+        book, said, born = self._book, self._said, self._whole.born
         printed = said.birth_print
         if printed is None:
             return
         if not is_known(printed):
             self._note("birth", "what was submitted is told in a form that is not known here")
-        elif printed != of_birth(born, rest.parent_step, str(said.given) if said.has_turned else None):
+        elif not self._is_born(born, printed):
             self._note("birth", "a column that was submitted is not what the first fact says")
         if is_known(said.payload) and said.payload != fingerprint(born.payload):
             self._note("birth", f"its arguments are not those of turn {book.dimension}")
+        if said.hashes is not None and said.hashes[1] != born.idempotency_hash:
+            self._note("birth", "its content is not the one that has replaced what was submitted")
         if book.ledger_form != 1:
             self._note("birth", "it says that it is of another form than its first fact")
+
+    def _is_born(self, born: NewJob, printed: object) -> bool:
+        """Tell whether this was submitted; which hooks the program declares is said again by each claim."""
+        given = str(self._said.given) if self._said.has_turned else None
+        if self._said.hashes is not None:
+            born = born._replace(idempotency_hash=str(self._said.hashes[0]))
+        step = self._whole.rest.parent_step
+        return printed == of_birth(born, step, given) or any(
+            printed == of_birth(born._replace(hooks=hooks), step, given) for hooks in choices()
+        )
 
     def _end(self) -> None:
         """Compare result and error with the fact that has ended the job; before that there is none."""
@@ -91,13 +109,19 @@ class Columns:
         last = self._attempts[-1].finished_at if self._attempts else None
         if last is not None and last != rest.completed_at:
             self._note("times", f"its last attempt ended at {last}, the job at {rest.completed_at}")
-        if self._is_protocol or not book.ledger_form:
-            return
-        if self._said.turns_gone:
-            return  # its start was in a turn that is trimmed, and `_counts` compares what is told of it
+        if not self._is_protocol and book.ledger_form and not self._said.turns_gone:
+            self._start()  # else it was in a turn that is trimmed, and `_counts` compares what is told of it
+
+    def _start(self) -> None:
+        """Compare when the start of a job was acknowledged."""
+        book, rest = self._book, self._whole.rest
         # Step 2 of the start is done when the attempt that it drove is over, or with the end of the job.
-        driven = [row.finished_at for row in self._attempts if row.guid == START]
-        if book.start_acked_at not in (rest.completed_at, *driven[-1:]):
+        driven = [row for row in self._attempts if row.guid == START][-1:]
+        legal = {rest.completed_at, *(row.finished_at for row in driven)}
+        if driven and driven[0].reason == AbortReason.SUSPENDED and not self._said.effects:
+            # One that was put away before it was known what came of an effect is driven by its start again.
+            legal = {driven[0].finished_at}
+        if book.start_acked_at not in legal:
             self._note("times", f"its start was acknowledged {_when(book.start_acked_at)}")
 
     def _hold(self) -> None:
@@ -130,13 +154,7 @@ class Columns:
         if rest.retried_as is not None and self._book.state != JobState.FAILED_FINAL:
             self._note("birth", f"it is {self._book.state} and {rest.retried_as} has taken its place")
         if not self._is_protocol:
-            strange = (
-                rest.protocol_id,
-                rest.mode,
-                rest.doc_id,
-                rest.current_step_id,
-                rest.current_step_index,
-            )
+            strange = (rest.protocol_id, rest.mode, rest.doc_id, rest.current_step_index)
             if any(value is not None for value in strange):
                 self._note("birth", "it has columns that only protocol jobs have")
 

@@ -9,6 +9,7 @@ import msgspec
 
 from tallystick.core.audit.book import AttemptRow, Book, Findings
 from tallystick.core.audit.removals import PrunedRow
+from tallystick.core.audit.step_fact import LEARNING
 from tallystick.core.audit.told import Told
 from tallystick.core.chain import StepFact, event_hash, read_step_payload
 from tallystick.core.digits import ActivityLedger
@@ -18,10 +19,12 @@ from tallystick.core.ledger.marks import recorded
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState, StepState
 from tallystick.core.machine import Machine
 from tallystick.core.pictures import Place
+from tallystick.core.remote.answers import answer_text
 from tallystick.core.values import StoredEvent
 from tallystick.errors import LedgerCorrupt
 
 INLINE: Final = frozenset({"step", "tx"})
+_STEPS: Final = INLINE | LEARNING
 _ASKED: Final = (JobState.CANCELLING, JobState.CANCELLED)
 _LISTED: Final = {
     machine.name: frozenset((move.source.value, move.target.value) for move in machine.transitions)
@@ -65,7 +68,7 @@ class History:
         """Take the next fact."""
         self._link(fact)
         try:
-            step = read_step_payload(fact.payload)
+            step = read_step_payload(fact.payload) if fact.type in _STEPS else None
             data = {} if step is not None else msgspec.json.decode(fact.payload, type=dict[str, object])
         except (msgspec.DecodeError, ValueError):
             self._findings.note("chain", f"fact {fact.n} ({fact.type}) cannot be read")
@@ -153,6 +156,8 @@ class History:
         else:
             self.told[place] = step.ledger
             self.said.results[place] = hash(step.result if step.error is None else step.error)
+            if fact.type == "effect":
+                self.said.answers[place] = hash(answer_text(step.result, step.error, step.row))
         if (step.result is None) == (step.error is None) or (step.state == StepState.SUCCEEDED) != (
             step.error is None
         ):

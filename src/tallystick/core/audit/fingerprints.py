@@ -16,6 +16,7 @@ from typing import Final
 
 import msgspec
 
+from tallystick.core.effects.rows import EffectRow
 from tallystick.core.pictures import Activity, Place
 from tallystick.core.values import NewJob
 
@@ -32,6 +33,9 @@ WAS: Final = "was"
 TURNED: Final = "payload"
 """Where the fact of a turn says what the turn was given, and what the next one is given."""
 
+INTENDED: Final = "asks"
+"""Where the fact of an intent says what an effect is called with, and by which rules."""
+
 DROPPED: Final = "dropped"
 """Where the fact of an end or a turn says what was open and is dropped."""
 
@@ -41,6 +45,7 @@ _to_json: Final = msgspec.json.Encoder().encode
 _COUNTS: Final = Activity._fields.index("semaphore")
 # Behind its identifier, with which every fact is hashed, its payload and its instants.
 _SHARED: Final = NewJob._fields.index("created_at") + 1
+_LIMITED: Final = NewJob._fields.index("limit_key")
 
 
 def fingerprint(*values: object) -> str:
@@ -72,7 +77,9 @@ def _shared(job: NewJob, step: str | None) -> bytes:
     """Return how the values of a birth go on behind its payload; jobs that differ in it alone share this."""
     deadline_at = job.deadline_at
     time_given = None if deadline_at is None else deadline_at - job.created_at
-    return _to_json((time_given, *job[_SHARED:], step))[1:]
+    # Jobs were born before there were keys of limits: who has none says nothing of it.
+    limited = () if job.limit_key is None else (job.limit_key,)
+    return _to_json((time_given, *job[_SHARED:_LIMITED], step, *limited))[1:]
 
 
 def _born(given: str, shared: bytes) -> str:
@@ -117,3 +124,16 @@ def of_dropped(activities: Iterable[Activity], prints: Mapping[Place, str] = _NO
 
 def _print_of(activity: Activity, prints: Mapping[Place, str]) -> tuple[str | None, ...]:
     return (prints.get(activity.place),) if activity.kind == "remote" else ()
+
+
+def of_intent(arguments: str, options: str) -> str:
+    """Return the fingerprint of what an effect is called with, and by which rules."""
+    return fingerprint(arguments, options)
+
+
+def of_effect(row: EffectRow) -> str:
+    """Return the fingerprint of the row of a key whose effect is over; how often it was written is left out.
+
+    The message that tells what came of an effect carries it, and so does the fact of the step that takes it.
+    """
+    return fingerprint(*row._replace(rev=0))

@@ -13,26 +13,35 @@ _INSTANT: Final = "an instant by the clock of the store that no fact names; only
 _LEASE: Final = "when a lease would have ended: heartbeats move it, and it means nothing after the end"
 _NAME: Final = "of a signal: the name by which its sender would send it again"
 UNREAD: Final = "of a signal that was never taken: no fact can name it, because its job never read it"
+FAILED_FAST: Final = "of a group that its first failure has closed: how many children would have been enough"
 _HOOK: Final = "how far the delivery of hooks has come: it is no part of the job"
+_HOOKS: Final = "which hooks the program declares: the claim of a newer program says it anew, without a fact"
+_SAME_INSTANT: Final = "of two children that ended in one millisecond: which of them was counted first"
 _SHOWN: Final = "what a job showed while it ran: the last value of each name, no history"
 _LATE: Final = "reports that were refused because they came too late, kept for people"
 _CLOCK: Final = "how far the clock of a SQLite file is ahead: it moves with every write"
-_NEWEST: Final = "of the newest line of the log of removals: nothing follows that would miss it"
+NEWEST: Final = "of the newest line of the log of removals: nothing follows that would miss it"
 _WATCHED: Final = "what workers report of themselves, for graphs: no part of any job"
+_SETTING: Final = "what holds from now on: people and programs change it, and it says nothing of any job"
 _PLANNED: Final = "when a publisher or a sweep looks again: it changes without a fact"
 _TRAVELLED: Final = "of a directive for a step of a workflow: how it travelled, which no fact tells"
+
+_LIMITED: Final = "what claims of queues with limits note for the claims that follow: no part of the job"
 
 FREE: Final[dict[tuple[str, str], str]] = {
     ("jobs", "rev"): _WRITTEN,
     ("jobs", "created_at"): _INSTANT,
     ("jobs", "cancel_at"): _INSTANT,
+    ("jobs", "hooks"): _HOOKS,
     **dict.fromkeys([("jobs", f"hook_{name}") for name in ("told", "at", "tries", "error")], _HOOK),
+    ("jobs", "began_in"): _LIMITED,
     ("attempts", "lease_epoch"): _LEASE,
     ("attempts", "lease_expires_at"): _LEASE,
     ("attempts", "finished_at"): _INSTANT,
     ("steps", "rev"): _WRITTEN,
     ("steps", "created_at"): _INSTANT,
     ("steps", "updated_at"): _INSTANT,
+    ("steps", "threshold"): FAILED_FAST,
     **dict.fromkeys(
         [("messages", name) for name in ("created_at", "arrived", "due_at", "acked_at")], _INSTANT
     ),
@@ -41,20 +50,34 @@ FREE: Final[dict[tuple[str, str], str]] = {
         UNREAD,
     ),
     ("messages", "guid"): _NAME,
-    ("pruned", "row gone"): _NEWEST,
+    ("messages", "rows swapped"): _SAME_INSTANT,
+    ("effect_keys", "rev"): _WRITTEN,
+    ("pruned", "row gone"): NEWEST,
     **dict.fromkeys([("outbox", name) for name in ("rev", "tries", "next_try_at", "updated_at")], _PLANNED),
     **dict.fromkeys(
         [("outbox", name) for name in ("created_at", "sent_at", "taken_by", "reason")], _TRAVELLED
     ),
 }
-"""By table and column; that a row is gone or comes twice stands here like a column."""
+"""By table and column; that a row is gone, comes twice or has another's place stands here like a column."""
+
+FREE_ROWS: Final = {
+    ("effect_keys", "of a job or turn that was removed"): (
+        "the key outlives the facts that tell of it, so that no act is repeated"
+    ),
+}
+"""Rows of which every column is free."""
 
 FREE_TABLES: Final = {
+    "schedules": _SETTING,
+    "api_keys": _SETTING,
     "job_values": _SHOWN,
     "stale_reports": _LATE,
     "clock": _CLOCK,
     "workers": _WATCHED,
     "ended_by_minute": _WATCHED,
+    "queues": _LIMITED,
+    "queue_slots": _LIMITED,
+    "queue_buckets": _LIMITED,
 }
 """Tables of which every column is free."""
 
@@ -66,5 +89,6 @@ def free_table() -> str:
     '| `jobs.rev` | how often a row was written: a guard while the row can change, and nothing afterwards |'
     """
     rows = [f"| `{table}.{column}` | {why} |" for (table, column), why in FREE.items()]
+    rows += [f"| `{table}` {which} | {why} |" for (table, which), why in FREE_ROWS.items()]
     rows += [f"| `{table}`, all of it | {why} |" for table, why in FREE_TABLES.items()]
     return "\n".join(["| column | why |", "|---|---|", *rows])

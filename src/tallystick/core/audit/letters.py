@@ -123,5 +123,7 @@ class Letters:
         if message.kind == "result":
             value, error = ended(message.payload)
             result = value if error is None else error
-        if self._said.results[place] != hash(result):
+        if self._said.results[place] != hash(result) or self._said.answers.get(
+            place, hash(message.payload)
+        ) != hash(message.payload):
             self._note("messages", f"{label} is not what its wait has returned")

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from tallystick.core.audit.book import Findings
+from tallystick.core.audit.book import Findings, StepRest
 from tallystick.core.audit.fingerprints import is_known
 from tallystick.core.audit.told import Told
 from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.core.ledger.consistency import contradictions
 from tallystick.core.lifecycles import JOB, STEP, JobState, OutboxState, StepState
-from tallystick.core.pictures import Message, Now
+from tallystick.core.pictures import CANCEL, Message, Now, cancel_of
 from tallystick.core.remote.row_prints import of_directive, of_rows
 from tallystick.core.remote.rows import (
     IN_FLIGHT,
@@ -25,6 +25,7 @@ from tallystick.core.remote.rows import (
     ProtocolPicture,
     ProtocolStep,
     outbox_id,
+    result_guid,
 )
 from tallystick.core.verbs.protocol.step_drafts import as_made
 from tallystick.errors import LedgerCorrupt, TallyError
@@ -51,6 +52,18 @@ def judge_protocol(
             findings.note(check, message)
     except (LedgerCorrupt, ValueError) as error:
         findings.note("digits", str(error))
+
+
+def judge_protocol_rest(row: StepRest, findings: Findings) -> None:
+    """Note what the row of a step has that steps of protocol jobs have no use for."""
+    unused = (row.n, row.attempt, row.origin_job_id, row.origin_dimension)
+    counts = (row.semaphore, row.threshold, row.failed, row.misplaced)
+    if any(value is not None for value in (*unused, *counts)) or row.has_hash:
+        findings.note("columns", f"step {row.name} has columns that it has no use for")
+    if (row.dimension, row.occurrence, row.kind) != (0, 1, "protocol"):
+        findings.note("columns", f"step {row.name} stands where no step of a protocol does")
+    if row.completed_at is not None and row.lease_expires_at is not None:
+        findings.note("columns", f"step {row.name} has ended and is due")
 
 
 def _wrong(picture: ProtocolPicture, messages: list[Message]) -> Iterator[tuple[str, str]]:
@@ -112,7 +125,8 @@ def _wrong_closer(
     picture: ProtocolPicture, messages: list[Message], *, over: bool
 ) -> Iterator[tuple[str, str]]:
     """Say what is wrong about the messages: one for each step that was answered, one of all the closer."""
-    ledgers = [GuidLedger(message.ledger) for message in messages if message.kind != "signal"]
+    words = [message for message in messages if message.kind != "signal"]
+    ledgers = [GuidLedger(message.ledger) for message in words]
     closers = sum(ledger.closed_job and ledger.tasks_done for ledger in ledgers)
     if closers != over:
         yield "closer", f"{closers} messages have closed a job that is {picture.job.state}"
@@ -120,6 +134,27 @@ def _wrong_closer(
     entered = sum(ActivityLedger(step.ledger).leg2_entries for step in picture.steps) + root.leg2_entries - 1
     if entered != len(ledgers) or contradictions(root) or any(contradictions(each) for each in ledgers):
         yield "digits", f"{len(ledgers)} messages are there, and {entered} have entered"
+    yield from _wrong_words(picture, words, root)
+
+
+def _wrong_words(
+    picture: ProtocolPicture, words: list[Message], root: ActivityLedger
+) -> Iterator[tuple[str, str]]:
+    """Say which messages are not as the end of a step, or of a job that was asked to end, has made them."""
+    job_id = picture.job.job_id
+    expected = {
+        result_guid(job_id, step.step_id, step.attempt_no): (step.step_id, "result", 1)
+        for step in picture.steps
+    } | {cancel_of(job_id): (CANCEL, "resume", root.leg2_entries)}
+    for word in words:
+        name, kind, entry = expected.get(word.guid, ("", "", 0))
+        ledger = GuidLedger(word.ledger)
+        made = Message(word.guid, job_id, 0, name, 1, kind, None, None, word.ledger, 0, *word[-3:])
+        if word != made:
+            yield "messages", f"{word.kind} {word.guid} is not as a step that ends makes it"
+        marks = (ledger.get("entry"), ledger.work_done, ledger.children_spawned, ledger.closed_job)
+        if marks != (entry, 1, 1, ledger.tasks_done):
+            yield "digits", f"{word.kind} {word.guid}: {ledger.text} after {entry} entries"
 
 
 ATTEMPTS_LOOKED_AT_MAX: Final = 100

@@ -15,7 +15,9 @@ from tallystick.core.digits import ActivityLedger
 from tallystick.core.hash_chain import GENESIS
 from tallystick.core.values import StoredEvent
 
-_LEARNING: Final = frozenset({"wait", "sleep", "group", "remote", "effect"})
+LEARNING: Final = frozenset({"wait", "sleep", "group", "remote", "effect"})
+"""Kinds of steps that a message answers."""
+
 _LEARNT: Final = tuple(
     field.weight for field in ActivityLedger.FIELDS if field.name in ("children_spawned", "tasks_done")
 )
@@ -41,18 +43,22 @@ def told(
 ) -> StoredEvent:
     """Return the fact that a row is; if it fits no hash that it may have had, in the older form.
 
-    `printed` is the fingerprint of what else the row of a remote step says.
+    `printed` is the fingerprint of what else the row of a remote step says, or of the key of an effect.
     """
     prev_hash = GENESIS if before is None else before
     row = (result, error, notes)
-    digits = tuple(_before(ledger)) if kind in _LEARNING else (ledger,)
-    for written, also in ((step_payload, (printed,)), (old_step_payload, ())):
+    digits = tuple(_before(ledger)) if kind in LEARNING else (ledger,)
+    forms = [(step_payload, (printed,)), (old_step_payload, ())]
+    if kind == "effect" and printed is not None:
+        # One that another job has done says nothing of a key, and neither did facts of an older form.
+        forms.insert(1, (step_payload, (None,)))
+    for written, also in forms:
         for had in digits:
             payload = written(name, occurrence, state, had, *row, *also)
             # Read again: texts that are no JSON could make one payload of two rows.
             if event_hash(prev_hash, job_id, n, kind, at, attempt, payload) == head and read_step_payload(
                 payload
-            ) == (name, occurrence, state, had, *row, printed):
+            ) == (name, occurrence, state, had, *row, *(also or (printed,))):
                 return StoredEvent(job_id, n, kind, at, attempt, payload, prev_hash, head)
     payload = old_step_payload(name, occurrence, state, ledger, *row)
     return StoredEvent(job_id, n, kind, at, attempt, payload, prev_hash, head)

@@ -9,7 +9,8 @@ from tallystick.core.audit.book import AttemptRow, Findings, StepRest
 from tallystick.core.audit.facts import INLINE
 from tallystick.core.audit.told import Told
 from tallystick.core.lifecycles import StepState
-from tallystick.core.pictures import FAIL_FAST
+from tallystick.core.pictures import FAIL_FAST, Place
+from tallystick.core.remote.rows import place_of_step, step_id_of
 
 _FIRST_OF_PROTOCOLS: Final = StepRest._fields.index("step_index")
 
@@ -32,7 +33,10 @@ class StepRests:
         """
         self._ancestors = ancestors
         self._said, self._note = said, findings.note
-        self.has_remotes = False
+        # Where effects stand that this job has called itself.
+        self.effects: set[Place] = set()
+        # The remote steps of its newest turn that has some.
+        self._remotes: tuple[int, set[str]] = (-1, set())
         self._ends = {completed_at, *(row.finished_at for row in attempts)}
         self._missing = set(said.waits)
 
@@ -44,7 +48,10 @@ class StepRests:
         self._missing.discard((row.dimension, f"{row.name}#{row.occurrence}"))
         # A copy of a remote step has what it came to, and asks for nothing.
         is_remote = row.kind == "remote" and row.origin_job_id is None
-        self.has_remotes = self.has_remotes or is_remote
+        if is_remote:
+            self._take_remote(row)
+        if row.kind == "effect" and row.origin_job_id is None:
+            self.effects.add((row.dimension, row.name, row.occurrence))
         used = (row.misplaced,) if is_remote else row[_FIRST_OF_PROTOCOLS:]
         if any(value is not None for value in used):
             self._note("columns", f"{name} has columns that it has no use for")
@@ -59,6 +66,19 @@ class StepRests:
         self._place(name, row)
         if row.kind in INLINE and row.rev != 1:
             self._note("columns", f"{name} was written {row.rev} times")
+
+    @property
+    def has_remotes(self) -> bool:
+        """Tell whether the job has remote steps of its own."""
+        return bool(self._remotes[1])
+
+    def _take_remote(self, row: StepRest) -> None:
+        turn, names = self._remotes
+        if row.dimension > turn:
+            turn, names = row.dimension, set()
+        if row.dimension == turn:
+            names.add(step_id_of((row.dimension, row.name, row.occurrence)))
+        self._remotes = (turn, names)
 
     def _without_fact(self, name: str, row: StepRest) -> None:
         """Judge a row that is open or was dropped."""
@@ -83,8 +103,25 @@ class StepRests:
         if not known:
             self._note("columns", f"{name} comes from {origin}, and the job does not")
 
-    def close(self) -> None:
-        """Say which waits are gone that a fact says a segment came to."""
+    def compare_copy(self, row: StepRest, origin: StepRest | None) -> None:
+        """Compare the copy of a group with the one that a fork was born with, as long as that is there."""
+        if origin is not None and (row.semaphore, row.threshold, row.failed) != (
+            origin.semaphore,
+            origin.threshold,
+            origin.failed,
+        ):
+            self._note(
+                "columns", f"group {row.name}#{row.occurrence} counts otherwise than where it comes from"
+            )
+
+    def close(self, current_step_id: str | None) -> None:
+        """Say which waits are gone that a fact says a segment came to, and judge the current step."""
+        asked = self._remotes[1]
+        place = None if current_step_id is None else place_of_step(current_step_id)
+        of_trimmed = not asked and place is not None and place[0] < self._said.turns_gone
+        known = current_step_id in asked if asked else current_step_id is None
+        if not known and not of_trimmed:
+            self._note("columns", f"its current step is {current_step_id}, and it asked for another one last")
         for dimension, name in sorted(self._missing)[:10]:
             turn = f" of turn {dimension}" if dimension else ""
             self._note("columns", f"{name}{turn} is not there, and the job has waited for it")

@@ -9,8 +9,10 @@ import msgspec
 
 from tallystick.core.audit.fingerprints import BORN, DROPPED, ENDED, TURNED, WAS, of_dropped
 from tallystick.core.audit.job_view import AbortReason
+from tallystick.core.effects.judging import ToldEffects
 from tallystick.core.ledger.decisions import Reclaim
 from tallystick.core.pictures import Place
+from tallystick.core.queues.reusing import NEW_HASH, REPLACE, WAS_HASH
 from tallystick.core.remote.row_prints import DIRECTIVES, ROWS
 from tallystick.core.values import StoredEvent
 from tallystick.core.verbs.trimming import TRIM, Trimmed
@@ -47,6 +49,8 @@ class Told:
         self.born: dict[str, object] = {}
         self.given: object = None
         self.payload: object = None
+        # The content hashes of a job whose arguments were replaced, at birth and now.
+        self.hashes: tuple[object, object] | None = None
         self.ended: object = None
         # Kind and reason of the hold that the facts have left; None if they do not tell.
         self.hold: tuple[object, object] | None = (None, None)
@@ -59,9 +63,12 @@ class Told:
         self.timed: set[tuple[int, str]] = set()
         self.turns: list[int] = []
         self.results: dict[Place, int] = {}
+        # Of effects what their messages must say, word by word.
+        self.answers: dict[Place, int] = {}
         # Of a protocol job: its rows and directives as the newest fact about each says.
         self.rows: object = None
         self.directives: dict[str, object] = {}
+        self.effects = ToldEffects()
 
     def read(self, fact: StoredEvent, data: dict[str, object], dimension: int) -> None:
         """Take a fact that is not a step."""
@@ -69,6 +76,7 @@ class Told:
             self.first, self.born = fact, data
             self.is_fork = fact.type == "fork"
         self._take(fact, data, dimension)
+        self.effects.read(fact, data)
         if str(data.get("attempt", "")).endswith(_ABORTED):
             self.aborted[fact.attempt] = _aborted(fact.type, data)
         if ENDED in data or WAS in data:
@@ -94,8 +102,13 @@ class Told:
             self.hold = (data.get("hold"), data.get("why")) if "why" in data else None
         elif fact.type == "resume" or "frees" in data:
             self.hold = (None, None)
+        elif fact.type == REPLACE:
+            if self.hashes is None:
+                self.given, self.hashes = data.get(WAS), (data.get(WAS_HASH), None)
+            self.payload, self.hashes = data.get(TURNED), (self.hashes[0], data.get(NEW_HASH))
         elif fact.type == "again":
-            self.given = self.given if self.turns or self.turns_gone else data.get(WAS)
+            replaced = self.turns or self.turns_gone or self.hashes is not None
+            self.given = self.given if replaced else data.get(WAS)
             self.payload = data.get(TURNED)
             self.turns.append(fact.n)
         elif fact.type == TRIM:
@@ -119,7 +132,7 @@ class Told:
     @property
     def has_turned(self) -> bool:
         """Tell whether the job has other arguments than it was born with."""
-        return self.turns_gone > 0 or bool(self.turns)
+        return self.turns_gone > 0 or bool(self.turns) or self.hashes is not None
 
     @property
     def attempts_gone(self) -> int:

@@ -114,6 +114,17 @@ class SettleEffect(NamedTuple):
     rev: int | None = None
 
 
+class PruneEffects(NamedTuple):
+    """Remove up to `limit` effects that ended at least `older_ms` ago and whose jobs are gone: keys are free.
+
+    While a job is there its effects are, because its facts tell of them; an open one always is. The outcome
+    is how many are gone.
+    """
+
+    older_ms: int
+    limit: int
+
+
 class Granted(NamedTuple):
     """The right to call; `calls` counts the one that follows."""
 
@@ -125,12 +136,6 @@ class Known(NamedTuple):
 
     result: str | None
     error: str | None
-
-
-class Occupied(NamedTuple):
-    """Another attempt has the key and has not ended."""
-
-    exec_id: str
 
 
 class Later(NamedTuple):
@@ -163,6 +168,7 @@ class Settled(StrEnum):
     SEVERAL = "several effects of this job are in doubt: say which one"
     LIVE = "a worker may be at it right now: try again when its time is over"
     MOVED = "it has gone on since it was asked"
+    ENDED = "its job has ended, so it is not called again: say whether it happened"
 
 
 EffectRequest: TypeAlias = CallEffect | EndEffect | RestEffect | DoubtEffect | TakeProbe | SettleEffect

@@ -47,6 +47,7 @@ class EffectRules(msgspec.Struct, frozen=True, omit_defaults=True):
     tries: int = 1
     settle_ms: int = 0
     probe: bool = False
+    keep_refusals: bool = False
 
     @property
     def lease_ms(self) -> int:
@@ -87,13 +88,13 @@ class EffectRow(NamedTuple):
     ended_at: int | None
     ended_by: str | None
     rev: int
+    # Whether a refusal keeps its key.
+    kept: int = 0
 
     @property
     def place(self) -> Place:
         """Return where its step stands in its job."""
-        place = place_of_step(self.unit)
-        assert place is not None, "the unit of an effect names its step"
-        return place
+        return _place_of(self.unit)
 
     @property
     def occupies(self) -> EffectKey:
@@ -108,7 +109,7 @@ class EffectRow(NamedTuple):
     @property
     def is_occupying(self) -> bool:
         """Tell whether its key is taken by it."""
-        return self.is_open or self.outcome == Came.HAPPENED
+        return self.is_open or self.outcome == Came.HAPPENED or bool(self.kept)
 
     @property
     def rules(self) -> EffectRules:
@@ -138,18 +139,49 @@ def unit_of(place: Place) -> str:
     return step_id_of(place)
 
 
+def _place_of(unit: str) -> Place:
+    place = place_of_step(unit)
+    assert place is not None, "the unit of an effect names its step"
+    return place
+
+
 def exec_id_of(job_id: str, unit: str, attempt: int) -> str:
     """Return the name of an attempt, as specification 002 spells it."""
     return f"{job_id}:{unit}:{attempt}"
 
 
 def taken_from(exec_id: str) -> str:
-    """Return the identifier of the message that brings what another attempt has done under the same key."""
+    """Return the identifier of the message that brings what another attempt has done under the same key.
+
+    An attempt that another came before is driven by that: it names the other one so.
+    """
     return f"effect:{exec_id}"
 
 
 FIRST: Final = 1
-"""The number of an attempt at an effect: a job has one of each effect that it calls."""
+"""The number of the first attempt at an effect; a job makes another only if it has lost the key before."""
+
+
+def answer_of(job_id: str, place: Place) -> str:
+    """Return the identifier of the message that tells what came of an effect.
+
+    A step takes one answer, so it is called by the first attempt, whichever of them has acted.
+    """
+    return exec_id_of(job_id, unit_of(place), FIRST)
+
+
+class Waiter(NamedTuple):
+    """A job that came to a key which another attempt has, and waits at this step until that has ended."""
+
+    job_id: str
+    unit: str
+
+    @property
+    def place(self) -> Place:
+        """Return where its step stands."""
+        return _place_of(self.unit)
+
+
 BY_CALL: Final = "call"
 """Who says what came of an effect whose call has returned."""
 BY_PROBE: Final = "probe"

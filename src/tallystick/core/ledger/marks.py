@@ -46,6 +46,12 @@ def first_entry(activity: int) -> tuple[Verdict, int]:
 
 
 @lru_cache(_KEPT)
+def entries_of(activity: int) -> int:
+    """Return how often leg 1 of an activity was entered."""
+    return ActivityLedger(activity).leg1_entries
+
+
+@lru_cache(_KEPT)
 def complete(activity: int) -> int:
     """Return an activity whose leg 1 is durable now."""
     return _checked(ActivityLedger(activity).complete_leg1())[0]

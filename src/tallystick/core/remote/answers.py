@@ -1,4 +1,4 @@
-"""How a remote step of a workflow has ended, as its message says it and as its row keeps it.
+"""How a remote step or an effect of a workflow has ended, as its message says it and as its row keeps it.
 
 The message of a step that succeeded carries its value; that of one that failed carries the error, in the form
 in which the errors of all steps are kept.
@@ -23,9 +23,20 @@ class Ended(NamedTuple):
     error: str | None
 
 
+def answer_text(result: str | None, error: str | None, row: str | None = None) -> str:
+    """Return what a message says that ends an effect; `row` is the fingerprint of its key.
+
+    >>> answer_text('"receipt"', None, "1:ab"), answer_text(None, '{"code":"BROKEN"}')
+    ('{"value":"receipt","row":"1:ab"}', '{"error":{"code":"BROKEN"}}')
+    """
+    name, text = ("value", result or "null") if error is None else ("error", error)
+    return f'{{"{name}":{text}}}' if row is None else f'{{"{name}":{text},"row":"{row}"}}'
+
+
 class _Said(msgspec.Struct):
     value: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     error: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    row: str | None = None
 
 
 class _Told(msgspec.Struct):
@@ -60,3 +71,8 @@ def ended(payload: str | None) -> Ended:
         return Ended(None, bytes(said.error).decode())
     assert isinstance(said.value, msgspec.Raw), "a step ends with a value or an error"
     return Ended(bytes(said.value).decode(), None)
+
+
+def printed(payload: str | None) -> str | None:
+    """Return the fingerprint that a message carries of the key of its effect; older ones carry none."""
+    return msgspec.json.decode(payload or '{"value":null}', type=_Said).row

@@ -28,8 +28,9 @@ class NewProtocolJob(NamedTuple):
     request_type: str
     schema_version: str
     idempotency_key: str | None
-    idempotency_hash: str
-    canon_version: int
+    idempotency_hash: str | None
+    canon_version: int | None
+    retry_of: str | None = None
 
 
 class SubmitCommand(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from tallystick.core.lifecycles import STEP, OutboxState, StepState
 from tallystick.core.pictures import Place
+from tallystick.core.tuples import tuned
 
 PULL: Final = "pull"
 """How a directive travels when remote workers ask for it: nothing goes out by itself."""
@@ -21,6 +22,7 @@ IN_FLIGHT: Final = frozenset({StepState.DISPATCHING, StepState.AWAITING_ACK, Ste
 """States in which a remote worker may have a directive of the step."""
 
 
+@tuned
 class ProtocolJob(NamedTuple):
     """The columns of a protocol job that decisions read or change."""
 
@@ -50,6 +52,7 @@ class ProtocolJob(NamedTuple):
     error_message: str | None = None
 
 
+@tuned
 class ProtocolStep(NamedTuple):
     """One remote step; `answers` remembers the RESULT of each attempt that had one."""
 
@@ -99,6 +102,7 @@ class ProtocolStep(NamedTuple):
         return self.lease_expires_at is not None and self.lease_expires_at <= now
 
 
+@tuned
 class OutboxRow(NamedTuple):
     """One directive on its way; its identifier follows from its step and attempt: there is one for each."""
 

@@ -96,7 +96,7 @@ def read_callback_keys(text: str) -> CallbackKeys:
 def _mac(secret: str, tenant_id: str, fence: StepFence, expires_at: int) -> str:
     job_id, step_id, attempt_no, lease_id = fence
     fields = (_PURPOSE, tenant_id, job_id, step_id, str(attempt_no), lease_id, str(expires_at))
-    signed = b"".join(len(each).to_bytes(4) + each for each in (field.encode() for field in fields))
+    signed = b"".join([len(each).to_bytes(4) + each for each in map(str.encode, fields)])
     return urlsafe_b64encode(hmac.digest(secret.encode(), signed, sha256)).decode().rstrip("=")
 
 

@@ -49,7 +49,7 @@ def turn(  # noqa: PLR0911 (a line for each refusal)
     driver = _refuse_turning(picture, guid) or driver_of(picture, request.driver)
     if isinstance(driver, Refusal):
         return driver
-    unended = before_end(picture, fence, request.fact, now)
+    unended = before_end(pictures, picture, fence, request.fact, now)
     if isinstance(unended, (Plan, Relook)):
         return unended
     still_open = len(picture.open_activities())

@@ -36,7 +36,8 @@ class ForkJob(NamedTuple):
     """Begin a new job with the arguments of another, and with copies of what it recorded before `point`.
 
     The new job, its first fact, the copies (each a fact of the new chain, with its origin) and values drawn
-    before them are one bundle. `point` is a step's name and occurrence; None keeps every record. Nothing of
+    before them are one bundle. `point` is a step's name and occurrence; None keeps every record. With
+    `fresh_keys` its effects have keys of their own. Nothing of
     the other job changes, except with `retry`: then it must have failed, learns which job took its place,
     and its reservation belongs to that job. A second retry writes nothing and is answered with the first.
     With an `id` so is a second fork of this job under it, if it asks for the same; if not, it is refused with
@@ -50,11 +51,15 @@ class ForkJob(NamedTuple):
     retry: bool = False
     version: str | None = None
     id: str | None = None
+    # Of a protocol job: the lease of the attempt that the new one begins with.
+    lease_id: str = ""
+    fresh_keys: bool = False
 
     @property
     def content_hash(self) -> str:
         """Return what two forks under one id must have in common."""
-        return content_hash({"fork_of": self.job_id, "at": self.point, "version": self.version})
+        about = {"fork_of": self.job_id, "at": self.point, "version": self.version}
+        return content_hash({**about, "fresh_keys": True} if self.fresh_keys else about)
 
     @property
     def key(self) -> str | None:

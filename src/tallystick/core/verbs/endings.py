@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final, NamedTuple, assert_never
 
 import msgspec
@@ -35,7 +36,7 @@ from tallystick.core.requests import CancelJob, EndJob
 from tallystick.core.values import Fact, Fence
 from tallystick.core.verbs.asking import ask, ask_descendants, is_refused, let_finish, why_asked
 from tallystick.core.verbs.children import child_ended
-from tallystick.core.verbs.effects.settling import before_end, is_waited_for, let_answer, unneeded
+from tallystick.core.verbs.effects.settling import abandoned, before_end, is_waited_for, let_answer, unneeded
 from tallystick.core.verbs.protocol.remote import ends_at, take_unheard, withdraw
 from tallystick.core.verbs.settling import Driver, broken, driver_of, entered, settle, stale
 from tallystick.errors import LedgerCeiling, NotFound, TallyError
@@ -43,6 +44,7 @@ from tallystick.errors import LedgerCeiling, NotFound, TallyError
 # By which moves a job comes to an end, and the attempt that runs it with it.
 _JOB_ENDS = {JobState.SUCCEEDED: "succeed", JobState.FAILED_FINAL: "fail", JobState.CANCELLED: "settle"}
 _RUNNING: Final = AttemptState.IN_PROGRESS
+_NEVER_MADE: Final = ATTEMPT.follow(AttemptState.LEASED, "abort")
 _ATTEMPT_ENDS = {
     AttemptState.DONE: ATTEMPT.follow(_RUNNING, "commit", "finish").target,
     AttemptState.ABORTED: ATTEMPT.follow(_RUNNING, "abort").target,
@@ -58,7 +60,7 @@ def end_job(pictures: Pictures, request: EndJob, now: Now) -> Decision:
     if picture.has_unseen_remotes:
         return Relook(fence.job_id)
     written = as_asked(request, cancelling=picture.job.state == JobState.CANCELLING, code=picture.job.code)
-    unended = before_end(picture, fence, request.fact, now)
+    unended = before_end(pictures, picture, fence, request.fact, now)
     if isinstance(unended, (Plan, Relook)):
         return unended
     ended = _ATTEMPT_ENDS[AttemptState(written.attempt_status)]
@@ -174,9 +176,13 @@ def way(job: JobFacts, target: JobState, *, told: bool = False) -> Followed[JobS
 
     The request to end is no fact before the job follows it.
     """
-    state = JobState(job.state)
+    return _way(JobState(job.state), target, begun=bool(job.attempt), told=told)
+
+
+@lru_cache(maxsize=64)
+def _way(state: JobState, target: JobState, *, begun: bool, told: bool) -> Followed[JobState]:
     if told and state is JobState.CANCELLING:
-        state = JobState.IN_PROGRESS if job.attempt else JobState.QUEUED
+        state = JobState.IN_PROGRESS if begun else JobState.QUEUED
     if target is JobState.CANCELLED and state is not JobState.CANCELLING:
         return JOB.follow(state, "cancel", "settle")
     if target is JobState.FAILED_FINAL and state is JobState.QUEUED:
@@ -229,7 +235,7 @@ def cancel(  # noqa: PLR0911 (a line for each verdict)
 def _ended(pictures: Pictures, picture: Picture, request: CancelJob, now: Now) -> Decision:
     """End a job at once; one whose root has no entry left for the message that ends it has failed."""
     lease = picture.lease
-    if is_waited_for(picture):
+    if is_waited_for(picture) and not request.abandon:
         return let_answer(picture, request, now)
     if lease is None:
         until = ends_at(picture, now)
@@ -237,7 +243,7 @@ def _ended(pictures: Pictures, picture: Picture, request: CancelJob, now: Now) -
             return let_finish(picture, request, until, now)
         ended = _at_once(pictures, picture, request, now)
     else:
-        told = {"forced": True, **_because(picture.job.code)}
+        told = {"forced": True, **_because(picture.job.code), **abandoned(picture)}
         cancelled = Loss("cancel", JobState.CANCELLED, "abort", AbortReason.CANCELLED, told)
         ended = end_lost(pictures, picture, lease, cancelled, now)
     if not isinstance(ended, Refusal) or not isinstance(ended.error, LedgerCeiling):
@@ -284,7 +290,7 @@ def end_lost(pictures: Pictures, picture: Picture, lease: Lease, loss: Loss, now
     closed = close(pictures, picture, driver, End(loss.state, fact, loss.values, attempt), now)
     if isinstance(closed, Refusal):
         return closed
-    return Plan((*unneeded(picture, now), *closed), loss.state, wakes=_wakes(picture))
+    return Plan((*unneeded(pictures, picture, now), *closed), loss.state, wakes=_wakes(picture))
 
 
 def finish(pictures: Pictures, picture: Picture, lease: Lease, now: Now) -> Decision:
@@ -321,15 +327,24 @@ def _at_once(pictures: Pictures, picture: Picture, request: CancelJob, now: Now)
     settling = settle(rooted, Driver(word, None), -job.semaphore, closes=True, at=now.wall)
     if isinstance(settling, Refusal):
         return settling
-    made = ATTEMPT.follow(AttemptState.LEASED, "abort")
-    attempt = InsertAttempt(job.job_id, job.attempt + 1, made.target, AbortReason.CANCELLED, word.guid)
-    paths = {"job": way(job, JobState.CANCELLED, told=True).path, "attempt": made.path}
-    told = {**paths, "forced": request.force, **_because(values.error_code), **came_of(values)}
-    fact = fact_of(picture, "cancel", attempt.attempt, told, now)
+    attempt = InsertAttempt(job.job_id, job.attempt + 1, _NEVER_MADE.target, AbortReason.CANCELLED, word.guid)
+    text = _told_of_cancel(job.state, values.error_code, begun=bool(job.attempt), forced=request.force)
+    if left := abandoned(picture):
+        text = msgspec.json.encode({**msgspec.json.decode(text), **left}).decode()
+    fact = Fact(picture.chain(), "cancel", now.wall, attempt.attempt, text)
     end = End(JobState.CANCELLED, fact, values, attempt, request.grace_ms)
     closed = _closed(pictures, settling.job, word.guid, end, now)
-    writes = (*unneeded(picture, now), *taken, InsertMessage(word), *settling.writes, *closed)
+    writes = (*unneeded(pictures, picture, now), *taken, InsertMessage(word), *settling.writes, *closed)
     return Plan(writes, JobState.CANCELLED, wakes=_wakes(picture))
+
+
+@lru_cache(maxsize=64)
+def _told_of_cancel(state: str, code: str | None, *, begun: bool, forced: bool) -> str:
+    """Return what the fact of a job says that was ended before anybody ran it: alike for all its siblings."""
+    path = _way(JobState(state), JobState.CANCELLED, begun=begun, told=True).path
+    came = came_of(JobValues(error_code=code))
+    told = {"job": path, "attempt": _NEVER_MADE.path, "forced": forced, **_because(code), **came}
+    return msgspec.json.encode(told).decode()
 
 
 def _wakes(picture: Picture) -> bool:

@@ -8,6 +8,7 @@ holds the job, whichever it is. Jobs without hooks have nothing to compute.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import combinations
 from typing import Final
 
 from tallystick.core.lifecycles import JobState
@@ -49,6 +50,16 @@ def named(hooks: Iterable[str]) -> str | None:
     ('failed held', None)
     """
     return " ".join(sorted(set(hooks))) or None
+
+
+def choices() -> list[str | None]:
+    """Return all that the row of a job may say of its hooks.
+
+    >>> choices()[:2], len(choices())
+    ([None, 'held'], 16)
+    """
+    names = (HELD, *HOOK_OF.values())
+    return [named(some) for count in range(len(names) + 1) for some in combinations(names, count)]
 
 
 def again_ms(tries: int) -> int:

@@ -34,7 +34,8 @@ def reclaim(pictures: Pictures, request: ReclaimAttempt, now: Now) -> Decision:
     if picture is None or lease is None or (lease.attempt, lease.lease_id) != request.fence[1:]:
         return Plan((), Reclaim.LEAVE)
     job, past = picture.job, picture.past
-    if past is None or JobState(job.state) in JOB.final:
+    # An effect of a job that a person has ended stays open, and is asked for like any other.
+    if past is None or (JobState(job.state) in JOB.final and not request.unit):
         return Plan((), Reclaim.LEAVE)
     budget = attempts_allowed(past.options)
     verdict = decide_reclaim(

@@ -23,7 +23,6 @@ from tallystick.core.pictures import (
     timer_of,
 )
 from tallystick.core.plans import (
-    NO_VALUES,
     Decision,
     InsertActivity,
     InsertMessage,
@@ -37,10 +36,10 @@ from tallystick.core.plans import (
     Relook,
     Write,
 )
-from tallystick.core.requests import Await, Deliver, TakeAnswer
+from tallystick.core.requests import AskRemotes, Await, Deliver, TakeAnswer
 from tallystick.core.values import Answer, Delivered, Fact, Fence, Wait, Wake
 from tallystick.core.verbs.holds import Hold
-from tallystick.core.verbs.protocol.remote import Taken, ended_by, open_step, wake
+from tallystick.core.verbs.protocol.remote import Taken, ended_by, last_opened, open_step, wake
 from tallystick.core.verbs.settling import broken, driver_of, entered, settle, stale
 
 ANSWERED = STEP.follow(StepState.IN_PROGRESS, "succeed").target
@@ -72,6 +71,19 @@ def suspend_or_answer(pictures: Pictures, request: Await, now: Now) -> Decision:
     if job.hold is not None:
         return Plan((), Hold(job.hold))
     return _refuse_waiting(picture, request) or _wait(picture, request, now)
+
+
+def ask_remotes(pictures: Pictures, request: AskRemotes, now: Now) -> Decision:
+    """Open remote steps of a segment that goes on: their directives do not wait until it is idle."""
+    picture = pictures.held(request.fence)
+    if picture is None:
+        return stale(request.fence)
+    job = picture.job
+    if job.state == JobState.CANCELLING or job.hold is not None:
+        return Plan(())
+    opened, job, writes = _open(picture, job, request, now)
+    after = job._replace(semaphore=job.semaphore + opened, rev=job.rev + 1)
+    return Plan((*writes, MoveJob(after, job.rev, None, last_opened(writes))))
 
 
 def _asks_nothing(picture: Picture, request: Await) -> bool:
@@ -192,7 +204,7 @@ def _answer(picture: Picture, request: Await, found: _Found, others: Sequence[_F
     writes += births
     if opened:
         after = job._replace(semaphore=job.semaphore + opened, rev=job.rev + 1)
-        writes.append(MoveJob(after, job.rev, None, NO_VALUES))
+        writes.append(MoveJob(after, job.rev, None, last_opened(births)))
         job = after
     activity = picture.activities.get(place_of(request.dimension, wait))
     taking = Taking(request.fence, request.driver, request.fact.chain, request.fact.at, request.dimension)
@@ -281,7 +293,7 @@ def _loser(picture: Picture, place: Place, now: Now) -> tuple[Write, ...]:
 
 
 def _open(
-    picture: Picture, job: JobFacts, request: Await, now: Now, *, but: int | None = None
+    picture: Picture, job: JobFacts, request: Await | AskRemotes, now: Now, *, but: int | None = None
 ) -> tuple[int, JobFacts, list[Write]]:
     """Open those waits that are not open yet, all but one that is answered; return how many, and how."""
     writes: list[Write] = []
@@ -294,6 +306,7 @@ def _open(
         if wait.asks is not None:
             writes += open_step(picture, place, wait.asks, request.fence.attempt, now)
             continue
+        assert isinstance(request, Await), "who goes on asks for remote steps alone"
         row = Activity(job.job_id, *place, wait.kind, BEGUN, OPENED, 1, request.fence.attempt)
         writes.append(InsertActivity(row, now.wall, None, None))
         if wait.due_at is not None:
@@ -332,7 +345,9 @@ def _suspend(picture: Picture, request: Await, now: Now) -> Decision:
     after = job._replace(ready_at=due_at, rev=job.rev + 1)
     ended = MoveAttempt(*fence, RUNNING, SUSPENDED, AbortReason.SUSPENDED, charged=False, live=True)
     return Plan(
-        (*writes, ended, MoveJob(after, job.rev, request.fact, NO_VALUES)), None, wakes=due_at is not None
+        (*writes, ended, MoveJob(after, job.rev, request.fact, last_opened(writes))),
+        None,
+        wakes=due_at is not None,
     )
 
 

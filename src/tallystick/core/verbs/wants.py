@@ -13,7 +13,7 @@ from tallystick.core.effects.requests import (
     SettleEffect,
     TakeProbe,
 )
-from tallystick.core.effects.rows import FIRST, EffectKey, exec_id_of, unit_of
+from tallystick.core.effects.rows import EffectKey, answer_of, taken_from
 from tallystick.core.pictures import START, Place, group_place, join_of, place_of, timer_of
 from tallystick.core.remote.requests import (
     AckStep,
@@ -28,6 +28,7 @@ from tallystick.core.remote.requests import (
     place_in_workflow,
 )
 from tallystick.core.requests import (
+    AskRemotes,
     Await,
     CancelJob,
     Cycle,
@@ -45,6 +46,7 @@ from tallystick.core.verbs.control_requests import HoldJob, ResumeJob
 
 Planned: TypeAlias = (
     Await
+    | AskRemotes
     | TakeAnswer
     | Deliver
     | Spawn
@@ -126,7 +128,7 @@ def _for_waiting(request: Await) -> Wants:
         if wait.kind == "remote":
             continue
         if wait.kind == "effect":
-            guids.append(exec_id_of(job_id, unit_of(place), FIRST))
+            guids += _answers(job_id, place)
         elif wait.kind == "group":
             guids.append(join_of(job_id, f"{place[0]}:{place[1]}#{place[2]}"))
         else:
@@ -135,6 +137,12 @@ def _for_waiting(request: Await) -> Wants:
     wants = Wants(job_id, open=True, guids=tuple(guids), signals=signals, ahead=request.ahead)
     remote = any(wait.kind == "remote" for wait in request.waits)
     return wants._replace(remotes=True, results=True) if remote else wants
+
+
+def _answers(job_id: str, place: Place) -> tuple[str, str]:
+    """Return what messages are called that tell what came of an effect: of its own calls, of another's."""
+    answer = answer_of(job_id, place)
+    return (answer, taken_from(answer))
 
 
 def _for_spawning(request: Spawn) -> Wants:
@@ -184,7 +192,8 @@ def _for_effect(request: EffectRequest) -> Wants:
         return Wants(request.job_id, end=True, effects=True)
     job_id = request.fence.job_id
     if isinstance(request, CallEffect):
-        return Wants(job_id, place=request.place, effects=True, keys=(request.intent.key,))
+        guids = _answers(job_id, request.place)
+        return Wants(job_id, place=request.place, guids=guids, effects=True, keys=(request.intent.key,))
     return Wants(job_id, place=request.place, effects=True)
 
 
@@ -193,13 +202,15 @@ def wanted_to_escalate(job_id: str) -> Wants:
     return Wants(job_id, open=True, end=True, ends=True, remotes=True)
 
 
-def wanted(request: Planned) -> Wants:  # noqa: C901, PLR0911 (one line for each request)
+def wanted(request: Planned) -> Wants:  # noqa: C901, PLR0911, PLR0912 (one line for each request)
     """Return what a request wants to see of its job."""
     match request:
         case TakeAnswer():
             return _for_taking(request)
         case Await():
             return _for_waiting(request)
+        case AskRemotes():
+            return Wants(request.fence.job_id, open=True, remotes=True)
         case EndJob():
             return _for_ending(request)
         case Deliver():

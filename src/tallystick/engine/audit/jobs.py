@@ -27,18 +27,20 @@ from tallystick.core.audit.content import judge_content
 from tallystick.core.audit.facts import History
 from tallystick.core.audit.job_view import agrees, attempts_allowed
 from tallystick.core.audit.letters import Letters
-from tallystick.core.audit.protocols import judge_protocol, judge_remote
+from tallystick.core.audit.protocols import judge_protocol, judge_protocol_rest, judge_remote
 from tallystick.core.audit.rows import Rows
 from tallystick.core.audit.step_rests import StepRests
 from tallystick.core.audit.told import Told
+from tallystick.core.effects.judging import Effects
 from tallystick.core.lifecycles import ATTEMPT, JOB, JobState, StepState
 from tallystick.core.limits import HISTORY_WARN_RECORDS
 from tallystick.core.pictures import Message, Place
 from tallystick.core.remote.row_prints import of_remote
-from tallystick.core.remote.rows import ProtocolStep, place_of_step
+from tallystick.core.remote.rows import ProtocolPicture, ProtocolStep, place_of_step
 from tallystick.engine.audit.kin import ancestors, judge_kin
 from tallystick.engine.view import derive
-from tallystick.store.api import Store, StoredEvent
+from tallystick.errors import StoreError
+from tallystick.store.api import NewJob, Store, StoredEvent
 from tallystick.store.inspection import Inspection
 
 _BOOKS_PAGE: Final = 200
@@ -88,10 +90,12 @@ def audit(
     jobs_max: int | None = None,
     since: int | None = None,
     on_page: Callable[[Audit], None] | None = None,
+    is_enough: Callable[[], bool] = lambda: False,
 ) -> Audit:
     """Check the books of the newest jobs, or of all, and return what was found.
 
-    With `since` only those are checked that were written since that instant.
+    With `since` only those are checked that were written since that instant. No further job is begun once
+    `is_enough` says so.
     """
     inspection = store.inspect()
     # Which leases are live tells a job that is at work from one that is not, and it may be either.
@@ -103,6 +107,8 @@ def audit(
         done.add(check_job(inspection, book, now))
         if on_page is not None and done.jobs % _BOOKS_PAGE == 0:
             on_page(done)
+        if is_enough():
+            break
     return done
 
 
@@ -174,8 +180,20 @@ def _step_rests(inspection: Inspection, job_id: str) -> Iterator[StepRest]:
 
 
 def _check(inspection: Inspection, book: Book, now: tuple[str, int]) -> Checked:
+    """Check one job; rows of which the rules can make nothing are a finding, and the check goes on."""
     findings = Findings(book.job_id)
-    attempts = inspection.attempts(book.job_id)
+    try:
+        return _judged(inspection, book, now, findings)
+    except StoreError:
+        raise
+    except Exception as error:  # noqa: BLE001 (no rule was written for what somebody made of these rows)
+        findings.note("rows", f"nothing can be made of its rows: {type(error).__name__}: {error}")
+        return Checked(book.job_id, 0, findings, hash((book, str(error))))
+
+
+def _judged(inspection: Inspection, book: Book, now: tuple[str, int], findings: Findings) -> Checked:
+    tried = inspection.all_attempts(book.job_id)
+    attempts = tried.pop("", [])
     whole = inspection.whole(book.job_id)
     seen = hash((book, whole, tuple(attempts)))
     strange = {book.state} - _JOB_STATES | {row.status for row in attempts} - _ATTEMPT_STATES
@@ -196,21 +214,61 @@ def _check(inspection: Inspection, book: Book, now: tuple[str, int]) -> Checked:
     # Only a protocol job has steps of its own before anybody has claimed it.
     picture = inspection.protocol(book.job_id) if book.has_waited and not book.attempt else None
     if picture is not None:
-        messages = list(_messages(inspection, book.job_id))
-        directives = inspection.directives(book.job_id)
-        judge_protocol(picture, messages, directives, history.said, findings)
-        return Checked(book.job_id, history.facts, findings, hash((seen, picture, *messages, *directives)))
+        seen = hash((seen, _judge_protocol(inspection, picture, history.said, findings)))
+        return Checked(book.job_id, history.facts, findings, seen)
     before = ancestors(inspection, whole)
     rests = StepRests(history.said, attempts, whole.rest.completed_at, before, findings)
     for rest in _step_rests(inspection, book.job_id):
         rests.take(rest)
-    rests.close()
+        if rest.kind == "group" and rest.origin_job_id is not None:
+            rests.compare_copy(rest, _origin(inspection, rest))
+    rests.close(whole.rest.current_step_id)
     prints: dict[Place, str] = {}
     if rests.has_remotes:
         seen = hash((seen, _judge_remotes(inspection, book.job_id, history.said, prints, findings)))
+    if tried or rests.effects or history.said.effects:
+        seen = hash(
+            (seen, _judge_effects(inspection, whole.born, tried, rests.effects, history.said, findings))
+        )
     seen = hash((seen, _judge_rows(inspection, book, attempts, history, prints, findings)))
     _judge_view(book, attempts, now, findings)
     return Checked(book.job_id, history.facts, findings, seen)
+
+
+def _judge_protocol(inspection: Inspection, picture: ProtocolPicture, said: Told, findings: Findings) -> int:
+    """Compare a protocol job with its messages, directives and steps; return what stands for these."""
+    job_id = picture.job.job_id
+    messages = list(_messages(inspection, job_id))
+    directives = inspection.directives(job_id)
+    judge_protocol(picture, messages, directives, said, findings)
+    rests = list(_step_rests(inspection, job_id))
+    for rest in rests:
+        judge_protocol_rest(rest, findings)
+    return hash((picture, *messages, *directives, *rests))
+
+
+def _origin(inspection: Inspection, copy: StepRest) -> StepRest | None:
+    """Return the group of which this one is a copy, if its job is there."""
+    place = (copy.origin_dimension or 0, copy.name, copy.occurrence)
+    before = (*place[:2], copy.occurrence - 1)
+    page = inspection.step_rests(copy.origin_job_id or "", after=before, limit=1)
+    return next((rest for rest in page if rest[:3] == place), None)
+
+
+def _judge_effects(
+    inspection: Inspection,
+    born: NewJob,
+    tried: dict[str, list[AttemptRow]],
+    steps: set[Place],
+    said: Told,
+    findings: Findings,
+) -> int:
+    """Compare effects with their keys, and return what stands for these and the attempts at them."""
+    keys = inspection.keys_of(born.job_id)
+    owners = {attempt: began.owner for attempt, began in said.began.items()}
+    told = Effects(born.job_id, born.tenant_id, said.effects, owners, said.results, findings)
+    told.judge(keys, tried, steps, said.turns_gone)
+    return hash((*keys, *((unit, *rows) for unit, rows in tried.items())))
 
 
 def _judge_remotes(

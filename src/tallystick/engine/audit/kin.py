@@ -8,7 +8,8 @@ from tallystick.core.audit.book import Book, Findings, WholeJob
 from tallystick.core.audit.told import Told
 from tallystick.core.lifecycles import JOB
 from tallystick.core.pictures import child_of
-from tallystick.store.api import Group
+from tallystick.core.queues.reusing import REUSE
+from tallystick.store.api import Group, NewJob
 from tallystick.store.inspection import Inspection
 
 
@@ -38,6 +39,8 @@ def _word(inspection: Inspection, book: Book, whole: WholeJob, findings: Finding
     said = (word.job_id, str(Group(word.dimension, word.name, word.occurrence or 0)), word.payload)
     if said != (parent, step, book.state):
         findings.note("kin", f"it is {book.state}, and its parent was told otherwise")
+    if word.created_at < (whole.rest.completed_at or 0):
+        findings.note("kin", "its parent heard that it has ended before it had")
     return word
 
 
@@ -73,6 +76,8 @@ def _key(inspection: Inspection, whole: WholeJob, said: Told, findings: Findings
     if kept is None:
         findings.note("reservations", f"its {scope} is reserved for nobody")
         return None
+    if kept.job_id != born.job_id and _has_taken_over(inspection, kept.job_id, born):
+        return kept
     if (kept.job_id, kept.content_hash, kept.canon_version) != (
         born.job_id,
         born.idempotency_hash,
@@ -84,6 +89,18 @@ def _key(inspection: Inspection, whole: WholeJob, said: Told, findings: Findings
     if told is not None and kept.created_at not in (told.at, born.created_at):
         findings.note("reservations", f"its {scope} was reserved at another time than it was made")
     return kept
+
+
+def _has_taken_over(inspection: Inspection, job_id: str, born: NewJob) -> bool:
+    """Tell whether a later job has the key of this one by right: it was submitted under a rule for that."""
+    other = inspection.whole(job_id)
+    if other is None or other.born.created_at < born.created_at:
+        return False
+    options = msgspec.json.decode(other.born.options, type=dict[str, object])
+    return REUSE in options and (other.born.tenant_id, other.born.idempotency_key) == (
+        born.tenant_id,
+        born.idempotency_key,
+    )
 
 
 def _tags(inspection: Inspection, whole: WholeJob, findings: Findings) -> object:

@@ -16,12 +16,13 @@ import msgspec
 
 from tallystick.core.audit.book import FINDINGS_KEPT_MAX, Finding
 from tallystick.core.audit.removals import LogEnd, PrunedRow, judge_log
+from tallystick.core.remote.rows import place_of_step
 from tallystick.engine.audit.jobs import Audit, audit, check_job
 from tallystick.engine.audit.sealing import compare
 from tallystick.engine.audit.seals import Seal
 from tallystick.errors import NotFound
 from tallystick.store.api import Store
-from tallystick.store.inspection import Inspection, Reserved
+from tallystick.store.inspection import Inspection, KeptKey, Reserved
 
 _PAGE: Final = 500
 
@@ -62,6 +63,7 @@ def beyond_jobs(inspection: Inspection) -> Iterator[Finding]:
     yield from _strays(inspection)
     yield from _reservations(inspection)
     yield from _tags(inspection)
+    yield from _keys(inspection)
     yield from (Finding(job_id, "removals", words) for job_id, words in judge_log(_log(inspection), LogEnd()))
 
 
@@ -86,6 +88,29 @@ def _strays(inspection: Inspection) -> Iterator[Finding]:
                 yield Finding(job_id, "strays", f"there are rows of this job, {why}")
         more = len(page) == _PAGE
         after = page[-1][0] if page else after
+
+
+def _keys(inspection: Inspection) -> Iterator[Finding]:
+    """Give keys of effects without their attempt; a key outlives its job, and the turns of a loop."""
+    after, more = "", True
+    while more:
+        page = inspection.kept_keys(after=after, limit=_PAGE)
+        for key in page:
+            if not key.has_attempt and not _is_left(inspection, key):
+                yield Finding(
+                    key.job_id, "effects", f"there is a key of {key.exec_id}, and nothing else of it"
+                )
+        more = len(page) == _PAGE
+        after = page[-1].exec_id if page else after
+
+
+def _is_left(inspection: Inspection, key: KeptKey) -> bool:
+    """Tell whether the log of removals names the job of a key, or the turn in which it was taken."""
+    place = place_of_step(key.unit)
+    lines = inspection.removals_of(key.job_id)
+    if not key.has_job:
+        return any(line.whole for line in lines)
+    return place is not None and any(place[0] <= line.dimension for line in lines)
 
 
 def _reservations(inspection: Inspection) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ _ANY_KIND: Final = ""
 class Past:
     """The calls that earlier segments of one job have made in this turn."""
 
-    __slots__ = ("_open", "_opened", "_records", "_unasked")
+    __slots__ = ("_open", "_opened", "_records", "_unasked", "left")
 
     def __init__(self, claimed: ClaimedJob | None) -> None:
         """Read what was recorded and what is open; this segment has come to nothing of it."""
@@ -35,6 +35,8 @@ class Past:
         # Each with its kind, and the place of the first answer that came after it was opened.
         self._open: dict[Place, tuple[str, int]] = {}
         self._opened: frozenset[Place] = frozenset()
+        # Whether there is anything of it that this segment has not come to; every step asks.
+        self.left = False
         if claimed is not None:
             self._read(claimed)
 
@@ -49,6 +51,7 @@ class Past:
         if pending is not None and pending not in self._records:
             self._open[pending] = (_ANY_KIND, _LAST)
         self._opened = frozenset(self._open)
+        self._look()
 
     @property
     def behind(self) -> bool:
@@ -65,6 +68,7 @@ class Past:
         place = (name, occurrence)
         self._unasked.pop(place, None)
         self.meet(kind, place)
+        self._look()
         return self._records.get(place)
 
     def started(self, place: Place) -> Record | None:
@@ -76,6 +80,10 @@ class Past:
         """Note that a call of this kind was come to, if it is open."""
         if self._open and self._open.get(place, (None,))[0] in (kind, _ANY_KIND):
             del self._open[place]
+            self._look()
+
+    def _look(self) -> None:
+        self.left = bool(self._unasked or self._open)
 
     def was_opened(self, place: Place) -> bool:
         """Tell whether this call was open when the segment began."""

@@ -17,7 +17,7 @@ from tallystick.core.hash_chain import GENESIS
 from tallystick.errors import OutcomeUnknown, StoreError
 from tallystick.store.api import Bundle, Fence, Outcome
 from tallystick.store.doubtful_chains import as_known
-from tallystick.store.postgres.claim_cursor import ClaimCursor
+from tallystick.store.postgres.claiming.claim_cursor import ClaimCursor
 from tallystick.store.postgres.server.address import Address
 from tallystick.store.postgres.server.commit_outcome import Fate, Lost, fate, retrying
 from tallystick.store.postgres.server.connection import (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from tallystick.store.inspection import Health, WorkerLeases
-from tallystick.store.postgres.reads import Reader
+from tallystick.store.inspection import Health, Inspection, WorkerLeases
+from tallystick.store.postgres.reads import Reader, Rows
 from tallystick.store.postgres.server.address import Address
 from tallystick.store.postgres.writing import Times
 from tallystick.store.sql.reads import Reads
@@ -15,15 +15,26 @@ _OLDEST_TRANSACTION_SECONDS = 300
 # Nothing of ours writes for so long; a user's transaction with a submission in it may.
 _HOLDER_MS_MAX = 1_000
 
+T = TypeVar("T")
+
 
 class PostgresInspection(Reads):
     """The reads of a check, on the connection that reads."""
 
-    def __init__(self, address: Address, reader: Reader, times: Callable[[], Times]) -> None:
-        """Look through the store's own way to read."""
+    def __init__(
+        self, address: Address, reader: Reader, times: Callable[[], Times], rows: Rows | None = None
+    ) -> None:
+        """Look through the store's own way to read, or through one that sees one instant."""
         self._address = address
         self._times = times
         self._reader = reader
+        self._rows: Rows = rows or reader.rows
+
+    def at_once(self, ask: Callable[[Inspection], T]) -> T:
+        """Let a function read several things of one instant, in a transaction that only reads."""
+        return self._reader.at_once(
+            lambda rows: ask(PostgresInspection(self._address, self._reader, self._times, rows))
+        )
 
     def health(self) -> Health:
         """Examine the server, the size of the books, and who keeps vacuum from its work."""
@@ -72,4 +83,4 @@ class PostgresInspection(Reads):
 
     def rows(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a statement."""
-        return self._reader.rows(name, parameters)
+        return self._rows(name, parameters)

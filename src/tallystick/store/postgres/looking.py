@@ -13,7 +13,7 @@ from tallystick.core.verbs.wants import Wants
 from tallystick.store.postgres.lists.arrays import texts
 from tallystick.store.postgres.server.connection import Answered
 from tallystick.store.postgres.statements import sql
-from tallystick.store.sql.effect_pictures import add_effects, add_keys
+from tallystick.store.sql.effect_pictures import add_effects, add_keys, add_lost, add_waiters
 from tallystick.store.sql.protocol_pictures import HOMES, add_homes, add_remotes
 from tallystick.store.sql.reads import listed
 
@@ -43,8 +43,8 @@ class PictureLook:
         guids = texts(sorted({guid for each in wants for guid in each.guids}))
         jobs = texts(sorted(own))
         times = writing.times
-        keys = self._lock_keys()
-        self._ask("lock_pictures", texts(sorted({*awaited, *also})), ending)
+        effects = texts([each.job_id for each in wants if each.effects])
+        keys = self._lock(texts(sorted({*awaited, *also})), ending, effects)
         self._taken = (
             self._ask("lock_expired", _json([(*each.fence, each.unit) for each in lost])) if lost else None
         )
@@ -75,19 +75,30 @@ class PictureLook:
         self._pasts = (
             self._ask("picture_pasts", texts([each.fence.job_id for each in lost])) if lost else None
         )
-        effects, clock = texts([each.job_id for each in wants if each.effects]), (times.epoch, times.lease)
-        self._effects = self._ask("picture_effects", effects, *clock) if effects != "{}" else None
-        self._keys = self._ask("picture_keys", keys) if keys != "[]" else None
+        self._effects = self._ask_for_effects(effects, keys) if effects != "{}" else []
 
     def _ask(self, name: str, *parameters: object) -> Answered:
         return self._writing.connection.execute(sql(name), parameters)
 
-    def _lock_keys(self) -> str:
-        """Hold the keys of effects that are asked for, before all rows, and return them as a list."""
+    def _lock(self, jobs: str, ending: str, effects: str) -> str:
+        """Hold jobs; before all rows the keys of effects, and those who wait; return the keys asked for."""
         keys = [key for each in self._wants for key in each.keys]
-        if keys:
-            self._ask("lock_keys", texts(["\n".join(key) for key in keys]))
+        if effects == "{}":
+            self._ask("lock_pictures", jobs, ending)
+        else:
+            self._ask("lock_keys", texts(["\n".join(key) for key in keys]), effects)
+            self._ask("lock_waiters", jobs, ending, effects)
         return _json(keys)
+
+    def _ask_for_effects(self, jobs: str, keys: str) -> list[Answered]:
+        """Ask for effects that are open, who has keys, who waits for these effects, who has lost a key."""
+        clock = (self._writing.times.epoch, self._writing.times.lease)
+        return [
+            self._ask("picture_effects", jobs, *clock),
+            self._ask("picture_keys", keys),
+            self._ask("picture_waiters", jobs, *clock),
+            self._ask("picture_lost", listed([each.job_id for each in self._wants if each.effects])),
+        ]
 
     def _ask_for_remotes(self, wants: Sequence[Wants]) -> list[Answered]:
         """Ask for remote steps, and for what nobody has taken of what they have come to."""
@@ -150,15 +161,13 @@ class PictureLook:
                 pictures[job_id].past = Past._make(past)
 
     def _add_effects(self, pictures: Pictures) -> None:
-        """Add the effects that are open, of jobs that were asked for them, and who has keys."""
-        if self._effects is None:
-            return
+        """Add the effects that are open, of jobs that were asked for them, who has keys, and who waits."""
         for each in self._wants:
             if each.effects and each.job_id in pictures:
                 pictures[each.job_id].effects = {}
-        add_effects(pictures, self._effects.fetchall())
-        if self._keys is not None:
-            add_keys(pictures, self._keys.fetchall())
+        adding = (add_effects, add_keys, add_waiters, add_lost)
+        for add, answer in zip(adding, self._effects, strict=False):
+            add(pictures, answer.fetchall())
 
     def _add_signals(self, pictures: Pictures, rows: list[tuple[Any, ...]]) -> None:
         signals = add_messages(pictures, rows)

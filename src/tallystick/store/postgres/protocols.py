@@ -9,6 +9,7 @@ from msgspec import json
 
 from tallystick.core.chain import Chain
 from tallystick.core.pictures import Now
+from tallystick.core.remote.plans import ProtocolPlan
 from tallystick.core.remote.requests import SubmitCommand
 from tallystick.core.verbs.protocol.deciding import decide
 from tallystick.core.verbs.protocol.submitting import submit
@@ -89,6 +90,13 @@ def _round(writing: PostgresBatch, requests: Sequence[Request]) -> Answers:
     with writing.connection.pipeline():
         _send(writing, writes)
     return outcomes
+
+
+def write_plan(writing: PostgresBatch, plan: ProtocolPlan, chain: Chain) -> None:
+    """Write one plan by itself."""
+    lists = ProtocolLists(writing.placed, writing.wall)
+    lists.add(plan, chain)
+    _send(writing, lists)
 
 
 def _born(writes: ProtocolLists, request: SubmitCommand, holder: Existing | None, wall: int) -> Outcome:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 import psycopg
@@ -18,17 +18,23 @@ from tallystick.store.postgres.server.address import Address
 from tallystick.store.postgres.server.commit_outcome import Lost, retrying
 from tallystick.store.postgres.server.connection import (
     AnsweringConnection,
+    begin,
     connect,
     discard,
     is_lost,
     read,
     translated,
 )
+from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.writing import Times
 from tallystick.store.refusals import UNSTORABLE
 
 READ_TRIES_MAX = 24
 READ_SECONDS_MAX = 45.0
+_AT_ONCE: Final = b"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+
+T = TypeVar("T")
+Rows: TypeAlias = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 
 
 class Reader:
@@ -83,7 +89,7 @@ class Reader:
         """Return the rows of a statement; asked again on a new connection when the old one is gone."""
         with self._lock:
             found = retrying(
-                lambda: self._ask(name, parameters),
+                lambda: self._talk(lambda connection: read(connection, self._address, name, parameters)),
                 READ_TRIES_MAX,
                 self._give_up,
                 seconds_max=READ_SECONDS_MAX,
@@ -91,15 +97,28 @@ class Reader:
         assert isinstance(found, list)
         return found
 
+    def at_once(self, ask: Callable[[Rows], T]) -> T:
+        """Let a function read several things of one instant; called again when the connection was lost."""
+        done: list[T] = []
+
+        def looked(connection: AnsweringConnection) -> None:
+            begin(connection, self._address, _AT_ONCE)
+            done[:] = [ask(lambda name, given: connection.execute(sql(name), given).fetchall())]
+            connection.execute(b"COMMIT")
+
+        with self._lock:
+            retrying(lambda: self._talk(looked), READ_TRIES_MAX, self._give_up, seconds_max=READ_SECONDS_MAX)
+        return done[0]
+
     def close(self) -> None:
         """Close the connection."""
         with self._lock:
             discard(self._connection)
 
-    def _ask(self, name: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+    def _talk(self, work: Callable[[AnsweringConnection], T]) -> T:
         connection = self._open()
         try:
-            return read(connection, self._address, name, parameters)
+            return work(connection)
         except (psycopg.DataError, *UNSTORABLE) as error:
             discard(connection)
             raise BadInput(f"a value cannot be looked for: {error}") from error
@@ -109,6 +128,9 @@ class Reader:
             if lost:
                 raise Lost(error) from error
             raise translated(error, self._address) from error
+        except BaseException:
+            discard(connection)  # in the middle of an answer, or of a transaction
+            raise
 
     def _open(self) -> AnsweringConnection:
         if self._connection is None or self._connection.closed:

@@ -26,7 +26,7 @@ from tallystick.store.api import (
 )
 from tallystick.store.borrowing import too_long
 from tallystick.store.doubtful_chains import held_chains
-from tallystick.store.postgres.claim_cursor import claim_cursor
+from tallystick.store.postgres.claiming.claim_cursor import claim_cursor
 from tallystick.store.postgres.flush import PostgresFlush
 from tallystick.store.postgres.inspection import PostgresInspection
 from tallystick.store.postgres.reads import READ_SECONDS_MAX, READ_TRIES_MAX, Reader
@@ -49,12 +49,13 @@ from tallystick.store.postgres.user_transactions.transaction import PostgresTran
 from tallystick.store.postgres.writing import Times
 from tallystick.store.sql.effects import EffectReads
 from tallystick.store.sql.protocols import ProtocolReads
+from tallystick.store.sql.queueing.rows import QueueReads
 from tallystick.store.sql.reads import Reads
 from tallystick.store.sql.schedules import ScheduleReads
 from tallystick.store.sql.watching import WatchReads
 
 
-class PostgresStore(Reads, ProtocolReads, ScheduleReads, WatchReads, EffectReads):
+class PostgresStore(Reads, ProtocolReads, ScheduleReads, QueueReads, WatchReads, EffectReads):
     """Bundles in one schema of a PostgreSQL database."""
 
     def __init__(self, url: str, clock: Clock, *, create: bool = True) -> None:

@@ -18,6 +18,7 @@ from psycopg.errors import LockNotAvailable
 from tallystick import crash
 from tallystick.clock import SystemClock
 from tallystick.core.chain import Chain, Era, Link
+from tallystick.core.effects.late import report_of
 from tallystick.core.remote.keys import AddKey, RevokeKey
 from tallystick.core.remote.plans import StaleReport
 from tallystick.core.remote.requests import ProtocolRequest, SubmitCommand
@@ -38,8 +39,8 @@ from tallystick.store.api import (
 )
 from tallystick.store.flush_order import grouped, part_of
 from tallystick.store.planning import is_planned, wants_of
-from tallystick.store.postgres.claim_cursor import ClaimCursor
-from tallystick.store.postgres.claims import ClaimSearch
+from tallystick.store.postgres.claiming.claim_cursor import ClaimCursor
+from tallystick.store.postgres.claiming.claims import ClaimSearch
 from tallystick.store.postgres.crash_points import AROUND
 from tallystick.store.postgres.lists.ends import (
     ending_in_lists,
@@ -52,7 +53,7 @@ from tallystick.store.postgres.lists.inserts import send_births, send_births_ali
 from tallystick.store.postgres.lists.steps import send_steps
 from tallystick.store.postgres.looking import PictureLook
 from tallystick.store.postgres.planned import Flush, write_whole
-from tallystick.store.postgres.protocols import write_alone, write_those
+from tallystick.store.postgres.protocols import write_alone, write_plan, write_those
 from tallystick.store.postgres.refusing import REFUSING, why_refused
 from tallystick.store.postgres.server.address import Address
 from tallystick.store.postgres.server.connection import REFUSALS, Answered, RowMoved, Talk, begin
@@ -288,14 +289,17 @@ class PostgresBatch(PostgresWriting):
         crash.point(AROUND[kind][0])
         outcomes = [write(self, request) for request in requests]
         crash.point(AROUND[kind][1])
+        if kind == "queue":
+            self._cursor.limited.forget()
         self.wakes = self.wakes or type(requests[0]) is ForkJob
         return lambda: outcomes
 
+    write_plan = write_plan
+
     def report(self, primitive: Primitive | None) -> None:
         """Keep a stale report for people."""
-        fence = getattr(primitive, "fence", None)
-        if fence is not None:
-            self._stale.append((*fence, type(primitive).__name__))
+        if (fence := getattr(primitive, "fence", None)) is not None:
+            self._stale.append((*fence, report_of(primitive)))
 
     def keep_report(self, report: StaleReport) -> None:
         """Keep a report on a remote step that was refused."""

@@ -16,7 +16,7 @@ from tallystick.store.postgres.statements import sql
 from tallystick.store.refusals import Refused, stale
 
 # Statements after which there may be work for a worker.
-WAKING = ("insert_fork",)
+WAKING = ("insert_fork", "put_queue")
 
 _encode = msgspec.json.Encoder().encode
 

@@ -26,6 +26,10 @@ class EffectReads(ABC):
         """Return effects of these names whose probes are to be asked now, the longest waiting first."""
         return [DueProbe._make(row) for row in self.rows("due_probes", (listed(effects), self.now(), limit))]
 
+    def open_effects(self, tenant_id: str, key: str) -> list[EffectRow]:
+        """Return the effects of any job that have a key and of which nobody knows what came."""
+        return [EffectRow._make(row) for row in self.rows("open_effects", (tenant_id, key))]
+
     def effects(self, job_id: str) -> list[EffectRow]:
         """Return the effects of a job, in the order of their intents."""
         return [EffectRow._make(row) for row in self.rows("effects_of", (job_id,))]

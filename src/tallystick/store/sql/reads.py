@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, JobRest, Kept, StepRest, WholeJob
 from tallystick.core.audit.removals import Head, LogEnd, PrunedRow
-from tallystick.core.audit.step_fact import told
 from tallystick.core.digits import GuidLedger
+from tallystick.core.effects.rows import EffectRow
 from tallystick.core.pictures import Activity, Message, Place
 from tallystick.core.remote.keys import ApiKey
 from tallystick.core.remote.listing import StepRow
-from tallystick.core.remote.row_prints import of_remote
 from tallystick.core.remote.rows import (
     WITHDRAWN,
     OutboxLag,
@@ -24,7 +22,6 @@ from tallystick.core.remote.rows import (
     ProtocolJob,
     ProtocolPicture,
     ProtocolStep,
-    result_guid,
 )
 from tallystick.store.api import (
     ChildRow,
@@ -37,7 +34,8 @@ from tallystick.store.api import (
     ShownValue,
     StoredEvent,
 )
-from tallystick.store.inspection import JobHead, Reserved, StaleReports
+from tallystick.store.inspection import JobHead, KeptKey, Narrowed, Reserved, StaleReports
+from tallystick.store.sql.fact_reads import FactReads
 from tallystick.store.sql.protocol_pictures import READS, pictures_of, remote_step
 
 NEWEST: Final = "\x7f"
@@ -50,12 +48,8 @@ _NEW: Final = len(NewJob._fields)
 (_WORK_DONE,) = (field.weight for field in GuidLedger.FIELDS if field.name == "work_done")
 
 
-class Reads(ABC):
+class Reads(FactReads):
     """Answers that are true when they are given; nothing is decided by them without a guard."""
-
-    @abstractmethod
-    def rows(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement."""
 
     def protocol(self, job_id: str) -> ProtocolPicture | None:
         """Return a protocol job with its steps and the directive that is not out."""
@@ -102,6 +96,26 @@ class Reads(ABC):
         rows = self.rows("jobs", asked) if tag is None else self.rows("jobs_tagged", (*asked, tag))
         return [JobRow._make(row) for row in rows]
 
+    def jobs_narrowed(
+        self,
+        narrowed: Narrowed,
+        *,
+        tenant_id: str,
+        states: Sequence[str],
+        handler: str | None,
+        after: str | None,
+        limit: int,
+    ) -> list[JobRow]:
+        """Return a page of jobs by who started them and when they were made, newest first."""
+        asked = (tenant_id, listed(states), handler, after or NEWEST, limit)
+        about = (int(narrowed.roots), narrowed.parent, narrowed.since, narrowed.until)
+        return [JobRow._make(row) for row in self.rows("jobs_narrowed", (*asked, *about))]
+
+    def ids_with(self, prefix: str, limit: int) -> list[str]:
+        """Return identifiers of jobs that begin so; those of children only if the beginning is of one."""
+        asked = (prefix, f"{prefix}~", int("." in prefix), limit)
+        return [job_id for (job_id,) in self.rows("ids_with", asked)]
+
     def dead(self, *, tenant_id: str, handler: str | None, after: str | None, limit: int) -> list[JobRow]:
         """Return a page of jobs that have failed and were not retried, newest first."""
         return [JobRow._make(row) for row in self.rows("dead", (tenant_id, handler, after or NEWEST, limit))]
@@ -142,10 +156,6 @@ class Reads(ABC):
         """Return how many jobs stand in each state."""
         return dict(self.rows("counts"))
 
-    def history(self, job_id: str) -> list[StoredEvent]:
-        """Return every event of a job in order, inline steps included."""
-        return self.facts(job_id, after=0, limit=_ALL)
-
     def book(self, job_id: str) -> Book | None:
         """Return the book of one job."""
         return next((Book._make(row) for row in self.rows("book", (job_id,))), None)
@@ -154,34 +164,29 @@ class Reads(ABC):
         """Return a page of books, newest job first."""
         return [Book._make(row) for row in self.rows("books", (after or NEWEST, limit))]
 
-    def facts(self, job_id: str, *, after: int, limit: int) -> list[StoredEvent]:
-        """Return the facts of a job that follow number `after`."""
-        page = (job_id, after, limit)
-        events = [StoredEvent._make(row) for row in self.rows("facts", page)]
-        steps = self.rows("step_facts", page)
-        prints = self._prints(page) if any(kind == "remote" for _n, kind, *_rest in steps) else {}
-        events += [told(job_id, *row, printed=prints.get(row[0])) for row in steps]
-        events.sort(key=lambda event: event.n)
-        return events[:limit]
-
-    def _prints(self, page: tuple[str, int, int]) -> dict[int, str]:
-        """Return the fingerprints of remote steps, by the places of their facts; a copy has none."""
-        prints = {}
-        for n, *row in self.rows("remote_facts", page):
-            step = remote_step(row)
-            if step.attempt_no:
-                said = self.message(result_guid(step.job_id, step.step_id, step.attempt_no))
-                prints[n] = of_remote(step, None if said is None else said.payload)
-        return prints
-
-    def began(self, job_id: str, *, after: int = 0, limit: int = _ALL) -> dict[int, int]:
-        """Return when steps and waits of a job began, by their places in its history."""
-        return dict(self.rows("began", (job_id, after, limit)))
-
     def attempts(self, job_id: str) -> list[AttemptRow]:
         """Return the attempts at a job itself, oldest first."""
-        rows = [AttemptRow._make(row) for row in self.rows("attempts", (job_id,))]
-        return [row._replace(charged=bool(row.charged)) for row in rows]
+        return self.all_attempts(job_id).get("", [])
+
+    def all_attempts(self, job_id: str) -> dict[str, list[AttemptRow]]:
+        """Return the attempts at a job and at its effects, by their units, each oldest first."""
+        found: dict[str, list[AttemptRow]] = {}
+        for unit, *row in self.rows("attempts", (job_id,)):
+            attempt = AttemptRow._make(row)
+            found.setdefault(unit, []).append(attempt._replace(charged=bool(attempt.charged)))
+        return found
+
+    def keys_of(self, job_id: str) -> list[EffectRow]:
+        """Return the keys of the effects of a job."""
+        return [EffectRow._make(row) for row in self.rows("effects_of", (job_id,))]
+
+    def kept_keys(self, *, after: str, limit: int) -> list[KeptKey]:
+        """Return a page of keys of effects, and whether job and attempt of each are there."""
+        rows = self.rows("kept_keys", (after, limit))
+        return [
+            KeptKey(exec_id, job_id, unit, bool(job), bool(tried))
+            for exec_id, job_id, unit, job, tried in rows
+        ]
 
     def activities(self, job_id: str, *, after: Place, limit: int) -> list[ActivityRow]:
         """Return the waits, sleeps and groups of a job that stand behind a place, in order."""
@@ -206,10 +211,6 @@ class Reads(ABC):
         """Return the steps of a job behind a place, with what their facts do not tell."""
         rows = [StepRest._make(row) for row in self.rows("step_rests", (job_id, *after, limit))]
         return [row._replace(has_result=bool(row.has_result), has_hash=bool(row.has_hash)) for row in rows]
-
-    def message(self, guid: str) -> Message | None:
-        """Return one message."""
-        return next((Message._make(row) for row in self.rows("message", (guid,))), None)
 
     def directives(self, job_id: str) -> list[tuple[OutboxRow, int]]:
         """Return the directives of a job, and when each was last written."""
@@ -363,6 +364,10 @@ class Reads(ABC):
     def held(self, limit: int) -> list[Book]:
         """Return jobs that wait for a person, newest first."""
         return [Book._make(row) for row in self.rows("held", (limit,))]
+
+    def late_reports(self, job_id: str) -> list[tuple[int, str]]:
+        """Return what calls of effects of a job have said too late: when, and what."""
+        return [(at, report) for at, report in self.rows("late_reports", (job_id,))]
 
     def stale_reports(self) -> StaleReports:
         """Count the reports that came too late."""

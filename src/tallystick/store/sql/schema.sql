@@ -10,6 +10,7 @@
 --   job_values   what the job shows of itself while it runs, the last value of each name
 --   outbox       directives on their way to remote workers
 --   schedules    timetables: each tick becomes a job, in one transaction with the next tick
+--   queues       limits of queues that have any, with the slots that are taken and the tokens that are spent
 --   workers      who works now, and how many jobs each worker ended by the minute
 --   api_keys     who may come over HTTP, and for which tenant
 --   stale_reports  reports that came too late: refused, counted, kept for people
@@ -152,6 +153,9 @@ P|  hook_due           BIGINT GENERATED ALWAYS AS (
     rule: hooks job hook_due
 S|  ) VIRTUAL,
 P|  ) STORED,
+  -- Jobs with one key share its limits. In a queue with limits a job that was claimed says so: it spends no second token.
+  limit_key          NAME,
+  began_in           NAME,
   rule: states job state
   rule: final job state
   rule: digits GUID start_ledger
@@ -180,6 +184,11 @@ P|CREATE INDEX jobs_dead ON jobs (tenant_id, dead) WHERE dead IS NOT NULL;
 CREATE INDEX jobs_hook_due ON jobs (hook_due) WHERE hook_due IS NOT NULL;
 -- What waits for a person, apart from all that does not.
 CREATE INDEX jobs_held ON jobs (job_id) WHERE hold IS NOT NULL;
+-- Of queues with limits: new jobs by their keys, and those that have begun. Other jobs are in neither.
+CREATE INDEX jobs_of_key ON jobs (queue, limit_key, priority, ready_at)
+  WHERE limit_key IS NOT NULL AND began_in IS NULL AND ready_at IS NOT NULL AND hold IS NULL;
+CREATE INDEX jobs_begun ON jobs (began_in, ready_at)
+  WHERE began_in IS NOT NULL AND ready_at IS NOT NULL AND hold IS NULL;
 
 -- The tags of a job again, to find it by. They follow from `jobs.tags` and go with the job.
 CREATE TABLE job_tags (
@@ -283,6 +292,9 @@ S|WHERE status = 'LEASED' OR status = 'IN_PROGRESS' OR status = 'COMMITTED';
 P|CREATE UNIQUE INDEX attempts_one_live ON attempts (job_id, unit) WHERE status IN ('LEASED', 'IN_PROGRESS', 'COMMITTED');
 CREATE UNIQUE INDEX attempts_one_committed ON attempts (job_id, unit) WHERE status IN ('COMMITTED', 'DONE');
 
+-- An attempt at an effect that came to a key which another attempt has names that one, and its job waits for it.
+CREATE INDEX attempts_that_wait ON attempts (guid) WHERE reason = 'DUPLICATE_COMMIT';
+
 P|-- A sweep looks through `attempts_one_live`: it holds only what runs now. The end of a lease is in no index, so that a
 P|-- heartbeat touches none.
 
@@ -319,6 +331,7 @@ CREATE TABLE effect_keys (
   ended_at   INT,
   ended_by   TEXT,
   rev        INT NOT NULL DEFAULT 1,
+  kept       INT NOT NULL DEFAULT 0,
   rule: states attempt state
   CHECK ((state = 'DONE') = (outcome IS NOT NULL)),
   CHECK ((phase = 'ENDED') = (outcome IS NOT NULL)),
@@ -326,7 +339,10 @@ CREATE TABLE effect_keys (
 S|) STRICT, WITHOUT ROWID;
 P|) WITH (fillfactor = 70);
 
-CREATE UNIQUE INDEX effect_keys_occupied ON effect_keys (tenant_id, effect, key) WHERE outcome IS NULL OR outcome = 'HAPPENED';
+CREATE UNIQUE INDEX effect_keys_occupied ON effect_keys (tenant_id, effect, key)
+WHERE outcome IS NULL OR outcome = 'HAPPENED' OR kept = 1;
+CREATE INDEX effect_keys_open ON effect_keys (tenant_id, key) WHERE outcome IS NULL;
+CREATE INDEX effect_keys_ended ON effect_keys (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX effect_keys_of_job ON effect_keys (job_id);
 CREATE INDEX effect_keys_due ON effect_keys (due_at) WHERE due_at IS NOT NULL;
 
@@ -403,6 +419,8 @@ CREATE UNIQUE INDEX steps_places ON steps (job_id, n) WHERE n IS NOT NULL AND mi
 CREATE INDEX steps_open ON steps (job_id, name) WHERE completed_at IS NULL;
 -- Remote steps by the instant at which the sweep looks after them; one that has ended has none.
 CREATE INDEX steps_due ON steps (lease_expires_at) WHERE lease_expires_at IS NOT NULL;
+-- Remote steps whose directive was given to a worker that has not acknowledged it.
+CREATE INDEX steps_awaiting_ack ON steps (state) WHERE state = 'AWAITING_ACK';
 
 -- Attempts that are charged to the budget: those since the job last recorded anything, or came to a wait or a turn. Found
 -- from the newest attempt backwards; steps of earlier turns were recorded before the turn was over.
@@ -521,9 +539,8 @@ P|) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX outbox_of_job ON outbox (job_id);
 -- What a relay may take for an endpoint.
 CREATE INDEX outbox_to_publish ON outbox (via, next_try_at) WHERE state = 'PENDING' AND via <> 'pull';
--- What remote workers of a service may ask for, and what one of them has been given.
+-- What remote workers of a service may ask for.
 CREATE INDEX outbox_of_service ON outbox (service, next_try_at) WHERE state = 'PENDING' AND via = 'pull';
-CREATE INDEX outbox_taken ON outbox (taken_by, sent_at) WHERE taken_by IS NOT NULL;
 -- What never went, for people: dead letters, and what was withdrawn.
 CREATE INDEX outbox_never_sent ON outbox (outbox_id) WHERE state = 'FAILED_FINAL';
 
@@ -555,6 +572,47 @@ S|) STRICT, WITHOUT ROWID;
 P|);
 
 CREATE INDEX schedules_due ON schedules (due_at) WHERE due_at IS NOT NULL;
+
+-- A queue with a row is claimed by its limits: what a program declares, and what a person has set, which wins. `turn` is the
+-- key that was served last; the bucket of the rate is full again at `full_us`, in microseconds by the store's clock.
+CREATE TABLE queues (
+  queue      NAME NOT NULL PRIMARY KEY,
+  declared   TEXT,
+  chosen     TEXT,
+  paused_by  TEXT,
+  paused_at  INT,
+  created_at INT NOT NULL,
+  rev        INT NOT NULL,
+  turn       NAME NOT NULL DEFAULT '',
+  full_us    INT NOT NULL DEFAULT 0,
+  CHECK ((paused_by IS NULL) = (paused_at IS NULL))
+S|) STRICT, WITHOUT ROWID;
+P|) WITH (fillfactor = 70);
+
+-- The slots of such queues. One counts while its attempt has not ended; if it `holds`, while its job has not. The next claim
+-- removes the others.
+CREATE TABLE queue_slots (
+  job_id    NAME NOT NULL PRIMARY KEY,
+  queue     NAME NOT NULL,
+  limit_key NAME NOT NULL,
+  attempt   INT NOT NULL,
+  owner     TEXT NOT NULL,
+  holds     INT NOT NULL CHECK (holds IN (0, 1))
+S|) STRICT, WITHOUT ROWID;
+P|) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+
+CREATE INDEX queue_slots_of_queue ON queue_slots (queue);
+
+-- The buckets of keys with a rate; one that is not here is full.
+CREATE TABLE queue_buckets (
+  queue     NAME NOT NULL,
+  limit_key NAME NOT NULL,
+  full_us   INT NOT NULL,
+  PRIMARY KEY (queue, limit_key)
+S|) STRICT, WITHOUT ROWID;
+P|) WITH (fillfactor = 70);
+
+CREATE INDEX queue_buckets_full ON queue_buckets (queue, full_us);
 
 CREATE TABLE stale_reports (
 S|  id       INTEGER PRIMARY KEY,

@@ -13,6 +13,8 @@ from tallystick.core.chain import Link
 from tallystick.core.effects.rows import EffectRow
 from tallystick.core.pictures import Activity, JobFacts, Message
 from tallystick.core.plans import InsertAttempt, JobValues, MoveAttempt, PutValue
+from tallystick.core.queues.admitting import Slot
+from tallystick.core.queues.rows import Queue
 from tallystick.core.remote.keys import ApiKey
 from tallystick.core.remote.listing import StepRow
 from tallystick.core.remote.requests import NewProtocolJob
@@ -82,7 +84,7 @@ _ROWS: Final = (
     ),
     *(JobValues, Learned, Link, Message, MoveAttempt, NewJob, Opened, OwedHook, PutValue, Record, ShownValue),
     *(NewProtocolJob, OutboxRow, ProtocolJob, ProtocolStep, Schedule),
-    *(ApiKey, StepRow, WorkerRow),
+    *(ApiKey, Queue, Slot, StepRow, WorkerRow),
     *(JobRest, Kept, PrunedRow, StepRest, EffectRow),
 )
 # Rows that plans move, as one flat list each.
@@ -99,7 +101,7 @@ _HOME: Final = ("parent_job_id", "detached")
 _PARTS: Final = {
     "Alike": (NewJob, _OWN),
     "Moved": (JobFacts, _KEPT),
-    "Forked": (NewJob, (*_INSTANTS, *_KEYS, *_HOME, "job_id")),
+    "Forked": (NewJob, (*_INSTANTS, *_KEYS, *_HOME, "job_id", "options")),
     "Recorded": (RecordStep, ("fence", "chain")),
     "RemoteStep": (ProtocolStep, ("job_id", "step_id")),
 }

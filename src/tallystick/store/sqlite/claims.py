@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -10,6 +10,7 @@ import msgspec
 
 from tallystick.core.chain import Chain
 from tallystick.core.ledger.marks import STARTED
+from tallystick.core.limits import CLAIM_BATCH_JOBS_MAX
 from tallystick.core.pictures import START, Now
 from tallystick.core.plans import Refusal, Write
 from tallystick.core.tuples import make
@@ -29,7 +30,9 @@ from tallystick.store.api import (
     Wake,
 )
 from tallystick.store.planning import expanded
+from tallystick.store.sql.queueing.managed import Managed
 from tallystick.store.sqlite.applying import apply
+from tallystick.store.sqlite.limited_claims import chosen, managed
 from tallystick.store.sqlite.looking import look, look_at_drivers
 from tallystick.store.sqlite.statements import sql
 
@@ -67,7 +70,16 @@ class _Due(NamedTuple):
 
 def claim_jobs(batch: SqliteBatch, request: ClaimJobs) -> list[ClaimedJob]:
     """Claim up to `limit` jobs, best priority and longest wait first, queue by queue."""
-    due = _candidates(batch, request)
+    limited = managed(batch, request.queues)
+    claimed = _claimed(batch, request, _candidates(batch, request, limited))
+    for queue in limited.values():
+        queue.book(batch, [job.fence for job in claimed], request.owner)
+        claimed = queue.with_slots(claimed)
+    return claimed
+
+
+def _claimed(batch: SqliteBatch, request: ClaimJobs, due: list[_Due]) -> list[ClaimedJob]:
+    """Claim these jobs, but for those whose ledgers can count no further entry."""
     if not due:
         return []
     # A job that is new has one fact; a fork has its copies.
@@ -121,7 +133,7 @@ def _open_attempts(
         about = (fence, handler, version, payload, options, dimension, left, created_at, chain)
         home = None if step is None else (parent, step)
         now = (records, tries, charged, suspect == 1, driver, home, cancelling == 1, semaphore, wake)
-        claimed.append(make(ClaimedJob, (*about, *now, parent, key, tags, opened)))
+        claimed.append(make(ClaimedJob, (*about, *now, parent, key, tags, opened, None)))
     for statement, written in (("claim_jobs", jobs), ("insert_attempt", attempts), ("insert_event", events)):
         batch.many(statement, written, claimed[0].fence)
     return claimed
@@ -129,15 +141,18 @@ def _open_attempts(
 
 def due_jobs(batch: SqliteBatch, request: ClaimJobs) -> list[str]:
     """Return which jobs a claim would take."""
-    return [job.job_id for job in _candidates(batch, request)]
+    return [job.job_id for job in _candidates(batch, request, managed(batch, request.queues))]
 
 
-def _candidates(batch: SqliteBatch, request: ClaimJobs) -> list[_Due]:
+def _candidates(batch: SqliteBatch, request: ClaimJobs, limited: Mapping[str, Managed]) -> list[_Due]:
     """Return the due jobs that this claim takes, with at most one suspect, or none if it may have none."""
     known = msgspec.json.encode([f"{name} {version}" for name, version in request.handlers]).decode()
     found: list[_Due] = []
     suspects_left = int(request.suspects)
-    for row in _due(batch, request, known) if request.limit > 0 else ():
+    due = (
+        _due_of_some(batch, request, known, limited, found) if limited else _due(batch, request.queues, known)
+    )
+    for row in due if request.limit > 0 else ():
         job = make(_Due, row)
         if request.only not in ("", job.job_id):
             continue
@@ -151,11 +166,25 @@ def _candidates(batch: SqliteBatch, request: ClaimJobs) -> list[_Due]:
     return found
 
 
-def _due(batch: SqliteBatch, request: ClaimJobs, known: str) -> Iterable[tuple]:  # type: ignore[type-arg]  # rows of any shape
+def _due_of_some(
+    batch: SqliteBatch, request: ClaimJobs, known: str, limited: Mapping[str, Managed], found: list[_Due]
+) -> Iterable[tuple]:  # type: ignore[type-arg]  # rows of any shape
+    """Give one due job after the other, queue by queue; of those with limits, what these allow."""
+    for queue in request.queues:
+        if queue not in limited:
+            yield from _due(batch, (queue,), known)
+            continue
+        wanted = CLAIM_BATCH_JOBS_MAX if request.only else request.limit - len(found)
+        picked = chosen(batch, limited[queue], request, known, wanted)
+        rows = batch.rows("claimable_chosen", (msgspec.json.encode(picked).decode(), ATTEMPTS))
+        yield from sorted(rows, key=lambda row: picked.index(row[0]))
+
+
+def _due(batch: SqliteBatch, queues: Sequence[str], known: str) -> Iterable[tuple]:  # type: ignore[type-arg]  # rows of any shape
     """Give one due job after the other for as long as the claim asks; which of them it takes, it knows."""
     cursor = batch.connection.cursor()
     try:
-        for queue in request.queues:
+        for queue in queues:
             priority: int | None = -1
             while priority is not None:
                 ((priority,),) = batch.cursor.execute(sql("next_level"), (queue, priority))

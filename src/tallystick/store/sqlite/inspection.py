@@ -6,13 +6,13 @@ import stat
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import apsw
 
 from tallystick.clock import Clock, SystemClock
 from tallystick.core.limits import MIB
-from tallystick.store.inspection import Health, WorkerLeases
+from tallystick.store.inspection import Health, Inspection, WorkerLeases
 from tallystick.store.sql.reads import Reads
 from tallystick.store.sqlite.file.turnstile import Holder, holder
 from tallystick.store.sqlite.statements import sql
@@ -27,14 +27,33 @@ _SYNCHRONOUS: Final = ("OFF", "NORMAL", "FULL", "EXTRA")
 _STOPPED: Final = ("T", "t")
 
 
+T = TypeVar("T")
+Read: TypeAlias = Callable[[str, Sequence[object]], list[Any]]
+
+
+class AtOnce(Protocol):
+    """How several reads see one instant."""
+
+    def __call__(self, ask: Callable[[Read], T]) -> T:
+        """Call a function with a way to read."""
+        ...
+
+
 class SqliteInspection(Reads):
     """The reads of a check, on the connection that reads."""
 
-    def __init__(self, path: Path, read: Callable[[str, Sequence[object]], list[Any]], clock: Clock) -> None:
-        """Look at the file at `path` with the store's own way to read."""
+    def __init__(self, path: Path, read: Read, clock: Clock, at_once: AtOnce | None = None) -> None:
+        """Look at the file at `path` with the store's own ways to read: one statement, or several at once."""
         self._path = path
         self._clock = clock
         self._read = read
+        self._at_once = at_once
+
+    def at_once(self, ask: Callable[[Inspection], T]) -> T:
+        """Let a function read several things of one instant, in a transaction that only reads."""
+        if self._at_once is None:
+            return ask(self)
+        return self._at_once(lambda read: ask(SqliteInspection(self._path, read, self._clock)))
 
     def health(self) -> Health:
         """Examine the file, its log, its permissions, and who writes to it at this moment."""

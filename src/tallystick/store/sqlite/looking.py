@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from tallystick.core.effects.rows import EffectKey
+from tallystick.core.effects.rows import EffectKey, taken_from
 from tallystick.core.hash_chain import GENESIS
 from tallystick.core.pictures import (
     START,
@@ -26,7 +26,7 @@ from tallystick.core.pictures import (
 )
 from tallystick.core.tuples import make
 from tallystick.core.verbs.wants import Wants
-from tallystick.store.sql.effect_pictures import add_effects, add_keys
+from tallystick.store.sql.effect_pictures import add_effects, add_keys, add_lost, add_waiters
 from tallystick.store.sql.protocol_pictures import HOMES, add_homes, add_remotes
 from tallystick.store.sql.reads import listed
 from tallystick.store.sqlite.statements import sql
@@ -162,7 +162,7 @@ def _remotes(batch: SqliteBatch, pictures: Pictures, wants: Sequence[Wants]) -> 
 def _add_rare(batch: SqliteBatch, picture: Picture, wants: Wants, found: list[Message]) -> None:
     """Add what few requests want to see: what has begun, children, the end of the chain, a lost attempt."""
     job_id, lease = wants.job_id, picture.lease
-    if wants.begun:
+    if wants.begun and picture.job.attempt:  # nothing has begun of a job that nobody has claimed
         driver = [] if lease is None or lease.guid in ("", START) else [lease.guid]
         found += _messages(batch, "picture_messages", driver) if driver else []
         found += _messages(batch, "picture_begun", [job_id])
@@ -183,12 +183,18 @@ def _add_rare(batch: SqliteBatch, picture: Picture, wants: Wants, found: list[Me
 def _add_effects(
     batch: SqliteBatch, pictures: Pictures, jobs: Sequence[str], keys: Sequence[EffectKey]
 ) -> None:
-    """Add the effects of jobs that are open, and who has these keys."""
+    """Add the effects of jobs that are open, who has these keys, and who waits for any of them."""
     for job_id in jobs:
         pictures[job_id].effects = {}
     add_effects(pictures, batch.rows("picture_effects", (listed(jobs), batch.epoch, batch.boot)))
     if keys:
         add_keys(pictures, batch.rows("picture_keys", (listed(keys),)))
+    own = [each.row.exec_id for job_id in jobs for each in (pictures[job_id].effects or {}).values()]
+    if own:
+        owners = (listed(map(taken_from, own)), batch.epoch, batch.boot)
+        add_waiters(pictures, batch.rows("picture_waiters", owners))
+    if any(row.is_open for row in pictures.occupied.values()):
+        add_lost(pictures, batch.rows("picture_lost", (listed(jobs),)))
 
 
 def _add_messages(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tallystick.core.chain import Chain
 from tallystick.core.pictures import Now
+from tallystick.core.remote.plans import ProtocolPlan
 from tallystick.core.remote.requests import SubmitCommand
 from tallystick.core.verbs.protocol.deciding import decide
 from tallystick.core.verbs.protocol.submitting import submit
@@ -15,7 +16,6 @@ from tallystick.store.refusals import STALE_REPORTS_MAX
 from tallystick.store.sql.protocol_pictures import READS, pictures_of
 from tallystick.store.sql.protocols import ABSENT, ProtocolLists, Request, in_rounds
 from tallystick.store.sql.reads import listed
-from tallystick.store.sqlite.looking import chain_end
 from tallystick.store.sqlite.multi_row import write_exactly, write_rows
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def _round(batch: SqliteBatch, requests: Sequence[Request]) -> list[Outcome]:
     """Look at the jobs of these requests, decide, and write what was decided."""
     asked = (listed([each.job_id for each in requests if not isinstance(each, SubmitCommand)]),)
     pictures = pictures_of(*(batch.rows(name, asked) for name in READS))
+    ends = {job_id: (n, head) for job_id, n, head in batch.rows("protocol_ends", asked)}
     lists, outcomes, now = ProtocolLists(batch.placed, batch.wall), list[Outcome](), Now(batch.wall)
     for request in requests:
         if isinstance(request, SubmitCommand):
@@ -56,11 +57,18 @@ def _round(batch: SqliteBatch, requests: Sequence[Request]) -> list[Outcome]:
         else:
             plan = decide(pictures[request.job_id], request, now)
             if plan.writes:
-                lists.add(plan, Chain(request.job_id, *chain_end(batch.cursor, request.job_id)))
+                lists.add(plan, Chain(request.job_id, *ends[request.job_id]))
             lists.refuse(request, plan.heard)
             outcomes.append(plan.hearing)
     _write(batch, lists)
     return outcomes
+
+
+def write_plan(batch: SqliteBatch, plan: ProtocolPlan, chain: Chain) -> None:
+    """Write one plan by itself."""
+    lists = ProtocolLists(batch.placed, batch.wall)
+    lists.add(plan, chain)
+    _write(batch, lists)
 
 
 def _born(batch: SqliteBatch, lists: ProtocolLists, request: SubmitCommand, now: Now) -> Outcome:
@@ -78,8 +86,8 @@ def _born(batch: SqliteBatch, lists: ProtocolLists, request: SubmitCommand, now:
 def _write(batch: SqliteBatch, lists: ProtocolLists) -> None:
     """Write everything; whatever differs from what was looked at is a bug: the lock was held meanwhile."""
     for name in _ORDER:
-        last = () if name in _AT_ITS_BIRTH else (batch.wall,)
-        rows = [(*_flat(row), *last) for row in lists.rows.get(name, ())]
+        last: tuple[object, ...] = () if name in _AT_ITS_BIRTH else (batch.wall,)
+        rows = [_flat(row) + last for row in lists.rows.get(name, ())]
         write_exactly(batch.connection, name, rows)
     write_rows(batch.cursor, "insert_message", lists.messages)
     write_rows(batch.cursor, "insert_event", lists.events)
@@ -89,10 +97,9 @@ def _write(batch: SqliteBatch, lists: ProtocolLists) -> None:
         batch.run("trim_stale_reports", (STALE_REPORTS_MAX,))
 
 
-def _flat(row: tuple[Any, ...]) -> Iterator[object]:
-    """Yield the parameters of a statement: those of a named row are all of its fields."""
+def _flat(row: tuple[Any, ...]) -> tuple[object, ...]:
+    """Return the parameters of a statement: those of a named row are all of its fields."""
+    flat: tuple[object, ...] = ()
     for part in row:
-        if isinstance(part, tuple):
-            yield from part
-        else:
-            yield part
+        flat += part if isinstance(part, tuple) else (part,)
+    return flat

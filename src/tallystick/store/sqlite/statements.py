@@ -35,11 +35,12 @@ TABLES: Final = (
         "messages",
         "outbox",
         "pruned",
+        "queue_buckets",
+        "queue_slots",
+        "queues",
         "schedules",
-        "stale_reports",
     ),
-    "steps",
-    "workers",
+    *("stale_reports", "steps", "workers"),
 )
 """Our tables: others in the same file are the user's."""
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 
@@ -29,6 +29,7 @@ from tallystick.store.api import (
 from tallystick.store.borrowing import Borrowers, limited
 from tallystick.store.sql.effects import EffectReads
 from tallystick.store.sql.protocols import ProtocolReads
+from tallystick.store.sql.queueing.rows import QueueReads
 from tallystick.store.sql.reads import Reads
 from tallystick.store.sql.schedules import ScheduleReads
 from tallystick.store.sql.watching import WatchReads
@@ -49,7 +50,7 @@ from tallystick.store.sqlite.file.files import Files
 from tallystick.store.sqlite.file.turnstile import BUSY_MS, Turnstile
 from tallystick.store.sqlite.file.write_notifier import Bell
 from tallystick.store.sqlite.flush import SqliteFlush
-from tallystick.store.sqlite.inspection import SqliteInspection
+from tallystick.store.sqlite.inspection import Read, SqliteInspection
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.user_transactions.transaction import SqliteTransaction
 from tallystick.store.sqlite.writer import SqliteBatch
@@ -58,6 +59,7 @@ from tallystick.store.sqlite.writer import SqliteBatch
 # a short log takes a disk half as long as to write at the end of a growing one.
 CHECKPOINT_PAGES = 4_000
 _WORTHWHILE_PAGES = 256
+T = TypeVar("T")
 # How many times as long as the last move took goes by before the next of a short log.
 _MOVES_APART = 20
 
@@ -68,7 +70,7 @@ BEFORE_CHECKPOINT = crash.declare("sqlite.checkpoint.before", "the log is about 
 AFTER_CHECKPOINT = crash.declare("sqlite.checkpoint.after", "the log has moved into the database")
 
 
-class SqliteStore(Reads, ProtocolReads, ScheduleReads, WatchReads, EffectReads):
+class SqliteStore(Reads, ProtocolReads, ScheduleReads, QueueReads, WatchReads, EffectReads):
     """Bundles on one SQLite file."""
 
     def __init__(
@@ -334,7 +336,7 @@ class SqliteStore(Reads, ProtocolReads, ScheduleReads, WatchReads, EffectReads):
 
     def inspect(self) -> SqliteInspection:
         """Return the reads of a check."""
-        return SqliteInspection(self.path, self._read, self._clock)
+        return SqliteInspection(self.path, self._read, self._clock, self._read_at_once)
 
     def close(self) -> None:
         """Close both connections and the lock files."""
@@ -355,13 +357,26 @@ class SqliteStore(Reads, ProtocolReads, ScheduleReads, WatchReads, EffectReads):
     def _read(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple]:  # type: ignore[type-arg]  # rows of any shape
         self._check_usable()
         with self._reading:
+            return self._select(statement, parameters)
+
+    def _read_at_once(self, ask: Callable[[Read], T]) -> T:
+        """Let several reads see one instant; other threads of this process read afterwards."""
+        self._check_usable()
+        with self._reading:
+            self._select("BEGIN", ())
             try:
-                return list(self._reader.execute(statement, parameters))
-            except apsw.Error as error:
-                raise translated(error, self.path) from error
-            except (TypeError, ValueError, OverflowError) as error:
-                # As a bundle is refused: what cannot be stored cannot be looked for either.
-                raise BadInput(f"a value cannot be looked for: {error}") from error
+                return ask(self._select)
+            finally:
+                self._select("COMMIT", ())
+
+    def _select(self, statement: str, parameters: Sequence[object]) -> list[tuple]:  # type: ignore[type-arg]  # as above
+        try:
+            return list(self._reader.execute(statement, parameters))
+        except apsw.Error as error:
+            raise translated(error, self.path) from error
+        except (TypeError, ValueError, OverflowError) as error:
+            # As a bundle is refused: what cannot be stored cannot be looked for either.
+            raise BadInput(f"a value cannot be looked for: {error}") from error
 
     def _read_one(self, statement: str, parameters: Sequence[object] = ()) -> Any:  # noqa: ANN401 (one column)
         return self._read(statement, parameters)[0][0]

@@ -12,6 +12,7 @@ from tallystick.core.lifecycles import JobState
 from tallystick.core.pictures import START
 from tallystick.store.api import Existing, NewJob, Outcome, SubmitJob, SubmitJobs
 from tallystick.store.sql.shapes import alike
+from tallystick.store.sqlite.limited_claims import refuse_limited
 from tallystick.store.sqlite.multi_row import write_rows
 from tallystick.store.sqlite.statements import sql
 
@@ -25,6 +26,8 @@ def submit_jobs(batch: SqliteBatch, requests: list[SubmitJob]) -> list[Outcome]:
         None if request.reservation is None else _reserve(batch, request) for request in requests
     ]
     fresh = [request for request, existing in zip(requests, outcomes, strict=True) if existing is None]
+    if begin := {request.job.queue for request in fresh if request.lease is not None}:
+        refuse_limited(batch, begin)
     jobs: list[tuple[object, ...]] = []
     attempts, events = [], []
     for job, facts, _reservation, lease in fresh:

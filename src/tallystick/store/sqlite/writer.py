@@ -15,6 +15,7 @@ import msgspec
 
 from tallystick import crash
 from tallystick.core.chain import DOUBTFUL
+from tallystick.core.effects.late import report_of
 from tallystick.core.pictures import Now
 from tallystick.core.remote.keys import AddKey, RevokeKey
 from tallystick.core.remote.requests import ProtocolRequest, SubmitCommand
@@ -52,7 +53,7 @@ from tallystick.store.sqlite.endings import end_plain_jobs
 from tallystick.store.sqlite.file.clock import Instants
 from tallystick.store.sqlite.looking import chain_end, look
 from tallystick.store.sqlite.multi_row import write_rows
-from tallystick.store.sqlite.protocols import write_protocols
+from tallystick.store.sqlite.protocols import write_plan, write_protocols
 from tallystick.store.sqlite.refusals import refusal
 from tallystick.store.sqlite.statements import sql
 from tallystick.store.sqlite.submits import submit_alike, submit_jobs
@@ -178,6 +179,8 @@ class SqliteBatch:
     def moment(self, at: int, told_at: int) -> int:
         """Return an instant on the clock of the file that somebody named at `told_at` by his own."""
         return at + self.wall - told_at
+
+    write_plan = write_plan
 
     def rows(self, name: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows."""
@@ -369,7 +372,7 @@ class SqliteBatch:
         if fence is None or not isinstance(error, StaleLease):
             return
         crash.point(AROUND["stale_report"][0])
-        self.cursor.execute(sql("insert_stale_reports"), (self.wall, *fence, type(primitive).__name__))
+        self.cursor.execute(sql("insert_stale_reports"), (self.wall, *fence, report_of(primitive)))
         self.cursor.execute(sql("trim_stale_reports"), (STALE_REPORTS_MAX,))
         crash.point(AROUND["stale_report"][1])
 

@@ -13,9 +13,12 @@ _PROMISES = (
 )
 _HERE = "tallystick.testing.conformance"
 _NAMES = [*(f"{_HERE}.promises.{name}" for name in _PROMISES.split())]
-_NAMES += [f"{_HERE}.{name}" for name in ("drafts", "keys", "machine", "protocol_runs", "watching")]
+_NAMES += [
+    f"{_HERE}.{name}" for name in ("drafts", "effects", "keys", "machine", "protocol_runs", "watching")
+]
 pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modules))
 
+from tallystick.testing.conformance.effects import EffectPromises  # noqa: E402 (registered first)
 from tallystick.testing.conformance.keys import Keys  # noqa: E402 (registered first)
 from tallystick.testing.conformance.promises.answers import AnswerPromises  # noqa: E402 (registered first)
 from tallystick.testing.conformance.promises.claims import ClaimPromises, Clocks, ReadPromises  # noqa: E402 (registered first)
@@ -66,6 +69,7 @@ class StoreConformance(
     Waits,
     AnswerPromises,
     TagsAndOrphans,
+    EffectPromises,
     ProtocolRows,
     ProtocolCallbacks,
     ProtocolPublishing,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
+from tallystick.store.api import Queues
 from tallystick.worker.notices import notice_ended, notice_held
 from tallystick.worker.roles.role import Role
 from tallystick.worker.timer import Timer
@@ -17,6 +18,9 @@ from tallystick.worker.worker import Worker
 
 LOOK_SECONDS_MIN: Final = 0.010
 LOOK_SECONDS_MAX: Final = 0.100
+LOOK_SECONDS_LEAST: Final = 0.001
+# How often it asks which queues have limits.
+NAMES_SECONDS: Final = 1.0
 
 
 class LookForWork(Role):
@@ -32,6 +36,8 @@ class LookForWork(Role):
         self._timer = Timer(worker.clock)
         self._pulse = -1
         self._unlooked = False
+        self._queues = worker.store if isinstance(worker.store, Queues) else None
+        self._learned_at = -NAMES_SECONDS
         self.rest = LOOK_SECONDS_MIN
 
     def run(self) -> None:
@@ -50,15 +56,34 @@ class LookForWork(Role):
         elif not worker.idle:
             self.rest = LOOK_SECONDS_MAX
         elif self._unlooked or self._timer.is_over():
-            self.rest = LOOK_SECONDS_MIN
             before = worker.clock.wall_ms()
             worker.poke()
             # What was due before the claim and was not claimed is for workers with other handlers. What
             # became due meanwhile may have been too early for the claim, and must be asked for again.
-            self._timer.set(worker.store.next_due(worker.options.queues, before))
+            self._timer.set(self._next_look(before))
             self._unlooked = False
+            self.rest = self._until(LOOK_SECONDS_MIN)
         else:
-            self.rest = min(self.rest * 1.5, LOOK_SECONDS_MAX)
+            self.rest = self._until(min(self.rest * 1.5, LOOK_SECONDS_MAX))
+
+    def _until(self, rest: float) -> float:
+        """Return how long to rest, and not beyond the instant at which something is due."""
+        return min(rest, max(self._timer.left, LOOK_SECONDS_LEAST))
+
+    def _next_look(self, before: int) -> int | None:
+        """Return when to look though nobody has written: a job is due then, or a limit lets one begin."""
+        worker = self._worker
+        due = worker.store.next_due(worker.options.queues, before)
+        if self._queues is None:
+            return due
+        now = worker.clock.monotonic()
+        if now - self._learned_at >= NAMES_SECONDS:
+            self._learned_at = now
+            worker.limited = frozenset(self._queues.limited())
+        rest = self._queues.rest_of(worker.limited.intersection(worker.options.queues))
+        return min(
+            (at for at in (due, None if rest is None else before + rest) if at is not None), default=None
+        )
 
     def _notice_requests(self) -> None:
         """Tell running segments that their job is to end or to stop."""

@@ -57,6 +57,22 @@ def test_since_checks_what_was_written_since_then(shop):
     assert shop.tally("verify", "shop", "--since", "1h", "--job", "x").code == 2
 
 
+def test_one_job_is_checked_alone_and_one_that_is_not_there_is_told(shop):
+    first, second = sorted(job["job_id"] for job in shop.tally("list", "shop", "--json").data["jobs"])
+    changed(shop, f"update jobs set queue = 'other' where job_id = '{first}'")
+    told = shop.tally("verify", "shop", "--job", second, "--json")
+    assert (told.code, told.data["jobs"], told.data["findings_total"], told.data["since"]) == (0, 1, 0, None)
+    assert shop.tally("verify", "shop", "--job", first).code == 1
+    missing = shop.tally("verify", "shop", "--job", "nobody")
+    assert missing.code not in {0, 1}
+    assert "there is no job nobody" in missing.err
+
+
+def test_a_store_that_is_not_there_is_no_finding(tmp_path):
+    done = Shop(tmp_path).tally("verify", "--url", f"sqlite:///{tmp_path}/none.db")
+    assert done.code not in {0, 1}, "the exit code 1 says that the books are not true"
+
+
 def test_a_seal_is_written_once_and_compared(shop, tmp_path):
     sealed = tmp_path / "monday.seal"
     done = shop.tally("seal", "shop", "--out", str(sealed))

@@ -61,3 +61,30 @@ def test_what_is_not_in_doubt_is_not_resolved(shop):
     assert said.code != 0
     assert said.err.startswith("error: ")
     assert shop.state(job_id) == "QUEUED"
+
+
+def test_an_effect_of_a_job_that_was_ended_by_force_is_closed_by_its_key(shop):
+    job_id = shop.submit("shop:checkout", "7")
+    with Work(shop) as work:
+        wait_until(lambda: held(shop, job_id), "the job is held in doubt")
+        assert shop.tally("cancel", job_id, "shop", "--json").data["state"] == "CANCELLING"
+        assert shop.tally("cancel", job_id, "shop", "--force", "--json").data["state"] == "CANCELLED"
+        assert work.stop() == 0
+    unknown = shop.tally("resolve", "shop", "--key", "charge:8", "--did-not-happen")
+    assert (unknown.code, "no effect in doubt has it" in unknown.err) == (4, True)
+    answered = shop.tally("resolve", "shop", "--key", "charge:7", "--did-not-happen", "--by", "ann", "--json")
+    assert (answered.code, answered.data) == (0, {"job_id": None, "resolved": "DONE"})
+    assert shop.tally("resolve", "--did-not-happen").code == 2
+    assert shop.tally("verify", "shop").code == 0
+
+
+def test_a_fork_with_fresh_keys_is_asked_for_by_name(shop):
+    job_id = shop.submit("shop:checkout", "7")
+    with Work(shop) as work:
+        wait_until(lambda: held(shop, job_id), "the job is held in doubt")
+        shop.tally("resolve", job_id, "shop", "--happened", '"receipt 81"')
+        wait_until(lambda: shop.state(job_id) == "SUCCEEDED", "the job goes on")
+        fork = shop.tally("fork", job_id, "--at", "charge", "shop", "--fresh-keys", "--json").data["job_id"]
+        wait_until(lambda: held(shop, fork), "the fork calls under a key of its own")
+        assert work.stop() == 0
+    assert f"charge:7:{fork}" in (shop.folder / "charged").read_text()

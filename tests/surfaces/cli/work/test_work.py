@@ -143,6 +143,14 @@ def test_after_kill_9_the_other_worker_takes_over_and_nothing_is_done_twice(shop
 
 
 class TestProcesses:
+    def test_those_that_are_stopped_before_they_work_have_ended_well(self, shop):
+        module = shop.folder / "shop.py"
+        slow = "import sys, time\nwhile '--report-to' in sys.argv:\n    time.sleep(0.01)\n"
+        module.write_text(f"{module.read_text()}\n{slow}")
+        with Work(shop, "--processes", "2") as work:
+            assert work.stop() == 0, work.stderr
+        assert work.seen[-1]["complete"] is True
+
     def test_they_share_the_work_and_stop_together(self, shop):
         with Work(shop, "--processes", "2", "--verbose") as work:
             for order in range(3):
@@ -150,7 +158,7 @@ class TestProcesses:
             pids = work.seen[0]["processes"]
             assert len(set(pids)) == 2
             assert work.process.pid not in pids
-            assert work.stop() == 0
+            assert work.stop() == 0, work.stderr
         assert work.seen[-1]["complete"] is True
         assert work.seen[-1]["done"] == 3
 

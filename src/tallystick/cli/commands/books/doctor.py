@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import click
 
+from tallystick.cli.commands.books.standing_still import declared_schedules, standing_still
 from tallystick.cli.commands.books.undone import Undone, look
 from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.render.output import FINDINGS, Ink, printable, show, show_data
@@ -25,6 +26,8 @@ from tallystick.store.inspection import Health, StaleReports, WorkerLeases
 
 _HELD_SHOWN: Final = 20
 _NEWEST: Final = 10_000
+# So much time the sample of the books may take; a doctor who takes minutes is not called.
+_SAMPLE_SECONDS: Final = 10
 # A sweep comes by every five seconds at least, so a lease that ran out so long ago is one that nobody sweeps.
 _SILENT_MS: Final = 60_000
 
@@ -48,6 +51,8 @@ class Examination(NamedTuple):
     leases: list[WorkerLeases]
     hooks: list[OwedHook]
     now: int
+    # What stands still because a person or the clock wants it: sentences, made where the rows were read.
+    stands: tuple[str, ...] = ()
 
     @property
     def problems(self) -> list[str]:
@@ -117,7 +122,7 @@ class Examination(NamedTuple):
         unnamed = self.books.long_total - len(long_ones)
         if unnamed:
             long_ones.append(f"{count(unnamed, 'more job')} {'has' if unnamed == 1 else 'have'} as many")
-        return [*self.health.warnings, *paused, *long_ones]
+        return [*self.health.warnings, *self.stands, *paused, *long_ones]
 
 
 @click.command("doctor", epilog=_EXAMPLES)
@@ -129,13 +134,15 @@ class Examination(NamedTuple):
     type=click.IntRange(0),
     default=_NEWEST,
     show_default=True,
-    help="Check the books of this many of the newest jobs.",
+    help=f"Check the books of this many of the newest jobs, for {_SAMPLE_SECONDS} seconds at most.",
 )
-@click.option("--all", "check_all", is_flag=True, help="Check the books of all jobs.")
+@click.option(
+    "--all", "check_all", is_flag=True, help="Check the books of all jobs, however long that takes."
+)
 @url_option
 @json_option
 def command(*, app: str | None, jobs_max: int, check_all: bool, url: str | None, as_json: bool) -> int:
-    """Examine a store and check the books of its jobs.
+    """Examine a store and check the books of its newest jobs; `tally verify` checks all books.
 
     The store is that of APP, of --url, or of the variable TALLY_URL. The exit code is 0 when all is well and
     6 when somebody should look: a writer that is stopped or holds on, leases and deadlines that are over and
@@ -143,7 +150,7 @@ def command(*, app: str | None, jobs_max: int, check_all: bool, url: str | None,
     do not balance. Warnings do not change it.
     """
     with looking(app, url) as store:
-        seen = examine(store, None if check_all else jobs_max)
+        seen = examine(store, None if check_all else jobs_max, declared_schedules(app))
     problems = seen.problems
     if as_json:
         show_data(as_data(seen))
@@ -152,9 +159,11 @@ def command(*, app: str | None, jobs_max: int, check_all: bool, url: str | None,
     return FINDINGS if problems else 0
 
 
-def examine(store: Store, jobs_max: int | None) -> Examination:
-    """Look at everything, once."""
+def examine(store: Store, jobs_max: int | None, schedules: frozenset[str] | None = None) -> Examination:
+    """Look at everything, once; `schedules` are those that the program declares, if it is known."""
     inspection = store.inspect()
+    clock = SystemClock()
+    until = None if jobs_max is None else clock.monotonic() + _SAMPLE_SECONDS
     terminal = sys.stderr.isatty()
 
     def on_page(done: Audit) -> None:
@@ -168,10 +177,16 @@ def examine(store: Store, jobs_max: int | None) -> Examination:
         look(store),
         inspection.held(_HELD_SHOWN + 1),
         inspection.stale_reports(),
-        audit(store, jobs_max=jobs_max, on_page=on_page),
+        audit(
+            store,
+            jobs_max=jobs_max,
+            on_page=on_page,
+            is_enough=lambda: until is not None and clock.monotonic() >= until,
+        ),
         inspection.leases(SWEEP_ROWS_MAX),
         inspection.hooks(_HELD_SHOWN + 1),
-        SystemClock().wall_ms(),
+        clock.wall_ms(),
+        standing_still(store, schedules),
     )
     if terminal:
         sys.stderr.write("\r\x1b[K")
@@ -198,6 +213,7 @@ def as_data(seen: Examination) -> dict[str, object]:
         "books": {
             "jobs": seen.books.jobs,
             "facts": seen.books.facts,
+            "of_jobs": sum(seen.counts.values()),
             "findings_total": seen.books.findings_total,
             "findings": [finding._asdict() for finding in seen.books.findings],
             "long_histories_total": seen.books.long_total,
@@ -218,7 +234,7 @@ def drawn(seen: Examination, ink: Ink) -> list[str]:
         *_store_rows(seen.health.facts),
         ("jobs", ", ".join(f"{number:,} {state}" for state, number in sorted(seen.counts.items())) or "none"),
         ("stale reports", stale),
-        ("books", f"{count(seen.books.jobs, 'job')} and {count(seen.books.facts, 'fact')} checked"),
+        ("books", _sampled(seen)),
     ]
     lines = [f"{ink(name.ljust(14), 'cyan')}  {printable(text)}" for name, text in rows]
     lines += [f"{ink('warning', 'yellow')}: {printable(text)}" for text in seen.warnings]
@@ -230,6 +246,15 @@ def drawn(seen: Examination, ink: Ink) -> list[str]:
         else ink("all is well", "bold", "green")
     )
     return [*lines, verdict]
+
+
+def _sampled(seen: Examination) -> str:
+    """Say how many books were checked, and that there are more."""
+    said = f"{count(seen.books.jobs, 'job')} and {count(seen.books.facts, 'fact')} checked"
+    total = sum(seen.counts.values())
+    if seen.books.jobs >= total:
+        return said
+    return f"{said}, the newest of {total:,} jobs; tally verify checks all"
 
 
 def _store_rows(facts: dict[str, object]) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tallystick.cli.commands.jobs.many import many_options, speak_to_many
-from tallystick.cli.place import acting, json_option, url_option
+from tallystick.cli.place import acting, json_option, url_option, whole_id
 from tallystick.cli.render.output import show, show_data
 from tallystick.cli.render.wording import short
 from tallystick.core.durations import duration_ms
@@ -33,6 +33,7 @@ Examples:
     show_default=True,
     help="How long a running job may clean up before it is ended.",
 )
+@click.option("--force", is_flag=True, help="End it now, even if it runs; effects in doubt stay open.")
 @many_options
 @url_option
 @json_option
@@ -41,6 +42,7 @@ def command(
     job: str | None,
     app: str | None,
     grace: str,
+    force: bool,
     url: str | None,
     as_json: bool,
     **which: Any,  # noqa: ANN401 (as `many_options` declares)
@@ -48,7 +50,9 @@ def command(
     """Ask a job to end and print the state it is in now.
 
     CANCELLED: nobody ran it, and it has ended. CANCELLING: it runs, meets the request at its next call, and
-    has the grace to clean up. A job that had ended otherwise stays as it is, which is exit code 4. The store
+    has the grace to clean up; or it has an effect in doubt, and ends when it is known what came of that. With
+    --force it ends now, and its effects stay open: `tally resolve --key`, which needs no JOB, closes them.
+    A job that had ended otherwise stays as it is, which is exit code 4. The store
     is that of APP, of --url, or of the variable TALLY_URL. With --where, --tag or --older there is no JOB:
     all unfinished jobs that match are asked to end, after a count.
     """
@@ -63,7 +67,8 @@ def command(
         return
     assert job is not None
     with acting(app, url) as tally:
-        state = tally.job(job).cancel(grace=grace)
+        job = whole_id(tally.runtime().store, job)
+        state = tally.job(job).cancel(grace=grace, force=force)
     if state not in (JobState.CANCELLING, JobState.CANCELLED):
         raise JobEnded(f"job {short(job)} has ended: {state.value}", job_id=job, state=state.value)
     if as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tallystick.cli.place import acting, json_option, url_option
+from tallystick.cli.place import acting, json_option, url_option, whole_id
 from tallystick.cli.render.output import show, show_data, tell
 
 _EXAMPLES = """\b
@@ -31,6 +31,7 @@ Examples:
     metavar="ID",
     help="Make this fork once: said again with the same id, the same new job is printed.",
 )
+@click.option("--fresh-keys", is_flag=True, help="Let its effects act again, under keys of their own.")
 @url_option
 @json_option
 def command(
@@ -40,6 +41,7 @@ def command(
     at: str,
     version: str | None,
     fork_id: str | None,
+    fresh_keys: bool,
     url: str | None,
     as_json: bool,
 ) -> None:
@@ -49,7 +51,8 @@ def command(
     recorded. The store is that of APP, of --url, or of the variable TALLY_URL.
     """
     with acting(app, url) as tally:
-        fork = tally.job(job).fork(at=at, version=version, id=fork_id)
+        job = whole_id(tally.runtime().store, job)
+        fork = tally.job(job).fork(at=at, version=version, id=fork_id, fresh_keys=fresh_keys)
     if as_json:
         show_data({"job_id": fork.id, "fork_of": job, "at": at, "created": fork.created})
         return

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from tallystick.cli.commands.jobs.show import find_job
-from tallystick.cli.place import json_option, looking, url_option
+from tallystick.cli.place import json_option, looking, url_option, whole_id
 from tallystick.cli.render.history_words import details, in_words
 from tallystick.cli.render.output import Ink, show, show_data
 from tallystick.cli.render.wording import instant, short, span
@@ -43,6 +43,7 @@ def command(*, job: str, app: str | None, url: str | None, as_json: bool) -> Non
     all of them.
     """
     with looking(app, url) as store:
+        job = whole_id(store, job)
         find_job(store, job)
         if as_json:
             show_data([as_data(fact, took) for fact, took in facts_of(store, job)])

@@ -8,15 +8,19 @@ from collections.abc import Mapping, Sequence
 import click
 
 from tallystick.app.replay.shown_values import PROGRESS
-from tallystick.cli.place import json_option, looking, url_option
+from tallystick.cli.place import json_option, looking, url_option, whole_id
 from tallystick.cli.render.output import Ink, printable
 from tallystick.cli.render.paging import Page, checked_cursor, page_options
 from tallystick.cli.render.progress_bar import share
 from tallystick.cli.render.wording import ago, instant, short, stored_value
 from tallystick.clock import SystemClock
+from tallystick.core.durations import duration_ms
 from tallystick.core.lifecycles import JobState
+from tallystick.core.schedules.timetable import instant_ms, read_instant
 from tallystick.defaults import TENANT
+from tallystick.errors import BadDuration
 from tallystick.store.api import JobRow, Store
+from tallystick.store.inspection import Narrowed, watched
 
 _STYLES = {JobState.SUCCEEDED: "green", JobState.FAILED_FINAL: "red", JobState.CANCELLED: "yellow"}
 
@@ -40,6 +44,12 @@ Examples:
     help="Only jobs in this state, QUEUED or FAILED_FINAL for instance; may be given more than once.",
 )
 @click.option("--tag", metavar="TAG", help="Only jobs that were submitted with this tag.")
+@click.option("--roots", is_flag=True, help="Only jobs that no other job has started.")
+@click.option("--parent", metavar="JOB", help="Only jobs that this one has started.")
+@click.option(
+    "--since", metavar="WHEN", help="Only jobs made since then: an instant, or 2h for two hours ago."
+)
+@click.option("--until", metavar="WHEN", help="Only jobs made before then.")
 @page_options
 @url_option
 @json_option
@@ -49,6 +59,10 @@ def command(
     states: tuple[str, ...],
     workflow: str | None,
     tag: str | None,
+    roots: bool,
+    parent: str | None,
+    since: str | None,
+    until: str | None,
     limit: int,
     after: str | None,
     url: str | None,
@@ -60,9 +74,16 @@ def command(
     """
     with looking(app, url) as store:
         cursor = checked_cursor(store, after)
-        rows = store.jobs(
-            tenant_id=TENANT, states=states, handler=workflow, after=cursor, limit=limit + 1, tag=tag
+        about = {"states": states, "handler": workflow, "after": cursor, "limit": limit + 1}
+        narrowed = Narrowed(
+            roots, None if parent is None else whole_id(store, parent), _when(since), _when(until)
         )
+        if narrowed == Narrowed():
+            rows = store.jobs(tenant_id=TENANT, tag=tag, **about)  # type: ignore[arg-type]  # as they are named
+        elif tag is not None:
+            raise click.UsageError("--tag stands alone: leave out --roots, --parent, --since and --until.")
+        else:
+            rows = watched(store).jobs_narrowed(narrowed, tenant_id=TENANT, **about)  # type: ignore[arg-type]  # the same
         progress = progress_of(store, rows)
 
     def as_data(row: JobRow) -> dict[str, object]:
@@ -72,6 +93,16 @@ def command(
         return _table(rows, progress)
 
     Page.of(rows, limit).show(as_data, table, nothing="no jobs", as_json=as_json)
+
+
+def _when(text: str | None) -> int | None:
+    """Return an instant that was written as one, or as how long ago it is."""
+    if text is None:
+        return None
+    try:
+        return SystemClock().wall_ms() - duration_ms(text)
+    except BadDuration:
+        return instant_ms(read_instant(text))
 
 
 def progress_of(store: Store, rows: Sequence[JobRow]) -> dict[str, object]:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tallystick.cli.commands.jobs.many import many_options, speak_to_many
-from tallystick.cli.place import acting, json_option, url_option
+from tallystick.cli.place import acting, json_option, url_option, whole_id
 from tallystick.cli.render.output import show, show_data
 from tallystick.cli.render.wording import short
 from tallystick.core.verbs.holds import Held
@@ -57,6 +57,7 @@ def command(
         return
     assert job is not None
     with acting(app, url) as tally:
+        job = whole_id(tally.runtime().store, job)
         held = tally.job(job).pause(why)
     if held is Held.ENDED:
         raise JobEnded(f"job {short(job)} has ended, or is being cancelled", job_id=job)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from tallystick.app.effects.resolving import UNSAID
-from tallystick.cli.place import acting, json_option, url_option
-from tallystick.cli.render.output import show, show_data
+from tallystick.app.effects.resolving import UNSAID, late_reports
+from tallystick.cli.place import ID_CHARS, acting, json_option, url_option, whole_id
+from tallystick.cli.render.output import show, show_data, tell
+from tallystick.cli.render.wording import instant
 from tallystick.core.json_forms.strict_json import decode_strict
 
 _EXAMPLES = """\b
@@ -14,11 +17,12 @@ Examples:
   tally resolve 01a1e109-dad7-70e7-b72a-a7770e0c41df shop --happened '{"id": "ch_81"}'
   tally resolve 01a1e109-dad7-70e7-b72a-a7770e0c41df shop --did-not-happen
   tally resolve 01a1e109-dad7-70e7-b72a-a7770e0c41df shop --effect charge#2 --retry
+  tally resolve shop --key charge:7 --did-not-happen
 """
 
 
 @click.command("resolve", epilog=_EXAMPLES)
-@click.argument("job")
+@click.argument("job", required=False)
 @click.argument("app", required=False)
 @click.option(
     "--happened", metavar="JSON", help="It happened, and this is what the call would have returned."
@@ -32,7 +36,7 @@ Examples:
 @json_option
 def command(
     *,
-    job: str,
+    job: str | None,
     app: str | None,
     happened: str | None,
     did_not_happen: bool,
@@ -45,14 +49,25 @@ def command(
 ) -> None:
     """Say what came of an effect of JOB that is in doubt, so that the job can go on.
 
-    Who said it, and when, is on the books. While a worker may be at it, or if nothing is in doubt, that is
-    exit code 4. The store is that of APP, of --url, or of the variable TALLY_URL.
+    With --key and without JOB it is the effect that has this key, be its job over or not. Who said it, and
+    when, is on the books. While a worker may be at it, or if nothing is in doubt, that is exit code 4. The
+    store is that of APP, of --url, or of the variable TALLY_URL.
     """
     result = UNSAID if happened is None else decode_strict(happened.encode())
+    says: dict[str, Any] = {"happened": result, "did_not_happen": did_not_happen, "retry": retry, "by": by}
+    # With a key one word is the APP, unless it is as long as the id of a job.
+    if key and app is None and job is not None and len(job) != ID_CHARS:
+        job, app = None, job
+    if job is None and not key:
+        raise click.UsageError("Missing argument 'JOB', or --key.")
     with acting(app, url) as tally:
-        settled = tally.job(job).resolve(
-            happened=result, did_not_happen=did_not_happen, retry=retry, effect=effect, key=key, by=by
-        )
+        job = None if job is None else whole_id(tally.runtime().store, job)
+        for at, report in [] if job is None else late_reports(tally.runtime(), job):
+            tell(f"came too late, at {instant(at)}: {report}")
+        if job is None:
+            settled = tally.resolve(effect=effect, key=key, **says)
+        else:
+            settled = tally.job(job).resolve(effect=effect, key=key, **says)
     if as_json:
         show_data({"job_id": job, "resolved": settled.name})
     else:

@@ -8,7 +8,7 @@ import click
 
 from tallystick.app.running.restoring import resume_restored
 from tallystick.cli.commands.jobs.many import many_options, speak_to_many
-from tallystick.cli.place import acting, json_option, url_option
+from tallystick.cli.place import acting, json_option, url_option, whole_id
 from tallystick.cli.render.output import show, show_data
 from tallystick.cli.render.wording import count, short
 from tallystick.core.verbs.holds import Resumed
@@ -56,6 +56,7 @@ def command(
         return
     assert job is not None
     with acting(app, url) as tally:
+        job = whole_id(tally.runtime().store, job)
         resumed = tally.job(job).resume()
     if resumed is Resumed.ENDED:
         raise JobEnded(f"job {short(job)} has ended", job_id=job)

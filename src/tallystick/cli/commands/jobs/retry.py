@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tallystick.cli.commands.jobs.many import many_options, speak_to_many
-from tallystick.cli.place import acting, json_option, url_option
+from tallystick.cli.place import acting, json_option, url_option, whole_id
 from tallystick.cli.render.output import show, show_data, tell
 from tallystick.cli.render.wording import short
 
@@ -38,6 +38,7 @@ def command(*, job: str | None, app: str | None, url: str | None, as_json: bool,
         return
     assert job is not None
     with acting(app, url) as tally:
+        job = whole_id(tally.runtime().store, job)
         retry = tally.job(job).retry()
     if as_json:
         show_data({"job_id": retry.id, "retry_of": job, "created": retry.created})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tallystick.cli.given import given_json
-from tallystick.cli.place import acting, json_option, url_option
+from tallystick.cli.place import acting, json_option, url_option, whole_id
 from tallystick.cli.render.output import show, show_data
 from tallystick.cli.render.wording import short
 from tallystick.errors import JobEnded
@@ -46,6 +46,7 @@ def command(
     """
     payload = None if value is None else given_json(value, ", and an APP comes after the value")
     with acting(app, url) as tally:
+        job = whole_id(tally.runtime().store, job)
         delivered = tally.job(job).send(name, payload, id=signal_id)
     if delivered is Delivered.DROPPED:
         raise JobEnded(f"job {short(job)} has ended, and the signal was dropped", job_id=job, signal=name)

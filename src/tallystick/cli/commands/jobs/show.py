@@ -10,7 +10,7 @@ import click
 from tallystick.app.asking.why import explain
 from tallystick.app.replay.shown_values import PROGRESS
 from tallystick.cli.commands.jobs.list import name_of, summary
-from tallystick.cli.place import json_option, looking, url_option
+from tallystick.cli.place import json_option, looking, url_option, whole_id
 from tallystick.cli.render.output import Ink, printable, show, show_data
 from tallystick.cli.render.progress_bar import bar
 from tallystick.cli.render.wording import ago, instant, short, span, stored_value
@@ -42,6 +42,7 @@ def command(*, job: str, app: str | None, url: str | None, as_json: bool) -> Non
     The store is that of APP, of --url, or of the variable TALLY_URL.
     """
     with looking(app, url) as store:
+        job = whole_id(store, job)
         row = find_job(store, job)
         inspection = store.inspect()
         attempts, view = inspection.attempts(job), view_of(inspection, job)

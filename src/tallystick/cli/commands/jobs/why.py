@@ -6,9 +6,10 @@ import sys
 
 import click
 
-from tallystick.app.asking.why import Why, explain
+from tallystick.app.asking.sentence import Why
+from tallystick.app.asking.why import explain
 from tallystick.cli.commands.jobs.show import find_job
-from tallystick.cli.place import json_option, looking, url_option
+from tallystick.cli.place import json_option, looking, url_option, whole_id
 from tallystick.cli.render.output import Ink, printable, show, show_data
 from tallystick.clock import SystemClock
 
@@ -30,6 +31,7 @@ def command(*, job: str, app: str | None, url: str | None, as_json: bool) -> Non
     Below it are the commands that may help. The store is that of APP, of --url, or of the variable TALLY_URL.
     """
     with looking(app, url) as store:
+        job = whole_id(store, job)
         said = explain(store, find_job(store, job), SystemClock().wall_ms())
     if as_json:
         show_data(as_data(said))

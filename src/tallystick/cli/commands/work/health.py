@@ -7,9 +7,10 @@ import socket
 
 import click
 
-from tallystick.cli.place import json_option, looking, url_option, watched
+from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.render.output import show, show_data
 from tallystick.cli.render.wording import count
+from tallystick.store.inspection import watched
 
 _WORKERS_MAX = 10_000
 _UNWELL = 1

@@ -42,6 +42,8 @@ class WorkerProcess:
             start_new_session=True,
         )
         os.close(writer)
+        # Whether it has begun to work; before that it claims nothing, and knows no signals.
+        self._serves = False
         self.progress = Progress()
         self._reporter = reporter
         self._thread = threading.Thread(target=self._listen, args=(reader,), name="tally-child", daemon=True)
@@ -62,18 +64,22 @@ class WorkerProcess:
         self.process.kill()
 
     def wait(self) -> int:
-        """Wait for its end, and for everything it has to say; return its exit code."""
+        """Wait for its end, and for everything it has to say; return its exit code.
+
+        One that was asked to stop before it had begun to work has ended well.
+        """
         code = self.process.wait()
         self._thread.join()
         if self.process.stdin:
             self.process.stdin.close()
-        return code
+        return code if self._serves or code != -signal.SIGTERM else 0
 
     def _listen(self, reader: int) -> None:
         with open(reader, encoding="utf-8") as lines:
             for line in lines:
                 told = json.loads(line)
                 kind, words = told.pop("event"), told.pop("message")
+                self._serves = self._serves or kind == "serving"
                 if kind in ("progress", "stopped"):
                     self.progress = Progress(told["running"], told["done"], told["failed"])
                 elif kind not in _SAID_HERE:

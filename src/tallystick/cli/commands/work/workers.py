@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 import click
 
-from tallystick.cli.place import json_option, looking, url_option, watched
+from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.render.output import Ink, printable, show, show_data
 from tallystick.cli.render.wording import ago, instant
 from tallystick.core.watching.rows import WorkerRow
+from tallystick.store.inspection import watched
 
 _WORKERS_MAX = 1_000
 

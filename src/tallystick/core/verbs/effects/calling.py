@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from tallystick.core.audit.fingerprints import INTENDED, of_intent
 from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.effects.requests import (
     CallEffect,
@@ -20,7 +21,6 @@ from tallystick.core.effects.requests import (
     Instead,
     Known,
     Later,
-    Occupied,
     RestEffect,
 )
 from tallystick.core.effects.rows import (
@@ -30,13 +30,15 @@ from tallystick.core.effects.rows import (
     EffectRow,
     OpenEffect,
     Phase,
+    Waiter,
+    answer_of,
     exec_id_of,
     taken_from,
     unit_of,
 )
-from tallystick.core.ledger.marks import OPENED, first_entry
+from tallystick.core.ledger.marks import OPENED, entries_of, first_entry
 from tallystick.core.lifecycles import ATTEMPT, AttemptState, JobState
-from tallystick.core.pictures import START, Activity, JobFacts, Message, Now, Picture, Pictures, Place
+from tallystick.core.pictures import START, Activity, Message, Now, Picture, Pictures, Place
 from tallystick.core.plans import (
     NO_VALUES,
     AppendFact,
@@ -52,16 +54,17 @@ from tallystick.core.plans import (
     Refusal,
     Write,
 )
+from tallystick.core.remote.answers import answer_text
 from tallystick.core.values import Fact, Wait
-from tallystick.core.verbs.effects.doubting import park
+from tallystick.core.verbs.effects.doubting import park, put_away
+from tallystick.core.verbs.effects.outcomes import ended, error_text, message_of, not_done, over, said_of
 from tallystick.core.verbs.holds import Hold
 from tallystick.core.verbs.settling import broken, stale
 from tallystick.core.verbs.waiting import BEGUN, Taking, take
-from tallystick.errors import EffectConflict
+from tallystick.errors import EffectConflict, LedgerCeiling, ParallelCalls
 
 _COMMITS: Final = ATTEMPT.follow(AttemptState.LEASED, "start", "commit")
 _ABORTS: Final = ATTEMPT.follow(AttemptState.LEASED, "abort")
-_DONE: Final = ATTEMPT.follow(AttemptState.COMMITTED, "finish").target
 _WITHDRAWN: Final = "the job was asked to end before this effect was called again, and nothing had happened"
 
 
@@ -72,15 +75,17 @@ def call(pictures: Pictures, request: CallEffect, now: Now) -> Decision:  # noqa
         return stale(request.fence)
     job, activity, found = picture.job, picture.activities.get(request.place), _found(picture, request.place)
     if job.state == JobState.CANCELLING and not request.asked:
-        return _withdrawn(picture, request, found, now)
+        return _withdrawn(pictures, picture, request, found, now)
     if job.hold is not None:
         return Plan((), Hold(job.hold))
     if activity is None and found is None:
-        return _begin(pictures, picture, request, now)
+        return _begin(pictures, picture, request, None, now)
     if activity is None or activity.kind != "effect" or not activity.is_open:
         return broken(job.job_id, f"{request.place[1]} is called, and is over or was never an effect")
     if found is None:
-        return Plan((), Instead.TAKE)
+        # It has its answer, or has lost the key to another attempt, be that over or not.
+        answered = any(message.place == request.place for message in picture.messages.values())
+        return Plan((), Instead.TAKE) if answered else _begin(pictures, picture, request, activity, now)
     row, intent = found.row, request.intent
     if (row.occupies, row.args_hash) != (intent.key, intent.args_hash):
         return Plan((), Differs(f"{row.key} with arguments {row.args_hash}"))
@@ -97,39 +102,93 @@ def _found(picture: Picture, place: Place) -> OpenEffect | None:
     return None if picture.effects is None else picture.effects.get(place)
 
 
-def _begin(pictures: Pictures, picture: Picture, request: CallEffect, now: Now) -> Decision:
-    """Open an effect that was not called before, unless its key is taken."""
+def _begin(
+    pictures: Pictures, picture: Picture, request: CallEffect, activity: Activity | None, now: Now
+) -> Decision:
+    """Call an effect that was not called before, unless its key is taken; `activity` has lost it before."""
     intent, owner = request.intent, pictures.occupied.get(request.intent.key)
     if owner is None:
-        return _open(picture, request, now)
+        return _open(picture, request, activity, now)
     if owner.args_hash != intent.args_hash:
-        return _known(picture, request, owner, None, _conflict(owner, request), now)
-    if owner.is_open:
-        return Plan((), Occupied(owner.exec_id))
-    return _known(picture, request, owner, owner.result, owner.error, now)
+        return _known(picture, request, activity, owner, None, _conflict(owner, request), now)
+    if not owner.is_open:
+        return _known(picture, request, activity, owner, owner.result, owner.error, now)
+    if owner.job_id == picture.job.job_id:
+        error = f"{owner.unit} is under way with the key {owner.key!r}: await it before this call"
+        return Refusal(ParallelCalls(error, step=request.place[1]))
+    waiter = Waiter(picture.job.job_id, unit_of(request.place))
+    waits = waiter in pictures.waiters.get(taken_from(owner.exec_id), ())
+    lost = () if waits else _lost(picture, request, activity, owner, now)
+    opened = int(activity is None)
+    job = picture.job._replace(semaphore=picture.job.semaphore + opened)
+    told: dict[str, object] = {
+        "effect": waiter.unit,
+        "key": owner.key,
+        "doubt": f"{owner.exec_id} has the key",
+    }
+    away = put_away(job, request.fence, request.chain, request.at, told)
+    return Plan((*lost, *away), Instead.WAIT)
 
 
-def _open(picture: Picture, request: CallEffect, now: Now) -> Plan:
+def _lost(
+    picture: Picture, request: CallEffect, activity: Activity | None, owner: EffectRow, now: Now
+) -> tuple[Write, ...]:
+    """Return an attempt that another came before: it is aborted, and its step waits for the other."""
+    told = _intent(request, picture.job.job_id, _number(activity), _ABORTS.path, owner=owner.exec_id)
+    return (
+        AppendFact(told),
+        _aborted(picture, request, activity, owner),
+        _counted(picture, request, activity, now),
+    )
+
+
+def _number(activity: Activity | None) -> int:
+    """Return the number of the next attempt at an effect: each that has lost the key entered leg 1."""
+    return FIRST if activity is None else entries_of(activity.ledger) + 1
+
+
+def _aborted(
+    picture: Picture, request: CallEffect, activity: Activity | None, owner: EffectRow
+) -> InsertAttempt:
+    about = (_number(activity), _ABORTS.target, AbortReason.DUPLICATE_COMMIT, taken_from(owner.exec_id))
+    return InsertAttempt(picture.job.job_id, *about, unit_of(request.place))
+
+
+def _counted(
+    picture: Picture, request: CallEffect, activity: Activity | None, now: Now
+) -> InsertActivity | MoveActivity:
+    """Return the step of an attempt: open, with one more entry of leg 1."""
+    if activity is None:
+        opened = Activity(
+            picture.job.job_id, *request.place, "effect", BEGUN, OPENED, 1, request.fence.attempt
+        )
+        return InsertActivity(opened, now.wall, None, None)
+    verdict, ledger = first_entry(activity.ledger)
+    if ledger == activity.ledger:
+        raise LedgerCeiling(
+            f"{activity.name} has lost its key as often as can be counted: {verdict.value}",
+            ledger=f"{ledger:015d}",
+        )
+    return MoveActivity(
+        activity._replace(ledger=ledger, rev=activity.rev + 1), activity.rev, now.wall, None, None
+    )
+
+
+def _open(picture: Picture, request: CallEffect, lost: Activity | None, now: Now) -> Plan:
     """Return the intent: attempt COMMITTED, the key taken, the step open, the fact."""
-    job, intent, unit = picture.job, request.intent, unit_of(request.place)
-    exec_id = exec_id_of(job.job_id, unit, FIRST)
+    job, intent, unit, number = picture.job, request.intent, unit_of(request.place), _number(lost)
+    exec_id = exec_id_of(job.job_id, unit, number)
     row = EffectRow(
-        exec_id, *intent.key, intent.args_hash, job.job_id, unit, FIRST, _COMMITS.target, Phase.CALLING,
+        exec_id, *intent.key, intent.args_hash, job.job_id, unit, number, _COMMITS.target, Phase.CALLING,
         None, intent.arguments, None, None, intent.options, request.lease.lease_id, 1, 0, None, None,
         now.wall, now.wall, None, None, 1,
     )  # fmt: skip
-    activity = Activity(job.job_id, *request.place, "effect", BEGUN, OPENED, 1, request.fence.attempt)
+    told = _intent(request, job.job_id, number, _COMMITS.path)
+    writes = (AppendFact(told), InsertEffect(row, request.lease), _counted(picture, request, lost, now))
+    if lost is not None:
+        return Plan(writes, Granted(row.calls))
     after = job._replace(semaphore=job.semaphore + 1, rev=job.rev + 1)
-    told = _intent(request, exec_id, _COMMITS.path)
-    return Plan(
-        (
-            AppendFact(told),
-            InsertEffect(row, request.lease),
-            InsertActivity(activity, now.wall, None, None),
-            MoveJob(after, job.rev, None, NO_VALUES),
-        ),
-        Granted(row.calls),
-    )
+    return Plan((*writes, MoveJob(after, job.rev, None, NO_VALUES)), Granted(row.calls))
 
 
 def _again(request: CallEffect, row: EffectRow, activity: Activity, now: Now) -> Plan:
@@ -153,23 +212,22 @@ def _granted(row: EffectRow, request: CallEffect, now: Now) -> MoveEffect:
 def _known(
     picture: Picture,
     request: CallEffect,
+    activity: Activity | None,
     owner: EffectRow,
     result: str | None,
     error: str | None,
     now: Now,
 ) -> Decision:
     """Record what another attempt has done under the key; this one is aborted as a duplicate."""
-    job, unit = picture.job, unit_of(request.place)
-    exec_id = exec_id_of(job.job_id, unit, FIRST)
-    message = message_of(job, taken_from(exec_id), request.place, result, error, now)
-    taken = _taken(picture, request, None, message, now)
+    job = picture.job
+    guid = taken_from(answer_of(job.job_id, request.place))
+    message = message_of(job, guid, request.place, answer_text(result, error), now)
+    taken = _taken(picture, request, activity, message, now)
     if isinstance(taken, Refusal):
         return taken
-    told = _intent(request, exec_id, _ABORTS.path, owner=owner.exec_id)
-    attempt = InsertAttempt(
-        job.job_id, FIRST, _ABORTS.target, AbortReason.DUPLICATE_COMMIT, message.guid, unit
-    )
-    return Plan((AppendFact(told), attempt, InsertMessage(message), *taken), Known(result, error))
+    told = _intent(request, job.job_id, _number(activity), _ABORTS.path, owner=owner.exec_id)
+    lost = _aborted(picture, request, activity, owner)
+    return Plan((AppendFact(told), lost, InsertMessage(message), *taken), Known(result, error))
 
 
 def _conflict(owner: EffectRow, request: CallEffect) -> str:
@@ -189,11 +247,13 @@ def end(pictures: Pictures, request: EndEffect, now: Now) -> Decision:
     if row is None or activity is None:
         return stale(request.fence)
     done = ended(row, request.outcome, request.result, request.error, BY_CALL, now)
-    message = message_of(picture.job, row.exec_id, request.place, request.result, request.error, now)
+    guid = answer_of(row.job_id, request.place)
+    message = message_of(picture.job, guid, request.place, said_of(done), now)
     taken = _taken(picture, request, activity, message, now)
     if isinstance(taken, Refusal):
         return taken
-    return Plan((MoveEffect(done, row.rev), InsertMessage(message), *taken))
+    writes = (*over(pictures, row, done, now), InsertMessage(message), *taken)
+    return Plan(writes, wakes=_wakes(pictures, row))
 
 
 def rest(pictures: Pictures, request: RestEffect, now: Now) -> Decision:
@@ -216,51 +276,27 @@ def _called(picture: Picture, place: Place, lease_id: str) -> EffectRow | None:
     return found.row
 
 
-def _withdrawn(picture: Picture, request: CallEffect, found: OpenEffect | None, now: Now) -> Decision:
+def _withdrawn(
+    pictures: Pictures, picture: Picture, request: CallEffect, found: OpenEffect | None, now: Now
+) -> Decision:
     """Say that the job is to end; an effect of which nothing has happened ends with it."""
     activity = picture.activities.get(request.place)
     if found is None or found.row.phase != Phase.RESTING or activity is None:
         return Plan((), JobState.CANCELLING)
     error = not_done(found.row, _WITHDRAWN)
     done = ended(found.row, Came.NOT_DONE, None, error, BY_CALL, now)
-    message = message_of(picture.job, found.row.exec_id, request.place, None, error, now)
+    guid = answer_of(found.row.job_id, request.place)
+    message = message_of(picture.job, guid, request.place, said_of(done), now)
     taken = _taken(picture, request, activity, message, now)
     if isinstance(taken, Refusal):
         return taken
-    writes = (MoveEffect(done, found.row.rev), InsertMessage(message), *taken)
-    return Plan(writes, JobState.CANCELLING)
+    writes = (*over(pictures, found.row, done, now), InsertMessage(message), *taken)
+    return Plan(writes, JobState.CANCELLING, wakes=_wakes(pictures, found.row))
 
 
-def ended(
-    row: EffectRow, outcome: Came, result: str | None, error: str | None, by: str, now: Now
-) -> EffectRow:
-    """Return the row of an effect that is DONE."""
-    return row._replace(
-        state=_DONE, phase=Phase.ENDED, outcome=outcome, result=result, error=error, due_at=None,
-        ended_at=now.wall, ended_by=by, rev=row.rev + 1,
-    )  # fmt: skip
-
-
-def not_done(row: EffectRow, why: str) -> str:
-    """Return the error of an effect that was tried as often as it may be and has not happened."""
-    return error_text("NotDone", f"{row.effect} was not done: {why}", Came.NOT_DONE, row.calls)
-
-
-def error_text(kind: str, message: str, code: str, tries: int = 1) -> str:
-    """Return an error in the form in which the errors of all steps are kept."""
-    about = {"type": kind, "message": message, "code": code, "tries": tries}
-    return msgspec.json.encode(about).decode()
-
-
-def message_of(
-    job: JobFacts, guid: str, place: Place, result: str | None, error: str | None, now: Now
-) -> Message:
-    """Return the message that tells what came of an effect."""
-    said = {"value": result} if error is None else {"error": error}
-    payload = {name: msgspec.Raw((text or "null").encode()) for name, text in said.items()}
-    inbox = (max(now.wall, job.inbox_at), job.inbox_end + 1, None)
-    text = msgspec.json.encode(payload).decode()
-    return Message(guid, job.job_id, *place, "result", text, None, 0, 0, *inbox)
+def _wakes(pictures: Pictures, row: EffectRow) -> bool:
+    """Tell whether others wait for the key of an effect that ends."""
+    return bool(pictures.waiters.get(taken_from(row.exec_id)))
 
 
 def _taken(
@@ -277,17 +313,21 @@ def _taken(
     return take(picture, taking, wait, activity, message, now, picture.job)
 
 
-def _intent(request: CallEffect, exec_id: str, path: str, owner: str = "") -> Fact:
+def _intent(request: CallEffect, job_id: str, number: int, path: str, owner: str = "") -> Fact:
     _tenant, effect, key = request.intent.key
+    unit = unit_of(request.place)
     told: dict[str, object] = {
-        "effect": unit_of(request.place),
+        "effect": unit,
         "name": effect,
         "key": key,
         "args": request.intent.args_hash,
-        "exec": exec_id,
+        "exec": exec_id_of(job_id, unit, number),
         "moves": path,
     }
-    return _fact(request, "intent", {**told, "of": owner} if owner else told)
+    if owner:
+        return _fact(request, "intent", {**told, "of": owner})
+    asks = of_intent(request.intent.arguments, request.intent.options)
+    return _fact(request, "intent", {**told, INTENDED: asks})
 
 
 def _fact(request: CallEffect, kind: str, told: dict[str, object]) -> Fact:

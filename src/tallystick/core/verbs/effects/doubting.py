@@ -69,22 +69,31 @@ def park(
     only a person can give that, the job is held; one that was asked to end is never held.
     """
     job = picture.job
-    held = needs_person(row) and job.state != JobState.CANCELLING
-    reason = AbortReason.HELD if held else AbortReason.SUSPENDED
-    ended = MoveAttempt(*fence, _RUNNING, _ABORTS.target, reason, charged=False, live=True)
-    told: dict[str, object] = {"attempt": _ABORTS.path, "effect": row.unit, "key": row.key}
-    if not held:
-        told |= {"reason": reason.value, "charged": False, "doubt": row.doubt}
-        moved = MoveJob(
+    told: dict[str, object] = {"effect": row.unit, "key": row.key}
+    if not needs_person(row) or job.state == JobState.CANCELLING:
+        return put_away(job, fence, chain, at, {**told, "doubt": row.doubt})
+    why = why_held(row)
+    told |= {"attempt": _ABORTS.path, "hold": Hold.IN_DOUBT.value, "why": why}
+    fact = _fact(chain, "hold", at, fence.attempt, told)
+    ended = MoveAttempt(*fence, _RUNNING, _ABORTS.target, AbortReason.HELD, charged=False, live=True)
+    return (ended, _held(job, fact, why, now))
+
+
+def put_away(
+    job: JobFacts, fence: Fence, chain: Chain, at: int, told: dict[str, object]
+) -> tuple[Write, ...]:
+    """Return what ends a segment until it is known what came of an effect, of this job or of another."""
+    reason = AbortReason.SUSPENDED
+    about = {"attempt": _ABORTS.path, **told, "reason": reason.value, "charged": False}
+    return (
+        MoveAttempt(*fence, _RUNNING, _ABORTS.target, reason, charged=False, live=True),
+        MoveJob(
             job._replace(ready_at=None, rev=job.rev + 1),
             job.rev,
-            _fact(chain, "doubt", at, fence.attempt, told),
+            _fact(chain, "doubt", at, fence.attempt, about),
             NO_VALUES,
-        )
-        return (ended, moved)
-    why = why_held(row)
-    fact = _fact(chain, "hold", at, fence.attempt, {**told, "hold": Hold.IN_DOUBT.value, "why": why})
-    return (ended, _held(job, fact, why, now))
+        ),
+    )
 
 
 def why_held(row: EffectRow) -> str:

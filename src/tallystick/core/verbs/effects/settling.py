@@ -8,7 +8,7 @@ import msgspec
 
 from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.effects.requests import Instead, Says, Settled, SettleEffect, TakeProbe
-from tallystick.core.effects.rows import BY_CALL, Came, EffectRow, OpenEffect, Phase
+from tallystick.core.effects.rows import BY_CALL, Came, EffectRow, OpenEffect, Phase, answer_of
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
 from tallystick.core.pictures import JobFacts, Now, Picture, Pictures
 from tallystick.core.plans import (
@@ -27,8 +27,8 @@ from tallystick.core.requests import CancelJob
 from tallystick.core.retry import RetryPolicy, next_delay_ms
 from tallystick.core.values import Fact, Fence
 from tallystick.core.verbs.asking import let_finish
-from tallystick.core.verbs.effects.calling import ended, message_of, not_done
 from tallystick.core.verbs.effects.doubting import find, held_for, needs_person, park
+from tallystick.core.verbs.effects.outcomes import ended, message_of, not_done, over, said_of
 from tallystick.core.verbs.holds import Hold
 from tallystick.errors import NotFound
 
@@ -64,9 +64,11 @@ def settle_effect(pictures: Pictures, request: SettleEffect, now: Now) -> Decisi
         return Plan((), found)
     if picture.lease is not None:
         return Plan((), Settled.LIVE)
+    if request.says is Says.RETRY and JobState(picture.job.state) in JOB.final:
+        return Plan((), Settled.ENDED)
     if request.rev is not None and found.row.rev != request.rev:
         return Plan((), Settled.MOVED)
-    return _settled(picture, found.row, request, now)
+    return _settled(pictures, picture, found.row, request, now)
 
 
 def _meant(picture: Picture, request: SettleEffect) -> OpenEffect | Settled:
@@ -86,15 +88,17 @@ def _meant(picture: Picture, request: SettleEffect) -> OpenEffect | Settled:
     return Settled.LIVE if calling else Settled.NOT_IN_DOUBT
 
 
-def _settled(picture: Picture, row: EffectRow, request: SettleEffect, now: Now) -> Decision:
+def _settled(
+    pictures: Pictures, picture: Picture, row: EffectRow, request: SettleEffect, now: Now
+) -> Decision:
     match request.says:
         case Says.HAPPENED:
             done = ended(row, Came.HAPPENED, request.result or "null", None, request.by, now)
-            return _over(picture, row, done, request, now)
-        case Says.DID_NOT_HAPPEN if row.calls >= row.rules.tries:
+            return _over(pictures, picture, row, done, request, now)
+        case Says.DID_NOT_HAPPEN if row.calls >= row.rules.tries or JobState(picture.job.state) in JOB.final:
             error = not_done(row, f"{row.calls} calls were made, and it has not happened")
             done = ended(row, Came.NOT_DONE, None, error, request.by, now)
-            return _over(picture, row, done, request, now)
+            return _over(pictures, picture, row, done, request, now)
         case Says.DID_NOT_HAPPEN | Says.RETRY:
             after = row._replace(phase=Phase.RESTING, due_at=now.wall, probes=0, rev=row.rev + 1)
             writes = (MoveEffect(after, row.rev), *_told(picture, after, request, now))
@@ -119,14 +123,17 @@ def _unanswered(
     return Plan((MoveEffect(after, row.rev), *held), Settled.ASKED if due_at is not None else Settled.HELD)
 
 
-def _over(picture: Picture, row: EffectRow, done: EffectRow, request: SettleEffect, now: Now) -> Plan:
+def _over(
+    pictures: Pictures, picture: Picture, row: EffectRow, done: EffectRow, request: SettleEffect, now: Now
+) -> Plan:
     """Return the end of an effect; its job, if it goes on, takes the answer from its inbox."""
-    moved = MoveEffect(done, row.rev)
+    ends = over(pictures, row, done, now)
     if JobState(picture.job.state) in JOB.final:
-        return Plan((moved,), Settled.DONE)
-    message = message_of(picture.job, row.exec_id, row.place, done.result, done.error, now)
+        return Plan(ends, Settled.DONE, wakes=True)
+    guid = answer_of(row.job_id, row.place)
+    message = message_of(picture.job, guid, row.place, said_of(done), now)
     job = picture.job._replace(inbox_end=message.arrived, inbox_at=message.created_at)
-    writes = (moved, InsertMessage(message), *_told(picture, done, request, now, job))
+    writes = (*ends, InsertMessage(message), *_told(picture, done, request, now, job))
     return Plan(writes, Settled.DONE, wakes=True)
 
 
@@ -166,7 +173,17 @@ def is_waited_for(picture: Picture) -> bool:
     return any(row.phase != Phase.RESTING for row, _live in (picture.effects or {}).values())
 
 
-def before_end(picture: Picture, fence: Fence, fact: Fact, now: Now) -> tuple[Write, ...] | Plan | Relook:
+def abandoned(picture: Picture) -> dict[str, object]:
+    """Return what the fact of a job says that a person ends before it is known what came of its effects."""
+    left = {
+        row.unit: row.key for row, _live in (picture.effects or {}).values() if row.phase != Phase.RESTING
+    }
+    return {"abandons": left} if left else {}
+
+
+def before_end(
+    pictures: Pictures, picture: Picture, fence: Fence, fact: Fact, now: Now
+) -> tuple[Write, ...] | Plan | Relook:
     """Return what ends effects with their job, or what its segment comes to instead of the end.
 
     What was never done ends with the job. Where something may have happened the job waits for that.
@@ -178,15 +195,18 @@ def before_end(picture: Picture, fence: Fence, fact: Fact, now: Now) -> tuple[Wr
     waited_for = next((row for row, _live in picture.effects.values() if row.phase != Phase.RESTING), None)
     if waited_for is not None:
         return Plan(park(picture, fence, fact.chain, fact.at, waited_for, now), Instead.WAIT)
-    return unneeded(picture, now)
+    return unneeded(pictures, picture, now)
 
 
-def unneeded(picture: Picture, now: Now) -> tuple[Write, ...]:
+def unneeded(pictures: Pictures, picture: Picture, now: Now) -> tuple[Write, ...]:
     """Return what ends the effects of which nothing has happened, with their job."""
     return tuple(
-        MoveEffect(ended(row, Came.NOT_DONE, None, not_done(row, _LEFT), BY_CALL, now), row.rev)
+        write
         for row, _live in (picture.effects or {}).values()
         if row.phase == Phase.RESTING
+        for write in over(
+            pictures, row, ended(row, Came.NOT_DONE, None, not_done(row, _LEFT), BY_CALL, now), now
+        )
     )
 
 

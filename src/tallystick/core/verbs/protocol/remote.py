@@ -18,6 +18,7 @@ from tallystick.core.plans import (
     Decision,
     InsertMessage,
     InsertRemote,
+    JobValues,
     KeepReport,
     MoveActivity,
     MoveJob,
@@ -28,7 +29,7 @@ from tallystick.core.plans import (
     WithdrawDirectives,
     Write,
 )
-from tallystick.core.remote.answers import ended
+from tallystick.core.remote.answers import ended, printed
 from tallystick.core.remote.plans import (
     Heard,
     Hearing,
@@ -53,8 +54,8 @@ UNKNOWN: Final = Hearing(Heard.UNKNOWN)
 def about_step(pictures: Pictures, request: StepRequest, now: Now) -> Decision:
     """Decide a request about a remote step of a workflow, and tell the job if the step has ended by it."""
     picture, place = pictures.get(request.job_id), place_in_workflow(request)
-    step = None if picture is None or place is None else picture.remotes.get(place)
-    if picture is None or place is None or step is None:
+    assert place is not None, "what is about a protocol job does not come here"
+    if picture is None or (step := picture.remotes.get(place)) is None:
         return Plan((), UNKNOWN)
     plan = decide(_seen(picture, step), request, now)
     writes: list[Write] = []
@@ -75,9 +76,9 @@ def about_step(pictures: Pictures, request: StepRequest, now: Now) -> Decision:
         inbox = (max(now.wall, job.inbox_at), job.inbox_end + 1)
         writes.append(InsertMessage(answer._replace(created_at=inbox[0], arrived=inbox[1])))
         job = job._replace(inbox_end=inbox[1], inbox_at=inbox[0])
-    told = (
-        () if picture.lease is not None else _told(picture, job, place, after, now, ended=answer is not None)
-    )
+    told: tuple[Write, ...] = ()
+    if picture.lease is None and writes:
+        told = _told(picture, job, place, after, now, ended=answer is not None)
     report = stale_report(request, plan.heard)
     if report is not None:
         writes.append(KeepReport(report))
@@ -102,8 +103,6 @@ def _told(
         return wake(job, now) if ended else ()
     steps = {**picture.remotes, place: after}
     until = _latest(steps.values(), picture.directives, now) or now.wall
-    if job.cancel_at == until:
-        return ()
     return (MoveJob(job._replace(cancel_at=until, rev=job.rev + 1), job.rev, None, NO_VALUES),)
 
 
@@ -154,6 +153,15 @@ def open_step(
     return InsertRemote(draft.steps[0]._replace(rev=1), place, attempt), made
 
 
+def last_opened(writes: Iterable[Write]) -> JobValues:
+    """Return what names the last remote step that a plan opens as the one at which its job is."""
+    last = None
+    for write in writes:
+        if type(write) is InsertRemote:
+            last = write.step.step_id
+    return NO_VALUES if last is None else JobValues(current_step_id=last)
+
+
 def rearmed(picture: Picture, now: Now) -> tuple[Write, ...]:
     """Return what lets steps be tried again whose next directive has waited for the job to be resumed."""
     return tuple(
@@ -164,7 +172,7 @@ def rearmed(picture: Picture, now: Now) -> tuple[Write, ...]:
 
 
 class Taken(NamedTuple):
-    """How the row of an activity ends with its message; `row` is what its fact says of a remote step."""
+    """How the row of an activity ends with its message; `row` is what its fact says of other rows."""
 
     state: StepState
     result: str | None
@@ -181,7 +189,7 @@ def ended_by(picture: Picture, activity: Activity | None, message: Message) -> T
     state = StepState.IN_PROGRESS if activity is None else StepState(activity.state)
     target = STEP.follow(state, "succeed" if error is None else _FAILS[state]).target
     if activity is None or activity.kind != "remote":
-        return Taken(target, result, error)
+        return Taken(target, result, error, printed(message.payload))
     return Taken(target, result, error, of_remote(picture.remotes[activity.place], message.payload))
 
 

@@ -12,10 +12,19 @@ from tallystick.core.chain import Chain, Link, event_hash
 from tallystick.core.hash_chain import GENESIS
 from tallystick.core.ledger.marks import OPENED, STARTED
 from tallystick.core.lifecycles import JobState
-from tallystick.store.api import Existing, Fact, Outcome, StoredEvent, SubmitJob, SubmitJobs
+from tallystick.store.api import (
+    Existing,
+    Fact,
+    Outcome,
+    QueueHasLimits,
+    StoredEvent,
+    SubmitJob,
+    SubmitJobs,
+)
 from tallystick.store.postgres.lists.arrays import hashes, numbers, texts
 from tallystick.store.postgres.server.connection import row_moved
 from tallystick.store.postgres.statements import sql
+from tallystick.store.refusals import Refused
 from tallystick.store.sql.shapes import fields
 
 if TYPE_CHECKING:
@@ -118,7 +127,11 @@ def _send_others(writing: PostgresBatch, requests: Sequence[SubmitJob]) -> Answe
         key = 0
         for place, (request, events) in enumerate(zip(requests, placed, strict=True), start=1):
             key += request.reservation is not None
-            if place not in fresh and key not in found:
+            holder = None if request.reservation is None else found.get(key)
+            own = request.reservation is None or (holder and holder.job_id == request.job.job_id)
+            if place not in fresh and request.lease is not None and own:
+                raise Refused(QueueHasLimits(request.job.queue))
+            if place not in fresh and holder is None:
                 raise row_moved()  # whoever held the key was pruned before we could ask who it was
             outcomes.append(None if place in fresh else found[key])
             if place not in fresh:

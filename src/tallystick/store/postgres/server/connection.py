@@ -182,9 +182,9 @@ def _behind_a_pooler(address: Address) -> BadInput:
     )
 
 
-def begin(connection: Talk, address: Address) -> None:
+def begin(connection: Talk, address: Address, how: bytes = b"BEGIN") -> None:
     """Begin a transaction that knows our schema, on a connection that need not."""
-    connection.execute(b"BEGIN")
+    connection.execute(how)
     if address.pooled:
         limits = (str(address.statement_ms), str(address.lock_ms))
         connection.execute(sql("begin_settings"), (address.path, *limits))

@@ -1,6 +1,7 @@
 -- insert_jobs: jobs are born, QUEUED or, when their submitter also claims them, IN_PROGRESS with an attempt and their
 -- start message entered; their first facts with them.
--- Returns the places in the list that became jobs; the others met an earlier reservation. Runs after `reserve`. A due
+-- Returns the places in the list that became jobs; the others met an earlier reservation, or were to begin at once in a queue
+-- whose limits decide about that. Runs after `reserve`. A due
 -- time and a deadline are measured from now by the store's clock, which also says when a job was made.
 -- takes: list jsonb, epoch text, lease_now int, wall_now int
 -- each: NewJob, state text, attempt bigint, root_ledger bigint, start_ledger bigint, head_n bigint, head_hash bytea, facts jsonb,
@@ -11,10 +12,11 @@ WITH request AS (
 ), fresh AS MATERIALIZED (
   SELECT *
     FROM request
-   WHERE reservation = 'null'
+   WHERE (lease = 'null' OR NOT EXISTS (SELECT 1 FROM queues WHERE queues.queue = request.queue))
+     AND (reservation = 'null'
       OR job_id = (SELECT i.job_id
                      FROM idempotency AS i
-                    WHERE i.tenant_id = reservation ->> 0 AND i.scope = reservation ->> 1 AND i.value = reservation ->> 2)
+                    WHERE i.tenant_id = reservation ->> 0 AND i.scope = reservation ->> 1 AND i.value = reservation ->> 2))
 ), born AS (
   INSERT INTO jobs (
     job_id, payload, @names(Alike), ready_at, deadline_at, created_at, state, attempt, attempts_total, ledger_form,

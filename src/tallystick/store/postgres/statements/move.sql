@@ -29,6 +29,7 @@ WITH job AS MATERIALIZED (
          payload = coalesce(at_jobs.payload, jobs.payload), result = coalesce(at_jobs.result, jobs.result),
          error = coalesce(at_jobs.error, jobs.error), error_code = coalesce(at_jobs.error_code, jobs.error_code),
          error_message = coalesce(at_jobs.error_message, jobs.error_message),
+         current_step_id = coalesce(at_jobs.current_step_id, jobs.current_step_id),
          hold_reason = CASE WHEN at_jobs.hold IS NOT NULL THEN coalesce(at_jobs.hold_reason, jobs.hold_reason) END,
          updated_at = :wall,
          hook_told = CASE WHEN at_jobs.hold IS NOT NULL THEN jobs.hook_told

@@ -8,7 +8,8 @@ WITH listed AS MATERIALIZED (
   UPDATE effect_keys
      SET state = listed.state, phase = listed.phase, outcome = listed.outcome, result = listed.result, error = listed.error,
          lease_id = listed.lease_id, calls = listed.calls, probes = listed.probes, due_at = listed.due_at, doubt = listed.doubt,
-         called_at = listed.called_at, ended_at = listed.ended_at, ended_by = listed.ended_by, rev = listed.rev
+         called_at = listed.called_at, ended_at = listed.ended_at, ended_by = listed.ended_by, rev = listed.rev,
+         kept = listed.kept
     FROM listed
    WHERE effect_keys.exec_id = listed.exec_id AND effect_keys.rev = listed.before
   RETURNING effect_keys.exec_id

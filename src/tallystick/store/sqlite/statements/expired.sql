@@ -3,8 +3,8 @@
 SELECT a.job_id, a.attempt, a.lease_id, a.unit
   FROM attempts AS a
   JOIN jobs AS j ON j.job_id = a.job_id
- WHERE @is(held, a.status) AND j.completed_at IS NULL
-   AND CASE WHEN a.unit = '' THEN a.status <> 'COMMITTED' OR j.hold IS NULL
+ WHERE @is(held, a.status)
+   AND CASE WHEN a.unit = '' THEN j.completed_at IS NULL AND (a.status <> 'COMMITTED' OR j.hold IS NULL)
             ELSE EXISTS (SELECT 1
                            FROM effect_keys AS e
                           WHERE e.job_id = a.job_id AND e.unit = a.unit AND e.attempt = a.attempt AND e.outcome IS NULL

@@ -4,5 +4,5 @@
 UPDATE effect_keys
    SET state = :state, phase = :phase, outcome = :outcome, result = :result, error = :error, lease_id = :lease_id,
        calls = :calls, probes = :probes, due_at = :due_at, doubt = :doubt, called_at = :called_at, ended_at = :ended_at,
-       ended_by = :ended_by, rev = :rev
+       ended_by = :ended_by, rev = :rev, kept = :kept
  WHERE exec_id = :exec_id AND rev = :before

@@ -11,6 +11,7 @@ UPDATE jobs
        payload = coalesce(given.payload, jobs.payload), result = coalesce(given.result, jobs.result),
        error = coalesce(given.error, jobs.error), error_code = coalesce(given.error_code, jobs.error_code),
        error_message = coalesce(given.error_message, jobs.error_message),
+       current_step_id = coalesce(given.current_step_id, jobs.current_step_id),
        hold_reason = CASE WHEN given.hold IS NOT NULL THEN coalesce(given.hold_reason, jobs.hold_reason) END, updated_at = given.at,
        hook_told = CASE WHEN given.hold IS NOT NULL THEN jobs.hook_told
                         WHEN jobs.hook_told = 'missed' OR (jobs.hold IS NOT NULL AND jobs.hook_due IS NOT NULL) THEN 'missed' END,

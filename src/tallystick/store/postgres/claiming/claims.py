@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tallystick.core.chain import Chain
 from tallystick.core.ledger.marks import STARTED
@@ -21,14 +21,19 @@ from tallystick.store.api import ClaimedJob, ClaimJobs, Fence, Opened, Outcome, 
 from tallystick.store.flush_order import merged_claims
 from tallystick.store.planning import expanded
 from tallystick.store.postgres.applying import Writes
-from tallystick.store.postgres.claim_cursor import ClaimCursor
+from tallystick.store.postgres.claiming.claim_cursor import ClaimCursor
+from tallystick.store.postgres.claiming.limited_claims import chosen, managed
 from tallystick.store.postgres.lists.arrays import numbers, texts
 from tallystick.store.postgres.looking import PictureLook, add_activities, add_messages
 from tallystick.store.postgres.server.connection import Answered
 from tallystick.store.postgres.statements import sql
+from tallystick.store.sql.queueing.managed import Managed
 
 if TYPE_CHECKING:
     from tallystick.store.postgres.writer import PostgresBatch
+
+
+_MARKS: Final = (str(STARTED.activity), str(STARTED.guid), str(ATTEMPTS))
 
 
 class Taken(NamedTuple):
@@ -93,12 +98,22 @@ class ClaimSearch:
     def send(self, requests: Sequence[ClaimJobs]) -> Callable[[], list[Outcome]]:
         """Send one search for each worker and return how to read what came of them."""
         merged = merged_claims(requests)
-        searches = [self._search(whole) for whole, _indexes in merged]
+        limited = self._cursor.limited
+        asked = self._writing.connection.execute(sql("limited_names")) if limited.are_old else None
+        searches = [
+            None if limited.names.intersection(whole.queues) else self._search(whole)
+            for whole, _indexes in merged
+        ]
 
         def answer() -> list[Outcome]:
             shares: list[Outcome] = [None] * len(requests)
+            if asked is not None:
+                limited.learn(name for (name,) in asked.fetchall())
             for search, (whole, indexes) in zip(searches, merged, strict=True):
-                claimed = self._claimed(whole, search())
+                found = [] if search is None else search()
+                claimed = self._claimed(whole, found)
+                if limited.names.intersection(whole.queues):
+                    claimed += self._claimed_by_limits(whole, found, searched=search is not None)
                 for index in indexes:
                     share = requests[index].limit
                     shares[index], claimed = claimed[:share], claimed[share:]
@@ -119,6 +134,43 @@ class ClaimSearch:
 
         return answer
 
+    def _claimed_by_limits(
+        self, request: ClaimJobs, found: Sequence[Taken], *, searched: bool
+    ) -> list[ClaimedJob]:
+        """Claim queue by queue, where some of the queues have limits; what was `searched` is not again."""
+        queues = managed(self._writing, request.queues)
+        claimed: list[ClaimedJob] = []
+        left, suspects = request.limit - len(found), request.suspects
+        suspects = suspects and not any(job.suspect for job in found)
+        for name in request.queues:
+            part = request._replace(queues=(name,), limit=left, suspects=suspects)
+            if left <= 0 or (searched and name not in queues):
+                continue
+            taken = self._chosen(part, queues[name]) if name in queues else self._search(part)()
+            left -= len(taken)
+            suspects = suspects and not any(job.suspect for job in taken)
+            claimed += self._claimed(part, taken)
+        for queue in queues.values():
+            claimed = queue.with_slots(claimed)
+        fences = [job.fence for job in claimed]
+        # At once: another claim of this transaction counts these slots.
+        with self._writing.connection.pipeline():
+            for queue in queues.values():
+                queue.book(self._writing, fences, request.owner)
+        return claimed
+
+    def _chosen(self, request: ClaimJobs, queue: Managed) -> list[Taken]:
+        """Claim what the limits of a queue allow."""
+        jobs = chosen(self._writing, queue, request)
+        if not jobs:
+            return []
+        leases = [request.lease_ids() for _ in jobs]
+        handlers = _searched(request)[1]
+        held = (texts(leases), request.owner, str(request.lease_ms), *self._writing.times)
+        about = (str(int(request.suspects)), *_MARKS, CLAIMED_FIRST, CLAIMED_AGAIN, request.hooks)
+        asked = self._writing.connection.execute(sql("claim_chosen"), (texts(jobs), handlers, *held, *about))
+        return [Taken._make(row) for row in asked.fetchall()]
+
     def due(self, request: ClaimJobs) -> list[str]:
         """Return which jobs a claim would take."""
         asked = (*_searched(request), str(request.limit), self._writing.times.wall)
@@ -135,9 +187,7 @@ class ClaimSearch:
             *self._writing.times,
             str(int(request.suspects)),
             str(start),
-            str(STARTED.activity),
-            str(STARTED.guid),
-            str(ATTEMPTS),
+            *_MARKS,
             CLAIMED_FIRST,
             CLAIMED_AGAIN,
             request.only,

@@ -12,7 +12,7 @@ long a search takes. The plain twin begins every search at the beginning.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from tallystick.clock import Clock
@@ -27,6 +27,33 @@ MARGIN_MS: Final = 1_000
 _NEVER: Final = float("-inf")
 
 
+class LimitedNames:
+    """Which queues have limits, as far as this process knows: a search leaves them out by itself.
+
+    What is known decides only whether a claim of them is made too, and is asked for again after a while.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        """Know nothing."""
+        self._clock = clock
+        self._learned_at = _NEVER
+        self.names: frozenset[str] = frozenset()
+
+    @property
+    def are_old(self) -> bool:
+        """Tell whether it is time to ask."""
+        return self._clock.monotonic() - self._learned_at >= WHOLE_SECONDS
+
+    def forget(self) -> None:
+        """Ask at the next claim: this process changes one."""
+        self._learned_at = _NEVER
+
+    def learn(self, names: Iterable[str]) -> None:
+        """Know these."""
+        self.names = frozenset(names)
+        self._learned_at = self._clock.monotonic()
+
+
 class ClaimCursor:
     """The cursors of one process, one for each kind of search."""
 
@@ -37,6 +64,7 @@ class ClaimCursor:
         self._whole_at: dict[ClaimJobs, float] = {}
         # Searches that began at a cursor and left slots empty: they cannot tell that nothing is due.
         self._owing: set[ClaimJobs] = set()
+        self.limited = LimitedNames(clock)
 
     def start(self, request: ClaimJobs) -> int:
         """Return the due time at which a search begins; 0 is the beginning."""

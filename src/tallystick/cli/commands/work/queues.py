@@ -1,0 +1,156 @@
+"""`tally queues`: queues that have limits; look, set, pause, resume, reset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from tallystick.app.scheduling.queues import QueueView
+from tallystick.cli.place import acting, json_option, url_option
+from tallystick.cli.render.output import printable, show, show_data
+from tallystick.core.queues.rows import LIMIT_NAMES, Limits
+from tallystick.errors import BadInput
+
+_EXAMPLES = """\b
+Examples:
+  tally queues
+  tally queues set emails concurrency=20 rate=100/1m shop
+  tally queues set emails concurrency=none --url sqlite:///shop.db
+  tally queues pause emails shop
+"""
+_NOTHING = ("none", "null")
+
+
+@click.group("queues", epilog=_EXAMPLES, invoke_without_command=True)
+@url_option
+@json_option
+@click.pass_context
+def command(context: click.Context, *, url: str | None, as_json: bool) -> None:
+    """Show and change queues that have limits, or are paused.
+
+    The store is that of APP, of --url, or of the variable TALLY_URL.
+    """
+    if context.invoked_subcommand is None:
+        context.invoke(show_all, app=None, url=url, as_json=as_json)
+
+
+def _one(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what every command about queues has."""
+    for add in (json_option, url_option, click.argument("app", required=False)):
+        function = add(function)
+    return function
+
+
+@command.command("list")
+@_one
+def show_all(*, app: str | None, url: str | None, as_json: bool) -> None:
+    """Show all queues that have limits: which, how many slots are taken, and whether they are paused."""
+    with acting(app, url) as tally:
+        views = tally.queues.all()
+    if as_json:
+        show_data([_data(view) for view in views])
+    else:
+        show("\n".join(_table(views)) if views else "no queue has limits or is paused")
+
+
+@command.command("set")
+@click.argument("queue")
+@click.argument("words", metavar="LIMIT=VALUE...", nargs=-1, required=True)
+@url_option
+@json_option
+def set_limits(*, queue: str, words: tuple[str, ...], url: str | None, as_json: bool) -> None:
+    """Set limits of a queue; they win over what programs declare until `tally queues reset`.
+
+    Limits are concurrency, per_key, worker_concurrency, rate, key_rate, burst, order and hold_slots; `none`
+    takes one away. The last word may name the APP.
+    """
+    *given, last = words
+    app = None
+    if "=" in last:
+        given.append(last)
+    else:
+        app = last
+    with acting(app, url) as tally:
+        _say(tally.queues.set(queue, **dict(map(_limit, given))), as_json=as_json)
+
+
+@command.command("pause")
+@click.argument("queue")
+@_one
+def pause(*, queue: str, app: str | None, url: str | None, as_json: bool) -> None:
+    """Let no job of a queue be claimed until it is resumed; what runs goes on."""
+    with acting(app, url) as tally:
+        _say(tally.queues.pause(queue, by="tally queues"), as_json=as_json)
+
+
+@command.command("resume")
+@click.argument("queue")
+@_one
+def resume(*, queue: str, app: str | None, url: str | None, as_json: bool) -> None:
+    """Let jobs of a queue be claimed again."""
+    with acting(app, url) as tally:
+        _say(tally.queues.resume(queue), as_json=as_json)
+
+
+@command.command("reset")
+@click.argument("queue")
+@_one
+def reset(*, queue: str, app: str | None, url: str | None, as_json: bool) -> None:
+    """Let what programs declare count again."""
+    with acting(app, url) as tally:
+        _say(tally.queues.reset(queue), as_json=as_json)
+
+
+def _limit(word: str) -> tuple[str, object]:
+    """Return a limit as it was written on the command line."""
+    name, _, text = word.partition("=")
+    if name not in LIMIT_NAMES:
+        raise BadInput(
+            f"{word!r} is no limit: write NAME=VALUE, where NAME is one of {', '.join(LIMIT_NAMES)}"
+        )
+    if text in _NOTHING:
+        return name, msgspec.structs.asdict(Limits())[name]
+    try:
+        return name, msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return name, text
+
+
+def _say(view: QueueView, *, as_json: bool) -> None:
+    show_data(_data(view)) if as_json else show("\n".join(_table([view])))
+
+
+def _data(view: QueueView) -> dict[str, object]:
+    return {
+        **view._asdict(),
+        "limits": msgspec.structs.asdict(view.limits),
+        "paused_at": None if view.paused_at is None else view.paused_at.isoformat(),
+    }
+
+
+def _table(views: Sequence[QueueView]) -> list[str]:
+    rows = [(view.name, _limits(view), f"{view.running} running", _paused(view)) for view in views]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(printable(text).ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _limits(view: QueueView) -> str:
+    usual = msgspec.structs.asdict(Limits())
+    told = [
+        f"{name}={value}{'*' if name in view.chosen else ''}"
+        for name, value in msgspec.structs.asdict(view.limits).items()
+        if value != usual[name] or name in view.chosen
+    ]
+    return " ".join(told) or "no limits"
+
+
+def _paused(view: QueueView) -> str:
+    if view.paused_by is None or view.paused_at is None:
+        return ""
+    return f"paused by {view.paused_by} since {view.paused_at.isoformat()}"

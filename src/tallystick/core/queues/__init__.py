@@ -1,0 +1,1 @@
+"""Queues with limits: their rows, and what may be claimed of them."""

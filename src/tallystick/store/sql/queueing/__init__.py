@@ -1,0 +1,1 @@
+"""Queues with limits on SQL stores: their rows, and what a claim sees and leaves."""

@@ -1,0 +1,135 @@
+"""Queues with limits as a claim meets them: what it sees of one, and what it leaves behind.
+
+The same on every SQL store. A store looks for due jobs in its own way, and holds the queue's row meanwhile,
+so that no two claims count the same slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from tallystick.core.queues.admitting import NO_KEY, QueuePicture, Slot, TakenSlot, Waiting, book
+from tallystick.core.queues.rows import Queue, QueueTurn
+from tallystick.store.api import ClaimedJob, Fence
+from tallystick.store.writing import OpenTransaction, insist
+
+BEGUN_MAX: Final = 1_000
+"""How many jobs that have begun, and may be blocked by their keys, one claim looks at."""
+
+_PAGE: Final = 8
+
+
+class Managed:
+    """One queue that has a row, in the transaction of a claim."""
+
+    def __init__(self, queue: Queue, turn: QueueTurn, slots: Sequence[Slot], wall: int) -> None:
+        """Take what was seen."""
+        self.queue = queue
+        self._full_us: dict[str, int] = {}
+        self.picture = QueuePicture(queue.limits, slots, turn, self._full_us, wall * 1_000)
+        self.chosen: dict[str, Waiting] = {}
+        # The last key that was passed, if there are more than one claim looks at.
+        self.passed: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the name of the queue."""
+        return self.queue.queue
+
+    @property
+    def is_paused(self) -> bool:
+        """Tell whether nothing of it is claimed."""
+        return self.queue.paused_by is not None
+
+    @property
+    def slot(self) -> TakenSlot:
+        """Return what its jobs know of the slots that they take."""
+        return TakenSlot(self.name, holds=self.picture.limits.hold_slots)
+
+    def add_buckets(self, rows: Iterable[tuple[str, int]]) -> None:
+        """Take what was seen of the buckets of some keys."""
+        self._full_us.update(rows)
+
+    def take(self, picked: Iterable[Waiting], only: str) -> list[str]:
+        """Remember what was chosen, and return it; with `only`, that job alone."""
+        self.chosen = {job.job_id: job for job in picked if only in ("", job.job_id)}
+        return list(self.chosen)
+
+    def with_slots(self, claimed: list[ClaimedJob]) -> list[ClaimedJob]:
+        """Return claimed jobs, of which those of this queue know their slot."""
+        if not self.chosen:
+            return claimed
+        return [job._replace(slot=self.slot) if job.fence.job_id in self.chosen else job for job in claimed]
+
+    def book(self, batch: OpenTransaction, fences: Iterable[Fence], owner: str) -> None:
+        """Write what the claims of these attempts leave behind."""
+        claimed = [(self.chosen[fence.job_id], fence) for fence in fences if fence.job_id in self.chosen]
+        turn, full_us = book(self.picture, [job for job, _fence in claimed])
+        if self.passed is not None and not any(job.first for job, _fence in claimed):
+            turn = turn._replace(turn=self.passed)
+        if turn != self.picture.turn:
+            insist(batch, "move_turn", (self.name, *turn))
+        limits = self.picture.limits
+        if needs_slots(self.queue):
+            for job, fence in claimed:
+                slot = (job.job_id, self.name, job.limit_key, fence.attempt, owner, int(limits.hold_slots))
+                batch.run("put_slot", slot)
+        for key, at in full_us.items():
+            batch.run("put_bucket", (self.name, key, at))
+        if full_us:
+            batch.run("trim_buckets", (self.name, self.picture.now_us))
+        if claimed:
+            jobs = msgspec.json.encode([job.job_id for job, _fence in claimed]).decode()
+            batch.run("begin_in", (self.name, jobs))
+
+
+def needs_slots(queue: Queue) -> bool:
+    """Tell whether anything counts the slots of a queue."""
+    limits = queue.limits
+    counts = (limits.concurrency, limits.per_key, limits.worker_concurrency)
+    return limits.hold_slots or any(count is not None for count in counts)
+
+
+def split_row(row: Sequence[Any]) -> tuple[Queue, QueueTurn]:
+    """Return a row of `managed_queues`: the queue, and where its claims stand."""
+    return Queue._make(row[:-2]), QueueTurn(*row[-2:])
+
+
+def key_pages(
+    keys: Callable[[str, int], Sequence[str]], turn: str, wanted: int, most: int
+) -> Iterator[list[str]]:
+    """Give the keys of a queue in the order of their turns, beginning behind `turn`, up to a number of them.
+
+    `keys` returns so many of those that stand behind one. Jobs without a key are one more.
+
+    >>> def some(after, limit): return [key for key in "abcdef" if key > after][:limit]
+    >>> [key for page in key_pages(some, "d", 1, 100) for key in page]
+    ['e', 'f', '', 'a', 'b', 'c', 'd']
+    """
+    left, size = most, wanted + _PAGE
+    for start, end in ((turn, None), (NO_KEY, turn)):
+        after = start
+        if end is not None:
+            yield [NO_KEY]
+        while left > 0 and after != end:
+            page = list(keys(after, min(size, left)))
+            within = [key for key in page if end is None or key <= end]
+            if within:
+                yield within
+            left -= len(within)
+            if len(within) < min(size, left + len(within)):
+                break
+            after, size = page[-1], 2 * size
+
+
+def add_queue(batch: OpenTransaction, row: Sequence[Any]) -> Managed:
+    """Return a queue with its slots as they are now; those that do not count any more are removed."""
+    queue, turn = split_row(row)
+    slots: list[Slot] = []
+    if queue.paused_by is None and needs_slots(queue):
+        batch.run("free_slots", (queue.queue,))
+        slots = [Slot._make(found) for found in batch.rows("slots", (queue.queue,))]
+    return Managed(queue, turn, slots, batch.wall)

@@ -1,0 +1,116 @@
+"""Claims of queues with limits: what is taken of them, decided by the core from what the file holds.
+
+Who writes to the file holds all of it, so what is counted here stays so until the claim is written.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from tallystick.core.limits import PRIORITY_BEST, PRIORITY_WORST
+from tallystick.core.queues.admitting import NO_KEY, Line, Waiting, choose
+from tallystick.core.queues.rows import KEYS_LOOKED_AT_MAX
+from tallystick.store.api import ClaimJobs, QueueHasLimits
+from tallystick.store.refusals import Refused
+from tallystick.store.sql.queueing.managed import BEGUN_MAX, Managed, add_queue, key_pages
+from tallystick.store.sqlite.statements import sql
+
+if TYPE_CHECKING:
+    from tallystick.store.sqlite.writer import SqliteBatch
+
+_LEVELS: Final = range(PRIORITY_BEST, PRIORITY_WORST + 1)
+_Found = tuple[str, str, int, int]
+
+
+@lru_cache(64)
+def _listed(queues: tuple[str, ...]) -> str:
+    return msgspec.json.encode(queues).decode()
+
+
+def managed(batch: SqliteBatch, queues: tuple[str, ...]) -> dict[str, Managed]:
+    """Return those of these queues that have limits or are paused; most programs have none."""
+    rows = list(batch.cursor.execute(sql("managed_queues"), (_listed(queues),)))
+    return {row[0]: add_queue(batch, row) for row in rows} if rows else {}
+
+
+def refuse_limited(batch: SqliteBatch, queues: AbstractSet[str]) -> None:
+    """Refuse what is to begin at once in a queue with limits: a claim decides about it, as about all."""
+    for row in batch.cursor.execute(sql("managed_queues"), (_listed(tuple(sorted(queues))),)):
+        raise Refused(QueueHasLimits(row[0]))
+
+
+def chosen(batch: SqliteBatch, queue: Managed, request: ClaimJobs, known: str, wanted: int) -> list[str]:
+    """Return the jobs of a queue that this claim may take."""
+    if queue.is_paused:
+        return []
+    search = _Search(batch, queue, known)
+    begun = (_waiting(row) for row in search.begun())
+    picked = choose(queue.picture, begun, search.lines(wanted), wanted, request.owner)
+    return queue.take(picked, request.only)
+
+
+class _Search:
+    """The due jobs of one queue, read as far as they are wanted."""
+
+    def __init__(self, batch: SqliteBatch, queue: Managed, known: str) -> None:
+        self._batch = batch
+        self._queue = queue
+        self._about = (batch.wall, known)
+
+    def begun(self) -> list[tuple[str, str, int]]:
+        asked = (self._queue.name, *self._about, BEGUN_MAX)
+        return self._batch.rows("begun_jobs", asked)
+
+    def lines(self, wanted: int) -> Iterator[Line]:
+        """Give the keys that wait, beginning behind the one that had the last turn; each once."""
+        queue, passed = self._queue, 0
+        for keys in key_pages(self._keys, queue.picture.turn.turn, wanted, KEYS_LOOKED_AT_MAX):
+            if queue.picture.limits.key_rate is not None:
+                asked = (queue.name, msgspec.json.encode(keys).decode())
+                queue.add_buckets(self._batch.rows("buckets", asked))
+            for key in keys:
+                yield Line(key, self._line(key))
+            passed += len(keys)
+            if passed >= KEYS_LOOKED_AT_MAX and keys[-1] != NO_KEY:
+                queue.passed = keys[-1]
+
+    def _keys(self, after: str, limit: int) -> list[str]:
+        return [key for (key,) in self._batch.rows("waiting_keys", (self._queue.name, after, limit))]
+
+    def _line(self, key: str) -> Iterator[Waiting]:
+        levels = [self._level(key, priority) for priority in _LEVELS]
+        return (_waiting(row) for row in _ORDERS[self._queue.picture.limits.order](levels))
+
+    def _level(self, key: str, priority: int) -> Iterator[_Found]:
+        if key == NO_KEY:
+            asked: tuple[object, ...] = (self._queue.name, priority, *self._about)
+            yield from self._batch.connection.execute(sql("waiting_without_key"), asked)
+        else:
+            asked = (self._queue.name, key, priority, *self._about)
+            yield from self._batch.connection.execute(sql("waiting_of_keys"), asked)
+
+
+def _waiting(row: tuple[str, str, int] | _Found) -> Waiting:
+    return Waiting(row[0], row[1], bool(row[2]))
+
+
+def _by_priority(levels: list[Iterator[_Found]]) -> Iterator[_Found]:
+    for level in levels:
+        yield from level
+
+
+def _by_age(levels: list[Iterator[_Found]]) -> Iterator[_Found]:
+    return heapq.merge(*levels, key=itemgetter(3))
+
+
+_ORDERS: Final[dict[str, Callable[[list[Iterator[_Found]]], Iterator[_Found]]]] = {
+    "priority": _by_priority,
+    "fifo": _by_age,
+}
