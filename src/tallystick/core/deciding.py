@@ -24,6 +24,7 @@ from tallystick.core.plans import (
     Decision,
     DropActivities,
     DropInbox,
+    EndAlike,
     InsertActivity,
     InsertAttempt,
     InsertChild,
@@ -59,6 +60,7 @@ from tallystick.core.requests import (
     AskRemotes,
     Await,
     CancelJob,
+    CancelUnclaimed,
     Cycle,
     Deliver,
     EndAttempt,
@@ -71,7 +73,7 @@ from tallystick.core.requests import (
     TakeAnswer,
 )
 from tallystick.core.verbs.children import spawn
-from tallystick.core.verbs.control import hold, resume, turn
+from tallystick.core.verbs.control import cancel_unclaimed, hold, resume, turn
 from tallystick.core.verbs.control_requests import HoldJob, ResumeJob
 from tallystick.core.verbs.effects import calling, doubting, settling
 from tallystick.core.verbs.endings import cancel, end_job
@@ -85,7 +87,7 @@ from tallystick.errors import TallyError
 _DROPPED: Final = STEP.follow(StepState.IN_PROGRESS, "drop").target
 
 
-def decide(pictures: Pictures, request: Planned, now: Now) -> Decision:
+def decide(pictures: Pictures, request: Planned | CancelUnclaimed, now: Now) -> Decision:
     """Return what a request comes to, given the pictures that it wants.
 
     What a machine or a ledger does not allow refuses the request, and no other of the same flush.
@@ -97,7 +99,7 @@ def decide(pictures: Pictures, request: Planned, now: Now) -> Decision:
 
 
 def _decide(  # noqa: C901, PLR0911, PLR0912 (one line for each request)
-    pictures: Pictures, request: Planned, now: Now
+    pictures: Pictures, request: Planned | CancelUnclaimed, now: Now
 ) -> Decision:
     match request:
         case TakeAnswer():
@@ -124,6 +126,8 @@ def _decide(  # noqa: C901, PLR0911, PLR0912 (one line for each request)
             return turn(pictures, request, now)
         case CancelJob():
             return cancel(pictures, request, now)
+        case CancelUnclaimed():
+            return cancel_unclaimed(pictures, request, now)
         case HoldJob():
             return hold(pictures, request, now)
         case ResumeJob():
@@ -192,13 +196,12 @@ def _see(pictures: Pictures, write: Write) -> None:  # noqa: C901, PLR0912 (a ca
             _see_arrival(pictures[message.job_id], message)
         case MoveMessage(message):
             pictures[message.job_id].messages[message.guid] = message
+        case EndAlike():
+            see(pictures, write.each())
         case MoveAttempt(job_id):
             pictures[job_id].lease = None
         case DropActivities(job_id):
-            activities = pictures[job_id].activities
-            for activity in pictures[job_id].open_activities():
-                activities[activity.place] = activity._replace(state=_DROPPED, rev=activity.rev + 1)
-                _see_remote(pictures[job_id], activities[activity.place])
+            _see_dropped(pictures[job_id])
         case DropInbox(job_id, keep, signals):
             messages = pictures[job_id].messages
             for message in list(messages.values()):
@@ -213,6 +216,13 @@ def _see(pictures: Pictures, write: Write) -> None:  # noqa: C901, PLR0912 (a ca
             pass
         case _:
             assert_never(write)
+
+
+def _see_dropped(picture: Picture) -> None:
+    for activity in picture.open_activities():
+        dropped = activity._replace(state=_DROPPED, rev=activity.rev + 1)
+        picture.activities[activity.place] = dropped
+        _see_remote(picture, dropped)
 
 
 def _see_arrival(picture: Picture, message: Message) -> None:

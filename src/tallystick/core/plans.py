@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
+from tallystick.core.chain import Chain
 from tallystick.core.effects.rows import EffectRow
-from tallystick.core.pictures import Activity, JobFacts, Message, Place
+from tallystick.core.pictures import Activity, JobFacts, Message, Place, cancel_of, child_of
 from tallystick.core.remote.plans import InsertOutbox, MoveOutbox, StaleReport
 from tallystick.core.remote.rows import ProtocolStep
 from tallystick.core.requests import RecordStep
+from tallystick.core.tuples import make
 from tallystick.core.values import Fact, NewJob, NewLease
 from tallystick.errors import TallyError
 
@@ -193,6 +195,48 @@ class InsertAttempt(NamedTuple):
     unit: str = ""
 
 
+class EndAlike(NamedTuple):
+    """Jobs that nobody has claimed end alike: what the first of them comes to, and the chains of all.
+
+    `word` closes each of them. `told` is what its parent keeps of that.
+    """
+
+    moved: MoveJob
+    attempt: InsertAttempt
+    word: Message
+    told: Message
+    chains: tuple[Chain, ...]
+
+    def each(self) -> list[MoveJob | InsertMessage | InsertAttempt]:
+        """Return the writes of all these jobs, one by one."""
+        return [*self.jobs(), *map(InsertMessage, self.messages()), *self.attempts()]
+
+    def messages(self) -> list[Message]:
+        """Return their messages."""
+        word, told = self.word[2:], self.told[1:]
+        jobs = [chain.job_id for chain in self.chains]
+        own = [make(Message, (cancel_of(job_id), job_id, *word)) for job_id in jobs]
+        return own + [make(Message, (child_of(job_id), *told)) for job_id in jobs]
+
+    def attempts(self) -> list[InsertAttempt]:
+        """Return their attempts, which nobody made."""
+        _job, number, status, reason, _guid, unit = self.attempt
+        jobs = (chain.job_id for chain in self.chains)
+        return [
+            make(InsertAttempt, (job_id, number, status, reason, cancel_of(job_id), unit)) for job_id in jobs
+        ]
+
+    def jobs(self) -> list[MoveJob]:
+        """Return their rows, each with its fact."""
+        job, rev, fact, values = self.moved
+        assert fact is not None, "a job ends with a fact"
+        about, rest = fact[1:], job[1:]
+        return [
+            make(MoveJob, (make(JobFacts, (chain.job_id, *rest)), rev, make(Fact, (chain, *about)), values))
+            for chain in self.chains
+        ]
+
+
 class InsertChild(NamedTuple):
     """A child with its first fact, in the group that its parent names `step`."""
 
@@ -252,6 +296,7 @@ Write: TypeAlias = (
     | MoveMessage
     | MoveAttempt
     | InsertAttempt
+    | EndAlike
     | InsertChild
     | AskDescendants
     | DropActivities

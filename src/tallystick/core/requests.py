@@ -292,6 +292,16 @@ class CancelJob(NamedTuple):
     abandon: bool = False
 
 
+class CancelUnclaimed(NamedTuple):
+    """End those of these jobs that were asked to end, that no worker ever held and whose parent has ended.
+
+    Each ends as `CancelJob` by force ends it; jobs that differ in nothing but their identifiers are decided
+    once and written as lists. Any other job stays as it is. The outcome is the set of jobs that have ended.
+    """
+
+    job_ids: tuple[str, ...]
+
+
 class ReclaimAttempt(NamedTuple):
     """End an attempt whose lease has run out, and with it what follows for its job, in one bundle.
 

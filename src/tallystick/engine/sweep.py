@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from tallystick.core.effects.requests import DueProbe, Says, SettleEffect, TakeProbe
 from tallystick.core.effects.rows import BY_PROBE, EffectRow
@@ -22,9 +22,21 @@ from tallystick.engine.failure import Failure
 from tallystick.engine.observe import Reclaimed
 from tallystick.errors import StaleLease, StoreError
 from tallystick.ids import Ids
-from tallystick.store.api import CancelJob, Effects, Fence, Overdue, Protocols, ReclaimAttempt, Store
+from tallystick.store.api import (
+    CancelJob,
+    CancelUnclaimed,
+    Effects,
+    Fence,
+    Overdue,
+    Protocols,
+    ReclaimAttempt,
+    Store,
+)
 
 _log = logging.getLogger("tallystick.engine")
+
+# From so many jobs on it is worth to look which of them end alike.
+_ALIKE_MIN: Final = 2
 
 Tell = Callable[[BaseException], bool]
 """Whether a refusal is worth a line in the log: it was not told before."""
@@ -82,9 +94,11 @@ def end_overdue(store: Store, committer: Committer) -> list[Overdue]:
     What is late and runs has a grace to clean up.
     """
     overdue = store.overdue(SWEEP_ROWS_MAX)
-    bundles = [(CancelJob(job_id, CANCEL_GRACE_MS, force=not late, late=late),) for job_id, late in overdue]
-    taken = []
-    for each, outcome in zip(overdue, committer.call_all(bundles), strict=True):
+    unclaimed = _ended_alike(committer, [job_id for job_id, late in overdue if not late])
+    taken = [each for each in overdue if each.job_id in unclaimed]
+    others = [each for each in overdue if each.job_id not in unclaimed]
+    bundles = [(CancelJob(job_id, CANCEL_GRACE_MS, force=not late, late=late),) for job_id, late in others]
+    for each, outcome in zip(others, committer.call_all(bundles), strict=True):
         if isinstance(outcome, StoreError):
             raise outcome
         if not isinstance(outcome, BaseException):
@@ -94,6 +108,19 @@ def end_overdue(store: Store, committer: Committer) -> list[Overdue]:
             about = {"action": "sweep.refused", "job_id": each.job_id}
             _log.warning("job %s: refused in a sweep, %s", each.job_id, outcome, extra=about)
     return taken
+
+
+def _ended_alike(committer: Committer, job_ids: Sequence[str]) -> frozenset[str]:
+    """End those that no worker has ever held, in one bundle, and return which; one alone is not worth it.
+
+    If the database refuses it over one of them, none has ended, and each is tried by itself.
+    """
+    if len(job_ids) < _ALIKE_MIN:
+        return frozenset()
+    (outcome,) = committer.call_all([(CancelUnclaimed(tuple(job_ids)),)])
+    if isinstance(outcome, StoreError):
+        raise outcome
+    return outcome if isinstance(outcome, frozenset) else frozenset()
 
 
 def expire_steps(store: Protocols, committer: Committer, ids: Ids, *, relays: bool = False) -> list[Hearing]:

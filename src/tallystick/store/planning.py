@@ -21,13 +21,14 @@ from tallystick.core.lifecycles import STEP, StepState
 from tallystick.core.pictures import Now, Pictures
 from tallystick.core.plans import DropActivities, MoveActivity, Plan, Refusal, Write
 from tallystick.core.remote.requests import place_in_workflow
-from tallystick.core.verbs.wants import Wants, wanted
+from tallystick.core.verbs.wants import Wants, wanted, wanted_of_each
 from tallystick.errors import TallyError
 from tallystick.store.api import (
     AskRemotes,
     Await,
     Bundle,
     CancelJob,
+    CancelUnclaimed,
     Cycle,
     Deliver,
     EndAttempt,
@@ -50,6 +51,7 @@ NAMES: Final[dict[type[Primitive], str]] = {
     Spawn: "spawn",
     Cycle: "cycle",
     CancelJob: "cancel",
+    CancelUnclaimed: "cancel",
     Deliver: "deliver",
     HoldJob: "hold",
     ResumeJob: "resume",
@@ -90,6 +92,8 @@ def wants_of(bundle: Bundle, *, whole: bool = False) -> list[Wants]:
 
     A `whole` look leaves no child out that is to be born, and no remote step that is open.
     """
+    if type(bundle[0]) is CancelUnclaimed:
+        return wanted_of_each(bundle[0])
     wants = [wanted(primitive) for primitive in bundle]  # type: ignore[arg-type]  # only these come here
     takes = 0
     for number, primitive in enumerate(bundle):

@@ -17,6 +17,7 @@ from tallystick.core.requests import (
     AskRemotes,
     Await,
     CancelJob,
+    CancelUnclaimed,
     ClaimJobs,
     Cycle,
     Deliver,
@@ -123,6 +124,7 @@ Primitive: TypeAlias = (
     | Spawn
     | Cycle
     | CancelJob
+    | CancelUnclaimed
     | HoldJob
     | ResumeJob
     | ForkJob

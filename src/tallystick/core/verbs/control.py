@@ -1,30 +1,35 @@
-"""Turning, holding, resuming: what a job goes on with, or does not."""
+"""Turning, holding, resuming: what a job goes on with, or does not; and ends of many jobs that are alike."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from tallystick.core.audit.job_view import AbortReason
+from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.core.ledger.decisions import settle_delta
 from tallystick.core.lifecycles import JOB, JobState
-from tallystick.core.pictures import AGAIN, Message, Now, Picture, Pictures, turn_of
+from tallystick.core.pictures import AGAIN, JobFacts, Message, Now, Picture, Pictures, turn_of
 from tallystick.core.plans import (
     NO_VALUES,
     Decision,
     DropInbox,
+    EndAlike,
+    InsertAttempt,
     InsertMessage,
     JobValues,
     MoveAttempt,
     MoveJob,
+    MoveSemaphore,
     Plan,
     Refusal,
     Relook,
 )
-from tallystick.core.requests import Cycle, EndJob
+from tallystick.core.requests import CancelJob, CancelUnclaimed, Cycle, EndJob
 from tallystick.core.values import Fact
 from tallystick.core.verbs.control_requests import HoldJob, ResumeJob
 from tallystick.core.verbs.effects.settling import asked_again, before_end
-from tallystick.core.verbs.endings import CANCELLED, end_job, fact_of, with_dropped
+from tallystick.core.verbs.endings import CANCELLED, cancel, end_job, fact_of, with_dropped
 from tallystick.core.verbs.holds import Held, Hold, Resumed, decide_hold, decide_resume
 from tallystick.core.verbs.protocol.remote import rearmed, withdraw
 from tallystick.core.verbs.settling import broken, driver_of, entered, settle, stale
@@ -103,6 +108,49 @@ def _end_instead(pictures: Pictures, request: Cycle, picture: Picture, now: Now)
     )
     decision = end_job(pictures, end, now)
     return decision._replace(outcome=end) if isinstance(decision, Plan) else decision
+
+
+def cancel_unclaimed(pictures: Pictures, request: CancelUnclaimed, now: Now) -> Plan:
+    """End jobs that nobody ever held: of those that are alike one is decided, and the others end alike."""
+    alike: dict[tuple[object, ...], list[Picture]] = {}
+    for job_id in request.job_ids:
+        picture = pictures.get(job_id)
+        if picture is not None and picture.lease is None and not (picture.activities or picture.messages):
+            # All that a decision looks at but the identifier.
+            alike.setdefault(picture.job[1:], []).append(picture)
+    ends: list[EndAlike] = []
+    for first, *others in alike.values():
+        if not _is_unclaimed(pictures, first.job, now):
+            continue
+        decided = cancel(pictures, CancelJob(first.job.job_id, CANCEL_GRACE_MS, force=True), now)
+        if isinstance(decided, Plan) and (end := _as_list(decided, (first, *others))) is not None:
+            ends.append(end)
+    return Plan(tuple(ends), frozenset(chain.job_id for end in ends for chain in end.chains))
+
+
+def _is_unclaimed(pictures: Pictures, job: JobFacts, now: Now) -> bool:
+    """Tell whether a job was asked to end before any worker held it, and nobody counts its end."""
+    if job.state != JobState.CANCELLING or job.attempt or not job.is_ending(now) or job.inbox_end:
+        return False
+    home = None if job.parent is None else pictures.get(job.parent[0])
+    return home is not None and home.job.completed_at is not None
+
+
+def _as_list(plan: Plan, alike: Sequence[Picture]) -> EndAlike | None:
+    """Return the end of one job as the end of all its like; None if it is more than a plain end."""
+    match plan.writes:
+        case (
+            InsertMessage(),
+            MoveSemaphore(rev=rev, message=word),
+            InsertAttempt() as attempt,
+            DropInbox(),
+            MoveJob() as moved,
+            InsertMessage(told),
+        ):
+            chains = tuple(picture.chain() for picture in alike)
+            return EndAlike(moved._replace(rev=rev), attempt, word, told, chains)
+        case _:
+            return None
 
 
 def hold(pictures: Pictures, request: HoldJob, now: Now) -> Decision:

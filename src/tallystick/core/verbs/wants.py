@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias, assert_never
+from typing import Final, NamedTuple, TypeAlias, assert_never
 
 from tallystick.core.effects.requests import (
     CallEffect,
@@ -31,6 +31,7 @@ from tallystick.core.requests import (
     AskRemotes,
     Await,
     CancelJob,
+    CancelUnclaimed,
     Cycle,
     Deliver,
     EndAttempt,
@@ -42,6 +43,7 @@ from tallystick.core.requests import (
     Spawn,
     TakeAnswer,
 )
+from tallystick.core.tuples import make
 from tallystick.core.verbs.control_requests import HoldJob, ResumeJob
 
 Planned: TypeAlias = (
@@ -167,10 +169,18 @@ def _for_turning(request: Cycle) -> Wants:
     return Wants(request.fence.job_id, open=True, guids=_driver(request.driver), ends=True)
 
 
-def _for_cancelling(request: CancelJob) -> Wants:
-    return Wants(
-        request.job_id, open=True, begun=True, end=True, ends=True, remotes=True, results=True, effects=True
-    )
+_CANCELLED: Final = Wants(
+    "", open=True, begun=True, end=True, ends=True, remotes=True, results=True, effects=True
+)
+
+
+def _for_cancelling(job_id: str) -> Wants:
+    return make(Wants, (job_id, *_CANCELLED[1:]))
+
+
+def wanted_of_each(request: CancelUnclaimed) -> list[Wants]:
+    """Return what a request about many jobs wants to see of each."""
+    return [_for_cancelling(job_id) for job_id in request.job_ids]
 
 
 def _for_holding(request: HoldJob | ResumeJob) -> Wants:
@@ -220,7 +230,7 @@ def wanted(request: Planned) -> Wants:  # noqa: C901, PLR0911, PLR0912 (one line
         case Cycle():
             return _for_turning(request)
         case CancelJob():
-            return _for_cancelling(request)
+            return _for_cancelling(request.job_id)
         case HoldJob() | ResumeJob():
             return _for_holding(request)
         case ReclaimAttempt():

@@ -21,6 +21,7 @@ from tallystick.core.plans import (
     CountChild,
     DropActivities,
     DropInbox,
+    EndAlike,
     InsertActivity,
     InsertAttempt,
     InsertChild,
@@ -121,6 +122,8 @@ class Writes:
                 self._ended.append(write)
             case InsertChild():
                 self._child(write)
+            case EndAlike():
+                self.add(write.each())
             case AskDescendants():
                 self._asks.append(write)
             case InsertRemote() | MoveRemote() | InsertOutbox() | MoveOutbox() | WithdrawDirectives():

@@ -18,6 +18,7 @@ from tallystick.core.plans import (
     AskDescendants,
     CountChild,
     DropInbox,
+    EndAlike,
     InsertActivity,
     InsertAttempt,
     InsertChild,
@@ -52,7 +53,7 @@ _ENDED: Final = frozenset(map(str, STEP.final))
 _NOBODY: Final = Fence("", 0, "")
 _NOWHERE: Final = (None, None, None)
 # The job of a write, the row that it changes, and what is given to its statement.
-_Row: TypeAlias = tuple[str, object, object]
+_Row: TypeAlias = tuple[str, object, Any]
 _NOT_BEGUN: Final[tuple[int, int, set[object]]] = (0, -1, set())
 
 
@@ -69,6 +70,7 @@ class Rounds:
         self._events: list[StoredEvent] = []
         self._asks: list[AskDescendants] = []
         self._reports: list[StaleReport] = []
+        self._ends: list[EndAlike] = []
         # Who is told that his lease is over, if a step is refused; nobody hears of it unless he is alone.
         self._holder = _NOBODY
 
@@ -105,6 +107,8 @@ class Rounds:
                 self._asks.append(write)
             case KeepReport(report):
                 self._reports.append(report)
+            case EndAlike():
+                self._ends.append(write)
             case _:
                 raise TypeError(f"a plan that wants {type(write).__name__} is not one for this store")
 
@@ -126,6 +130,7 @@ class Rounds:
                     write_exactly(batch.connection, _COUNTED[kind], rows)
                 else:
                     write_rows(batch.cursor, _STATEMENTS[kind], rows)
+        self._end_alike()
         write_exactly(batch.connection, "insert_event", self._events)
         # Behind what begins or ends here: those that are asked, and who runs them, are seen as they are then.
         for job_id, before, *about in self._asks:
@@ -133,6 +138,15 @@ class Rounds:
         for report in self._reports:
             batch.run("insert_stale_reports", (batch.wall, *report))
             batch.run("trim_stale_reports", (STALE_REPORTS_MAX,))
+
+    def _end_alike(self) -> None:
+        """Write the ends of jobs that nobody has claimed: each row as it is at last."""
+        connection = self._batch.connection
+        for end in self._ends:
+            write_exactly(connection, "insert_message", end.messages())
+            attempts = [self._own_attempt(attempt)[-1] for attempt in end.attempts()]
+            write_exactly(connection, "insert_cancelled_attempts", attempts)
+            write_exactly(connection, "move_job", [self._job(move)[-1] for move in end.jobs()])
 
     def _insert_effects(self, writes: Sequence[InsertEffect]) -> None:
         """Write effects that begin: the key first, so that a taken one is refused before all else."""

@@ -59,8 +59,9 @@ def look(batch: SqliteBatch, wants: Sequence[Wants], *, whole: bool = False) -> 
     if effects := [each.job_id for each in wants if each.effects]:
         _add_effects(batch, pictures, effects, [key for each in wants for key in each.keys])
     for each in wants:
-        if each.begun or each.early or each.children or each.end or each.lost is not None:
+        if each.begun or each.early or each.children or each.lost is not None:
             _add_rare(batch, pictures[each.job_id], each, found)
+    _add_ends(batch, pictures, [each.job_id for each in wants if each.end])
     _add_messages(batch, pictures, found, places)
     return pictures
 
@@ -160,7 +161,7 @@ def _remotes(batch: SqliteBatch, pictures: Pictures, wants: Sequence[Wants]) -> 
 
 
 def _add_rare(batch: SqliteBatch, picture: Picture, wants: Wants, found: list[Message]) -> None:
-    """Add what few requests want to see: what has begun, children, the end of the chain, a lost attempt."""
+    """Add what few requests want to see: what has begun, children, a lost attempt."""
     job_id, lease = wants.job_id, picture.lease
     if wants.begun and picture.job.attempt:  # nothing has begun of a job that nobody has claimed
         driver = [] if lease is None or lease.guid in ("", START) else [lease.guid]
@@ -173,11 +174,16 @@ def _add_rare(batch: SqliteBatch, picture: Picture, wants: Wants, found: list[Me
         there = (child for (child,) in batch.rows("picture_children", (listed(wants.children),)))
         picture.asked = picture.asked.union(wants.children)
         picture.children = picture.children.union(there)
-    if wants.end:
-        picture.end = chain_end(batch.cursor, job_id)
     if wants.lost is not None:
         for row in batch.rows("picture_pasts", (job_id,)):
             picture.past = Past._make(row)
+
+
+def _add_ends(batch: SqliteBatch, pictures: Pictures, jobs: Sequence[str]) -> None:
+    """Add where the chains of jobs end."""
+    for job_id, n, head in batch.rows("picture_ends", (listed(jobs),)) if jobs else ():
+        picture = pictures[job_id]
+        picture.end = max(picture.end, (n, head))
 
 
 def _add_effects(

@@ -7,7 +7,7 @@ import pytest
 from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import DEPTH_MAX
 from tallystick.errors import TooDeep
-from tallystick.store.api import CancelJob, ClaimedJob, Deliver, Interrupted, Overdue, Wait
+from tallystick.store.api import CancelJob, CancelUnclaimed, ClaimedJob, Deliver, Interrupted, Overdue, Wait
 from tallystick.testing.conformance.drafts import (
     claim,
     claimed,
@@ -90,6 +90,24 @@ class Trees:
         assert [words[f"cancel:{row.job_id}"] for row in ended] == [111_100_000_001] * 2
         facts = [subject.store.history(row.job_id)[-1].payload for row in ended]
         assert all('"job":"QUEUED>CANCELLING>CANCELLED"' in fact for fact in facts)
+
+    def test_jobs_that_nobody_held_end_as_one_list_and_all_others_stay(self, subject: Subject) -> None:
+        store, held = subject.store, held_job(subject.store, subject.clock)
+        done(store, spawning(subject, held, 4))
+        (child,) = claimed(store, claim(1))
+        asked = tuple(row.job_id for row in subject.jobs() if row.job_id != held.fence.job_id)
+        assert done(store, CancelUnclaimed((*asked, "nobody"))) == frozenset(), "none was asked to end"
+        done(store, CancelJob(held.fence.job_id, GRACE_MS))
+        assert done(store, CancelUnclaimed(asked)) == frozenset(), "the parent has not ended"
+        done(store, finish(held, subject.clock)._replace(waited=True))
+        *queued, signalled = (job_id for job_id in asked if job_id != child.fence.job_id)
+        done(store, Deliver("g", signalled, "signal", "go", "1"))
+        assert done(store, CancelUnclaimed(asked)) == frozenset(queued)
+        assert done(store, CancelUnclaimed(asked)) == frozenset(), "once"
+        (row,) = [row for row in subject.jobs() if row.job_id == queued[0]]
+        assert (row.state, row.attempt, f"{row.root_ledger:015d}") == ("CANCELLED", 1, CANCELLED_AT_ONCE)
+        assert end_all(subject) == 1
+        assert states(subject)["0"] == "CANCELLING"
 
     def test_a_grace_that_is_over_ends_what_still_runs_below(self, subject: Subject) -> None:
         held, child = tree(subject)
