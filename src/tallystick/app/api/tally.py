@@ -144,12 +144,13 @@ class Tally(
         """Tell whether a worker of this Tally runs in this process."""
         return self._runtime is not None and self._runtime.worker is not None
 
-    def bind(self, url: str) -> None:
-        """Point at another store, before this one was used or after it was closed."""
+    def bind(self, url: str, *, clock: Clock | None = None) -> None:
+        """Point at another store, before this one was used or after it was closed; a test adds its clock."""
         if self._runtime is not None:
             raise Misuse("this Tally is in use; close it before you bind it to another address")
         self._check_store(url)
         self._url = url
+        self._clock = clock or self._clock
 
     def _check_store(self, url: str) -> None:
         """Refuse a store that cannot carry a transaction which was declared here."""
