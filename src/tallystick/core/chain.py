@@ -38,7 +38,7 @@ class Era:
         self.server = server
 
 
-DOUBTFUL: Final = Era("nobody knows")
+DOUBTFUL: Final = Era("unknown")
 """The era of a chain whose last write may or may not be durable; no store is ever in it."""
 
 

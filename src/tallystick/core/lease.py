@@ -1,4 +1,4 @@
-"""How long leases last. Who holds one is judged by `Picture.holds`, which every report passes.
+"""How long leases last. `Picture.holds` judges which attempt holds one; every report passes it.
 
 Instants and lengths are whole milliseconds.
 """

@@ -140,7 +140,7 @@ JOB: Final = Machine(
     ),
     paths=(
         Path(JobState.QUEUED, ("dispatch", "start"), "a worker claims a workflow and runs it at once"),
-        Path(JobState.QUEUED, ("dispatch", "fail"), "the deadline passed before anybody began"),
+        Path(JobState.QUEUED, ("dispatch", "fail"), "the deadline passed before a worker began"),
         Path(JobState.QUEUED, ("dispatch", "start"), "submitted and claimed in one bundle", born=True),
         Path(JobState.QUEUED, ("dispatch",), "a protocol job is born with its first directive", born=True),
         Path(JobState.DISPATCHING, ("start", "succeed"), "the RESULT of its only step came before any ACK"),

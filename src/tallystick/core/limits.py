@@ -1,7 +1,7 @@
 """Every limit that has a name, in one place; the unit is part of the name.
 
 Nothing that comes from outside grows without bound: what meets a limit is refused or cut with an error
-that names the limit. A limit is the largest value that is still accepted. The last two bind nobody yet.
+that names the limit. A limit is the largest value that is still accepted. Nothing uses the last two yet.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ class Message(NamedTuple):
 
     @property
     def place(self) -> Place | None:
-        """Return the activity that it names or has entered; None for a signal that nobody has taken."""
+        """Return the activity that it names or has entered; None for a signal that was not taken."""
         return None if self.occurrence is None else (self.dimension, self.name, self.occurrence)
 
     @property
@@ -226,7 +226,7 @@ class Picture:
         self.messages: dict[str, Message] = {}
         # Whether all signals that were asked for are here; if not, a verb may want another look.
         self.whole = True
-        # The end of its chain, for those who write facts without holding the job.
+        # The end of its chain, for requests that write facts without holding the job.
         self.end: tuple[int, bytes] = (0, b"")
         self._chain: Chain | None = None
         # Children that were asked for, and those of them that exist.
@@ -236,7 +236,7 @@ class Picture:
         self.has_open_children = False
         # For a sweep: what to judge by.
         self.past: Past | None = None
-        # Its effects that are open; None if nobody asked for them.
+        # Its effects that are open; None if they were not asked for.
         self.effects: dict[Place, OpenEffect] | None = None
         # Its remote steps that are open or asked for, and what of theirs is not out yet, by step; what their
         # directives say of the job.
@@ -269,7 +269,7 @@ class Picture:
         )
 
     def chain(self) -> Chain:
-        """Return the chain of a job that nobody holds; whoever writes to it next goes on from there."""
+        """Return the chain of a job that no worker holds; the next author goes on from there."""
         if self._chain is None:
             self._chain = Chain(self.job.job_id, *self.end)
         return self._chain
@@ -295,7 +295,7 @@ RUNNING: Final = "IN_PROGRESS"
 
 
 class Pictures(dict[str, Picture]):
-    """The jobs of a flush; the keys of effects that were asked for and are taken, and who waits for one."""
+    """The jobs of a flush; keys of effects that are asked for and taken, and the jobs that wait for one."""
 
     def __init__(self, *given: object) -> None:
         """Begin with these jobs and no keys."""

@@ -184,7 +184,7 @@ class MoveAttempt(NamedTuple):
 
 
 class InsertAttempt(NamedTuple):
-    """An attempt that nobody ran: a job ends that nobody holds, or an effect whose key another has."""
+    """An attempt that no worker ran: a job ends that is not held, or an effect whose key another has."""
 
     job_id: str
     attempt: int
@@ -196,7 +196,7 @@ class InsertAttempt(NamedTuple):
 
 
 class EndAlike(NamedTuple):
-    """Jobs that nobody has claimed end alike: what the first of them comes to, and the chains of all.
+    """Jobs that no worker has claimed end alike: what the first of them comes to, and the chains of all.
 
     `word` closes each of them. `told` is what its parent keeps of that.
     """
@@ -219,7 +219,7 @@ class EndAlike(NamedTuple):
         return own + [make(Message, (child_of(job_id), *told)) for job_id in jobs]
 
     def attempts(self) -> list[InsertAttempt]:
-        """Return their attempts, which nobody made."""
+        """Return their attempts, which no worker made."""
         _job, number, status, reason, _guid, unit = self.attempt
         jobs = (chain.job_id for chain in self.chains)
         return [
@@ -248,7 +248,7 @@ class InsertChild(NamedTuple):
 class AskDescendants(NamedTuple):
     """Everything below a job that is not detached and has not ended is asked to end, in one statement.
 
-    Those in one of the states `before` come to `asked`. What runs has time until `ends_at`; what nobody runs
+    Those in one of the states `before` come to `asked`. What runs has time until `ends_at`; what does not run
     has none, so that it is not claimed any more and ends with the next look at what is overdue.
     """
 
@@ -268,7 +268,7 @@ class DropActivities(NamedTuple):
 
 
 class DropInbox(NamedTuple):
-    """What nobody took is acknowledged without effect, except `keep`; without `signals` they stay."""
+    """What was not taken is acknowledged without effect, except `keep`; without `signals` they stay."""
 
     job_id: str
     keep: tuple[str, str]

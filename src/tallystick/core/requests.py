@@ -57,7 +57,7 @@ class SubmitJobs(NamedTuple):
 
 
 def _untold(_job_id: str, _error: TallyError) -> None:
-    """Tell nobody of a job that cannot be claimed."""
+    """Announce no job that cannot be claimed."""
 
 
 class ClaimJobs(NamedTuple):
@@ -170,7 +170,7 @@ class EndJob(NamedTuple):
     ) -> EndJob:
         """Return the end of a job: the attempt is DONE if the job succeeded, else ABORTED for a reason.
 
-        An error is what is charged to the budget; who was asked to end is not.
+        An error is charged to the budget; a job that was asked to end is not.
         """
         status = AttemptState.DONE if state is JobState.SUCCEEDED else AttemptState.ABORTED
         text, code, message = error or (None, None, None)
@@ -227,7 +227,7 @@ class TakeAnswer(NamedTuple):
 
 
 class Deliver(NamedTuple):
-    """Store a message, once for each guid, and make its job due if it waits for it and nobody runs it.
+    """Store a message, once for each guid, and make its job due if it waits for it and no worker runs it.
 
     It stands behind everything that is in the job's inbox then: messages are taken in the order in which they
     became durable, whatever the clocks of their senders say.
@@ -263,7 +263,7 @@ class Spawn(NamedTuple):
 class Cycle(NamedTuple):
     """End the segment by a turn of the same job: next dimension, new arguments, empty history, due at once.
 
-    What the old dimension had open is dropped; signals that nobody took stay. At the ceiling of entries
+    What the old dimension had open is dropped; signals that were not taken stay. At the ceiling of entries
     nothing is written and the outcome is `LedgerCeiling`. A job that was asked to end ends instead, and the
     outcome is its `EndJob`.
     """
@@ -276,11 +276,11 @@ class Cycle(NamedTuple):
 
 
 class CancelJob(NamedTuple):
-    """Cancel a job: at once when nobody runs it, else by asking, with `grace_ms` to end by itself.
+    """Cancel a job: at once when no worker runs it, else by asking, with `grace_ms` to end by itself.
 
-    With `force` the grace is over: the attempt is aborted, which fences whoever still runs it, and the
-    job ends. `late` cancels only a job whose deadline has passed, and says so. A job of whose effects nobody
-    knows what came waits for that, unless a person wants it ended by `abandon`: they stay open without it. On
+    With `force` the grace is over: the attempt is aborted, which fences a worker that still runs it, and the
+    job ends. `late` cancels only a job whose deadline has passed, and says so. A job with an effect
+    of unknown outcome waits for that, unless a person ends it by `abandon`: effects stay open without it. On
     a final job nothing changes. Everything below the job that is not detached is asked in the same bundle.
     The outcome is the state the job is in afterwards.
     """
@@ -324,7 +324,7 @@ class PruneJobs(NamedTuple):
     Each job goes whole, with its reservation, or stays whole; one bundle. A job stays while it owes anything
     (an open activity, a message, a directive, an attempt that is not done), while any child of it is there or
     an open fork needs its group, and as long as its parent stays. What goes is written down in the log of
-    removals, with `who` removed it. The outcome is a `Pruned`.
+    removals, with its author (`who`). The outcome is a `Pruned`.
     """
 
     older_ms: int
@@ -337,7 +337,7 @@ class TrimTurns(NamedTuple):
     """Remove the turns of a loop up to one that is over: its facts, steps, messages and attempts.
 
     It shares its bundle with the fact that tells of it, whose fence it needs. The removal is written down in
-    the log. What stays is what a sender may repeat (a signal with an id), and what nobody has taken.
+    the log. What stays is what a sender may repeat (a signal with an id), and what was not taken.
     """
 
     job_id: str
@@ -355,7 +355,7 @@ class RenewLeases(NamedTuple):
 
 
 class TakeHook(NamedTuple):
-    """Take the right to call the hook that is owed to a job, for `lease_ms`: nobody else calls it meanwhile.
+    """Take the right to call the hook that is owed to a job, for `lease_ms`: no other worker calls it then.
 
     `tries` is how many calls the caller has seen. The outcome is the hook, or None if none is owed any more
     or another worker has it.

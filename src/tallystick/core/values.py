@@ -50,7 +50,7 @@ class StoredEvent(NamedTuple):
 
 
 class Reservation(NamedTuple):
-    """A claim on (tenant, scope, value): whoever writes it first has made the job."""
+    """A claim on (tenant, scope, value): the first that is written makes the job."""
 
     tenant_id: str
     scope: Literal["key", "content"]
@@ -93,7 +93,7 @@ class NewJob(NamedTuple):
     correlation_id: str | None = None
     traceparent: str | None = None
     tags: str | None = None
-    # Who started it. A detached job is not counted, cancelled or given a deadline by its parent.
+    # The job that started it. A detached job is not counted, cancelled or given a deadline by its parent.
     parent_job_id: str | None = None
     detached: int = 0
     # The hooks that its program declares.
@@ -295,7 +295,7 @@ class ClaimedJob(NamedTuple):
     cancelling: bool = False
     semaphore: int = 1
     wake: Wake | None = None
-    # Who started it, also if it is detached; `parent` is whom its end is told to.
+    # The job that started it, also if it is detached; `parent` is the job that hears of its end.
     parent_job_id: str | None = None
     idempotency_key: str | None = None
     tags: str | None = None
@@ -312,7 +312,7 @@ class ExpiredAttempt(NamedTuple):
 
 
 class Interrupted(NamedTuple):
-    """A job that was asked to end, is held, or has been ended, perhaps without those who run it."""
+    """A job that was asked to end, is held, or has been ended, perhaps without its worker."""
 
     job_id: str
     asked: bool

@@ -38,7 +38,7 @@ class Columns:
         self._asked()
         self._kin()
         if self._is_protocol:
-            # Nobody claims it: its start is over when it is made.
+            # Workers do not claim it: its start is over when it is made.
             started = (self._book.start_acked_at, self._whole.rest.start_redeliveries)
             if started != (self._whole.born.created_at, 0):
                 self._note("times", f"its start was acknowledged {_when(started[0])}, or delivered again")
@@ -140,7 +140,7 @@ class Columns:
         return bool(self._attempts) and AttemptState(self._attempts[-1].status) not in ATTEMPT.final
 
     def _asked(self) -> None:
-        """Look that who ends by cancellation was asked, and who was not asked has no instant for it."""
+        """Check that a job which was cancelled was asked to end, and that no other has an instant for it."""
         book = self._book
         asked = book.state in (JobState.CANCELLING, JobState.CANCELLED)
         if not self._is_protocol and book.ledger_form and asked and book.cancel_at is None:
@@ -177,7 +177,7 @@ class Columns:
             )
 
     def _attempt(self, row: AttemptRow) -> None:
-        """Compare who had it and why it ended, as the facts of its claim and its end say."""
+        """Compare which worker had it and why it ended, as the facts of its claim and its end say."""
         name, said = f"attempt {row.attempt}", self._said
         began = said.began.get(row.attempt)
         held = (row.lease_id, row.lease_owner)

@@ -67,8 +67,8 @@ def of_birth(job: NewJob, step: str | None = None, given: str | None = None) -> 
 
     `given` is the fingerprint of the payload with which it was born, if it has another one now.
 
-    Its instants are by the clock of who submits, and its row has that of the store: what stays is the time
-    from birth to deadline.
+    Its instants are by the clock of the submitting process, and its row has that of the store: what stays is
+    the time from birth to deadline.
     """
     return _born(given or fingerprint(job.payload), _shared(job, step))
 
@@ -77,7 +77,7 @@ def _shared(job: NewJob, step: str | None) -> bytes:
     """Return how the values of a birth go on behind its payload; jobs that differ in it alone share this."""
     deadline_at = job.deadline_at
     time_given = None if deadline_at is None else deadline_at - job.created_at
-    # Jobs were born before there were keys of limits: who has none says nothing of it.
+    # Jobs were born before there were keys of limits: a job without one has no field for it.
     limited = () if job.limit_key is None else (job.limit_key,)
     return _to_json((time_given, *job[_SHARED:_LIMITED], step, *limited))[1:]
 

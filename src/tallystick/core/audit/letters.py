@@ -1,4 +1,4 @@
-"""The columns of messages: who they are for is in their name, and what was taken is the result of a wait."""
+"""The columns of messages: the name says for which job, and what was taken is the result of a wait."""
 
 from __future__ import annotations
 

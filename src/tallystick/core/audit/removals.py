@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from tallystick.core.hash_chain import GENESIS, link_hash
 
 RETENTION: Final = "retention"
-"""Who removes what was kept for as long as the user said, if nobody else is named."""
+"""The author of removals that the retention time asks for, unless another is named."""
 
 
 class Removal(NamedTuple):

@@ -170,7 +170,7 @@ class Rows:
     def _left_at_work(self, attempts: Sequence[AttemptRow]) -> AttemptRow | None:
         """Return the attempt whose message keeps the digits that it had: the job ended over its head.
 
-        A cancellation of a job that nobody runs does that, with a message and an attempt of its own.
+        A cancellation of a job that no worker runs does that, with a message and an attempt of its own.
         """
         cancelled = self._driver == cancel_of(self._book.job_id) and len(attempts) > 1
         return attempts[-2] if cancelled else None

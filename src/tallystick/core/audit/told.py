@@ -92,13 +92,13 @@ class Told:
         if fact.type == "claim":
             self.is_claimed = True
             self.began[fact.attempt] = Began(fact.at, _text(data, "lease"), _text(data, "by"))
-            # Who is asked to stop while it runs is held, and may be lost before it says so.
+            # A job that is asked to stop while it runs is held, and its worker may be lost before it says so.
             self.hold = None
         elif fact.type == "suspend":
             self.waits.update((dimension, name) for name in str(data.get("for", "")).split(", "))
             self.timed.update((dimension, name) for name in str(data.get("timed", "")).split(", ") if name)
         elif fact.type == "hold":
-            # Who stops because of a hold sets none, and says no reason: it may be over by then.
+            # A job that stops because of a hold sets none, and gives no reason: it may be over by then.
             self.hold = (data.get("hold"), data.get("why")) if "why" in data else None
         elif fact.type == "resume" or "frees" in data:
             self.hold = (None, None)

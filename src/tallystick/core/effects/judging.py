@@ -32,7 +32,7 @@ from tallystick.core.remote.rows import place_of_step, step_id_of
 from tallystick.core.values import StoredEvent
 
 _KINDS: Final = frozenset({"intent", "call", "resolve"})
-# Who calls where no worker runs: a test that moves a job step by step.
+# The caller where no worker runs: a test that moves a job step by step.
 _BY_HAND: Final = "by hand"
 _TAKEN: Final = (AttemptState.ABORTED, AbortReason.DUPLICATE_COMMIT)
 
@@ -47,7 +47,7 @@ class ToldEffect:
         self.about = about
         self.calls = 1
         self.at_attempt = attempt
-        # Who may have ended it: an answer that lets it be called again has not.
+        # What may have ended it: an answer that lets it be called again has not.
         self.answers: frozenset[object] = frozenset({BY_CALL})
 
     def call(self, attempt: int) -> None:
@@ -97,7 +97,7 @@ class Effects:
         results: Mapping[Place, int],
         findings: Findings,
     ) -> None:
-        """Take what the facts say: the effects, who ran each attempt at the job, what steps have returned."""
+        """Take what the facts say: the effects, workers of attempts at the job, what steps returned."""
         self._job_id, self._tenant_id = job_id, tenant_id
         self._told, self._owners, self._results = told, owners, results
         self._note = findings.note
@@ -174,7 +174,7 @@ class Effects:
             yield "it is open and has a result or an error"
 
     def _wrong_outcome(self, key: EffectRow, told: ToldEffect) -> Iterator[str]:
-        """Say what is wrong about the result of an effect that is over, or who says so."""
+        """Say what is wrong about the result of an effect that is over, or about its author."""
         if key.outcome != _came(key.error):
             yield f"it has the outcome {key.outcome}, and its result or error says otherwise"
         if (key.result is None) != (key.outcome != Came.HAPPENED):

@@ -21,7 +21,7 @@ class Intent(NamedTuple):
 
 
 class CallEffect(NamedTuple):
-    """Take the right to call an effect: its intent is durable when this is, and nobody else has the key.
+    """Take the right to call an effect: its intent is durable when this is, and no other job has the key.
 
     The first time the effect opens: attempt COMMITTED, its row with the key, its step and the fact. A later
     call has a new lease. If the right is not to be had, the outcome says what to do instead; what waits for
@@ -63,7 +63,7 @@ class RestEffect(NamedTuple):
 
 
 class DoubtEffect(NamedTuple):
-    """Say that nobody knows what came of a call, and end the segment until that is known.
+    """Say that the outcome of a call is unknown, and end the segment until that is known.
 
     The probe is asked when the call can have no more effect; without a probe the job is held for a person.
     """
@@ -154,7 +154,7 @@ class Instead(StrEnum):
     """What a segment does that has no right to call."""
 
     TAKE = "what came of it is in the inbox: take it"
-    WAIT = "the segment is over until somebody knows what came of it"
+    WAIT = "the segment is over until its outcome is known"
 
 
 class Settled(StrEnum):

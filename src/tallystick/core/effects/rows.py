@@ -1,4 +1,4 @@
-"""What a decision about an effect may look at: the row that its key lives in, and who may act under it.
+"""What a decision about an effect may look at: the row that its key lives in, and which call may use it.
 
 The row is written with the intent and outlives its job. Only rows that are open, and those of effects that
 have happened, occupy a key.
@@ -27,7 +27,7 @@ class Phase(StrEnum):
     CALLING = "CALLING"
     # Nothing has happened so far: it may be called, from `due_at` on.
     RESTING = "RESTING"
-    # A call was made, and nobody knows what came of it; `due_at` says when its probe is asked.
+    # A call was made, and its outcome is unknown; `due_at` says when its probe is asked.
     IN_DOUBT = "IN_DOUBT"
     ENDED = "ENDED"
 
@@ -125,7 +125,7 @@ class OpenEffect(NamedTuple):
 
     @property
     def is_doubtful(self) -> bool:
-        """Tell whether a call was made, nobody is at it, and nobody knows what came of it."""
+        """Tell whether a call was made, is over, and its outcome is unknown."""
         phase = self.row.phase
         return phase == Phase.IN_DOUBT or (phase == Phase.CALLING and not self.live)
 
@@ -183,5 +183,5 @@ class Waiter(NamedTuple):
 
 
 BY_CALL: Final = "call"
-"""Who says what came of an effect whose call has returned."""
+"""The author of the outcome of an effect whose call has returned."""
 BY_PROBE: Final = "probe"

@@ -31,7 +31,7 @@ def sealed(token: bytes) -> str:
 
 
 def token_of(text: str) -> bytes:
-    """Return what a codec had made; ValueError if somebody changed it.
+    """Return what a codec had made; ValueError if it was changed.
 
     >>> token_of(sealed(b"secret"))
     b'secret'

@@ -141,7 +141,7 @@ def digit_map(fields: Iterable[Field]) -> str:
 
 
 def promise_table(promises: Iterable[Promise]) -> str:
-    """Return what each promise writes as a Markdown table: one row a bundle, the ledgers after it."""
+    """Return what each promise writes as a Markdown table: one row per bundle, the ledgers after it."""
     rows = []
     for promise in promises:
         for number, bundle in enumerate(promise.bundles):

@@ -1,4 +1,4 @@
-"""Keys that end with their job: who gets a key that another job has, and whose arguments are replaced."""
+"""Keys that end with their job: which job gets a key that another has, and when arguments are replaced."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tallystick.core.values import Reservation
 Reuse = Literal["never", "after_end", "after_success", "while_active", "debounce", "replace"]
 
 REPLACE: Final = "replace"
-"""The fact that a job has other arguments than it was born with, before anybody has claimed it."""
+"""The fact that a job has other arguments than it was born with, before a worker has claimed it."""
 
 REUSE: Final = "reuse"
 """Where the options of a job say under which rule it was submitted: it may have taken the key of another."""
@@ -72,7 +72,7 @@ class Keyed(Enum):
 
 
 def decide_key(rule: KeyRule, holder: Holder | None) -> Keyed:
-    """Decide who has the key afterwards."""
+    """Decide which job has the key afterwards."""
     if holder is None:
         return Keyed.TAKE
     ended = JobState(holder.state) in JOB.final

@@ -1,4 +1,4 @@
-"""API keys: who may come over HTTP, for which tenant, and what for.
+"""API keys: what a client may do over HTTP, and for which tenant.
 
 A key is `kid.secret`. The secret has 256 bits of chance and is kept as its hash alone. The tenant is a
 property of the key, so no request can name another.
@@ -114,7 +114,7 @@ _CHARS_MAX: Final = 256
 
 
 def hashed(secret: str) -> str:
-    """Return what is kept of a secret; it is random enough that nobody finds it by trying."""
+    """Return what is kept of a secret; it is too random to be found by trying."""
     return sha256(f"tallystick/key/v1\0{secret}".encode()).hexdigest()
 
 

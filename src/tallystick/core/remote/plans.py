@@ -119,7 +119,7 @@ class Hearing(NamedTuple):
     heard: Heard
     # Whether the job was asked to end; every answer to a callback says so.
     cancelling: bool = False
-    # The directive that the request made or took, for who is its relay now.
+    # The directive that the request made or took, for the process that is its relay now.
     directive: OutboxRow | None = None
     lease_expires_at: int | None = None
 
@@ -136,5 +136,5 @@ class ProtocolPlan(NamedTuple):
 
     @property
     def hearing(self) -> Hearing:
-        """Return what is told to who asked."""
+        """Return the answer to the caller."""
         return Hearing(self.heard, self.cancelling, self.directive, self.lease_expires_at)

@@ -1,6 +1,6 @@
 """What a protocol job was submitted with, for all of its life: timeouts, tries, routing, publishers.
 
-It is kept in the row of the job, so that whoever sweeps or takes a callback decides by it, also where the
+It is kept in the row of the job, so that a sweep and a callback decide by it, also where the
 protocol itself is not declared.
 """
 

@@ -186,7 +186,7 @@ def outbox_id(job_id: str, step_id: str, attempt_no: int) -> str:
 
 
 def result_guid(job_id: str, step_id: str, attempt_no: int) -> str:
-    """Return the identifier of the message that ends a remote step, whoever speaks it.
+    """Return the identifier of the message that ends a remote step; it is the same from every sender.
 
     >>> result_guid("j1", "ocr", 2), result_guid("j1", "3/pick#1", 2)
     ('result:j1:0:ocr:2', 'result:j1:3:pick#1:2')

@@ -1,4 +1,4 @@
-"""Capability tokens: who has a directive may report on that attempt, and on nothing else.
+"""Capability tokens: the owner of a directive may report on that attempt, and on nothing else.
 
 A token is `kid.exp.tenant.mac`. The code signs tenant, job, step, attempt and lease, so a token is worth
 nothing for another attempt, and it is checked before any store is asked. Tokens are made when a directive is

@@ -44,7 +44,7 @@ class Plan(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """A row of `schedules`. It is changed as a whole, by whoever has seen its revision."""
+    """A row of `schedules`. It is changed as a whole, by a process that has seen its revision."""
 
     schedule_id: str
     tenant_id: str

@@ -25,7 +25,7 @@ class Fire(NamedTuple):
 
 
 class PassBy(NamedTuple):
-    """Ticks were missed that nobody wants any more; the next one is `to`."""
+    """Ticks were missed that are not wanted any more; the next one is `to`."""
 
     to: int | None
 

@@ -41,7 +41,7 @@ def ask(picture: Picture, request: CancelJob, now: Now) -> Plan:
 
 
 def let_finish(picture: Picture, request: CancelJob, until: int, now: Now) -> Plan:
-    """Let remote workers end what they have begun for a job that nobody runs; it is asked to end by then.
+    """Let remote workers end what they have begun for a job that no worker runs; it is asked to end by then.
 
     No further directive goes out, and what else it waits for does not wake it.
     """

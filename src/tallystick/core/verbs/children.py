@@ -258,7 +258,7 @@ def _counted(
 
 
 def _wake_parent(picture: Picture, parent: tuple[str, str], now: Now) -> list[Write]:
-    """Leave the word that a group is closed, once, and make its parent due if nobody runs it."""
+    """Leave the word that a group is closed, once, and make its parent due if no worker runs it."""
     job = picture.job
     inbox = (max(now.wall, job.inbox_at), job.inbox_end + 1)
     guid = join_of(job.job_id, parent[1])

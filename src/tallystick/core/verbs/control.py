@@ -111,7 +111,7 @@ def _end_instead(pictures: Pictures, request: Cycle, picture: Picture, now: Now)
 
 
 def cancel_unclaimed(pictures: Pictures, request: CancelUnclaimed, now: Now) -> Plan:
-    """End jobs that nobody ever held: of those that are alike one is decided, and the others end alike."""
+    """End jobs that no worker ever held: of those that are alike one is decided, and the others end alike."""
     alike: dict[tuple[object, ...], list[Picture]] = {}
     for job_id in request.job_ids:
         picture = pictures.get(job_id)
@@ -129,7 +129,7 @@ def cancel_unclaimed(pictures: Pictures, request: CancelUnclaimed, now: Now) -> 
 
 
 def _is_unclaimed(pictures: Pictures, job: JobFacts, now: Now) -> bool:
-    """Tell whether a job was asked to end before any worker held it, and nobody counts its end."""
+    """Tell whether a job was asked to end before any worker held it, and no group counts its end."""
     if job.state != JobState.CANCELLING or job.attempt or not job.is_ending(now) or job.inbox_end:
         return False
     home = None if job.parent is None else pictures.get(job.parent[0])
@@ -195,7 +195,7 @@ def resume(pictures: Pictures, request: ResumeJob, now: Now) -> Decision:
 
 
 def _fact(picture: Picture, kind: str, payload: dict[str, object], now: Now) -> Fact | None:
-    """Return a fact of somebody who does not hold the job; None when its holder is the author."""
+    """Return the fact of a request that does not hold the job; None when the holder is the author."""
     if picture.lease is not None:
         return None
     return fact_of(picture, kind, picture.job.attempt, payload, now)

@@ -302,7 +302,7 @@ def finish(pictures: Pictures, picture: Picture, lease: Lease, now: Now) -> Deci
 
 
 def _at_once(pictures: Pictures, picture: Picture, request: CancelJob, now: Now) -> Decision:
-    """End a job that nobody runs: a message of the root, which it is, closes whatever is open."""
+    """End a job that no worker runs: a message of the root, which it is, closes whatever is open."""
     job = picture.job
     counted = len(picture.open_activities())
     taken = take_unheard(picture, now)
@@ -340,7 +340,7 @@ def _at_once(pictures: Pictures, picture: Picture, request: CancelJob, now: Now)
 
 @lru_cache(maxsize=64)
 def _told_of_cancel(state: str, code: str | None, *, begun: bool, forced: bool) -> str:
-    """Return what the fact of a job says that was ended before anybody ran it: alike for all its siblings."""
+    """Return what the fact of a job says that ended before a worker ran it: alike for all its siblings."""
     path = _way(JobState(state), JobState.CANCELLED, begun=begun, told=True).path
     came = came_of(JobValues(error_code=code))
     told = {"job": path, "attempt": _NEVER_MADE.path, "forced": forced, **_because(code), **came}
@@ -353,7 +353,7 @@ def _wakes(picture: Picture) -> bool:
 
 
 def fact_of(picture: Picture, kind: str, attempt: int, payload: Mapping[str, object], now: Now) -> Fact:
-    """Return a fact of a job that is written by somebody who does not hold it."""
+    """Return a fact of a job whose author does not hold it."""
     return Fact(picture.chain(), kind, now.wall, attempt, msgspec.json.encode(payload).decode())
 
 

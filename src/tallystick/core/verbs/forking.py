@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Forking(StrEnum):
-    """What becomes of somebody's wish for a fork."""
+    """What becomes of the wish for a fork."""
 
     MAKE = "a new job is made"
     KNOWN = "it was made before and is the answer"

@@ -1,4 +1,4 @@
-"""Holds: a flag that keeps a job from being claimed, and who may set and clear it.
+"""Holds: a flag that keeps a job from being claimed, and when it may be set and cleared.
 
 A hold is not a state. What runs goes on to its next call, what waits goes on waiting, signals and deadlines
 take their course; only a claim passes a held job by.
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Hold(StrEnum):
-    """Why nobody may claim a job."""
+    """Why workers do not claim a job."""
 
     PAUSED = "PAUSED"
     IN_DOUBT = "IN_DOUBT"
@@ -24,7 +24,7 @@ class Hold(StrEnum):
 class Held(StrEnum):
     """What became of the wish to hold a job; the value is the sentence people read."""
 
-    HELD = "held; nobody claims it until it is resumed"
+    HELD = "held; workers do not claim it until it is resumed"
     ASKED = "held; it runs now and stops at its next call"
     ALREADY = "it was held before, and stays so"
     ENDED = "the job has ended, or is being cancelled"
@@ -42,8 +42,8 @@ class Resumed(StrEnum):
 def decide_hold(*, final: bool, cancelling: bool, held: bool, live: bool) -> Held:
     """Say what holding a job does.
 
-    A job that is being cancelled keeps its grace: a hold would let it end without its clean-up. Only
-    whoever knows that no attempt is live may write a fact; otherwise the holder does, when it stops.
+    A job that is being cancelled keeps its grace: a hold would let it end without its clean-up. A fact
+    is written only where no attempt is live; otherwise the holder writes it, when it stops.
     """
     if final or cancelling:
         return Held.ENDED

@@ -18,7 +18,7 @@ TRIM: Final = "trim"
 """The type of the fact that tells of a trimming."""
 
 TRIMMING: Final = "trimming"
-"""Who has removed turns, in the log of removals."""
+"""The author of removed turns, in the log of removals."""
 
 
 class FirstFact(msgspec.Struct, frozen=True):

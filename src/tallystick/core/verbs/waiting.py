@@ -133,7 +133,7 @@ class _Found(NamedTuple):
 
 
 class Taking(NamedTuple):
-    """Who takes an answer, and when."""
+    """The attempt that takes an answer, and when."""
 
     fence: Fence
     driver: str
@@ -306,7 +306,7 @@ def _open(
         if wait.asks is not None:
             writes += open_step(picture, place, wait.asks, request.fence.attempt, now)
             continue
-        assert isinstance(request, Await), "who goes on asks for remote steps alone"
+        assert isinstance(request, Await), "a segment that goes on asks for remote steps alone"
         row = Activity(job.job_id, *place, wait.kind, BEGUN, OPENED, 1, request.fence.attempt)
         writes.append(InsertActivity(row, now.wall, None, None))
         if wait.due_at is not None:

@@ -95,12 +95,12 @@ class Wants(NamedTuple):
     # Everything about its remote steps that are open, and the row of one in whatever state it is.
     remotes: bool = False
     remote: Place | None = None
-    # How remote steps have ended that nobody has taken.
+    # How remote steps have ended whose results were not taken.
     results: bool = False
-    # Its effects that are open, and who has these keys.
+    # Its effects that are open, and which jobs have these keys.
     effects: bool = False
     keys: tuple[EffectKey, ...] = ()
-    # The attempt that a sweep takes its job from, if nobody is at it, and what that is judged by.
+    # The attempt that a sweep takes its job from, if it is not at work, and what that is judged by.
     lost: ReclaimAttempt | None = None
 
 

@@ -69,7 +69,7 @@ def failed(shop: Shop, *arguments: str) -> str:
 def test_a_paused_job_waits_for_its_resumption(shop):
     job = shop.submit("shop:approval")
     done = shop.tally("pause", job, "shop", "--why", "lunch")
-    assert (done.code, done.out, done.err) == (0, "held; nobody claims it until it is resumed\n", "")
+    assert (done.code, done.out, done.err) == (0, "held; workers do not claim it until it is resumed\n", "")
     again = shop.tally("pause", job, "shop", "--json")
     assert again.data == {"job_id": job, "paused": "ALREADY"}
     assert shop.tally("list", "shop").out.rstrip().endswith("held: PAUSED")

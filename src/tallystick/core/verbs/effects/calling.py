@@ -1,8 +1,8 @@
 """Calls of effects: the intent that is durable before a call, and what its holder says afterwards.
 
-COMMITTED is the right to act. Each call has a lease of its own, longer than the call may take, so that nobody
-is at it when the lease is over. What came of a call is accepted while the job's lease is live, and only from
-the holder of the last call.
+COMMITTED is the right to act. Each call has a lease of its own, longer than the call may take, so that no
+call is under way when the lease is over. What came of a call is accepted while the job's lease is live, and
+only from the holder of the last call.
 """
 
 from __future__ import annotations
@@ -269,7 +269,7 @@ def rest(pictures: Pictures, request: RestEffect, now: Now) -> Decision:
 
 
 def _called(picture: Picture, place: Place, lease_id: str) -> EffectRow | None:
-    """Return the effect whose last call this is, unless somebody has said something about it since."""
+    """Return the effect whose last call this is, unless something was said about it since."""
     found = _found(picture, place)
     if found is None or found.row.phase != Phase.CALLING or found.row.lease_id != lease_id:
         return None
@@ -306,7 +306,7 @@ def _taken(
     message: Message,
     now: Now,
 ) -> tuple[Write, ...] | Refusal:
-    """Answer the step with a message that nobody has seen before."""
+    """Answer the step with a message that was not seen before."""
     dimension, name, occurrence = request.place
     taking = Taking(request.fence, START, request.chain, request.at, dimension)
     wait = Wait("effect", name, occurrence, None)

@@ -1,4 +1,4 @@
-"""Effects in doubt: who finds out what came of them, and what becomes of the job until then.
+"""Effects in doubt: how their outcome is found, and what becomes of the job until then.
 
 In doubt is an effect whose call was made and whose lease is over without a word. Its probe is asked when the
 call can have no more effect; if there is none, or it cannot tell, the job is held for a person.
@@ -36,7 +36,7 @@ LOST: Final = "its worker was lost after it had the right to act and before it s
 
 
 def doubt(pictures: Pictures, request: DoubtEffect, now: Now) -> Decision:
-    """Write that nobody knows what came of a call, and end the segment until somebody does."""
+    """Write that the outcome of a call is unknown, and end the segment until it is known."""
     picture = pictures.held(request.fence)
     found = None if picture is None or picture.effects is None else picture.effects.get(request.place)
     if picture is None or found is None:
@@ -99,7 +99,7 @@ def put_away(
 def why_held(row: EffectRow) -> str:
     """Return why a job is held whose effect is in doubt, and what to do."""
     return (
-        f"nobody knows whether {row.effect} happened under the key {row.key!r} ({row.unit}): "
+        f"it is unknown whether {row.effect} happened under the key {row.key!r} ({row.unit}): "
         f"{row.doubt or LOST}. Find out and say so: tally resolve"
     )
 
@@ -111,7 +111,7 @@ def _held(job: JobFacts, fact: Fact, why: str, now: Now) -> MoveJob:
 
 
 def lost(picture: Picture, unit: str, now: Now) -> Plan:
-    """Write that an effect is in doubt whose call was lost with its worker; nobody runs the job."""
+    """Write that an effect is in doubt whose call was lost with its worker; no worker runs the job."""
     found = find(picture, unit)
     if found is None or found.row.phase != Phase.CALLING:
         return Plan(())
@@ -120,7 +120,7 @@ def lost(picture: Picture, unit: str, now: Now) -> Plan:
 
 
 def held_for(picture: Picture, row: EffectRow, now: Now) -> tuple[Write, ...]:
-    """Return what holds a job that nobody runs until a person has answered, if only a person can."""
+    """Return what holds a job that no worker runs until a person has answered, if only a person can."""
     job = picture.job
     ends = job.state == JobState.CANCELLING or JobState(job.state) in JOB.final
     if ends or job.hold is not None or not needs_person(row):

@@ -169,7 +169,7 @@ def asked_again(picture: Picture, now: Now) -> tuple[Write, ...]:
 
 
 def is_waited_for(picture: Picture) -> bool:
-    """Tell whether a job cannot end yet, because nobody knows what came of one of its effects."""
+    """Tell whether a job cannot end yet, because the outcome of one of its effects is unknown."""
     return any(row.phase != Phase.RESTING for row, _live in (picture.effects or {}).values())
 
 
@@ -213,7 +213,7 @@ def unneeded(pictures: Pictures, picture: Picture, now: Now) -> tuple[Write, ...
 def let_answer(picture: Picture, request: CancelJob, now: Now) -> Plan:
     """Ask a job to end as soon as it is known what came of its effects.
 
-    A call that is under way is let finish; otherwise nobody runs the job any more.
+    A call that is under way is let finish; otherwise no worker runs the job any more.
     """
     lease, effects = picture.lease, (picture.effects or {}).values()
     calls = [

@@ -104,7 +104,7 @@ class PlanDraft:
     def dispatch(self, step: ProtocolStep, lease_id: str, *, relays: bool) -> None:
         """Make the directive of a step's next attempt: routing is decided here, once, and pinned.
 
-        Who `relays` has its first try. Otherwise it is due at once, for any relay.
+        A request that `relays` has its first try. Otherwise it is due at once, for any relay.
         """
         job, policy = self.job, self.policy
         first = step.state == StepState.PENDING
@@ -132,7 +132,7 @@ class PlanDraft:
         )
 
     def made(self, step: ProtocolStep, lease_id: str, *, relays: bool) -> OutboxRow:
-        """Return the directive of an attempt: its first try is counted if who makes it publishes it."""
+        """Return the directive of an attempt: its first try is counted if its maker publishes it."""
         job, policy, now = self.job, self.policy, self._now
         routed = route(job.tenant_id, job.doc_id, job.mode, policy)
         via = policy.publisher(step.service)

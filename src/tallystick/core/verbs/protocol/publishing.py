@@ -1,8 +1,8 @@
 """The way of a directive: made, taken by a relay, out or given up.
 
-A try is counted before it is published, and `next_try_at` is the exclusive right to publish: who made the row
-has its first try if it is a relay, and nobody else takes it before that instant. A directive never outlives
-DISPATCHING.
+A try is counted before it is published, and `next_try_at` is the exclusive right to publish: the maker of the
+row has its first try if it is a relay, and no other relay takes it before that instant. A directive never
+outlives DISPATCHING.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tallystick.core.verbs.protocol.drafts import PlanDraft, unchanged
 from tallystick.core.verbs.protocol.step_drafts import drafted
 
 DISPATCH_FAILED: Final = "DISPATCH_FAILED"
-# States in which the directive of an attempt has been out, or was answered before anybody noted it.
+# States in which the directive of an attempt has been out, or was answered before that was noted.
 _WAS_OUT: Final = frozenset(
     {StepState.AWAITING_ACK, StepState.IN_PROGRESS, StepState.FAILED_RETRY, StepState.SUCCEEDED}
 )

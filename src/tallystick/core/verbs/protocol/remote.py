@@ -98,7 +98,7 @@ def _seen(picture: Picture, step: ProtocolStep) -> ProtocolPicture:
 def _told(
     picture: Picture, job: JobFacts, place: Place, after: ProtocolStep, now: Now, *, ended: bool
 ) -> tuple[Write, ...]:
-    """Return what a job that nobody runs makes of a report: it goes on, or is a step nearer to its end."""
+    """Return what a job that no worker runs makes of a report: it goes on, or is a step nearer to its end."""
     if job.state != JobState.CANCELLING:
         return wake(job, now) if ended else ()
     steps = {**picture.remotes, place: after}
@@ -107,7 +107,7 @@ def _told(
 
 
 def wake(job: JobFacts, now: Now) -> tuple[Write, ...]:
-    """Return what makes a job due that nobody holds, unless it is, has never begun, or is about to end."""
+    """Return what makes a job due that no worker holds, unless it is, has never begun, or is about to end."""
     if job.attempt == 0 or job.is_ending(now) or (job.ready_at is not None and job.ready_at <= now.wall):
         return ()
     return (MoveJob(job._replace(ready_at=now.wall, rev=job.rev + 1), job.rev, None, NO_VALUES),)
@@ -126,13 +126,13 @@ def ends_at(picture: Picture, now: Now) -> int | None:
 def _latest(steps: Iterable[ProtocolStep], directives: Mapping[str, OutboxRow], now: Now) -> int | None:
     """Return when the last remote worker must have ended its step.
 
-    A directive that nobody has taken and nobody is publishing keeps no job waiting.
+    A directive that was not taken and is not being published keeps no job waiting.
     """
     latest = None
     for step in steps:
         until, row = time_left(step, now), directives.get(step.step_id)
-        nobodys = row is not None and (row.is_pulled or row.next_try_at <= now.wall)
-        if until is None or (nobodys and step.state == StepState.DISPATCHING):
+        is_free = row is not None and (row.is_pulled or row.next_try_at <= now.wall)
+        if until is None or (is_free and step.state == StepState.DISPATCHING):
             continue
         latest = until if latest is None else max(latest, until)
     return latest

@@ -47,7 +47,7 @@ class StepDraft(PlanDraft):
         return super().move_step(step, *triggers)
 
     def end(self, trigger: str, step: ProtocolStep | None) -> None:  # noqa: ARG002 (a workflow has other ends)
-        """Tell the workflow how its step has ended; nobody is to work on the directive any more."""
+        """Tell the workflow how its step has ended; the directive is not to be worked on any more."""
         step = self.move_step((step or self.steps[0])._replace(lease_expires_at=None))
         self.close_directive("withdraw", WITHDRAWN)
         said = success(step) if self._succeeded else failure(step)
