@@ -2,9 +2,9 @@
 
 A *primitive* is one guarded change. A *bundle* is a list of primitives that become durable together or
 not at all. A *batch* is a list of bundles that share a flush and not their fate: one that is stale or in
-conflict gets its own outcome and spoils nobody else's.
+conflict gets its own outcome and does not spoil that of another.
 
-Everybody imports the vocabulary of a store from here; `inspection`, for tools that look, is another door.
+The vocabulary of a store is imported from here; `inspection`, for tools that look, is another door.
 """
 
 from __future__ import annotations
@@ -181,9 +181,9 @@ class Store(Protocol):
         A bundle whose rows others hold is `HeldUp`, and waits for them no longer than a moment; hardly at all
         if it is tried `again` for that reason.
 
-        `OutcomeUnknown` says that nobody can tell; the chains of the batch are doubtful then.
+        `OutcomeUnknown` says that the store cannot tell; the chains of the batch are doubtful then.
 
-        Nobody waits for a loan of it afterwards, whatever happened.
+        No thread waits for a loan of it afterwards, whatever happened.
         """
         ...
 
@@ -192,14 +192,14 @@ class Store(Protocol):
         ...
 
     def pulse(self) -> int:
-        """Return, cheaply, a number that is another one whenever anybody has written meanwhile."""
+        """Return, cheaply, a number that is another one whenever the store was written to meanwhile."""
         ...
 
     def listen(self, heard: Callable[[], None], name: str) -> Callable[[], None]:
         """Call `heard`, from a thread of its own, soon after another process has written; return how to stop.
 
-        A hint that may be lost or come for nothing, and on many stores never comes: who relies on `pulse`
-        alone is late, never wrong. `name` is one that nobody else listens under.
+        A hint that may be lost or come for nothing, and on many stores never comes: a caller that relies on
+        `pulse` alone is late, never wrong. No other listener has this `name`.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Who may use a transaction on loan, and for how long: one thread, until the loan ends or its time is up."""
+"""The use of a transaction on loan: by one thread, until the loan ends or its time is up."""
 
 from __future__ import annotations
 

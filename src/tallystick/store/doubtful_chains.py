@@ -29,7 +29,7 @@ from tallystick.store.api import (
 
 End: TypeAlias = tuple[int, bytes]
 
-# Who extends a chain for the holder of its job.
+# Requests that extend a chain for the holder of its job.
 _WITH_CHAIN = frozenset({RecordStep, TakeAnswer, Spawn, CallEffect, EndEffect, DoubtEffect})
 _WITH_FACT = frozenset({RecordEvent, Await, Cycle, EndAttempt, EndJob})
 

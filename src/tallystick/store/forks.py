@@ -163,7 +163,7 @@ def _facts(
     if drawn:
         payload = msgspec.json.encode({"notes": drawn}).decode()
         events.append(batch.placed(Fact(chain, "note", now, 0, payload)))
-    # Nobody else holds the end of this chain, so no place has to be given back if this is undone.
+    # No other process holds the end of this chain, so no place has to be given back if this is undone.
     head, after = chain.head, chain.head.hex()
     copies: list[_Copy] = []
     for n, one in enumerate(kept, start=chain.n + 1):
@@ -182,7 +182,7 @@ def _insert(
     copies: list[_Copy],
     options: str,
 ) -> None:
-    """Write the job, its facts and copies, and for a retry who took whose place."""
+    """Write the job, its facts and copies, and for a retry which job took the place of which."""
     fence = Fence(request.new_id, 0, "fork")
     n, event_hash = events[-1].n, events[-1].event_hash
     if copies:
@@ -214,7 +214,7 @@ def _insert(
 def _reserved(batch: OpenTransaction, request: ForkJob) -> tuple[str, str] | None:
     """Return the fork that was made under this id, and what it asked for, if there is one.
 
-    The row of the job that is forked is held, and ids of its forks are reserved by nobody else.
+    The row of the job that is forked is held, so that no other process reserves ids of its forks.
     """
     found = [] if request.key is None else batch.rows("forked_before", (request.job_id, request.key))
     return (str(found[0][0]), str(found[0][1])) if found else None

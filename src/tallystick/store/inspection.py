@@ -305,7 +305,7 @@ class Inspection(Protocol):
 
 
 class Narrowed(NamedTuple):
-    """Which jobs a list is about: those that nobody started, that one job did, or of a time."""
+    """Which jobs a list is about: those without a parent, the children of one job, or of a time."""
 
     roots: bool = False
     parent: str | None = None
@@ -315,7 +315,7 @@ class Narrowed(NamedTuple):
 
 @runtime_checkable
 class Watched(Protocol):
-    """What a store tells in addition to those who watch it; every answer is bounded."""
+    """What a store tells monitoring in addition; every answer is bounded."""
 
     def jobs_narrowed(
         self,
@@ -327,7 +327,7 @@ class Watched(Protocol):
         after: str | None,
         limit: int,
     ) -> list[JobRow]:
-        """Return a page of jobs by who started them and when they were made, newest first."""
+        """Return a page of jobs by the job that started them and when they were made, newest first."""
         ...
 
     def ids_with(self, prefix: str, limit: int) -> list[str]:
@@ -348,7 +348,7 @@ class Watched(Protocol):
 
 
 def watched(store: object) -> Watched:
-    """Return a store that tells those who watch it, or say which ones do."""
+    """Return a store that answers monitoring, or say which ones do."""
     if not isinstance(store, Watched):
         where = getattr(store, "url", "this address")
         raise BadInput(f"the store at {where} keeps nothing to watch; SQLite and PostgreSQL do")

@@ -31,7 +31,7 @@ def open_store(url: str, clock: Clock, *, create: bool) -> Store:
         return _open_postgres(url, clock, create=create)
     if not url.startswith("sqlite:"):
         scheme, mark, _rest = url.partition("://")
-        # Somebody who names a file means SQLite.
+        # A file name means SQLite.
         file = f"sqlite:///{url}" if not mark and url.endswith((".db", ".sqlite")) else "sqlite:///FILE"
         # Before an @ there may be a password.
         url = f"{scheme}://…" if mark and "@" in url else url
@@ -81,7 +81,7 @@ def _begin_with_copy(store: SqliteStore) -> None:
 
 
 def tell_unused(url: str) -> None:
-    """Say that TALLY_URL is set and another store is opened: whoever set it may have meant this program."""
+    """Say that TALLY_URL is set and another store is opened: it may have been set for this program."""
     variable = os.environ.get("TALLY_URL")
     if variable and variable != url:
         _log.info(

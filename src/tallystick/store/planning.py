@@ -177,7 +177,7 @@ def _shared(pictures: Pictures, wants: Iterable[Sequence[Wants]]) -> set[str]:
         seen |= own
     for job_id, picture in pictures.items():
         home = pictures.get(picture.job.parent_job_id or "")
-        # One that has ended counts nobody: the ends of its children say nothing to each other.
+        # One that has ended counts no child: the ends of its children say nothing to each other.
         if home is not None and home.job.completed_at is None:
             shared |= {job_id, home.job.job_id}
     return shared
@@ -187,7 +187,7 @@ def expanded(pictures: Pictures, writes: Sequence[Write], now: Now, *, last: boo
     """Return writes with what is dropped as rows: a list would meet those that this flush moves as well.
 
     Each write is put into the pictures before the next: what is dropped keeps the digits it was just given.
-    Nobody looks at what the `last` one leaves.
+    Nothing looks at what the `last` one leaves.
     """
     if last and DropActivities not in set(map(type, writes)):
         return writes

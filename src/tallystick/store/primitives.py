@@ -71,7 +71,7 @@ class HeldUp(StoreBusy):
     """
 
     def __init__(self, message: str, *, busy_ms: int, **fields: object) -> None:
-        """Say who or what it waits for."""
+        """Say what it waits for."""
         super().__init__(message, **fields)
         self.busy_ms = busy_ms
 
@@ -164,7 +164,7 @@ class ManyWriters(Protocol):
     """What a store can do in addition when transactions of several connections run side by side.
 
     On such a store a user's function does not share the committer's transaction: it runs in its own thread,
-    on a connection of its own, and holds up nobody.
+    on a connection of its own, and holds up no other.
     """
 
     def run_tx(
@@ -172,7 +172,7 @@ class ManyWriters(Protocol):
     ) -> RecordStep:
         """Run a user's function in this thread and record the step it returns, in one transaction.
 
-        The attempt's row is held from first to last, and the lease is checked again at the end, so nobody
+        The attempt's row is held from first to last, and the lease is checked again at the end, so no worker
         takes over in between. Heartbeats pass a held row by, so the lease is renewed here, by `lease_ms`.
         If the body raises, takes longer than `ms_max`, or the lease is gone, nothing is durable and that
         error is raised. A body whose transaction lost against another, or its connection, is run again, a
@@ -198,7 +198,7 @@ class Effects(Protocol):
         ...
 
     def open_effects(self, tenant_id: str, key: str) -> list[EffectRow]:
-        """Return the effects of any job that have a key and of which nobody knows what came."""
+        """Return the effects of any job that have a key and an unknown outcome."""
         ...
 
     def effects(self, job_id: str) -> list[EffectRow]:

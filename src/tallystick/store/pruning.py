@@ -61,7 +61,7 @@ def trim(batch: OpenTransaction, request: TrimTurns) -> None:
 
 
 def note_removals(batch: OpenTransaction, removals: Sequence[Removal], who: str) -> None:
-    """Write down what goes in this transaction; whoever removes anything of a job calls this."""
+    """Write down what goes in this transaction; every removal of anything of a job calls this."""
     if not removals:
         return
     batch.rows("hold_pruned", ())

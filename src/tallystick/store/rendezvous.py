@@ -1,7 +1,7 @@
 """A rendezvous: the committer lends its transaction to the thread whose turn it is, and takes it back.
 
 Many users' transactions share one fsync this way, each under a savepoint of its own, and a body that takes
-too long loses its turn instead of holding up everybody who writes.
+too long loses its turn instead of holding up all writers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Rendezvous(Generic[T, R]):
         if self._loan is not None:
             try:
                 self._answer = body(self._loan)
-            except BaseException as error:  # noqa: BLE001 (it belongs to the lender, who decides what it means)
+            except BaseException as error:  # noqa: BLE001 (the lender decides what it means)
                 self._error = error
         self._answered.set()
 

@@ -1,7 +1,7 @@
 """Plans on PostgreSQL: the writes of a flush as lists, one row for each key, sent in one round trip.
 
 Of several writes to one row the last one counts, guarded by what the first one saw: a list that names a row
-twice would change it once, and nobody would know.
+twice would change it once, without an error.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ class Writes:
             ask("put_values", _json(list(self._values.values())), str(self._wall), str(len(self._values)))
         if self._drops:
             ask("drop_inboxes", _json(self._drops), times.wall)
-        # Behind what begins or ends here: those that are asked, and who runs them, are seen as they are then.
+        # Behind what begins or ends here: those that are asked, and their workers, are seen as they are then.
         for job_id, before, asked, at, ends_at, code in self._asks:
             ask("ask_descendants", job_id, texts(before), asked, str(at), str(ends_at), code)
 

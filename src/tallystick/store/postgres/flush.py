@@ -41,7 +41,7 @@ FLUSH_TRIES_MAX = 24
 
 BEGUN = crash.declare("postgres.begin.before", "a batch is about to begin its transaction")
 BEFORE_COMMIT = crash.declare("postgres.commit.before", "a batch is written and nothing of it is durable")
-AFTER_COMMIT = crash.declare("postgres.commit.after", "a batch is durable and nobody has been told")
+AFTER_COMMIT = crash.declare("postgres.commit.after", "a batch is durable and no caller has its outcome")
 
 
 class PostgresFlush:

@@ -37,7 +37,7 @@ class PostgresInspection(Reads):
         )
 
     def health(self) -> Health:
-        """Examine the server, the size of the books, and who keeps vacuum from its work."""
+        """Examine the server, the size of the books, and which session keeps vacuum from its work."""
         ((version, synchronous, fsync, schema_version, size, oldest, whose),) = self.rows("health")
         facts: dict[str, object] = {
             "url": self._address.url,

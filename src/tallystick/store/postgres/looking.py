@@ -30,13 +30,13 @@ class PictureLook:
     def __init__(
         self, writing: PostgresBatch, wants: Sequence[Wants], *, whole: bool = False, also: Iterable[str] = ()
     ) -> None:
-        """Send the look: lock the rows, and then read; `also` names jobs to lock that nobody looks at."""
+        """Send the look: lock the rows, and then read; `also` names jobs to lock and not to look at."""
         self._writing = writing
         self._wants = wants
         self._whole = whole
         own = {each.job_id for each in wants}
         lost = [each.lost for each in wants if each.lost is not None]
-        # A sweep waits for nobody: of what it wants it takes what it can have.
+        # A sweep does not wait: of what it wants it takes what it can have.
         awaited = {each.job_id for each in wants if each.lost is None}
         ending = texts([each.job_id for each in wants if each.ends]) if wants else "{}"
         begun = texts([each.job_id for each in wants if each.begun])
@@ -81,7 +81,7 @@ class PictureLook:
         return self._writing.connection.execute(sql(name), parameters)
 
     def _lock(self, jobs: str, ending: str, effects: str) -> str:
-        """Hold jobs; before all rows the keys of effects, and those who wait; return the keys asked for."""
+        """Hold jobs; before all rows the keys of effects, and their waiters; return the keys asked for."""
         keys = [key for each in self._wants for key in each.keys]
         if effects == "{}":
             self._ask("lock_pictures", jobs, ending)
@@ -91,7 +91,7 @@ class PictureLook:
         return _json(keys)
 
     def _ask_for_effects(self, jobs: str, keys: str) -> list[Answered]:
-        """Ask for effects that are open, who has keys, who waits for these effects, who has lost a key."""
+        """Ask for effects that are open, holders of keys, waiters for these effects, and losers of a key."""
         clock = (self._writing.times.epoch, self._writing.times.lease)
         return [
             self._ask("picture_effects", jobs, *clock),
@@ -101,7 +101,7 @@ class PictureLook:
         ]
 
     def _ask_for_remotes(self, wants: Sequence[Wants]) -> list[Answered]:
-        """Ask for remote steps, and for what nobody has taken of what they have come to."""
+        """Ask for remote steps, and for those of their results that were not taken."""
         if results := [each.job_id for each in wants if each.results]:
             self._messages.append(self._ask("picture_results", texts(results)))
         places = [(each.job_id, *each.remote) for each in wants if each.remote is not None]
@@ -154,14 +154,14 @@ class PictureLook:
             pictures[job_id].has_open_children = True
 
     def _add_lost(self, pictures: Pictures) -> None:
-        """Add what lost attempts are judged by, of those that nobody else is at."""
+        """Add what lost attempts are judged by, of those that no other transaction holds."""
         taken = {job_id for (job_id,) in self._taken.fetchall()} if self._taken is not None else set()
         for job_id, *past in self._pasts.fetchall() if self._pasts is not None else ():
             if job_id in taken:
                 pictures[job_id].past = Past._make(past)
 
     def _add_effects(self, pictures: Pictures) -> None:
-        """Add the effects that are open, of jobs that were asked for them, who has keys, and who waits."""
+        """Add the open effects of jobs that were asked for them, the holders of keys, and the waiters."""
         for each in self._wants:
             if each.effects and each.job_id in pictures:
                 pictures[each.job_id].effects = {}

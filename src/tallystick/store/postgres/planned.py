@@ -73,7 +73,7 @@ def _decided(
     pictures: Pictures,
     now: Now,
 ) -> tuple[Writes, dict[int, Outcome | BaseException], list[int]]:
-    """Decide bundles, and gather what they write and who reported too late."""
+    """Decide bundles, and gather what they write and the reports that came too late."""
     decided = decide_bundles(pictures, bundles, wants, now)
     writes = Writes(writing, now.wall)
     writes.add(decided.writes)

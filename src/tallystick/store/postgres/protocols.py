@@ -68,7 +68,7 @@ def _round(writing: PostgresBatch, requests: Sequence[Request]) -> Answers:
         reads = [writing.connection.execute(sql(name), (listed(jobs),)) for name in READS]
         ends = writing.connection.execute(sql("picture_ends"), (texts(jobs),))
     writing.take_wall(now)
-    found = {place: Existing._make(who) for place, *who in holders.fetchall()} if holders else {}
+    found = {place: Existing._make(holder) for place, *holder in holders.fetchall()} if holders else {}
     held = {request.job_id: found.get(place) for place, request in enumerate(born, start=1)}
     pictures = pictures_of(*(read.fetchall() for read in reads))
     chains = {job_id: Chain(job_id, n, head) for job_id, n, head in ends.fetchall()}
@@ -101,7 +101,7 @@ def write_plan(writing: PostgresBatch, plan: ProtocolPlan, chain: Chain) -> None
 
 def _born(writes: ProtocolLists, request: SubmitCommand, holder: Existing | None, wall: int) -> Outcome:
     if holder is None:
-        raise row_moved()  # whoever held the key was pruned before we could ask who it was
+        raise row_moved()  # the job that held the key was pruned before it was read
     if holder.job_id != request.job_id:
         return holder
     plan = submit(request, Now(wall))

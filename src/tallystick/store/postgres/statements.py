@@ -1,4 +1,4 @@
-"""The SQL of this store, one statement a file, read once."""
+"""The SQL of this store, one statement per file, read once."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ class PostgresBatch(PostgresWriting):
         return None if look is None else Flush(self, batch, wants, look)
 
     def _number(self) -> Answered:
-        """Ask for the number of this transaction, and with it wake whoever listens when it is durable."""
+        """Ask for the number of this transaction, and with it wake the listeners when it is durable."""
         if not self.wakes or self._notified:
             return self.connection.execute(sql("own_xid"))
         self._notified = True
@@ -227,7 +227,7 @@ class PostgresBatch(PostgresWriting):
         return value
 
     def between(self, bundle: Bundle) -> Outcome | BaseException:
-        """Write a bundle in a user's transaction: with our names, and then his again."""
+        """Write a bundle in a user's transaction: with our search path, and then the user's again."""
         ((path,),) = self.connection.execute(sql("own_path")).fetchall()
         self.connection.execute(sql("use_path"), (self._address.path,))
         outcome = self._undisturbed(bundle)
@@ -243,7 +243,7 @@ class PostgresBatch(PostgresWriting):
         return self.alone(bundle)
 
     def _keep_reports(self) -> None:
-        """Write down who reported too late; part of this transaction."""
+        """Write down the reports that came too late; part of this transaction."""
         if self._stale:
             self.ask("insert_stale_reports", self._stale, self.times.wall)
             self.connection.execute(sql("trim_stale_reports"), (str(STALE_REPORTS_MAX),))
@@ -258,7 +258,7 @@ class PostgresBatch(PostgresWriting):
             self._last.append(send)
 
     def commit(self) -> None:
-        """Make it durable, and wake whoever may find work in it."""
+        """Make it durable, and wake the workers that may find work in it."""
         with self.connection.pipeline():
             for send in self._last:
                 send()
@@ -267,13 +267,13 @@ class PostgresBatch(PostgresWriting):
             self.connection.execute(b"COMMIT")
 
     def _notify(self) -> None:
-        """Wake whoever listens when this is durable, once, if there may be work for him."""
+        """Wake the listeners when this is durable, once, if there may be work for them."""
         if self.wakes and not self._notified:
             self._notified = True
             self.connection.execute(sql("notify"), (self._address.channel,))
 
     def doubt(self) -> None:
-        """Note for every chain that nobody knows whether this was written."""
+        """Note for every chain that it is unknown whether this was written."""
         self._places.doubt()
 
     def rewind(self) -> None:

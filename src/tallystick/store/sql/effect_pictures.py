@@ -22,7 +22,7 @@ def add_effects(pictures: Pictures, rows: Iterable[tuple[Any, ...]]) -> None:
 
 
 def add_keys(pictures: Pictures, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Add who has the keys that were asked for."""
+    """Add the holders of the keys that were asked for."""
     for about in rows:
         row = EffectRow._make(about)
         pictures.occupied[row.occupies] = row

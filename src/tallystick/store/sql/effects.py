@@ -1,4 +1,4 @@
-"""Effects on SQL stores, as those look for them who ask probes, and people."""
+"""Effects on SQL stores, as probes and people look for them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class EffectReads(ABC):
         return [DueProbe._make(row) for row in self.rows("due_probes", (listed(effects), self.now(), limit))]
 
     def open_effects(self, tenant_id: str, key: str) -> list[EffectRow]:
-        """Return the effects of any job that have a key and of which nobody knows what came."""
+        """Return the effects of any job that have a key and an unknown outcome."""
         return [EffectRow._make(row) for row in self.rows("open_effects", (tenant_id, key))]
 
     def effects(self, job_id: str) -> list[EffectRow]:

@@ -157,7 +157,7 @@ class ProtocolReads(ABC):
             for service in services
             for row in self.rows("asked_directives", (service, tenant_id, limit))
         ]
-        # The index has those of one service in order: nobody reads a whole queue to find its oldest.
+        # The index has those of one service in order: no query reads a whole queue to find its oldest.
         return sorted(rows, key=lambda row: (row.next_try_at, row.outbox_id))[:limit]
 
     def given_directives(self, worker: str, limit: int) -> list[OutboxRow]:

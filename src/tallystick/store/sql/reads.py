@@ -44,7 +44,7 @@ NEWEST: Final = "\x7f"
 _BEFORE_ALL: Final = (-1, "", 0)
 _ALL: Final = 2**63 - 1
 _NEW: Final = len(NewJob._fields)
-# The first digit that a message is given for what it does: whoever has less was entered at most.
+# The first digit that a message is given for what it does: a message with less was entered at most.
 (_WORK_DONE,) = (field.weight for field in GuidLedger.FIELDS if field.name == "work_done")
 
 
@@ -106,7 +106,7 @@ class Reads(FactReads):
         after: str | None,
         limit: int,
     ) -> list[JobRow]:
-        """Return a page of jobs by who started them and when they were made, newest first."""
+        """Return a page of jobs by the job that started them and when they were made, newest first."""
         asked = (tenant_id, listed(states), handler, after or NEWEST, limit)
         about = (int(narrowed.roots), narrowed.parent, narrowed.since, narrowed.until)
         return [JobRow._make(row) for row in self.rows("jobs_narrowed", (*asked, *about))]

@@ -11,8 +11,8 @@
 --   outbox       directives on their way to remote workers
 --   schedules    timetables: each tick becomes a job, in one transaction with the next tick
 --   queues       limits of queues that have any, with the slots that are taken and the tokens that are spent
---   workers      who works now, and how many jobs each worker ended by the minute
---   api_keys     who may come over HTTP, and for which tenant
+--   workers      the workers of now, and how many jobs each ended by the minute
+--   api_keys     keys of clients over HTTP, each for a tenant
 --   stale_reports  reports that came too late: refused, counted, kept for people
 --   pruned       what was removed by right, in a chain of its own: whatever else is missing was lost
 --
@@ -227,7 +227,7 @@ CREATE TABLE job_values (
 S|) STRICT, WITHOUT ROWID;
 P|) WITH (fillfactor = 70);
 
--- Who works now: each worker writes a row of itself now and then, and removes it when it stops.
+-- The workers of now: each writes a row of itself now and then, and removes it when it stops.
 CREATE TABLE workers (
   owner      NAME NOT NULL PRIMARY KEY,
   host       TEXT NOT NULL,
@@ -251,7 +251,7 @@ CREATE TABLE ended_by_minute (
 S|) STRICT, WITHOUT ROWID;
 P|);
 
--- Who may come over HTTP: the secret is kept as its hash alone. Scopes and services are JSON lists.
+-- Keys of clients over HTTP: the secret is kept as its hash alone. Scopes and services are JSON lists.
 CREATE TABLE api_keys (
   kid         NAME NOT NULL PRIMARY KEY,
   tenant_id   NAME NOT NULL,
@@ -304,7 +304,7 @@ P|  SELECT $1.job_id || ':' || $1.unit || ':' || $1.attempt
 P|$$;
 
 -- The home of the keys of effects, one row for each attempt: written with the intent, before the call, and kept when its job is
--- gone. A key is taken while nobody knows what came of it, and for ever when it has happened.
+-- gone. A key is taken while its outcome is unknown, and for ever when it has happened.
 CREATE TABLE effect_keys (
   exec_id    NAME NOT NULL PRIMARY KEY,
   tenant_id  NAME NOT NULL,
@@ -415,7 +415,7 @@ CREATE UNIQUE INDEX steps_one_in_progress ON steps (job_id) WHERE kind = 'protoc
 CREATE INDEX steps_copied ON steps (origin_job_id) WHERE origin_job_id IS NOT NULL;
 -- A place in a job's chain is taken once, be it by a step or by an event: a key on each table, and a guard below.
 CREATE UNIQUE INDEX steps_places ON steps (job_id, n) WHERE n IS NOT NULL AND misplaced IS NULL;
--- What is open, apart from all that is over: whoever waits, wakes, claims or turns looks at the former.
+-- What is open, apart from all that is over: a wait, a wake-up, a claim or a turn looks at the former.
 CREATE INDEX steps_open ON steps (job_id, name) WHERE completed_at IS NULL;
 -- Remote steps by the instant at which the sweep looks after them; one that has ended has none.
 CREATE INDEX steps_due ON steps (lease_expires_at) WHERE lease_expires_at IS NOT NULL;
@@ -469,7 +469,7 @@ S|) STRICT, WITHOUT ROWID;
 P|) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 
 S|CREATE INDEX messages_inbox ON messages (job_id, arrived) WHERE acked_at IS NULL;
-P|-- Only who asks for the newest arrival may take this one: it would do for any message, after reading all others.
+P|-- Only a search for the newest arrival may take this one: it would do for any message, after reading all others.
 P|CREATE INDEX messages_inbox ON messages (job_id, arrived) WHERE acked_at IS NULL AND arrived >= 0;
 CREATE INDEX messages_of_job ON messages (job_id);
 CREATE INDEX messages_waiting ON messages (job_id, kind, name, arrived) WHERE acked_at IS NULL;
@@ -626,7 +626,7 @@ S|) STRICT;
 P|);
 
 -- What was removed by right: the job, whole or up to a turn, its last fact that is gone with its hash, when it was born, when it
--- went and by whom. Only ever appended, and chained over the whole store, so that a removal can be told from a loss.
+-- went and its author. Only ever appended, and chained over the whole store, so that a removal can be told from a loss.
 CREATE TABLE pruned (
   seq         INT NOT NULL PRIMARY KEY CHECK (seq >= 1),
   job_id      NAME NOT NULL,
@@ -656,7 +656,7 @@ P|CREATE TRIGGER pruned_truncate BEFORE TRUNCATE ON pruned
 P|EXECUTE FUNCTION refuse_change('DELETE: what was removed is remembered');
 
 S|-- How far the clock of this file is ahead of the boot clock of its machine, in the boot that `epoch` names. It never
-S|-- falls while that boot lasts, so a wall clock that is set back makes nobody wait. One row.
+S|-- falls while that boot lasts, so a wall clock that is set back delays no job. One row.
 S|CREATE TABLE clock (
 S|  id    INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
 S|  epoch TEXT NOT NULL,
@@ -742,8 +742,8 @@ S|BEGIN SELECT RAISE(ABORT, 'FINAL: an event is a fact and cannot change'); END;
 P|CREATE TRIGGER events_guard BEFORE UPDATE ON events FOR EACH ROW
 P|EXECUTE FUNCTION refuse_change('FINAL: an event is a fact and cannot change');
 
--- Steps are written under a fence, and the statements that insert them look for an event at their place too. Whoever writes for
--- a job holds its attempt, its row or the file, so nobody comes in between.
+-- Steps are written under a fence, and the statements that insert them look for an event at their place too. The writer for
+-- a job holds its attempt, its row or the file, so no other comes in between.
 S|CREATE TRIGGER steps_placed AFTER UPDATE OF n ON steps
 S|WHEN EXISTS (SELECT 1 FROM events WHERE job_id = NEW.job_id AND n = NEW.n)
 S|BEGIN SELECT RAISE(ABORT, 'PLACE: an event stands at this place of the chain'); END;
@@ -826,7 +826,7 @@ P|CREATE TRIGGER jobs_truncate BEFORE TRUNCATE ON jobs
 P|EXECUTE FUNCTION refuse_change('DELETE: books are pruned, never emptied');
 
 P|-- Whatever is below these jobs, not detached and not ended is asked to end. Each level is held before the next is looked for:
-P|-- what runs there can then start no more children, and who runs it does not change. What nobody runs has no time left.
+P|-- what runs there can then start no more children, and its worker does not change. What does not run has no time left.
 P|CREATE FUNCTION ask_descendants(
 P|  parents TEXT[], before TEXT[], asked TEXT, at BIGINT, ends_at BIGINT, code TEXT
 P|) RETURNS VOID LANGUAGE plpgsql SET search_path FROM CURRENT AS $$

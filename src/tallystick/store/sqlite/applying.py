@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from tallystick.store.sqlite.writer import SqliteBatch
 
 _ENDED: Final = frozenset(map(str, STEP.final))
-_NOBODY: Final = Fence("", 0, "")
+_NO_FENCE: Final = Fence("", 0, "")
 _NOWHERE: Final = (None, None, None)
 # The job of a write, the row that it changes, and what is given to its statement.
 _Row: TypeAlias = tuple[str, object, Any]
@@ -71,8 +71,8 @@ class Rounds:
         self._asks: list[AskDescendants] = []
         self._reports: list[StaleReport] = []
         self._ends: list[EndAlike] = []
-        # Who is told that his lease is over, if a step is refused; nobody hears of it unless he is alone.
-        self._holder = _NOBODY
+        # The fence that lost its lease, if a step is refused; only a bundle that is alone hears of it.
+        self._holder = _NO_FENCE
 
     def add(self, writes: Iterable[Write]) -> None:
         """Add plans, in their order; facts take their places now."""
@@ -132,7 +132,7 @@ class Rounds:
                     write_rows(batch.cursor, _STATEMENTS[kind], rows)
         self._end_alike()
         write_exactly(batch.connection, "insert_event", self._events)
-        # Behind what begins or ends here: those that are asked, and who runs them, are seen as they are then.
+        # Behind what begins or ends here: those that are asked, and their workers, are seen as they are then.
         for job_id, before, *about in self._asks:
             batch.run("ask_descendants", (job_id, listed(before), *about))
         for report in self._reports:
@@ -140,7 +140,7 @@ class Rounds:
             batch.run("trim_stale_reports", (STALE_REPORTS_MAX,))
 
     def _end_alike(self) -> None:
-        """Write the ends of jobs that nobody has claimed: each row as it is at last."""
+        """Write the ends of jobs that no worker has claimed: each row as it is at last."""
         connection = self._batch.connection
         for end in self._ends:
             write_exactly(connection, "insert_message", end.messages())

@@ -35,7 +35,7 @@ def end_plain_jobs(batch: SqliteBatch, requests: list[EndJob]) -> None:
         )
         for r, event in zip(requests, events, strict=True)
     ]
-    # A signal that nobody waited for ends with its job; mostly there is none, of anybody's.
+    # A signal that no wait took ends with its job; mostly no job has one.
     if batch.rows("any_unread", ()):
         unread = [(r.fence.job_id, "", "", batch.wall, True) for r in requests]
         batch.cursor.executemany(sql("drop_inboxes"), unread)

@@ -20,7 +20,7 @@ from tallystick.store.sqlite.writer import SqliteBatch
 
 BEGUN = crash.declare("sqlite.begin.after", "the lock is held and a transaction is open")
 BEFORE_COMMIT = crash.declare("sqlite.commit.before", "a batch is written and nothing of it is durable")
-AFTER_COMMIT = crash.declare("sqlite.commit.after", "a batch is durable and nobody has been told")
+AFTER_COMMIT = crash.declare("sqlite.commit.after", "a batch is durable and no caller has its outcome")
 
 
 class CommitFailed(Exception):

@@ -56,7 +56,7 @@ class SqliteInspection(Reads):
         return self._at_once(lambda read: ask(SqliteInspection(self._path, read, self._clock)))
 
     def health(self) -> Health:
-        """Examine the file, its log, its permissions, and who writes to it at this moment."""
+        """Examine the file, its log, its permissions, and which process writes to it now."""
         status = self._path.stat()
         wal = self._path.with_name(f"{self._path.name}-wal")
         wal_bytes = wal.stat().st_size if wal.exists() else 0
@@ -95,11 +95,11 @@ class SqliteInspection(Reads):
         return Health(facts, tuple(problems), tuple(warnings))
 
     def _blocked_by(self, held: Holder, state: str | None) -> str:
-        """Say who keeps all others from writing, since when, and what to do about it."""
+        """Say which process keeps all others from writing, since when, and what to do about it."""
         pid, seconds = held.pid, _held_ms(held) / 1000
         if state == "stopped":
             return (
-                f"process {pid} is stopped inside a transaction, and nobody else can write; "
+                f"process {pid} is stopped inside a transaction, and no other can write; "
                 f"let it go on with `kill -CONT {pid}` or end it"
             )
         who, remedy = f"process {pid}", "let its transaction end, or end the process; what it began is undone"
@@ -109,7 +109,7 @@ class SqliteInspection(Reads):
             else:
                 who = "a process that could not write down its pid"
             remedy = f"`fuser {self._path}-floor` names those that may be meant; end the one that hangs"
-        return f"{who} has held the right to write for {seconds:.1f} s, and nobody else can write; {remedy}"
+        return f"{who} has held the right to write for {seconds:.1f} s, and no other can write; {remedy}"
 
     def leases(self, limit: int) -> list[WorkerLeases]:
         """Return the leases of live attempts by worker, those that lost most first."""
@@ -132,9 +132,9 @@ def _held_ms(held: Holder) -> int:
 
 
 def _holding(path: Path) -> Holder | None:
-    """Return who writes; a long time is believed when it is still the same one after a moment.
+    """Return which process writes; a long time is believed when it is still the same one after a moment.
 
-    Who has just come may not have written its pid yet, and looks like the last one, of long ago.
+    A process that has just come may not have written its pid yet, and looks like the last one, of long ago.
     """
     held = holder(path)
     if held is not None and _held_ms(held) > WRITER_MS_MAX:

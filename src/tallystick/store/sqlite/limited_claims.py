@@ -1,6 +1,6 @@
 """Claims of queues with limits: what is taken of them, decided by the core from what the file holds.
 
-Who writes to the file holds all of it, so what is counted here stays so until the claim is written.
+The writer holds the whole file, so what is counted here stays so until the claim is written.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Pictures on a file: what the decisions of a flush want to see, one statement for each kind of row.
 
-The lock is held that everybody needs to write.
+The lock is held that every writer needs.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _remotes(batch: SqliteBatch, pictures: Pictures, wants: Sequence[Wants]) -> 
 def _add_rare(batch: SqliteBatch, picture: Picture, wants: Wants, found: list[Message]) -> None:
     """Add what few requests want to see: what has begun, children, a lost attempt."""
     job_id, lease = wants.job_id, picture.lease
-    if wants.begun and picture.job.attempt:  # nothing has begun of a job that nobody has claimed
+    if wants.begun and picture.job.attempt:  # nothing has begun of a job that no worker has claimed
         driver = [] if lease is None or lease.guid in ("", START) else [lease.guid]
         found += _messages(batch, "picture_messages", driver) if driver else []
         found += _messages(batch, "picture_begun", [job_id])
@@ -189,7 +189,7 @@ def _add_ends(batch: SqliteBatch, pictures: Pictures, jobs: Sequence[str]) -> No
 def _add_effects(
     batch: SqliteBatch, pictures: Pictures, jobs: Sequence[str], keys: Sequence[EffectKey]
 ) -> None:
-    """Add the effects of jobs that are open, who has these keys, and who waits for any of them."""
+    """Add the effects of jobs that are open, the holders of these keys, and the waiters for any of them."""
     for job_id in jobs:
         pictures[job_id].effects = {}
     add_effects(pictures, batch.rows("picture_effects", (listed(jobs), batch.epoch, batch.boot)))

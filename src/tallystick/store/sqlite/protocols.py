@@ -1,4 +1,4 @@
-"""Protocol jobs on a file: look, decide, write, with the lock held that everybody needs to write."""
+"""Protocol jobs on a file: look, decide, write, with the lock held that every writer needs."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class SqliteStore(Reads, ProtocolReads, ScheduleReads, QueueReads, WatchReads, E
             call_original(self._writer)
 
     def back_up(self, target: Path) -> int:
-        """Copy the file as of one instant, beside whoever writes to it, and return the size of the copy."""
+        """Copy the file as of one instant, while others write to it, and return the size of the copy."""
         source = connect(self.path, create=False, synchronous=self._synchronous)
         try:
             return back_up(source, target)
@@ -281,7 +281,7 @@ class SqliteStore(Reads, ProtocolReads, ScheduleReads, QueueReads, WatchReads, E
                 self._next_move_at = ended + _MOVES_APART * (ended - begun)
 
     def pulse(self) -> int:
-        """Return a number that is another one whenever anybody, this process included, has written.
+        """Return a number that is another one whenever any process, this one included, has written.
 
         That the files are not ours any more is news every time: the next reader hears of it.
         """

@@ -50,7 +50,7 @@ def submit_jobs(batch: SqliteBatch, requests: list[SubmitJob]) -> list[Outcome]:
 def submit_alike(batch: SqliteBatch, request: SubmitJobs) -> None:
     """Insert jobs that differ in their ids and payloads alone.
 
-    Nobody holds the ends of their chains, so no place has to be given back if this is undone.
+    No process holds the ends of their chains, so no place has to be given back if this is undone.
     """
     job, ((_chain, kind, at, attempt, _word),), _reservation, _lease = request.like
     shared = (*alike(job), *_instants(batch, job), JobState.QUEUED, 0, OPENED, 0, 1)

@@ -174,10 +174,10 @@ class SqliteBatch:
         return value
 
     def lock(self, job_id: str) -> None:
-        """Do nothing: whoever writes to the file holds all of it."""
+        """Do nothing: the writer holds the whole file."""
 
     def moment(self, at: int, told_at: int) -> int:
-        """Return an instant on the clock of the file that somebody named at `told_at` by his own."""
+        """Return an instant on the clock of the file that a process named at `told_at` by its own."""
         return at + self.wall - told_at
 
     write_plan = write_plan
@@ -234,7 +234,7 @@ class SqliteBatch:
         return [None] * len(requests)
 
     def _end_attempts(self, requests: list[EndAttempt]) -> list[Outcome]:
-        """Abort attempts and leave their jobs to others, due at instants by the clocks of who ends them."""
+        """Abort attempts and leave their jobs to others, due at instants by the clocks of their workers."""
         crash.point(AROUND["end_attempt"][0])
         fence, events = requests[0].fence, [self.placed(request.fact) for request in requests]
         self.many("end_attempts", [self.ending(request, "ABORTED") for request in requests], fence)

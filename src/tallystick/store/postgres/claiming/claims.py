@@ -70,7 +70,7 @@ class Taken(NamedTuple):
         return Fence(self.job_id, self.attempt, self.lease_id)
 
     def facts(self) -> JobFacts:
-        """Return the row of a job that was put away, as its claim has left it; nobody asks for its inbox."""
+        """Return the row of a job that was put away, as its claim has left it; its inbox is not asked for."""
         assert self.woken is not None, "a job that begins is not entered by a message"
         root, start, acked_at, cancel_at, rev, form = self.woken
         state = JobState.CANCELLING if self.cancelling else JobState.IN_PROGRESS

@@ -70,12 +70,12 @@ def send_births_alike(writing: PostgresBatch, request: SubmitJobs) -> None:
         ]
         lists = (texts(ids), texts(request.payloads[piece]), texts(told), hashes(heads))
         writing.connection.execute(sql("insert_jobs_alike"), (writing.times.wall, *lists, *shared))
-    # Nobody holds the ends of their chains. One of them tells whether all are there, if the answer is lost.
+    # No process holds the ends of their chains. One tells whether all are there, if the answer is lost.
     writing.placed_link(Fact(Chain(request.job_ids[-1]), kind, at, attempt, words[-1]))
 
 
 def _is_plain(request: SubmitJob) -> bool:
-    """Tell whether a job waits for whoever comes, and no reservation stands against it."""
+    """Tell whether a job waits for any worker, and no reservation stands against it."""
     job, facts, reservation, lease = request
     if reservation is not None or lease is not None or len(facts) != 1:
         return False
@@ -104,7 +104,7 @@ def _send_piece(writing: PostgresBatch, requests: Sequence[SubmitJob]) -> None:
 
 
 def _send_others(writing: PostgresBatch, requests: Sequence[SubmitJob]) -> Answer:
-    """Send jobs that were reserved or are claimed at once, and return how to read who was first."""
+    """Send jobs that were reserved or are claimed at once, and return how to read which were first."""
     keys = [
         (*request.reservation, request.job.job_id, request.job.created_at)
         for request in requests
@@ -122,7 +122,7 @@ def _send_others(writing: PostgresBatch, requests: Sequence[SubmitJob]) -> Answe
 
     def answer() -> list[Outcome]:
         fresh = {place for (place,) in born.fetchall()}
-        found = {place: Existing._make(who) for place, *who in holders.fetchall()} if holders else {}
+        found = {place: Existing._make(holder) for place, *holder in holders.fetchall()} if holders else {}
         outcomes: list[Outcome] = []
         key = 0
         for place, (request, events) in enumerate(zip(requests, placed, strict=True), start=1):
@@ -132,7 +132,7 @@ def _send_others(writing: PostgresBatch, requests: Sequence[SubmitJob]) -> Answe
             if place not in fresh and request.lease is not None and own:
                 raise Refused(QueueHasLimits(request.job.queue))
             if place not in fresh and holder is None:
-                raise row_moved()  # whoever held the key was pruned before we could ask who it was
+                raise row_moved()  # the job that held the key was pruned before it was read
             outcomes.append(None if place in fresh else found[key])
             if place not in fresh:
                 for fact, event in zip(reversed(request.facts), reversed(events), strict=True):

@@ -1,13 +1,13 @@
--- What is open, apart from all that is over: whoever waits, wakes, claims or turns looks at the former, and pays nothing
+-- What is open, apart from all that is over: a wait, a wake-up, a claim or a turn looks at the former, and pays nothing
 -- for the latter. A step or a child that is written as it ended is in none of these indexes.
 
 CREATE INDEX steps_open ON steps (job_id, name) WHERE completed_at IS NULL;
 CREATE INDEX messages_waiting ON messages (job_id, kind, name, arrived) WHERE acked_at IS NULL;
--- Only who asks for the newest arrival may take the other one: it would do for any message, after reading all others.
+-- Only a search for the newest arrival may take the other one: it would do for any message, after reading all others.
 DROP INDEX messages_inbox;
 CREATE INDEX messages_inbox ON messages (job_id, arrived) WHERE acked_at IS NULL AND arrived >= 0;
 CREATE INDEX messages_begun ON messages (job_id) WHERE acked_at IS NULL AND ledger > 0;
--- Nobody asks for it: a timer is found by its wait, and a job by the instant at which it is due.
+-- No query uses it: a timer is found by its wait, and a job by the instant at which it is due.
 DROP INDEX messages_due;
 
 -- Attempts that are charged to the budget: those since the job last recorded anything, or came to a wait or a turn. Found

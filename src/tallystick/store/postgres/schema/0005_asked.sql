@@ -1,5 +1,5 @@
 -- Whatever is below these jobs, not detached and not ended is asked to end. Each level is held before the next is looked for:
--- what runs there can then start no more children, and who runs it does not change. What nobody runs has no time left.
+-- what runs there can then start no more children, and its worker does not change. What does not run has no time left.
 CREATE FUNCTION ask_descendants(
   parents TEXT[], before TEXT[], asked TEXT, at BIGINT, ends_at BIGINT, code TEXT
 ) RETURNS VOID LANGUAGE plpgsql SET search_path FROM CURRENT AS $$

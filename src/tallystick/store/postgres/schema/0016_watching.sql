@@ -1,4 +1,4 @@
--- Who works now: each worker writes a row of itself now and then, and removes it when it stops.
+-- The workers of now: each writes a row of itself now and then, and removes it when it stops.
 CREATE TABLE workers (
   owner      TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   host       TEXT NOT NULL,

@@ -1,5 +1,5 @@
 -- The home of the keys of effects, one row for each attempt: written with the intent, before the call, and kept when its job is
--- gone. A key is taken while nobody knows what came of it, and for ever when it has happened.
+-- gone. A key is taken while its outcome is unknown, and for ever when it has happened.
 CREATE TABLE effect_keys (
   exec_id    TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   tenant_id  TEXT COLLATE "C" NOT NULL,

@@ -1,5 +1,5 @@
 -- claim_chosen: take these jobs of queues with limits, as `claim_jobs` takes those that it finds. They were chosen under the lock of
--- their queues; one that is held, was taken or ended meanwhile is left out, and nobody waits.
+-- their queues; one that is held, was taken or ended meanwhile is left out, without waiting.
 -- takes: jobs text[], handlers text[], leases text[], owner text, lease_ms int, epoch text, lease_now int, wall_now int,
 --   suspects int, root_ledger int, start_ledger int, attempts_default int, claimed_first text, claimed_again text, hooks text
 WITH clock AS MATERIALIZED (

@@ -1,6 +1,6 @@
 -- claim_jobs: take the longest-waiting due jobs, best priority first, queue by queue; each gets an attempt with a
 -- lease, its start message is entered the first time and redelivered from then on, and a fact is appended.
--- Returns what a worker needs. Nobody waits: what another claim holds is skipped. Each queue and priority is one stretch
+-- Returns what a worker needs. It does not wait: what another claim holds is skipped. Each queue and priority is one stretch
 -- of the index `jobs_to_claim`, read in its order until there is enough, so the cost does not grow with the backlog.
 -- Entries of jobs that were claimed before stay there until a vacuum; `floor` is an instant to begin at, behind them. A
 -- job that cannot be claimed (with a live attempt, or a suspect too many) does not stop the others.
@@ -19,7 +19,7 @@ WITH clock AS MATERIALIZED (
    WHERE NOT EXISTS (SELECT 1 FROM queues WHERE queues.queue = asked.queue)
    ORDER BY asked.place, priority
 ), first_suspect AS (
-  -- Asked only when the search has met a suspect, and so found at once. One that another claim is taking is not it: whoever
+  -- Asked only when the search has met a suspect, and so found at once. One that another claim is taking is not it: a claim that
   -- found nothing because of that would not look again.
   SELECT due.job_id
     FROM clock

@@ -1,4 +1,4 @@
--- drop_inboxes: what nobody took is acknowledged without effect when its job ends. A turn drops only what names an
+-- drop_inboxes: what was not taken is acknowledged without effect when its job ends. A turn drops only what names an
 -- activity of the turn that is over: a signal waits for a wait of its name, in whatever turn that comes.
 -- $1 a list of job, two messages to keep, and whether signals go too; $2 wall time if it is not this server's.
 UPDATE messages

@@ -1,4 +1,4 @@
--- drop_unread: messages that nobody waited for are acknowledged without effect, of those listed jobs that have ended in
+-- drop_unread: messages that no wait asked for are acknowledged without effect, of those listed jobs that have ended in
 -- the listed attempt.
 -- Mostly there is none, which is seen first. Runs after `end_jobs`, in a statement of its own, so that it sees what was delivered before the job's row was had.
 -- $1 the list, $2 wall time if it is not this server's.

@@ -1,7 +1,7 @@
 -- end_attempts: attempts end, by their holders while the lease is live; each job
--- is due again after its delay, or held; a fact each. A hold that somebody set meanwhile stays.
+-- is due again after its delay, or held; a fact each. A hold that was set meanwhile stays.
 -- Returns and locks as `end_jobs`. A due time is measured from now by the store's clock, so a worker whose clock is wrong
--- delays nobody.
+-- delays no job.
 -- takes: list jsonb, epoch text, lease_now int, wall_now int
 -- each: Fence, reason text, charged bigint, delay_ms bigint, hold text, hold_reason text, type text, at bigint,
 --   of_attempt bigint, payload text, Link

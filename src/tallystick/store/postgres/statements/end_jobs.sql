@@ -2,7 +2,7 @@
 -- its job: steps 2 and 3 of the start message, where the semaphore falls, the closer digit is written if it reached
 -- zero, and the result with it, and the last step where it came along; a fact each.
 -- Returns the places whose fence held, those of them whose job can end so, and those that ended: if the last two differ,
--- somebody changed a row after it was seen, and the caller begins again. A fact or a step whose place in the chain the other
+-- a row was changed after it was seen, and the caller begins again. A fact or a step whose place in the chain the other
 -- kind has taken is as good as a fence that did not hold. No row is locked before it is changed: a row
 -- is changed where it was seen (`ctid`) or not at all. Job rows go before attempt rows, job by job.
 -- takes: list jsonb, epoch text, lease_now int, wall_now int, root_before int, root_after int, start_before int, start_after int

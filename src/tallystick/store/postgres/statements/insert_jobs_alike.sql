@@ -1,5 +1,5 @@
 -- insert_jobs_alike: jobs that differ in id and payload alone are born QUEUED, each with the fact of its submission;
--- nobody has reserved or claimed them, so there is nothing to look at and none can be refused alone.
+-- they are not reserved and not claimed, so there is nothing to look at and none can be refused alone.
 -- A due time and a deadline are measured from now by the store's clock, which also says when a job was made.
 -- takes: wall_now int, ids text[], payloads text[], facts text[], hashes bytea[], like jsonb, root_ledger int
 WITH clock AS MATERIALIZED (

@@ -1,4 +1,4 @@
--- insert_protocol_jobs: protocol jobs are born with their first directives; the handler of one is its protocol, and nobody claims it.
+-- insert_protocol_jobs: protocol jobs are born with their first directives; the handler of one is its protocol, and no worker claims it.
 -- takes: list jsonb, wall int
 -- each: ProtocolJob, NewProtocolJob, head_n bigint, head_hash bytea
 INSERT INTO jobs (

@@ -1,4 +1,4 @@
--- insert_queued_jobs: jobs are born QUEUED, each with the fact of its submission; nobody has reserved or claimed them, so
+-- insert_queued_jobs: jobs are born QUEUED, each with the fact of its submission; they are not reserved and not claimed, so
 -- there is nothing to look at and none can be refused alone. A column that is null for all is an empty array.
 -- A due time and a deadline are measured from now by the store's clock, which also says when a job was made.
 -- takes: wall_now int, NewJob[], facts text[], hashes bytea[], root_ledger int

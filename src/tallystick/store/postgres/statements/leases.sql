@@ -1,4 +1,4 @@
--- leases: for everybody who has live attempts how many leases hold and how many ran out, for how long the oldest has, and one such job.
+-- leases: for every worker with live attempts how many leases hold and how many ran out, for how long the oldest has, and one such job.
 -- $1 the clock the leases are on, $2 that clock's time if it is not this server's, $3 how many.
 WITH clock AS MATERIALIZED (
   SELECT store_ms($2::bigint) AS now

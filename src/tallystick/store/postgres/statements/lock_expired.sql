@@ -1,5 +1,5 @@
--- lock_expired: take hold of attempts that a sweep wants to end, and of their jobs; what anybody else holds now is left
--- to him. Returns the jobs that are ours until this transaction ends.
+-- lock_expired: take hold of attempts that a sweep wants to end, and of their jobs; what another transaction holds now is left
+-- to it. Returns the jobs that are ours until this transaction ends.
 WITH request AS (
   SELECT r ->> 0 AS job_id, (r ->> 1)::bigint AS attempt, r ->> 2 AS lease_id, r ->> 3 AS unit
     FROM jsonb_array_elements($1::jsonb) AS listed (r)

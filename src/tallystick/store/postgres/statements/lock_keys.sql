@@ -1,5 +1,5 @@
--- lock_keys: nobody else decides who has these keys of effects ($1), or those that effects of these jobs ($2) have, until this
--- transaction ends. A key that nobody has is no row that could be held. Before all other locks, and in their order.
+-- lock_keys: no other transaction decides which job has these keys of effects ($1), or those of effects of these jobs ($2), until this
+-- transaction ends. A free key has no row that could be held. Before all other locks, and in their order.
 SELECT pg_advisory_xact_lock(hashtextextended(wanted.key, 0))
   FROM (SELECT unnest($1::text[]) AS key
         UNION

@@ -1,5 +1,5 @@
 -- next_due: when the next job of these queues becomes due after an instant, looked up once for each queue and priority,
--- and what time it is now, because the clock of who asks may be another.
+-- and what time it is now, because the caller may have another clock.
 -- $1 queues, $2 the instant, which may be taken for later than now, $3 wall time if it is not this server's.
 SELECT min(first.ready_at), store_ms($3::bigint)
   FROM unnest($1::text[]) AS asked (queue)

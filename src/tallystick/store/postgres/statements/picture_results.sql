@@ -1,4 +1,4 @@
--- picture_results: how remote steps of these jobs have ended that nobody has taken.
+-- picture_results: how remote steps of these jobs have ended whose results were not taken.
 SELECT @names(Message, m)
   FROM unnest($1::text[]) AS wanted (job_id)
  CROSS JOIN LATERAL (

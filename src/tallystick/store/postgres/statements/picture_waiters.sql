@@ -1,4 +1,4 @@
--- picture_waiters: who waits for keys that effects of these jobs ($1) have: what the lost attempt names, its step, and the facts of
+-- picture_waiters: jobs that wait for keys of effects of these jobs ($1): what the lost attempt names, its step, and the facts of
 -- its job as in `picture_jobs`. $2 and $3 as in `picture_leases`. After `lock_waiters`.
 SELECT w.guid, w.unit, @names(Activity, s),
        j.job_id, j.state, j.attempt, j.dimension, j.ready_at, j.hold, j.semaphore, j.root_ledger, j.start_ledger, j.start_acked_at,

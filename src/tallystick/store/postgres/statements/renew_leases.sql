@@ -1,5 +1,5 @@
 -- renew_leases: move the end of every lease in the list that is live; an expired one is never revived.
--- Returns the fences that are still held. A row that somebody holds now (a user's transaction, which renews itself)
+-- Returns the fences that are still held. A row that is held now (a user's transaction, which renews itself)
 -- is skipped and counts as held, so that one long transaction delays the renewal of no other lease.
 -- $1 the list, $2 the clock the leases are on, $3 that clock's time if it is not this server's, $4 how long.
 WITH request AS MATERIALIZED (

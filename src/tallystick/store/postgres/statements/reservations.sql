@@ -1,4 +1,4 @@
--- reservations: who holds the (tenant, scope, value) of each place in the list.
+-- reservations: the job that holds the (tenant, scope, value) of each place in the list.
 SELECT listed.place, i.job_id, i.content_hash, i.created_at
   FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS listed (r, place)
  CROSS JOIN LATERAL (

@@ -50,7 +50,7 @@ BEFORE_TX_COMMIT = crash.declare(
     "postgres.tx_commit.before", "a user's rows and its step are written, not durable"
 )
 AFTER_TX_COMMIT = crash.declare(
-    "postgres.tx_commit.after", "a user's rows and its step are durable, nobody knows"
+    "postgres.tx_commit.after", "a user's rows and its step are durable, without an answer"
 )
 
 # A transaction that loses against another one runs again; all its rows were undone.
@@ -58,7 +58,7 @@ _AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
 
 
 class Lending:
-    """Who works on which connection."""
+    """Which thread works on which connection."""
 
     def __init__(
         self, address: Address, times: Callable[[], Times], note: Callable[[], None], eras: Eras, home: Home
@@ -78,7 +78,7 @@ class Lending:
         self._pool.close()
 
     def join(self, thing: object) -> Transaction:
-        """Return a transaction as ours: one that was lent here, or that the user began himself."""
+        """Return a transaction as ours: one that was lent here, or that the user began."""
         if isinstance(thing, PostgresTransaction):
             if thing.home is not self._home:
                 self._home.check_loan(thing.connection, thing.home)

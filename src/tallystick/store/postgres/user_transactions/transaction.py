@@ -29,7 +29,7 @@ _BOUNDS = re.compile(
     r"(abort|begin|commit|end|prepare\s+transaction|release|rollback|savepoint|start)\b",
     re.IGNORECASE | re.DOTALL,
 )
-# What outlives the transaction, so that the connection cannot be lent to anybody else: settings, prepared
+# What outlives the transaction, so that the connection cannot be lent again: settings, prepared
 # statements, cursors, whatever a block or a procedure does, temporary things and locks of the session.
 # A word too many costs a connection, one too few the work of another transaction.
 _BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
@@ -103,7 +103,7 @@ class PostgresTransaction:
         self.take_back()
         with self._calling, suppress(psycopg.Error):
             if self.tainted:
-                # Who has the connection itself would go on with it, and every statement be durable at once.
+                # The user's code would go on with the connection, and every statement be durable at once.
                 self._connection.cancel_safe(timeout=5)
                 self._connection.close()
             else:

@@ -1,5 +1,5 @@
 -- insert_fork: a job is born from another: its arguments and options, a deadline as far away as the other's was, no parent.
--- For a retry it takes the key along; the other must have failed, and nobody may have taken its place.
+-- For a retry it takes the key along; the other must have failed, and no other may have taken its place.
 -- Any other fork has the key of its own id, if it has one. No row: it is not a job that can be forked so.
 -- takes: job_id text, new_id text, wall int, head_n int, head_hash bytes, version text, retry int, key text, hash text,
 --   canon_version int, root_ledger int, options text

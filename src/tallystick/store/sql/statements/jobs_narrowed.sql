@@ -1,4 +1,4 @@
--- jobs_narrowed: a page of jobs, newest first, that nobody started or one job did, or that were made within a time.
+-- jobs_narrowed: a page of jobs, newest first, without a parent or with this one, or made within a time.
 -- takes: tenant_id text, states list, handler text, before text, limit int, roots int, parent text, since int, until int
 SELECT @names(JobRow)
   FROM jobs

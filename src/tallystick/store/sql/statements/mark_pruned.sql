@@ -2,7 +2,7 @@
 -- transaction. Kept: a parent while any of its children is there, so children go first; a child until its parent may go;
 -- a job to which a hook is owed; whatever has a live or committed attempt, an open activity, an unacknowledged message or a directive that is not sent;
 -- and a job whose group an open fork has a copy of, with its children, because the fork reads them where they are.
--- Runs after `hold_ended`, so that what it sees stays true. Returns who they are, with the
+-- Runs after `hold_ended`, so that what it sees stays true. Returns which these are, with the
 -- end of each chain and when it was born.
 -- takes: jobs list, ended_by int, wall int
 UPDATE jobs AS j

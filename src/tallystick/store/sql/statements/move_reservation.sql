@@ -1,4 +1,4 @@
--- move_reservation: who submits again under the key of a job that was retried gets the job that took its place.
+-- move_reservation: a second submission under the key of a job that was retried gets the job that took its place.
 -- No row changed: the job was submitted without a key, or its key belongs to another job, which cannot be.
 -- takes: job_id text, new_id text
 UPDATE idempotency

@@ -1,4 +1,4 @@
--- replace_arguments: give other arguments to a job that nobody has claimed.
+-- replace_arguments: give other arguments to a job that no worker has claimed.
 -- takes: job_id text, was_hash text, payload text, content_hash text, canon_version int, ready_at int, head_n int, head_hash bytes,
 --   at int
 UPDATE jobs

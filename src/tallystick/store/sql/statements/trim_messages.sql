@@ -1,4 +1,4 @@
--- trim_messages: the messages of turns that are written down as trimmed go. What nobody has taken stays, and so does a signal
+-- trim_messages: the messages of turns that are written down as trimmed go. What was not taken stays, and so does a signal
 -- with an id: its sender may send it again, and it must be known then. No row changed: there were none.
 -- takes: job_id text, dimension int
 DELETE FROM messages

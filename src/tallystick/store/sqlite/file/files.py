@@ -1,6 +1,6 @@
 """The three files of an open database: itself, its log, and the index of the log.
 
-SQLite opens each of them once and never looks again. Who deletes the log under a running process lets it
+SQLite opens each of them once and never looks again. Deleting the log under a running process lets it
 write into a file without a name, and every process that comes later begins another log: what the ones say is
 durable the others never see, and each moves its own log into the one database. So a process compares the
 files at its path with those it has opened, before it writes. While it has them open, SQLite itself replaces

@@ -4,7 +4,7 @@ SQLite's own lock goes to the process that polls at the right moment, so a busy 
 starved heartbeat is an expired lease. Here a writer first passes the gate, then waits for the floor with
 the gate still in its hand, and opens the gate only when it has the floor. So at most one process waits at
 the floor, the others wait at the gate, and the one that just left the floor has to queue at the gate like
-everybody else.
+all the others.
 
 The system cannot be told how long to wait for such a lock. So where one is not free a thread of its own
 stands in the queue, and the writer stops waiting for it when that takes too long.
@@ -53,8 +53,8 @@ class Turnstile:
                     raise self._busy()
             self._sign()
         except BaseException:
-            # Who is interrupted cannot know what it held already. To give up what was not held does nothing,
-            # and one that stands in the queue gives up by itself what it comes to hold.
+            # A thread that is interrupted cannot know what it held already. To give up what was not held does
+            # nothing, and one that stands in the queue gives up by itself what it comes to hold.
             if self._stand_in is None or not self._stand_in.stands:
                 fcntl.flock(self._gate, fcntl.LOCK_UN)
                 fcntl.flock(self._floor, fcntl.LOCK_UN)
@@ -87,11 +87,11 @@ class Turnstile:
         )
 
     def _sign(self) -> None:
-        """Write down who holds the floor, for people who look: that this cannot be done stops no writer."""
+        """Write down which process holds the floor, for people who look; a failure stops no writer."""
         try:
             os.pwrite(self._floor, self._signature, 0)
         except OSError:
-            # No name is better than that of the last holder, who would be blamed.
+            # No name is better than that of the last holder, which would be blamed.
             with suppress(OSError):
                 os.ftruncate(self._floor, 0)
 
@@ -172,7 +172,7 @@ class _StandIn:
 
 
 class Holder(NamedTuple):
-    """Who writes at this moment: its pid, 0 if it could not write that down, and since when."""
+    """The process that writes at this moment: its pid, 0 if it could not write that down, and since when."""
 
     pid: int
     since_ms: int
@@ -187,7 +187,7 @@ def holder(database: Path) -> Holder | None:
         return None
     with file:
         try:
-            # A shared lock: two who look must not take each other for a writer.
+            # A shared lock: two processes that look must not take each other for a writer.
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             # The holder writes its pid when it comes, so that is when the file was changed last.

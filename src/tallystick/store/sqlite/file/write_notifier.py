@@ -1,10 +1,10 @@
-"""A bell between the processes on one file: who has written rings, and who is idle looks at once.
+"""A bell between the processes on one file: a process that has written rings, and idle ones look at once.
 
-It is a hint and nothing more. A ring may be lost, come late or come for nothing; who does not hear it
-finds the work when it next looks, a tenth of a second later at most. So nothing here is ever an error.
+It is a hint and nothing more. A ring may be lost, come late or come for nothing; a process that does not hear
+it finds the work when it next looks, a tenth of a second later at most. So nothing here is ever an error.
 
 Every listener has a datagram socket in a folder beside the database. To ring is one packet to each of them,
-without waiting. A socket whose owner was killed is removed by the first who rings it.
+without waiting. A socket whose owner was killed is removed by the first process that rings it.
 """
 
 from __future__ import annotations

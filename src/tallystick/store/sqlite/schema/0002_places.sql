@@ -1,5 +1,5 @@
 -- A place in a job's chain is taken once, be it by a step or by an event: a unique key on each table, and a guard that
--- looks into the other one. Whoever writes holds the file, so nobody comes in between.
+-- looks into the other one. The writer holds the file, so no other comes in between.
 
 -- Of steps that stand at one place in an older file, those behind the first are left out of the key; `doctor` tells.
 ALTER TABLE steps ADD COLUMN misplaced INTEGER CHECK (misplaced = 1);

@@ -1,10 +1,10 @@
--- What is open, apart from all that is over: whoever waits, wakes, claims or turns looks at the former, and pays nothing
+-- What is open, apart from all that is over: a wait, a wake-up, a claim or a turn looks at the former, and pays nothing
 -- for the latter. A step or a child that is written as it ended is in none of these indexes.
 
 CREATE INDEX steps_open ON steps (job_id, name) WHERE completed_at IS NULL;
 CREATE INDEX messages_waiting ON messages (job_id, kind, name, arrived) WHERE acked_at IS NULL;
 CREATE INDEX messages_begun ON messages (job_id) WHERE acked_at IS NULL AND ledger > 0;
--- Nobody asks for it: a timer is found by its wait, and a job by the instant at which it is due.
+-- No query uses it: a timer is found by its wait, and a job by the instant at which it is due.
 DROP INDEX messages_due;
 
 -- Attempts that are charged to the budget: those since the job last recorded anything, or came to a wait or a turn. Found
@@ -25,7 +25,7 @@ SELECT home.job_id, a.attempt, a.reason
                                WHERE s.job_id = home.job_id AND s.dimension = home.dimension), 0);
 
 -- How far the clock of this file is ahead of the boot clock of its machine, in the boot that `epoch` names. It never
--- falls while that boot lasts, so a wall clock that is set back makes nobody wait. One row.
+-- falls while that boot lasts, so a wall clock that is set back delays no job. One row.
 CREATE TABLE clock (
   id    INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
   epoch TEXT NOT NULL,

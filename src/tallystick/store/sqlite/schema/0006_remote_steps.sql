@@ -1,4 +1,4 @@
--- Remote steps: what their workers have answered, who a directive is for and how it travels. The lifecycles list the moves
+-- Remote steps: what their workers have answered, the service a directive is for and how it travels. The lifecycles list the moves
 -- that reports make which overtake each other, and a protocol job is born with its first directive.
 
 ALTER TABLE steps ADD COLUMN acked_at INTEGER;

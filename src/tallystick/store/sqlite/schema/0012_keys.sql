@@ -1,4 +1,4 @@
--- Who may come over HTTP: the secret is kept as its hash alone. Scopes and services are JSON lists.
+-- Keys of clients over HTTP: the secret is kept as its hash alone. Scopes and services are JSON lists.
 CREATE TABLE api_keys (
   kid         TEXT NOT NULL PRIMARY KEY,
   tenant_id   TEXT NOT NULL,

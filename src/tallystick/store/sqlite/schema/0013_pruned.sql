@@ -1,5 +1,5 @@
 -- What was removed by right: the job, whole or up to a turn, its last fact that is gone with its hash, when it was born, when it
--- went and by whom. Only ever appended, and chained over the whole store, so that a removal can be told from a loss.
+-- went and its author. Only ever appended, and chained over the whole store, so that a removal can be told from a loss.
 CREATE TABLE pruned (
   seq         INTEGER NOT NULL PRIMARY KEY CHECK (seq >= 1),
   job_id      TEXT NOT NULL,

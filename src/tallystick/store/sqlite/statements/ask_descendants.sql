@@ -1,5 +1,5 @@
 -- ask_descendants: whatever is below a job, not detached and not ended is asked to end. What runs has time until `ends_at`;
--- what nobody runs is not due any more and has no time left.
+-- what does not run is not due any more and has no time left.
 -- takes: job_id, before list, asked, at, ends_at, code
 WITH RECURSIVE below (job_id) AS (
   SELECT child.job_id

@@ -1,5 +1,5 @@
 -- claim_jobs: take due jobs; the start message of each is entered the first time and redelivered from then on.
--- Fewer rows changed than given: somebody else took one, or it is held.
+-- Fewer rows changed than given: another claim took one, or it is held.
 -- takes: job_id, attempt, head_n, head_hash, at, root_ledger, start_ledger, hooks
 -- row: (:job_id, :attempt, :head_n, :head_hash, :at, :root_ledger, :start_ledger, :hooks)
 UPDATE jobs

@@ -1,4 +1,4 @@
--- drop_inboxes: what nobody took is acknowledged without effect when the job ends. A turn drops only what names an
+-- drop_inboxes: what was not taken is acknowledged without effect when the job ends. A turn drops only what names an
 -- activity of the turn that is over (?5 = 0): a signal waits for a wait of its name, in whatever turn that comes.
 UPDATE messages INDEXED BY messages_waiting
    SET acked_at = ?4

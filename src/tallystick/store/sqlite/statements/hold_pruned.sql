@@ -1,2 +1,2 @@
--- hold_pruned: whoever writes to the file holds the log of removals too.
+-- hold_pruned: the writer holds the whole file, the log of removals too.
 SELECT 1

@@ -1,7 +1,7 @@
 -- insert_steps: record inline steps under their fences; each row is its own event.
 -- Fewer rows than given: a lease is no longer the live one, or an event stands at that place of the chain. Reads attempts
 -- and events, writes steps.
--- FAIL, not ABORT, so that SQLite keeps no statement journal: who runs it undoes what came before a refused row.
+-- FAIL, not ABORT, so that SQLite keeps no statement journal: the caller undoes what came before a refused row.
 -- takes: job_id, attempt, lease_id, Recorded, Link, epoch, boot
 -- row: (:job_id, :attempt, :lease_id, @values(Recorded), @values(Link), :epoch, :boot)
 WITH given (@takes) AS (VALUES @rows)

@@ -1,4 +1,4 @@
--- jobs_tagged: a page of the jobs with a tag, newest first. It walks the tag and looks each job up: a tag that nobody has
+-- jobs_tagged: a page of the jobs with a tag, newest first. It walks the tag and looks each job up: a tag that no job has
 -- costs nothing, however many jobs there are. The order of a CROSS JOIN is kept.
 -- takes: tenant_id text, states list, handler text, before text, limit int, tag text
 SELECT @names(JobRow, job)

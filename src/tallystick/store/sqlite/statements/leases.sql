@@ -1,4 +1,4 @@
--- leases: for everybody who has live attempts how many leases hold and how many ran out, for how long the oldest has, and one such job.
+-- leases: for every worker with live attempts how many leases hold and how many ran out, for how long the oldest has, and one such job.
 SELECT lease_owner,
        sum(lease_epoch = ?1 AND lease_expires_at > ?2),
        sum(lease_epoch <> ?1 OR lease_expires_at <= ?2),

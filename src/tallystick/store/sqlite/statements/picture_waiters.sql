@@ -1,4 +1,4 @@
--- picture_waiters: who waits for keys that these attempts have: what the lost attempt names, its step, and the facts of its job as in
+-- picture_waiters: jobs that wait for keys of these attempts: what the lost attempt names, its step, and the facts of its job as in
 -- `picture_jobs`.
 -- takes: owners list, epoch, boot
 SELECT w.guid, w.unit, @names(Activity, s),

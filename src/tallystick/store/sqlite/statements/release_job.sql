@@ -1,4 +1,4 @@
--- release_job: the job is due again, or held; runs after `end_attempts` in the same bundle. A hold that somebody set
+-- release_job: the job is due again, or held; runs after `end_attempts` in the same bundle. A hold that was set
 -- meanwhile stays.
 -- No row changed: the job moved on under another attempt.
 -- takes: job_id, attempt, ready_at, hold, hold_reason, head_n, head_hash, at

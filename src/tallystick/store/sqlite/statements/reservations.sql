@@ -1,4 +1,4 @@
--- reservations: who holds (tenant, scope, value).
+-- reservations: the job that holds (tenant, scope, value).
 -- takes: tenant_id, scope, value
 SELECT job_id, content_hash, created_at
   FROM idempotency
