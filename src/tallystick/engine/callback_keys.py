@@ -1,6 +1,6 @@
 """The secrets that sign callbacks: from the environment, or from a file beside a SQLite file.
 
-They are never in the database, so a copy of it lets nobody report for a remote worker.
+They are never in the database, so a copy of it does not let its owner report for a remote worker.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def callback_keys(
 ) -> CallbackKeys:
     """Return the keys of the store at this address (`Store.url`), or raise `BadCallbackKeys`.
 
-    Beside a SQLite file the first one who needs keys makes them; processes that begin together get the same.
+    Beside a SQLite file the first process that needs keys makes them; those that begin together get the same.
     """
     told = environment.get(VARIABLE)
     if told:

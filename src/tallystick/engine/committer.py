@@ -1,10 +1,10 @@
 """Group commit: everything that a process writes shares fsyncs.
 
 Callers hand over bundles and wait. While one flush is on its way the next batch gathers; there is no timer,
-so a lone caller pays for its own flush and nothing else. There is one hand-off a batch in each direction:
+so a lone caller pays for its own flush and nothing else. There is one hand-off per batch in each direction:
 the whole batch of an event loop arrives in one call and is released by one wake-up.
 
-If a flush fails, everybody in it gets the error: nothing of it is durable, and none of it is the job's
+If a flush fails, every bundle in it gets the error: nothing of it is durable, and none of it is the job's
 fault.
 """
 
@@ -101,7 +101,7 @@ class LoopLane:
         pending, self._pending = self._pending, []
         try:
             self._committer.put(pending, back=1)
-        except StoreMisused as error:  # it was closed meanwhile, or this is a fork: nobody else would tell
+        except StoreMisused as error:  # it was closed meanwhile, or this is a fork: nothing else would tell
             for request in pending:
                 request.release(error)
             released, self.released = self.released, []
@@ -148,7 +148,7 @@ class Committer:
     def put(self, requests: Sequence[Request], *, back: int = 0) -> None:
         """Queue bundles; their requests are released when they are durable or refused.
 
-        `back` says how many of those who were released last have nothing more to add.
+        `back` says how many of the callers released last have nothing more to add.
         """
         check_process(self._pid)
         # The lock itself: a condition is entered in Python, and every step comes by here.
@@ -161,7 +161,7 @@ class Committer:
                 self._changed.notify()
 
     def begin(self, bundle: Bundle) -> Blocked:
-        """Queue a bundle and return who waits for its outcome."""
+        """Queue a bundle and return the waiter for its outcome."""
         request = self.blocked(bundle)
         self.put([request])
         return request
@@ -198,7 +198,7 @@ class Committer:
         return self.begin_all(bundles).answers() if bundles else []
 
     def begin_all(self, bundles: Sequence[Bundle]) -> Together:
-        """Queue bundles, at least one, and return who waits for all of their outcomes."""
+        """Queue bundles, at least one, and return the waiter for all of their outcomes."""
         self._check_may_wait()
         together = Together(len(bundles))
         self.put(together.requests(bundles))
@@ -254,7 +254,7 @@ class Committer:
         self._wakeup.wake_all()
 
     def _answer(self, batch: Sequence[Request], outcomes: Sequence[Outcome | BaseException]) -> None:
-        """Give every request its outcome and wake who waits; those that are held up are tried again."""
+        """Give every request its outcome and wake the waiters; those that are held up are tried again."""
         answered = batch
         if self._stragglers or HeldUp in map(type, outcomes):
             told = list(zip(batch, outcomes, strict=True))
@@ -277,7 +277,7 @@ class Committer:
         return self._stragglers.due() if self._stragglers and not self._closing else ()
 
     def _gather(self) -> Sequence[Request]:
-        """Take what is queued; wait first for those who were just released, if they are on their way back."""
+        """Take what is queued; wait first for callers just released, if they are on their way back."""
         with self._changed:
             while not self._queue or self._away > 0:
                 if self._closing:
@@ -299,7 +299,7 @@ class Committer:
             return batch
 
     def _await_returning(self) -> bool:
-        """Wait a moment for those who were released; tell whether more may come."""
+        """Wait a moment for the callers that were released; tell whether more may come."""
         away = self._away
         self._changed.wait(_RETURNING_SECONDS)
         came = away - self._away
@@ -318,7 +318,7 @@ def _arrive(released: list[tuple[Callable[[Any], None], Any]]) -> None:
 
 
 def _report_waiter() -> None:
-    """Log somebody who failed to take his outcome: he must not take everybody else down with him."""
+    """Log a waiter that failed to take its outcome: it must not stop the others."""
     _log.exception("committer: a waiter failed", extra={"action": "committer.waiter_failed"})
 
 

@@ -40,7 +40,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         fields: dict[str, msgspec.Raw] | None = None,
         args: list[object] | None = None,
     ) -> Self:
-        """Describe an error; long texts are cut. What it carries is given by whoever can build it again."""
+        """Describe an error; long texts are cut. What it carries is given by the code that rebuilds it."""
         return cls(
             type=type(error).__qualname__,
             message=clip_text(_message_of(error), ERROR_TEXT_BYTES_MAX),

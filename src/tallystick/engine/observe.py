@@ -122,7 +122,7 @@ class Observers:
         return kind in self._listeners
 
     def tell(self, happening: object) -> None:
-        """Tell everyone who asked for it."""
+        """Call every function that asked for it."""
         for listener in self._listeners.get(type(happening), ()):
             try:
                 listener(happening)

@@ -112,7 +112,7 @@ class Called(Request):
     __slots__ = ("_function",)
 
     def __init__(self, bundle: Bundle, function: Callable[[Outcome | BaseException], None]) -> None:
-        """Remember whom to call."""
+        """Remember what to call."""
         super().__init__(bundle)
         self._function = function
 
@@ -129,13 +129,13 @@ class Arriving(Request):
     def __init__(
         self, bundle: Bundle, lane: LoopLane, arrive: Callable[[Outcome | BaseException], None]
     ) -> None:
-        """Remember whom to call, and where."""
+        """Remember what to call, and where."""
         super().__init__(bundle)
         self._lane = lane
         self.arrive = arrive
 
     def release(self, outcome: Outcome | BaseException) -> None:
-        """Join those whom one wake-up will tell."""
+        """Join those that one wake-up will call."""
         self._lane.released.append((self.arrive, outcome))
 
 
@@ -157,7 +157,7 @@ class Handed(Request):
         self.known = False
 
     def release(self, outcome: Outcome | BaseException) -> None:
-        """Join those whom one wake-up will tell."""
+        """Join those that one wake-up will call."""
         self._lane.released.append((self._arrive or self._keep, outcome))
 
     def tell(self, arrive: Callable[[Outcome | BaseException], None]) -> None:
@@ -166,7 +166,7 @@ class Handed(Request):
 
     def told(self) -> asyncio.Future[None]:
         """Return a future that is done when the outcome is known."""
-        # One for each who asks: one task of a workflow may be cancelled while others wait.
+        # One for each task that asks: one task of a workflow may be cancelled while others wait.
         future: asyncio.Future[None] = asyncio.Future(loop=self._lane.loop)
         self._awaited = (*self._awaited, future)
         return future

@@ -1,7 +1,7 @@
 """Retention: finished jobs are kept for as long as the user says, then removed in batches.
 
 Every batch is a bundle of its own in the flushes of the committer, so that removing a million jobs holds
-nobody up for longer than one batch takes, and a crash in the middle leaves whole jobs only.
+no other bundle up for longer than one batch takes, and a crash in the middle leaves whole jobs only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PASS_SECONDS_MAX: Final = 60.0
 _PASSES_PER_KEEP: Final = 10
 
 BY_HAND: Final = "prune"
-"""Who has removed a job that a person or a program asked to be pruned; workers do it as retention."""
+"""The author of a removal that a person or a program asked for; workers remove as retention."""
 
 
 def age_ms(value: str | timedelta) -> int:

@@ -102,7 +102,7 @@ class Segment:
         # Whether this segment has written anything of its own, and so is beyond all earlier ones.
         self.moved = False
         self.cancelled = claimed.cancelling
-        # What stops an async step when the job was asked to end; set by who runs it.
+        # What stops an async step when the job was asked to end; set by the slot that runs it.
         self.interrupt: Callable[[], None] | None = None
         # It has asked to be put away until something comes, and may be: its function is about to be left.
         self.leaving = False
@@ -164,7 +164,7 @@ class Segment:
     def decide(self, key: str) -> bool:
         """Answer once whether this job goes the new way here, and keep the answer.
 
-        The new way after a wake-up is one that nobody could tell from the old way if this segment were lost:
+        The new way after a wake-up could not be told from the old way if this segment were lost:
         the message that woke the job is there still, and says that it waits further on.
         """
         decided = self.kept(key)
@@ -290,16 +290,16 @@ class Segment:
         return (EndAttempt(self.fence, reason, charged, now + after_ms, None, None, fact),)
 
     def given_back(self, later_ms: int = 0) -> Bundle:
-        """Return the bundle that leaves the job to others, due after a while; nobody is to blame."""
+        """Return the bundle that leaves the job to others, due after a while; not charged."""
         return self.released(AbortReason.RELEASED, charged=False, after_ms=later_ms)
 
     def held(self, hold: str, why: str) -> Bundle:
-        """Return the bundle that stops the job until a person resumes it; not charged, nobody crashed."""
+        """Return the bundle that stops the job until a person resumes it; not charged, no worker crashed."""
         event = self._fact("hold", {"attempt": ABORTED, "hold": hold, "why": why})
         return (EndAttempt(self.fence, AbortReason.HELD, False, event.at, hold, why, event),)
 
     def put_away(self) -> Bundle:
-        """Return the bundle that stops here because somebody holds the job; due as soon as it is resumed.
+        """Return the bundle that stops here because the job is held; due as soon as it is resumed.
 
         It sets no hold of its own: if the job was resumed meanwhile, it simply goes on.
         """

@@ -52,7 +52,7 @@ class Stragglers:
     def take(self, request: Request, outcome: object) -> bool:
         """Let a request wait that was held up, and tell whether it does; one with another outcome does not.
 
-        A submission that has a slot of a worker does not: who submitted it gives the slot back first.
+        A submission that has a slot of a worker does not: its submitter gives the slot back first.
         """
         if not isinstance(outcome, HeldUp) or _has_slot(request):
             self._waiting.pop(request, None)

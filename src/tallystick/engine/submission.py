@@ -38,7 +38,7 @@ from tallystick.store.api import (
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What somebody wants done, checked, before it is a job."""
+    """What a caller wants done, checked, before it is a job."""
 
     handler: str
     payload: str
@@ -87,7 +87,7 @@ def submit_job(
 ) -> SubmitJob:
     """Return the primitive that makes this submission a job, claimed at once when a lease is given.
 
-    With a parent it is detached: it is known who started it, and that is all.
+    With a parent it is detached: the job that started it is known, and that is all.
     """
     job = new_job(submission, job_id, now, parent, detached=parent is not None)
     chain = Chain(job_id)
@@ -173,7 +173,7 @@ def tenant_in(options: str) -> str:
 def submit_jobs(
     like: Submission, payloads: Sequence[str], job_ids: Sequence[str], now: int
 ) -> list[SubmitJobs]:
-    """Return the primitives of submissions that differ in their payloads alone and that nobody reserves.
+    """Return the primitives of submissions that differ in their payloads alone and have no reservation.
 
     Each fills a flush.
     """
@@ -211,7 +211,7 @@ def check_same_content(
 ) -> None:
     """Refuse one key with two contents, naming both; the same content is the same job.
 
-    Who asks for the one job that is active under a key gets it, whatever its content is.
+    A caller that asks for the one job that is active under a key gets it, whatever its content is.
     """
     if rule is not None and rule.reuse == "while_active":
         return

@@ -169,7 +169,7 @@ def _ask(committer: Committer, probes: Mapping[str, Probe], due: DueProbe, run: 
     lease_ms = probes[due.effect].lease_ms
     row = committer.call((TakeProbe(due.job_id, due.unit, due.rev, lease_ms),))
     if not isinstance(row, EffectRow):
-        return False  # another worker asks, or somebody has answered
+        return False  # another worker asks, or it was answered
     try:
         said = run(probes[row.effect].asking(row))
     except Exception as error:  # noqa: BLE001 (a function of the user: that it raised is no answer)

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from tallystick.tuning import is_plain
 
-# After threads had to be rescued, this many flushes wake everybody at once.
+# After threads had to be rescued, this many flushes wake all at once.
 _WARY_FLUSHES: Final = 256
 
 
@@ -37,11 +37,11 @@ class OneByOne:
         self._wary = 0
 
     def __bool__(self) -> bool:
-        """Tell whether anybody is left."""
+        """Tell whether any is left."""
         return bool(self._waiting)
 
     def start(self, sleepers: Sequence[Sleeper]) -> None:
-        """Wake the first, who will wake the others."""
+        """Wake the first, which will wake the others."""
         for sleeper in sleepers:
             # A thread that is not asleep yet finds the door open, and has no other to pass it on to.
             if sleeper.asleep:
@@ -63,7 +63,7 @@ class OneByOne:
         sleeper.wake()
 
     def rescue(self) -> None:
-        """Wake everybody: a thread that was to wake the next stays away."""
+        """Wake all: a thread that was to wake the next stays away."""
         self._wary = _WARY_FLUSHES
         self.wake_all()
 

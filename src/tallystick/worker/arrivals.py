@@ -1,4 +1,4 @@
-"""Who lingers at a wait, and hears that something may have come for it."""
+"""Segments that linger at a wait, and hear that something may have come for them."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class ClaimDemand:
     )
 
     def __init__(self, slots: int) -> None:
-        """Begin with all slots free, and shut; once that is over the first who speaks gets the first look."""
+        """Begin with all slots free, and shut; once that is over the first to ask gets the first look."""
         self.free = slots
         # Before its worker has started, and once it is to stop, nothing is looked for and no slot given away.
         self.shut = True
@@ -55,7 +55,7 @@ class ClaimDemand:
         self._said = self._looked = self._looked_for_suspects = 0
         # One look at a time takes idle slots: it takes all of them, and the next takes what came after it.
         self._sharing = False
-        # Who holds this, a look or a running job, may be or bring a suspect; nothing else.
+        # The holder of this, a look or a running job, may be or bring a suspect; nothing else.
         self._suspect_out = False
 
     @property
@@ -86,7 +86,7 @@ class ClaimDemand:
     def go_on(self, slots: int) -> Look:
         """Begin a look for slots whose jobs have just ended; they stay taken until it is answered.
 
-        Who goes on though no look is due says that there may be work: the end of a child may wake its parent.
+        Going on though no look is due says that there may be work: the end of a child may wake its parent.
         """
         if not self.wanted:
             self._said += 1

@@ -6,7 +6,7 @@ from typing import Final
 
 from tallystick.clock import SystemClock
 
-# Which part of the grace is kept for those who are told to unwind.
+# Which part of the grace is kept for functions that are told to unwind.
 _UNWINDING_SHARE: Final = 0.2
 _UNWINDING_SECONDS_MAX: Final = 1.0
 

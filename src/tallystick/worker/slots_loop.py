@@ -71,7 +71,7 @@ class AsyncSlots:
     def _cancel(self, only: Segment | None) -> None:
         for segment, task in self._tasks.items():
             if only is None or segment is only:
-                # So that its workflow knows who cancels it: not its own code.
+                # So that its workflow knows that it is not its own code that cancels it.
                 segment.lost = True
                 task.cancel()
 

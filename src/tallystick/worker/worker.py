@@ -69,7 +69,7 @@ class Worker:
         self._lock = threading.Lock()
         self._leases = 0
         self._demand = ClaimDemand(options.concurrency)
-        # Set when the worker is to stop: whoever merely waits for his next try gives his job back.
+        # Set when the worker is to stop: a job that merely waits for its next try is given back.
         self.halting = threading.Event()
         self._idle = threading.Condition(self._lock)
         self.running: dict[str, Segment] = {}
@@ -124,7 +124,7 @@ class Worker:
         """There may be work, or will be after `first`: let idle slots look for it, in one flush with that.
 
         Return whether a claim is on its way; without one, `first` was handed over all the same. The claim is
-        put into the committer's queue, or goes through somebody who gathers.
+        put into the committer's queue, or goes through `through`, which gathers.
         """
         put = through or self.committer.put
         with self._lock:
@@ -209,7 +209,7 @@ class Worker:
         if before is None or not before.leaving:
             return segment
         self._behind[before] = segment
-        # Of the two who may take it out one does: here if the function was left in this very moment.
+        # Of the two threads that may take it out one does: here if the function was left in this very moment.
         return self._behind.pop(before, None) if before.over else None
 
     def left(self, segment: Segment) -> None:
@@ -254,7 +254,7 @@ class Worker:
                 self._idle.notify_all()
 
     def given_back(self, segment: Segment) -> None:
-        """Note that a job is nobody's again whose end the store did not take, and may be claimed."""
+        """Note that a job whose end the store did not take is free again, and may be claimed."""
         self.owed.discard(segment)
         with self._idle:
             if self.running.get(segment.job_id) is segment:
@@ -262,7 +262,7 @@ class Worker:
             self._idle.notify_all()
 
     def free(self) -> None:
-        """Give a slot back, and look after all if somebody spoke after it had decided not to ask."""
+        """Give a slot back, and look after all if there was a word after it had decided not to ask."""
         with self._lock:
             look = self._demand.give_back()
             self._idle.notify_all()
@@ -290,7 +290,7 @@ class Worker:
 
     @property
     def claim_failed(self) -> bool:
-        """Tell whether the last look could not be made, and nobody has said since that there may be work."""
+        """Tell whether the last look could not be made, and that no word of work came since."""
         return self._demand.failed
 
     def finish(self, segment: Segment, bundle: Bundle | None) -> Segment | None:

@@ -186,7 +186,7 @@ def _check(inspection: Inspection, book: Book, now: tuple[str, int]) -> Checked:
         return _judged(inspection, book, now, findings)
     except StoreError:
         raise
-    except Exception as error:  # noqa: BLE001 (no rule was written for what somebody made of these rows)
+    except Exception as error:  # noqa: BLE001 (no rule was written for rows that were tampered with)
         findings.note("rows", f"nothing can be made of its rows: {type(error).__name__}: {error}")
         return Checked(book.job_id, 0, findings, hash((book, str(error))))
 
@@ -211,7 +211,7 @@ def _judged(inspection: Inspection, book: Book, now: tuple[str, int], findings: 
     if not (history.said.is_fork or book.dimension):
         judge_content(whole.born, findings)
     seen = hash((seen, judge_kin(inspection, book, whole, history.said, findings)))
-    # Only a protocol job has steps of its own before anybody has claimed it.
+    # Only a protocol job has steps of its own before a worker has claimed it.
     picture = inspection.protocol(book.job_id) if book.has_waited and not book.attempt else None
     if picture is not None:
         seen = hash((seen, _judge_protocol(inspection, picture, history.said, findings)))

@@ -50,14 +50,14 @@ def _retried(inspection: Inspection, whole: WholeJob, said: Told, findings: Find
     if heir is not None:
         other = inspection.whole(heir)
         if other is None and not inspection.removals_of(heir):
-            findings.note("kin", f"{heir} took its place and is not there, and nobody removed it")
+            findings.note("kin", f"{heir} took its place and is not there, and no removal is noted")
         elif other is not None and other.rest.retry_of != whole.born.job_id:
             findings.note("kin", f"{heir} took its place, and says otherwise")
     origin = said.born.get("fork_of")
     if isinstance(origin, str):
         before = inspection.whole(origin)
         if before is None and not inspection.removals_of(origin):
-            findings.note("kin", f"it is a fork of {origin}, which is not there, and nobody removed it")
+            findings.note("kin", f"it is a fork of {origin}, which is not there, and no removal is noted")
         elif before is not None and said.born.get("retry") and before.rest.retried_as != whole.born.job_id:
             findings.note("kin", f"it took the place of {origin}, which says otherwise")
         return (heir, before)
@@ -74,7 +74,7 @@ def _key(inspection: Inspection, whole: WholeJob, said: Told, findings: Findings
     )
     kept = inspection.kept(born.tenant_id, scope, value)
     if kept is None:
-        findings.note("reservations", f"its {scope} is reserved for nobody")
+        findings.note("reservations", f"its {scope} is not reserved for it")
         return None
     if kept.job_id != born.job_id and _has_taken_over(inspection, kept.job_id, born):
         return kept

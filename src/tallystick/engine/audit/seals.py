@@ -1,6 +1,6 @@
 """Seals: what the books of a store say at one moment, as a small record that is kept elsewhere.
 
-Chains and fingerprints find what was changed by somebody who did not change all of it. Whoever can write to
+Chains and fingerprints find a change that does not change all of a history. A person who can write to
 the database can write a whole history anew, and then only what was noted before, in another place, tells. A
 seal notes the end of every chain: those of jobs that have ended as the root of a Merkle tree, those that
 still move one by one, and the end of the log of removals.
@@ -28,7 +28,7 @@ class Listed(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """Who has signed a seal: an Ed25519 signature and the public key to check it with, in hexadecimal."""
+    """The signer of a seal: an Ed25519 signature and the public key to check it with, in hexadecimal."""
 
     key: str
     ed25519: str
@@ -37,7 +37,7 @@ class Signature(msgspec.Struct, frozen=True):
 class Seal(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a store says at one moment; `jobs` counts the leaves of the tree.
 
-    `made_at` is by the clock of who made it, for people; `at` is the birth of the youngest job, by the store.
+    `made_at` is by the clock of its maker, for people; `at` is the birth of the youngest job, by the store.
     """
 
     form: int

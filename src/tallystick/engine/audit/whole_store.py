@@ -84,7 +84,7 @@ def _strays(inspection: Inspection) -> Iterator[Finding]:
         for job_id, known in page:
             if not known:
                 removed = any(line.whole for line in inspection.removals_of(job_id))
-                why = "which was removed" if removed else "which is not there, and nobody removed it"
+                why = "which was removed" if removed else "which is not there, and no removal is noted"
                 yield Finding(job_id, "strays", f"there are rows of this job, {why}")
         more = len(page) == _PAGE
         after = page[-1][0] if page else after

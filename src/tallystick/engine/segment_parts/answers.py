@@ -17,7 +17,7 @@ from tallystick.clock import Clock
 from tallystick.core.limits import AHEAD_SIGNALS_MAX
 from tallystick.store.api import Answer, Bundle, ClaimedJob, TakeAnswer, Wait, Wake
 
-# How many signals an answer brings at first. Who uses them up gets twice as many with the next one.
+# How many signals an answer brings at first. A segment that uses them up gets twice as many next time.
 _AT_FIRST: Final = 8
 
 
@@ -47,7 +47,7 @@ class Answers:
         """Return the message that a wait takes; None when the store must be asked.
 
         Signals that came ahead are for a workflow that is `alone`: where other tasks or threads may wait too,
-        the store says who comes first. A wait with a time limit asks the store as well.
+        the store says which comes first. A wait with a time limit asks the store as well.
         """
         driver = self._driver
         if driver is not None and driver.answers(wait, self._claimed.dimension):

@@ -24,7 +24,7 @@ class Reports:
     """Takes reports of remote workers to the books, and says what became of each."""
 
     def __init__(self, committer: Committer, clock: Clock, ids: Ids, keys: CallbackKeys) -> None:
-        """Remember whom to ask."""
+        """Remember what to ask."""
         self._committer = committer
         self._clock = clock
         self._ids = ids

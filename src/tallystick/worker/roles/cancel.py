@@ -38,7 +38,7 @@ class EndOverdue(Role):
             self._timer.set(worker.store.next_end())
             self._pulse = pulse
         if not self._timer.is_over():
-            # The next turn is at that very instant, if nobody writes before.
+            # The next turn is at that very instant, if nothing is written before.
             self.rest = self._timer.left
             self.every = min(LOOK_SECONDS, self.rest)
             return

@@ -1,4 +1,4 @@
-"""Give back: a job whose end the store did not take is left to other workers, charged to no one.
+"""Give back: a job whose end the store did not take is left to other workers, and not charged.
 
 It runs in every round and asks the store nothing while there is nothing to give back.
 """

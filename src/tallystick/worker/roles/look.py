@@ -71,7 +71,7 @@ class LookForWork(Role):
         return min(rest, max(self._timer.left, LOOK_SECONDS_LEAST))
 
     def _next_look(self, before: int) -> int | None:
-        """Return when to look though nobody has written: a job is due then, or a limit lets one begin."""
+        """Return when to look though nothing was written: a job is due then, or a limit lets one begin."""
         worker = self._worker
         due = worker.store.next_due(worker.options.queues, before)
         if self._queues is None:

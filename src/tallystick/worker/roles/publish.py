@@ -43,7 +43,7 @@ class Publish(Role):
         self.rest = LOOK_SECONDS
 
     def run(self) -> None:
-        """Look if somebody has written, or if it was long ago."""
+        """Look if something was written, or if it was long ago."""
         pulse, now = self._worker.store.pulse(), self._worker.clock.monotonic()
         if pulse == self._pulse and now < self._look_at:
             return

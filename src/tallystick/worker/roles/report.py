@@ -1,4 +1,4 @@
-"""Report: the worker says that it lives, and once a minute how many jobs it has ended."""
+"""Report: the worker says that it lives, and once per minute how many jobs it has ended."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Report(Role):
         )
 
     def run(self) -> None:
-        """Say that the worker lives; what it has ended goes along once a minute.
+        """Say that the worker lives; what it has ended goes along once per minute.
 
         One that cannot claim says so by itself, and is not shown.
         """

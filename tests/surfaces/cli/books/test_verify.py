@@ -85,7 +85,7 @@ def test_a_seal_is_written_once_and_compared(shop, tmp_path):
     changed(shop, "delete from jobs; delete from events; delete from attempts; delete from messages")
     done = shop.tally("verify", "shop", "--seal", str(sealed))
     assert done.code == 1
-    assert "is gone, and nobody removed it" in done.out
+    assert "is gone, and no removal is noted" in done.out
 
 
 def test_what_is_no_seal_or_not_signed_is_refused(shop, tmp_path):
