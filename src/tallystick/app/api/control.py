@@ -35,7 +35,7 @@ class Wish(NamedTuple, Generic[T]):
 
 
 def cancelling(job_id: str, grace_ms: int, *, force: bool = False) -> Wish[JobState]:
-    """Return the wish that a job ends: at once if nobody runs it or by force, else when the grace is over."""
+    """Return the wish that a job ends: at once if it is not running or by force, else after the grace."""
     refuse_inside(f"cancel job {job_id}")
 
     def settle(runtime: Runtime, outcome: Outcome) -> JobState:
@@ -50,7 +50,7 @@ def cancelling(job_id: str, grace_ms: int, *, force: bool = False) -> Wish[JobSt
 
 
 def pausing(job_id: str, why: str) -> Wish[Held]:
-    """Return the wish that nobody claims a job, and that whoever runs it stops at its next call."""
+    """Return the wish that workers do not claim a job, and that a running one stops at its next call."""
     refuse_inside(f"pause job {job_id}")
 
     def settle(runtime: Runtime, outcome: Outcome) -> Held:

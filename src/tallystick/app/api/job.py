@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tallystick.app.api.runtime import Runtime
     from tallystick.store.api import Forked, JobRow
 
-# Whoever waits no longer than this asks himself: a look for all who wait may come later.
+# A call that waits no longer than this asks by itself: a look for all waiting calls may come later.
 _LOOKED_FOR_MS: Final = 100
 
 
@@ -142,7 +142,7 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
     def cancel(self, *, grace: Duration = CANCEL_GRACE, force: bool = False) -> JobState:
         """Ask the job to end, and return the state it is in now.
 
-        A job that nobody runs ends at once. One that runs meets `Cancelled` at its next call and has the
+        A job that does not run ends at once. One that runs meets `Cancelled` at its next call and has the
         grace to clean up; then it is ended, unless an effect of it is in doubt. With `force` it ends now, and
         such an effect stays open under its key. A job that has ended stays as it is.
         """
@@ -153,11 +153,11 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         runtime = self._runtime()
         wish = cancelling(self.id, duration_ms(grace), force=force)
         outcome = await runtime.lane().call(wish.bundle)
-        # It looks whether the job has ended by this, for those who wait here.
+        # It looks whether the job has ended by this, for calls that wait here.
         return await asyncio.to_thread(wish.settle, runtime, outcome)
 
     def pause(self, why: str = DEFAULT_WHY) -> Held:
-        """Hold the job: nobody claims it until `resume`, and whoever runs it stops at its next call.
+        """Hold the job: workers do not claim it until `resume`, and if it runs it stops at its next call.
 
         Signals, timers and ended children are kept for it meanwhile; its deadline goes on. A function that
         makes no more calls comes to its end all the same.
@@ -247,7 +247,7 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
     def view(self) -> JobView:
         """Return what is to be seen of the job, derived from its attempts, its open waits and the time now.
 
-        PENDING: nobody works at it, and it goes on. RUNNING: an attempt holds a live lease. SUCCEEDED, FAILED
+        PENDING: it does not run now, and goes on. RUNNING: an attempt holds a live lease. SUCCEEDED, FAILED
         and CANCELLED: it has ended. A worker that was lost makes it PENDING as soon as its lease runs out.
         """
         view = view_of(self._runtime().store.inspect(), self.id)
@@ -338,7 +338,7 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         return Job(self._runtime, forked.job_id, self._codec, forked.created, self._raises)
 
     def _looked_up(self, timeout_ms: int | None = None) -> Ended | None:
-        """Return how the job ended, by its row: where it may not exist, or nobody would look in time."""
+        """Return how the job ended, by its row: where it may not exist, or no look would come in time."""
         if self.created and (timeout_ms is None or timeout_ms > _LOOKED_FOR_MS):
             return None
         row = self.row()
@@ -356,7 +356,7 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
                 future.set_result(ended)
 
         def listener(ended: Ended | TallyError) -> None:
-            with suppress(RuntimeError):  # the loop is closed: nobody is left who could be told
+            with suppress(RuntimeError):  # the loop is closed, and with it the task that waited
                 loop.call_soon_threadsafe(settle, ended)
 
         results = self._runtime().results

@@ -1,6 +1,6 @@
 """Waiting for jobs: told at once by the worker in this process, found by one look for all others.
 
-One thread looks, only while somebody waits, and asks about all awaited jobs in one statement. Jobs that run
+One thread looks, only while a call waits, and asks about all awaited jobs in one statement. Jobs that run
 here are asked about too, but seldom: a function that does not return may have lost its job to another one.
 """
 
@@ -29,7 +29,7 @@ LOOK_SECONDS_MAX = 0.100
 # How often jobs that run here are asked about all the same.
 LOOK_HERE_SECONDS = 1.0
 
-# How many of the jobs that ended here last are remembered, for whoever asks a moment later; short ones only.
+# How many of the jobs that ended here last are remembered, for calls a moment later; short ones only.
 _RECENT_JOBS_MAX = 4_096
 _RECENT_RESULT_CHARS_MAX = 1_024
 
@@ -58,7 +58,7 @@ Listener = Callable[[Ended | TallyError], None]
 
 
 class Results:
-    """Who waits for which job."""
+    """The calls that wait, by job."""
 
     def __init__(self, store: Store | OpenedReads, *, runs_here: Callable[[str], bool]) -> None:
         """Wait for nothing yet; `runs_here` tells whether a job's end will be announced by this process."""
@@ -103,7 +103,7 @@ class Results:
                 self._listeners.pop(job_id, None)
 
     def announce(self, job_id: str, ended: Ended | TallyError) -> None:
-        """Tell everybody who waits for this job."""
+        """Tell every call that waits for this job."""
         with self._lock:
             listeners = self._listeners.pop(job_id, ())
             if isinstance(ended, Ended) and ended.is_short:
@@ -117,7 +117,7 @@ class Results:
                 _log.exception("results: a waiter failed", extra={"action": "results.waiter_failed"})
 
     def close(self) -> None:
-        """Stop looking, and let everybody go who still waits."""
+        """Stop looking, and let every call go that still waits."""
         with self._lock:
             self._closed = True
         self._wake.set()
@@ -142,7 +142,7 @@ class Results:
                 self._wake.clear()
                 pause = LOOK_SECONDS_MIN
                 continue
-            # A page a look, in turns: those who wait longest must not hide the others.
+            # One page per look, in turns: those that wait longest must not hide the others.
             begin = begin if begin < len(elsewhere) else 0
             found = self._look(elsewhere[begin : begin + PAGE_ROWS_MAX])
             begin += PAGE_ROWS_MAX

@@ -139,7 +139,7 @@ class Runtime:
         return self.worker
 
     def _new_relay(self, options: WorkerOptions) -> Relay | None:
-        """Return who publishes to the endpoints; refuse to begin without secrets for the reports."""
+        """Return the publisher to the endpoints; refuse to begin without secrets for the reports."""
         if not options.endpoints or not isinstance(self.store, Protocols):
             return None
         for endpoint in options.endpoints.values():
@@ -189,7 +189,7 @@ class Runtime:
         """Make a submission a job; return its id and whether this call made it."""
         if within is not None:
             primitive = submit_job(submission, self.ids.new(), self.clock.wall_ms())
-            # Whoever runs it cannot see it before the caller's transaction is durable, and hears of it then.
+            # A worker cannot see it before the caller's transaction is durable, and hears of it then.
             bundle = bundle_of(submission, primitive)
             outcome = settle(self.join(within).apply(bundle))
             return self.settle(primitive, outcome, submission.rule, due=False)
@@ -273,7 +273,7 @@ class Runtime:
         return outcome
 
     def notice_cancelled(self, job_id: str) -> None:
-        """Tell a segment that runs here, or whoever waits here, that its job was cancelled."""
+        """Tell a segment that runs here, or a call that waits here, that its job was cancelled."""
         if self.worker is not None:
             notice_ended(self.worker, job_id, asked=True)
         row = self.reads.job(job_id)
@@ -325,7 +325,7 @@ class Runtime:
         return (worker.halting if worker is not None else threading.Event()).wait(ms / 1000)
 
     def close(self) -> None:
-        """Stop the worker, flush, and give everything back; whoever comes second waits for that."""
+        """Stop the worker, flush, and give everything back; a second call waits for that."""
         with self._closing:
             if self._closed:
                 return

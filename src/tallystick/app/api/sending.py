@@ -91,7 +91,7 @@ async def deliver_all_async(runtime: Runtime, messages: Sequence[Deliver]) -> li
 
 
 def _by_job(messages: Sequence[Deliver]) -> list[int]:
-    """Return the places of messages by job: whoever sends to the same jobs holds their rows in this order."""
+    """Return the places of messages by job: all senders hold the rows of jobs in this order."""
     return sorted(range(len(messages)), key=lambda index: messages[index].job_id)
 
 
@@ -103,7 +103,7 @@ def _delivered(
     *,
     claiming: bool = False,
 ) -> list[Delivered]:
-    """Wake whoever runs or waits here, and return what became of each, or raise the first refusal."""
+    """Wake what runs or waits here, and return what became of each, or raise the first refusal."""
     answers: dict[int, Outcome | BaseException] = dict(zip(order, outcomes, strict=True))
     if not claiming and any(outcome is Delivered.WOKE for outcome in outcomes):
         runtime.poke()

@@ -308,11 +308,11 @@ class Submittable(Generic[P, R_co]):
         Jobs of a queue with one `limit_key` share the limits that the queue has for each key.
         `reuse` says when a key may make a new job: never, after its job ended, or only after it succeeded.
         With `unique="while_active"` a job that is active under the key, or with the same arguments, is the
-        answer. With `debounce` the newest arguments win: the job begins when nobody submitted for so long, at
-        the latest after `max_wait`. `replace` gives other arguments to a job that was never claimed.
-        A `detached` child goes on when its parent has ended, and may be submitted inside a workflow.
-        `within` is what `app.transaction()` or a tx step gives; on PostgreSQL also a psycopg connection, or
-        an SQLAlchemy session or connection on one, and with `submit_aio` an async one.
+        answer. With `debounce` the newest arguments win: the job begins when none was submitted for so long,
+        at the latest after `max_wait`. `replace` gives other arguments to a job that was never claimed. A
+        `detached` child goes on when its parent has ended, and may be submitted inside a workflow. `within`
+        is what `app.transaction()` or a tx step gives; on PostgreSQL also a psycopg connection, or an
+        SQLAlchemy session or connection on one, and with `submit_aio` an async one.
         """
         old, rule = self._options, key_rule(reuse, unique, debounce, max_wait, replaces=replace)
         options = changed(

@@ -26,7 +26,7 @@ Submitted = tuple[str, bool]
 async def submit_async(runtime: Runtime, submission: Submission, within: object = None) -> Submitted:
     """Make one job without blocking the event loop.
 
-    Whoever waits may be cancelled. The job is durable all the same, and if it was claimed here it runs here.
+    The waiting task may be cancelled. The job is durable all the same, and runs here if it was claimed here.
     Within a transaction it is durable when that is.
     """
     if within is not None:

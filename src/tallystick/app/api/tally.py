@@ -85,7 +85,7 @@ class Tally(
     ) -> None:
         """Remember the address; without one it is that of the variable TALLY_URL, or `sqlite:///tally.db`.
 
-        With `keep="30d"` its workers remove jobs that ended longer ago than that; without, nobody does.
+        With `keep="30d"` its workers remove jobs that ended longer ago than that; without, jobs stay.
         Of a job that begins `again` and again the newest `keep_turns` turns are kept, with None all of them.
         With `keep_effects` keys of effects that ended longer ago go too, if their jobs are gone.
         `callback_url` is where remote workers reach `tally serve`; TALLYSTICK_CALLBACK_URL overrides it.
@@ -179,7 +179,7 @@ class Tally(
         if runtime is None:
             return
         runtime.store.check_may_wait()
-        # Until it is closed whoever still runs finds it, and nobody opens another one beside it.
+        # Until it is closed a running job finds it, and no call opens another one beside it.
         runtime.close()
         with self._opening:
             if self._runtime is runtime:

@@ -30,7 +30,7 @@ E = TypeVar("E", bound=BaseException)
 
 
 class _Declared(Submittable[P, R_co]):
-    """What sync and async workflows share: who may call them, and how each ending is written."""
+    """What sync and async workflows share: how they may be called, and how each ending is written."""
 
     def _is_child(self, *, from_async: bool) -> bool:
         """Tell whether this call is made by a workflow, whose child it then is."""
@@ -189,7 +189,7 @@ class AsyncWorkflow(_Declared[P, R_co]):
         raise Misuse(f"{self.name} is async and cannot run job {segment.job_id} in a thread")
 
     def run_async(self, segment: Segment, lane: LoopLane) -> Coroutine[Any, Any, Bundle | None]:
-        """Run one segment in the task that awaits this; where nobody traces, no layer comes between."""
+        """Run one segment in the task that awaits this; without tracing no layer comes between."""
         tracing = self._app.runtime().look_for_tracing()
         if tracing is None:
             return self._run_async(segment, lane)

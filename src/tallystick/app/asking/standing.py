@@ -25,8 +25,8 @@ class Stand(StrEnum):
     CLEANING_UP = "it was asked to end, and its worker lets it clean up"
     STOPPING = "it is held, and its worker lets it come to its next call"
     RUNNING = "a worker runs it"
-    LOST = "its lease is over, and nobody has taken it back"
-    ENDING = "it was asked to end, nobody runs it, and a sweep ends it"
+    LOST = "its lease is over, and no worker has taken it back"
+    ENDING = "it was asked to end, no worker runs it, and a sweep ends it"
     TO_CLEAN_UP = "it was asked to end, and waits for a worker to clean up"
     HELD = "it waits for a person"
     LATE = "its deadline has passed, and the next sweep cancels it"
@@ -34,7 +34,7 @@ class Stand(StrEnum):
     NOT_DUE = "it has not begun, and is not due yet"
     DUE = "it can go on, and waits for a worker"
     BACKING_OFF = "it has failed, and is tried again later"
-    WAITING = "it waits for something, and nobody runs it"
+    WAITING = "it waits for something, and no worker runs it"
     NOWHERE = "nothing will ever move it: its books are wrong"
 
 
@@ -96,7 +96,7 @@ def _held_by_a_worker(state: JobState, position: Position, lease: Lease) -> Stan
 
 
 def _free(position: Position, now: Now) -> Stand:
-    """Return where a job stands that no worker holds and nobody has stopped."""
+    """Return where a job stands that no worker holds and that is not stopped."""
     ready_at, begun = position.ready_at, position.attempt > 0
     if ready_at is not None and ready_at <= now.wall:
         return Stand.DUE if begun else Stand.QUEUED

@@ -222,7 +222,7 @@ def _cleaning_up(looked: Looked) -> Told:
 
 def _ending(looked: Looked) -> Told:
     return Told(
-        f"{_asked(looked)}; nobody runs it, and the next sweep of a worker ends it",
+        f"{_asked(looked)}; no worker runs it, and the next sweep of a worker ends it",
         looked.row.updated_at,
         looked.book.cancel_at,
         ("tally work APP",),

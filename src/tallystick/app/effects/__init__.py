@@ -1,1 +1,1 @@
-"""Effects as users hold them: a key, a call that is made once, and who finds out what came of it."""
+"""Effects as users hold them: a key, a call that is made once, and how its outcome is found."""

@@ -28,7 +28,7 @@ class DidNotHappen:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Nobody can tell from here: a person must find out."""
+    """The probe cannot tell: a person must find out."""
 
     why: str = ""
 

@@ -69,7 +69,7 @@ def call_effect(
 
 
 def taken(context: WorkflowContext, spec: StepSpec, occurrence: int) -> Any:  # noqa: ANN401 (as annotated by the user)
-    """Return what somebody else has said of an effect, out of the inbox."""
+    """Return what another has said of an effect, out of the inbox."""
     wait = Wait("effect", spec.name, occurrence, None)
     return replayed(spec, _record(spec, occurrence, *ended(ask(context, wait))))
 
@@ -185,7 +185,7 @@ class _Calling:
         return False, None
 
     def _in_doubt(self, failure: Failure) -> Call:
-        """Say that nobody knows what came of the call, and leave the function until somebody does."""
+        """Say that the outcome of the call is unknown, and leave the function until it is known."""
         context, spec = self._context, self._spec
         segment = context.segment
         why = clip_text(f"{failure.type}: {failure.message}", ERROR_TEXT_BYTES_MAX)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 UNSAID: Final = object()
 """What stands for a result that was not given."""
-_NOBODY: Final = "somebody"
+_UNKNOWN: Final = "unknown user"
 
 
 class ResolvingKeys:
@@ -168,8 +168,8 @@ def resolving(job_id: str, says: Says, happened: Any, effect: str, key: str, by:
 
 
 def _user() -> str:
-    """Return who runs this process, as far as that can be said."""
+    """Return the user that runs this process, as far as that is known."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
-        return _NOBODY
+        return _UNKNOWN

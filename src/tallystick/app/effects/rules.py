@@ -1,4 +1,4 @@
-"""What an effect was declared with: its key, its times, what its errors mean, and who finds out."""
+"""What an effect was declared with: its key, its times, what its errors mean, and what finds its outcome."""
 
 from __future__ import annotations
 

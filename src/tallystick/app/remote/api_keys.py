@@ -1,4 +1,4 @@
-"""Making API keys, and telling who a request comes from."""
+"""Making API keys, and finding the key of a request."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def redrive(tally: Tally, outbox_id: str, tenant: str | None = None) -> Job[Any]
 
 
 def _refuse_living(row: OutboxRow) -> None:
-    """Refuse a directive that is out or may still go out, and one that nobody wants any more."""
+    """Refuse a directive that is out or may still go out, and one that is not wanted any more."""
     if row.state != OutboxState.FAILED_FINAL:
         stands = "is not out yet" if row.state == OutboxState.PENDING else "is out"
         raise NotFailed(

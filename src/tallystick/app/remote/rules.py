@@ -1,4 +1,4 @@
-"""What a remote step was declared with: who does it, how long that may take, what its directive carries."""
+"""What a remote step was declared with: its service, how long it may take, what its directive carries."""
 
 from __future__ import annotations
 

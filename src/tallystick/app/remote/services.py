@@ -1,4 +1,4 @@
-"""Services: who does remote steps, and how directives travel to them. One that is not declared is pulled."""
+"""Services: what does remote steps, and how directives travel to them. One that is not declared is pulled."""
 
 from __future__ import annotations
 

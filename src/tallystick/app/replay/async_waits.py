@@ -158,7 +158,7 @@ class Parking:
             if isinstance(outcome, Answer):
                 context.segment.answers.bring(waits[outcome.place], outcome)
             self._settle(futures, outcome)
-        except (Unwind, Cancelled, Exception) as error:  # noqa: BLE001 (whoever waits must learn of it)
+        except (Unwind, Cancelled, Exception) as error:  # noqa: BLE001 (the waiting task must learn of it)
             self._fail(error)
         finally:
             self._deciding = None

@@ -1,4 +1,4 @@
-"""Who meets the needs of a call: a thread or a task.
+"""What meets the needs of a call: a thread or a task.
 
 Both give a call the same answers and throw the same errors into it; only how they wait differs.
 """

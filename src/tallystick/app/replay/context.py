@@ -111,7 +111,7 @@ class WorkflowContext:
             segment.interrupt = self._interrupt_soon
 
     def span(self, kind: str, name: str, occurrence: int) -> AbstractContextManager[object]:
-        """Return the span of a try of a step, or nothing to speak of where nobody traces."""
+        """Return the span of a try of a step, or an empty one without tracing."""
         if self.tracing is None:
             return QUIET
         return self.tracing.step(kind, name, occurrence, self.segment.tries(name, occurrence) + 1)

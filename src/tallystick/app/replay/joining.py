@@ -96,14 +96,14 @@ async def join_async(
     joining = _joining(context, children, wanted)
     ended: _Ended | None = None
     if isinstance(joining.asked, Asked):
-        # Nobody suspends the workflow while children are being spawned, or read.
+        # Nothing suspends the workflow while children are being spawned, or read.
         with context.busy(str(joining.group)):
             births: Bundle = await drive_async(context, NO_BODY, _spawn(context, joining))
             if joining.shape.takes_all and _all_born(context, joining):
                 # No child can change any more: read now, so that the answer and the end can share a flush.
                 ended = await asyncio.to_thread(_ended, context, joining)
         if children:
-            # Whoever ends before the group is joined still counts, unless all have ended anyway.
+            # A child that ends before the group is joined still counts, unless all have ended anyway.
             await ask_async(context, joining.wait, births=births, read_after=not joining.shape.takes_all)
         if joining.shape.fail_fast:
             with context.busy(str(joining.group)):

@@ -14,7 +14,7 @@ from tallystick.engine.segment import Segment
 
 
 class Turns:
-    """Those of one segment who have asked for a record and wait for their turn."""
+    """The calls of one segment that have asked for a record and wait for their turn."""
 
     def __init__(self, segment: Segment, loop: asyncio.AbstractEventLoop) -> None:
         """Begin with none."""
@@ -24,7 +24,7 @@ class Turns:
         self._gone_on: set[asyncio.Future[None]] = set()
 
     def __bool__(self) -> bool:
-        """Tell whether anybody waits."""
+        """Tell whether any call waits."""
         return self._first() is not None
 
     def is_early(self, n: int) -> bool:
@@ -56,7 +56,7 @@ class Turns:
             first[1].set_result(None)
 
     def abandon(self) -> None:
-        """Let go of everybody: the function has ended without them."""
+        """Let all calls go: the function has ended without them."""
         for _n, future in self._queue:
             future.cancel()
 

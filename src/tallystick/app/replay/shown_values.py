@@ -19,7 +19,7 @@ def set_value(name: str, value: object) -> None:
     """Show a value of this job under a name, in the place of the one before; it never waits.
 
     In a workflow it is durable before the next step begins, and a replay does not set it again. In a step it
-    is written at once, but not more often than once a second; the last one becomes durable with the step.
+    is written at once, but not more often than once per second; the last one becomes durable with the step.
     """
     text = encode(value, f"the value {check_name('value', name)}")
     check_text("value", text, VALUE_BYTES_MAX)

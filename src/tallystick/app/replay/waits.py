@@ -144,7 +144,7 @@ async def ask_async(
     if wake is not None:
         context.segment.take(wait, wake)
         if read_after or not alone:
-            # Nobody suspends the workflow before this is written.
+            # Nothing suspends the workflow before this is written.
             with context.busy(f"answer {wait.name}#{wait.occurrence}"):
                 await write_async(context, context.segment.decided())
         context.calls.append((wait.name, wait.occurrence))

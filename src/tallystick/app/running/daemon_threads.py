@@ -1,6 +1,6 @@
 """Threads for what must not block a loop: as many as there is work, and none of them keeps a program alive.
 
-The executor that asyncio has for this gives a few threads to everybody, so that bodies that wait for each
+The executor that asyncio has for this gives a few threads to all callers, so that bodies that wait for each
 other would never end, and a body that is stuck would keep the interpreter from exiting.
 """
 
@@ -67,7 +67,7 @@ def _main(box: SimpleQueue[_Work]) -> None:
                 continue  # a caller has taken it, and is about to put work into it
             return
         answer = _answered(function)
-        # Idle before anybody is told, so that who is told finds a thread to go on with.
+        # Idle before the answer is given, so that the caller finds a thread to go on with.
         _idle.append(box)
         future.set_result(answer)
         del future, function, answer

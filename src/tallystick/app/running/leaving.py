@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 class Unwind(BaseException):
     """Leaves a workflow before its end: the lease is lost, the job is held, or the store is away.
 
-    Not an `Exception`, so that a plain `except Exception` lets it pass. Whoever catches it all the same
-    meets it again at the next call, and what the function returns then is not believed.
+    Not an `Exception`, so that a plain `except Exception` lets it pass. A function that catches it
+    meets it again at its next call, and what the function returns then is not believed.
     """
 
     def __init__(self, why: str, bundle: Bundle | None, *, suspends: bool = False) -> None:

@@ -103,7 +103,7 @@ class Sealing:
         """Do the same for a text that is there."""
         try:
             return self._codec.decode(token_of(text)).decode() if is_sealed(text) else text
-        except Exception:  # noqa: BLE001 (a wrong key, or bytes that somebody changed: whoever needs it is told)
+        except Exception:  # noqa: BLE001 (a wrong key, or changed bytes: the caller that needs it is told)
             return text
 
     def bundle(self, bundle: Bundle) -> Bundle:

@@ -89,12 +89,12 @@ def _adapter_of_type(kind: type) -> TypeAdapter[Any] | None:
 def adapter_of(annotation: Any) -> TypeAdapter[Any] | None:  # noqa: ANN401 (an annotation can be anything)
     """Return what pydantic makes of an annotation, or None if it is not installed or knows no such type."""
     try:
-        from pydantic import TypeAdapter  # noqa: PLC0415 (only who needs it pays for it, where it is installed)
+        from pydantic import TypeAdapter  # noqa: PLC0415 (optional, and slow to import)
     except ImportError:
         return None
     try:
         return TypeAdapter(annotation)
-    except Exception:  # noqa: BLE001 (what is wrong with a type is told by whoever asked for it)
+    except Exception:  # noqa: BLE001 (what is wrong with a type is told by the code that asked for it)
         return None
 
 
