@@ -78,6 +78,7 @@ power-loss: setup ## cut the power on paper after any write for SECONDS=60, agai
 
 docs: setup ## write the pages that are generated from code
 	@$(PY) scripts/docs.py
+	@$(PY) scripts/plots.py
 
 site: setup ## build the documentation site into build/site/html
 	@$(PY) scripts/build_site.py

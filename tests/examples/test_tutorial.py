@@ -1,4 +1,4 @@
-"""Every page of the tutorial works as it stands: its files are saved, its commands typed into one shell.
+"""Every page of the tutorial, and the one on backups, works as it stands: files saved, commands typed.
 
 A Python block is a file, named by the comment in its first line. A block `console` is a terminal: what
 follows a `$` is typed, the lines below it are what the terminal shows. `…` stands for what differs each
@@ -20,7 +20,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs" / "tutorial").glob("[1-6]-*.md"))
+TUTORIAL = sorted((ROOT / "docs" / "tutorial").glob("[1-6]-*.md"))
+PAGES = [*TUTORIAL, ROOT / "docs" / "guides" / "backup.md"]
 BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# (?P<name>\w+\.py)\n")
 NOTICE = re.compile(r"(?:bash: line \d+: +\d+|\[\d\][+-]?) +(?:Killed|Terminated|Done)\b.*\n")
@@ -96,7 +97,7 @@ def pattern(lines: list[str]) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
-def test_a_page_of_the_tutorial_does_what_it_says(page, tmp_path):
+def test_what_a_page_tells_to_type_does_what_it_says(page, tmp_path):
     shell = Shell(tmp_path)
     try:
         for block in BLOCK.finditer(page.read_text("utf-8")):
@@ -113,8 +114,8 @@ def test_a_page_of_the_tutorial_does_what_it_says(page, tmp_path):
 
 
 def test_the_tutorial_has_six_pages_in_a_row():
-    assert [page.name[0] for page in PAGES] == list("123456")
-    for page, following in pairwise(PAGES):
+    assert [page.name[0] for page in TUTORIAL] == list("123456")
+    for page, following in pairwise(TUTORIAL):
         assert f"]({following.name})" in page.read_text("utf-8"), "a page leads to the next"
 
 

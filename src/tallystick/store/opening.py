@@ -73,7 +73,7 @@ def _begin_with_copy(store: SqliteStore) -> None:
         store.close()
         raise
     _log.warning(
-        "%s was restored from a backup: %s unfinished jobs are held until you say tally resume --restored",
+        "%s was restored from a backup; unfinished jobs that are held until `tally resume --restored`: %s",
         store.path,
         held,
         extra={"action": "store.restored", "held": held},
