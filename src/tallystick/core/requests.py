@@ -282,7 +282,7 @@ class CancelJob(NamedTuple):
     job ends. `late` cancels only a job whose deadline has passed, and says so. A job with an effect
     of unknown outcome waits for that, unless a person ends it by `abandon`: effects stay open without it. On
     a final job nothing changes. Everything below the job that is not detached is asked in the same bundle.
-    The outcome is the state the job is in afterwards.
+    The outcome is the state the job is in afterwards: an `EndedNow` if it has ended by this.
     """
 
     job_id: str

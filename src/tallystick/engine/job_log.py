@@ -10,7 +10,7 @@ from typing import Final
 
 from tallystick.core.ledger.decisions import Reclaim
 from tallystick.core.lifecycles import JobState
-from tallystick.engine.observe import JobFinished, JobHeld, Observers, Reclaimed
+from tallystick.engine.observe import JobCancelled, JobFinished, JobHeld, Observers, Reclaimed
 
 JOB_LOG: Final = "tallystick.job"
 
@@ -29,6 +29,7 @@ _BECAME: Final = {
 def log_jobs(observers: Observers) -> None:
     """Log what people must hear of."""
     observers.on(JobFinished, _ended)
+    observers.on(JobCancelled, _cancelled)
     observers.on(JobHeld, _held)
     observers.on(Reclaimed, _reclaimed)
 
@@ -41,8 +42,16 @@ def _ended(end: JobFinished) -> None:
         why = f"{end.error_code}: {end.error_message}"
         _log.warning("job %s (%s) failed: %s", job_id, name, why, extra=about)
     elif end.state == JobState.CANCELLED:
-        about["action"] = "job.cancelled"
-        _log.info("job %s (%s) was cancelled", job_id, name, extra=about)
+        _cancelled(JobCancelled(job_id, name, end.error_code))
+
+
+def _cancelled(end: JobCancelled) -> None:
+    job_id, name, code = end
+    if _log.isEnabledFor(logging.INFO):
+        about = {"action": "job.cancelled", "job_id": job_id, "workflow": name, "code": code}
+        named = "" if name is None else f" ({name})"
+        why = "" if code is None else f": {code}"
+        _log.info("job %s%s was cancelled%s", job_id, named, why, extra=about)
 
 
 def _held(held: JobHeld) -> None:

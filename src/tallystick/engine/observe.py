@@ -46,6 +46,15 @@ class JobFinished(NamedTuple):
     error_message: str | None
 
 
+class JobCancelled(NamedTuple):
+    """A job was cancelled by this process without its function: it waited, or its grace is over."""
+
+    job_id: str
+    # None where only its identifier was at hand.
+    handler: str | None
+    code: str | None
+
+
 class JobHeld(NamedTuple):
     """A job that ran here waits for a person, and that is durable."""
 

@@ -17,9 +17,11 @@ from tallystick.core.ledger.decisions import Reclaim
 from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, SWEEP_ROWS_MAX, clip_text
 from tallystick.core.remote.plans import Heard, Hearing
 from tallystick.core.remote.requests import ExpireStep
+from tallystick.core.values import EndedNow
+from tallystick.core.verbs.asking import DEADLINE
 from tallystick.engine.committer import Committer
 from tallystick.engine.failure import Failure
-from tallystick.engine.observe import Reclaimed
+from tallystick.engine.observe import JobCancelled, Reclaimed
 from tallystick.errors import StaleLease, StoreError
 from tallystick.ids import Ids
 from tallystick.store.api import (
@@ -103,6 +105,8 @@ def end_overdue(store: Store, committer: Committer) -> list[Overdue]:
             raise outcome
         if not isinstance(outcome, BaseException):
             taken.append(each)
+            if isinstance(outcome, EndedNow):
+                committer.observers.tell(JobCancelled(each.job_id, None, DEADLINE if each.late else None))
         # Another sweeper was faster, or the holder finished in time: both are as good.
         elif not isinstance(outcome, StaleLease):
             about = {"action": "sweep.refused", "job_id": each.job_id}
@@ -120,7 +124,10 @@ def _ended_alike(committer: Committer, job_ids: Sequence[str]) -> frozenset[str]
     (outcome,) = committer.call_all([(CancelUnclaimed(tuple(job_ids)),)])
     if isinstance(outcome, StoreError):
         raise outcome
-    return outcome if isinstance(outcome, frozenset) else frozenset()
+    ended: frozenset[str] = outcome if isinstance(outcome, frozenset) else frozenset()
+    for job_id in ended:
+        committer.observers.tell(JobCancelled(job_id, None, None))
+    return ended
 
 
 def expire_steps(store: Protocols, committer: Committer, ids: Ids, *, relays: bool = False) -> list[Hearing]:

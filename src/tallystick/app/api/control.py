@@ -12,6 +12,7 @@ from tallystick.app.replay.context import refuse_inside
 from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, check_key, check_storable, clip_text
 from tallystick.core.remote.requests import CancelProtocol
+from tallystick.core.values import EndedNow
 from tallystick.core.verbs.holds import Held, Hold, Resumed
 from tallystick.engine.failure import Failure
 from tallystick.errors import InvariantBroken, NotFound
@@ -43,7 +44,7 @@ def cancelling(job_id: str, grace_ms: int, *, force: bool = False) -> Wish[JobSt
             runtime.committer.call((outcome,))
             row = runtime.reads.job(job_id)
             return JobState.CANCELLED if row is None else JobState(row.state)
-        runtime.notice_cancelled(job_id)
+        runtime.notice_cancelled(job_id, ended=isinstance(outcome, EndedNow))
         return JobState(str(outcome))
 
     return Wish((CancelJob(job_id, grace_ms, force=force, abandon=force),), settle)

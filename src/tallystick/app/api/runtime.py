@@ -17,7 +17,7 @@ from tallystick.core.queues.reusing import KeyRule
 from tallystick.engine.callback_keys import callback_keys
 from tallystick.engine.committer import Committer, LoopLane
 from tallystick.engine.job_log import log_jobs
-from tallystick.engine.observe import Observers
+from tallystick.engine.observe import JobCancelled, Observers
 from tallystick.engine.pending_writes import settle
 from tallystick.engine.submission import (
     Submission,
@@ -272,13 +272,18 @@ class Runtime:
             self.poke()
         return outcome
 
-    def notice_cancelled(self, job_id: str) -> None:
-        """Tell a segment that runs here, or a call that waits here, that its job was cancelled."""
+    def notice_cancelled(self, job_id: str, *, ended: bool) -> None:
+        """Tell a segment that runs here, or a call that waits here, that its job was cancelled; tell who listens.
+
+        `ended`: it has ended by this, without its function.
+        """
         if self.worker is not None:
             notice_ended(self.worker, job_id, asked=True)
         row = self.reads.job(job_id)
         if row is not None and row.completed_at is not None:
             self.results.announce(job_id, Ended.of(row))
+            if ended:
+                self.committer.observers.tell(JobCancelled(job_id, row.handler, row.error_code))
 
     def prepare(self, submission: Submission) -> SubmitJob:
         """Return the primitive for a submission, claimed at birth if a slot here is free for it."""

@@ -33,7 +33,7 @@ from tallystick.core.plans import (
 from tallystick.core.remote.requests import CancelProtocol
 from tallystick.core.remote.row_prints import of_remote
 from tallystick.core.requests import CancelJob, EndJob
-from tallystick.core.values import Fact, Fence
+from tallystick.core.values import EndedNow, Fact, Fence
 from tallystick.core.verbs.asking import ask, ask_descendants, is_refused, let_finish, why_asked
 from tallystick.core.verbs.children import child_ended
 from tallystick.core.verbs.effects.settling import abandoned, before_end, is_waited_for, let_answer, unneeded
@@ -246,10 +246,10 @@ def _ended(pictures: Pictures, picture: Picture, request: CancelJob, now: Now) -
         told = {"forced": True, **_because(picture.job.code), **abandoned(picture)}
         cancelled = Loss("cancel", JobState.CANCELLED, "abort", AbortReason.CANCELLED, told)
         ended = end_lost(pictures, picture, lease, cancelled, now)
-    if not isinstance(ended, Refusal) or not isinstance(ended.error, LedgerCeiling):
-        return ended
-    full = escalate(pictures, picture.job.job_id, ended.error, now)
-    return full._replace(outcome=JobState.FAILED_FINAL)
+    if isinstance(ended, Refusal) and isinstance(ended.error, LedgerCeiling):
+        ended = escalate(pictures, picture.job.job_id, ended.error, now)
+        return ended._replace(outcome=EndedNow(JobState.FAILED_FINAL))
+    return ended._replace(outcome=EndedNow(JobState.CANCELLED)) if isinstance(ended, Plan) else ended
 
 
 def _because(code: str | None) -> dict[str, object]:
