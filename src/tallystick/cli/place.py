@@ -39,6 +39,11 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print data instead of text.")(function)
 
 
+def store_options(function: F) -> F:
+    """Add what every command about a thing of a store has: APP, `--url` and `--json`."""
+    return click.argument("app", required=False)(url_option(json_option(function)))
+
+
 @contextmanager
 def looking(address: str | None, url: str | None) -> Iterator[Store]:
     """Open the store that was meant, as it is; a missing one is an error and stays missing."""

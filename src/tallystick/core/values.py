@@ -327,12 +327,6 @@ class Overdue(NamedTuple):
     late: bool
 
 
-class EndedNow(str):
-    """The state of a job that this very request has ended; that of one which had ended before is a state."""
-
-    __slots__ = ()
-
-
 class OwedHook(NamedTuple):
     """A job to which a hook is owed, since or not before `hook_due`, and what the last call raised."""
 

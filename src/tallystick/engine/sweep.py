@@ -17,8 +17,7 @@ from tallystick.core.ledger.decisions import Reclaim
 from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, SWEEP_ROWS_MAX, clip_text
 from tallystick.core.remote.plans import Heard, Hearing
 from tallystick.core.remote.requests import ExpireStep
-from tallystick.core.values import EndedNow
-from tallystick.core.verbs.asking import DEADLINE
+from tallystick.core.verbs.asking import DEADLINE, EndedNow
 from tallystick.engine.committer import Committer
 from tallystick.engine.failure import Failure
 from tallystick.engine.observe import JobCancelled, Reclaimed

@@ -300,8 +300,7 @@ def test_a_woken_job_pays_no_second_token(timed, clock, hand):
 
 
 def test_no_key_is_left_out_where_there_are_more_than_one_look_goes_past(timed, clock, hand, monkeypatch):
-    for store in ("sqlite.limited_claims", "postgres.claiming.limited_claims"):
-        monkeypatch.setattr(f"tallystick.store.{store}.KEYS_LOOKED_AT_MAX", 10)
+    monkeypatch.setattr("tallystick.store.sql.queueing.managed.KEYS_LOOKED_AT_MAX", 10)
     order = []
 
     @timed.workflow(queue="emails")

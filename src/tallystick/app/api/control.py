@@ -12,10 +12,10 @@ from tallystick.app.replay.context import refuse_inside
 from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, check_key, check_storable, clip_text
 from tallystick.core.remote.requests import CancelProtocol
-from tallystick.core.values import EndedNow
+from tallystick.core.verbs.asking import EndedNow
 from tallystick.core.verbs.holds import Held, Hold, Resumed
 from tallystick.engine.failure import Failure
-from tallystick.errors import InvariantBroken, NotFound
+from tallystick.errors import BadInput, InvariantBroken, NotFound
 from tallystick.ids import Ids
 from tallystick.store.api import Bundle, CancelJob, Forked, ForkJob, HoldJob, JobRow, Outcome, ResumeJob
 from tallystick.worker.notices import notice_held
@@ -129,3 +129,13 @@ def _forked(runtime: Runtime, outcome: Outcome) -> Forked:
     if outcome.created:
         runtime.poke()
     return outcome
+
+
+def state_named(state: JobState | str) -> str:
+    """Return a state of a job that is named by its word, in capitals or not."""
+    try:
+        return JobState(str(state).upper()).value
+    except ValueError:
+        raise BadInput(
+            f"{state!r} is no state of a job; those are {', '.join(JobState)}", state=str(state)
+        ) from None

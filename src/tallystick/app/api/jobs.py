@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tallystick.app.api.control import state_named
 from tallystick.app.api.job import Job
 from tallystick.app.api.runtime import Runtime
 from tallystick.app.api.sending import deliver_all, deliver_all_async, signals
@@ -15,7 +16,6 @@ from tallystick.app.values.codec import Codec
 from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import PAGE_ROWS_MAX, check_name, check_storable
 from tallystick.defaults import TENANT
-from tallystick.errors import BadInput
 from tallystick.store.api import Delivered
 
 
@@ -92,7 +92,7 @@ class Jobs(ABC):
         """
         rows = self.runtime().store.jobs(
             tenant_id=check_name("tenant", tenant),
-            states=[_state(state) for state in states],
+            states=[state_named(state) for state in states],
             handler=_wanted("workflow", workflow),
             after=None if after is None else after.id,
             limit=min(limit, PAGE_ROWS_MAX),
@@ -129,14 +129,6 @@ class Jobs(ABC):
         refuse_inside("send to many jobs")
         runtime = self.runtime()
         return await deliver_all_async(runtime, signals(runtime, [job.id for job in jobs], name, value, id))
-
-
-def _state(state: JobState | str) -> str:
-    try:
-        return JobState(state).value
-    except ValueError:
-        known = ", ".join(JobState)
-        raise BadInput(f"{state!r} is no state of a job; those are {known}") from None
 
 
 def _wanted(kind: str, text: str | None) -> str | None:

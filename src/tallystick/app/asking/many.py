@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypedDict, TypeVar, Unpack
 
-from tallystick.app.api.control import Wish, cancelling, pausing, resuming, retrying
+from tallystick.app.api.control import Wish, cancelling, pausing, resuming, retrying, state_named
 from tallystick.app.api.retrying import Duration
 from tallystick.app.api.runtime import Runtime
 from tallystick.app.replay.context import refuse_inside
@@ -20,7 +20,7 @@ from tallystick.core.lifecycles import JOB, JobState
 from tallystick.core.limits import check_name, check_storable
 from tallystick.core.verbs.holds import Held, Resumed
 from tallystick.defaults import CANCEL_GRACE, TENANT
-from tallystick.errors import BadInput, JobEnded, NotFailed, NotFound
+from tallystick.errors import JobEnded, NotFailed, NotFound
 from tallystick.store.api import JobRow
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ def matching(runtime: Runtime, which: Which) -> Iterator[JobRow]:
     workflow, tag, older = which.get("workflow"), which.get("tag"), which.get("older")
     until = None if older is None else runtime.clock.wall_ms() - duration_ms(older)
     tenant = check_name("tenant", which.get("tenant", TENANT))
-    states = [_state(state) for state in which.get("states", ())]
+    states = [state_named(state) for state in which.get("states", ())]
     handler = None if workflow is None else check_storable("workflow", workflow)
     if tag is not None:
         check_storable("tag", tag)
@@ -122,11 +122,12 @@ class Many(ABC):
         refuse_inside("speak to many jobs")
         runtime, count = self.runtime(), 0
         # All are found before the first is spoken to: what a retry makes is not retried by the same call.
-        rows = list(matching(runtime, which))
-        for start in range(0, len(rows), _PAGE):
-            wishes = [wish for row in rows[start : start + _PAGE] if (wish := wish_of(row)) is not None]
-            outcomes = runtime.committer.call_all([wish.bundle for wish in wishes])
-            for wish, outcome in zip(wishes, outcomes, strict=True):
+        # What is kept of each is what to say to it, not its row.
+        wishes = [wish for row in matching(runtime, which) if (wish := wish_of(row)) is not None]
+        for start in range(0, len(wishes), _PAGE):
+            page = wishes[start : start + _PAGE]
+            outcomes = runtime.committer.call_all([wish.bundle for wish in page])
+            for wish, outcome in zip(page, outcomes, strict=True):
                 if isinstance(outcome, _PASSED_BY):
                     continue
                 if isinstance(outcome, BaseException):
@@ -137,14 +138,5 @@ class Many(ABC):
 
 def _among(which: Which, states: Sequence[JobState]) -> Which:
     """Return what was asked for, within the states in which there is a point in it."""
-    wanted = [_state(state) for state in which.get("states", ())] or [state.value for state in states]
+    wanted = [state_named(state) for state in which.get("states", ())] or [state.value for state in states]
     return {**which, "states": [state for state in wanted if state in states]}
-
-
-def _state(state: JobState | str) -> str:
-    try:
-        return JobState(str(state).upper()).value
-    except ValueError:
-        raise BadInput(
-            f"{state!r} is no state of a job; those are {', '.join(JobState)}", state=str(state)
-        ) from None

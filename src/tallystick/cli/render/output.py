@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from re import Match
     from typing import TextIO
 
@@ -245,3 +245,10 @@ def flush() -> None:
     """Let whoever reads have everything that was written to stdout."""
     with arriving():
         sys.stdout.flush()
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as lines, with their columns one below the other."""
+    told = [[printable(text) for text in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*told, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in told]

@@ -103,8 +103,9 @@ def next_token_us(full_us: int, rate: str, burst: int, now_us: int) -> int:
 def _missing_us(full_us: int, each: int, burst: int, now_us: int) -> int:
     """Return in which time a bucket is full again.
 
-    One that is emptier than empty, by more than clocks of processes differ, was charged by a much slower rate
-    or before the clock was set back: it is taken for full, or nothing would begin for that long.
+    A bucket begins anew when its rate changes. So one that is emptier than empty, by more than clocks of
+    processes differ, was charged before the clock was set back: it is taken for full, or nothing would begin
+    for that long.
     """
     missing = max(0, full_us - now_us)
     return 0 if missing > burst * each + _STRANGE_US else missing

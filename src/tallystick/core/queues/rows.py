@@ -91,6 +91,15 @@ class Queue(NamedTuple):
         return _fields(self.chosen)
 
 
+def refills(before: Limits, after: Limits) -> bool:
+    """Tell whether buckets begin anew, full: what they lack was counted at another rate.
+
+    >>> refills(Limits(rate="1/1h"), Limits(rate="10/1s")), refills(Limits(), Limits(concurrency=3))
+    (True, False)
+    """
+    return any(getattr(before, name) != getattr(after, name) for name in ("rate", "key_rate", "burst"))
+
+
 class QueueTurn(NamedTuple):
     """Where the claims of a queue stand: the key that was served last, and when its bucket is full again."""
 

@@ -16,6 +16,12 @@ _ASKED: Final = JOB.follow(JobState.QUEUED, "cancel").target
 _ASKABLE: Final = tuple(edge.source.value for edge in JOB.transitions if edge.trigger == "cancel")
 
 
+class EndedNow(str):
+    """The state of a job that this very request has ended; that of one which had ended before is a state."""
+
+    __slots__ = ()
+
+
 def is_refused(job: JobFacts, request: CancelJob, now: Now) -> bool:
     """Tell whether a cancellation is not meant: it is one for the deadline, and there is time left."""
     return request.late and not job.is_late(now)

@@ -33,8 +33,8 @@ from tallystick.core.plans import (
 from tallystick.core.remote.requests import CancelProtocol
 from tallystick.core.remote.row_prints import of_remote
 from tallystick.core.requests import CancelJob, EndJob
-from tallystick.core.values import EndedNow, Fact, Fence
-from tallystick.core.verbs.asking import ask, ask_descendants, is_refused, let_finish, why_asked
+from tallystick.core.values import Fact, Fence
+from tallystick.core.verbs.asking import EndedNow, ask, ask_descendants, is_refused, let_finish, why_asked
 from tallystick.core.verbs.children import child_ended
 from tallystick.core.verbs.effects.settling import abandoned, before_end, is_waited_for, let_answer, unneeded
 from tallystick.core.verbs.protocol.remote import ends_at, take_unheard, withdraw

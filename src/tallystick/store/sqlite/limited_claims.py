@@ -16,10 +16,9 @@ import msgspec
 
 from tallystick.core.limits import PRIORITY_BEST, PRIORITY_WORST
 from tallystick.core.queues.admitting import NO_KEY, Line, Waiting, choose
-from tallystick.core.queues.rows import KEYS_LOOKED_AT_MAX
 from tallystick.store.api import ClaimJobs, QueueHasLimits
 from tallystick.store.refusals import Refused
-from tallystick.store.sql.queueing.managed import BEGUN_MAX, Managed, add_queue, key_pages
+from tallystick.store.sql.queueing.managed import BEGUN_MAX, Managed, Search, add_queue
 from tallystick.store.sqlite.statements import sql
 
 if TYPE_CHECKING:
@@ -50,39 +49,32 @@ def chosen(batch: SqliteBatch, queue: Managed, request: ClaimJobs, known: str, w
     """Return the jobs of a queue that this claim may take."""
     if queue.is_paused:
         return []
-    search = _Search(batch, queue, known)
+    search = _Search(batch, queue, wanted, known)
     begun = (_waiting(row) for row in search.begun())
-    picked = choose(queue.picture, begun, search.lines(wanted), wanted, request.owner)
+    picked = choose(queue.picture, begun, search.lines(), wanted, request.owner)
     return queue.take(picked, request.only)
 
 
-class _Search:
-    """The due jobs of one queue, read as far as they are wanted."""
+class _Search(Search):
+    """What the file holds of one queue."""
 
-    def __init__(self, batch: SqliteBatch, queue: Managed, known: str) -> None:
-        self._batch = batch
-        self._queue = queue
+    _batch: SqliteBatch
+
+    def __init__(self, batch: SqliteBatch, queue: Managed, wanted: int, known: str) -> None:
+        super().__init__(batch, queue, wanted)
         self._about = (batch.wall, known)
 
     def begun(self) -> list[tuple[str, str, int]]:
         asked = (self._queue.name, *self._about, BEGUN_MAX)
         return self._batch.rows("begun_jobs", asked)
 
-    def lines(self, wanted: int) -> Iterator[Line]:
-        """Give the keys that wait, beginning behind the one that had the last turn; each once."""
-        queue, passed = self._queue, 0
-        for keys in key_pages(self._keys, queue.picture.turn.turn, wanted, KEYS_LOOKED_AT_MAX):
-            if queue.picture.limits.key_rate is not None:
-                asked = (queue.name, msgspec.json.encode(keys).decode())
-                queue.add_buckets(self._batch.rows("buckets", asked))
-            for key in keys:
-                yield Line(key, self._line(key))
-            passed += len(keys)
-            if passed >= KEYS_LOOKED_AT_MAX and keys[-1] != NO_KEY:
-                queue.passed = keys[-1]
-
-    def _keys(self, after: str, limit: int) -> list[str]:
-        return [key for (key,) in self._batch.rows("waiting_keys", (self._queue.name, after, limit))]
+    def _lines(self, keys: list[str]) -> Iterator[Line]:
+        queue = self._queue
+        if queue.picture.limits.key_rate is not None:
+            asked = (queue.name, msgspec.json.encode(keys).decode())
+            queue.add_buckets(self._batch.rows("buckets", asked))
+        for key in keys:
+            yield Line(key, self._line(key))
 
     def _line(self, key: str) -> Iterator[Waiting]:
         levels = [self._level(key, priority) for priority in _LEVELS]

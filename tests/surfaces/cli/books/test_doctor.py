@@ -13,6 +13,7 @@ import pytest
 from tallystick import Tally
 from tallystick.cli.commands.books.doctor import Examination, examine
 from tallystick.cli.commands.books.undone import Undone
+from tallystick.clock import SystemClock
 from tallystick.engine.audit import Audit
 from tallystick.store.inspection import Health, StaleReports
 from tallystick.store.sqlite.statements import migrations
@@ -243,3 +244,28 @@ def test_long_histories_beyond_those_that_are_named_are_counted():
     seen = Examination(Health({}, (), ()), {}, Undone(), [], StaleReports(0, None), books, [], [], 0)
     assert seen.warnings[0].startswith("job j-1 has 1,200 records")
     assert seen.warnings[1] == "2 more jobs have as many"
+
+
+class HurriedClock(SystemClock):
+    """A clock on which four seconds pass between two looks at it."""
+
+    def __init__(self) -> None:
+        self._at = 0.0
+
+    def monotonic(self) -> float:
+        self._at += 4.0
+        return self._at
+
+
+def test_books_are_sampled_for_ten_seconds_at_most_and_it_says_of_how_many(tmp_path, monkeypatch):
+    app = Tally(f"sqlite:///{tmp_path / 'shop.db'}")
+
+    @app.workflow
+    def flow() -> None: ...
+
+    flow.submit_many([()] * 20)
+    monkeypatch.setattr("tallystick.cli.commands.books.doctor.SystemClock", HurriedClock)
+    with closing(app):
+        store = app.runtime().store
+        assert examine(store, jobs_max=10_000).books.jobs == 3, "the third one ends after ten seconds"
+        assert examine(store, jobs_max=None).books.jobs == 20, "all of them were asked for"

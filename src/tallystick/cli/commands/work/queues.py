@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import click
 import msgspec
 
 from tallystick.app.scheduling.queues import QueueView
-from tallystick.cli.place import acting, json_option, url_option
-from tallystick.cli.render.output import printable, show, show_data
+from tallystick.cli.place import acting, json_option, store_options, url_option
+from tallystick.cli.render.output import aligned, show, show_data
 from tallystick.core.queues.rows import LIMIT_NAMES, Limits
 from tallystick.errors import BadInput
 
@@ -37,15 +36,8 @@ def command(context: click.Context, *, url: str | None, as_json: bool) -> None:
         context.invoke(show_all, app=None, url=url, as_json=as_json)
 
 
-def _one(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what every command about queues has."""
-    for add in (json_option, url_option, click.argument("app", required=False)):
-        function = add(function)
-    return function
-
-
 @command.command("list")
-@_one
+@store_options
 def show_all(*, app: str | None, url: str | None, as_json: bool) -> None:
     """Show all queues that have limits: which, how many slots are taken, and whether they are paused."""
     with acting(app, url) as tally:
@@ -79,7 +71,7 @@ def set_limits(*, queue: str, words: tuple[str, ...], url: str | None, as_json: 
 
 @command.command("pause")
 @click.argument("queue")
-@_one
+@store_options
 def pause(*, queue: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Let no job of a queue be claimed until it is resumed; what runs goes on."""
     with acting(app, url) as tally:
@@ -88,7 +80,7 @@ def pause(*, queue: str, app: str | None, url: str | None, as_json: bool) -> Non
 
 @command.command("resume")
 @click.argument("queue")
-@_one
+@store_options
 def resume(*, queue: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Let jobs of a queue be claimed again."""
     with acting(app, url) as tally:
@@ -97,7 +89,7 @@ def resume(*, queue: str, app: str | None, url: str | None, as_json: bool) -> No
 
 @command.command("reset")
 @click.argument("queue")
-@_one
+@store_options
 def reset(*, queue: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Let what programs declare count again."""
     with acting(app, url) as tally:
@@ -133,11 +125,7 @@ def _data(view: QueueView) -> dict[str, object]:
 
 def _table(views: Sequence[QueueView]) -> list[str]:
     rows = [(view.name, _limits(view), f"{view.running} running", _paused(view)) for view in views]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(printable(text).ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    return aligned(rows)
 
 
 def _limits(view: QueueView) -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 import click
 
 from tallystick.app.scheduling.schedules import ScheduleView
-from tallystick.cli.place import acting, json_option, url_option
-from tallystick.cli.render.output import printable, show, show_data
+from tallystick.cli.place import acting, json_option, store_options, url_option
+from tallystick.cli.render.output import aligned, show, show_data
 from tallystick.core.schedules.rows import Missed, Overlap
 from tallystick.core.schedules.timetable import read_instant, timetable_of
 
@@ -32,15 +32,8 @@ def command() -> None:
     """
 
 
-def _one(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what every command about one schedule has."""
-    for add in (json_option, url_option, click.argument("app", required=False)):
-        function = add(function)
-    return function
-
-
 @command.command("list")
-@_one
+@store_options
 def show_all(*, app: str | None, url: str | None, as_json: bool) -> None:
     """Show all schedules: when each ticks, next and last, and whether it is paused or held."""
     with acting(app, url) as tally:
@@ -104,7 +97,7 @@ def add(
 
 @command.command("pause")
 @click.argument("schedule")
-@_one
+@store_options
 def pause(*, schedule: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Let no tick become a job until the schedule is resumed."""
     with acting(app, url) as tally:
@@ -113,7 +106,7 @@ def pause(*, schedule: str, app: str | None, url: str | None, as_json: bool) -> 
 
 @command.command("resume")
 @click.argument("schedule")
-@_one
+@store_options
 def resume(*, schedule: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Go on with the next tick; what was due during the pause is not made up for."""
     with acting(app, url) as tally:
@@ -122,7 +115,7 @@ def resume(*, schedule: str, app: str | None, url: str | None, as_json: bool) ->
 
 @command.command("trigger")
 @click.argument("schedule")
-@_one
+@store_options
 def trigger(*, schedule: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Make a job now, beside the timetable, and print its id."""
     with acting(app, url) as tally:
@@ -134,7 +127,7 @@ def trigger(*, schedule: str, app: str | None, url: str | None, as_json: bool) -
 @click.argument("schedule")
 @click.argument("since")
 @click.argument("until")
-@_one
+@store_options
 def backfill(
     *, schedule: str, since: str, until: str, app: str | None, url: str | None, as_json: bool
 ) -> None:
@@ -149,7 +142,7 @@ def backfill(
 
 @command.command("remove")
 @click.argument("schedule")
-@_one
+@store_options
 def remove(*, schedule: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Remove a schedule; its jobs stay. One that a program declares comes back when its worker starts."""
     with acting(app, url) as tally:
@@ -170,11 +163,7 @@ def _data(view: ScheduleView) -> dict[str, object]:
 
 def _table(views: Sequence[ScheduleView]) -> list[str]:
     rows = [(view.id, view.workflow, view.when, _next(view), _last(view)) for view in views]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(printable(text).ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    return aligned(rows)
 
 
 def _next(view: ScheduleView) -> str:

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tallystick.core.limits import CLAIM_BATCH_JOBS_MAX
-from tallystick.core.queues.admitting import NO_KEY, Line, Slot, Waiting, choose
-from tallystick.core.queues.rows import KEYS_LOOKED_AT_MAX
+from tallystick.core.queues.admitting import Line, Slot, Waiting, choose
 from tallystick.store.api import ClaimJobs
 from tallystick.store.postgres.lists.arrays import texts
 from tallystick.store.postgres.statements import sql
-from tallystick.store.sql.queueing.managed import BEGUN_MAX, Managed, key_pages, needs_slots, split_row
+from tallystick.store.sql.queueing.managed import BEGUN_MAX, Managed, Search, needs_slots, split_row
 
 if TYPE_CHECKING:
     from tallystick.store.postgres.writer import PostgresBatch
@@ -53,31 +52,19 @@ def chosen(batch: PostgresBatch, queue: Managed, request: ClaimJobs) -> list[str
     return queue.take(picked, request.only)
 
 
-class _Search:
-    """The due jobs of one queue, read as far as they are wanted."""
+class _Search(Search):
+    """What the server holds of one queue."""
+
+    _batch: PostgresBatch
 
     def __init__(self, batch: PostgresBatch, queue: Managed, request: ClaimJobs) -> None:
-        self._batch = batch
-        self._queue = queue
-        self.wanted = CLAIM_BATCH_JOBS_MAX if request.only else request.limit
+        super().__init__(batch, queue, CLAIM_BATCH_JOBS_MAX if request.only else request.limit)
         self._handlers = texts([f"{name} {version}" for name, version in request.handlers])
 
     def begun(self) -> Iterator[Waiting]:
         asked = (self._queue.name, self._batch.times.wall, self._handlers, BEGUN_MAX)
         for job_id, key, first in self._batch.rows("begun_jobs", asked):
             yield Waiting(job_id, key, bool(first))
-
-    def lines(self) -> Iterator[Line]:
-        """Give the keys that wait, beginning behind the one that had the last turn; each once."""
-        queue, passed = self._queue, 0
-        for keys in key_pages(self._keys, queue.picture.turn.turn, self.wanted, KEYS_LOOKED_AT_MAX):
-            yield from self._lines(keys)
-            passed += len(keys)
-            if passed >= KEYS_LOOKED_AT_MAX and keys[-1] != NO_KEY:
-                queue.passed = keys[-1]
-
-    def _keys(self, after: str, limit: int) -> list[str]:
-        return [key for (key,) in self._batch.rows("waiting_keys", (self._queue.name, after, limit))]
 
     def _lines(self, keys: list[str]) -> Iterator[Line]:
         queue, talk, limits = self._queue, self._batch.connection, self._queue.picture.limits

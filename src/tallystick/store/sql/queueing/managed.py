@@ -6,13 +6,15 @@ so that no two claims count the same slot.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from tallystick.core.queues.admitting import NO_KEY, QueuePicture, Slot, TakenSlot, Waiting, book
-from tallystick.core.queues.rows import Queue, QueueTurn
+from tallystick.core.queues.admitting import NO_KEY, Line, QueuePicture, Slot, TakenSlot, Waiting, book
+from tallystick.core.queues.rows import KEYS_LOOKED_AT_MAX, Queue, QueueTurn
+from tallystick.errors import InvariantBroken
 from tallystick.store.api import ClaimedJob, Fence
 from tallystick.store.writing import OpenTransaction, insist
 
@@ -76,14 +78,43 @@ class Managed:
         if needs_slots(self.queue):
             for job, fence in claimed:
                 slot = (job.job_id, self.name, job.limit_key, fence.attempt, owner, int(limits.hold_slots))
-                batch.run("put_slot", slot)
+                insist(batch, "put_slot", slot)
         for key, at in full_us.items():
-            batch.run("put_bucket", (self.name, key, at))
+            insist(batch, "put_bucket", (self.name, key, at))
         if full_us:
+            # As many as are full again.
             batch.run("trim_buckets", (self.name, self.picture.now_us))
-        if claimed:
-            jobs = msgspec.json.encode([job.job_id for job, _fence in claimed]).decode()
-            batch.run("begin_in", (self.name, jobs))
+        new = sum(job.first for job, _fence in claimed)
+        jobs = msgspec.json.encode([job.job_id for job, _fence in claimed]).decode()
+        # One that was claimed before its queue had limits is noted too.
+        if claimed and batch.changed("begin_in", (self.name, jobs)) < new:
+            raise InvariantBroken("begin_in did not note all jobs that begin", statement="begin_in")
+
+
+class Search(ABC):
+    """The due jobs of one queue, read as far as they are wanted."""
+
+    def __init__(self, batch: OpenTransaction, queue: Managed, wanted: int) -> None:
+        """Look at nothing yet."""
+        self._batch = batch
+        self._queue = queue
+        self.wanted = wanted
+
+    def lines(self) -> Iterator[Line]:
+        """Give the keys that wait, beginning behind the one that had the last turn; each once."""
+        queue, passed = self._queue, 0
+        for keys in key_pages(self._keys, queue.picture.turn.turn, self.wanted, KEYS_LOOKED_AT_MAX):
+            yield from self._lines(keys)
+            passed += len(keys)
+            if passed >= KEYS_LOOKED_AT_MAX and keys[-1] != NO_KEY:
+                queue.passed = keys[-1]
+
+    def _keys(self, after: str, limit: int) -> list[str]:
+        return [key for (key,) in self._batch.rows("waiting_keys", (self._queue.name, after, limit))]
+
+    @abstractmethod
+    def _lines(self, keys: list[str]) -> Iterator[Line]:
+        """Give the due jobs of these keys, and add what their buckets hold."""
 
 
 def needs_slots(queue: Queue) -> bool:

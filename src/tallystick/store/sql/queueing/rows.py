@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tallystick.core.queues.admitting import Slot, rest_ms
-from tallystick.core.queues.rows import Queue, QueueTurn, SaveQueue
+from tallystick.core.queues.rows import Queue, QueueTurn, SaveQueue, refills
 from tallystick.errors import QueueChanged
-from tallystick.store.writing import OpenTransaction
+from tallystick.store.writing import OpenTransaction, insist
+
+# Later than any bucket is full again.
+_ALL_US: Final = (1 << 63) - 1
 
 
 def save_queue(batch: OpenTransaction, request: SaveQueue) -> None:
     """Put a queue in the place of the one that was seen, and give slots to those of its jobs that run."""
     queue = request.queue
+    before = [Queue._make(row) for row in batch.rows("queue", (queue.queue,))]
     batch.expect("put_queue", (*queue, request.seen), QueueChanged(queue=queue.queue))
+    if before and refills(before[0].limits, queue.limits):
+        insist(batch, "refill", (queue.queue,))
+        batch.run("trim_buckets", (queue.queue, _ALL_US))
+    # As many as there are: none may run now.
     batch.run("adopt_slots", (queue.queue,))
 
 
