@@ -40,6 +40,8 @@ def test_flushes_claims_and_ends_are_told(app):
     jobs = [flow.submit(n) for n in range(3)]
     with app.worker(concurrency=2):
         assert [job.result(PATIENCE) for job in jobs] == [0, 1, 2]
+        jobs.append(flow.submit(3))  # it is claimed by the bundle that submits it
+        assert jobs[-1].result(PATIENCE) == 3
     assert {claimed.fence.job_id for claim in claims for claimed in claim.jobs} == {job.id for job in jobs}
     assert {(end.fence.job_id, end.handler, end.state) for end in ends} == {
         (job.id, "flow", "SUCCEEDED") for job in jobs

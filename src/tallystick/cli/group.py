@@ -32,6 +32,7 @@ COMMANDS: Final = {
     "fork": "make a new job from what another has recorded before a step",
     "dead": "show jobs that have failed and were not retried",
     "retry": "make a new job in the place of one that has failed",
+    "top": "watch a store at work: queues, workers, slow and stuck jobs",
     "workers": "show who works on a store",
     "health": "say by the exit code whether a worker lives",
     "metrics": "print the series of a store for Prometheus",
@@ -57,7 +58,7 @@ _ROOMS: Final = {
     **dict.fromkeys(("doctor", "verify", "seal", "prune", "backup"), "books"),
     **dict.fromkeys(("restored", "ledger", "machines"), "books"),
     **dict.fromkeys(("stage", "run", "telemetry"), "runs"),
-    **dict.fromkeys(("work", "schedules", "queues", "workers"), "work"),
+    **dict.fromkeys(("work", "schedules", "queues", "workers", "top"), "work"),
     **dict.fromkeys(("health", "metrics", "outbox"), "work"),
     **dict.fromkeys(("serve", "keys"), "http"),
 }

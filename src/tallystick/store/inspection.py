@@ -15,7 +15,7 @@ from tallystick.core.effects.rows import EffectRow
 from tallystick.core.pictures import Message, Place
 from tallystick.core.remote.rows import OutboxLag, OutboxRow, ProtocolJob, ProtocolPicture, ProtocolStep
 from tallystick.core.values import JobRow, OpenWait, OwedHook, StoredEvent
-from tallystick.core.watching.rows import Backlog, EndedCount, WorkerRow
+from tallystick.core.watching.rows import Backlog, EndedCount, RunningJob, WorkerRow
 from tallystick.errors import BadInput
 
 T = TypeVar("T")
@@ -340,6 +340,10 @@ class Watched(Protocol):
 
     def ended(self, since_ms: int) -> list[EndedCount]:
         """Return how many jobs workers have ended since an instant, by minute and state."""
+        ...
+
+    def running(self, limit: int) -> list[RunningJob]:
+        """Return the jobs that workers have, the one that runs longest first."""
         ...
 
     def backlog(self) -> Backlog:

@@ -2,12 +2,14 @@
 
 A submission is a span of its own, or below the one in which it is made, and its job carries the identity of
 that span (`traceparent`) to whichever process runs it. There each run of the function is a span below it, and
-steps and transactions are spans below the run, so that what a step calls is traced where it belongs.
+steps, transactions and effects are spans below the run, so that what a step calls is traced where it belongs.
+What a run waits for (a signal, a while, remote steps, children) has a span in each run that comes to it: that
+says whether the answer came, or the run was put away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
@@ -27,11 +29,13 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.segment import Segment
-from tallystick.store.api import Bundle, EndAttempt, EndJob
+from tallystick.store.api import Bundle, EndAttempt, EndJob, Wait
 
 _NAME: Final = "tallystick"
 _SYSTEM: Final = {"messaging.system": "tallystick"}
 _PROPAGATOR: Final = TraceContextTextMapPropagator()
+# What a wait is called whose name says nothing.
+_WAITS: Final = {"sleep": "sleep", "group": "children"}
 QUIET: Final[AbstractContextManager[None]] = nullcontext()
 """What is entered in the place of a span where nothing is traced."""
 
@@ -89,6 +93,25 @@ class Tracing:
                 "tallystick.try": tries,
             },
         )
+
+    @contextmanager
+    def waiting(self, waits: Sequence[Wait]) -> Iterator[None]:
+        """Keep the span of what a run waits for, until an answer comes or the run is put away."""
+        first = waits[0]
+        with self._tracer.start_as_current_span(
+            _WAITS.get(first.kind, f"{first.kind} {first.name}"),
+            attributes={
+                "tallystick.wait": first.kind,
+                "tallystick.name": first.name,
+                "tallystick.occurrence": first.occurrence,
+                "tallystick.waits": len(waits),
+                "tallystick.answered": False,
+            },
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            yield
+            span.set_attribute("tallystick.answered", True)
 
 
 def tracing_of(traceparent_of: Callable[[str], str | None]) -> Tracing | None:

@@ -92,17 +92,17 @@ def test_jobs_of_a_queue_begin_at_its_rate_over_ten_minutes_by_the_clock_of_the_
     @timed.workflow(queue="emails")
     def mail() -> None: ...
 
-    timed.queue("emails", rate="30/1m")
+    timed.queue("emails", rate="12/1m")
     timed.declare_queues()
     hand.queues = ("emails",)
-    mail.submit_many([()] * 400)
+    mail.submit_many([()] * 150)
     began, start = [], clock.wall_ms()
     while clock.wall_ms() - start < 600_000:
         while hand.work() != "idle":
             began.append(clock.wall_ms() - start)
         clock.advance(timed.runtime().store.rest_of(["emails"]) or 1)
-    assert 0.98 * 300 <= len(began) <= 1.02 * 300 + 1
-    assert min(later - first for first, later in pairwise(began)) >= 2_000
+    assert 0.98 * 120 <= len(began) <= 1.02 * 120
+    assert min(later - first for first, later in pairwise(began)) >= 5_000
 
 
 def test_a_changed_rate_begins_with_full_buckets(timed, hand):

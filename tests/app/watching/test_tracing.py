@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 PROGRAM = """
-    import asyncio, json, sys
+    import asyncio, json, sys, threading
     from opentelemetry import trace
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-    from tallystick import Retry, Tally, Tx, wait
+    from tallystick import Key, Retry, Tally, Tx, aio, sleep, wait
 
     spans = InMemorySpanExporter()
     provider = TracerProvider()
@@ -53,6 +53,29 @@ PROGRAM = """
         wait("go", bool)
         return part(n)
 
+    @app.effect(key="charge:{n}")
+    def charge(key: Key, n: int) -> int:
+        with tracer.start_as_current_span("POST /charge"):
+            return n
+
+    @app.remote("warehouse")
+    def pick(n: int) -> int:
+        raise NotImplementedError
+
+    @app.workflow
+    def pays(n: int) -> int:
+        sleep("1s")
+        return charge(n)
+
+    @app.workflow
+    def ships(n: int) -> int:
+        return pick(n)
+
+    @app.workflow
+    async def ships_async(n: int) -> int:
+        await aio.sleep("300ms")
+        return await pick.aio(n)
+
     @app.workflow
     async def slow(n: int) -> int:
         return await afetch(n)
@@ -61,12 +84,21 @@ PROGRAM = """
     def fails(n: int) -> int:
         raise ValueError("no")
 
+    def count(app, question: str) -> int:
+        with app.connect() as db:
+            return db.execute(question)[0][0]
+
     with app.worker():
         with tracer.start_as_current_span("request"):
             job = order.submit(1)
             job.send("go", True)
         job.result(timeout="30s")
         slow.submit(2).result(timeout="30s")
+        pays.submit(4).result(timeout="30s")
+        out = [ships.submit(5), ships_async.submit(6)]
+        open_ones = "select count(*) from steps where kind = 'remote'"
+        while app.runtime().worker.running or count(app, open_ones) < len(out):
+            threading.Event().wait(0.01)
         bad = fails.submit(3)
         try:
             bad.result(timeout="30s")
@@ -131,3 +163,25 @@ def test_a_run_that_failed_says_so(spans):
     assert run["status"]["status_code"] == "ERROR"
     assert "no" in run["status"]["description"]
     assert run["attributes"]["tallystick.state"] == "FAILED_FINAL"
+
+
+def waited(spans: list[dict[str, Any]], name: str) -> list[bool]:
+    """Return for each span of a wait whether it was answered in that run."""
+    return [span["attributes"]["tallystick.answered"] for span in named(spans, name)]
+
+
+def test_what_a_run_waits_for_has_a_span_that_says_whether_the_answer_came(spans):
+    assert waited(spans, "wait go")[-1] is True
+    assert waited(spans, "sleep")[:2] == [False, True], "it was put away, and taken up when its time had come"
+    assert waited(spans, "children")[-1] is True
+    assert waited(spans, "remote pick") == [False, False], "both were put away"
+    runs = {span["context"]["span_id"] for span in spans if span["name"].startswith("run ")}
+    kinds = ("wait go", "sleep", "children", "remote pick", "effect charge")
+    assert {span["parent_id"] for name in kinds for span in named(spans, name)} <= runs
+    assert {span["status"]["status_code"] for name in kinds for span in named(spans, name)} == {"UNSET"}
+
+
+def test_an_effect_has_a_span_below_which_is_what_it_calls(spans):
+    (effect,) = named(spans, "effect charge")
+    (call,) = named(spans, "POST /charge")
+    assert call["parent_id"] == effect["context"]["span_id"]

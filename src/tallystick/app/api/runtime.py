@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 from tallystick.app.api.results import Ended, Results
 from tallystick.app.api.retrying import Duration
@@ -17,7 +19,7 @@ from tallystick.core.queues.reusing import KeyRule
 from tallystick.engine.callback_keys import callback_keys
 from tallystick.engine.committer import Committer, LoopLane
 from tallystick.engine.job_log import log_jobs
-from tallystick.engine.observe import JobCancelled, Observers
+from tallystick.engine.observe import Claimed, JobCancelled, Observers
 from tallystick.engine.pending_writes import settle
 from tallystick.engine.submission import (
     Submission,
@@ -58,6 +60,9 @@ from tallystick.worker.relays.relay import Relay
 from tallystick.worker.relays.reports import Reports
 from tallystick.worker.worker import Worker
 
+if TYPE_CHECKING:
+    from tallystick.watch.meters import Meters
+
 
 class Runtime:
     """The open parts of one Tally."""
@@ -88,6 +93,7 @@ class Runtime:
         self.relay: Relay | None = None
         # How spans are made here; None while the program has set no tracer provider, as far as was seen.
         self.tracing: Tracing | None = None
+        self._meters: Meters | None = None
         self.tx_ms_max = TX_MS_MAX
         self._closing = threading.Lock()
         self._stopping = threading.Lock()
@@ -126,6 +132,7 @@ class Runtime:
             self.store, self.committer, self.clock, self.ids, handlers, options, self._on_end, around, loop
         )
         self.worker.limited = limited
+        self._measure(self.worker)
         try:
             self.relay = self._new_relay(options)
             self._maintenance = Maintenance(self.worker, self.relay)
@@ -137,6 +144,15 @@ class Runtime:
             self.relay.start()
         self._maintenance.start()
         return self.worker
+
+    def _measure(self, worker: Worker) -> None:
+        """Count with the instruments of the program, if it has set a provider: then it has imported this."""
+        if self._meters is None and "opentelemetry.metrics" in sys.modules:
+            from tallystick.watch.meters import meters_of  # noqa: PLC0415 (most programs never load it)
+
+            self._meters = meters_of(self.observers)
+        if self._meters is not None:
+            self._meters.watch(worker.running)
 
     def _new_relay(self, options: WorkerOptions) -> Relay | None:
         """Return the publisher to the endpoints; refuse to begin without secrets for the reports."""
@@ -273,7 +289,7 @@ class Runtime:
         return outcome
 
     def notice_cancelled(self, job_id: str, *, ended: bool) -> None:
-        """Tell a segment that runs here, or a call that waits here, that its job was cancelled; tell who listens.
+        """Tell a segment that runs here, a call that waits here and the listeners that a job was cancelled.
 
         `ended`: it has ended by this, without its function.
         """
@@ -316,7 +332,10 @@ class Runtime:
         """Run a job that was claimed at birth, or say that one is there for which no slot was free."""
         job = primitive.job
         if primitive.lease is not None:
-            worker.launch([claimed_at_birth(primitive)])
+            claimed = claimed_at_birth(primitive)
+            if self.observers.wants(Claimed):
+                self.observers.tell(Claimed((claimed,), 1))
+            worker.launch([claimed])
         elif due and job.ready_at <= job.created_at and worker.serves((job.handler, job.version), job.queue):
             worker.poke()
 

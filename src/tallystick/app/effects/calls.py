@@ -151,7 +151,8 @@ class _Calling:
         spec = self._spec
         try:
             given = (Key(self._intent.key[2]), *self._args)
-            value = yield Body(self._occurrence, given, self._kwargs)
+            with self._context.span("effect", spec.name, self._occurrence):
+                value = yield Body(self._occurrence, given, self._kwargs)
             text, value = self._codec.returned(value, spec.name)
         except Exception as error:  # noqa: BLE001 (whatever the function raises says something of what happened)
             raised = error.error if isinstance(error, Escaped) else error

@@ -108,6 +108,15 @@ def ask_any(
     context: WorkflowContext, waits: Sequence[Wait], *, births: Bundle = (), read_after: bool = False
 ) -> tuple[int, str | None]:
     """Take the answer to one of several waits, as `ask` does, and say which of them has it."""
+    if context.tracing is None:
+        return _ask_any(context, waits, births, read_after=read_after)
+    with context.tracing.waiting(waits):
+        return _ask_any(context, waits, births, read_after=read_after)
+
+
+def _ask_any(
+    context: WorkflowContext, waits: Sequence[Wait], births: Bundle, *, read_after: bool
+) -> tuple[int, str | None]:
     alone = is_alone(context)
     for which, wait in enumerate(waits):
         wake = context.segment.foretold(wait, alone=alone)
@@ -139,6 +148,13 @@ async def ask_async(
     context: WorkflowContext, wait: Wait, *, births: Bundle = (), read_after: bool = False
 ) -> str | None:
     """Take the answer to a wait in this task, or unwind; other tasks may wait beside it."""
+    if context.tracing is None:
+        return await _ask_async(context, wait, births, read_after=read_after)
+    with context.tracing.waiting((wait,)):
+        return await _ask_async(context, wait, births, read_after=read_after)
+
+
+async def _ask_async(context: WorkflowContext, wait: Wait, births: Bundle, *, read_after: bool) -> str | None:
     alone = is_alone(context)
     wake = context.segment.foretold(wait, alone=alone)
     if wake is not None:

@@ -44,6 +44,16 @@ class WorkerRow(NamedTuple):
         return now - self.heard_at < SILENT_MS
 
 
+class RunningJob(NamedTuple):
+    """A job that a worker has, and since when."""
+
+    job_id: str
+    handler: str
+    queue: str
+    owner: str
+    started_at: int
+
+
 class EndedCount(NamedTuple):
     """How many jobs came to this end in a minute; the minute is counted from 1970."""
 

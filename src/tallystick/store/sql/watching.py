@@ -15,6 +15,7 @@ from tallystick.core.watching.rows import (
     LeaveWorker,
     QueueDepth,
     ReportWorker,
+    RunningJob,
     WorkerRow,
 )
 from tallystick.store.writing import OpenTransaction
@@ -57,6 +58,10 @@ class WatchReads(ABC):
     def ended(self, since_ms: int) -> list[EndedCount]:
         """Return how many jobs workers have ended since an instant, by minute and state."""
         return [EndedCount._make(row) for row in self.rows("ended", (since_ms // _MINUTE_MS,))]
+
+    def running(self, limit: int) -> list[RunningJob]:
+        """Return the jobs that workers have, the one that runs longest first."""
+        return [RunningJob._make(row) for row in self.rows("running_longest", (limit,))]
 
     def backlog(self) -> Backlog:
         """Return what waits for workers, for people, for relays and for the clock."""
