@@ -8,6 +8,8 @@ import signal
 import pytest
 from hypothesis import settings
 
+from tallystick.testing.azurite_server import Azurite
+from tests.azure.emulator import the_azurite
 from tests.postgres.server import Server, shared_server
 
 for name in ("TALLY_URL", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
@@ -36,11 +38,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _takes_long(item: pytest.Item) -> bool:
-    """Tell whether a test is marked as slow, or needs a server of PostgreSQL."""
+    """Tell whether a test is marked as slow, or needs a server."""
     call = getattr(item, "callspec", None)
     parameters = call.params.values() if call else ()
     needed = getattr(item, "fixturenames", ())
-    return item.get_closest_marker("slow") is not None or "server" in needed or "postgres" in parameters
+    return (
+        item.get_closest_marker("slow") is not None
+        or not {"server", "azurite"}.isdisjoint(needed)
+        or "postgres" in parameters
+    )
 
 
 @pytest.fixture(scope="session")
@@ -48,3 +54,10 @@ def server(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Server:
     """One real PostgreSQL for the whole run, started by whoever needs it first."""
     base = tmp_path_factory.getbasetemp()
     return shared_server(base if worker_id == "master" else base.parent)
+
+
+@pytest.fixture(scope="session")
+def azurite(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Azurite:
+    """One real emulator of Azure Tables for the whole run, started by whoever needs it first."""
+    base = tmp_path_factory.getbasetemp()
+    return the_azurite(base if worker_id == "master" else base.parent)

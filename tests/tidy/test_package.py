@@ -18,6 +18,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 WANTED = [*PROJECT["dependencies"], *(each for extra in EXTRAS.values() for each in extra)]
 # The module of a distribution whose name differs.
 MODULES = {
+    "azure-data-tables": "azure",
     "tzdata": "zoneinfo",
     "opentelemetry-api": "opentelemetry",
     "nats-py": "nats",

@@ -29,6 +29,8 @@ def open_store(url: str, clock: Clock, *, create: bool) -> Store:
     check_address(url)
     if url.startswith(("postgresql:", "postgres:")):
         return _open_postgres(url, clock, create=create)
+    if url.startswith("azure:"):
+        return _open_azure(url, clock, create=create)
     if not url.startswith("sqlite:"):
         scheme, mark, _rest = url.partition("://")
         # A file name means SQLite.
@@ -36,7 +38,9 @@ def open_store(url: str, clock: Clock, *, create: bool) -> Store:
         # Before an @ there may be a password.
         url = f"{scheme}://…" if mark and "@" in url else url
         raise BadInput(
-            f"{url!r} is not an address Tallystick knows; write {file} or postgresql://HOST/DATABASE", url=url
+            f"{url!r} is not an address Tallystick knows; write {file}, postgresql://HOST/DATABASE or "
+            "azure://ACCOUNT/PREFIX",
+            url=url,
         )
     parts = _split(url)
     if parts.netloc or parts.path in ("", "/"):
@@ -120,3 +124,13 @@ def _open_postgres(url: str, clock: Clock, *, create: bool) -> Store:
             "PostgreSQL needs psycopg: pip install 'tallystick[postgres]'", needs="psycopg"
         ) from error
     return PostgresStore(url, clock, create=create)
+
+
+def _open_azure(url: str, clock: Clock, *, create: bool) -> Store:
+    try:
+        from tallystick.store.azure.store import AzureStore  # noqa: PLC0415 (as above)
+    except ImportError as error:
+        raise BadInput(
+            "Azure Tables need their libraries: pip install 'tallystick[azure]'", needs="azure-data-tables"
+        ) from error
+    return AzureStore(url, clock, create=create)

@@ -47,12 +47,23 @@ from tallystick.testing.conformance.promises.waiting import LateReports, WhoActs
 from tallystick.testing.conformance.watching import Watching  # noqa: E402 (registered first)
 
 
+class ProtocolConformance(
+    Keys,
+    ProtocolRows,
+    ProtocolCallbacks,
+    ProtocolPublishing,
+    ProtocolCancelling,
+    ProtocolBatches,
+    ProtocolOrders,
+):
+    """The promises of a store with the capability `Protocols`, whatever else it does."""
+
+
 class StoreConformance(
     WhatBecomesDurable,
     WhatIsRefused,
     BatchesAndBundles,
     Reservations,
-    Keys,
     SubmitMany,
     ClaimPromises,
     Clocks,
@@ -70,12 +81,7 @@ class StoreConformance(
     AnswerPromises,
     TagsAndOrphans,
     EffectPromises,
-    ProtocolRows,
-    ProtocolCallbacks,
-    ProtocolPublishing,
-    ProtocolCancelling,
-    ProtocolBatches,
-    ProtocolOrders,
+    ProtocolConformance,
     Trees,
     Deadlines,
     Watching,

@@ -1,0 +1,77 @@
+"""Where the tables are, and by what right: never in an address, an error or a log."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from azure.data.tables.aio import TableServiceClient
+
+from tallystick.errors import BadInput
+
+VARIABLES: Final = ("TALLYSTICK_AZURE_CONNECTION_STRING", "AZURE_STORAGE_CONNECTION_STRING")
+"""Where a connection string is looked for; without one `azure-identity` is asked, if it is installed."""
+
+_PREFIX: Final = re.compile(r"[A-Za-z][A-Za-z0-9]{0,39}")
+_ACCOUNT: Final = re.compile(r"[a-z0-9]{3,24}")
+
+
+class Address(NamedTuple):
+    """A storage account, and how the names of our tables begin there."""
+
+    account: str
+    prefix: str
+
+    @property
+    def url(self) -> str:
+        """Return the address as it is written."""
+        return f"azure://{self.account}/{self.prefix}"
+
+
+def read_address(url: str) -> Address:
+    """Return the parts of an address, or say how one is written.
+
+    >>> read_address("azure://shopaccount/shop")
+    Address(account='shopaccount', prefix='shop')
+    """
+    parts = urlsplit(url)
+    account, prefix = parts.netloc, parts.path.strip("/")
+    if not _ACCOUNT.fullmatch(account) or not _PREFIX.fullmatch(prefix) or parts.query or parts.fragment:
+        # Somebody may have written a secret into it.
+        raise BadInput(
+            "an address of Azure Tables is azure://ACCOUNT/PREFIX: the storage account, and letters and "
+            f"digits that begin the names of its tables; the connection string is in {VARIABLES[0]}"
+        )
+    return Address(account, prefix)
+
+
+def connected(
+    address: Address, options: dict[str, Any], environment: Mapping[str, str] = os.environ
+) -> TableServiceClient:
+    """Return a client of the service, for the running loop."""
+    told = next((environment[name] for name in VARIABLES if environment.get(name)), None)
+    if told is None:
+        endpoint = f"https://{address.account}.table.core.windows.net"
+        return TableServiceClient(endpoint=endpoint, credential=_identity(), **options)
+    try:
+        client = TableServiceClient.from_connection_string(told, **options)
+    except ValueError:
+        raise BadInput(f"the connection string in {VARIABLES[0]} cannot be read") from None
+    if client.account_name != address.account:
+        raise BadInput(
+            f"the connection string is for another account than {address.account}, which {address.url} names"
+        )
+    return client
+
+
+def _identity() -> Any:  # noqa: ANN401 (as above)
+    try:
+        from azure.identity.aio import DefaultAzureCredential  # type: ignore[import-untyped]  # noqa: PLC0415 (optional)
+    except ImportError:
+        raise BadInput(
+            f"Azure Tables need a right to come in: set {VARIABLES[0]}, or install azure-identity"
+        ) from None
+    return DefaultAzureCredential()

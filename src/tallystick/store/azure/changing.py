@@ -1,0 +1,241 @@
+"""Changes of a job that is there: read, finish what is behind, decide, write the truth, then its tail.
+
+The rules are those of every store (`core/verbs/protocol`): here is only where their plans are written. The
+time is read before a decision, and the tags guard the write: what changed in between begins again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from tallystick.core.chain import Chain
+from tallystick.core.lifecycles import StepState
+from tallystick.core.pictures import Message, Now
+from tallystick.core.remote.plans import (
+    Hearing,
+    InsertAnswer,
+    InsertOutbox,
+    MoveOutbox,
+    MoveProtocolJob,
+    MoveProtocolStep,
+    ProtocolPlan,
+    stale_report,
+)
+from tallystick.core.remote.requests import ProtocolRequest, RenewStep
+from tallystick.core.remote.rows import OutboxRow, ProtocolPicture, ProtocolStep, outbox_id
+from tallystick.core.verbs.protocol.deciding import decide
+from tallystick.errors import InvariantBroken, StoreBusy
+from tallystick.store.azure import keys
+from tallystick.store.azure.entities import packed
+from tallystick.store.azure.heads import (
+    Head,
+    KeptStep,
+    Redo,
+    Seen,
+    fact_of,
+    head_values,
+    read_job,
+    step_values,
+    wake,
+)
+from tallystick.store.azure.requests import Asking, Find, Put, Refused, Together, Value, find, write
+from tallystick.store.azure.tail import finish, load
+from tallystick.store.sql.protocols import ABSENT
+
+AGAIN_MAX: Final = 50
+"""How often a change begins again because the job was changed meanwhile, before its sender is told."""
+
+
+class Here(NamedTuple):
+    """The time of this process, and what marks the writes of one request as its own."""
+
+    now: Callable[[], int]
+    token: str
+
+
+class Changed(NamedTuple):
+    """What a request came to, and the job as it was left, if nobody else can have changed it since."""
+
+    hearing: Hearing
+    seen: Seen | None = None
+
+
+def change(request: ProtocolRequest, here: Here, carried: Seen | None = None) -> Asking[Changed]:
+    """Decide a request and write what it comes to; `carried` is the job as this process has left it."""
+    seen, planned = carried, None
+    for _time in range(AGAIN_MAX):
+        if seen is None:
+            seen = yield from load(request.job_id)
+            if seen is None:
+                return Changed(ABSENT)
+            seen, mine = (yield from finish(seen)), seen.head.by == here.token
+            if mine and planned is not None:
+                return Changed(planned.hearing, seen)  # the answer to our write was lost
+            carried = None
+        now = here.now()
+        plan = decide(seen.picture, request, Now(now))
+        if not plan.writes:
+            if carried is not None:
+                seen, carried = None, None  # what changes nothing is answered from what is there now
+                continue
+            yield from _keep_refused(request, plan, now)
+            return Changed(plan.hearing, seen)
+        reply, seen = yield from _write(seen, plan, now, here.token)
+        if not isinstance(reply, Refused):
+            return Changed(plan.hearing, (yield from finish(seen)))
+        seen, carried, planned = None, None, plan
+    raise StoreBusy(
+        f"job {request.job_id}: others changed it {AGAIN_MAX} times meanwhile", job_id=request.job_id
+    )
+
+
+def renew(request: RenewStep, here: Here) -> Asking[Changed]:
+    """Take a heartbeat: the row of the step alone, of a job that was read now; before any ACK it is one."""
+    for _time in range(AGAIN_MAX):
+        seen = read_job((yield from find(Find(keys.STEPS, keys.encoded(request.job_id)))))
+        if seen is None:
+            return Changed(ABSENT)
+        now = here.now()
+        plan = decide(seen.picture, request, Now(now))
+        if not plan.writes:
+            yield from _keep_refused(request, plan, now)
+            return Changed(plan.hearing)
+        if plan.told is not None:
+            return (yield from change(request, here))
+        (moved,) = (write for write in plan.writes if isinstance(write, MoveProtocolStep))
+        kept = seen.steps[moved.step.step_index]
+        reply = yield from write(_step_put(kept._replace(step=moved.step, updated_at=now)))
+        if not isinstance(reply, Refused):
+            return Changed(plan.hearing)
+    raise StoreBusy(f"job {request.job_id}: its step was changed {AGAIN_MAX} times meanwhile")
+
+
+def rearm(seen: Seen, here: Here) -> Asking[Seen | None]:
+    """Note that somebody must look at a job later than was noted; None if it was changed meanwhile."""
+    reply, seen = yield from _write(seen, None, here.now(), here.token)
+    return None if isinstance(reply, Refused) else (yield from finish(seen))
+
+
+def _keep_refused(request: ProtocolRequest, plan: ProtocolPlan, now: int) -> Asking[None]:
+    """Keep a report for people that was refused, if it is one."""
+    report = stale_report(request, plan.heard)
+    if report is not None:
+        job_id, attempt, lease_id, name = report
+        row = keys.key(keys.instant_text(now), str(attempt), lease_id, name)
+        about: dict[str, Value] = {
+            "at": now,
+            "job_id": job_id,
+            "attempt": attempt,
+            "lease_id": lease_id,
+            "report": name,
+        }
+        yield from write(Put(keys.STALE, keys.encoded(job_id), row, packed(about)))
+
+
+def _write(seen: Seen, plan: ProtocolPlan | None, now: int, token: str) -> Asking[tuple[object, Seen]]:
+    """Write the truth of a plan, or only when to look again, and return the job with it."""
+    after = applied(seen, plan, now, token)
+    changed = [kept for kept, before in zip(after.steps, seen.steps, strict=True) if kept is not before]
+    job_id = keys.encoded(after.head.job.job_id)
+    head = Put(keys.STEPS, job_id, keys.HEAD, head_values(after.head), seen.etag)
+    reply = yield from write(Together((head, *map(_step_put, changed))))
+    if isinstance(reply, Refused):
+        return reply, seen
+    of_head, *of_steps = reply.etags
+    tags = dict(zip((kept.step.step_id for kept in changed), of_steps, strict=True))
+    steps = tuple(kept._replace(etag=tags.get(kept.step.step_id, kept.etag)) for kept in after.steps)
+    return reply, after._replace(etag=of_head, steps=steps)
+
+
+def _step_put(kept: KeptStep) -> Put:
+    step = kept.step
+    row = keys.step_row(step.step_index, step.step_id)
+    return Put(keys.STEPS, keys.encoded(step.job_id), row, step_values(kept), kept.etag)
+
+
+def applied(seen: Seen, plan: ProtocolPlan | None, now: int, token: str) -> Seen:
+    """Return a job as a plan makes it, with what its tail is to write."""
+    head, steps = seen.head, list(seen.steps)
+    job, pending, message, redo = head.job, head.pending, head.message, Redo(gone=[])
+    for each in () if plan is None else plan.writes:
+        match each:
+            case MoveProtocolJob():
+                job = each.job
+            case MoveProtocolStep():
+                steps[each.step.step_index] = steps[each.step.step_index]._replace(
+                    step=each.step, updated_at=now
+                )
+            case MoveOutbox():
+                redo.moved, pending = each.row._replace(payload=""), each.row
+            case InsertOutbox():
+                redo.made, pending = each.row._replace(payload=""), each.row
+            case InsertAnswer():
+                message = _put_message(steps, each.message, message)
+            case _:
+                raise InvariantBroken(f"a job that is there is not born again: {each}")
+    if pending is not None and pending.state != "PENDING":
+        pending = None
+    facts, chain = head.facts, head.chain
+    if plan is not None and plan.told is not None:
+        told, end = plan.told, Chain(job.job_id, facts, bytes.fromhex(chain))
+        link = end.extend(told.kind, now, told.attempt, told.payload)
+        redo.fact = fact_of(job.job_id, link, told.kind, now, told.attempt, told.payload)
+        facts, chain = end.n, end.head.hex()
+    after = head._replace(
+        job=job, n=head.n + 1, updated_at=now, facts=facts, chain=chain, by=token, former=None,
+        pending=None if pending is None else pending._replace(payload=""), message=message, redo=redo,
+    )  # fmt: skip
+    after = _given(after, [kept.step for kept in steps])
+    return seen._replace(head=_armed(after, [kept.step for kept in steps], now), steps=tuple(steps))
+
+
+def _put_message(steps: list[KeptStep], message: Message, of_job: Message | None) -> Message | None:
+    """Keep the message that has ended a step in the row of the step, and that of the job in its own."""
+    for at, kept in enumerate(steps):
+        if message.kind == "result" and kept.step.step_id == message.name:
+            steps[at] = kept._replace(message=message)
+            return of_job
+    return message
+
+
+def _given(head: Head, steps: list[ProtocolStep]) -> Head:
+    """Keep the index of what remote workers may ask for, and were given, with the job."""
+    redo = head.redo
+    made = None if redo.made is None else OutboxRow._make(redo.made)
+    moved = None if redo.moved is None else OutboxRow._make(redo.moved)
+    active = next((step for step in steps if step.is_open), None)
+    awaits = active is not None and active.state == StepState.AWAITING_ACK
+    name = "" if active is None else outbox_id(active.job_id, active.step_id, active.attempt_no)
+    worker = moved.taken_by if moved is not None and awaits else None
+    before = None if head.given is None else keys.given_place(*_split(head.given))
+    if moved is not None and moved.is_pulled:
+        redo.gone.append(keys.ready_place(moved))
+    if worker is not None:
+        redo.ready = keys.given_place(worker, name)
+        return head._replace(given=f"{name} {worker}")
+    if before is not None and not (awaits and head.given is not None and head.given.startswith(f"{name} ")):
+        redo.gone.append(before)
+        head = head._replace(given=None)
+    if made is not None and made.is_pulled:
+        redo.ready = keys.ready_place(made)
+    return head
+
+
+def _split(given: str) -> tuple[str, str]:
+    name, _, worker = given.partition(" ")
+    return worker, name
+
+
+def _armed(head: Head, steps: list[ProtocolStep], now: int) -> Head:
+    """Move the row that says when to look: to an earlier instant, or if its own has come.
+
+    A row is never used twice: its key has the version that wanted it.
+    """
+    at = wake(ProtocolPicture(head.job, tuple(steps), head.pending))
+    if at is None:
+        return head
+    noted = keys.due_instant(head.armed)
+    if at < noted or noted <= now < at:
+        return head._replace(armed=keys.due_row(at, head.job.job_id, head.n), former=head.armed)
+    return head

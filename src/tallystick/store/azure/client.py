@@ -1,0 +1,300 @@
+"""Requests on their way to the service: one connection pool and loop for all of them.
+
+A request without an answer is sent again, and so is one that the service was too busy for; the verbs know
+their own writes. The library itself repeats nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final, Protocol, TypeVar, assert_never
+
+from aiohttp import ClientSession, TCPConnector
+from azure.core import MatchConditions
+from azure.core.exceptions import AzureError, HttpResponseError, ResourceExistsError
+from azure.core.pipeline.transport import AioHttpTransport
+from azure.data.tables import EdmType, EntityProperty, UpdateMode
+
+from tallystick.errors import StoreBusy, StoreError, StoreMissing, StoreMisused
+from tallystick.store.azure.address import Address, connected
+from tallystick.store.azure.keys import TABLES
+from tallystick.store.azure.requests import (
+    Asking,
+    Drop,
+    Find,
+    Get,
+    Put,
+    Refused,
+    Reply,
+    Request,
+    Row,
+    Together,
+    Value,
+    Wrote,
+)
+
+T = TypeVar("T")
+
+AT_ONCE_MAX: Final = 64
+"""How many requests of one process are on their way at the same time."""
+
+PAGE_ROWS_MAX: Final = 1_000
+SENT_MAX: Final = 8
+"""How often a request is sent, at most; the pauses in between come to some 25 seconds."""
+
+_PAUSE_SECONDS: Final = 0.2
+_PAUSE_SECONDS_MAX: Final = 10.0
+_ANSWER_SECONDS: Final = 30
+_REFUSALS: Final = {404: Refused.MISSING, 409: Refused.EXISTS, 412: Refused.CHANGED}
+_BUSY: Final = frozenset({408, 429, 500, 502, 503, 504})
+
+
+class Carrier(Protocol):
+    """Who carries the requests of verbs: the client below, or a test's own."""
+
+    address: Address
+    requests: int
+    """How many requests were sent."""
+
+    def ask(self, asking: Asking[T]) -> T:
+        """Carry the requests of a verb."""
+        ...
+
+    def ask_all(self, askings: Sequence[Asking[T]]) -> list[T | BaseException]:
+        """Carry the requests of verbs side by side; what one raises is its own answer."""
+        ...
+
+    def create(self) -> None:
+        """Make the tables that are not there."""
+        ...
+
+    def close(self) -> None:
+        """Give back connections and threads."""
+        ...
+
+
+class Client:
+    """The service at one address; called from any thread."""
+
+    def __init__(self, address: Address) -> None:
+        """Start the loop; nothing is sent yet."""
+        self.address = address
+        self._pid = os.getpid()
+        self.requests = 0
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="tally-azure", daemon=True)
+        self._thread.start()
+        self._closed = False
+        try:
+            self._service, self._tables, self._room = self.run(self._connect())
+        except BaseException:
+            self._end()
+            raise
+
+    async def _connect(self) -> tuple[Any, dict[str, Any], asyncio.Semaphore]:
+        pool = ClientSession(connector=TCPConnector(limit=AT_ONCE_MAX))
+        transport = AioHttpTransport(session=pool, session_owner=True)
+        options = {"retry_total": 0, "connection_timeout": 5, "read_timeout": _ANSWER_SECONDS}
+        try:
+            service = connected(self.address, {**options, "transport": transport})
+        except BaseException:
+            await pool.close()
+            raise
+        tables = {name: service.get_table_client(f"{self.address.prefix}{name}") for name in TABLES}
+        return service, tables, asyncio.Semaphore(AT_ONCE_MAX)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Let the loop do something, and wait for it."""
+        if os.getpid() != self._pid:
+            work.close()
+            raise StoreMisused("this Tally was used before a fork; make one in the child process instead")
+        if self._closed:
+            work.close()
+            raise StoreMisused("this Tally is closed")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def ask(self, asking: Asking[T]) -> T:
+        """Carry the requests of a verb."""
+        return self.run(self.carry(asking))
+
+    def ask_all(self, askings: Sequence[Asking[T]]) -> list[T | BaseException]:
+        """Carry the requests of verbs side by side; what one raises is its own answer."""
+
+        async def gathered() -> list[T | BaseException]:
+            return await asyncio.gather(*map(self.carry, askings), return_exceptions=True)
+
+        return self.run(gathered())
+
+    async def carry(self, asking: Asking[T]) -> T:
+        """Carry the requests of a verb, on the loop."""
+        reply: Reply = None
+        try:
+            while True:
+                reply = await self.send(asking.send(reply))
+        except StopIteration as ended:
+            return ended.value  # type: ignore[no-any-return]  # a generator of T returns one
+        finally:
+            asking.close()
+
+    async def send(self, request: Request) -> Reply:
+        """Send a request until it is answered, some times."""
+        pause, why = _PAUSE_SECONDS, ""
+        for time in range(1, SENT_MAX + 1):
+            try:
+                async with self._room:
+                    self.requests += 1
+                    return await self._send(request)
+            except HttpResponseError as error:
+                if error.status_code is not None and error.status_code not in _BUSY:
+                    return _refusal(request, error.status_code, _code(error))
+                why, rest = _code(error), _told_to_rest(error)
+            except AzureError as error:
+                why, rest = type(error).__name__, 0.0
+            if time < SENT_MAX:
+                await asyncio.sleep(max(pause, rest))
+                pause = min(2 * pause, _PAUSE_SECONDS_MAX)
+        raise StoreBusy(f"{self.address.url}: no answer after {SENT_MAX} tries: {why}", url=self.address.url)
+
+    async def _send(self, request: Request) -> Reply:
+        match request:
+            case Get():
+                found = await self._tables[request.table].get_entity(request.pk, request.rk)
+                return _row(found)
+            case Find():
+                return await self._find(request)
+            case Put(etag=None):
+                made = await self._tables[request.table].create_entity(_entity(request))
+                return Wrote((made["etag"],))
+            case Put():
+                mode = UpdateMode.MERGE if request.merge else UpdateMode.REPLACE
+                made = await self._tables[request.table].update_entity(
+                    _entity(request),
+                    mode=mode,
+                    etag=request.etag,
+                    match_condition=MatchConditions.IfNotModified,
+                )
+                return Wrote((made["etag"],))
+            case Drop():
+                await self._tables[request.table].delete_entity(request.pk, request.rk)
+                return Wrote(())
+            case Together():
+                table = self._tables[request.writes[0].table]
+                made = await table.submit_transaction([_operation(each) for each in request.writes])
+                puts = zip(request.writes, made, strict=True)
+                return Wrote(tuple(done["etag"] for each, done in puts if isinstance(each, Put)))
+            case _:
+                assert_never(request)
+
+    async def _find(self, request: Find) -> list[Row]:
+        asked = [f"PartitionKey {'eq' if request.pk_below is None else 'ge'} @pk"]
+        values: dict[str, Any] = {"pk": request.pk}
+        if request.pk_below is not None:
+            asked.append("PartitionKey lt @pk_below")
+            values["pk_below"] = request.pk_below
+        if request.low:
+            asked.append("RowKey ge @low")
+            values["low"] = request.low
+        if request.below is not None:
+            asked.append("RowKey lt @below")
+            values["below"] = request.below
+        for at, (name, value) in enumerate(request.where):
+            asked.append(f"{name} eq @where{at}")
+            values[f"where{at}"] = value
+        page = PAGE_ROWS_MAX if request.limit is None else min(request.limit, PAGE_ROWS_MAX)
+        found = self._tables[request.table].query_entities(
+            " and ".join(asked), parameters=values, results_per_page=page
+        )
+        rows: list[Row] = []
+        async for entity in found:
+            rows.append(_row(entity))
+            if request.limit is not None and len(rows) >= request.limit:
+                break
+        return rows
+
+    def create(self) -> None:
+        """Make the tables that are not there."""
+        self.run(self._create())
+
+    async def _create(self) -> None:
+        async def one(name: str) -> None:
+            try:
+                await self._tables[name].create_table()
+            except ResourceExistsError:
+                return  # another process was first
+            except AzureError as error:
+                raise StoreError(f"{self.address.url}: no table {name}: {_code(error)}") from None
+
+        await asyncio.gather(*map(one, TABLES))
+
+    def close(self) -> None:
+        """Give back the connections and the thread."""
+        if self._closed or os.getpid() != self._pid:
+            return
+        self.run(self._service.close())
+        self._closed = True
+        self._end()
+
+    def _end(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def _refusal(request: Request, status: int, code: str) -> Reply:
+    """Return what an error of the service says as an answer; raise if the request cannot be answered."""
+    if code == "TableNotFound":
+        raise StoreMissing("there are no tables of ours there")
+    if status == HTTPStatus.NOT_FOUND and isinstance(request, Get):
+        return None
+    refused = _REFUSALS.get(status)
+    if refused is None:
+        raise StoreError(f"the service refuses this: {status} {code}", code=code)
+    return refused
+
+
+def _code(error: BaseException) -> str:
+    """Return the name that the service has for an error: its text may tell what nobody else should read."""
+    code = getattr(error, "error_code", None)
+    return str(getattr(code, "value", code) or type(error).__name__)
+
+
+def _told_to_rest(error: HttpResponseError) -> float:
+    """Return for how long the service wants to be left alone."""
+    told = str(getattr(error.response, "headers", {}).get("Retry-After", ""))
+    return min(float(told), _PAUSE_SECONDS_MAX) if told.isdecimal() else 0.0
+
+
+def _row(entity: Mapping[str, Any]) -> Row:
+    values = {name: _value(value) for name, value in entity.items() if name not in _KEYS}
+    return Row(entity["PartitionKey"], entity["RowKey"], entity.metadata["etag"], values)  # type: ignore[attr-defined]  # the library adds it
+
+
+_KEYS: Final = frozenset({"PartitionKey", "RowKey"})
+
+
+def _value(value: Any) -> Value:  # noqa: ANN401 (what the library makes of a property)
+    return value.value if isinstance(value, EntityProperty) else value  # type: ignore[no-any-return]  # an integer
+
+
+def _entity(put: Put) -> dict[str, Any]:
+    values = {name: _property(value) for name, value in put.values.items()}
+    return {"PartitionKey": put.pk, "RowKey": put.rk, **values}
+
+
+def _property(value: Value) -> object:
+    """Return a property: an integer may always have 64 bits."""
+    return EntityProperty(value, EdmType.INT64) if type(value) is int else value
+
+
+def _operation(each: Put | Drop) -> tuple[Any, ...]:
+    if isinstance(each, Drop):
+        return ("delete", {"PartitionKey": each.pk, "RowKey": each.rk})
+    if each.etag is None:
+        return ("create", _entity(each))
+    mode = UpdateMode.MERGE if each.merge else UpdateMode.REPLACE
+    about = {"mode": mode, "etag": each.etag, "match_condition": MatchConditions.IfNotModified}
+    return ("update", _entity(each), about)

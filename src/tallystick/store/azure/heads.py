@@ -1,0 +1,228 @@
+"""The truth about a job: its head and its steps, in one partition, written in one transaction.
+
+The head says besides the job itself which version it is (`n`), the directive that is not out, the end of the
+hash chain, when somebody must look (`armed`), and what else is to be written for this version (`redo`).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from tallystick.core.chain import Link
+from tallystick.core.lifecycles import JOB, JobState, StepState
+from tallystick.core.pictures import Message
+from tallystick.core.remote.requests import NewProtocolJob
+from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolPicture, ProtocolStep
+from tallystick.core.verbs.protocol.directives import directive_of
+from tallystick.store.api import StoredEvent
+from tallystick.store.azure import keys
+from tallystick.store.azure.entities import packed, unpacked, written
+from tallystick.store.azure.keys import Place
+from tallystick.store.azure.requests import Row, Values
+
+ABANDONED: Final = "ABANDONED"
+"""The state of a head that keeps others from making a job whose submission was left: no job has it."""
+
+_ABOUT: Final = NewProtocolJob._fields
+_JOB: Final = ProtocolJob._fields
+_STEP: Final = ProtocolStep._fields
+
+
+class Redo(msgspec.Struct, array_like=True):
+    """What is to be written for one version of a job besides its truth, each in any number of times."""
+
+    made: tuple[object, ...] | None = None
+    moved: tuple[object, ...] | None = None
+    fact: tuple[object, ...] | None = None
+    ready: Place | None = None
+    gone: list[Place] = []
+
+
+class Head(NamedTuple):
+    """The job, and what its store needs to know."""
+
+    job: ProtocolJob
+    about: NewProtocolJob
+    n: int
+    month: str
+    created_at: int
+    updated_at: int
+    facts: int
+    chain: str
+    armed: str
+    by: str
+    former: str | None = None
+    # The worker that was given the directive that awaits its ACK.
+    given: str | None = None
+    pending: OutboxRow | None = None
+    message: Message | None = None
+    redo: Redo = Redo()
+
+    @property
+    def is_final(self) -> bool:
+        """Tell whether the job has ended."""
+        return JobState(self.job.state) in JOB.final
+
+    @property
+    def partition(self) -> str:
+        """Return the partition of the copy of the job, and of its directives."""
+        return keys.key(self.job.tenant_id, self.month)
+
+
+class KeptStep(NamedTuple):
+    """A step with what its row says besides."""
+
+    step: ProtocolStep
+    created_at: int
+    updated_at: int
+    message: Message | None = None
+    etag: str = ""
+
+
+class Seen(NamedTuple):
+    """A job as it was read or written, with the tags of its rows; `copy_n` is how far its copy has come."""
+
+    head: Head
+    steps: tuple[KeptStep, ...]
+    etag: str = ""
+    copy_n: int = 0
+    copy_etag: str | None = None
+    # The tag of the row in the outbox of the directive that is not out, if it is known.
+    outbox_etag: str | None = None
+
+    @property
+    def picture(self) -> ProtocolPicture:
+        """Return what a decision looks at."""
+        head, steps = self.head, tuple(kept.step for kept in self.steps)
+        return ProtocolPicture(head.job, steps, whole_directive(head.job, steps, head.pending))
+
+    def index_of(self, step_id: str) -> int:
+        """Return the place of a step in its protocol."""
+        return next(kept.step.step_index for kept in self.steps if kept.step.step_id == step_id)
+
+
+def whole_directive(
+    job: ProtocolJob, steps: tuple[ProtocolStep, ...], row: OutboxRow | None
+) -> OutboxRow | None:
+    """Return a directive with what it says, which follows from its job and step until it is out."""
+    if row is None:
+        return None
+    step = next(step for step in steps if step.step_id == row.step_id)
+    return row._replace(payload=directive_of(job, step, row))
+
+
+def wake(picture: ProtocolPicture) -> int | None:
+    """Return the instant at which the sweep or a relay has something to do for a job."""
+    step, row = picture.active, picture.pending
+    if step is None:
+        return None
+    if step.state == StepState.DISPATCHING and row is not None and not row.is_pulled:
+        return row.next_try_at
+    return step.lease_expires_at
+
+
+# --- rows
+
+
+def head_values(head: Head) -> Values:
+    """Return the head as a row."""
+    pending = None if head.pending is None else written(head.pending._replace(payload=""))
+    message = None if head.message is None else written(head.message)
+    return packed(
+        {
+            **head.job._asdict(),
+            **head.about._asdict(),
+            **{name: getattr(head, name) for name in _PLAIN},
+            "pending": pending,
+            "message": message,
+            "redo": written(head.redo),
+        }
+    )
+
+
+_PLAIN: Final = ("n", "month", "created_at", "updated_at", "facts", "chain", "armed", "by", "former", "given")
+
+
+def read_head(values: Values) -> Head | None:
+    """Return the head of a row; None for one that only keeps its place."""
+    found = unpacked(values)
+    if found["state"] == ABANDONED:
+        return None
+    job = ProtocolJob._make(found.get(name) for name in _JOB)
+    about = NewProtocolJob._make(found.get(name) for name in _ABOUT)
+    pending, message = found.get("pending"), found.get("message")
+    return Head(
+        job=job,
+        about=about,
+        **{name: found.get(name) for name in _PLAIN},  # type: ignore[arg-type]  # as the row has them
+        pending=None if pending is None else OutboxRow._make(msgspec.json.decode(pending)),
+        message=None if message is None else Message._make(msgspec.json.decode(message)),
+        redo=msgspec.json.decode(found["redo"], type=Redo),
+    )
+
+
+def step_values(kept: KeptStep) -> Values:
+    """Return a step as a row."""
+    message = None if kept.message is None else written(kept.message)
+    about = {"created_at": kept.created_at, "updated_at": kept.updated_at, "message": message}
+    return packed({**kept.step._asdict(), **about})
+
+
+def read_step(row: Row) -> KeptStep:
+    """Return the step of a row."""
+    found = unpacked(row.values)
+    message = found.get("message")
+    return KeptStep(
+        ProtocolStep._make(found.get(name) for name in _STEP),
+        found["created_at"],
+        found["updated_at"],
+        None if message is None else Message._make(msgspec.json.decode(message)),
+        row.etag,
+    )
+
+
+def read_job(rows: list[Row]) -> Seen | None:
+    """Return a job from the rows of its partition; None if it is not there."""
+    if not rows or rows[0].rk != keys.HEAD:
+        return None
+    first, *steps = rows
+    head = read_head(first.values)
+    return None if head is None else Seen(head, tuple(map(read_step, steps)), first.etag)
+
+
+def copy_values(head: Head) -> Values:
+    """Return the copy of a job by which it is listed."""
+    about = {"n": head.n, "created_at": head.created_at, "updated_at": head.updated_at}
+    return packed({**head.job._asdict(), **head.about._asdict(), **about})
+
+
+def outbox_values(row: OutboxRow, updated_at: int) -> Values:
+    """Return a directive as a row."""
+    return packed({**row._asdict(), "updated_at": updated_at})
+
+
+def read_outbox(values: Values) -> OutboxRow:
+    """Return the directive of a row."""
+    found = unpacked(values)
+    return OutboxRow._make(found.get(name) for name in OutboxRow._fields)
+
+
+def fact_of(job_id: str, link: Link, kind: str, at: int, attempt: int, payload: str) -> tuple[object, ...]:
+    """Return a fact as it is kept: hashes are hexadecimal."""
+    return (job_id, link.n, kind, at, attempt, payload, link.prev_hash.hex(), link.event_hash.hex())
+
+
+def fact_values(fact: tuple[object, ...]) -> Values:
+    """Return a fact as a row."""
+    return packed(dict(zip(StoredEvent._fields, fact, strict=True)))  # type: ignore[arg-type]  # texts and numbers
+
+
+def read_fact(values: Values) -> StoredEvent:
+    """Return the fact of a row."""
+    found = unpacked(values)
+    fact = StoredEvent._make(found[name] for name in StoredEvent._fields)
+    return fact._replace(
+        prev_hash=bytes.fromhex(found["prev_hash"]), event_hash=bytes.fromhex(found["event_hash"])
+    )

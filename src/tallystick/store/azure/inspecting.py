@@ -1,0 +1,292 @@
+"""The reads of a check on Azure Tables, and what can be wrong there alone: rows that did not follow a job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from tallystick.core.audit.book import Book, JobRest, Kept, StepRest, WholeJob
+from tallystick.core.audit.removals import Head as ChainEnd
+from tallystick.core.pictures import Message, Place
+from tallystick.core.remote.rows import OutboxLag, OutboxRow, ProtocolJob, ProtocolPicture
+from tallystick.errors import BadInput
+from tallystick.store.api import JobRow, NewJob, StoredEvent
+from tallystick.store.azure import keys, reading
+from tallystick.store.azure.client import Carrier
+from tallystick.store.azure.entities import unpacked
+from tallystick.store.azure.heads import Head, KeptStep, Seen, read_head, read_outbox
+from tallystick.store.azure.nothing_kept import NothingKept
+from tallystick.store.azure.requests import Asking, Find, find, get
+from tallystick.store.azure.tail import load
+from tallystick.store.inspection import Health, Inspection, JobHead, Reserved, StaleReports
+
+T = TypeVar("T")
+
+_EXAMINED_MAX: Final = 500
+"""Of how many of the newest jobs the health of the store is judged."""
+
+_BEHIND_MS: Final = 60_000
+"""For how long a job may be behind its truth before that is worth a sentence: a change takes moments."""
+
+
+class AzureInspection(NothingKept):
+    """The reads of a check."""
+
+    def __init__(self, client: Carrier, now: Callable[[], int]) -> None:
+        """Look through this client."""
+        self._ask = client.ask
+        self._url = client.address.url
+        self._now = now
+
+    def at_once(self, ask: Callable[[Inspection], T]) -> T:
+        """Let a function read; what it reads is of about one moment, because nothing here keeps one."""
+        return ask(self)
+
+    def lease_clock(self) -> tuple[str, int]:
+        """Return the instant of this machine: no worker holds a lease here."""
+        return "", self._now()
+
+    def health(self) -> Health:
+        """Look whether everything that should follow the newest jobs does."""
+        problems: list[str] = []
+        rows = self._ask(reading.heads(None, _EXAMINED_MAX, self._now()))
+        for row in rows:
+            problems += self._ask(_behind(row.pk, self._now()))
+        facts: dict[str, object] = {"address": self._url, "jobs_examined": len(rows)}
+        return Health(facts, tuple(problems), ())
+
+    def job(self, job_id: str) -> JobRow | None:
+        """Return one job."""
+        return self._ask(reading.one_job(job_id))
+
+    def protocol(self, job_id: str) -> ProtocolPicture | None:
+        """Return a job with its steps and the directive that is not out."""
+        seen = self._seen(job_id)
+        return None if seen is None else seen.picture
+
+    def home(self, job_id: str) -> ProtocolJob | None:
+        """Return what directives say of a job."""
+        seen = self._seen(job_id)
+        return None if seen is None else seen.head.job
+
+    def book(self, job_id: str) -> Book | None:
+        """Return the book of one job."""
+        seen = self._seen(job_id)
+        return None if seen is None else _book(seen.head)
+
+    def books(self, *, after: str | None, limit: int) -> list[Book]:
+        """Return a page of books, newest job first."""
+        rows = self._ask(reading.heads(after, limit, self._now()))
+        heads = [read_head(row.values) for row in rows]
+        return [_book(head) for head in heads if head is not None]
+
+    def whole(self, job_id: str) -> WholeJob | None:
+        """Return what was submitted and all else that the head of a job says."""
+        seen = self._seen(job_id)
+        return None if seen is None else _whole(seen.head)
+
+    def facts(self, job_id: str, *, after: int, limit: int) -> list[StoredEvent]:
+        """Return the facts of a job that follow number `after`, in order."""
+        return self._ask(reading.history(job_id, after, limit))
+
+    def newest_event(self, job_id: str) -> StoredEvent | None:
+        """Return the newest fact of a job."""
+        seen = self._seen(job_id)
+        found = [] if seen is None else self.facts(job_id, after=seen.head.facts - 1, limit=1)
+        return found[0] if found else None
+
+    def newest_fact(self, job_id: str) -> ChainEnd | None:
+        """Return the end of the chain of a job, as its newest fact has it."""
+        found = self.newest_event(job_id)
+        return None if found is None else ChainEnd(job_id, found.n, found.event_hash)
+
+    def fact_hash(self, job_id: str, n: int) -> bytes | None:
+        """Return the hash of the fact at a place of a job."""
+        found = self.facts(job_id, after=n - 1, limit=1)
+        return found[0].event_hash if found and found[0].n == n else None
+
+    def newest_birth(self) -> int:
+        """Return when the youngest job was born; 0 if there is none."""
+        return next((book.updated_at for book in self.books(after=None, limit=1)), 0)
+
+    def heads(self, *, after: str, limit: int) -> list[JobHead]:
+        """Return a page of jobs by their identifiers, each with the end of its chain."""
+        first = f"{keys.encoded(after)} " if after else ""
+        asked = Find(keys.STEPS, first, keys.HEAD, f"{keys.HEAD}!", limit, pk_below=keys.JOIN)
+        found = [read_head(row.values) for row in self._ask(find(asked))]
+        return [
+            JobHead(
+                ChainEnd(head.job.job_id, head.facts, bytes.fromhex(head.chain)),
+                head.created_at,
+                head.job.completed_at,
+            )
+            for head in found
+            if head is not None
+        ]
+
+    def messages(self, job_id: str, *, after: str, limit: int) -> list[Message]:
+        """Return the messages of a job behind a guid, in order."""
+        return [each for each in self._words(job_id) if each.guid > after][:limit]
+
+    def message(self, guid: str) -> Message | None:
+        """Return one message, by way of the job that its guid names."""
+        _kind, _, rest = guid.partition(":")
+        job_id = rest.partition(":")[0]
+        return next((each for each in self._words(job_id) if each.guid == guid), None)
+
+    def step_rests(self, job_id: str, *, after: Place, limit: int) -> list[StepRest]:
+        """Return the steps of a job behind a place, in order."""
+        seen = self._seen(job_id)
+        rests = [] if seen is None else sorted(map(_rest, seen.steps))
+        return [rest for rest in rests if (rest.dimension, rest.name, rest.occurrence) > after][:limit]
+
+    def directives(self, job_id: str) -> list[tuple[OutboxRow, int]]:
+        """Return the directives of a job, and when each was last written."""
+        seen = self._seen(job_id)
+        if seen is None:
+            return []
+        first = f"{keys.encoded(job_id)}{keys.JOIN}"
+        rows = self._ask(find(Find(keys.OUTBOX, seen.head.partition, first, f"{first}{keys.JOIN}")))
+        return [(read_outbox(row.values), unpacked(row.values)["updated_at"]) for row in rows]
+
+    def count_directives(self, job_id: str) -> int:
+        """Return how many directives a job has made."""
+        return len(self.directives(job_id))
+
+    def directive(self, outbox_id: str) -> OutboxRow | None:
+        """Return one directive."""
+        return self._ask(reading.directive(outbox_id))
+
+    def waiting_directives(
+        self, tenant_id: str | None, service: str | None, *, after: str, limit: int
+    ) -> list[OutboxRow]:
+        """Return a page of directives of a tenant that are not out."""
+        return self._outbox("PENDING", tenant_id, service, after, limit)
+
+    def dead_directives(
+        self, tenant_id: str | None, service: str | None, *, after: str, limit: int
+    ) -> list[OutboxRow]:
+        """Return a page of directives of a tenant that could not be published."""
+        found = self._outbox("FAILED_FINAL", tenant_id, service, after, limit)
+        return [row for row in found if row.reason != "withdrawn"]
+
+    def _outbox(
+        self, state: str, tenant_id: str | None, service: str | None, after: str, limit: int
+    ) -> list[OutboxRow]:
+        """Read directives in a state, those of the last two months: the outbox has no other order."""
+        if tenant_id is None:
+            raise BadInput("in Azure Tables directives are listed for one tenant: name it")
+        where = (("state", state), *(() if service is None else (("service", service),)))
+        found: list[OutboxRow] = []
+        for month in keys.months_back(keys.month_of(self._now()), 2):
+            rows = self._ask(find(Find(keys.OUTBOX, keys.key(tenant_id, month), where=where)))
+            found += [read_outbox(row.values) for row in rows]
+        return sorted(row for row in found if row.outbox_id > after)[:limit]
+
+    def outbox_lag(self, tenant_id: str | None) -> list[OutboxLag]:
+        """Return how late the outbox of a tenant is, for each service and way of its directives."""
+        waits = self.waiting_directives(tenant_id, None, after="", limit=1_000)
+        dead = self.dead_directives(tenant_id, None, after="", limit=1_000)
+        ways = sorted({(row.service, row.via) for row in (*waits, *dead)})
+        lags = []
+        for way in ways:
+            mine = [row.next_try_at for row in waits if (row.service, row.via) == way]
+            gone = sum((row.service, row.via) == way for row in dead)
+            lags.append(OutboxLag(*way, len(mine), min(mine, default=None), gone))
+        return lags
+
+    def kept(self, tenant_id: str, scope: str, value: str) -> Kept | None:
+        """Return a reservation."""
+        row = self._ask(get(keys.IDEMPOTENCY, *keys.reservation_place(tenant_id, scope, value)))
+        return None if row is None else Kept._make(unpacked(row.values)[name] for name in Kept._fields)
+
+    def reserved(self, *, after: tuple[str, str, str], limit: int) -> list[Reserved]:
+        """Return a page of reservations behind one, with what the job of each is known by."""
+        found: list[Reserved] = []
+        for kept in self._ask(_reservations(after, limit)):
+            seen = self._seen(kept.job_id)
+            about = None if seen is None else seen.head.about
+            tenant_id = None if seen is None else seen.head.job.tenant_id
+            key, hashed = (None, None) if about is None else (about.idempotency_key, about.idempotency_hash)
+            found.append(Reserved(kept, tenant_id, key, hashed))
+        return found
+
+    def strays(self, *, after: str, limit: int) -> list[tuple[str, bool]]:
+        """Return the next identifiers that facts have for their job, and whether there is such a job."""
+        first = f"{keys.encoded(after)} " if after else ""
+        asked = Find(keys.EVENTS, first, keys.event_row(1), keys.event_row(2), limit, pk_below=keys.JOIN)
+        rows = self._ask(find(asked))
+        return [(row.pk, self._seen(row.pk) is not None) for row in rows]
+
+    def stale_reports(self) -> StaleReports:
+        """Count the reports that were refused because they came too late, up to ten thousand."""
+        rows = self._ask(find(Find(keys.STALE, "", limit=10_000, pk_below=keys.JOIN)))
+        return StaleReports(len(rows), max((unpacked(row.values)["at"] for row in rows), default=None))
+
+    def _seen(self, job_id: str) -> Seen | None:
+        return self._ask(reading.truth(job_id))
+
+    def _words(self, job_id: str) -> list[Message]:
+        seen = self._seen(job_id)
+        words = [] if seen is None else [seen.head.message, *(kept.message for kept in seen.steps)]
+        return sorted((each for each in words if each is not None), key=lambda each: each.guid)
+
+
+def _reservations(after: tuple[str, str, str], limit: int) -> Asking[list[Kept]]:
+    """Read a page of reservations, by their partitions and rows."""
+    tenant, row = keys.reservation_place(*after) if any(after) else ("", "")
+    found = [] if not tenant else (yield from find(Find(keys.IDEMPOTENCY, tenant, f"{row} ", limit=limit)))
+    if len(found) < limit:
+        first = f"{tenant} " if tenant else ""
+        found += yield from find(Find(keys.IDEMPOTENCY, first, limit=limit - len(found), pk_below=keys.JOIN))
+    return [Kept._make(unpacked(each.values)[name] for name in Kept._fields) for each in found]
+
+
+def _behind(job_id: str, now: int) -> Asking[list[str]]:
+    """Say what should have followed a job and did not, for longer than a change takes."""
+    seen = yield from load(job_id)
+    if seen is None or now - seen.head.updated_at < _BEHIND_MS:
+        return []
+    head, found = seen.head, list[str]()
+    if seen.copy_n < head.n:
+        found.append(
+            f"job {job_id}: its copy is at version {seen.copy_n} and it is at {head.n}; "
+            "start a worker, whose sweep finishes it"
+        )
+    if not head.is_final and (yield from get(keys.DUE, keys.due_partition(job_id), head.armed)) is None:
+        found.append(f"job {job_id}: no row says when to look at it; any callback or `tally cancel` mends it")
+    return found
+
+
+def _book(head: Head) -> Book:
+    job = head.job
+    return Book(
+        job.job_id, job.state, 0, 0, None, None, job.semaphore, job.root_ledger, job.start_ledger,
+        head.created_at, None, job.error_code, 1, head.facts, bytes.fromhex(head.chain), job.rev, job.options,
+        head.about.canon_version, 0, 0, True, head.updated_at,
+    )  # fmt: skip
+
+
+def _whole(head: Head) -> WholeJob:
+    job, about = head.job, head.about
+    born = NewJob(
+        job.job_id, job.payload, None, None, head.created_at, job.tenant_id, "protocol", job.protocol_id, "",  # type: ignore[arg-type]  # a protocol job is never ready
+        "default", 5, job.options, about.request_type, job.input_ref, job.output_ref, about.schema_version,
+        about.idempotency_key, about.idempotency_hash, about.canon_version, job.correlation_id,
+        job.traceparent,
+    )  # fmt: skip
+    rest = JobRest(
+        None, 0, head.updated_at, job.completed_at, job.result, job.error, job.error_message, job.protocol_id,
+        job.mode, job.doc_id, job.current_step_id, job.current_step_index, job.attempts_total, None,
+        about.retry_of, None, None,
+    )  # fmt: skip
+    return WholeJob(born, rest)
+
+
+def _rest(kept: KeptStep) -> StepRest:
+    step = kept.step
+    told = dict.fromkeys(StepRest._fields) | step._asdict()
+    told |= {"dimension": 0, "name": step.step_id, "occurrence": 1, "kind": "protocol", "has_hash": False}
+    told |= {"created_at": kept.created_at, "updated_at": kept.updated_at}
+    told["has_result"] = step.result is not None
+    return StepRest._make(told[name] for name in StepRest._fields)

@@ -1,0 +1,110 @@
+"""What is asked of the service, and what it answers. A verb yields these; it does not know who carries them.
+
+A request that got no answer is sent again by whoever carries it, so each may have been done before: who wrote
+meets its own row and must know it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from enum import Enum
+from typing import NamedTuple, TypeAlias, TypeVar
+
+Value: TypeAlias = str | int | bool | None
+Values: TypeAlias = Mapping[str, Value]
+
+
+class Row(NamedTuple):
+    """One row as it was read."""
+
+    pk: str
+    rk: str
+    etag: str
+    values: Values
+
+
+class Get(NamedTuple):
+    """Read one row; None if it is not there."""
+
+    table: str
+    pk: str
+    rk: str
+
+
+class Find(NamedTuple):
+    """Read rows of one partition, or of those up to `pk_below`, in the order of their keys."""
+
+    table: str
+    pk: str
+    low: str = ""
+    below: str | None = None
+    limit: int | None = None
+    where: tuple[tuple[str, str | bool], ...] = ()
+    pk_below: str | None = None
+
+
+class Put(NamedTuple):
+    """Insert a row, or with `etag` replace the one that has it; `merge` leaves what is not named."""
+
+    table: str
+    pk: str
+    rk: str
+    values: Values
+    etag: str | None = None
+    merge: bool = False
+
+
+class Drop(NamedTuple):
+    """Delete a row; one that is not there is fine, but not inside `Together`."""
+
+    table: str
+    pk: str
+    rk: str
+
+
+class Together(NamedTuple):
+    """Write rows of one table and one partition: all of them or none."""
+
+    writes: tuple[Put | Drop, ...]
+
+
+class Wrote(NamedTuple):
+    """It is durable; the tag of each row that is there now."""
+
+    etags: tuple[str, ...]
+
+
+class Refused(Enum):
+    """Nothing was written."""
+
+    EXISTS = "there is such a row"
+    CHANGED = "the row is not what was read"
+    MISSING = "there is no such row"
+
+
+Request: TypeAlias = Get | Find | Put | Drop | Together
+Reply: TypeAlias = "Row | list[Row] | Wrote | Refused | None"
+T = TypeVar("T")
+Asking: TypeAlias = Generator[Request, Reply, T]
+"""A verb: it yields requests, is sent the answers, and returns what came of it."""
+
+
+def get(table: str, pk: str, rk: str) -> Asking[Row | None]:
+    """Read one row."""
+    reply = yield Get(table, pk, rk)
+    assert reply is None or isinstance(reply, Row), "a read of one row is answered so"
+    return reply
+
+
+def find(request: Find) -> Asking[list[Row]]:
+    """Read rows."""
+    reply = yield request
+    assert isinstance(reply, list), "a read of rows is answered so"
+    return reply
+
+
+def write(request: Put | Drop | Together) -> Asking[Wrote | Refused]:
+    """Write."""
+    reply = yield request
+    assert isinstance(reply, Wrote | Refused), "a write is answered so"
+    return reply

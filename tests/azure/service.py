@@ -1,0 +1,143 @@
+"""The part of the table service that the verbs use, as a value: it can be copied, cut off and asked twice.
+
+`test_service.py` holds it against the emulator. Whatever is searched here is therefore true of that, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from tallystick.store.azure.address import Address
+from tallystick.store.azure.requests import (
+    Asking,
+    Drop,
+    Find,
+    Get,
+    Put,
+    Refused,
+    Reply,
+    Request,
+    Row,
+    Together,
+    Values,
+    Wrote,
+)
+
+T = TypeVar("T")
+Key = tuple[str, str, str]
+
+
+class Cut(BaseException):
+    """The process has died here."""
+
+
+class Tables:
+    """All rows, each with a tag that changes whenever it is written."""
+
+    def __init__(self, rows: dict[Key, tuple[str, Values]] | None = None, written: int = 0) -> None:
+        self.rows = {} if rows is None else rows
+        self.written = written
+
+    def copy(self) -> Tables:
+        return Tables(dict(self.rows), self.written)
+
+    def answer(self, request: Request) -> Reply:
+        match request:
+            case Get():
+                found = self.rows.get(request)
+                return None if found is None else Row(request.pk, request.rk, *found)
+            case Find():
+                return self._find(request)
+            case Put() | Drop():
+                return self._write((request,), alone=True)
+            case Together():
+                return self._write(request.writes, alone=False)
+
+    def _find(self, asked: Find) -> list[Row]:
+        found = [
+            Row(pk, rk, *row)
+            for (table, pk, rk), row in self.rows.items()
+            if table == asked.table
+            and (pk == asked.pk if asked.pk_below is None else asked.pk <= pk < asked.pk_below)
+            and asked.low <= rk
+            and (asked.below is None or rk < asked.below)
+            and all(row[1].get(name) == value for name, value in asked.where)
+        ]
+        return sorted(found)[: asked.limit] if len(found) > 1 else found
+
+    def _write(self, writes: Sequence[Put | Drop], *, alone: bool) -> Reply:
+        for each in writes:
+            found = self.rows.get((each.table, each.pk, each.rk))
+            if isinstance(each, Drop):
+                if found is None and not alone:
+                    return Refused.MISSING
+            elif each.etag is None:
+                if found is not None:
+                    return Refused.EXISTS
+            elif found is None:
+                return Refused.MISSING
+            elif found[0] != each.etag:
+                return Refused.CHANGED
+        tags = []
+        for each in writes:
+            key = (each.table, each.pk, each.rk)
+            if isinstance(each, Drop):
+                self.rows.pop(key, None)
+                continue
+            before = self.rows[key][1] if each.merge else {}
+            self.written += 1
+            tags.append(f"{self.written}")
+            self.rows[key] = (tags[-1], {**before, **each.values})
+        return Wrote(tuple(tags))
+
+
+class ModelClient:
+    """Carries requests to such tables; `left` is how many more it sends before it dies.
+
+    With `twice` every request is done two times, and only the second answer is heard.
+    """
+
+    def __init__(self, tables: Tables, *, twice: bool = False) -> None:
+        self.address = Address("model", "model")
+        self.tables = tables
+        self.requests = 0
+        self.left: int | None = None
+        self.twice = twice
+        self.sent: list[Request] = []
+
+    def ask(self, asking: Asking[T]) -> T:
+        reply: Reply = None
+        try:
+            while True:
+                reply = self.send(asking.send(reply))
+        except StopIteration as ended:
+            return ended.value  # type: ignore[no-any-return]  # a generator of T returns one
+        finally:
+            asking.close()
+
+    def send(self, request: Request) -> Reply:
+        if self.left is not None:
+            if not self.left:
+                raise Cut
+            self.left -= 1
+        self.requests += 1
+        self.sent.append(request)
+        if self.twice:
+            self.tables.answer(request)
+        return self.tables.answer(request)
+
+    def ask_all(self, askings: Sequence[Asking[Any]]) -> list[Any]:
+        return [self._asked(asking) for asking in askings]
+
+    def _asked(self, asking: Asking[Any]) -> Any:
+        try:
+            return self.ask(asking)
+        except Exception as error:  # noqa: BLE001 (as the client does: it is the answer of its verb)
+            return error
+
+    def create(self) -> None:
+        """Have every table."""
+
+    def close(self) -> None:
+        """Have nothing to give back."""

@@ -1,0 +1,106 @@
+"""Protocol jobs on the model of the service: what must be so when nobody is at work, and time that passes."""
+
+from __future__ import annotations
+
+from tallystick.core.remote.requests import ExpireStep, NotPublished, StepFence, TakeDirective
+from tallystick.engine.audit.jobs import audit
+from tallystick.store.azure import keys
+from tallystick.store.azure.entities import unpacked
+from tallystick.store.azure.heads import read_job, wake
+from tallystick.store.azure.requests import Find, find
+from tallystick.store.azure.store import AzureStore
+from tallystick.testing.conformance.drafts import FRESH, done
+from tests.azure.service import ModelClient, Tables
+from tests.azure.subject import AzureSubject
+from tests.model.protocol_judging import judge_picture
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+
+
+class ModelSubject(AzureSubject):
+    """Tables in memory, opened."""
+
+    def __init__(self, tables: Tables | None = None, *, twice: bool = False) -> None:
+        self.client = ModelClient(Tables() if tables is None else tables, twice=twice)
+        super().__init__("azure://model/model", self.client)
+
+    def reopened(self) -> ModelSubject:
+        """Return the same tables as another process sees them at the same time."""
+        other = ModelSubject(self.client.tables)
+        other.clock.advance(self.clock.wall_ms() - other.clock.wall_ms())
+        return other
+
+
+def sweep(subject: AzureSubject) -> None:
+    """Do what the roles of a worker do in one turn; no directive ever reaches its service."""
+    store = subject.store
+    for job_id, _step in store.due_steps(100):
+        done(store, ExpireStep(job_id, FRESH.new()))
+    for row in store.stray_directives((), 0, 100):
+        taken = done(store, TakeDirective(row.job_id, row.step_id, row.attempt_no))
+        if taken.directive is not None:  # type: ignore[attr-defined]  # this is a hearing
+            fence = StepFence(row.job_id, row.step_id, row.attempt_no, row.lease_id)
+            tries = taken.directive.tries  # type: ignore[attr-defined]  # this is one, too
+            done(store, NotPublished(fence, tries, "away"))
+
+
+def mend(subject: AzureSubject) -> None:
+    """Let the sweep alone look at everything that somebody has left, and nothing else happen.
+
+    Ten minutes and more pass for it, so a step may expire on the way.
+    """
+    for minutes in (0, 1, 15):
+        subject.clock.advance(minutes * 60_000)
+        sweep(subject)
+        sweep(subject)
+
+
+def run_out(subject: AzureSubject) -> None:
+    """Let time pass until nothing is open, without any report."""
+    for _day in range(200):
+        rows = subject.rows(keys.DUE)
+        if not rows:
+            return
+        later = min(keys.due_instant(row.rk) for row in rows) - subject.clock.wall_ms()
+        subject.clock.advance(max(later, 1_000))
+        sweep(subject)
+    raise AssertionError(f"something is due for ever: {subject.rows(keys.DUE)}")
+
+
+def judge(subject: AzureSubject, *, swept: bool = True) -> None:
+    """Insist on what holds whenever nobody is at work: rows have followed their jobs, and the books are true.
+
+    What says when to look at a job may outlive it until the sweep has looked.
+    """
+    store, due = subject.store, {row.rk for row in subject.rows(keys.DUE)}
+    ready = {(row.pk, row.rk) for row in subject.rows(keys.READY)}
+    for head in subject.rows(keys.STEPS):
+        if head.rk != keys.HEAD:
+            continue
+        seen = read_job(subject.rows(keys.STEPS, head.pk))
+        if seen is None:
+            continue
+        judge_picture(seen.picture)
+        (copy,) = store.client.ask(find(Find(keys.JOBS, seen.head.partition, head.pk, f"{head.pk} ")))
+        assert copy.values["n"] == seen.head.n
+        assert unpacked(copy.values)["state"] == seen.head.job.state
+        if seen.head.is_final:
+            left = [rk for rk in due if seen.head.job.job_id in rk]
+            assert not left or not swept, "it has ended and is looked at"
+        else:
+            at = wake(seen.picture)
+            assert at is not None
+            assert seen.head.armed in due, "nobody would ever look at it"
+            assert keys.due_instant(seen.head.armed) <= max(at, subject.clock.wall_ms())
+            due.remove(seen.head.armed)
+        pending = seen.picture.pending
+        if pending is not None and pending.is_pulled:
+            assert keys.ready_place(pending) in ready, "no remote worker could ask for it"
+    found = audit(store).findings
+    assert not found, found
+
+
+def is_whole(store: AzureStore, job_id: str) -> bool:
+    """Tell whether a job is there."""
+    return store.protocol(job_id) is not None
