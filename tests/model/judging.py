@@ -93,3 +93,18 @@ def _by_pictures(mutant: Mutant) -> Caught:
         except Exception as error:  # noqa: BLE001 (a verb that raises is not total, whatever it raises)
             return Caught(mutant.name, f"random picture {number}", 0, f"{type(error).__name__}: {error}")
     return Caught(mutant.name, "", 0, "every plan is legal without this guard")
+
+
+_ANSWERS = ("tests.core.effect_situations", "tests.core.effect_answers")
+_SITUATIONS = range(6_000)
+
+
+def judge_effect(mutant: Mutant) -> Caught:
+    """Ask for what comes of requests about effects, until an answer is another than the table says."""
+    answers = load(mutant.changed(), *_ANSWERS).effect_answers
+    for number in _SITUATIONS:
+        try:
+            answers.judged(number)
+        except Exception as error:  # noqa: BLE001 (a verb that raises is not total, whatever it raises)
+            return Caught(mutant.name, f"situation {number}", 0, f"{type(error).__name__}: {error}"[:200])
+    return Caught(mutant.name, "", 0, "every answer is the same without this guard")

@@ -86,6 +86,41 @@ VERBS = {
     "reclaiming": ("reclaim", "_act", "_held", "_released"),
 }
 
+# Verbs about effects, which are judged by a table of answers, see `tests/core/effect_answers`.
+EFFECTS = {
+    "calling": (
+        "call",
+        "_begin",
+        "_lost",
+        "_number",
+        "_counted",
+        "_open",
+        "_again",
+        "_known",
+        "end",
+        "rest",
+        "_withdrawn",
+        "_intent",
+    ),
+    "answering": (
+        "take_probe",
+        "settle_effect",
+        "_meant",
+        "_settled",
+        "_unanswered",
+        "_over",
+        "_told",
+        "asked_again",
+        "is_waited_for",
+        "abandoned",
+        "before_end",
+        "unneeded",
+        "let_answer",
+    ),
+    "doubting": ("doubt", "called", "doubted", "needs_person", "park", "lost", "held_for", "find"),
+    "outcomes": ("ended", "_told"),
+}
+
 # Guards that no verb has: of a claim, of a store without wide transactions, of those who ask for forks.
 OF_BUNDLES = {
     "fence": "a bundle is written without the fence",
@@ -339,6 +374,11 @@ def all_mutants() -> list[Mutant]:
 def verb_mutants() -> list[Mutant]:
     """Return every guard of a verb taken away; the tests try a share of them, see `test_verb_mutants`."""
     return [mutant for module, functions in VERBS.items() for mutant in of_module(module, functions)]
+
+
+def effect_mutants() -> list[Mutant]:
+    """Return every guard of a verb about effects taken away; the tests try a share of them."""
+    return [mutant for module, functions in EFFECTS.items() for mutant in of_module(module, functions)]
 
 
 def of_module(module: str, functions: tuple[str, ...]) -> Iterator[Mutant]:

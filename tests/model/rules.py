@@ -33,6 +33,10 @@ MODULES = {
         "core.verbs.waiting",
         "core.verbs.children",
         "core.verbs.asking",
+        "core.verbs.effects.outcomes",
+        "core.verbs.effects.doubting",
+        "core.verbs.effects.answering",
+        "core.verbs.effects.calling",
         "core.verbs.endings",
         "core.verbs.records",
         "core.verbs.control",
@@ -74,13 +78,21 @@ def load(changed: dict[str, ast.Module] | None = None, *also: str) -> SimpleName
         for name, path in paths.items():
             module = ModuleType(path)
             module.__file__ = kept[path].__file__
-            sys.modules[path] = module
+            _put(path, module)
             code = compile(changed[name], path, "exec") if name in changed else _compiled(path)
             exec(code, module.__dict__)
             made[name] = module
     finally:
-        sys.modules.update(kept)
+        for path, module in kept.items():
+            _put(path, module)
     return SimpleNamespace(**made)
+
+
+def _put(path: str, module: ModuleType) -> None:
+    """Let a module be found by both forms of an import: by its path, and as a name of its package."""
+    package, _dot, name = path.rpartition(".")
+    sys.modules[path] = module
+    setattr(sys.modules[package], name, module)
 
 
 class Rules:

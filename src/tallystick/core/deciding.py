@@ -75,7 +75,7 @@ from tallystick.core.requests import (
 from tallystick.core.verbs.children import spawn
 from tallystick.core.verbs.control import cancel_unclaimed, hold, resume, turn
 from tallystick.core.verbs.control_requests import HoldJob, ResumeJob
-from tallystick.core.verbs.effects import calling, doubting, settling
+from tallystick.core.verbs.effects import answering, calling, doubting
 from tallystick.core.verbs.endings import cancel, end_job
 from tallystick.core.verbs.protocol.remote import about_step
 from tallystick.core.verbs.reclaiming import reclaim
@@ -155,9 +155,9 @@ def _about_effect(pictures: Pictures, request: EffectRequest, now: Now) -> Decis
         case DoubtEffect():
             return doubting.doubt(pictures, request, now)
         case TakeProbe():
-            return settling.take_probe(pictures, request, now)
+            return answering.take_probe(pictures, request, now)
         case SettleEffect():
-            return settling.settle_effect(pictures, request, now)
+            return answering.settle_effect(pictures, request, now)
     assert_never(request)
 
 

@@ -279,6 +279,11 @@ class Picture:
         return [each for each in self.activities.values() if each.is_open]
 
     @property
+    def open_effects(self) -> dict[Place, OpenEffect]:
+        """Return its effects that are open, as far as they were asked for."""
+        return self.effects or {}
+
+    @property
     def has_unseen_remotes(self) -> bool:
         """Tell whether remote steps are open of which only the activity was looked at."""
         return any(

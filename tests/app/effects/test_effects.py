@@ -11,6 +11,7 @@ from tallystick import Key, NotDone, Retry, StepFailed, wait
 from tallystick.core.effects.requests import Settled
 from tallystick.errors import BadInput, JobFailed, NotResolved, OutsideWorkflow
 from tallystick.testing.stepping import LEASE_MS, Death, cancel_overdue, check_books, die, reclaim
+from tests.patience import wait_until
 
 TIMEOUT_MS = 2_000
 CALL_LEASE_MS = TIMEOUT_MS + 5_000
@@ -471,6 +472,29 @@ def test_what_never_happened_ends_with_a_cancelled_job(timed, hand, clock):
     assert job.cancel() == "CANCELLED"
     assert [row[2:4] for row in keys(timed)] == [("ENDED", "NOT_DONE")]
     assert check_books(timed) == []
+
+
+def test_a_cancelled_job_ends_when_none_of_its_effects_has_happened(app):
+    @app.effect(key="cut:{n}")
+    async def cut(key: Key, n: int) -> int:
+        raise ConnectionResetError("cut")
+
+    @app.effect(key="busy:{n}", retry=Retry(2, first="1h"))
+    async def busy(key: Key, n: int) -> int:
+        raise NotDone("busy")
+
+    @app.workflow
+    async def both() -> list[int]:
+        return await asyncio.gather(busy(1), cut(1))
+
+    with app.worker():
+        job = both.submit()
+        wait_until(lambda: sorted(row[2] for row in keys(app)) == ["IN_DOUBT", "RESTING"], "one is in doubt")
+    assert job.cancel() == "CANCELLING"
+    job.resolve(retry=True, by="ann")
+    cancel_overdue(app)
+    assert (job.row().state, check_books(app)) == ("CANCELLED", [])
+    assert [row[2:4] for row in keys(app)] == 2 * [("ENDED", "NOT_DONE")]
 
 
 def test_declarations_that_cannot_work_are_refused(timed):

@@ -28,7 +28,7 @@ from tallystick.core.plans import (
 from tallystick.core.requests import CancelJob, CancelUnclaimed, Cycle, EndJob
 from tallystick.core.values import Fact
 from tallystick.core.verbs.control_requests import HoldJob, ResumeJob
-from tallystick.core.verbs.effects.settling import asked_again, before_end
+from tallystick.core.verbs.effects.answering import asked_again, before_end
 from tallystick.core.verbs.endings import CANCELLED, cancel, end_job, fact_of, with_dropped
 from tallystick.core.verbs.holds import Held, Hold, Resumed, decide_hold, decide_resume
 from tallystick.core.verbs.protocol.remote import rearmed, withdraw

@@ -36,7 +36,7 @@ from tallystick.core.requests import CancelJob, EndJob
 from tallystick.core.values import Fact, Fence
 from tallystick.core.verbs.asking import EndedNow, ask, ask_descendants, is_refused, let_finish, why_asked
 from tallystick.core.verbs.children import child_ended
-from tallystick.core.verbs.effects.settling import abandoned, before_end, is_waited_for, let_answer, unneeded
+from tallystick.core.verbs.effects.answering import abandoned, before_end, is_waited_for, let_answer, unneeded
 from tallystick.core.verbs.protocol.remote import ends_at, take_unheard, withdraw
 from tallystick.core.verbs.settling import Driver, broken, driver_of, entered, settle, stale
 from tallystick.errors import LedgerCeiling, NotFound, TallyError

@@ -12,8 +12,8 @@ from tallystick.core.plans import NO_VALUES, Decision, JobValues, MoveAttempt, M
 from tallystick.core.requests import ReclaimAttempt
 from tallystick.core.verbs.control import hold
 from tallystick.core.verbs.control_requests import HoldJob
+from tallystick.core.verbs.effects.answering import is_waited_for
 from tallystick.core.verbs.effects.doubting import find, lost
-from tallystick.core.verbs.effects.settling import is_waited_for
 from tallystick.core.verbs.endings import Loss, end_lost, fact_of, failed_with, finish
 from tallystick.core.verbs.holds import Hold
 from tallystick.defaults import ATTEMPTS

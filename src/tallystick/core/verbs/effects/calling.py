@@ -38,7 +38,7 @@ from tallystick.core.effects.rows import (
 )
 from tallystick.core.ledger.marks import OPENED, entries_of, first_entry
 from tallystick.core.lifecycles import ATTEMPT, AttemptState, JobState
-from tallystick.core.pictures import START, Activity, Message, Now, Picture, Pictures, Place
+from tallystick.core.pictures import START, Activity, Message, Now, Picture, Pictures
 from tallystick.core.plans import (
     NO_VALUES,
     AppendFact,
@@ -56,7 +56,7 @@ from tallystick.core.plans import (
 )
 from tallystick.core.remote.answers import answer_text
 from tallystick.core.values import Fact, Wait
-from tallystick.core.verbs.effects.doubting import park, put_away
+from tallystick.core.verbs.effects.doubting import called, park, put_away
 from tallystick.core.verbs.effects.outcomes import ended, error_text, message_of, not_done, over, said_of
 from tallystick.core.verbs.holds import Hold
 from tallystick.core.verbs.settling import broken, stale
@@ -73,7 +73,8 @@ def call(pictures: Pictures, request: CallEffect, now: Now) -> Decision:  # noqa
     picture = pictures.held(request.fence)
     if picture is None:
         return stale(request.fence)
-    job, activity, found = picture.job, picture.activities.get(request.place), _found(picture, request.place)
+    job, activity = picture.job, picture.activities.get(request.place)
+    found = picture.open_effects.get(request.place)
     if job.state == JobState.CANCELLING and not request.asked:
         return _withdrawn(pictures, picture, request, found, now)
     if job.hold is not None:
@@ -91,15 +92,11 @@ def call(pictures: Pictures, request: CallEffect, now: Now) -> Decision:  # noqa
         return Plan((), Differs(f"{row.key} with arguments {row.args_hash}"))
     own = row.lease_id == request.last
     if row.phase == Phase.RESTING:
-        left = 0 if own else (row.due_at or 0) - now.wall
+        left = 0 if own or row.due_at is None else row.due_at - now.wall
         return Plan((), Later(left)) if left > 0 else _again(request, row, activity, now)
     if row.phase == Phase.CALLING and own:
         return Plan((_granted(row, request, now),), Granted(row.calls))
     return Plan(park(picture, request.fence, request.chain, request.at, row, now), Instead.WAIT)
-
-
-def _found(picture: Picture, place: Place) -> OpenEffect | None:
-    return None if picture.effects is None else picture.effects.get(place)
 
 
 def _begin(
@@ -243,8 +240,8 @@ def end(pictures: Pictures, request: EndEffect, now: Now) -> Decision:
     picture = pictures.held(request.fence)
     if picture is None:
         return stale(request.fence)
-    row, activity = _called(picture, request.place, request.lease_id), picture.activities.get(request.place)
-    if row is None or activity is None:
+    row, activity = called(picture, request.place, request.lease_id), picture.activities.get(request.place)
+    if row is None:
         return stale(request.fence)
     done = ended(row, request.outcome, request.result, request.error, BY_CALL, now)
     guid = answer_of(row.job_id, request.place)
@@ -261,19 +258,11 @@ def rest(pictures: Pictures, request: RestEffect, now: Now) -> Decision:
     picture = pictures.held(request.fence)
     if picture is None:
         return stale(request.fence)
-    row = _called(picture, request.place, request.lease_id)
+    row = called(picture, request.place, request.lease_id)
     if row is None:
         return stale(request.fence)
     after = row._replace(phase=Phase.RESTING, due_at=now.wall + request.delay_ms, rev=row.rev + 1)
     return Plan((MoveEffect(after, row.rev),))
-
-
-def _called(picture: Picture, place: Place, lease_id: str) -> EffectRow | None:
-    """Return the effect whose last call this is, unless something was said about it since."""
-    found = _found(picture, place)
-    if found is None or found.row.phase != Phase.CALLING or found.row.lease_id != lease_id:
-        return None
-    return found.row
 
 
 def _withdrawn(
@@ -281,7 +270,7 @@ def _withdrawn(
 ) -> Decision:
     """Say that the job is to end; an effect of which nothing has happened ends with it."""
     activity = picture.activities.get(request.place)
-    if found is None or found.row.phase != Phase.RESTING or activity is None:
+    if found is None or found.row.phase != Phase.RESTING:
         return Plan((), JobState.CANCELLING)
     error = not_done(found.row, _WITHDRAWN)
     done = ended(found.row, Came.NOT_DONE, None, error, BY_CALL, now)

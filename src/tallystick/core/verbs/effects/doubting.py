@@ -15,7 +15,7 @@ from tallystick.core.chain import Chain
 from tallystick.core.effects.requests import DoubtEffect, Instead
 from tallystick.core.effects.rows import EffectRow, OpenEffect, Phase
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
-from tallystick.core.pictures import JobFacts, Now, Picture, Pictures
+from tallystick.core.pictures import JobFacts, Now, Picture, Pictures, Place
 from tallystick.core.plans import (
     NO_VALUES,
     Decision,
@@ -38,14 +38,22 @@ LOST: Final = "its worker was lost after it had the right to act and before it s
 def doubt(pictures: Pictures, request: DoubtEffect, now: Now) -> Decision:
     """Write that the outcome of a call is unknown, and end the segment until it is known."""
     picture = pictures.held(request.fence)
-    found = None if picture is None or picture.effects is None else picture.effects.get(request.place)
-    if picture is None or found is None:
+    if picture is None:
         return stale(request.fence)
-    if found.row.phase != Phase.CALLING or found.row.lease_id != request.lease_id:
+    row = called(picture, request.place, request.lease_id)
+    if row is None:
         return stale(request.fence)
-    after = doubted(found.row, request.why, now)
+    after = doubted(row, request.why, now)
     parked = park(picture, request.fence, request.chain, request.at, after, now)
-    return Plan((MoveEffect(after, found.row.rev), *parked), Instead.WAIT)
+    return Plan((MoveEffect(after, row.rev), *parked), Instead.WAIT)
+
+
+def called(picture: Picture, place: Place, lease_id: str) -> EffectRow | None:
+    """Return the effect whose last call this is, unless something was said about it since."""
+    found = picture.open_effects.get(place)
+    if found is None or found.row.phase != Phase.CALLING or found.row.lease_id != lease_id:
+        return None
+    return found.row
 
 
 def doubted(row: EffectRow, why: str, now: Now) -> EffectRow:
@@ -112,11 +120,11 @@ def _held(job: JobFacts, fact: Fact, why: str, now: Now) -> MoveJob:
 
 def lost(picture: Picture, unit: str, now: Now) -> Plan:
     """Write that an effect is in doubt whose call was lost with its worker; no worker runs the job."""
-    found = find(picture, unit)
-    if found is None or found.row.phase != Phase.CALLING:
-        return Plan(())
-    after = doubted(found.row, LOST, now)
-    return Plan((MoveEffect(after, found.row.rev), *held_for(picture, after, now)))
+    for row, _live in picture.open_effects.values():
+        if row.unit == unit and row.phase == Phase.CALLING:
+            after = doubted(row, LOST, now)
+            return Plan((MoveEffect(after, row.rev), *held_for(picture, after, now)))
+    return Plan(())
 
 
 def held_for(picture: Picture, row: EffectRow, now: Now) -> tuple[Write, ...]:
@@ -132,7 +140,7 @@ def held_for(picture: Picture, row: EffectRow, now: Now) -> tuple[Write, ...]:
 
 def find(picture: Picture, unit: str) -> OpenEffect | None:
     """Return the open effect of that unit."""
-    return next((each for each in (picture.effects or {}).values() if each.row.unit == unit), None)
+    return next((each for each in picture.open_effects.values() if each.row.unit == unit), None)
 
 
 def _fact(chain: Chain, kind: str, at: int, attempt: int, told: dict[str, object]) -> Fact:

@@ -63,8 +63,10 @@ def _told(pictures: Pictures, done: EffectRow, now: Now) -> tuple[Write, ...]:
     writes: list[Write] = []
     for waiter in sorted(pictures.waiters.get(taken_from(done.exec_id), ())):
         picture = pictures.get(waiter.job_id)
-        activity = None if picture is None else picture.activities.get(waiter.place)
-        if picture is None or activity is None or not activity.is_open:
+        if picture is None:
+            continue
+        activity = picture.activities.get(waiter.place)
+        if activity is None or not activity.is_open:
             continue
         job, guid = picture.job, taken_from(answer_of(waiter.job_id, waiter.place))
         if guid in picture.messages:

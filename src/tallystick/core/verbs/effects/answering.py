@@ -75,7 +75,7 @@ def _meant(picture: Picture, request: SettleEffect) -> OpenEffect | Settled:
     """Return the effect that an answer is about, or why there is none."""
     named = [
         each
-        for each in (picture.effects or {}).values()
+        for each in picture.open_effects.values()
         if request.unit in ("", each.row.unit, each.row.unit.partition("/")[2])
         and request.key in ("", each.row.key)
     ]
@@ -142,9 +142,7 @@ def _told(
 ) -> tuple[Write, ...]:
     """Return what an answer makes of the job: its hold goes with the last doubt, and it can go on."""
     job = job or picture.job
-    if JobState(job.state) in JOB.final:
-        return ()
-    others = [each.row for each in (picture.effects or {}).values() if each.row.unit != after.unit]
+    others = [each.row for each in picture.open_effects.values() if each.row.unit != after.unit]
     frees = job.hold == Hold.IN_DOUBT and not any(map(needs_person, others))
     told: dict[str, object] = {"effect": after.unit, "key": after.key, "says": request.says, "by": request.by}
     if frees:
@@ -153,9 +151,8 @@ def _told(
     next_job = job._replace(hold=None if frees else job.hold, ready_at=now.wall, rev=job.rev + 1)
     if job.state == JobState.CANCELLING:
         # It ends when nothing of it is open outside.
-        over = not after.is_open and not any(row.phase != Phase.RESTING for row in others)
-        over = over or (after.phase == Phase.RESTING and not others)
-        next_job = next_job._replace(ready_at=None, cancel_at=now.wall if over else job.cancel_at)
+        waits = any(row.is_open and row.phase != Phase.RESTING for row in (after, *others))
+        next_job = next_job._replace(ready_at=None, cancel_at=job.cancel_at if waits else now.wall)
     return (MoveJob(next_job, job.rev, fact, NO_VALUES),)
 
 
@@ -163,21 +160,19 @@ def asked_again(picture: Picture, now: Now) -> tuple[Write, ...]:
     """Return what lets probes be asked once more, of a job that is resumed without an answer."""
     return tuple(
         MoveEffect(row._replace(due_at=now.wall, probes=0, rev=row.rev + 1), row.rev)
-        for row, _live in (picture.effects or {}).values()
+        for row, _live in picture.open_effects.values()
         if row.phase == Phase.IN_DOUBT and row.rules.probe
     )
 
 
 def is_waited_for(picture: Picture) -> bool:
     """Tell whether a job cannot end yet, because the outcome of one of its effects is unknown."""
-    return any(row.phase != Phase.RESTING for row, _live in (picture.effects or {}).values())
+    return any(row.phase != Phase.RESTING for row, _live in picture.open_effects.values())
 
 
 def abandoned(picture: Picture) -> dict[str, object]:
     """Return what the fact of a job says that a person ends before it is known what came of its effects."""
-    left = {
-        row.unit: row.key for row, _live in (picture.effects or {}).values() if row.phase != Phase.RESTING
-    }
+    left = {row.unit: row.key for row, _live in picture.open_effects.values() if row.phase != Phase.RESTING}
     return {"abandons": left} if left else {}
 
 
@@ -202,7 +197,7 @@ def unneeded(pictures: Pictures, picture: Picture, now: Now) -> tuple[Write, ...
     """Return what ends the effects of which nothing has happened, with their job."""
     return tuple(
         write
-        for row, _live in (picture.effects or {}).values()
+        for row, _live in picture.open_effects.values()
         if row.phase == Phase.RESTING
         for write in over(
             pictures, row, ended(row, Came.NOT_DONE, None, not_done(row, _LEFT), BY_CALL, now), now
@@ -215,7 +210,7 @@ def let_answer(picture: Picture, request: CancelJob, now: Now) -> Plan:
 
     A call that is under way is let finish; otherwise no worker runs the job any more.
     """
-    lease, effects = picture.lease, (picture.effects or {}).values()
+    lease, effects = picture.lease, picture.open_effects.values()
     calls = [
         row.called_at + row.rules.lease_ms for row, live in effects if live and row.phase == Phase.CALLING
     ]
