@@ -44,7 +44,7 @@ def test_a_worker_that_was_not_heard_of_for_long_is_named_with_how_long(timed, c
     clock.advance(LEASE_MS + 5 * MINUTE_MS)
     counted, named = problems(timed)
     assert counted == "2 leases ran out and nobody took the jobs over yet; start a worker"
-    assert named.startswith("worker a lost one was not heard of since a lease of it ran out 5 minutes ago")
+    assert named.startswith("worker a lost one has not been heard of since a lease of it ran out 5 minutes ago")
     assert f"(2 jobs, one is {min(job.id for job in jobs)})" in named
 
 

@@ -336,7 +336,7 @@ def test_why_tells_of_limits_and_of_a_pause(timed, hand):
     assert second.why().endswith("; 1 jobs of the queue emails run, and it lets 1 run at once")
     hand.run(claimed)
     timed.queues.pause("emails", by="ada")
-    assert "; the queue emails is paused by ada since 2023-11-14" in second.why()
+    assert "; the queue emails has been paused by ada since 2023-11-14" in second.why()
     timed.queues.resume("emails")
     timed.queues.set("emails", rate="5/1m")
     assert second.why().endswith("; it begins at the rate of 5/1m of the queue")

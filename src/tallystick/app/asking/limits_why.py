@@ -19,7 +19,7 @@ def limit_sentence(row: JobRow, queue: Queue, slots: Sequence[Slot]) -> str:
     """Say what the queue of a due job has to do with it; nothing if, as far as is seen, it may begin."""
     name = queue.queue
     if queue.paused_by is not None:
-        return f"; the queue {name} is paused by {queue.paused_by} since {clock_text(queue.paused_at)}"
+        return f"; the queue {name} has been paused by {queue.paused_by} since {clock_text(queue.paused_at)}"
     limits = queue.limits
     if limits.concurrency is not None and len(slots) >= limits.concurrency:
         return f"; {len(slots)} jobs of the queue {name} run, and it lets {limits.concurrency} run at once"

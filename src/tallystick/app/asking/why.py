@@ -145,7 +145,7 @@ def _not_due(looked: Looked) -> Told:
 def _due(looked: Looked) -> Told:
     row = looked.row
     return Told(
-        f"it can go on since {clock_text(row.ready_at)} and waits for a worker on queue {row.queue}",
+        f"it has been ready since {clock_text(row.ready_at)} and waits for a worker on queue {row.queue}",
         row.ready_at,
         None,
         (f"tally work APP --queues {row.queue}",),
@@ -173,7 +173,7 @@ def _running(looked: Looked) -> Told:
             f"; step {said.get('step')} failed{_error(looked.last)} and is tried again at {clock_text(again)}"
         )
     return Told(
-        f"it runs since {clock_text(began)} in attempt {row.attempt}, on worker {_owner(looked)}, "
+        f"it has been running since {clock_text(began)} in attempt {row.attempt}, on worker {_owner(looked)}, "
         f"whose lease holds until {clock_text(looked.lease_until)}{doing}",
         began,
         looked.lease_until,
@@ -243,7 +243,7 @@ def _to_clean_up(looked: Looked) -> Told:
 def _held(looked: Looked) -> Told:
     row = looked.row
     return Told(
-        f"it is held ({row.hold}) since {clock_text(row.updated_at)}: {row.hold_reason}; "
+        f"it has been held ({row.hold}) since {clock_text(row.updated_at)}: {row.hold_reason}; "
         f"{_REMEDIES[Hold(row.hold or '')]}",
         row.updated_at,
         None,
@@ -254,7 +254,7 @@ def _held(looked: Looked) -> Told:
 def _stopping(looked: Looked) -> Told:
     row = looked.row
     return Told(
-        f"it is held ({row.hold}) since {clock_text(row.updated_at)}: {row.hold_reason}; it runs on worker "
+        f"it has been held ({row.hold}) since {clock_text(row.updated_at)}: {row.hold_reason}; it runs on worker "
         f"{_owner(looked)} and stops at its next call",
         row.updated_at,
         None,

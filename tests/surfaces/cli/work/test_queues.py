@@ -67,7 +67,7 @@ def test_the_doctor_names_paused_queues_and_schedules_that_are_no_longer_declare
     app.close()
     shop.tally("queues", "pause", "emails", "shop")
     seen = shop.tally("doctor", "shop").out
-    assert "the queue emails is paused by tally queues since 2" in seen
+    assert "the queue emails has been paused by tally queues since 2" in seen
     assert "no longer declared" not in seen
     program.write_text(LIMITED)
     assert "the schedule mail is no longer declared, and goes on" in shop.tally("doctor", "shop").out

@@ -43,7 +43,7 @@ def test_a_worker_that_was_killed_is_shown_as_one_that_is_not_heard_of(shop):
         work.process.send_signal(signal.SIGKILL)
         work.process.wait(PATIENCE)
     apsw.Connection(str(shop.database)).execute("update workers set heard_at = heard_at - ?", [SILENT_MS])
-    assert "not heard of since" in shop.tally("workers", "shop").out
+    assert "last heard of" in shop.tally("workers", "shop").out
     assert shop.tally("health", "shop").code == 1
 
 

@@ -96,7 +96,7 @@ class Examination(NamedTuple):
         for worker in silent[:_HELD_SHOWN]:
             since = "before the last boot" if worker.overdue_ms is None else f"{span(worker.overdue_ms)} ago"
             found.append(
-                f"worker {short(worker.owner, 12)} was not heard of since a lease of it ran out {since} "
+                f"worker {short(worker.owner, 12)} has not been heard of since a lease of it ran out {since} "
                 f"({count(worker.lost, 'job')}, one is {worker.job_id}); if it still runs, it is stopped or "
                 "cut off: end it"
             )

@@ -26,7 +26,7 @@ def standing_still(store: Store, declared: frozenset[str] | None) -> tuple[str, 
         if queue.paused_by is not None:
             since = instant(queue.paused_at)
             found.append(
-                f"the queue {queue.queue} is paused by {queue.paused_by} since {since}; "
+                f"the queue {queue.queue} has been paused by {queue.paused_by} since {since}; "
                 f"tally queues resume {queue.queue} lets its jobs go on"
             )
     for schedule in store.schedules(after="", limit=_SHOWN) if isinstance(store, Schedules) else ():

@@ -62,7 +62,7 @@ def table(workers: Sequence[WorkerRow], now: int, ink: Ink) -> list[str]:
             printable(", ".join(json.loads(worker.queues))),
             f"version {printable(worker.version)}",
             f"began {ago(worker.started_at, now)}",
-            "" if worker.is_live(now) else f"not heard of since {ago(worker.heard_at, now)}",
+            "" if worker.is_live(now) else f"last heard of {ago(worker.heard_at, now)}",
         )
         for worker in workers
     ]
