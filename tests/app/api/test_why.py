@@ -44,7 +44,9 @@ def test_it_tells_what_a_job_waits_for(hand, clock, flow):
     job = flow.submit("wait")
     assert says(job, "it waits since WHEN for a worker on queue default that knows flow")
     segment = hand.claim()
-    assert says(job, "it has been running since WHEN in attempt 1, on worker stepped, whose lease holds until WHEN")
+    assert says(
+        job, "it has been running since WHEN in attempt 1, on worker stepped, whose lease holds until WHEN"
+    )
     hand.run(segment)
     assert says(job, "it waits since WHEN for the signal approve until WHEN")
     job.pause("the office is closed")

@@ -35,7 +35,7 @@ def test_a_lease_that_has_just_run_out_is_counted_and_blames_nobody(timed, hand,
     flow.submit()
     hand.claim()
     clock.advance(LEASE_MS)
-    assert problems(timed) == ["1 lease ran out and nobody took the jobs over yet; start a worker"]
+    assert problems(timed) == ["1 lease ran out and no worker has taken the jobs over yet; start a worker"]
 
 
 def test_a_worker_that_was_not_heard_of_for_long_is_named_with_how_long(timed, clock, flow):
@@ -43,8 +43,10 @@ def test_a_worker_that_was_not_heard_of_for_long_is_named_with_how_long(timed, c
     SteppedWorker(timed, clock, owner="a lost one").claim_many(2)
     clock.advance(LEASE_MS + 5 * MINUTE_MS)
     counted, named = problems(timed)
-    assert counted == "2 leases ran out and nobody took the jobs over yet; start a worker"
-    assert named.startswith("worker a lost one has not been heard of since a lease of it ran out 5 minutes ago")
+    assert counted == "2 leases ran out and no worker has taken the jobs over yet; start a worker"
+    assert named.startswith(
+        "worker a lost one has not been heard of since a lease of it ran out 5 minutes ago"
+    )
     assert f"(2 jobs, one is {min(job.id for job in jobs)})" in named
 
 

@@ -173,8 +173,8 @@ def _running(looked: Looked) -> Told:
             f"; step {said.get('step')} failed{_error(looked.last)} and is tried again at {clock_text(again)}"
         )
     return Told(
-        f"it has been running since {clock_text(began)} in attempt {row.attempt}, on worker {_owner(looked)}, "
-        f"whose lease holds until {clock_text(looked.lease_until)}{doing}",
+        f"it has been running since {clock_text(began)} in attempt {row.attempt}, on worker "
+        f"{_owner(looked)}, whose lease holds until {clock_text(looked.lease_until)}{doing}",
         began,
         looked.lease_until,
         (f"tally pause {row.job_id}", f"tally cancel {row.job_id}"),
@@ -254,8 +254,8 @@ def _held(looked: Looked) -> Told:
 def _stopping(looked: Looked) -> Told:
     row = looked.row
     return Told(
-        f"it has been held ({row.hold}) since {clock_text(row.updated_at)}: {row.hold_reason}; it runs on worker "
-        f"{_owner(looked)} and stops at its next call",
+        f"it has been held ({row.hold}) since {clock_text(row.updated_at)}: {row.hold_reason}; "
+        f"it runs on worker {_owner(looked)} and stops at its next call",
         row.updated_at,
         None,
         (f"tally resume {row.job_id}",),

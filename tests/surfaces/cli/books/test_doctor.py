@@ -128,7 +128,7 @@ def test_a_lease_that_ran_out_and_a_late_report_are_counted(shop):
         wait_until((shop.folder / "go.began").exists, "the job runs")
         wait_until(lambda: stopped_with_a_lease(shop, work), "it holds its job")
         wait_until(lambda: shop.tally("doctor", "shop").code == 6, "the lease runs out")
-        assert "1 lease ran out and nobody took the jobs over yet" in shop.tally("doctor", "shop").out
+        assert "1 lease ran out and no worker has taken the jobs over yet" in shop.tally("doctor", "shop").out
         (shop.folder / "go").touch()
         with Work(shop, "--verbose") as heir:
             heir.wait_for("done", job_id=job)

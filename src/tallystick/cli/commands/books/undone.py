@@ -31,7 +31,8 @@ class Undone(NamedTuple):
         found = list(self.failed)
         if self.expired:
             found.append(
-                f"{_many(self.expired, 'lease')} ran out and nobody took the jobs over yet; start a worker"
+                f"{_many(self.expired, 'lease')} ran out and no worker has taken the jobs over yet; "
+                "start a worker"
             )
         if self.overdue:
             found.append(

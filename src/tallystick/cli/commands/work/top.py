@@ -190,7 +190,7 @@ def _workers(seen: Seen) -> list[tuple[str, ...]]:
             f"{running.get(worker.owner, 0)} of {worker.slots} running",
             ", ".join(json.loads(worker.queues)),
             f"began {ago(worker.started_at, now)}",
-            "" if worker.is_live(now) else f"not heard of since {ago(worker.heard_at, now)}",
+            "" if worker.is_live(now) else f"last heard of {ago(worker.heard_at, now)}",
         )
         for worker in seen.workers
     ]
