@@ -29,8 +29,7 @@ from tallystick.core.pictures import (
     Pictures,
     Place,
 )
-from tallystick.core.verbs.control_requests import ResumeJob
-from tallystick.store.api import CancelJob, EndJob, Fact, Fence, NewLease, ReclaimAttempt
+from tallystick.store.api import CancelJob, EndJob, Fact, Fence, NewLease, ReclaimAttempt, ResumeJob
 
 WALL = 1_000
 NOW = Now(WALL)
