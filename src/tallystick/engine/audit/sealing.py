@@ -111,5 +111,6 @@ def _listed(inspection: Inspection, sealed: Seal) -> Iterator[Finding]:
             continue
         lines = inspection.removals_of(one.job_id) if fact is None else []
         if not any(line.last_n >= one.n for line in lines):
-            what = "is not the sealed one" if fact is not None else "is gone, and no removal is noted"
+            gone = "is gone, and no removal is noted"
+            what = gone if fact is None else "is not the one that was sealed"
             yield Finding(one.job_id, "seal", f"its fact {one.n} {what}")
