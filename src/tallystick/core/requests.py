@@ -290,6 +290,8 @@ class CancelJob(NamedTuple):
     force: bool = False
     late: bool = False
     abandon: bool = False
+    # Who asks, for the fact that tells of it.
+    by: str = ""
 
 
 class CancelUnclaimed(NamedTuple):

@@ -86,8 +86,10 @@ from tallystick.store.primitives import (
     Queues,
     RunTx,
     Schedules,
+    Searched,
     Transaction,
     call_off,
+    searched,
 )
 
 __all__ = [
@@ -147,6 +149,7 @@ __all__ = [
     "SaveQueue",
     "SaveSchedule",
     "Schedules",
+    "Searched",
     "SetValue",
     "ShownValue",
     "Spawn",
@@ -164,6 +167,7 @@ __all__ = [
     "Wait",
     "Wake",
     "call_off",
+    "searched",
 ]
 
 

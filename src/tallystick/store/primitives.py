@@ -40,10 +40,11 @@ from tallystick.core.requests import (
     TrimTurns,
 )
 from tallystick.core.schedules.rows import Schedule
-from tallystick.core.values import Fence
+from tallystick.core.values import Fence, JobRow
 from tallystick.core.verbs.control_requests import ForkJob, HoldJob, ResumeJob
 from tallystick.core.watching.rows import LeaveWorker, ReportWorker
-from tallystick.errors import StoreBusy
+from tallystick.core.watching.searching import WINDOW_JOBS, CountedJobs, FoundJobs, JobSearch
+from tallystick.errors import BadInput, StoreBusy
 from tallystick.store.rendezvous import Rendezvous
 
 
@@ -250,3 +251,40 @@ class Schedules(Protocol):
     def next_tick(self) -> int | None:
         """Return how many milliseconds from now the next schedule is due, if any is."""
         ...
+
+
+@runtime_checkable
+class Searched(Protocol):
+    """What a store can find for people."""
+
+    def jobs_found(
+        self, search: JobSearch, *, before: str | None, limit: int, window: int = WINDOW_JOBS
+    ) -> FoundJobs:
+        """Return jobs that have all of this in common, among `window` jobs before one."""
+        ...
+
+    def count_found(
+        self, search: JobSearch, *, before: str | None, limit: int, window: int = WINDOW_JOBS
+    ) -> CountedJobs:
+        """Return how many there are in the same window, counted up to a limit."""
+        ...
+
+    def held_jobs(self, tenant_id: str, *, before: str | None, limit: int) -> list[JobRow]:
+        """Return a page of jobs of a tenant that wait for a person, newest first."""
+        ...
+
+    def open_effects_page(self, tenant_id: str, *, after: tuple[str, str], limit: int) -> list[EffectRow]:
+        """Return a page of effects of which nobody knows what came, by key; `after` is key and exec_id."""
+        ...
+
+    def ended_effects(self, tenant_id: str, *, before: int, limit: int) -> list[EffectRow]:
+        """Return effects that have ended before an instant, the last one first."""
+        ...
+
+
+def searched(store: object) -> Searched:
+    """Return a store in which people can look for things, or say which ones are."""
+    if not isinstance(store, Searched):
+        where = getattr(store, "url", "this address")
+        raise BadInput(f"the store at {where} cannot be searched; SQLite and PostgreSQL can")
+    return store

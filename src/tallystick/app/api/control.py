@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 from tallystick.app.replay.context import refuse_inside
 from tallystick.core.lifecycles import JobState
-from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, check_key, check_storable, clip_text
+from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, KEY_CHARS_MAX, check_key, check_storable, clip_text
 from tallystick.core.remote.requests import CancelProtocol
 from tallystick.core.verbs.asking import EndedNow
 from tallystick.core.verbs.holds import Held, Hold, Resumed
@@ -35,7 +35,7 @@ class Wish(NamedTuple, Generic[T]):
     settle: Callable[[Runtime, Outcome], T]
 
 
-def cancelling(job_id: str, grace_ms: int, *, force: bool = False) -> Wish[JobState]:
+def cancelling(job_id: str, grace_ms: int, *, force: bool = False, by: str = "") -> Wish[JobState]:
     """Return the wish that a job ends: at once if it is not running or by force, else after the grace."""
     refuse_inside(f"cancel job {job_id}")
 
@@ -47,10 +47,10 @@ def cancelling(job_id: str, grace_ms: int, *, force: bool = False) -> Wish[JobSt
         runtime.notice_cancelled(job_id, ended=isinstance(outcome, EndedNow))
         return JobState(str(outcome))
 
-    return Wish((CancelJob(job_id, grace_ms, force=force, abandon=force),), settle)
+    return Wish((CancelJob(job_id, grace_ms, force=force, abandon=force, by=_who(by)),), settle)
 
 
-def pausing(job_id: str, why: str) -> Wish[Held]:
+def pausing(job_id: str, why: str, *, by: str = "") -> Wish[Held]:
     """Return the wish that workers do not claim a job, and that a running one stops at its next call."""
     refuse_inside(f"pause job {job_id}")
 
@@ -61,10 +61,11 @@ def pausing(job_id: str, why: str) -> Wish[Held]:
             notice_held(runtime.worker, job_id, held=True)
         return outcome
 
-    return Wish((HoldJob(job_id, Hold.PAUSED, clip_text(why, ERROR_TEXT_BYTES_MAX)),), settle)
+    reason = clip_text(f"{why} (by {by})" if by else why, ERROR_TEXT_BYTES_MAX)
+    return Wish((HoldJob(job_id, Hold.PAUSED, reason, by=_who(by)),), settle)
 
 
-def resuming(job_id: str) -> Wish[Resumed]:
+def resuming(job_id: str, *, by: str = "") -> Wish[Resumed]:
     """Return the wish that a job goes on, whatever held it."""
     refuse_inside(f"resume job {job_id}")
 
@@ -77,7 +78,7 @@ def resuming(job_id: str) -> Wish[Resumed]:
             runtime.poke()
         return outcome
 
-    return Wish((ResumeJob(job_id),), settle)
+    return Wish((ResumeJob(job_id, _who(by)),), settle)
 
 
 def forking(
@@ -87,6 +88,7 @@ def forking(
     version: str | None,
     fork_id: str | None,
     fresh_keys: bool = False,  # noqa: FBT001, FBT002 (as they were given)
+    by: str = "",
 ) -> Wish[Forked]:
     """Return the wish for a new job that keeps what this one recorded before a step."""
     refuse_inside(f"fork job {job_id}")
@@ -95,19 +97,24 @@ def forking(
     if version is not None:
         check_storable("version", version)
     point = step_named(check_storable("step", at))
-    about = (job_id, ids.new(), point, False, version, fork_id, ids.token(), fresh_keys)
+    about = (job_id, ids.new(), point, False, version, fork_id, ids.token(), fresh_keys, _who(by))
     request = ForkJob(*about)
     return Wish((request,), _forked)
 
 
-def retrying(job_id: str, ids: Ids, row: JobRow | None) -> Wish[Forked]:
+def retrying(job_id: str, ids: Ids, row: JobRow | None, *, by: str = "") -> Wish[Forked]:
     """Return the wish for a new job in the place of one that failed: a fork at the step it failed with."""
     refuse_inside(f"retry job {job_id}")
     if row is None:
         raise NotFound(f"there is no job {job_id}", job_id=job_id)
     step = Failure.parse(row.error).step if row.error else ""
     point = step_named(step) if step else None
-    return Wish((ForkJob(job_id, ids.new(), point, retry=True, lease_id=ids.token()),), _forked)
+    return Wish((ForkJob(job_id, ids.new(), point, retry=True, lease_id=ids.token(), by=_who(by)),), _forked)
+
+
+def _who(by: str) -> str:
+    """Return a name as a fact keeps it."""
+    return clip_text(check_storable("by", by), KEY_CHARS_MAX)
 
 
 def step_named(text: str) -> tuple[str, int]:

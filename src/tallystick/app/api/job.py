@@ -139,42 +139,44 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         (outcome,) = await deliver_all_async(runtime, signals(runtime, [self.id], name, value, id))
         return outcome
 
-    def cancel(self, *, grace: Duration = CANCEL_GRACE, force: bool = False) -> JobState:
+    def cancel(self, *, grace: Duration = CANCEL_GRACE, force: bool = False, by: str = "") -> JobState:
         """Ask the job to end, and return the state it is in now.
 
         A job that does not run ends at once. One that runs meets `Cancelled` at its next call and has the
         grace to clean up; then it is ended, unless an effect of it is in doubt. With `force` it ends now, and
         such an effect stays open under its key. A job that has ended stays as it is.
         """
-        return self._say(cancelling(self.id, duration_ms(grace), force=force))
+        return self._say(cancelling(self.id, duration_ms(grace), force=force, by=by))
 
-    async def cancel_aio(self, *, grace: Duration = CANCEL_GRACE, force: bool = False) -> JobState:
+    async def cancel_aio(
+        self, *, grace: Duration = CANCEL_GRACE, force: bool = False, by: str = ""
+    ) -> JobState:
         """Ask the job to end without blocking the event loop."""
         runtime = self._runtime()
-        wish = cancelling(self.id, duration_ms(grace), force=force)
+        wish = cancelling(self.id, duration_ms(grace), force=force, by=by)
         outcome = await runtime.lane().call(wish.bundle)
         # It looks whether the job has ended by this, for calls that wait here.
         return await asyncio.to_thread(wish.settle, runtime, outcome)
 
-    def pause(self, why: str = DEFAULT_WHY) -> Held:
+    def pause(self, why: str = DEFAULT_WHY, *, by: str = "") -> Held:
         """Hold the job: workers do not claim it until `resume`, and if it runs it stops at its next call.
 
         Signals, timers and ended children are kept for it meanwhile; its deadline goes on. A function that
         makes no more calls comes to its end all the same.
         """
-        return self._say(pausing(self.id, why))
+        return self._say(pausing(self.id, why, by=by))
 
-    async def pause_aio(self, why: str = DEFAULT_WHY) -> Held:
+    async def pause_aio(self, why: str = DEFAULT_WHY, *, by: str = "") -> Held:
         """Hold the job without blocking the event loop."""
-        return await self._say_aio(pausing(self.id, why))
+        return await self._say_aio(pausing(self.id, why, by=by))
 
-    def resume(self) -> Resumed:
+    def resume(self, *, by: str = "") -> Resumed:
         """Let a held job go on: paused, or held because its workflow no longer did what it had recorded."""
-        return self._say(resuming(self.id))
+        return self._say(resuming(self.id, by=by))
 
-    async def resume_aio(self) -> Resumed:
+    async def resume_aio(self, *, by: str = "") -> Resumed:
         """Let a held job go on without blocking the event loop."""
-        return await self._say_aio(resuming(self.id))
+        return await self._say_aio(resuming(self.id, by=by))
 
     def fork(
         self,
@@ -183,6 +185,7 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         version: str | None = None,
         id: str | None = None,  # noqa: A002 (the word that users know)
         fresh_keys: bool = False,
+        by: str = "",
     ) -> Job[R_co]:
         """Begin a new job that keeps what this one recorded before the step `at` (`charge`, `charge#2`).
 
@@ -192,7 +195,7 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         `fresh_keys` its effects act again, under keys that end with its id.
         """
         runtime = self._runtime()
-        return self._after(self._say(forking(self.id, runtime.ids, at, version, id, fresh_keys)))
+        return self._after(self._say(forking(self.id, runtime.ids, at, version, id, fresh_keys, by)))
 
     async def fork_aio(
         self,
@@ -201,24 +204,27 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         version: str | None = None,
         id: str | None = None,  # noqa: A002 (the word that users know)
         fresh_keys: bool = False,
+        by: str = "",
     ) -> Job[R_co]:
         """Begin a new job from this one's records without blocking the event loop."""
         runtime = self._runtime()
-        return self._after(await self._say_aio(forking(self.id, runtime.ids, at, version, id, fresh_keys)))
+        return self._after(
+            await self._say_aio(forking(self.id, runtime.ids, at, version, id, fresh_keys, by))
+        )
 
-    def retry(self) -> Job[R_co]:
+    def retry(self, *, by: str = "") -> Job[R_co]:
         """Begin a new job in the place of this one, which has failed: a fork at the step that it failed with.
 
         Said again, it returns the same new job, and `created` is False. The idempotency key goes with it.
         """
         runtime = self._runtime()
-        return self._after(self._say(retrying(self.id, runtime.ids, runtime.reads.job(self.id))))
+        return self._after(self._say(retrying(self.id, runtime.ids, runtime.reads.job(self.id), by=by)))
 
-    async def retry_aio(self) -> Job[R_co]:
+    async def retry_aio(self, *, by: str = "") -> Job[R_co]:
         """Begin a new job in the place of one that has failed, without blocking the event loop."""
         runtime = self._runtime()
         row = await asyncio.to_thread(runtime.reads.job, self.id)
-        return self._after(await self._say_aio(retrying(self.id, runtime.ids, row)))
+        return self._after(await self._say_aio(retrying(self.id, runtime.ids, row, by=by)))
 
     def state(self) -> JobState:
         """Return where the job stands now."""

@@ -19,9 +19,11 @@ from tallystick.core.durations import duration_ms
 from tallystick.core.lifecycles import JOB, JobState
 from tallystick.core.limits import check_name, check_storable
 from tallystick.core.verbs.holds import Held, Resumed
+from tallystick.core.watching.searching import JobSearch
 from tallystick.defaults import CANCEL_GRACE, TENANT
 from tallystick.errors import JobEnded, NotFailed, NotFound
 from tallystick.store.api import JobRow
+from tallystick.store.api import searched
 
 T = TypeVar("T")
 
@@ -38,10 +40,15 @@ class Which(TypedDict, total=False):
     tag: str | None
     older: Duration | None
     tenant: str
+    # Any filter that a store can search by, instead of the others.
+    search: JobSearch
 
 
 def matching(runtime: Runtime, which: Which) -> Iterator[JobRow]:
     """Yield the jobs of a tenant that have all of this in common, newest first."""
+    if "search" in which:
+        yield from _found(runtime, which["search"], which.get("states", ()))
+        return
     workflow, tag, older = which.get("workflow"), which.get("tag"), which.get("older")
     until = None if older is None else runtime.clock.wall_ms() - duration_ms(older)
     tenant = check_name("tenant", which.get("tenant", TENANT))
@@ -57,6 +64,29 @@ def matching(runtime: Runtime, which: Which) -> Iterator[JobRow]:
         yield from (row for row in rows if until is None or row.created_at <= until)
 
 
+def _found(runtime: Runtime, search: JobSearch, states: Sequence[JobState | str]) -> Iterator[JobRow]:
+    """Yield all jobs that a search finds in these states, window by window."""
+    store, before = searched(runtime.store), None
+    wanted = search._replace(states=_within(search.states, states))
+    while wanted.states:
+        found = store.jobs_found(wanted, before=before, limit=_PAGE)
+        yield from found.rows
+        before = found.rows[-1].job_id if len(found.rows) == _PAGE else found.reached
+        if before is None:
+            return
+
+
+def reachable(verb: str, search: JobSearch) -> JobSearch:
+    """Return a search for those jobs alone that a word can reach: cancel, pause, resume or retry."""
+    states = (JobState.FAILED_FINAL,) if verb == "retry" else OPEN
+    return search._replace(states=_within(search.states, states), is_held=search.is_held or verb == "resume")
+
+
+def _within(wanted: Sequence[str], states: Sequence[JobState | str]) -> list[str]:
+    asked = [_state(state) for state in states]
+    return [state for state in wanted if state in asked] if wanted else asked
+
+
 class Many(ABC):
     """What a Tally can say to all jobs of a kind; each method returns how many it reached."""
 
@@ -64,54 +94,60 @@ class Many(ABC):
     def runtime(self, *, create: bool = True) -> Runtime:
         """Return the open store; a Tally opens it on first use."""
 
-    def cancel_many(self, *, grace: Duration = CANCEL_GRACE, **which: Unpack[Which]) -> int:
+    def cancel_many(self, *, grace: Duration = CANCEL_GRACE, by: str = "", **which: Unpack[Which]) -> int:
         """Ask every unfinished job to end that matches."""
         grace_ms = duration_ms(grace)
         asked = (JobState.CANCELLED, JobState.CANCELLING)
         return self._say(
-            lambda row: cancelling(row.job_id, grace_ms), lambda state: state in asked, _among(which, OPEN)
+            lambda row: cancelling(row.job_id, grace_ms, by=by),
+            lambda state: state in asked,
+            _among(which, OPEN),
         )
 
-    async def cancel_many_aio(self, *, grace: Duration = CANCEL_GRACE, **which: Unpack[Which]) -> int:
+    async def cancel_many_aio(
+        self, *, grace: Duration = CANCEL_GRACE, by: str = "", **which: Unpack[Which]
+    ) -> int:
         """Do the same without blocking the loop."""
-        return await asyncio.to_thread(self.cancel_many, grace=grace, **which)
+        return await asyncio.to_thread(self.cancel_many, grace=grace, by=by, **which)
 
-    def pause_many(self, *, why: str = "paused by hand", **which: Unpack[Which]) -> int:
+    def pause_many(self, *, why: str = "paused by hand", by: str = "", **which: Unpack[Which]) -> int:
         """Hold every unfinished job that matches."""
         return self._say(
-            lambda row: pausing(row.job_id, why),
+            lambda row: pausing(row.job_id, why, by=by),
             lambda held: held in (Held.HELD, Held.ASKED),
             _among(which, OPEN),
         )
 
-    async def pause_many_aio(self, *, why: str = "paused by hand", **which: Unpack[Which]) -> int:
+    async def pause_many_aio(
+        self, *, why: str = "paused by hand", by: str = "", **which: Unpack[Which]
+    ) -> int:
         """Do the same without blocking the loop."""
-        return await asyncio.to_thread(self.pause_many, why=why, **which)
+        return await asyncio.to_thread(self.pause_many, why=why, by=by, **which)
 
-    def resume_many(self, **which: Unpack[Which]) -> int:
+    def resume_many(self, *, by: str = "", **which: Unpack[Which]) -> int:
         """Let every held job go on that matches."""
         return self._say(
-            lambda row: resuming(row.job_id) if row.hold is not None else None,
+            lambda row: resuming(row.job_id, by=by) if row.hold is not None else None,
             lambda resumed: resumed is Resumed.FREE,
             _among(which, OPEN),
         )
 
-    async def resume_many_aio(self, **which: Unpack[Which]) -> int:
+    async def resume_many_aio(self, *, by: str = "", **which: Unpack[Which]) -> int:
         """Do the same without blocking the loop."""
-        return await asyncio.to_thread(self.resume_many, **which)
+        return await asyncio.to_thread(self.resume_many, by=by, **which)
 
-    def retry_many(self, **which: Unpack[Which]) -> int:
+    def retry_many(self, *, by: str = "", **which: Unpack[Which]) -> int:
         """Make a new job in the place of every failed one that matches and was not retried."""
         ids = self.runtime().ids
         return self._say(
-            lambda row: None if row.retried_as else retrying(row.job_id, ids, row),
+            lambda row: None if row.retried_as else retrying(row.job_id, ids, row, by=by),
             lambda forked: forked.created,
             _among(which, (JobState.FAILED_FINAL,)),
         )
 
-    async def retry_many_aio(self, **which: Unpack[Which]) -> int:
+    async def retry_many_aio(self, *, by: str = "", **which: Unpack[Which]) -> int:
         """Do the same without blocking the loop."""
-        return await asyncio.to_thread(self.retry_many, **which)
+        return await asyncio.to_thread(self.retry_many, by=by, **which)
 
     def _say(
         self,

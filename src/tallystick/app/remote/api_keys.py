@@ -28,18 +28,18 @@ def make_key(
 
 
 class Keyring:
-    """The keys that open this process: those of the store, and one that lives as long as the process."""
+    """The keys that open this process: those of the store, and a few that live as long as the process."""
 
     def __init__(self, store: Store) -> None:
         """Begin with the keys of the store alone."""
         self._store = store
-        self._own: ApiKey | None = None
+        self._own: dict[str, ApiKey] = {}
 
     def make_own(self, ids: Ids, tenant_id: str, scopes: Sequence[str], services: Sequence[str]) -> str:
         """Make a key that is kept nowhere, and return its text."""
         kid, secret = _drawn(ids)
         wish = new_key(kid, secret, tenant_id, scopes, services, None)
-        self._own = ApiKey(kid, tenant_id, wish.scopes, wish.services, hashed(secret), self._store.now())
+        self._own[kid] = ApiKey(kid, tenant_id, wish.scopes, wish.services, hashed(secret), self._store.now())
         return f"{kid}.{secret}"
 
     def opened_by(self, text: str) -> ApiKey | None:
@@ -48,10 +48,13 @@ class Keyring:
         if parts is None:
             return None
         kid, secret = parts
-        own = self._own
-        found = own if own is not None and own.kid == kid else self._store.key(kid)
-        opens = found is not None and found.is_opened_by(secret) and found.is_live(self._store.now())
-        return found if opens else None
+        found = self.live(kid)
+        return found if found is not None and found.is_opened_by(secret) else None
+
+    def live(self, kid: str) -> ApiKey | None:
+        """Return the key of that name, if it can be used now."""
+        found = self._own.get(kid) or self._store.key(kid)
+        return found if found is not None and found.is_live(self._store.now()) else None
 
 
 def _drawn(ids: Ids) -> tuple[str, str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tallystick.app.api.tally import Tally
 
 
-def redrive(tally: Tally, outbox_id: str, tenant: str | None = None) -> Job[Any]:
+def redrive(tally: Tally, outbox_id: str, tenant: str | None = None, *, by: str = "") -> Job[Any]:
     """Begin a new job at the step whose directive is dead; said again, it returns the same job.
 
     A job that has failed with that step is retried: the new one takes its place and its key. With a `tenant`
@@ -46,8 +46,8 @@ def redrive(tally: Tally, outbox_id: str, tenant: str | None = None) -> Job[Any]
     step, stands = f"{name}#{occurrence}", job.row()
     failed_with = Failure.parse(stands.error).step if stands.error else ""
     if stands.state == JobState.FAILED_FINAL and failed_with in (step, name):
-        return job.retry()
-    return job.fork(at=step, id=f"redrive:{outbox_id}")
+        return job.retry(by=by)
+    return job.fork(at=step, id=f"redrive:{outbox_id}", by=by)
 
 
 def _refuse_living(row: OutboxRow) -> None:

@@ -122,7 +122,7 @@ def _put_away(data: dict[str, Any]) -> str:
 
 
 def _resumed(data: dict[str, Any]) -> str:
-    return f"resumed ({data.get('hold')})"
+    return f"resumed ({data.get('hold')}){_by(data)}"
 
 
 def _intended(data: dict[str, Any]) -> str:
@@ -147,7 +147,8 @@ def _resolved(data: dict[str, Any]) -> str:
 def _forked(data: dict[str, Any]) -> str:
     verb = "takes the place of" if data.get("retry") else "forked from"
     at = str(data.get("at") or "its end").removesuffix("#1")
-    return f"{verb} {short(str(data.get('fork_of')))} at {at}, with {data.get('copied')} of its records"
+    whose = f"{verb} {short(str(data.get('fork_of')))} at {at}"
+    return f"{whose}, with {data.get('copied')} of its records{_by(data)}"
 
 
 def _reclaimed(data: dict[str, Any]) -> str:
@@ -178,7 +179,13 @@ def _trimmed(data: dict[str, Any]) -> str:
 
 
 def _cancelled(data: dict[str, Any]) -> str:
-    return "cancelled: its grace was over" if data.get("forced") is True else "cancelled"
+    forced = data.get("forced") is True and "by" not in data
+    return "cancelled: its grace was over" if forced else f"cancelled{_by(data)}"
+
+
+def _by(data: dict[str, Any]) -> str:
+    """Return who wanted it, if that is known."""
+    return f" by {_text(data, 'by')}" if data.get("by") else ""
 
 
 def _noted(_data: dict[str, Any]) -> str:

@@ -22,6 +22,11 @@ class EndedNow(str):
     __slots__ = ()
 
 
+def said_by(who: str) -> dict[str, object]:
+    """Return what a fact says about the person who wanted it."""
+    return {"by": who} if who else {}
+
+
 def is_refused(job: JobFacts, request: CancelJob, now: Now) -> bool:
     """Tell whether a cancellation is not meant: it is one for the deadline, and there is time left."""
     return request.late and not job.is_late(now)

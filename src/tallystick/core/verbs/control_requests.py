@@ -21,6 +21,8 @@ class HoldJob(NamedTuple):
     hold: Hold
     why: str
     since: int | None = None
+    # Who holds it, for the fact that tells of it; so in the others.
+    by: str = ""
 
 
 class ResumeJob(NamedTuple):
@@ -30,6 +32,7 @@ class ResumeJob(NamedTuple):
     """
 
     job_id: str
+    by: str = ""
 
 
 class ForkJob(NamedTuple):
@@ -54,6 +57,7 @@ class ForkJob(NamedTuple):
     # Of a protocol job: the lease of the attempt that the new one begins with.
     lease_id: str = ""
     fresh_keys: bool = False
+    by: str = ""
 
     @property
     def content_hash(self) -> str:

@@ -34,6 +34,7 @@ from tallystick.core.remote.requests import CancelProtocol
 from tallystick.core.remote.row_prints import of_remote
 from tallystick.core.requests import CancelJob, EndJob
 from tallystick.core.values import Fact, Fence
+from tallystick.core.verbs import asking
 from tallystick.core.verbs.asking import EndedNow, ask, ask_descendants, is_refused, let_finish, why_asked
 from tallystick.core.verbs.children import child_ended
 from tallystick.core.verbs.effects.answering import abandoned, before_end, is_waited_for, let_answer, unneeded
@@ -243,7 +244,7 @@ def _ended(pictures: Pictures, picture: Picture, request: CancelJob, now: Now) -
             return let_finish(picture, request, until, now)
         ended = _at_once(pictures, picture, request, now)
     else:
-        told = {"forced": True, **_because(picture.job.code), **abandoned(picture)}
+        told = {"forced": True, **_because(picture.job.code), **abandoned(picture), **asking.said_by(request.by)}
         cancelled = Loss("cancel", JobState.CANCELLED, "abort", AbortReason.CANCELLED, told)
         ended = end_lost(pictures, picture, lease, cancelled, now)
     if isinstance(ended, Refusal) and isinstance(ended.error, LedgerCeiling):
@@ -329,7 +330,7 @@ def _at_once(pictures: Pictures, picture: Picture, request: CancelJob, now: Now)
         return settling
     attempt = InsertAttempt(job.job_id, job.attempt + 1, _NEVER_MADE.target, AbortReason.CANCELLED, word.guid)
     text = _told_of_cancel(job.state, values.error_code, begun=bool(job.attempt), forced=request.force)
-    if left := abandoned(picture):
+    if left := {**abandoned(picture), **asking.said_by(request.by)}:
         text = msgspec.json.encode({**msgspec.json.decode(text), **left}).decode()
     fact = Fact(picture.chain(), "cancel", now.wall, attempt.attempt, text)
     end = End(JobState.CANCELLED, fact, values, attempt, request.grace_ms)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final, NamedTuple
 
+from tallystick.core.audit.book import Kept
+from tallystick.core.effects.rows import EffectRow
 from tallystick.core.watching.rows import (
     DEPTH_MAX,
     FORGET_WORKER_MS,
@@ -18,9 +20,23 @@ from tallystick.core.watching.rows import (
     RunningJob,
     WorkerRow,
 )
+from tallystick.core.watching.searching import WINDOW_JOBS, CountedJobs, FoundJobs, JobSearch
+from tallystick.store.api import JobRow
+from tallystick.store.sql.reads import NEWEST, listed
 from tallystick.store.writing import OpenTransaction
 
 _MINUTE_MS = 60_000
+# Identifiers of jobs begin with the instant at which they were drawn; machines disagree by less than this.
+_SKEW_MS: Final = 3_600_000
+_UUID_MS_MAX: Final = 2**48 - 1
+
+
+class _Range(NamedTuple):
+    """Identifiers from `first` on and before `before`; `counted`: as many as a window has."""
+
+    first: str
+    before: str
+    counted: bool = False
 
 
 def report_worker(batch: OpenTransaction, request: ReportWorker) -> None:
@@ -40,7 +56,69 @@ def leave_worker(batch: OpenTransaction, request: LeaveWorker) -> None:
     batch.run("drop_worker", request)
 
 
-class WatchReads(ABC):
+class SearchReads(ABC):
+    """What people look for; nothing is decided by it."""
+
+    @abstractmethod
+    def rows(self, name: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement."""
+
+    def jobs_found(
+        self, search: JobSearch, *, before: str | None, limit: int, window: int = WINDOW_JOBS
+    ) -> FoundJobs:
+        """Return jobs that have all of this in common, newest first."""
+        within = self._range(search, before or NEWEST, window)
+        if within is None:
+            return FoundJobs([], None)
+        name = "jobs_found" if search.tag is None else "jobs_found_tagged"
+        found = [JobRow._make(row) for row in self.rows(name, _asked(search, within, limit))]
+        return FoundJobs(found, within.first if within.counted else None)
+
+    def count_found(
+        self, search: JobSearch, *, before: str | None, limit: int, window: int = WINDOW_JOBS
+    ) -> CountedJobs:
+        """Return how many there are in the same window, counted up to a limit."""
+        within = self._range(search, before or NEWEST, window)
+        if within is None:
+            return CountedJobs(0, None)
+        name = "count_found" if search.tag is None else "count_found_tagged"
+        ((number,),) = self.rows(name, _asked(search, within, limit))
+        return CountedJobs(int(number), within.first if within.counted else None)
+
+    def held_jobs(self, tenant_id: str, *, before: str | None, limit: int) -> list[JobRow]:
+        """Return a page of jobs of a tenant that wait for a person, newest first."""
+        return [JobRow._make(row) for row in self.rows("held_jobs", (tenant_id, before or NEWEST, limit))]
+
+    def open_effects_page(self, tenant_id: str, *, after: tuple[str, str], limit: int) -> list[EffectRow]:
+        """Return a page of effects of which nobody knows what came, by key."""
+        return [EffectRow._make(row) for row in self.rows("open_effects_page", (tenant_id, *after, limit))]
+
+    def ended_effects(self, tenant_id: str, *, before: int, limit: int) -> list[EffectRow]:
+        """Return effects that have ended before an instant, the last one first."""
+        rows = self.rows("ended_effects", (tenant_id, before, WINDOW_JOBS, limit))
+        return [EffectRow._make(row) for row in rows]
+
+    def _range(self, search: JobSearch, before: str, window: int) -> _Range | None:
+        """Return which identifiers can be meant at all; None if there is none."""
+        if search.key is not None:
+            kept = self.rows("kept", (search.tenant_id, "key", search.key))
+            if not kept:
+                return None
+            (job_id,) = (Kept._make(row).job_id for row in kept)
+            return _Range(job_id, f"{job_id} ") if job_id < before else None
+        if search.parent is not None:
+            # The identifier of a child is its parent's, a dot, and its place.
+            return _Range(f"{search.parent}.", min(before, f"{search.parent}/"))
+        if search.until is not None:
+            before = min(before, _drawn_at(search.until + _SKEW_MS))
+        if search.tag is not None:
+            floors = self.rows("tag_floor", (search.tag, before, window))
+        else:
+            floors = self.rows("job_floor", (before, window))
+        return _Range(floors[0][0], before, counted=True) if floors else _Range("", before)
+
+
+class WatchReads(SearchReads):
     """What is read for people and for graphs: every read is bounded, and none scans a table of jobs."""
 
     @abstractmethod
@@ -76,3 +154,21 @@ class WatchReads(ABC):
         ((tick_at,),) = self.rows("next_tick")
         held = {str(hold): int(number) for hold, number in self.rows("held_counts", (DEPTH_MAX,))}
         return Backlog(now, queues, held, outbox, outbox_at, tick_at)
+
+
+def _drawn_at(ms: int) -> str:
+    """Return what is behind every identifier that was drawn before an instant.
+
+    >>> _drawn_at(1_700_000_000_000)
+    '018bcfe5-6800'
+    """
+    text = f"{min(ms, _UUID_MS_MAX):012x}"
+    return f"{text[:8]}-{text[8:]}"
+
+
+def _asked(search: JobSearch, within: _Range, limit: int) -> tuple[object, ...]:
+    """Return a search as the statements take it."""
+    about = (search.tenant_id, listed(search.states), search.workflow, search.queue, search.key)
+    more = (search.parent, int(search.is_held), search.since, search.until, search.error)
+    tag = () if search.tag is None else (search.tag,)
+    return (*about, *more, within.first, within.before, limit, *tag)

@@ -14,7 +14,8 @@ _PROMISES = (
 _HERE = "tallystick.testing.conformance"
 _NAMES = [*(f"{_HERE}.promises.{name}" for name in _PROMISES.split())]
 _NAMES += [
-    f"{_HERE}.{name}" for name in ("drafts", "effects", "keys", "machine", "protocol_runs", "watching")
+    f"{_HERE}.{name}"
+    for name in ("drafts", "effects", "keys", "machine", "protocol_runs", "searching", "watching")
 ]
 pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modules))
 
@@ -44,6 +45,7 @@ from tallystick.testing.conformance.promises.submit_many import SubmitMany  # no
 from tallystick.testing.conformance.promises.suspending import TagsAndOrphans, Waits  # noqa: E402 (registered first)
 from tallystick.testing.conformance.promises.trees import Deadlines, Trees  # noqa: E402 (registered first)
 from tallystick.testing.conformance.promises.waiting import LateReports, WhoActs  # noqa: E402 (registered first)
+from tallystick.testing.conformance.searching import Searching  # noqa: E402 (registered first)
 from tallystick.testing.conformance.watching import Watching  # noqa: E402 (registered first)
 
 
@@ -84,6 +86,7 @@ class StoreConformance(
     ProtocolConformance,
     Trees,
     Deadlines,
+    Searching,
     Watching,
 ):
     """Every promise of `store/api.py`."""
