@@ -71,7 +71,9 @@ TallyError                    root.py
 │   ├── RequestTooSlow        it did not arrive in time
 │   ├── WrongMediaType        a body that is not JSON
 │   ├── WrongHost             a name under which the server does not answer
-│   └── TooManyInFlight       the tenant has as many jobs in flight as it may have
+│   ├── TooManyInFlight       the tenant has as many jobs in flight as it may have
+│   ├── TooManyLogins         too many logins with wrong keys came from one address
+│   └── FormStale             a form of the dashboard is not of the session that sends it
 │                             stores.py
 ├── StoreError                nothing of this call became durable
 │   ├── StoreMissing          no database there, and this command does not create one
@@ -162,6 +164,7 @@ if TYPE_CHECKING:
         BadCallbackKeys,
         BadSignature,
         CrossSite,
+        FormStale,
         NoSuchRoute,
         NotAllowed,
         NotKnown,
@@ -169,6 +172,7 @@ if TYPE_CHECKING:
         RequestRefused,
         RequestTooSlow,
         TooManyInFlight,
+        TooManyLogins,
         WrongHost,
         WrongMediaType,
         WrongMethod,
@@ -262,6 +266,7 @@ __all__ = [
     "Fatal",
     "FolderError",
     "FolderUnsafe",
+    "FormStale",
     "IdempotencyConflict",
     "InvariantBroken",
     "JobCancelled",
@@ -328,6 +333,7 @@ __all__ = [
     "TallyError",
     "TooDeep",
     "TooManyInFlight",
+    "TooManyLogins",
     "TwoLibraries",
     "TxTooLong",
     "UnknownWorkflow",

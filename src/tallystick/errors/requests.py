@@ -100,3 +100,17 @@ class TooManyInFlight(RequestRefused):
 
     code = "TOO_MANY_IN_FLIGHT"
     http_status = 429
+
+
+class TooManyLogins(RequestRefused):
+    """There were too many logins with wrong keys from this address; try again in a minute."""
+
+    code = "TOO_MANY_LOGINS"
+    http_status = 429
+
+
+class FormStale(RequestRefused):
+    """The form is not of this session; open the page again and send it once more."""
+
+    code = "FORM_STALE"
+    http_status = 403

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route, Router
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Mount, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tallystick.core.remote.keys import ADMIN, ApiKey
@@ -50,14 +50,19 @@ class HttpApp:
             answering = self._callback(endpoint) if endpoint.reporter else self._answer(endpoint)
             answers.setdefault(endpoint.path, {})[endpoint.method] = answering
         routes = [Route(_as_route(path), _ByMethod(taken)) for path, taken in answers.items()]
-        router = Router(routes, redirect_slashes=False, default=_no_route, lifespan=self._lifespan)
-        self._guarded: ASGIApp = Guard(router, hosts)
+        self._router = Router(routes, redirect_slashes=False, default=_no_route, lifespan=self._lifespan)
+        self._guarded: ASGIApp = Guard(self._router, hosts)
         # Made when it is first asked for: it stands on a package of its own.
         self._series: Any = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         await self._guarded(scope, receive, send)
+
+    def mount(self, path: str, app: ASGIApp) -> None:
+        """Let another app answer below a path, and at the root lead there."""
+        self._router.routes.append(Mount(path, app))
+        self._router.routes.append(Route("/", lambda _request: RedirectResponse(f"{path}/", 303)))
 
     @asynccontextmanager
     async def _lifespan(self, _router: Router) -> AsyncIterator[None]:

@@ -6,7 +6,7 @@ import asyncio
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -18,6 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from tallystick.core.limits import HEADER_BYTES_MAX
 from tallystick.core.remote.keys import SCOPES
 from tallystick.core.watching.binding import split_bind
+from tallystick.dashboard.app import Dashboard
 from tallystick.defaults import TENANT
 from tallystick.errors import BadInput
 from tallystick.http.app import HttpApp, http_app
@@ -30,6 +31,8 @@ HEADER_SECONDS: Final = 10.0
 KEEP_ALIVE_SECONDS: Final = 30
 GRACE_SECONDS: Final = 10
 CONNECTIONS_MAX: Final = 1_000
+UI: Final = "/ui"
+"""Where the dashboard is."""
 _STOPS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -38,6 +41,8 @@ class Served(NamedTuple):
 
     url: str
     key: str | None
+    # A link to the dashboard that logs its first user in; None if there is no dashboard.
+    dashboard: str | None = None
 
 
 class PatientProtocol(H11Protocol):
@@ -117,6 +122,8 @@ def serve(
     hosts: Sequence[str],
     in_flight_max: int,
     announce: Callable[[Served], None],
+    dashboard: bool = True,
+    runs_root: str | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT: requests under way are answered first."""
     host, port = split_bind(bind)
@@ -132,9 +139,11 @@ def serve(
         services = app.asked_services
         scopes = [scope for scope in SCOPES if scope != "work" or services]
         key = http.api.keyring.make_own(app.runtime().ids, TENANT, scopes, services)
+    link = _with_dashboard(http, names, runs_root, secure=not is_loopback(host)) if dashboard else None
     listener = _listening(host, port)
     shown = f"[{host}]" if ":" in host else host
-    served = Served(f"http://{shown}:{listener.getsockname()[1]}", key)
+    url = f"http://{shown}:{listener.getsockname()[1]}"
+    served = Served(url, key, None if link is None else f"{url}{link}")
     options: dict[str, Any] = {
         "http": PatientProtocol,
         "ws": "none",
@@ -153,6 +162,20 @@ def serve(
         server.run(sockets=[listener])
     finally:
         listener.close()
+
+
+def _with_dashboard(http: HttpApp, names: Iterable[str], runs_root: str | None, *, secure: bool) -> str:
+    """Put the dashboard beside the API, and return the path of a link into it."""
+    pages = Dashboard(
+        http.api.app,
+        hosts=names,
+        keyring=http.api.keyring,
+        news=http.api.news,
+        secure=secure,
+        runs_root=runs_root,
+    )
+    http.mount(UI, pages)
+    return f"{UI}{pages.link()}"
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -13,6 +13,7 @@ Examples:
   tally serve shop
   tally serve shop --bind 127.0.0.1:9000
   tally serve shop --bind 0.0.0.0:8000 --host api.example.com
+  tally serve shop --runs runs
 """
 
 
@@ -36,12 +37,24 @@ Examples:
     show_default=True,
     help="How many protocol jobs of one tenant may be open before commands are refused.",
 )
+@click.option("--dashboard/--no-dashboard", default=True, help="Whether to show the dashboard at /ui.")
+@click.option(
+    "--runs", "runs_root", metavar="FOLDER", type=click.Path(file_okay=False), help="Runs that it shows."
+)
 @url_option
 @json_option
 def command(
-    *, app: str, bind: str, hosts: tuple[str, ...], in_flight: int, url: str | None, as_json: bool
+    *,
+    app: str,
+    bind: str,
+    hosts: tuple[str, ...],
+    in_flight: int,
+    dashboard: bool,
+    runs_root: str | None,
+    url: str | None,
+    as_json: bool,
 ) -> None:
-    """Answer over HTTP until SIGTERM or SIGINT: commands, jobs, remote workers.
+    """Answer over HTTP until SIGTERM or SIGINT: commands, jobs, remote workers, and the dashboard.
 
     Nobody is let in without a key. If the store has none, one is made for as long as this process lives, and
     printed. Only this machine can come, unless --bind says otherwise; TLS is for the proxy in front.
@@ -51,13 +64,26 @@ def command(
 
     def announce(served: Served) -> None:
         if as_json:
-            show_data({"event": "serving", "url": served.url, "key": served.key})
+            show_data(
+                {"event": "serving", "url": served.url, "key": served.key, "dashboard": served.dashboard}
+            )
         else:
             show(f"serving {served.url}")
             if served.key is not None:
                 tell("there are no keys; this one works as long as this process lives:")
                 show(served.key)
+            if served.dashboard is not None:
+                tell("the dashboard; this link logs you in once, within an hour:")
+                tell(served.dashboard)
         flush()
 
     with opened(app, url) as tally:
-        serve(tally, bind=bind, hosts=hosts, in_flight_max=in_flight, announce=announce)
+        serve(
+            tally,
+            bind=bind,
+            hosts=hosts,
+            in_flight_max=in_flight,
+            announce=announce,
+            dashboard=dashboard,
+            runs_root=runs_root,
+        )

@@ -1,0 +1,113 @@
+"""Attention: everything that waits for a person, each with what to do about it."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from tallystick.core.verbs.holds import Hold
+from tallystick.dashboard.answers import Answer, Page
+from tallystick.dashboard.visits import Visit
+from tallystick.engine.audit import audit
+from tallystick.store.api import JobRow
+from tallystick.store.inspection import searched
+
+SHOWN: Final = 25
+LOOKED_AT: Final = 200
+VERIFIED_JOBS: Final = 1_000
+
+
+class Trouble(NamedTuple):
+    """One job that needs somebody, and the act that mends it: its verb, its words."""
+
+    row: JobRow
+    says: str
+    verb: str = ""
+    label: str = ""
+
+
+class Kind(NamedTuple):
+    """One kind of trouble: what it is, and which jobs have it; `more` if there are others."""
+
+    name: str
+    about: str
+    troubles: list[Trouble]
+    more: bool
+    link: str = ""
+
+
+def attention(visit: Visit) -> Answer:
+    """Show all kinds of trouble."""
+    held = searched(visit.store).held_jobs(visit.tenant, before=None, limit=LOOKED_AT)
+    kinds = [
+        _in_doubt(held),
+        _held(visit, held),
+        _dead(visit),
+        _late(visit),
+        _expired(visit),
+    ]
+    checked = (
+        audit(visit.store, jobs_max=VERIFIED_JOBS) if visit.is_operator and visit.asked("verify") else None
+    )
+    outbox = visit.store.inspect().dead_directives(visit.tenant, None, after="", limit=SHOWN + 1)
+    shows = {
+        "title": "Attention",
+        "kinds": [kind for kind in kinds if kind.troubles],
+        "quiet": [kind for kind in kinds if not kind.troubles],
+        "outbox": outbox[:SHOWN],
+        "outbox_more": len(outbox) > SHOWN,
+        "stale": visit.store.inspect().stale_reports() if visit.is_operator else None,
+        "checked": checked,
+        "verified_jobs": VERIFIED_JOBS,
+    }
+    return Page("attention.html", shows)
+
+
+def _in_doubt(held: list[JobRow]) -> Kind:
+    found = [
+        Trouble(row, row.hold_reason or "nobody knows what came of an effect", "", "Say what came of it")
+        for row in held
+        if row.hold == Hold.IN_DOUBT
+    ]
+    about = "An effect was called, and nobody knows what came of it. Look at the other side, then say it."
+    return Kind("In doubt", about, found[:SHOWN], len(found) > SHOWN)
+
+
+def _held(visit: Visit, held: list[JobRow]) -> Kind:
+    found = [
+        Trouble(row, f"{row.hold}: {row.hold_reason}", "resume", "Resume")
+        for row in held
+        if row.hold != Hold.IN_DOUBT
+    ]
+    about = "Workers leave these jobs alone until a person resumes them."
+    return Kind("Held", about, found[:SHOWN], len(found) > SHOWN, visit.at("jobs", held="yes"))
+
+
+def _dead(visit: Visit) -> Kind:
+    rows = visit.store.dead(tenant_id=visit.tenant, handler=None, after=None, limit=SHOWN + 1)
+    found = [Trouble(row, f"{row.error_code}: {row.error_message}", "retry", "Retry") for row in rows]
+    about = "Jobs that have failed for good and were not retried."
+    link = visit.at("jobs", state="FAILED_FINAL")
+    return Kind("Dead letters", about, found[:SHOWN], len(found) > SHOWN, link)
+
+
+def _late(visit: Visit) -> Kind:
+    rows = _rows(visit, [each.job_id for each in visit.store.overdue(SHOWN)])
+    found = [
+        Trouble(row, "its grace or its deadline is over, and no worker has ended it yet") for row in rows
+    ]
+    about = "Their time is over. A worker ends them with its next sweep; if they stay here, no worker runs."
+    return Kind("Late", about, found, more=False)
+
+
+def _expired(visit: Visit) -> Kind:
+    rows = _rows(visit, [each.fence.job_id for each in visit.store.expired(SHOWN)])
+    found = [
+        Trouble(row, "the lease of its worker has run out, and no worker has taken it over") for row in rows
+    ]
+    about = "The worker was lost. Another one takes the job over; if they stay here, no worker runs."
+    return Kind("Expired leases", about, found, more=False)
+
+
+def _rows(visit: Visit, job_ids: list[str]) -> list[JobRow]:
+    rows = (visit.store.job(job_id) for job_id in dict.fromkeys(job_ids))
+    return [row for row in rows if row is not None and row.tenant_id == visit.tenant]

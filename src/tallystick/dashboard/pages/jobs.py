@@ -1,0 +1,195 @@
+"""Jobs: a list by any filter, in pages, and one word to all jobs that match, after their number was said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from tallystick.app.asking.many import reachable
+from tallystick.core.durations import duration_ms
+from tallystick.core.lifecycles import JobState
+from tallystick.core.remote.keys import ADMIN
+from tallystick.core.watching.searching import WINDOW_JOBS, JobSearch
+from tallystick.dashboard.answers import Answer, Go, Page
+from tallystick.dashboard.visits import Visit, quoted
+from tallystick.errors import BadDuration, BadInput
+from tallystick.store.inspection import searched, watched
+
+ROWS: Final = 50
+COUNT_MAX: Final = 10_000
+TEXTS: Final = ("workflow", "queue", "tag", "key", "parent", "error", "since", "until")
+_ID: Final = re.compile(r"[0-9a-f]{4}[0-9a-f.-]{0,200}")
+BULK: Final = {
+    "cancel": "Cancel",
+    "pause": "Pause",
+    "resume": "Resume",
+    "retry": "Retry",
+}
+
+
+class Counted(NamedTuple):
+    """How many jobs match, as far as was counted."""
+
+    number: int
+    is_all: bool
+
+    def __str__(self) -> str:
+        if self.number >= COUNT_MAX:
+            return f"{COUNT_MAX:,}+"
+        return f"{self.number:,}" if self.is_all else f"{self.number:,}+"
+
+
+def asked(visit: Visit) -> tuple[JobSearch, dict[str, object]]:
+    """Return what the address asks for, and the same for links."""
+    states = [_state(text) for text in visit.request.query_params.getlist("state") if text]
+    given: dict[str, object] = {name: visit.asked(name) for name in TEXTS}
+    held = visit.asked("held") is not None
+    search = JobSearch(
+        visit.tenant,
+        states,
+        visit.asked("workflow"),
+        visit.asked("queue"),
+        visit.asked("tag"),
+        visit.asked("key"),
+        visit.asked("parent"),
+        held,
+        _instant(visit, visit.asked("since")),
+        _instant(visit, visit.asked("until")),
+        visit.asked("error"),
+    )
+    return search, {**given, "state": states, "held": "yes" if held else None}
+
+
+def jobs(visit: Visit) -> Answer:
+    """Show a page of jobs."""
+    search, given = asked(visit)
+    before = visit.asked("before")
+    store = searched(visit.store)
+    found = store.jobs_found(search, before=before, limit=ROWS + 1)
+    rows = found.rows[:ROWS]
+    older = rows[-1].job_id if len(found.rows) > ROWS else found.reached
+    counted = None if before else _count(visit, search)
+    filters = {name: value for name, value in given.items() if value}
+    return Page(
+        "jobs.html",
+        {
+            "title": "Jobs",
+            "rows": rows,
+            "given": given,
+            "filters": filters,
+            "states": list(JobState),
+            "counted": counted,
+            "older": visit.at("jobs", **given, before=older) if older else None,
+            "is_cut": len(found.rows) <= ROWS and found.reached is not None,
+            "window": WINDOW_JOBS,
+            "first_page": visit.at("jobs", **given),
+            "is_first": before is None,
+            "bulk": BULK,
+            "bulk_query": visit.at("", **given).partition("?")[2],
+        },
+    )
+
+
+def find(visit: Visit) -> Answer:
+    """Go to the job that a text names: by its identifier, the beginning of it, or its key."""
+    text = visit.asked("q")
+    if text is None:
+        return Go(visit.at("jobs"))
+    ids = watched(visit.store).ids_with(text, 2) if _ID.fullmatch(text) else []
+    if len(ids) == 1 or text in ids:
+        return Go(visit.at(f"jobs/{quoted(text if text in ids else ids[0])}"))
+    return Go(visit.at("jobs", key=text))
+
+
+def bulk(visit: Visit) -> Answer:
+    """Say how many jobs a word would reach, before it is said."""
+    verb = _verb(visit.part("verb"))
+    search, given = asked(visit)
+    counted = _count(visit, search, verb)
+    shows = {
+        "title": f"{BULK[verb]} many jobs",
+        "verb": verb,
+        "label": BULK[verb],
+        "counted": counted,
+        "filters": {name: value for name, value in given.items() if value},
+        "back": visit.at("jobs", **given),
+        "action": visit.at(f"bulk/{verb}", **given),
+        "command": _command(verb, given),
+    }
+    return Page("bulk.html", shows)
+
+
+def do_bulk(visit: Visit) -> Answer:
+    """Say a word to all jobs that match."""
+    verb = _verb(visit.part("verb"))
+    visit.need(ADMIN)
+    search, given = asked(visit)
+    app = visit.app
+    does: dict[str, Callable[..., int]] = {
+        "cancel": app.cancel_many,
+        "pause": app.pause_many,
+        "resume": app.resume_many,
+        "retry": app.retry_many,
+    }
+    reached = does[verb](search=search, by=visit.who)
+    return Go(visit.at("jobs", **given), f"{BULK[verb]}: reached {reached:,} jobs.")
+
+
+def _count(visit: Visit, search: JobSearch, verb: str = "") -> Counted:
+    """Count what matches: in one window for a list, and in all of them before a word is said."""
+    store = searched(visit.store)
+    if verb:
+        search = reachable(verb, search)
+    number, before = 0, None
+    while True:
+        found = store.count_found(search, before=before, limit=COUNT_MAX - number)
+        number, before = number + found.number, found.reached
+        if not verb or before is None or number >= COUNT_MAX:
+            return Counted(number, is_all=before is None)
+
+
+def _verb(text: str) -> str:
+    if text not in BULK:
+        raise BadInput(f"{text!r} is not one of {', '.join(BULK)}")
+    return text
+
+
+def _state(text: str) -> str:
+    try:
+        return JobState(text.upper()).value
+    except ValueError:
+        raise BadInput(f"{text!r} is no state of a job; those are {', '.join(JobState)}") from None
+
+
+def _instant(visit: Visit, text: str | None) -> int | None:
+    """Return an instant that was written as one, or as how long ago it is."""
+    if text is None:
+        return None
+    try:
+        return visit.now - duration_ms(text)
+    except BadDuration:
+        written = text
+    try:
+        moment = datetime.fromisoformat(written)
+    except ValueError:
+        raise BadInput(
+            f"{text!r} is neither a length of time like 2h nor an instant like 2026-11-17T19:00"
+        ) from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _command(verb: str, given: dict[str, object]) -> str:
+    """Return the command that says the same; it knows fewer filters than the page."""
+    known = {"workflow": "workflow", "state": "state"}
+    parts = [f"tally {verb} APP"]
+    for name, word in known.items():
+        value = given.get(name)
+        values = value if isinstance(value, list) else [value] if value else []
+        parts += [f"--where {word}={each}" for each in values]
+    if given.get("tag"):
+        parts.append(f"--tag {given['tag']}")
+    left_out = [name for name, value in given.items() if value and name not in (*known, "tag")]
+    note = f"   # the command line knows no {', '.join(left_out)}" if left_out else ""
+    return " ".join(parts) + f" --yes{note}"

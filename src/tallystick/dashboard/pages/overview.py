@@ -1,0 +1,166 @@
+"""Overview, queues and workers: what runs, what waits, and since when; for operators."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from tallystick.app.scheduling.queues import QueueView
+from tallystick.core.lifecycles import JOB, JobState
+from tallystick.core.queues.rows import LIMIT_NAMES, Limits
+from tallystick.core.remote.keys import listed
+from tallystick.core.watching.rows import Backlog, QueueDepth
+from tallystick.dashboard.answers import Answer, Go, Page
+from tallystick.dashboard.visits import Visit, quoted
+from tallystick.errors import BadInput
+from tallystick.store.api import Schedules
+from tallystick.store.inspection import watched
+
+HOURS: Final = {"1h": 1, "6h": 6, "24h": 24, "7d": 168}
+POINTS: Final = 120
+_HOUR_MS: Final = 3_600_000
+_MINUTE_MS: Final = 60_000
+_SHOWN: Final = 100
+_ENDS: Final = tuple(state.value for state in JobState if state in JOB.final)
+
+
+class QueueShown(NamedTuple):
+    """One queue: what waits in it, and its limits if it has any."""
+
+    name: str
+    depth: int
+    oldest_at: int | None
+    view: QueueView | None
+    limits: str
+
+
+def overview(visit: Visit) -> Answer:
+    """Show the whole store on one page."""
+    seen = watched(visit.store)
+    backlog = seen.backlog()
+    period = visit.asked("period") or "1h"
+    if period not in HOURS:
+        raise BadInput(f"{period!r} is not one of {', '.join(HOURS)}")
+    workers = seen.workers(_SHOWN)
+    live = [worker for worker in workers if worker.is_live(backlog.now)]
+    lag = visit.store.inspect().outbox_lag(None)
+    series, ended = _ended(visit, backlog.now, HOURS[period])
+    due = _schedules(visit)
+    return Page(
+        "overview.html",
+        {
+            "title": "Overview",
+            "backlog": backlog,
+            "queues": queues_of(visit, backlog),
+            "workers": live,
+            "slots": sum(worker.slots for worker in live),
+            "running": sum(worker.running for worker in live),
+            "ended": ended,
+            "series": series,
+            "period": period,
+            "periods": list(HOURS),
+            "held": sum(backlog.held.values()),
+            "in_doubt": backlog.held.get("IN_DOUBT", 0),
+            "dead_directives": sum(each.dead for each in lag),
+            "schedules": due,
+            "store_now": backlog.now,
+        },
+    )
+
+
+def queues(visit: Visit) -> Answer:
+    """Show all queues that have limits or jobs that wait."""
+    backlog = watched(visit.store).backlog()
+    shown = queues_of(visit, backlog)
+    return Page(
+        "queues.html", {"title": "Queues", "queues": shown, "store_now": backlog.now, "names": LIMIT_NAMES}
+    )
+
+
+def workers(visit: Visit) -> Answer:
+    """Show the workers that were heard of within a day, and the leases of each."""
+    backlog = watched(visit.store).backlog()
+    found = watched(visit.store).workers(_SHOWN)
+    leases = {each.owner: each for each in visit.store.inspect().leases(_SHOWN)}
+    shown = [(each, listed(each.queues), leases.get(each.owner)) for each in found]
+    known = {each.owner for each in found}
+    lost = [each for owner, each in leases.items() if owner not in known]
+    shows = {"title": "Workers", "workers": shown, "lost": lost, "store_now": backlog.now}
+    return Page("workers.html", shows)
+
+
+def act_on_queue(visit: Visit) -> Answer:
+    """Pause or resume a queue, or set limits of it."""
+    name, verb = visit.part("queue"), visit.part("verb")
+    queue = visit.app.queues
+    if verb == "pause":
+        queue.pause(name, by=visit.who)
+        said = f"The queue {name} is paused: no job of it is claimed."
+    elif verb == "resume":
+        queue.resume(name)
+        said = f"Jobs of the queue {name} may be claimed again."
+    elif verb == "reset":
+        queue.reset(name)
+        said = f"What programs declare about the queue {name} counts again."
+    elif verb == "set":
+        limit, value = visit.sent("limit"), visit.sent("value").strip()
+        queue.set(name, **{limit: _limit(value)})
+        said = f"The queue {name} has {limit}={value or 'none'} now."
+    else:
+        raise BadInput(f"{verb!r} is not one of pause, resume, reset, set")
+    job_id = visit.sent("job", default="")
+    return Go(visit.at(f"jobs/{quoted(job_id)}" if job_id else "queues"), said)
+
+
+def queues_of(visit: Visit, backlog: Backlog) -> list[QueueShown]:
+    """Return every queue that is known, those with the most to do first."""
+    views = {view.name: view for view in visit.app.queues.all()}
+    depths = {each.queue: each for each in backlog.queues}
+    names = dict.fromkeys([*depths, *views])
+    shown = [_queue(name, depths.get(name), views.get(name)) for name in names]
+    return sorted(shown, key=lambda each: (-each.depth, each.name))
+
+
+def _queue(name: str, depth: QueueDepth | None, view: QueueView | None) -> QueueShown:
+    said = [] if view is None else list(_limits(view))
+    waits, oldest = (0, None) if depth is None else (depth.depth, depth.oldest_at)
+    return QueueShown(name, waits, oldest, view, ", ".join(said))
+
+
+def _limits(view: QueueView) -> Iterator[str]:
+    """Give the limits of a queue that are not the usual ones, and those that a person has set."""
+    usual = Limits()
+    for name in LIMIT_NAMES:
+        value = getattr(view.limits, name)
+        if value != getattr(usual, name) or name in view.chosen:
+            yield f"{name} {value}{' (by hand)' if name in view.chosen else ''}"
+
+
+def _ended(visit: Visit, now: int, hours: int) -> tuple[dict[str, Any], dict[str, int]]:
+    """Return how many jobs have ended, by state: as a series for a chart, and in all."""
+    since = now - hours * _HOUR_MS
+    minutes = max(1, hours * 60 // POINTS)
+    width = minutes * _MINUTE_MS
+    points: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    totals: dict[str, int] = dict.fromkeys(_ENDS, 0)
+    for minute, state, number in watched(visit.store).ended(since):
+        points[minute * _MINUTE_MS // width][state] += number
+        totals[state] = totals.get(state, 0) + number
+    places = range(since // width, now // width + 2)
+    lines = [[points[place][state] if place in points else 0 for place in places] for state in _ENDS]
+    times = [place * width // 1000 for place in places]
+    return {"times": times, "names": list(_ENDS), "lines": lines, "minutes": minutes}, totals
+
+
+def _schedules(visit: Visit) -> list[Any]:
+    if not isinstance(visit.store, Schedules):
+        return []
+    found = [each for each in visit.store.schedules(after="", limit=_SHOWN) if each.next_at is not None]
+    return sorted(found, key=lambda each: each.next_at or 0)[:5]
+
+
+def _limit(text: str) -> object:
+    if text in ("", "none"):
+        return None
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else text

@@ -1,0 +1,3 @@
+"""What pages show of a job, as plain values that templates draw."""
+
+from __future__ import annotations

@@ -1,0 +1,150 @@
+"""What a person can do about a job: each act with its fields, and the same as a command and a request.
+
+A button is shown where the job can still take the act, and to keys that have its scope.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from tallystick.core.effects.rows import EffectRow, Phase
+from tallystick.core.lifecycles import JobState
+from tallystick.core.remote.keys import ADMIN, WRITE
+from tallystick.core.verbs.holds import Hold
+from tallystick.store.api import JobRow, OpenWait
+
+APP: Final = "APP"
+"""What stands for the program in a command line that is shown."""
+
+
+class Field(NamedTuple):
+    """Something that the form of an act asks for: a text, one of some choices, or what is known already."""
+
+    name: str
+    label: str
+    value: str = ""
+    choices: tuple[str, ...] = ()
+    is_hidden: bool = False
+    hint: str = ""
+
+
+class Act(NamedTuple):
+    """One thing that can be done, with what it is in other words."""
+
+    verb: str
+    label: str
+    about: str
+    scope: str
+    command: str
+    request: str
+    fields: tuple[Field, ...] = ()
+    kind: str = ""
+
+
+def acts_of(
+    row: JobRow,
+    waits: Sequence[OpenWait],
+    steps: Sequence[str],
+    effects: Sequence[EffectRow],
+) -> list[Act]:
+    """Return the acts that a job can take now, the one that mends it first."""
+    job_id = row.job_id
+    found: list[Act] = []
+    if row.completed_at is None:
+        if row.hold == Hold.IN_DOUBT:
+            found += [
+                _resolve(job_id, each) for each in effects if each.is_open and each.phase != Phase.ENDED
+            ]
+        if row.hold is not None:
+            found.append(_resume(job_id, row.hold))
+        found += [_send(job_id, wait.name) for wait in waits if wait.kind == "wait"]
+        if row.state == JobState.CANCELLING:
+            found.append(_force(job_id))
+        else:
+            found.append(_cancel(job_id))
+            if row.hold is None:
+                found.append(_pause(job_id))
+    elif row.state == JobState.FAILED_FINAL and row.retried_as is None:
+        found.append(_retry(job_id))
+    if steps:
+        found.append(_fork(job_id, steps))
+    if row.completed_at is None and row.state != JobState.CANCELLING:
+        found.append(_force(job_id))
+    return found
+
+
+def _request(job_id: str, verb: str, body: str = "{}") -> str:
+    return f"POST /v1/jobs/{job_id}/{verb}  {body}"
+
+
+def _resume(job_id: str, hold: str) -> Act:
+    about = "Workers may claim it again, and it goes on where it stands."
+    kind = "" if hold == Hold.IN_DOUBT else "primary"
+    return Act(
+        "resume", "Resume", about, WRITE, f"tally resume {job_id} {APP}", _request(job_id, "resume"), (), kind
+    )
+
+
+def _pause(job_id: str) -> Act:
+    about = "Workers leave it alone until it is resumed. If it runs now, it stops at its next call."
+    why = Field("why", "Why", hint="people read this later")
+    command = f"tally pause {job_id} {APP} --why WHY"
+    return Act("pause", "Pause", about, WRITE, command, _request(job_id, "pause", '{"why": "WHY"}'), (why,))
+
+
+def _cancel(job_id: str) -> Act:
+    about = "It ends at once if nobody runs it. If it runs, it has the grace to clean up."
+    grace = Field("grace", "Grace", "30s", hint="how long it may clean up: 0, 30s, 5m")
+    command = f"tally cancel {job_id} {APP} --grace 30s"
+    request = _request(job_id, "cancel", '{"grace": "30s"}')
+    return Act("cancel", "Cancel", about, WRITE, command, request, (grace,), "danger")
+
+
+def _force(job_id: str) -> Act:
+    about = "It ends now, without its clean-up; an effect of it that is in doubt stays open under its key."
+    command = f"tally cancel {job_id} {APP} --force"
+    request = _request(job_id, "cancel", '{"force": true}')
+    return Act("force", "End by force", about, ADMIN, command, request, (), "danger")
+
+
+def _retry(job_id: str) -> Act:
+    about = "A new job takes its place. It keeps what this one recorded before the step that failed."
+    command = f"tally retry {job_id} {APP}"
+    return Act("retry", "Retry", about, WRITE, command, _request(job_id, "retry"), (), "primary")
+
+
+def _send(job_id: str, name: str) -> Act:
+    about = f"The job waits for the signal {name}; it gets this value."
+    fields = (
+        Field("name", "Signal", name, is_hidden=True),
+        Field("value", "Value", "null", hint='JSON: true, 42, "text", {"a": 1}'),
+    )
+    command = f"tally send {job_id} {shlex.quote(name)} VALUE {APP}"
+    request = _request(job_id, f"signals/{name}", '{"value": VALUE}')
+    return Act("send", f"Send {name}", about, WRITE, command, request, fields, "primary")
+
+
+def _fork(job_id: str, steps: Sequence[str]) -> Act:
+    about = "A new job begins with what this one recorded before a step. This one stays as it is."
+    at = Field("at", "At step", choices=tuple(steps))
+    command = f"tally fork {job_id} --at STEP {APP}"
+    return Act("fork", "Fork", about, WRITE, command, _request(job_id, "fork", '{"at": "STEP"}'), (at,))
+
+
+def _resolve(job_id: str, effect: EffectRow) -> Act:
+    _dimension, name, occurrence = effect.place
+    place = f"{name}#{occurrence}"
+    about = (
+        f"A call of {effect.effect} was made under the key {effect.key}, and nobody knows what came of it. "
+        "Look at the other side, then say it here."
+    )
+    fields = (
+        Field("effect", "Effect", place, is_hidden=True),
+        Field("says", "What came of it", choices=("happened", "did not happen", "call it again")),
+        Field("value", "What it returned", "null", hint="JSON; only if it happened"),
+    )
+    command = f"tally resolve {job_id} {APP} --effect {shlex.quote(place)} --happened JSON"
+    request = _request(job_id, "resolve", f'{{"effect": "{place}", "happened": VALUE}}')
+    return Act("resolve", f"Resolve {effect.effect}", about, ADMIN, command, request, fields, "primary")

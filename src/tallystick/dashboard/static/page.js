@@ -1,0 +1,152 @@
+// What pages do by themselves: charts, graphs, saved views, a few keys. Without it every page and form still works.
+"use strict";
+(() => {
+  const SVG = "http://www.w3.org/2000/svg";
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const make = (name, about, parent) => {
+    const made = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(about)) made.setAttribute(key, value);
+    parent.append(made);
+    return made;
+  };
+
+  // A chart of columns that stand on each other: what ended in each span of time.
+  const KINDS = { SUCCEEDED: "good", FAILED_FINAL: "bad", CANCELLED: "off" };
+  function drawChart(figure) {
+    const { times, names, lines } = JSON.parse(figure.dataset.chart);
+    const stacked = names.map((_, at) => times.map((_, x) => lines.slice(0, at + 1).reduce((sum, line) => sum + line[x], 0)));
+    const axis = { stroke: colour("soft"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 } };
+    const series = [...names.keys()].reverse().map((at) => ({
+      label: names[at], stroke: colour(KINDS[names[at]]), fill: colour(KINDS[names[at]]), width: 0, points: { show: false },
+      paths: uPlot.paths.bars({ size: [0.8, 28], align: 1 }),
+    }));
+    const days = times.at(-1) - times[0] > 86400;
+    const clock = (seconds) => new Date(seconds * 1000).toISOString().slice(days ? 5 : 11, 16).replace("T", " ");
+    const wide = () => Math.max(240, figure.clientWidth);
+    const options = {
+      width: wide(), height: 190, legend: { show: false }, cursor: { show: false }, series: [{}, ...series], axes: [{ ...axis, values: (_, ticks) => ticks.map(clock) }, { ...axis, size: 46, values: (_, ticks) => ticks.map((tick) => (tick % 1 ? "" : tick)) }],
+      scales: { y: { range: (_, __, most) => [0, Math.max(4, most * 1.1)] } }, tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
+    };
+    figure.replaceChildren();
+    const chart = new uPlot(options, [times, ...[...stacked].reverse()], figure);
+    new ResizeObserver(() => figure.isConnected && chart.setSize({ width: wide(), height: 190 })).observe(figure);
+  }
+
+  // A line that is bent at its inner points.
+  function curve([first, ...rest]) {
+    const last = rest.pop();
+    const bends = rest.map((point, at) => { const next = rest[at + 1] || last; return `Q${point} ${(point[0] + next[0]) / 2},${(point[1] + next[1]) / 2}`; });
+    return `M${first} ${bends.join(" ")} L${last}`;
+  }
+
+  // Boxes and arrows, laid out by dagre; all text is set as text.
+  function drawGraph(figure) {
+    const { nodes, edges } = JSON.parse(figure.dataset.graph);
+    const graph = new dagre.graphlib.Graph({ multigraph: true });
+    graph.setGraph({ rankdir: nodes.length > 24 || innerWidth < 760 ? "TB" : "LR", nodesep: 22, ranksep: 46, marginx: 8, marginy: 8 });
+    graph.setDefaultEdgeLabel(() => ({}));
+    for (const node of nodes) {
+      const longest = Math.max(node.label.length * 7.6, (node.sub || "").length * 6.2);
+      graph.setNode(node.id, { ...node, width: Math.min(260, Math.max(96, longest + 26)), height: node.sub ? 44 : 32 });
+    }
+    // An arrow that comes back to its own box is a line in the box.
+    for (const [from, to, label] of edges) if (from === to) { const node = graph.node(from); Object.assign(node, { sub: `↺ ${label}`, height: 44 }); }
+    edges.filter(([from, to]) => from !== to).forEach(([from, to, label, walked], at) => graph.setEdge(from, to, { label: label || "", walked, width: (label || "").length * 6, height: label ? 14 : 0, labelpos: "c" }, String(at)));
+    dagre.layout(graph);
+    const { width, height } = graph.graph();
+    const svg = make("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "presentation" }, document.createDocumentFragment());
+    const marker = make("marker", { id: "tip", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse" }, make("defs", {}, svg));
+    make("path", { d: "M0,0 L8,4 L0,8 z", class: "tip" }, marker);
+    for (const name of graph.edges()) {
+      const edge = graph.edge(name);
+      const path = curve(edge.points.map(({ x, y }) => [Number(x.toFixed(1)), Number(y.toFixed(1))]));
+      make("path", { d: path, class: `edge${edge.walked ? " walked" : ""}`, "marker-end": "url(#tip)" }, svg);
+      if (edge.label) make("text", { x: edge.x, y: edge.y + 4, class: "edge-label" }, svg).textContent = edge.label;
+    }
+    for (const id of graph.nodes()) {
+      const node = graph.node(id);
+      const group = make("g", { class: `node ${node.kind}${node.self ? " self" : ""}${node.open ? " open" : ""}`, transform: `translate(${node.x},${node.y})` }, svg);
+      const inside = node.href ? make("a", { href: node.href }, group) : group;
+      make("rect", { x: -node.width / 2, y: -node.height / 2, width: node.width, height: node.height, rx: 9 }, inside);
+      make("text", { y: node.sub ? -2 : 5 }, inside).textContent = node.label.length > 32 ? `${node.label.slice(0, 31)}…` : node.label;
+      if (node.sub) make("text", { y: 14, class: "sub" }, inside).textContent = node.sub;
+    }
+    figure.replaceChildren(svg);
+    const now = svg.querySelector(".open:not(.self), .self");
+    if (now && figure.scrollWidth > figure.clientWidth) now.scrollIntoView({ block: "nearest", inline: "center" });
+  }
+
+  function draw() {
+    for (const figure of document.querySelectorAll("[data-chart]:not([data-drawn])")) { figure.dataset.drawn = "yes"; drawChart(figure); }
+    for (const figure of document.querySelectorAll("[data-graph]:not([data-drawn])")) { figure.dataset.drawn = "yes"; drawGraph(figure); }
+  }
+  function drawAgain() {
+    for (const figure of document.querySelectorAll("[data-drawn]")) delete figure.dataset.drawn;
+    draw();
+  }
+
+  // Saved views are addresses with names, kept in this browser.
+  const VIEWS = "tallystick.views";
+  const saved = () => { try { return JSON.parse(localStorage.getItem(VIEWS)) || {}; } catch { return {}; } };
+  function showViews() {
+    const place = document.getElementById("views");
+    if (!place) return;
+    place.replaceChildren();
+    for (const [name, query] of Object.entries(saved())) {
+      const link = Object.assign(document.createElement("a"), { className: "button small", href: `${place.dataset.base}${query}`, textContent: name });
+      const drop = Object.assign(document.createElement("button"), { className: "button small quiet", type: "button", textContent: "×" });
+      drop.setAttribute("aria-label", `Forget the view ${name}`);
+      drop.addEventListener("click", () => { const views = saved(); delete views[name]; localStorage.setItem(VIEWS, JSON.stringify(views)); showViews(); });
+      place.append(link, drop);
+    }
+  }
+  function saveView() {
+    const name = prompt("A name for this view");
+    if (!name) return;
+    localStorage.setItem(VIEWS, JSON.stringify({ ...saved(), [name.slice(0, 40)]: location.search }));
+    showViews();
+  }
+
+  // A part in which somebody types, or has opened something, is left as it is until he is done.
+  const isBusy = () => {
+    const at = document.activeElement;
+    return Boolean(document.querySelector("main details.act[open]")) || Boolean(at && at.closest("main") && at.matches("input, select, textarea"));
+  };
+  // Browsers open few connections to a host: a tab that nobody sees gives its own back.
+  let stream = null;
+  function look() {
+    const live = document.getElementById("live");
+    if (document.visibilityState === "hidden" && live) { stream = live; live.remove(); htmx.trigger(live, "htmx:beforeCleanupElement"); }
+    else if (document.visibilityState === "visible" && !live && stream) location.reload();
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    draw();
+    showViews();
+    document.getElementById("save-view")?.addEventListener("click", saveView);
+    document.body.addEventListener("htmx:beforeRequest", (event) => { if (event.detail.elt.id === "pulse" && isBusy()) event.preventDefault(); });
+    for (const name of ["htmx:oobAfterSwap", "htmx:afterSettle"]) document.body.addEventListener(name, draw);
+    document.body.addEventListener("htmx:sseOpen", () => document.getElementById("dot")?.classList.add("on"));
+    document.body.addEventListener("htmx:sseError", () => document.getElementById("dot")?.classList.remove("on"));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAgain);
+  });
+  document.addEventListener("visibilitychange", look);
+  document.addEventListener("toggle", (event) => {
+    if (!event.target.matches?.("details.act[open]")) return;
+    for (const other of document.querySelectorAll("details.act[open]")) if (other !== event.target) other.open = false;
+    event.target.querySelector("input:not([type=hidden]), select, button")?.focus();
+  }, true);
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      const open = document.querySelector("details.act[open]");
+      if (open) { open.open = false; open.querySelector("summary").focus(); }
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || document.activeElement?.matches("input, select, textarea")) return;
+    if (event.key === "/") { event.preventDefault(); document.getElementById("find")?.focus(); }
+    const rows = [...document.querySelectorAll(".list tbody .strong")];
+    if (["j", "k"].includes(event.key) && rows.length) {
+      const at = rows.indexOf(document.activeElement);
+      rows[Math.max(0, Math.min(rows.length - 1, event.key === "j" ? at + 1 : at - 1))].focus();
+    }
+  });
+})();

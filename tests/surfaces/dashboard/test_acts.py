@@ -1,0 +1,88 @@
+"""What buttons do: the same as the command line, once, and with who did it in the history."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.patience import wait_until
+from tests.surfaces.dashboard.seeds import QUEUES, World, seed
+from tests.surfaces.dashboard.visiting import Site, url_in, visiting
+
+
+@pytest.mark.slow
+def test_every_act_does_what_it_says_and_names_its_author(tmp_path):
+    world = World(url_in(tmp_path))
+    stuck = seed(world)
+    app = world.app
+
+    def said(job_id: str, kind: str) -> str:
+        return next(event.payload for event in app.job(job_id).history() if event.name == kind)
+
+    async def test(site: Site) -> None:
+        visitor = await site.visitor()
+
+        async def act(which: str, verb: str, **fields: str) -> str:
+            answer = await visitor.post(f"/jobs/{stuck[which]}/{verb}", **fields)
+            assert answer.status_code == 303, answer.text
+            return answer.headers["location"].removeprefix("/jobs/")
+
+        await act("paused", "resume")
+        assert "(dashboard)" in said(stuck["paused"], "resume")
+        await act("paused", "pause", why="again")
+        assert app.job(stuck["paused"]).row().hold_reason.startswith("again (by key ")
+        assert "(dashboard)" in app.job(stuck["paused"]).history()[-1].payload
+        new = await act("failed", "retry")
+        assert "(dashboard)" in said(new, "fork")
+        fork = await act("mismatch", "fork", at="quote")
+        assert "(dashboard)" in said(fork, "fork")
+        await act("signal", "send", name="approve", value="true")
+        await act("in doubt", "resolve", effect="charge#1", says="happened", value='"receipt"')
+        assert "(dashboard)" in said(stuck["in doubt"], "resolve")
+        await act("cancelling", "force")
+        assert app.job(stuck["cancelling"]).state().value == "CANCELLED"
+        await act("child", "cancel", grace="0")
+        assert "(dashboard)" in said(stuck["child"], "cancel")
+        for bad in ({"name": "approve", "value": "{"}, {"value": "1"}):
+            assert (await visitor.post(f"/jobs/{stuck['signal']}/send", **bad)).status_code in (400, 422)
+        assert (await visitor.post(f"/jobs/{stuck['signal']}/explode")).status_code == 404
+        world.is_broken = False
+        with app.worker(queues=QUEUES):
+            assert app.job(stuck["signal"]).result(30) == "approved"
+            assert app.job(stuck["in doubt"]).result(30) == "parcel 77"
+            assert app.job(new).result(30) == "parcel 13"
+
+    visiting(app, test)
+
+
+@pytest.mark.slow
+def test_queues_schedules_and_directives_are_looked_after(tmp_path):
+    world = World(url_in(tmp_path))
+    stuck = seed(world)
+    app = world.app
+
+    async def test(site: Site) -> None:
+        visitor = await site.visitor()
+        assert (await visitor.post("/queues/emails/resume")).status_code == 303
+        assert app.queues.get("emails").paused_by is None
+        assert (await visitor.post("/queues/reports/set", limit="concurrency", value="2")).status_code == 303
+        assert app.queues.get("reports").limits.concurrency == 2
+        assert (await visitor.post("/queues/reports/set", limit="colour", value="2")).status_code == 422
+        await visitor.post("/queues/reports/pause")
+        assert "(dashboard)" in (app.queues.get("reports").paused_by or "")
+        await visitor.post("/schedules/quarterly/pause")
+        assert "(dashboard)" in (app.schedules.get("quarterly").paused_by or "")
+        await visitor.post("/schedules/quarterly/resume")
+        made = await visitor.post("/schedules/quarterly/trigger")
+        assert made.headers["location"].startswith("/jobs/")
+        filled = {"since": "2026-01-01T00:00", "until": "2026-01-01T01:00"}
+        assert (await visitor.post("/schedules/quarterly/backfill", **filled)).status_code == 303
+        assert "4 ticks of quarterly: 4 new jobs" in (await visitor.get("/schedules")).text
+        dead = f"{stuck['dead directive']}:ocr:1"
+        redriven = await visitor.post("/outbox/redrive", directive=dead)
+        assert redriven.status_code == 303, redriven.text
+        new = redriven.headers["location"].removeprefix("/jobs/")
+        assert app.job(new).row().retry_of == stuck["dead directive"]
+        with app.worker(queues=QUEUES):
+            wait_until(lambda: app.job(stuck["paused queue"]).row().completed_at, "the end of the queued job")
+
+    visiting(app, test)

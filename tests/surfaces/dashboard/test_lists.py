@@ -1,0 +1,128 @@
+"""The list of jobs: filters in the address, pages by key, counts up to 10,000, a word to all that match."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tallystick import Tally
+from tallystick.dashboard.pages.jobs import ROWS
+from tests.patience import wait_until
+from tests.surfaces.dashboard.visiting import Site, url_in, visiting
+
+JOB = re.compile(r'class="strong" href="/jobs/([^"]+)"')
+OLDER = re.compile(r'href="([^"]+)" rel="next"')
+
+
+@pytest.fixture
+def app(tmp_path):
+    app = Tally(url_in(tmp_path))
+
+    @app.workflow
+    def idle(number: int) -> int:
+        return number
+
+    @app.workflow
+    def fails(number: int) -> int:
+        raise ValueError(f"Trouble number {number}")
+
+    app.idle, app.fails = idle, fails
+    return app
+
+
+def test_pages_follow_each_other_by_key_and_leave_nothing_out(app):
+    jobs = {app.idle.opts(idempotent=False).submit(number).id for number in range(ROWS * 2 + 7)}
+
+    async def test(site: Site) -> None:
+        visitor, seen, path = await site.visitor(), [], "/jobs"
+        while path:
+            page = (await visitor.get(path)).text
+            seen += JOB.findall(page)
+            app.idle.opts(idempotent=False).submit(-1)
+            older = OLDER.search(page)
+            path = older[1].replace("&amp;", "&") if older else ""
+        assert len(seen) == len(set(seen))
+        assert jobs <= set(seen)
+        assert seen == sorted(seen, reverse=True)
+
+    visiting(app, test)
+
+
+@pytest.mark.slow
+def test_filters_find_what_they_say(app):
+    with app.worker():
+        ended = app.idle.opts(tags=["red"], idempotency_key="k1").submit(1)
+        ended.result(30)
+        failed = app.fails.opts(tags=["red", "blue"]).submit(2)
+        wait_until(lambda: failed.row().completed_at, "its end")
+    queued = app.idle.opts(queue="slow").submit(3)
+    held = app.idle.submit(4)
+    held.pause()
+
+    async def test(site: Site) -> None:
+        visitor = await site.visitor()
+
+        async def found(query: str) -> set[str]:
+            page = await visitor.get(f"/jobs?{query}")
+            assert page.status_code == 200, page.text
+            return set(JOB.findall(page.text))
+
+        assert await found("state=SUCCEEDED") == {ended.id}
+        assert await found("state=SUCCEEDED&state=FAILED_FINAL") == {ended.id, failed.id}
+        assert await found("workflow=fails") == {failed.id}
+        assert await found("queue=slow") == {queued.id}
+        assert await found("tag=red") == {ended.id, failed.id}
+        assert await found("tag=red&state=FAILED_FINAL") == {failed.id}
+        assert await found("key=k1") == {ended.id}
+        assert await found("key=k2") == set()
+        assert await found("held=yes") == {held.id}
+        assert await found("error=TROUBLE") == {failed.id}
+        assert await found("error=other") == set()
+        assert await found("since=1h") == {ended.id, failed.id, queued.id, held.id}
+        assert await found("until=1h") == set()
+        assert (await visitor.get("/jobs?since=never")).status_code == 422
+        assert (await visitor.get(f"/find?q={ended.id[:30]}")).headers["location"] == f"/jobs/{ended.id}"
+        assert (await visitor.get("/find?q=k1")).headers["location"] == "/jobs?key=k1"
+
+    visiting(app, test)
+
+
+@pytest.mark.slow
+def test_counts_stop_at_ten_thousand_and_a_search_says_how_far_it_looked(app):
+    app.idle.opts(idempotent=False).submit_many([(number,) for number in range(10_200)])
+
+    async def test(site: Site) -> None:
+        visitor = await site.visitor()
+        page = (await visitor.get("/jobs")).text
+        assert "<b>10,000+</b> jobs" in page
+        nothing = (await visitor.get("/jobs?workflow=fails")).text
+        assert "Looked at the newest 10,000 jobs before this point" in nothing
+        further = re.search(r'href="([^"]+)">Look further back', nothing)
+        assert further
+        end = (await visitor.get(further[1].replace("&amp;", "&"))).text
+        assert "Look further back" not in end
+        assert "<b>10,000+</b> jobs would be reached" in (await visitor.get("/bulk/cancel")).text
+
+    visiting(app, test)
+
+
+def test_a_word_to_many_says_first_how_many_and_then_reaches_those(app):
+    jobs = [app.idle.opts(tags=["red"] if number < 3 else ["blue"]).submit(number) for number in range(5)]
+
+    async def test(site: Site) -> None:
+        visitor = await site.visitor()
+        asked = (await visitor.get("/bulk/cancel?tag=red")).text
+        assert "<b>3</b> jobs would be reached" in asked
+        assert "tally cancel APP --tag red --yes" in asked
+        assert [job.state().value for job in jobs] == ["QUEUED"] * 5
+        assert (await visitor.post("/bulk/pause?tag=blue")).status_code == 303
+        assert "reached 2 jobs" in (await visitor.get("/jobs")).text
+        assert "<b>2</b> jobs would be reached" in (await visitor.get("/bulk/resume")).text
+        assert (await visitor.post("/bulk/cancel?tag=red")).status_code == 303
+        assert [job.state().value for job in jobs] == ["CANCELLED"] * 3 + ["QUEUED"] * 2
+        assert [bool(job.row().hold) for job in jobs] == [False] * 3 + [True] * 2
+        by = [event.payload for event in jobs[0].history() if event.name == "cancel"]
+        assert "(dashboard)" in by[0]
+
+    visiting(app, test)
