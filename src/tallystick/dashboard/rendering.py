@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tallystick.dashboard.visits import Visit
 
 _HTML: Final = "text/html; charset=utf-8"
-# A file that somebody opens by itself runs nothing and reaches nothing, whatever is in it.
+# A file that a person opens by itself runs nothing and reaches nothing, whatever is in it.
 _ATTACHED: Final = "sandbox; default-src 'none'"
 # The word for a state, and the kind that gives it its colour and mark.
 STATES: Final[Mapping[str, tuple[str, str]]] = {

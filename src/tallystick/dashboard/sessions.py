@@ -46,7 +46,7 @@ class Sessions:
     """The sessions of one process; safe in any thread."""
 
     def __init__(self, keyring: Keyring, ids: Ids, clock: Clock) -> None:
-        """Begin with nobody."""
+        """Begin without a session."""
         self._keyring, self._ids, self._clock = keyring, ids, clock
         self._sessions: dict[str, Session] = {}
         self._links: dict[str, tuple[str, float]] = {}

@@ -15,7 +15,7 @@ WINDOW_JOBS: Final = 10_000
 
 
 class JobSearch(NamedTuple):
-    """What the jobs have in common that somebody looks for; None and empty are no condition."""
+    """What the jobs have in common that a person looks for; None and empty are no condition."""
 
     tenant_id: str
     states: Sequence[str] = ()

@@ -17,7 +17,7 @@ VERIFIED_JOBS: Final = 1_000
 
 
 class Trouble(NamedTuple):
-    """One job that needs somebody, and the act that mends it: its verb, its words."""
+    """One job that needs a person, and the act that mends it: its verb, its words."""
 
     row: JobRow
     says: str
@@ -64,11 +64,11 @@ def attention(visit: Visit) -> Answer:
 
 def _in_doubt(held: list[JobRow]) -> Kind:
     found = [
-        Trouble(row, row.hold_reason or "nobody knows what came of an effect", "", "Say what came of it")
+        Trouble(row, row.hold_reason or "it is not known what came of an effect", "", "Say what came of it")
         for row in held
         if row.hold == Hold.IN_DOUBT
     ]
-    about = "An effect was called, and nobody knows what came of it. Look at the other side, then say it."
+    about = "An effect was called, and it is not known what came of it. Look at the other side, then say it."
     return Kind("In doubt", about, found[:SHOWN], len(found) > SHOWN)
 
 

@@ -12,7 +12,7 @@ from starlette.responses import StreamingResponse
 from tallystick.http.news import News
 from tallystick.store.api import Store
 
-# Pages ask for themselves again after a change; more often than this nobody reads them.
+# Pages ask for themselves again after a change; more often than this is no use to a reader.
 GAP_SECONDS: Final = 0.5
 CHECK_SECONDS: Final = 10.0
 _CHANGE: Final = "event: change\ndata: 1\n\n"

@@ -95,7 +95,7 @@ def _pause(job_id: str) -> Act:
 
 
 def _cancel(job_id: str) -> Act:
-    about = "It ends at once if nobody runs it. If it runs, it has the grace to clean up."
+    about = "It ends at once if it does not run. If it runs, it has the grace to clean up."
     grace = Field("grace", "Grace", "30s", hint="how long it may clean up: 0, 30s, 5m")
     command = f"tally cancel {job_id} {APP} --grace 30s"
     request = _request(job_id, "cancel", '{"grace": "30s"}')
@@ -137,7 +137,7 @@ def _resolve(job_id: str, effect: EffectRow) -> Act:
     _dimension, name, occurrence = effect.place
     place = f"{name}#{occurrence}"
     about = (
-        f"A call of {effect.effect} was made under the key {effect.key}, and nobody knows what came of it. "
+        f"A call of {effect.effect} was made under the key {effect.key}, and it is not known what came of it. "
         "Look at the other side, then say it here."
     )
     fields = (

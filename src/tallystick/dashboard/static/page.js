@@ -107,12 +107,12 @@
     showViews();
   }
 
-  // A part in which somebody types, or has opened something, is left as it is until he is done.
+  // While a person types, or has opened something, the parts are left as they are.
   const isBusy = () => {
     const at = document.activeElement;
     return Boolean(document.querySelector("main details.act[open]")) || Boolean(at && at.closest("main") && at.matches("input, select, textarea"));
   };
-  // Browsers open few connections to a host: a tab that nobody sees gives its own back.
+  // Browsers open few connections to a host: a tab that is hidden gives its own back.
   let stream = null;
   function look() {
     const live = document.getElementById("live");
