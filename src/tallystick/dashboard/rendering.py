@@ -105,7 +105,10 @@ def _html(shows: dict[str, Any], template: str, status: int = 200) -> Response:
 
 
 def _common(visit: Visit, menu: str) -> dict[str, Any]:
-    said, visit.session.said = visit.session.said, ""
+    said = ""
+    # A page that asks for itself again would take the words from the page that they are for.
+    if not visit.request.headers.get("hx-request"):
+        said, visit.session.said = visit.session.said, ""
     return {
         "base": visit.base,
         "visit": visit,

@@ -137,8 +137,8 @@ def _resolve(job_id: str, effect: EffectRow) -> Act:
     _dimension, name, occurrence = effect.place
     place = f"{name}#{occurrence}"
     about = (
-        f"A call of {effect.effect} was made under the key {effect.key}, and it is not known what came of it. "
-        "Look at the other side, then say it here."
+        f"A call of {effect.effect} was made under the key {effect.key}, and it is not known what came of "
+        "it. Look at the other side, then say it here."
     )
     fields = (
         Field("effect", "Effect", place, is_hidden=True),

@@ -1,0 +1,131 @@
+"""Twelve jobs stand still. A stranger opens the dashboard, reads why, presses a button, and they go on."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.site import Site, Watched, watching
+from tests.patience import wait_until
+from tests.surfaces.dashboard.seeds import QUEUES
+
+# What keeps each job, as its page says it, and the button that mends it with what is filled in.
+SITUATIONS = {
+    "signal": ("for the signal approve", "Send approve", {"value": "true"}),
+    "paused": ("held (PAUSED)", "Resume", {}),
+    "in doubt": ("whether charge happened", "Resolve charge", {"says": "happened", "value": '"receipt"'}),
+    "failed": ("it failed at", "Retry", {}),
+    "paused queue": ("the queue emails is paused by the night shift", "Resume the queue emails", {}),
+    "full queue": ("it lets 1 run at once", "Change the limit of reports", {"value": "2"}),
+    "no worker": ("for a worker on queue gpu", "", {}),
+    "mismatch": ("put the code back or fork the job", "Fork", {"at": "quote"}),
+    "dead directive": ("DISPATCH_FAILED: 410 Gone", "Redrive ocr", {}),
+    "child": ("1 more child of gather to end", "child", {}),
+    "cancelling": ("asked to end", "End by force", {}),
+    "lost worker": ("was lost with attempt 1", "", {}),
+}
+
+
+def press(page: Page, label: str, fields: dict[str, str]) -> None:
+    """Open the sheet of a button, fill it in, and send it."""
+    act = page.locator("details.act", has=page.locator("summary", has_text=label)).first
+    act.locator("summary").click()
+    form = act.locator("form")
+    assert form.locator(".same pre").count() >= 1, "the same on the command line"
+    for name, value in fields.items():
+        field = form.locator(f"[name={name}]")
+        field.select_option(value) if field.evaluate("each => each.tagName") == "SELECT" else field.fill(
+            value
+        )
+    form.locator("button.button").click()
+    page.wait_for_selector(".said, [role=alert]")
+    assert page.locator("[role=alert]").all_inner_texts() == [], label
+
+
+def mend(watched: Watched, name: str) -> str:
+    """Find a job among the others, read why it stands still, do what the page offers; return who goes on."""
+    site, page = watched.site, watched.page
+    says, label, fields = SITUATIONS[name]
+    job_id = site.stuck[name]
+    watched.go("/jobs")
+    page.locator(f'a.strong[href="/jobs/{job_id}"]').click()
+    page.wait_for_selector("#why")
+    assert says.lower() in page.locator("#why").inner_text().lower(), name
+    if label == "child":
+        page.locator(".why a.id").click()
+        page.wait_for_selector("#why")
+        assert "held (PAUSED)" in page.locator("#why").inner_text()
+        press(page, "Resume", {})
+        press(page, "Send grow", {"value": '"grown"'})
+    elif label:
+        press(page, label, fields)
+    else:
+        assert "tally work APP" in page.locator(".why pre").first.inner_text()
+    new = page.url.rpartition("/")[2]
+    return new if name in ("failed", "mismatch", "dead directive") else job_id
+
+
+@pytest.mark.timeout(120)
+def test_a_stranger_finds_out_why_each_of_twelve_jobs_stands_still_and_mends_it(tmp_path, browser):
+    site = Site(f"sqlite:///{tmp_path / 'books.db'}")
+    app = site.world.app
+    try:
+        with watching(site, browser) as watched:
+            watched.log_in()
+            assert len(SITUATIONS) == len(site.stuck) == 12
+            on = {name: mend(watched, name) for name in SITUATIONS}
+            app.job(on["mismatch"]).send("approve", value=False)
+            app.job(on["paused"]).send("approve", value=True)
+            site.world.is_broken = False
+            with app.worker(queues=[*QUEUES, "gpu", "left", "slow"]):
+                app.job(on["full queue"]).send("numbers", "42")
+                results = {name: app.job(job_id) for name, job_id in on.items()}
+                assert results.pop("cancelling").state().value == "CANCELLED"
+                redriven = results.pop("dead directive")
+                assert redriven.row().retry_of == site.stuck["dead directive"]
+                got = {name: job.result(60) for name, job in results.items()}
+            assert got == {
+                "signal": "approved",
+                "paused": "approved",
+                "in doubt": "parcel 77",
+                "failed": "parcel 13",
+                "paused queue": 7,
+                "full queue": "42",
+                "no worker": 7,
+                "mismatch": "refused",
+                "child": ["leaf 0", "grown", "leaf 2"],
+                "lost worker": "parcel 500",
+            }
+    finally:
+        site.close()
+
+
+def test_pages_that_are_open_show_what_happens_in_two_tabs(tmp_path, browser):
+    site = Site(f"sqlite:///{tmp_path / 'books.db'}")
+    app, job_id = site.world.app, site.stuck["signal"]
+    try:
+        with watching(site, browser) as watched:
+            watched.log_in()
+            job, overview = watched.page, watched.context.new_page()
+            job.goto(f"{site.address}/jobs/{job_id}")
+            overview.goto(f"{site.address}/overview")
+            assert "0/ 0" in overview.locator("#numbers").inner_text().replace("\n", "").replace(" /", "/")
+            wait_until(
+                lambda: (
+                    site.pages.news.waiting == 2 or "on" in (job.locator("#dot").get_attribute("class") or "")
+                ),
+                "streams",
+            )
+            with app.worker(queues=["default"], concurrency=3):
+                app.job(job_id).send("approve", value=True)
+                job.bring_to_front()
+                job.wait_for_selector(".why.good")
+                assert "It succeeded" in job.locator("#why").inner_text()
+                assert "approve" in job.locator("#pane").inner_text()
+                overview.bring_to_front()
+                overview.wait_for_function(
+                    "() => document.querySelector('#numbers').innerText.includes('1 worker')"
+                )
+            watched.picture("two-tabs-light")
+    finally:
+        site.close()
