@@ -19,7 +19,7 @@ from tallystick.core.lifecycles import JobState
 from tallystick.core.pictures import Now
 from tallystick.core.remote.plans import InsertAnswer
 from tallystick.core.remote.requests import NewProtocolJob
-from tallystick.core.verbs.asking import said_by
+from tallystick.core.verbs import asking
 from tallystick.core.verbs.forking import Forking, decide_fork, kept_before
 from tallystick.core.verbs.protocol.forking import fork
 from tallystick.errors import IdempotencyConflict, InvariantBroken, NoSuchStep, NotFailed, NotFound
@@ -156,7 +156,7 @@ def _facts(
         "copied": len(kept),
         "origin_hash": last.event_hash.hex() if last else None,
         BORN: of_birth(job),
-        **said_by(request.by),
+        **asking.by(request.by),
     }
     events = [batch.placed(Fact(chain, "fork", now, 0, msgspec.json.encode(about).decode()))]
     drawn: dict[str, object] = {}

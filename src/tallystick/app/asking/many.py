@@ -22,8 +22,7 @@ from tallystick.core.verbs.holds import Held, Resumed
 from tallystick.core.watching.searching import JobSearch
 from tallystick.defaults import CANCEL_GRACE, TENANT
 from tallystick.errors import JobEnded, NotFailed, NotFound
-from tallystick.store.api import JobRow
-from tallystick.store.api import searched
+from tallystick.store.api import JobRow, searched
 
 T = TypeVar("T")
 
@@ -83,7 +82,7 @@ def reachable(verb: str, search: JobSearch) -> JobSearch:
 
 
 def _within(wanted: Sequence[str], states: Sequence[JobState | str]) -> list[str]:
-    asked = [_state(state) for state in states]
+    asked = [state_named(state) for state in states]
     return [state for state in wanted if state in asked] if wanted else asked
 
 

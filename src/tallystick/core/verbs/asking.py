@@ -22,7 +22,7 @@ class EndedNow(str):
     __slots__ = ()
 
 
-def said_by(who: str) -> dict[str, object]:
+def by(who: str) -> dict[str, object]:
     """Return what a fact says about the person who wanted it."""
     return {"by": who} if who else {}
 

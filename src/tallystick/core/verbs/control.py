@@ -27,7 +27,7 @@ from tallystick.core.plans import (
 )
 from tallystick.core.requests import CancelJob, CancelUnclaimed, Cycle, EndJob
 from tallystick.core.values import Fact
-from tallystick.core.verbs.asking import said_by
+from tallystick.core.verbs import asking
 from tallystick.core.verbs.control_requests import HoldJob, ResumeJob
 from tallystick.core.verbs.effects.answering import asked_again, before_end
 from tallystick.core.verbs.endings import CANCELLED, cancel, end_job, fact_of, with_dropped
@@ -168,7 +168,7 @@ def hold(pictures: Pictures, request: HoldJob, now: Now) -> Decision:
         case Held.ALREADY | Held.ENDED | Held.MOVED:
             return Plan((), verdict)
         case Held.HELD | Held.ASKED:
-            told = {"hold": request.hold.value, "why": request.why, **said_by(request.by)}
+            told = {"hold": request.hold.value, "why": request.why, **asking.by(request.by)}
             fact = _fact(picture, "hold", told, now)
             after = job._replace(hold=request.hold.value, rev=job.rev + 1)
             # A job that runs stops soon only if its worker hears of it.
@@ -188,7 +188,7 @@ def resume(pictures: Pictures, request: ResumeJob, now: Now) -> Decision:
         case Resumed.ENDED | Resumed.NOT_HELD:
             return Plan((), verdict)
         case Resumed.FREE:
-            fact = _fact(picture, "resume", {"hold": job.hold, **said_by(request.by)}, now)
+            fact = _fact(picture, "resume", {"hold": job.hold, **asking.by(request.by)}, now)
             after = job._replace(hold=None, rev=job.rev + 1)
             moved = MoveJob(after, job.rev, fact, NO_VALUES)
             again = asked_again(picture, now) if job.hold == Hold.IN_DOUBT else ()

@@ -244,7 +244,7 @@ def _ended(pictures: Pictures, picture: Picture, request: CancelJob, now: Now) -
             return let_finish(picture, request, until, now)
         ended = _at_once(pictures, picture, request, now)
     else:
-        told = {"forced": True, **_because(picture.job.code), **abandoned(picture), **asking.said_by(request.by)}
+        told = {"forced": True, **_because(picture.job.code), **abandoned(picture), **asking.by(request.by)}
         cancelled = Loss("cancel", JobState.CANCELLED, "abort", AbortReason.CANCELLED, told)
         ended = end_lost(pictures, picture, lease, cancelled, now)
     if isinstance(ended, Refusal) and isinstance(ended.error, LedgerCeiling):
@@ -330,7 +330,7 @@ def _at_once(pictures: Pictures, picture: Picture, request: CancelJob, now: Now)
         return settling
     attempt = InsertAttempt(job.job_id, job.attempt + 1, _NEVER_MADE.target, AbortReason.CANCELLED, word.guid)
     text = _told_of_cancel(job.state, values.error_code, begun=bool(job.attempt), forced=request.force)
-    if left := {**abandoned(picture), **asking.said_by(request.by)}:
+    if left := {**abandoned(picture), **asking.by(request.by)}:
         text = msgspec.json.encode({**msgspec.json.decode(text), **left}).decode()
     fact = Fact(picture.chain(), "cancel", now.wall, attempt.attempt, text)
     end = End(JobState.CANCELLED, fact, values, attempt, request.grace_ms)

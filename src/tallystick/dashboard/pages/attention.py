@@ -8,8 +8,7 @@ from tallystick.core.verbs.holds import Hold
 from tallystick.dashboard.answers import Answer, Page
 from tallystick.dashboard.visits import Visit
 from tallystick.engine.audit import audit
-from tallystick.store.api import JobRow
-from tallystick.store.inspection import searched
+from tallystick.store.api import JobRow, searched
 
 SHOWN: Final = 25
 LOOKED_AT: Final = 200

@@ -22,8 +22,7 @@ from tallystick.dashboard.visits import Visit
 from tallystick.engine.audit.whole_store import verify
 from tallystick.errors import NoSuchRoute, NotFound
 from tallystick.http.shown import job_shown
-from tallystick.store.api import Effects, JobRow, Queues
-from tallystick.store.inspection import searched
+from tallystick.store.api import Effects, JobRow, Queues, searched
 
 STEPS_MAX: Final = 200
 KIN_MAX: Final = 100

@@ -15,7 +15,8 @@ from tallystick.core.watching.searching import WINDOW_JOBS, JobSearch
 from tallystick.dashboard.answers import Answer, Go, Page
 from tallystick.dashboard.visits import Visit, quoted
 from tallystick.errors import BadDuration, BadInput
-from tallystick.store.inspection import searched, watched
+from tallystick.store.api import searched
+from tallystick.store.inspection import watched
 
 ROWS: Final = 50
 COUNT_MAX: Final = 10_000

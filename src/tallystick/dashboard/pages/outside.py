@@ -9,8 +9,7 @@ from tallystick.core.remote.keys import ADMIN
 from tallystick.dashboard.answers import Answer, Go, Page
 from tallystick.dashboard.visits import Visit
 from tallystick.errors import BadInput
-from tallystick.store.api import Effects
-from tallystick.store.inspection import searched
+from tallystick.store.api import Effects, searched
 
 ROWS: Final = 50
 

@@ -6,8 +6,7 @@ import msgspec
 
 from tallystick.core.verbs.holds import Hold
 from tallystick.core.watching.searching import JobSearch
-from tallystick.store.api import CancelJob, ForkJob, HoldJob, ResumeJob, Store
-from tallystick.store.api import Searched
+from tallystick.store.api import CancelJob, ForkJob, HoldJob, ResumeJob, Searched, Store
 from tallystick.testing.conformance.drafts import FRESH, done, fail, held_job, submission
 from tallystick.testing.conformance.subject import Subject
 
