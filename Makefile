@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE =
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-remote demo-dashboard test test-quick test-browser test-long check bench bench-against bench-waits bench-quick soak crash chaos power-loss docs site verify lock clean
+.PHONY: help setup demo demo-remote test test-quick test-browser test-long check bench bench-against bench-waits bench-quick soak crash chaos power-loss docs site verify lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
