@@ -33,7 +33,6 @@ test-quick: check ## check, then core, engine, app, store and examples without a
 test: check ## what CI runs: check, then all tests but the long ones; twelve minutes
 	@$(PY) -m pytest -n 3 --dist worksteal --ignore=tests/tidy --ignore=tests/browser
 	@TALLYSTICK_PLAIN=1 $(PY) -m pytest -q -n 3 --dist worksteal $(PLAIN)
-	@$(MAKE) --no-print-directory test-browser
 
 test-browser: setup ## the dashboard in chromium, which it installs; pictures are in build/browser; a minute
 	@scripts/browser

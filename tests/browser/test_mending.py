@@ -15,7 +15,7 @@ SITUATIONS = {
     "paused": ("held (PAUSED)", "Resume", {}),
     "in doubt": ("whether charge happened", "Resolve charge", {"says": "happened", "value": '"receipt"'}),
     "failed": ("it failed at", "Retry", {}),
-    "paused queue": ("the queue emails is paused by the night shift", "Resume the queue emails", {}),
+    "paused queue": ("paused by the night shift", "Resume the queue emails", {}),
     "full queue": ("it lets 1 run at once", "Change the limit of reports", {"value": "2"}),
     "no worker": ("for a worker on queue gpu", "", {}),
     "mismatch": ("put the code back or fork the job", "Fork", {"at": "quote"}),
