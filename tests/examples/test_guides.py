@@ -1,4 +1,4 @@
-"""Every program in the guides runs, and prints what the box below it says.
+"""Every program in the guides and on the first page of the site runs, and prints what the box below it says.
 
 The Python blocks of a page are one program, in the order of the page. A block without a language right after
 one of them is what that block prints.
@@ -19,12 +19,15 @@ from tests.examples.job_log import without_job_log
 FOLDER = Path(__file__).parents[2] / "docs" / "guides"
 # These need a server, or are files that other tests save and start.
 ELSEWHERE = {"postgresql", "command-line", "runs"}
-PAGES = sorted(
-    page
-    for page in FOLDER.glob("*.md")
-    if page.stem not in ELSEWHERE and "\n```python\n" in page.read_text("utf-8")
-)
-BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = [
+    FOLDER.parent / "site" / "index.md",
+    *(
+        page
+        for page in sorted(FOLDER.glob("*.md"))
+        if page.stem not in ELSEWHERE and "\n```python\n" in page.read_text("utf-8")
+    ),
+]
+BLOCK = re.compile(r"^```(?P<language>[\w{}]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = "-- end of block --"
 
 
