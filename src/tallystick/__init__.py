@@ -1,6 +1,6 @@
 """Durable execution for Python that keeps books.
 
-Write plain functions; a crash at any point loses nothing and repeats nothing, and afterwards anybody can
+Write plain functions; a crash at any point loses nothing and repeats nothing, and afterwards anyone can
 check the books. Everything here is loaded when it is first used, so that a small command starts fast.
 """
 

@@ -19,7 +19,7 @@ _visits_left = 0
 
 
 class Crash(BaseException):
-    """Raised by a test where a process is imagined to die: nobody contains it, and nothing records it."""
+    """Raised by a test where a process is imagined to die: nothing contains it, and nothing records it."""
 
 
 def declare(name: str, moment: str) -> str:

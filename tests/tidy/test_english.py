@@ -1,16 +1,19 @@
-"""Pages are in plain English: no pronoun of a person for a machine, no "a" where "per" is meant.
+"""Pages and the texts of the package are in plain English.
 
-CONTRIBUTING.md has the rules with examples. Bodies of decision records are history and are left alone.
+No pronoun of a person for a machine, no "a" where "per" is meant. CONTRIBUTING.md has the rules and
+examples. Bodies of decision records, and texts of triggers, which old files keep, are history.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.tidy.tree import ROOT, SRC, parsed, project_files, python_files, short
+from tests.tidy.tree import ROOT, SRC, comments, offences, parsed, project_files, python_files, short
 
 PAGES = [path for path in project_files() if path.suffix == ".md"]
 TEXTS = [page for page in PAGES if page.parent != ROOT / "docs" / "adr" and page.name != "CONTRIBUTING.md"]
@@ -18,16 +21,19 @@ RECORDS = [page for page in PAGES if page.parent == ROOT / "docs" / "adr"]
 MACHINE = re.compile(
     r"\b(whoever|whomever|somebody|nobody|himself|belongs into|is no content)\b", re.IGNORECASE
 )
+# Pages may speak of a person; the code of the package rarely does, and then it says user, person or operator.
+IN_CODE = re.compile(r"\b(whom|anybody|everybody|his|him|he|she|her)\b", re.IGNORECASE)
+SQL_COMMENT = re.compile(r"^(?:[SP]\||#\|)?\s*(?:--|#\|)(.*)$")
 A_FOR_PER = re.compile(
     r"\b(?:one|once|twice|\d[\d,]*|times|bundle|row|statement|page|thread|connection)s? an? "
-    r"(?:job|step|worker|process|bundle|statement|key|attempt|call|child|batch|flush)\b"
+    r"(?:job|step|worker|process|bundle|statement|key|attempt|call|child|batch|flush|line|file|look)\b"
 )
 
 
-def offending(text: str) -> list[str]:
+def offending(text: str, *also: re.Pattern[str]) -> list[str]:
     """Return what a colleague would not say."""
     prose = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
-    return [match.group() for pattern in (MACHINE, A_FOR_PER) for match in pattern.finditer(prose)]
+    return [match.group() for pattern in (MACHINE, A_FOR_PER, *also) for match in pattern.finditer(prose)]
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=short)
@@ -40,12 +46,48 @@ def test_the_titles_of_records_are_in_plain_english():
     assert not {page: found for page, title in titles.items() if (found := offending(title))}
 
 
-def test_the_first_lines_of_modules_are_in_plain_english():
-    docstrings = {short(path): ast.get_docstring(parsed(path)) or "" for path in python_files(SRC)}
-    firsts = {path: text.partition("\n")[0] for path, text in docstrings.items()}
-    assert not {path: found for path, first in firsts.items() if (found := offending(first))}
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """Return the comments and the sentences of a file of the package, each with its line."""
+    source = path.read_text("utf-8")
+    if path.suffix == ".sql":
+        for line, text in enumerate(source.splitlines(), start=1):
+            if (comment := SQL_COMMENT.match(text)) is not None:
+                yield line, comment.group(1)
+        return
+    yield from comments(source)
+    for node in ast.walk(parsed(path)):
+        # One word alone is a name or a value, not a sentence.
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield node.lineno, node.value
+
+
+def test_the_texts_of_the_package_are_in_plain_english():
+    files = [
+        *python_files(SRC),
+        *(path for path in project_files() if path.suffix == ".sql" and SRC in path.parents),
+    ]
+    found: list[str] = []
+    for path in files:
+        source = path.read_text("utf-8")
+        # Taking a file apart is slow, and hardly any has such a word.
+        if any(pattern.search(source) for pattern in (MACHINE, A_FOR_PER, IN_CODE)):
+            words = ((line, word) for line, text in texts(path) for word in offending(text, IN_CODE))
+            found += offences(path, words)
+    assert not found, "\n".join(found)
 
 
 def test_what_a_colleague_would_not_say_is_found():
     assert offending("Whoever comes first reads one row a key.") == ["Whoever", "row a key"]
     assert offending("The worker `nobody` sends one row per key.") == []
+    assert offending("He holds his lease.", IN_CODE) == ["He", "his"]
+
+
+def test_comments_and_messages_are_read_and_single_words_are_not(tmp_path):
+    code, sql = tmp_path / "code.py", tmp_path / "statement.sql"
+    code.write_text('name = "nobody"  # why\nraise ValueError(f"{name} is not here")\n', "utf-8")
+    sql.write_text("-- what it promises\nSELECT 1\nS|-- for one of them\n", "utf-8")
+    assert [text.strip() for _, text in texts(code)] == ["# why", "is not here"]
+    assert [(line, text.strip()) for line, text in texts(sql)] == [
+        (1, "what it promises"),
+        (3, "for one of them"),
+    ]

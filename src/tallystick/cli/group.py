@@ -33,7 +33,7 @@ COMMANDS: Final = {
     "dead": "show jobs that have failed and were not retried",
     "retry": "make a new job in the place of one that has failed",
     "top": "watch a store at work: queues, workers, slow and stuck jobs",
-    "workers": "show who works on a store",
+    "workers": "show the workers of a store",
     "health": "say by the exit code whether a worker lives",
     "metrics": "print the series of a store for Prometheus",
     "outbox": "show what goes to remote workers, and redrive what is dead",

@@ -75,7 +75,7 @@ def acting(address: str | None, url: str | None) -> Iterator[Tally]:
 
 
 def _address(address: str | None, url: str | None) -> str | None:
-    """Return the address of the store, or None when nobody has said which."""
+    """Return the address of the store, or None when none was named."""
     if address is not None and url is not None:
         raise click.UsageError("APP and --url exclude each other: both say where the store is.")
     if address is not None:
@@ -88,7 +88,7 @@ def _address(address: str | None, url: str | None) -> str | None:
 
 @contextmanager
 def _said_which(given: str | None) -> Iterator[None]:
-    """Where nobody has said which store is meant, let the error of a missing one ask."""
+    """Where no store was named, let the error of a missing one ask for it."""
     try:
         yield
     except StoreMissing as missing:

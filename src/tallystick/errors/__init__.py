@@ -54,7 +54,7 @@ TallyError                    root.py
 ├── ScheduleChanged           the schedule was changed meanwhile
 ├── QueueChanged              the queue was changed meanwhile
 ├── KeyInUse                  the job with this key was claimed, and keeps its arguments
-├── StaleLease                a report by somebody who no longer holds the lease
+├── StaleLease                a report by a worker that no longer holds the lease
 ├── IdempotencyConflict       one key, two contents
 ├── EffectConflict            one key of an effect, two calls
 ├── NotResolved               nothing is in doubt, or it cannot be said now
@@ -97,7 +97,7 @@ TallyError                    root.py
 │   ├── RunBusy               another process holds the run
 │   ├── RunNotFound           no such run, or none that was ever recorded
 │   ├── RunEnded              the run has reached a final state
-│   ├── ArtifactChanged       somebody else wrote an artifact while the run was on
+│   ├── ArtifactChanged       another process wrote an artifact while the run was on
 │   ├── RunFailed             a worker or the orchestrator failed; the trail is complete
 │   └── SnapshotInvalid       neither log nor snapshot can be trusted; the run has been failed
 │                             stages.py
@@ -112,7 +112,7 @@ TallyError                    root.py
 
 A class carries its stable `code`, the exit code of the command line and the HTTP status, so that
 no surface needs a mapping table. The first line of a class docstring is its default message.
-The files are rooms for readers: whoever uses an error imports it from here.
+The files are rooms for readers: code that uses an error imports it from here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What those meet who come over HTTP, and those who serve them: keys, scopes, limits of a request."""
+"""What clients meet over HTTP, and their servers: keys, scopes, limits of a request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class BadCallbackKeys(TallyError):
 
 
 class BadSignature(TallyError):
-    """A webhook is not from who it says, or was sent long ago; refuse it and read nothing of it."""
+    """A webhook is not from the sender it names, or was sent long ago; refuse it and read nothing of it."""
 
     code = "BAD_SIGNATURE"
     exit_code = 4

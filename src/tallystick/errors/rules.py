@@ -23,7 +23,7 @@ class StateTransitionError(TallyError):
         owner: str = "",
         at: float | None = None,
     ) -> None:
-        """Say what was tried, on what, by whom, when, and what would have been legal."""
+        """Say what was tried, on what, by which owner, when, and what would have been legal."""
         self.machine = machine
         self.entity = entity
         self.state = state

@@ -17,7 +17,7 @@ class SequenceFatal(TallyError):
     def __init__(
         self, seq: int, prior: str, attempted: str, owner: str, *, at_ms: int, why: str = ""
     ) -> None:
-        """Say which seq, where it stood, where it was asked to go, by whom, and when (wall clock)."""
+        """Say which seq, where it stood, where it was asked to go, by which owner, and when (wall clock)."""
         self.seq = seq
         self.prior = prior
         self.attempted = attempted
@@ -26,7 +26,7 @@ class SequenceFatal(TallyError):
         self.why = why
         when = datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
         super().__init__(
-            f"seq {seq}: {prior} -> {attempted} is illegal (owner {owner or 'nobody'}, {when})"
+            f"seq {seq}: {prior} -> {attempted} is illegal (owner {owner or 'none'}, {when})"
             f"{': ' + why if why else ''}; the sequence stops here, find the caller that did this",
             seq=seq,
             prior=prior,

@@ -1,4 +1,4 @@
-"""What the routes share: the Tally, its keys and secrets, the time of its store, and who waits for work."""
+"""What the routes share: the Tally, its keys and secrets, the time of its store, and waiting clients."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SWEEP_SECONDS: Final = 1.0
 
 WRITE_BEFORE: Final = crash.declare("http.write.before", "a request is let in and nothing of it is durable")
-WRITE_AFTER: Final = crash.declare("http.write.after", "a request is durable and nobody has been told")
+WRITE_AFTER: Final = crash.declare("http.write.after", "a request is durable and its client has no answer")
 
 _log = logging.getLogger("tallystick.http")
 
@@ -47,7 +47,7 @@ class Api:
         self._ahead_ms = store.now() - runtime.clock.wall_ms()
         self.news = News(store)
         self.flights = Flights(store, runtime.clock, in_flight_max)
-        # Directives that somebody who asks here is about to be given.
+        # Directives that a client of this server is about to be given.
         self.offered: set[str] = set()
         self.looking = asyncio.Lock()
         self._rounds: asyncio.Task[None] | None = None
@@ -70,7 +70,7 @@ class Api:
         return self._secrets.tenant(token, fence, self.now())
 
     async def write(self, primitive: Primitive) -> Outcome:
-        """Make one request durable and return its outcome; whoever goes away meanwhile undoes nothing."""
+        """Make one request durable and return its outcome; a client that goes away undoes nothing."""
         outcome = await self.begin_write(primitive)
         crash.point(WRITE_AFTER)
         return outcome
@@ -87,7 +87,7 @@ class Api:
             self.news.begin()
 
     async def stop(self) -> None:
-        """Let those go who wait, and end what goes on beside requests."""
+        """Let waiting clients go, and end what goes on beside requests."""
         self.news.close()
         if self._rounds is not None:
             self._rounds.cancel()

@@ -27,7 +27,7 @@ _BEARER: Final = "bearer "
 
 
 class Call(NamedTuple):
-    """One request of somebody whose key is known; a route without a key has none."""
+    """One request of a client whose key is known; a route without a key has none."""
 
     request: Request
     body: bytes

@@ -1,4 +1,4 @@
-"""How many jobs of a tenant are in flight: counted about once a second, and by the jobs made since."""
+"""How many jobs of a tenant are in flight: counted about once per second, and by the jobs made since."""
 
 from __future__ import annotations
 

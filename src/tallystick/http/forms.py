@@ -101,7 +101,7 @@ class HistoryQuery(_Form, frozen=True):
 
 
 class DirectivesQuery(_Form, frozen=True):
-    """Who asks for work: `wait` is for how many seconds, if there is none, and `max` how many to give."""
+    """A question for work: `wait` is for how many seconds, if there is none, and `max` how many to give."""
 
     worker: Name
     service: list[Name] = []

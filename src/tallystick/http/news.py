@@ -1,4 +1,4 @@
-"""Who waits for directives hears at once when there may be some."""
+"""A task that waits for directives hears at once when there may be some."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class News:
         self._hush = self._store.listen(self.ring_soon, f"http-{SystemIds().token()[:8]}")
 
     def ring(self) -> None:
-        """Wake everybody who waits; called in the loop's own thread."""
+        """Wake all that wait; called in the loop's own thread."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     def ring_soon(self) -> None:
-        """Wake everybody who waits, from another thread."""
+        """Wake all that wait, from another thread."""
         loop = self._loop
         if loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(self.ring)
@@ -54,12 +54,12 @@ class News:
             self.waiting -= 1
 
     def close_soon(self) -> None:
-        """Let everybody go, from a signal."""
+        """Let all go, from a signal."""
         self.closed = True
         self.ring_soon()
 
     def close(self) -> None:
-        """Let everybody go."""
+        """Let all go."""
         self.closed = True
         self._hush()
         self.ring()

@@ -1,4 +1,4 @@
-"""Routes of remote work: commands, directives for those who ask, and what they report."""
+"""Routes of remote work: commands, directives for workers that ask, and what they report."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def directives(api: Api, call: Call) -> Answer:
 
 
 async def _gone(call: Call) -> None:
-    """Return when whoever asked has closed the connection: nothing is to be given to nobody."""
+    """Return when the client has closed the connection: it is to be given nothing."""
     while (await call.request.receive())["type"] != "http.disconnect":
         continue
 

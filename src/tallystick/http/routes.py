@@ -30,7 +30,7 @@ class Endpoint(NamedTuple):
     handler: Handler | None = None
     # A callback is opened by its token alone.
     reporter: Reporter | None = None
-    # None: it says nothing about anybody, and needs no key.
+    # None: it says nothing about any tenant, and needs no key.
     scope: str | None = None
     query: Form | None = None
     body: Form | None = None

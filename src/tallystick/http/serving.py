@@ -46,7 +46,7 @@ class Served(NamedTuple):
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 for which whoever connects has a few seconds to say what he wants."""
+    """HTTP/1.1 that gives a client a few seconds to send its request."""
 
     _limit: asyncio.TimerHandle | None = None
 
@@ -84,7 +84,7 @@ class PatientProtocol(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """A server that lets those go who wait for work as soon as it is told to stop."""
+    """A server that answers clients that wait for work as soon as it is told to stop."""
 
     def __init__(self, config: uvicorn.Config, app: HttpApp, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -98,7 +98,7 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop at SIGTERM and SIGINT, and leave what comes after that to whoever called us."""
+        """Stop at SIGTERM and SIGINT, and leave what comes after that to the caller."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -110,7 +110,7 @@ class _Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Answer those who wait for work, and take no more requests."""
+        """Answer the clients that wait for work, and take no more requests."""
         self._http.api.news.close_soon()
         super().handle_exit(sig, frame)
 

@@ -58,7 +58,7 @@ class Report:
     def __init__(
         self, kind: str, directive: GivenDirective, body: bytes, arrive: Callable[[int, Told], None]
     ) -> None:
-        """Remember what to say, and whom to tell what came of it."""
+        """Remember what to report, and what to call with the outcome."""
         self.kind = kind
         self.directive = directive
         self.body = body

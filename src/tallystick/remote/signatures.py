@@ -46,7 +46,7 @@ def signed(secret: bytes, identifier: str, seconds: int, body: bytes) -> dict[st
 def verify(secret: str, headers: Mapping[str, str], body: bytes, now: int) -> str:
     """Return the identifier of a webhook whose signature is right, or raise `BadSignature`.
 
-    `now` is the time in seconds. Whoever gets the same identifier twice acts once.
+    `now` is the time in seconds. A receiver that gets the same identifier twice acts once.
     """
     told = {name.lower(): value for name, value in headers.items()}
     identifier, stamp = told.get(ID, ""), told.get(TIMESTAMP, "")

@@ -181,7 +181,7 @@ def shared_server(folder: Path) -> Server:
 
 
 def free_port() -> int:
-    """Return a port of the loopback address that nobody uses now."""
+    """Return a port of the loopback address that no process uses now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -227,7 +227,7 @@ def _unprivileged() -> str:
         if name in known:
             return name
     raise NoServer(
-        "PostgreSQL refuses to run as root, and this machine has neither a user postgres nor nobody"
+        "PostgreSQL refuses to run as root, and this machine has neither a user `postgres` nor `nobody`"
     )
 
 

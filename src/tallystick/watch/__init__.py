@@ -1,4 +1,4 @@
-"""Metrics for those who watch from outside: what happens in a process, and how a store stands."""
+"""Metrics for monitoring from outside: what happens in a process, and how a store stands."""
 
 from __future__ import annotations
 

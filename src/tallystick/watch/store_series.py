@@ -1,6 +1,6 @@
 """The series of a store, the same from any process that asks for them.
 
-Every look is bounded: a queue is counted up to a limit, and one look serves all who ask within a few seconds.
+Every look is bounded: a queue is counted up to a limit, and one look serves all questions of a few seconds.
 """
 
 from __future__ import annotations

@@ -326,7 +326,7 @@ class Tally(
     ) -> Any:
         """Declare a workflow: a plain function whose calls of steps survive a crash.
 
-        `attempts` is how many times in a row a worker may die over it without any progress before the job is
+        `attempts` is how many workers in a row may die over it without any progress before the job is
         given up. An error of a class in `raises` is built again where the result is asked for.
         """
 

@@ -50,7 +50,7 @@ class Working(ABC):
     @property
     @abstractmethod
     def asks_remote_workers(self) -> bool:
-        """Tell whether its jobs have remote steps, whose times a worker looks after."""
+        """Tell whether its jobs have remote steps, whose times its worker watches."""
 
     @property
     @abstractmethod

@@ -160,7 +160,7 @@ def _reclaimed(data: dict[str, Any]) -> str:
         return "the lease ran out while the job was being cancelled"
     if data.get("reason") == "RELEASED":
         return "the lease ran out because the store was away: given back, not charged"
-    return "the lease ran out: given to whoever claims it next"
+    return "the lease ran out: the next worker can claim it"
 
 
 def _suspended(data: dict[str, Any]) -> str:

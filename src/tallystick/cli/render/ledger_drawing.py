@@ -43,7 +43,7 @@ class Arrival(NamedTuple):
 def present(digits: str, *, guid: bool, as_json: bool) -> int:
     """Show the digits on stdout and return the exit code.
 
-    Digits that contradict each other are still drawn, since whoever meets them wants to see them; then they
+    Digits that contradict each other are still drawn, since a reader wants to see them; then they
     are called corrupt.
     """
     ledger = GuidLedger.parse(digits) if guid else ActivityLedger.parse(digits)

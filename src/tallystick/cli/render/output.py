@@ -46,7 +46,7 @@ _OBEYED: Final = "[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-
 
 
 class ReaderGone(Exception):
-    """Whoever read our output has seen enough and closed the pipe."""
+    """The reader of our output has seen enough and closed the pipe."""
 
 
 class OutputLost(Exception):
@@ -69,7 +69,7 @@ def arriving() -> Iterator[None]:
 
 
 class Ink:
-    """Paints text, or leaves it as it is when nobody would see the colour."""
+    """Paints text, or leaves it as it is when no terminal would show the colour."""
 
     def __init__(self, *, wet: bool) -> None:
         """Paint only when wet."""
@@ -145,13 +145,13 @@ def show_bytes(data: bytes) -> None:
 
 
 def show_line(data: object) -> None:
-    """Write data to stdout as one line of JSON, and let whoever reads have it at once."""
+    """Write data to stdout as one line of JSON, and let the reader have it at once."""
     show_row(data)
     flush()
 
 
 def tell(text: str) -> None:
-    """Write a message to stderr; one that nobody can hear is lost, and the command does what it does."""
+    """Write a message to stderr; one that cannot be written is lost, and the command does what it does."""
     _tell(_write, text)
 
 
@@ -210,7 +210,7 @@ def _escaped(match: Match[str]) -> str:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    """Write text for people: one who cannot be shown an arrow still learns which character it was."""
+    """Write text for people: a terminal that cannot show an arrow still tells which character it was."""
     if not _fits(stream, text):
         text = text.encode(stream.encoding, "backslashreplace").decode(stream.encoding)
     _put(stream, text)
@@ -242,7 +242,7 @@ def _put(stream: TextIO, text: str) -> None:
 
 
 def flush() -> None:
-    """Let whoever reads have everything that was written to stdout."""
+    """Let the reader have everything that was written to stdout."""
     with arriving():
         sys.stdout.flush()
 

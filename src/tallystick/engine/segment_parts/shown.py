@@ -2,7 +2,7 @@
 
 A value that the workflow sets is written with the segment's next bundle, and marked there: a replay does not
 set it again. One that a step sets has no mark, because a recorded step is not run again; it may be written at
-once, though not more often than once a second, and what is left travels with the step.
+once, though not more often than once per second, and what is left travels with the step.
 """
 
 from __future__ import annotations

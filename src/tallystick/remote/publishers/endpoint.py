@@ -1,4 +1,4 @@
-"""Where the directives of a service go, and who takes them there."""
+"""Where the directives of a service go, and what takes them there."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Endpoint(ABC):
 
     @abstractmethod
     def connect(self) -> Publisher:
-        """Return who publishes to it."""
+        """Return the publisher to it."""
 
 
 class Pull(Endpoint):
@@ -90,7 +90,7 @@ class Pull(Endpoint):
         return PULL
 
     def connect(self) -> Publisher:
-        """Refuse: nobody publishes what is asked for."""
+        """Refuse: no publisher can do what is asked for."""
         raise BadInput("directives that remote workers ask for are not published")
 
 

@@ -71,7 +71,7 @@ class Nats(Endpoint):
         return {kind: f"nats:{self._stream}-reports.{kind}" for kind in REPORTS}
 
     def connect(self) -> Publisher:
-        """Return who publishes to the stream."""
+        """Return the publisher to the stream."""
         return NatsPublisher(self._parts.geturl(), self._stream, self._credentials)
 
 

@@ -72,7 +72,7 @@ class RedisStream(Endpoint):
         return dict.fromkeys(REPORTS, f"redis:{self._prefix}:reports")
 
     def connect(self) -> Publisher:
-        """Return who adds to the streams."""
+        """Return the publisher to the streams."""
         return RedisPublisher(self._parts.geturl(), self._prefix)
 
 

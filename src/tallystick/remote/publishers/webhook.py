@@ -58,7 +58,7 @@ class Webhook(Endpoint):
         return bare_address("webhook", self._url)
 
     def connect(self, resolve: Resolve | None = None, clock: Clock | None = None) -> Publisher:
-        """Return who posts; names are resolved by the system unless told otherwise."""
+        """Return the publisher that posts; names are resolved by the system unless told otherwise."""
         return WebhookPublisher(
             self._url,
             self._secret,

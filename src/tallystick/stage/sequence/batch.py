@@ -4,7 +4,7 @@ A batch means exactly what the scalar calls would mean, one after the other in t
 seq of the batch is regular (no repeats, all legal, nothing stale) the arrays are written in a few vector
 operations under one hold of the lock; otherwise the scalar code runs in a loop. There is one semantics,
 and the fast path is only taken where it cannot differ. An unknown seq refuses the whole batch. Numpy
-pays from about a hundred seqs a batch.
+pays from about a hundred seqs per batch.
 """
 
 # ruff: noqa: SLF001 (the batch path is the other half of Sequence and works on its arrays)
@@ -35,7 +35,7 @@ _CONTIGUOUS_MIN: Final = 2
 
 
 class SequenceBatch:
-    """Many seqs a call on one Sequence; several threads may share it, and mix it with scalar calls."""
+    """Many seqs per call on one Sequence; several threads may share it, and mix it with scalar calls."""
 
     def __init__(self, sequence: Sequence) -> None:
         self.sequence = sequence

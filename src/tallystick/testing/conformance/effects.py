@@ -1,4 +1,4 @@
-"""Effects: an intent is exclusive, its last holder alone says what came of it, and all who wait hear."""
+"""Effects: an intent is exclusive, its last holder alone gives its outcome, and all that wait hear of it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ LOST = (AttemptState.ABORTED, "DUPLICATE_COMMIT")
 
 
 class EffectPromises:
-    """The right to act, what came of it, who waits for it, and who finds out."""
+    """The right to act, what came of it, which jobs wait for it, and how the outcome is found."""
 
     def test_an_intent_is_durable_and_its_key_is_taken(self, subject: Subject) -> None:
         held = held_job(subject.store, subject.clock)

@@ -13,7 +13,7 @@ def _wish(kid: str = "k1", lives_ms: int | None = None) -> AddKey:
 
 
 class Keys:
-    """Who may come over HTTP."""
+    """The keys of clients over HTTP."""
 
     def test_a_key_is_kept_without_its_secret(self, subject: Subject) -> None:
         made = outcome_of(subject.store, _wish())

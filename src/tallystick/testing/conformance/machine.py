@@ -131,7 +131,7 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.holders)
     @rule(wishes=st.lists(st.tuples(st.sampled_from(REPORTS), st.integers(0, 99)), min_size=1, max_size=6))
     def report(self, wishes: list[tuple[str, int]]) -> None:
-        """Let several workers, one a job, report in one flush."""
+        """Let several workers, one per job, report in one flush."""
         chosen: dict[str, tuple[str, ClaimedJob]] = {}
         for what, number in wishes:
             held = self.holders[number % len(self.holders)]

@@ -36,7 +36,7 @@ class Subject(Protocol):
     """The declared points around the end of a job, for tests that kill a process there."""
 
     def open(self, clock: Clock) -> Store:
-        """Open the same data once more; whoever opens closes."""
+        """Open the same data once more; the caller closes it."""
         ...
 
     def job(self, job_id: str) -> JobPicture:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-# Whoever reads a failure wants to see the values; pytest must know before it imports the tests.
+# A person who reads a failure wants to see the values; pytest must know before it imports the tests.
 _PROMISES = (
     "answers claims closers control families loans primitives protocol_ways protocols "
     "reservations retention submit_many suspending trees waiting"

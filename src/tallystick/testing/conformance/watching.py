@@ -1,4 +1,4 @@
-"""What operators watch: who works, what was ended in each minute, and what waits; every answer is bounded."""
+"""What operators watch: workers, what was ended in each minute, and what waits; every answer is bounded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MINUTE_MS = 60_000
 
 
 def seen(store: Store) -> Watched:
-    """Return the store as those see it who watch it."""
+    """Return the store as monitoring sees it."""
     assert isinstance(store, Watched)
     return store
 

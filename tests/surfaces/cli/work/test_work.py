@@ -133,7 +133,7 @@ def test_after_kill_9_the_other_worker_takes_over_and_nothing_is_done_twice(shop
         "submitted",
         "claimed by a worker",
         "tx reserve returned null",
-        "the lease ran out: given to whoever claims it next",
+        "the lease ran out: the next worker can claim it",
         "claimed again by a worker",
         "tx reserve#2 returned null",
         "returned: the job has succeeded",

@@ -1,4 +1,4 @@
-"""`tally doctor`: whether the store is well, whether anybody is stuck, and whether the books balance.
+"""`tally doctor`: whether the store is well, whether any job is stuck, and whether the books balance.
 
 It only looks. What it finds it says in sentences that end with what to do.
 """
@@ -26,9 +26,9 @@ from tallystick.store.inspection import Health, StaleReports, WorkerLeases
 
 _HELD_SHOWN: Final = 20
 _NEWEST: Final = 10_000
-# So much time the sample of the books may take; a doctor who takes minutes is not called.
+# So much time the sample of the books may take; a command that takes minutes is not used.
 _SAMPLE_SECONDS: Final = 10
-# A sweep comes by every five seconds at least, so a lease that ran out so long ago is one that nobody sweeps.
+# A sweep comes by every five seconds at least, so a lease that ran out so long ago is not swept.
 _SILENT_MS: Final = 60_000
 
 _EXAMPLES = """\b
@@ -56,7 +56,7 @@ class Examination(NamedTuple):
 
     @property
     def problems(self) -> list[str]:
-        """Return what somebody should see to."""
+        """Return what a person should see to."""
         found = [*self.health.problems, *self.undone.problems, *self._unheard()]
         stuck = [book for book in self.held if book.hold != Hold.PAUSED]
         for book in stuck[:_HELD_SHOWN]:
@@ -109,7 +109,7 @@ class Examination(NamedTuple):
 
     @property
     def warnings(self) -> list[str]:
-        """Return what is worth knowing and hurts nobody yet."""
+        """Return what is worth knowing and does no harm yet."""
         paused = [
             f"job {book.job_id} is paused; tally resume lets it go on"
             for book in self.held[:_HELD_SHOWN]
@@ -145,7 +145,7 @@ def command(*, app: str | None, jobs_max: int, check_all: bool, url: str | None,
     """Examine a store and check the books of its newest jobs; `tally verify` checks all books.
 
     The store is that of APP, of --url, or of the variable TALLY_URL. The exit code is 0 when all is well and
-    6 when somebody should look: a writer that is stopped or holds on, leases and deadlines that are over and
+    6 when a person should look: a writer that is stopped or holds on, leases and deadlines that are over and
     that no worker acts on, workers that were not heard of, held jobs, hooks that raise, books that
     do not balance. Warnings do not change it.
     """

@@ -40,7 +40,7 @@ Examples:
 @url_option
 @json_option
 def command(*, app: str | None, out: Path | None, key: Path | None, url: str | None, as_json: bool) -> None:
-    """Note the end of every history as a small record, to be kept out of reach of who writes to the store.
+    """Note the end of every history as a small record, to be kept out of reach of writers to the store.
 
     The store is that of APP, which may be an address too, of --url, or of the variable TALLY_URL. It only
     reads, and may run beside workers. The record is JSON; with --json it is one line.

@@ -11,7 +11,7 @@ _SHOWN: Final = 100
 
 
 def declared_schedules(app: str | None) -> frozenset[str] | None:
-    """Return the schedules that a program declares; None if nobody has said which program."""
+    """Return the schedules that a program declares; None if no program was named."""
     if app is None:
         return None
     from tallystick.cli.loading import load_app

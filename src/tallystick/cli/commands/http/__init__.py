@@ -1,1 +1,1 @@
-"""Commands about HTTP: serving, and the keys of those who come."""
+"""Commands about HTTP: serving, and the keys of clients."""

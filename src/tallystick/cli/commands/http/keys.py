@@ -1,4 +1,4 @@
-"""`tally keys`: who may come over HTTP, for which tenant, and what for."""
+"""`tally keys`: which clients may come over HTTP, for which tenant, and what for."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def command(
 ) -> None:
     """Answer over HTTP until SIGTERM or SIGINT: commands, jobs, remote workers, and the dashboard.
 
-    Nobody is let in without a key. If the store has none, one is made for as long as this process lives, and
+    A request without a key is refused. If the store has none, one is made for the life of this process, and
     printed. Only this machine can come, unless --bind says otherwise; TLS is for the proxy in front.
     """
     from tallystick.http import http_app  # noqa: F401 (says which extra is missing)

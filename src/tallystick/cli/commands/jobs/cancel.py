@@ -49,12 +49,12 @@ def command(
 ) -> None:
     """Ask a job to end and print the state it is in now.
 
-    CANCELLED: nobody ran it, and it has ended. CANCELLING: it runs, meets the request at its next call, and
-    has the grace to clean up; or it has an effect in doubt, and ends when it is known what came of that. With
-    --force it ends now, and its effects stay open: `tally resolve --key`, which needs no JOB, closes them.
-    A job that had ended otherwise stays as it is, which is exit code 4. The store
-    is that of APP, of --url, or of the variable TALLY_URL. With --where, --tag or --older there is no JOB:
-    all unfinished jobs that match are asked to end, after a count.
+    CANCELLED: no worker ran it, and it has ended. CANCELLING: it runs, meets the request at its next call,
+    and has the grace to clean up; or it has an effect in doubt, and ends when it is known what came of that.
+    With --force it ends now, and its effects stay open: `tally resolve --key`, which needs no JOB, closes
+    them. A job that had ended otherwise stays as it is, which is exit code 4. The store is that of APP, of
+    --url, or of the variable TALLY_URL. With --where, --tag or --older there is no JOB: all unfinished jobs
+    that match are asked to end, after a count.
     """
     duration_ms(grace)
     if speak_to_many(

@@ -40,7 +40,7 @@ def command(
 ) -> None:
     """Send a signal to a job and say what became of it.
 
-    The value is JSON, - for JSON on stdin, or null when there is none. A signal that nobody waits for yet is
+    The value is JSON, - for JSON on stdin, or null when there is none. A signal that no wait asks for yet is
     kept; one for a job that has ended is exit code 4. The store is that of APP, of --url, or of the variable
     TALLY_URL.
     """

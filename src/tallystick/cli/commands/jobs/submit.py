@@ -112,7 +112,7 @@ def _checked(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments as the function takes them; refuse a wrong call before there is a file for it.
 
-    Whoever submits learns of a wrong argument, not the worker that meets it days later.
+    The submitter learns of a wrong argument, not the worker that meets it days later.
     """
     signature = Signature(workflow.fn)
     payload = signature.encode_data(args, kwargs)

@@ -181,7 +181,7 @@ def replay(run_id: str, root: str, *, write: bool, as_json: bool) -> None:  # no
 
 @command.command("show")
 @click.argument("run_id", required=False)
-@click.option("--events", is_flag=True, help="Print the events instead, one a line.")
+@click.option("--events", is_flag=True, help="Print the events instead, one per line.")
 @_common
 def show_run(run_id: str | None, root: str, *, events: bool, as_json: bool) -> None:
     """Show where RUN_ID stands according to its log, or list all runs."""

@@ -1,8 +1,9 @@
-"""What a working command says, and to whom: a person at a terminal, a log file, or a program.
+"""What a working command says to its reader: a person at a terminal, a log file, or a program.
 
 At a terminal one line shows the progress and trouble scrolls past above it. Anywhere else there is a line
 for each thing that happened and nothing in between. What cannot be written (the reader has gone, the disk is
-full, the terminal was closed) is not said, and costs no job anything: whoever speaks here holds a lease.
+full, the terminal was closed) is not said, and costs no job anything: the thread that speaks here holds a
+lease.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class JsonLines(Reporter):
     def event(self, kind: str, words: str, **fields: object) -> None:
         """Write the event and its fields.
 
-        A reader that goes away is noted, because there is nobody to serve any more.
+        A reader that goes away is noted, because there is no reader to serve any more.
         """
         if not self.says(kind) or self.reader_gone:
             return
@@ -191,7 +192,7 @@ class JobRate:
 
 
 def reporter_for(*, as_json: bool, verbose: bool) -> Reporter:
-    """Return the reporter for whoever looks."""
+    """Return the reporter for the reader of this command."""
     if as_json:
         return JsonLines(sys.stdout, verbose=verbose)
     if not sys.stderr.isatty():

@@ -15,7 +15,7 @@ _AS_IT_WAS: Final = b"\r\x1b[K\x1b[?25h"
 
 
 class StopRequests:
-    """Counts the signals and wakes whoever waits for the first."""
+    """Counts the signals and wakes the thread that waits for the first."""
 
     def __init__(self, *, watch_stdin: bool, at_once: Callable[[], None]) -> None:
         """Call `at_once` at the second signal; with `watch_stdin` its end counts like the first."""
@@ -32,7 +32,7 @@ class StopRequests:
             return True
         ready, _, _ = select.select(self._watched, [], [], seconds)
         if 0 in ready and self._reader not in ready and not os.read(0, 1024):
-            self.reason = "whoever started this process has gone"
+            self.reason = "the process that started this one has gone"
         return bool(self.reason)
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""`tally workers`: who works on a store, since when, on what, and who was not heard of."""
+"""`tally workers`: which workers a store has, since when, on what, and which were not heard of."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def sent(picture: ProtocolPicture, request: MarkSent, now: Now) -> ProtocolPlan:
 
 
 def not_published(picture: ProtocolPicture, request: NotPublished, now: Now) -> ProtocolPlan:
-    """Note that a try has failed: the last one ends the job, and any one a job that was asked to end."""
+    """Note that a try has failed: the last one ends the job, and any one ends a job that was asked to end."""
     fence = request.fence
     found = _on_its_way(picture, fence.step_id, fence.attempt_no)
     if found is None or _standing(picture, fence) is None or found[1].tries != request.try_no:

@@ -131,7 +131,7 @@ class AnswerPromises:
                 check_chain(store.history(held.fence.job_id))
 
     def test_a_message_is_given_to_one_wait(self, subject: Subject) -> None:
-        """A crash after the taking: who claims the job next finds the wait answered and the message taken."""
+        """A crash after the taking: the next claim finds the wait answered and the message taken."""
         store, clock = subject.store, subject.clock
         (held,) = woken(subject, 1, GO)
         assert done(store, taking(held, clock, GO)) is None

@@ -1,4 +1,4 @@
-"""Who gets which job, in which order, and that no worker gets one twice."""
+"""Which worker gets which job, in which order, and that no worker gets one twice."""
 
 from __future__ import annotations
 

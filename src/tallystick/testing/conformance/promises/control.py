@@ -79,7 +79,7 @@ def dead_job(subject: Subject, *names: str) -> str:
 
 
 class Holds:
-    """A hold is a flag: nobody claims the job, and nothing else about it changes."""
+    """A hold is a flag: no worker claims the job, and nothing else about it changes."""
 
     def test_a_hold_keeps_a_due_job_from_being_claimed_until_it_is_resumed(self, subject: Subject) -> None:
         done(subject.store, submission(subject.clock, "one"))
@@ -271,7 +271,7 @@ class Forks:
     def test_a_retry_whose_reservation_is_not_where_the_books_say_is_refused_whole(
         self, subject: Subject
     ) -> None:
-        """Otherwise who submits again under the key would get the job that failed, or a second one."""
+        """Otherwise a second submission under the key would get the job that failed, or a second one."""
         done(subject.store, submission(subject.clock, "old", idempotency_key="k"))
         (held,) = claimed(subject.store, claim())
         done(subject.store, fail(held, subject.clock))

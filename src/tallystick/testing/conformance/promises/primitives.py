@@ -95,7 +95,7 @@ class WhatBecomesDurable:
             assert held.charged == charged
         done(store, release(held, clock)._replace(charged=False))
         (held,) = claimed(store, claim())
-        assert held.charged == 2, "a release that is nobody's fault costs nothing"
+        assert held.charged == 2, "a release without a fault costs nothing"
         done(store, step(held, clock))
         done(store, release(held, clock))
         (held,) = claimed(store, claim())

@@ -51,7 +51,7 @@ def kept(subject: Subject) -> set[str]:
 
 
 def finished(subject: Subject) -> str:
-    """Make a job with a step, a signal that nobody took, and an end."""
+    """Make a job with a step, a signal that was not taken, and an end."""
     held = held_job(subject.store, subject.clock)
     job_id = held.fence.job_id
     done(subject.store, step(held, subject.clock))

@@ -1,4 +1,4 @@
-"""Waiting and waking: what is suspended together, what a message finds, who is held and who goes on."""
+"""Waiting and waking: what is suspended together, what a message finds, which are held and which go on."""
 
 from __future__ import annotations
 

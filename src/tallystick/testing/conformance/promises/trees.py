@@ -70,7 +70,7 @@ class Trees:
         below = {place: state for place, state in states(subject).items() if place != "top"}
         assert below == dict.fromkeys(("0", "1", "0/0"), "CANCELLING")
         assert claimed(store, claim(9)) == []
-        # What runs has its grace, what nobody runs has none.
+        # What runs has its grace, what does not run has none.
         assert end_all(subject) == 2
         assert states(subject)["0"] == "CANCELLING"
         assert states(subject)["1"] == states(subject)["0/0"] == "CANCELLED"

@@ -146,7 +146,7 @@ class WhoActs:
 
 
 class LateReports:
-    """Who no longer holds a job changes nothing in its books, and is told."""
+    """A worker that no longer holds a job changes nothing in its books, and is told."""
 
     @pytest.mark.parametrize("how", [finish, release])
     def test_a_report_of_a_lost_attempt_in_the_same_flush_does_not_stop_the_live_one(
