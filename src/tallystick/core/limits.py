@@ -1,7 +1,7 @@
 """Every limit that has a name, in one place; the unit is part of the name.
 
 Nothing that comes from outside grows without bound: what meets a limit is refused or cut with an error
-that names the limit. A limit is the largest value that is still accepted. Nothing uses the last two yet.
+that names the limit. A limit is the largest value that is still accepted.
 """
 
 from __future__ import annotations
@@ -68,10 +68,6 @@ CALLBACK_BYTES_MAX: Final = 256 * KIB
 HEADER_BYTES_MAX: Final = 16 * KIB
 DIRECTIVES_MAX: Final = 64  # that a remote worker is given at once
 REPORTS_MAX: Final = 256  # that it makes at once
-
-# Agreed for what is still to come.
-CALLBACK_SKEW_MS_MAX: Final = 300_000
-JSON_OBJECT_KEYS_MAX: Final = 1_000
 
 _NAME: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{NAME_CHARS_MAX - 1}}}(?<!\.)")
 _KEY: Final = re.compile(rf"[!-~]{{1,{KEY_CHARS_MAX}}}")

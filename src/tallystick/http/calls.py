@@ -9,7 +9,7 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 
 from tallystick.core.limits import check_size, check_storable
-from tallystick.core.remote.keys import ADMIN, ALL_TENANTS, ApiKey
+from tallystick.core.remote.keys import ALL_TENANTS, ApiKey
 from tallystick.core.remote.wire import read
 from tallystick.errors import (
     BadInput,
@@ -76,11 +76,6 @@ class Call(NamedTuple):
     def sees(self, tenant_id: str) -> bool:
         """Tell whether the key is for jobs of this tenant."""
         return self._tenant in (ALL_TENANTS, tenant_id)
-
-    @property
-    def may_force(self) -> bool:
-        """Tell whether the key is for admins."""
-        return self.key is not None and self.key.allows(ADMIN)
 
     @property
     def _tenant(self) -> str:

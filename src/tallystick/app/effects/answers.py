@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -31,6 +31,3 @@ class Unknown:
     """The probe cannot tell: a person must find out."""
 
     why: str = ""
-
-
-ProbeAnswer: TypeAlias = Happened[T] | DidNotHappen | Unknown
