@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import suppress
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
@@ -21,6 +20,7 @@ from tallystick.app.asking.watching import shown, watch, watch_aio
 from tallystick.app.asking.why import explain
 from tallystick.app.effects.resolving import Resolving
 from tallystick.app.replay.context import refuse_inside
+from tallystick.app.running.twins import twin_of
 from tallystick.app.values.codec import Codec
 from tallystick.app.values.errors import rebuilt
 from tallystick.core.audit.job_view import JobView
@@ -71,7 +71,7 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
     def __hash__(self) -> int:
         return hash(self.id)
 
-    def result(self, timeout: str | float | timedelta | None = None) -> R_co:
+    def result(self, timeout: Duration | None = None) -> R_co:
         """Wait for the end and return the result, or raise `JobFailed`, `JobCancelled` or `TimeoutError`.
 
         An error that the workflow declares with `raises=` is raised as what it was.
@@ -101,7 +101,7 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
             raise TimeoutError(f"job {self.id} has not ended within {timeout}")
         return self._settle(answer[0])
 
-    async def result_aio(self, timeout: str | float | timedelta | None = None) -> R_co:  # noqa: ASYNC109 (as `result` has it)
+    async def result_aio(self, timeout: Duration | None = None) -> R_co:  # noqa: ASYNC109 (as `result` has it)
         """Wait for the end without blocking the event loop; as `result` in all else."""
         seconds = None if timeout is None else duration_ms(timeout) / 1000
         try:
@@ -230,25 +230,7 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         """Return where the job stands now."""
         return JobState(self.row().state)
 
-    async def state_aio(self) -> JobState:
-        """Return the state without blocking the loop."""
-        return await asyncio.to_thread(self.state)
-
-    async def view_aio(self) -> JobView:
-        """Return the view without blocking the loop."""
-        return await asyncio.to_thread(self.view)
-
-    async def row_aio(self) -> JobRow:
-        """Return the row without blocking the loop."""
-        return await asyncio.to_thread(self.row)
-
-    async def why_aio(self) -> Why:
-        """Say why without blocking the loop."""
-        return await asyncio.to_thread(self.why)
-
-    async def history_aio(self) -> list[Event]:
-        """Return the history without blocking the loop."""
-        return await asyncio.to_thread(self.history)
+    state_aio = twin_of(state)
 
     def view(self) -> JobView:
         """Return what is to be seen of the job, derived from its attempts, its open waits and the time now.
@@ -260,6 +242,8 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         if view is None:
             raise not_there(self.id)
         return view
+
+    view_aio = twin_of(view)
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -274,6 +258,8 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
             raise not_there(self.id)
         return row
 
+    row_aio = twin_of(row)
+
     def children(self, *, after: Job[Any] | None = None, limit: int = PAGE_ROWS_MAX) -> list[Job[Any]]:
         """Return a page of the jobs that this one has started, detached ones too; children in their order.
 
@@ -283,27 +269,19 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         found = self._runtime().store.started_by(self.id, after=place, limit=min(limit, PAGE_ROWS_MAX))
         return [Job(self._runtime, job_id, _of_any_type, created=False) for job_id in found]
 
-    async def children_aio(
-        self, *, after: Job[Any] | None = None, limit: int = PAGE_ROWS_MAX
-    ) -> list[Job[Any]]:
-        """Return a page of the jobs that this one has started, without blocking the event loop."""
-        return await asyncio.to_thread(self.children, after=after, limit=limit)
+    children_aio = twin_of(children)
 
     def value(self, name: str, default: object = None) -> Any:  # noqa: ANN401 (as the job has set it)
         """Return the value that the job shows under a name, or the default if it shows none."""
         return shown(self._runtime().reads, self.id, check_name("value", name)).get(name, default)
 
-    async def value_aio(self, name: str, default: object = None) -> Any:  # noqa: ANN401 (as above)
-        """Return the value that the job shows under a name without blocking the event loop."""
-        return await asyncio.to_thread(self.value, name, default)
+    value_aio = twin_of(value)
 
     def values(self) -> dict[str, Any]:
         """Return everything that the job shows, by name."""
         return shown(self._runtime().reads, self.id)
 
-    async def values_aio(self) -> dict[str, Any]:
-        """Return everything that the job shows without blocking the event loop."""
-        return await asyncio.to_thread(self.values)
+    values_aio = twin_of(values)
 
     def watch(self) -> Iterator[tuple[str, Any]]:
         """Give (name, value) for what the job shows now and whenever it shows something else, until it ends.
@@ -324,6 +302,8 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         known = None if runtime.worker is None else frozenset(runtime.worker.handlers)
         return explain(runtime.store, self.row(), runtime.clock.wall_ms(), known)
 
+    why_aio = twin_of(why)
+
     def history(self) -> list[Event]:
         """Return everything that happened to the job, in order."""
         facts = self._runtime().store.history(self.id)
@@ -331,6 +311,8 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
             raise not_there(self.id)
         began = self._runtime().store.began(self.id)
         return [Event(fact, began.get(fact.n)) for fact in facts]
+
+    history_aio = twin_of(history)
 
     def _say(self, wish: Wish[T]) -> T:
         runtime = self._runtime()

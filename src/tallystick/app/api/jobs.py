@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from tallystick.app.api.job import Job
 from tallystick.app.api.runtime import Runtime
 from tallystick.app.api.sending import deliver_all, deliver_all_async, signals
 from tallystick.app.replay.context import refuse_inside
+from tallystick.app.running.twins import twin_of
 from tallystick.app.values.codec import Codec
 from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import PAGE_ROWS_MAX, check_name, check_storable
@@ -50,31 +50,7 @@ class Jobs(ABC):
         )
         return [self.job(row.job_id) for row in rows]
 
-    async def dead_aio(
-        self,
-        *,
-        workflow: str | None = None,
-        after: Job[Any] | None = None,
-        limit: int = PAGE_ROWS_MAX,
-        tenant: str = TENANT,
-    ) -> list[Job[Any]]:
-        """Return the dead letters without blocking the loop; as `dead` in all else."""
-        return await asyncio.to_thread(self.dead, workflow=workflow, after=after, limit=limit, tenant=tenant)
-
-    async def jobs_aio(
-        self,
-        *,
-        tag: str | None = None,
-        workflow: str | None = None,
-        states: Sequence[JobState | str] = (),
-        after: Job[Any] | None = None,
-        limit: int = 100,
-        tenant: str = TENANT,
-    ) -> list[Job[Any]]:
-        """Return a page of jobs without blocking the loop; as `jobs` in all else."""
-        return await asyncio.to_thread(
-            self.jobs, tag=tag, workflow=workflow, states=states, after=after, limit=limit, tenant=tenant
-        )
+    dead_aio = twin_of(dead)
 
     def jobs(
         self,
@@ -99,6 +75,8 @@ class Jobs(ABC):
             tag=_wanted("tag", tag),
         )
         return [self.job(row.job_id) for row in rows]
+
+    jobs_aio = twin_of(jobs)
 
     def send_many(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import os
 import threading
@@ -32,6 +31,7 @@ from tallystick.app.replay.calls import StepSpec
 from tallystick.app.replay.context import Inside, current, refuse_inside
 from tallystick.app.running.async_tx import AsyncTx
 from tallystick.app.running.sealing import PayloadCodec
+from tallystick.app.running.twins import twin_of
 from tallystick.app.running.tx_parameter import check_async, library_type, why_not_on_sqlite
 from tallystick.app.running.working import Working
 from tallystick.app.scheduling.schedules import DeclaringSchedules
@@ -185,9 +185,7 @@ class Tally(
             if self._runtime is runtime:
                 self._runtime = None
 
-    async def close_aio(self) -> None:
-        """Close without blocking the loop; as `close` in all else."""
-        await asyncio.to_thread(self.close)
+    close_aio = twin_of(close)
 
     def codec(self, kind: type[R], encode: Callable[[R], object], decode: Callable[[Any], R]) -> None:
         """Declare how values of a type are kept that is no data of its own: as what, and how they come back.
@@ -223,9 +221,7 @@ class Tally(
         refuse_inside("prune jobs")
         return prune(self.runtime(create=False).committer, duration_ms(older_than), limit)
 
-    async def prune_aio(self, *, older_than: Duration, limit: int = 100_000) -> int:
-        """Remove jobs without blocking the loop; as `prune` in all else."""
-        return await asyncio.to_thread(self.prune, older_than=older_than, limit=limit)
+    prune_aio = twin_of(prune)
 
     @overload
     def step(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncStep[P, R]: ...  # type: ignore[overload-overlap]  # coroutines are the special case

@@ -6,7 +6,6 @@ one that the word no longer fits is left as it is and not counted.
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypedDict, TypeVar, Unpack
@@ -15,6 +14,7 @@ from tallystick.app.api.control import Wish, cancelling, pausing, resuming, retr
 from tallystick.app.api.retrying import Duration
 from tallystick.app.api.runtime import Runtime
 from tallystick.app.replay.context import refuse_inside
+from tallystick.app.running.twins import twin_of
 from tallystick.core.durations import duration_ms
 from tallystick.core.lifecycles import JOB, JobState
 from tallystick.core.limits import check_name, check_storable
@@ -103,11 +103,7 @@ class Many(ABC):
             _among(which, OPEN),
         )
 
-    async def cancel_many_aio(
-        self, *, grace: Duration = CANCEL_GRACE, by: str = "", **which: Unpack[Which]
-    ) -> int:
-        """Do the same without blocking the loop."""
-        return await asyncio.to_thread(self.cancel_many, grace=grace, by=by, **which)
+    cancel_many_aio = twin_of(cancel_many)
 
     def pause_many(self, *, why: str = "paused by hand", by: str = "", **which: Unpack[Which]) -> int:
         """Hold every unfinished job that matches."""
@@ -117,11 +113,7 @@ class Many(ABC):
             _among(which, OPEN),
         )
 
-    async def pause_many_aio(
-        self, *, why: str = "paused by hand", by: str = "", **which: Unpack[Which]
-    ) -> int:
-        """Do the same without blocking the loop."""
-        return await asyncio.to_thread(self.pause_many, why=why, by=by, **which)
+    pause_many_aio = twin_of(pause_many)
 
     def resume_many(self, *, by: str = "", **which: Unpack[Which]) -> int:
         """Let every held job go on that matches."""
@@ -131,9 +123,7 @@ class Many(ABC):
             _among(which, OPEN),
         )
 
-    async def resume_many_aio(self, *, by: str = "", **which: Unpack[Which]) -> int:
-        """Do the same without blocking the loop."""
-        return await asyncio.to_thread(self.resume_many, by=by, **which)
+    resume_many_aio = twin_of(resume_many)
 
     def retry_many(self, *, by: str = "", **which: Unpack[Which]) -> int:
         """Make a new job in the place of every failed one that matches and was not retried."""
@@ -144,9 +134,7 @@ class Many(ABC):
             _among(which, (JobState.FAILED_FINAL,)),
         )
 
-    async def retry_many_aio(self, *, by: str = "", **which: Unpack[Which]) -> int:
-        """Do the same without blocking the loop."""
-        return await asyncio.to_thread(self.retry_many, by=by, **which)
+    retry_many_aio = twin_of(retry_many)
 
     def _say(
         self,

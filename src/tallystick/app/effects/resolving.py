@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import getpass
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tallystick.app.api.control import Wish
 from tallystick.app.replay.context import refuse_inside
+from tallystick.app.running.twins import twin_of
 from tallystick.app.values.codec import encode
 from tallystick.core.effects.requests import Says, Settled, SettleEffect
 from tallystick.core.limits import check_storable
@@ -55,28 +55,7 @@ class ResolvingKeys:
         wish = resolving(row.job_id, says, happened, row.unit, key, by)
         return wish.settle(runtime, runtime.committer.call(wish.bundle))
 
-    async def resolve_aio(
-        self,
-        *,
-        key: str,
-        effect: str = "",
-        tenant: str = TENANT,
-        happened: object = UNSAID,
-        did_not_happen: bool = False,
-        retry: bool = False,
-        by: str = "",
-    ) -> Settled:
-        """Say the same without blocking the event loop."""
-        return await asyncio.to_thread(
-            self.resolve,
-            key=key,
-            effect=effect,
-            tenant=tenant,
-            happened=happened,
-            did_not_happen=did_not_happen,
-            retry=retry,
-            by=by,
-        )
+    resolve_aio = twin_of(resolve)
 
     @abstractmethod
     def runtime(self) -> Runtime:
@@ -119,25 +98,10 @@ class Resolving:
         """
         return self._say(resolving(self.id, said(happened, did_not_happen, retry), happened, effect, key, by))
 
-    async def resolve_aio(
-        self,
-        *,
-        happened: object = UNSAID,
-        did_not_happen: bool = False,
-        retry: bool = False,
-        effect: str = "",
-        key: str = "",
-        by: str = "",
-    ) -> Settled:
-        """Say the same without blocking the event loop."""
-        wish = resolving(self.id, said(happened, did_not_happen, retry), happened, effect, key, by)
-        return await self._say_aio(wish)
+    resolve_aio = twin_of(resolve)
 
     @abstractmethod
     def _say(self, wish: Wish[T]) -> T: ...
-
-    @abstractmethod
-    async def _say_aio(self, wish: Wish[T]) -> T: ...
 
 
 def said(happened: object, did_not_happen: bool, retry: bool) -> Says:  # noqa: FBT001 (as they were given)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -12,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 import msgspec
 
 from tallystick.app.api.job import Job
+from tallystick.app.api.retrying import Duration
 from tallystick.app.api.submittable import Submittable
 from tallystick.app.replay.context import refuse_inside
+from tallystick.app.running.twins import twin_of
 from tallystick.app.scheduling.queues import DeclaringQueues
 from tallystick.app.values.codec import Codec
 from tallystick.core.durations import duration_ms
@@ -72,7 +73,7 @@ class Scheduled:
         tz: str = "UTC",
         missed: MissedTicks = "last",
         overlap: Overlapping = "allow",
-        jitter: str | float | timedelta = 0,
+        jitter: Duration = 0,
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> ScheduleView:
@@ -85,9 +86,13 @@ class Scheduled:
 
         return self._changed(schedule_id, change)
 
+    add_aio = twin_of(add)
+
     def get(self, schedule_id: str) -> ScheduleView:
         """Return one schedule."""
         return _view(self._seen(schedule_id))
+
+    get_aio = twin_of(get)
 
     def all(self) -> list[ScheduleView]:
         """Return all schedules by their names."""
@@ -97,13 +102,19 @@ class Scheduled:
             after = page[-1].schedule_id
         return [_view(row) for row in found]
 
+    all_aio = twin_of(all)  # noqa: A003 (the method above)
+
     def pause(self, schedule_id: str, *, by: str = "a person") -> ScheduleView:
         """Let no tick become a job until it is resumed; a new declaration does not resume it."""
         return self._moved(schedule_id, lambda seen, _now: paused(seen, by))
 
+    pause_aio = twin_of(pause)
+
     def resume(self, schedule_id: str) -> ScheduleView:
         """Go on with the next tick; those of the pause are not made up for (see `backfill`)."""
         return self._moved(schedule_id, resumed)
+
+    resume_aio = twin_of(resume)
 
     def trigger(self, schedule_id: str) -> Job[Any]:
         """Make a job now, beside the timetable."""
@@ -113,6 +124,8 @@ class Scheduled:
         job = clockwork.job_of(row, self._runtime().store.now(), key)
         runtime.committer.call((job,))
         return self._job(job.job.job_id, created=True)
+
+    trigger_aio = twin_of(trigger)
 
     def backfill(self, schedule_id: str, since: datetime, until: datetime) -> list[Job[Any]]:
         """Make a job of each tick from `since` on and before `until` that has none."""
@@ -125,6 +138,8 @@ class Scheduled:
         made = self._clockwork().backfill(row, ticks)
         return [self._job(job_id, created=created) for job_id, created in made]
 
+    backfill_aio = twin_of(backfill)
+
     def remove(self, schedule_id: str) -> None:
         """Remove a schedule; its jobs stay. One that a program still declares comes back with its worker."""
         for _ in range(_TRIES_MAX):
@@ -133,50 +148,7 @@ class Scheduled:
                 return
         raise ScheduleChanged(schedule_id=schedule_id)
 
-    async def add_aio(
-        self,
-        schedule_id: str,
-        workflow: Submittable[..., Any],
-        when: When,
-        *,
-        tz: str = "UTC",
-        missed: MissedTicks = "last",
-        overlap: Overlapping = "allow",
-        jitter: str | float | timedelta = 0,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> ScheduleView:
-        """Add or change a schedule without blocking the loop; as `add` in all else."""
-        about = {"tz": tz, "missed": missed, "overlap": overlap, "jitter": jitter, "args": args}
-        return await asyncio.to_thread(self.add, schedule_id, workflow, when, kwargs=kwargs, **about)  # type: ignore[arg-type]  # the types are those above
-
-    async def get_aio(self, schedule_id: str) -> ScheduleView:
-        """Return one schedule without blocking the loop."""
-        return await asyncio.to_thread(self.get, schedule_id)
-
-    async def all_aio(self) -> list[ScheduleView]:
-        """Return all schedules without blocking the loop."""
-        return await asyncio.to_thread(self.all)
-
-    async def pause_aio(self, schedule_id: str, *, by: str = "a person") -> ScheduleView:
-        """Pause a schedule without blocking the loop."""
-        return await asyncio.to_thread(self.pause, schedule_id, by=by)
-
-    async def resume_aio(self, schedule_id: str) -> ScheduleView:
-        """Resume a schedule without blocking the loop."""
-        return await asyncio.to_thread(self.resume, schedule_id)
-
-    async def trigger_aio(self, schedule_id: str) -> Job[Any]:
-        """Make a job now without blocking the loop."""
-        return await asyncio.to_thread(self.trigger, schedule_id)
-
-    async def backfill_aio(self, schedule_id: str, since: datetime, until: datetime) -> list[Job[Any]]:
-        """Make jobs of ticks without blocking the loop; as `backfill` in all else."""
-        return await asyncio.to_thread(self.backfill, schedule_id, since, until)
-
-    async def remove_aio(self, schedule_id: str) -> None:
-        """Remove a schedule without blocking the loop."""
-        await asyncio.to_thread(self.remove, schedule_id)
+    remove_aio = twin_of(remove)
 
     def _store(self) -> Schedules:
         refuse_inside("look after schedules")
@@ -245,7 +217,7 @@ class DeclaringSchedules(DeclaringQueues):
         tz: str = "UTC",
         missed: MissedTicks = "last",
         overlap: Overlapping = "allow",
-        jitter: str | float | timedelta = 0,
+        jitter: Duration = 0,
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Callable[[W], W]:
@@ -289,7 +261,7 @@ def plan_of(
     tz: str,
     missed: str,
     overlap: str,
-    jitter: str | float | timedelta,
+    jitter: Duration,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> Plan:
