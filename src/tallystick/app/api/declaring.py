@@ -5,18 +5,23 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 from tallystick.app.api.retrying import Duration, Retry
-from tallystick.app.values.signature import own_name
+from tallystick.app.replay.calls import StepSpec
+from tallystick.app.running.tx_parameter import library_type
+from tallystick.app.values.signature import Signature, is_local, own_name
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
 from tallystick.core.retry import RetryPolicy
-from tallystick.errors import BadInput, BadName
+from tallystick.errors import BadInput, BadName, DuplicateHandler
 
 if TYPE_CHECKING:
     from tallystick.app.api.tally import Tally
-    from tallystick.app.replay.calls import StepSpec
+
+# What functions take first that is ours to give.
+_FIRST: Final = {"tx": "db: Tx", "effect": "key: Key"}
 
 
 def label_of(kind: str, function: Callable[..., Any], name: str | None) -> str:
@@ -70,11 +75,12 @@ def timeout_ms(timeout: Duration | None) -> int | None:
 class DeclaringSteps(ABC):
     """The part of a Tally on which every kind of step is declared."""
 
+    _steps: set[str]
+
     @abstractmethod
     def _tally(self) -> Tally:
         """Return itself."""
 
-    @abstractmethod
     def _spec(
         self,
         *,
@@ -86,3 +92,24 @@ class DeclaringSteps(ABC):
         raises: Sequence[type[Exception]],
     ) -> StepSpec:
         """Return what calls of a step need to know, and take its name."""
+        label = label_of("step", function, name)
+        check_function(function, takes_first=_FIRST.get(kind, ""))
+        if label in self._steps:
+            raise DuplicateHandler(
+                f"there is a step {label!r} already; give one of them another name=", name=label
+            )
+        self._steps.add(label)
+        signature = Signature(function, injected=1 if kind in _FIRST else 0)
+        if is_local(function):
+            signature.check("return")
+        return StepSpec(
+            name=label,
+            kind=kind,
+            function=function,
+            is_async=inspect.iscoroutinefunction(function),
+            policy=policy_of(retry),
+            timeout_ms=timeout_ms(timeout),
+            raises=tuple(raises),
+            codec=lambda: signature.result,
+            lends=cache(lambda: library_type(function)) if kind == "tx" else None,
+        )

@@ -8,10 +8,9 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import cache
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
-from tallystick.app.api.declaring import check_function, label_of, policy_of, timeout_ms
+from tallystick.app.api.declaring import check_function, label_of, policy_of
 from tallystick.app.api.decorators import StepDecorator, TxDecorator, WorkflowDecorator
 from tallystick.app.api.hooks import Hooks
 from tallystick.app.api.jobs import Jobs
@@ -27,12 +26,11 @@ from tallystick.app.effects.rules import EffectSpec
 from tallystick.app.remote.protocols import Declaring, RemoteProtocol
 from tallystick.app.remote.services import Service
 from tallystick.app.remote.steps import DeclaringRemotes
-from tallystick.app.replay.calls import StepSpec
 from tallystick.app.replay.context import Inside, current, refuse_inside
 from tallystick.app.running.async_tx import AsyncTx
 from tallystick.app.running.sealing import PayloadCodec
 from tallystick.app.running.twins import twin_of
-from tallystick.app.running.tx_parameter import check_async, library_type, why_not_on_sqlite
+from tallystick.app.running.tx_parameter import check_async, why_not_on_sqlite
 from tallystick.app.running.working import Working
 from tallystick.app.scheduling.schedules import DeclaringSchedules
 from tallystick.app.scheduling.submit_options import SubmitOptions
@@ -53,9 +51,6 @@ from tallystick.store.opening import DEFAULT_URL, check_address, tell_unused
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-# What functions take first that is ours to give.
-_FIRST: Final = {"tx": "db: Tx", "effect": "key: Key"}
 
 
 class Tally(
@@ -361,35 +356,3 @@ class Tally(
 
     def _tally(self) -> Tally:
         return self
-
-    def _spec(
-        self,
-        *,
-        kind: str,
-        function: Callable[..., Any],
-        name: str | None,
-        retry: Retry,
-        timeout: Duration | None,
-        raises: Sequence[type[Exception]],
-    ) -> StepSpec:
-        label = label_of("step", function, name)
-        check_function(function, takes_first=_FIRST.get(kind, ""))
-        if label in self._steps:
-            raise DuplicateHandler(
-                f"there is a step {label!r} already; give one of them another name=", name=label
-            )
-        self._steps.add(label)
-        signature = Signature(function, injected=1 if kind in _FIRST else 0)
-        if is_local(function):
-            signature.check("return")
-        return StepSpec(
-            name=label,
-            kind=kind,
-            function=function,
-            is_async=inspect.iscoroutinefunction(function),
-            policy=policy_of(retry),
-            timeout_ms=timeout_ms(timeout),
-            raises=tuple(raises),
-            codec=lambda: signature.result,
-            lends=cache(lambda: library_type(function)) if kind == "tx" else None,
-        )
