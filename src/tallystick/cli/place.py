@@ -21,6 +21,7 @@ from tallystick.store.inspection import watched
 from tallystick.store.opening import DEFAULT_URL, open_store
 
 if TYPE_CHECKING:
+    from tallystick.app.api.job import Job
     from tallystick.app.api.tally import Tally
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -124,6 +125,13 @@ def whole_id(store: Store, text: str) -> str:
             f"{text!r} begins the ids of several jobs, {found[0]} and {found[1]}; write more of it"
         )
     return found[0] if found else text
+
+
+@contextmanager
+def acting_on(job: str, address: str | None, url: str | None) -> Iterator[Job[Any]]:
+    """Open the store that was meant, and give the job of it whose id begins so."""
+    with acting(address, url) as tally:
+        yield tally.job(whole_id(tally.runtime().store, job))
 
 
 def announce_creation(missing: StoreMissing) -> None:

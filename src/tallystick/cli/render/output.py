@@ -124,6 +124,14 @@ def show_data(data: object) -> None:
     _write_json(sys.stdout, json_text(data, indent=2))
 
 
+def answer(text: str, data: object, *, as_json: bool) -> None:
+    """Write what a command has to say to stdout: text for people, or data for programs."""
+    if as_json:
+        show_data(data)
+    else:
+        show(text)
+
+
 def show_row(data: object) -> None:
     """Write data to stdout as one line of JSON."""
     _write_json(sys.stdout, json_text(data))

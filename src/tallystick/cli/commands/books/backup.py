@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tallystick.cli.place import json_option, looking, url_option
-from tallystick.cli.render.output import show, show_data
+from tallystick.cli.render.output import answer
 from tallystick.cli.render.wording import size
 from tallystick.errors import BadInput
 
@@ -37,7 +37,4 @@ def command(*, file: Path, app: str | None, url: str | None, as_json: bool) -> N
         if not isinstance(store, SqliteStore):
             raise BadInput("tally backup copies SQLite files; for PostgreSQL use pg_dump or pg_basebackup")
         written = store.back_up(file.absolute())
-    if as_json:
-        show_data({"file": str(file), "size_bytes": written})
-    else:
-        show(f"{size(written)} written to {file}")
+    answer(f"{size(written)} written to {file}", {"file": str(file), "size_bytes": written}, as_json=as_json)

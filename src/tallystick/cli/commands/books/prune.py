@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tallystick.cli.place import acting, json_option, url_option
-from tallystick.cli.render.output import show, show_data
+from tallystick.cli.render.output import answer
 from tallystick.cli.render.wording import count
 from tallystick.engine.retention import age_ms
 
@@ -44,7 +44,4 @@ def command(*, app: str | None, older_than: str, limit: int, url: str | None, as
     age_ms(older_than)
     with acting(app, url) as tally:
         removed = tally.prune(older_than=older_than, limit=limit)
-    if as_json:
-        show_data({"pruned": removed})
-    else:
-        show(f"{count(removed, 'job')} removed")
+    answer(f"{count(removed, 'job')} removed", {"pruned": removed}, as_json=as_json)

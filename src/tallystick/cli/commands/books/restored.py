@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tallystick.cli.place import json_option, looking, url_option
-from tallystick.cli.render.output import show, show_data
+from tallystick.cli.render.output import answer
 from tallystick.cli.render.wording import count
 from tallystick.store.sql.restoring import hold_restored
 
@@ -29,7 +29,4 @@ def command(*, app: str | None, url: str | None, as_json: bool) -> None:
     """
     with looking(app, url) as store:
         held = hold_restored(store)
-    if as_json:
-        show_data({"held": held})
-    else:
-        show(f"{count(held, 'job')} held; look, then tally resume --restored")
+    answer(f"{count(held, 'job')} held; look, then tally resume --restored", {"held": held}, as_json=as_json)

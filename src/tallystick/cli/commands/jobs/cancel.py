@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from tallystick.cli.commands.jobs.many import many_options, speak_to_many
-from tallystick.cli.place import acting, json_option, url_option, whole_id
-from tallystick.cli.render.output import show, show_data
+from tallystick.cli.place import acting_on, json_option, url_option
+from tallystick.cli.render.output import answer
 from tallystick.cli.render.wording import short
 from tallystick.core.durations import duration_ms
 from tallystick.core.lifecycles import JobState
@@ -66,12 +66,8 @@ def command(
     ):
         return
     assert job is not None
-    with acting(app, url) as tally:
-        job = whole_id(tally.runtime().store, job)
-        state = tally.job(job).cancel(grace=grace, force=force)
+    with acting_on(job, app, url) as found:
+        state = found.cancel(grace=grace, force=force)
     if state not in (JobState.CANCELLING, JobState.CANCELLED):
-        raise JobEnded(f"job {short(job)} has ended: {state.value}", job_id=job, state=state.value)
-    if as_json:
-        show_data({"job_id": job, "state": state.value})
-    else:
-        show(state.value)
+        raise JobEnded(f"job {short(found.id)} has ended: {state.value}", job_id=found.id, state=state.value)
+    answer(state.value, {"job_id": found.id, "state": state.value}, as_json=as_json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tallystick.cli.place import acting, json_option, url_option, whole_id
+from tallystick.cli.place import acting_on, json_option, url_option
 from tallystick.cli.render.output import show, show_data, tell
 
 _EXAMPLES = """\b
@@ -50,11 +50,10 @@ def command(
     JOB stays as it is. A step that JOB never came to is exit code 3. `tally history` shows what it
     recorded. The store is that of APP, of --url, or of the variable TALLY_URL.
     """
-    with acting(app, url) as tally:
-        job = whole_id(tally.runtime().store, job)
-        fork = tally.job(job).fork(at=at, version=version, id=fork_id, fresh_keys=fresh_keys)
+    with acting_on(job, app, url) as found:
+        fork = found.fork(at=at, version=version, id=fork_id, fresh_keys=fresh_keys)
     if as_json:
-        show_data({"job_id": fork.id, "fork_of": job, "at": at, "created": fork.created})
+        show_data({"job_id": fork.id, "fork_of": found.id, "at": at, "created": fork.created})
         return
     if not fork.created:
         tell("already forked")

@@ -11,7 +11,7 @@ import click
 from tallystick.app.api.tally import Tally
 from tallystick.app.asking.many import Which, matching
 from tallystick.cli.place import acting
-from tallystick.cli.render.output import show, show_data
+from tallystick.cli.render.output import answer
 from tallystick.cli.render.wording import count
 from tallystick.core.durations import duration_ms
 from tallystick.errors import BadInput
@@ -60,10 +60,9 @@ def speak_to_many(
         if not yes and not _confirmed(verb, found):
             raise BadInput(f"{count(found, 'job')} match; say --yes to {verb} them", matched=found)
         done = act(tally, wanted)
-    if as_json:
-        show_data({"matched": found, "done": done})
-    else:
-        show(f"{count(found, 'job')} matched, {verb}: {done:,}")
+    answer(
+        f"{count(found, 'job')} matched, {verb}: {done:,}", {"matched": found, "done": done}, as_json=as_json
+    )
     return True
 
 

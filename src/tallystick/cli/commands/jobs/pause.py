@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from tallystick.cli.commands.jobs.many import many_options, speak_to_many
-from tallystick.cli.place import acting, json_option, url_option, whole_id
-from tallystick.cli.render.output import show, show_data
+from tallystick.cli.place import acting_on, json_option, url_option
+from tallystick.cli.render.output import answer
 from tallystick.cli.render.wording import short
 from tallystick.core.verbs.holds import Held
 from tallystick.errors import JobEnded
@@ -56,12 +56,8 @@ def command(
     ):
         return
     assert job is not None
-    with acting(app, url) as tally:
-        job = whole_id(tally.runtime().store, job)
-        held = tally.job(job).pause(why)
+    with acting_on(job, app, url) as found:
+        held = found.pause(why)
     if held is Held.ENDED:
-        raise JobEnded(f"job {short(job)} has ended, or is being cancelled", job_id=job)
-    if as_json:
-        show_data({"job_id": job, "paused": held.name})
-    else:
-        show(held.value)
+        raise JobEnded(f"job {short(found.id)} has ended, or is being cancelled", job_id=found.id)
+    answer(held.value, {"job_id": found.id, "paused": held.name}, as_json=as_json)

@@ -8,7 +8,7 @@ import click
 
 from tallystick.app.effects.resolving import UNSAID, late_reports
 from tallystick.cli.place import ID_CHARS, acting, json_option, url_option, whole_id
-from tallystick.cli.render.output import show, show_data, tell
+from tallystick.cli.render.output import answer, tell
 from tallystick.cli.render.wording import instant
 from tallystick.core.json_forms.strict_json import decode_strict
 
@@ -68,7 +68,4 @@ def command(
             settled = tally.resolve(effect=effect, key=key, **says)
         else:
             settled = tally.job(job).resolve(effect=effect, key=key, **says)
-    if as_json:
-        show_data({"job_id": job, "resolved": settled.name})
-    else:
-        show(settled.value)
+    answer(settled.value, {"job_id": job, "resolved": settled.name}, as_json=as_json)

@@ -8,8 +8,8 @@ import click
 
 from tallystick.app.running.restoring import resume_restored
 from tallystick.cli.commands.jobs.many import many_options, speak_to_many
-from tallystick.cli.place import acting, json_option, url_option, whole_id
-from tallystick.cli.render.output import show, show_data
+from tallystick.cli.place import acting, acting_on, json_option, url_option
+from tallystick.cli.render.output import answer
 from tallystick.cli.render.wording import count, short
 from tallystick.core.verbs.holds import Resumed
 from tallystick.errors import JobEnded
@@ -55,21 +55,18 @@ def command(
     if speak_to_many("resume", which, place, lambda tally, jobs: tally.resume_many(**jobs), as_json=as_json):
         return
     assert job is not None
-    with acting(app, url) as tally:
-        job = whole_id(tally.runtime().store, job)
-        resumed = tally.job(job).resume()
+    with acting_on(job, app, url) as found:
+        resumed = found.resume()
     if resumed is Resumed.ENDED:
-        raise JobEnded(f"job {short(job)} has ended", job_id=job)
-    if as_json:
-        show_data({"job_id": job, "resumed": resumed.name})
-    else:
-        show(resumed.value)
+        raise JobEnded(f"job {short(found.id)} has ended", job_id=found.id)
+    answer(resumed.value, {"job_id": found.id, "resumed": resumed.name}, as_json=as_json)
 
 
 def _resume_restored(app: str | None, url: str | None, *, as_json: bool) -> None:
     with acting(app, url) as tally:
         jobs, schedules = resume_restored(tally)
-    if as_json:
-        show_data({"jobs": jobs, "schedules": schedules})
-    else:
-        show(f"{count(jobs, 'job')} and {count(schedules, 'schedule')} go on")
+    answer(
+        f"{count(jobs, 'job')} and {count(schedules, 'schedule')} go on",
+        {"jobs": jobs, "schedules": schedules},
+        as_json=as_json,
+    )

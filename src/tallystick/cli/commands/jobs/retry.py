@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tallystick.cli.commands.jobs.many import many_options, speak_to_many
-from tallystick.cli.place import acting, json_option, url_option, whole_id
+from tallystick.cli.place import acting_on, json_option, url_option
 from tallystick.cli.render.output import show, show_data, tell
 from tallystick.cli.render.wording import short
 
@@ -37,12 +37,11 @@ def command(*, job: str | None, app: str | None, url: str | None, as_json: bool,
     if speak_to_many("retry", which, place, lambda tally, jobs: tally.retry_many(**jobs), as_json=as_json):
         return
     assert job is not None
-    with acting(app, url) as tally:
-        job = whole_id(tally.runtime().store, job)
-        retry = tally.job(job).retry()
+    with acting_on(job, app, url) as found:
+        retry = found.retry()
     if as_json:
-        show_data({"job_id": retry.id, "retry_of": job, "created": retry.created})
+        show_data({"job_id": retry.id, "retry_of": found.id, "created": retry.created})
         return
     if not retry.created:
-        tell(f"job {short(job)} was retried before")
+        tell(f"job {short(found.id)} was retried before")
     show(retry.id)

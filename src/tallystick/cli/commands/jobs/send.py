@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from tallystick.cli.given import given_json
-from tallystick.cli.place import acting, json_option, url_option, whole_id
-from tallystick.cli.render.output import show, show_data
+from tallystick.cli.place import acting_on, json_option, url_option
+from tallystick.cli.render.output import answer
 from tallystick.cli.render.wording import short
 from tallystick.errors import JobEnded
 from tallystick.store.api import Delivered
@@ -45,12 +45,12 @@ def command(
     TALLY_URL.
     """
     payload = None if value is None else given_json(value, ", and an APP comes after the value")
-    with acting(app, url) as tally:
-        job = whole_id(tally.runtime().store, job)
-        delivered = tally.job(job).send(name, payload, id=signal_id)
+    with acting_on(job, app, url) as found:
+        delivered = found.send(name, payload, id=signal_id)
     if delivered is Delivered.DROPPED:
-        raise JobEnded(f"job {short(job)} has ended, and the signal was dropped", job_id=job, signal=name)
-    if as_json:
-        show_data({"job_id": job, "signal": name, "delivered": delivered.name})
-    else:
-        show(delivered.value)
+        raise JobEnded(
+            f"job {short(found.id)} has ended, and the signal was dropped", job_id=found.id, signal=name
+        )
+    answer(
+        delivered.value, {"job_id": found.id, "signal": name, "delivered": delivered.name}, as_json=as_json
+    )
