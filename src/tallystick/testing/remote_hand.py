@@ -30,7 +30,7 @@ from tallystick.core.remote.wire import RemoteError, Result
 from tallystick.engine.sweep import expire_steps
 from tallystick.store.api import Protocols
 
-__all__ = ["HeldDirective", "RemoteHand", "expire_remote"]
+__all__ = ["Heard", "HeldDirective", "RemoteHand", "expire_remote"]
 
 
 def expire_remote(app: Tally) -> int:

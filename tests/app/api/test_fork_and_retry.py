@@ -19,8 +19,8 @@ from tallystick import (
     uuid,
     wait,
 )
-from tallystick.engine.sweep import end_overdue
 from tallystick.errors import NoSuchStep, NotFailed, NotFound
+from tallystick.testing.stepping import cancel_overdue
 from tests.app.api.test_pause_and_resume import books_are_right, names
 
 
@@ -535,7 +535,7 @@ def test_a_fork_has_as_much_time_as_the_original_had(timed, hand, clock):
     assert mine.deadline_at - mine.created_at == its.deadline_at - its.created_at
     assert (mine.priority, mine.tags, mine.payload) == (its.priority, its.tags, its.payload)
     drain(hand)
-    end_overdue(timed.runtime().store, timed.runtime().committer)
+    cancel_overdue(timed)
     assert (job.state(), fork.state()) == ("CANCELLED", "IN_PROGRESS")
 
 

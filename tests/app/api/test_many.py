@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 from tallystick import Fatal, Tally, wait
-from tallystick.core.lifecycles import JobState
 from tallystick.errors import BadInput
 
 
@@ -62,7 +61,7 @@ def test_paused_jobs_are_resumed_together(shop):
     jobs = [shop.order.submit(n) for n in range(3)]
     jobs[0].pause("by itself")
     assert shop.app.pause_many(states=["queued"], why="stock-taking") == 2, "one is held already"
-    assert shop.app.resume_many(states=[JobState.QUEUED]) == 3
+    assert shop.app.resume_many(states=["QUEUED"]) == 3
     assert shop.app.resume_many() == 0
 
 

@@ -8,9 +8,8 @@ import threading
 import pytest
 
 from tallystick import JobFailed, OutsideWorkflow, current, progress, set_value, wait
-from tallystick.engine.audit import audit
 from tallystick.errors import BadInput, NotFound
-from tallystick.testing.stepping import die
+from tallystick.testing.stepping import check_books, die
 from tests.patience import wait_until
 
 
@@ -45,7 +44,7 @@ def test_a_workflow_shows_values_before_its_next_step_begins(app):
     assert (job.value("none"), job.value("none", 7)) == (None, 7)
     assert asyncio.run(job.value_aio("end")) == [1, None]
     assert asyncio.run(job.values_aio()) == job.values()
-    assert not audit(app.runtime().store).findings
+    assert check_books(app) == []
 
 
 def test_a_replay_does_not_set_again_what_is_durable(timed, hand):

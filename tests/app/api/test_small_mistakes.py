@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 from tallystick import JobFailed, Retry, Tally, gather
-from tallystick.core.lifecycles import JobState
 from tallystick.errors import BadInput, BadName, NotFound
 
 
@@ -86,7 +85,7 @@ def test_the_history_of_a_job_that_is_not_there_is_not_empty_but_refused(app):
 
 def test_states_may_be_named_by_their_words(app):
     job = app.workflow(plain).submit()
-    assert app.jobs(states=["QUEUED"]) == [job] == app.jobs(states=[JobState.QUEUED])
+    assert app.jobs(states=["QUEUED"]) == [job] == app.jobs(states=[job.state()])
     assert app.jobs(states=["SUCCEEDED"]) == []
 
 

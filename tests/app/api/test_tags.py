@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tallystick import gather
-from tallystick.core.lifecycles import JobState
 from tallystick.errors import BadInput, BadName
 
 
@@ -29,7 +28,7 @@ def test_jobs_are_listed_by_tag_newest_first_a_page_at_a_time(timed, hand):
     first = timed.jobs(tag="customer:42", workflow="flow", limit=2)
     assert [job.id for job in timed.jobs(tag="customer:42", workflow="flow", after=first[-1])] == [jobs[0].id]
     hand.work()
-    assert [job.id for job in timed.jobs(tag="customer:42", states=[JobState.SUCCEEDED])] == [jobs[0].id]
+    assert [job.id for job in timed.jobs(tag="customer:42", states=["SUCCEEDED"])] == [jobs[0].id]
     assert len(timed.jobs(limit=2)) == 2
 
 

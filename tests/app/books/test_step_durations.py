@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from tallystick import Fatal, Retry, StepFailed, set_value, wait
-from tallystick.engine.audit import audit
+from tallystick.testing.stepping import check_books
 
 
 def durations(job) -> list[tuple[str, int | None]]:
@@ -44,7 +44,7 @@ def test_the_history_tells_how_long_each_step_took(timed, hand, clock):
     hand.work_all()
     assert job.result(5) is None
     assert durations(job) == [("step", 250), ("tx", 30), ("step", 40), ("step", None), ("step", 60)]
-    assert not audit(timed.runtime().store).findings
+    assert check_books(timed) == []
 
 
 def test_of_a_step_that_was_tried_again_the_last_try_counts(timed, hand, clock):

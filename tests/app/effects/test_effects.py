@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from tallystick import Key, NotDone, Retry, StepFailed, wait
-from tallystick.core.effects.requests import Settled
 from tallystick.errors import BadInput, JobFailed, NotResolved, OutsideWorkflow
 from tallystick.testing.stepping import LEASE_MS, Death, cancel_overdue, check_books, die, reclaim
 from tests.patience import wait_until
@@ -278,7 +277,7 @@ def test_what_nobody_knows_holds_the_job_until_a_person_says_so(timed, hand, sho
         1,
         [],
     )
-    assert job.resolve(happened="receipt 1", by="ann") is Settled.DONE
+    assert job.resolve(happened="receipt 1", by="ann").name == "DONE"
     assert (job.row().hold, check_books(timed)) == (None, [])
     assert (hand.work(), job.result(1), provider.acted) == ("EndJob", "receipt 1", [("charge:7", 5)])
     assert keys(timed) == [("charge:7", "DONE", "ENDED", "HAPPENED", '"receipt 1"', 1, "ann")]
@@ -293,7 +292,7 @@ def test_a_person_says_that_it_did_not_happen_and_it_is_called_again(timed, hand
     hand.work()
     in_doubt(timed, hand, clock)
     provider.then = lambda: None
-    assert job.resolve(did_not_happen=True) is Settled.AGAIN
+    assert job.resolve(did_not_happen=True).name == "AGAIN"
     assert check_books(timed) == []
     assert (hand.work(), job.result(1)) == ("EndJob", "receipt 2")
     assert keys(timed) == [("charge:7", "DONE", "ENDED", "HAPPENED", '"receipt 2"', 2, "call")]
@@ -313,7 +312,7 @@ def test_when_no_tries_are_left_what_did_not_happen_has_failed(timed, hand, prov
     job = order.submit(1)
     hand.work()
     in_doubt(timed, hand, clock)
-    assert job.resolve(did_not_happen=True) is Settled.DONE
+    assert job.resolve(did_not_happen=True).name == "DONE"
     assert hand.work() == "EndJob"
     with pytest.raises(JobFailed, match="was not done"):
         job.result(1)
@@ -335,7 +334,7 @@ def test_a_person_has_it_called_again_whatever_happened(timed, hand, provider, c
     hand.work()
     in_doubt(timed, hand, clock)
     provider.then = lambda: None
-    assert job.resolve(retry=True) is Settled.AGAIN
+    assert job.resolve(retry=True).name == "AGAIN"
     assert (hand.work(), job.result(1), check_books(timed)) == ("EndJob", "receipt 2", [])
 
 
@@ -350,7 +349,7 @@ def test_nobody_answers_while_a_holder_may_be_at_it(timed, hand, shop, provider,
     provider.then = ask
     job = shop.submit(7)
     assert hand.work() == "EndJob"
-    assert refused == [f"job {job.id}: {Settled.LIVE.value}"]
+    assert refused == [f"job {job.id}: a worker may be at it right now: try again when its time is over"]
     with pytest.raises(NotResolved, match="no effect of this job is in doubt"):
         job.resolve(did_not_happen=True)
     for bad in ({}, {"happened": 1, "retry": True}):

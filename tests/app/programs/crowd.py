@@ -16,8 +16,7 @@ from tallystick import ChildrenFailed, Tally, crash, gather
 from tallystick.app.api.workflows import Workflow
 from tallystick.app.replay import joining as families
 from tallystick.clock import VirtualClock
-from tallystick.engine.segment import Segment
-from tallystick.testing.stepping import SteppedWorker
+from tallystick.testing.stepping import ClaimedSegment, SteppedWorker
 
 CHILDREN = "children"
 HOUR_MS = 3_600_000
@@ -95,15 +94,15 @@ def work_all(app: Tally, parent: SteppedWorker, children: SteppedWorker, togethe
             return
 
 
-def claimed(hand: SteppedWorker, count: int) -> list[Segment]:
+def claimed(hand: SteppedWorker, count: int) -> list[ClaimedSegment]:
     """Claim so many children, as many at once as a claim gives."""
-    segments: list[Segment] = []
+    segments: list[ClaimedSegment] = []
     while len(segments) < count and (more := hand.claim_many(count - len(segments))):
         segments += more
     return segments
 
 
-def end_together(app: Tally, segments: list[Segment]) -> None:
+def end_together(app: Tally, segments: list[ClaimedSegment]) -> None:
     """Run children and write their ends in one flush."""
     if not segments:
         return

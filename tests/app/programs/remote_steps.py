@@ -8,8 +8,7 @@ from __future__ import annotations
 import sys
 
 from tallystick import Retry, Tally
-from tallystick.core.remote.plans import Heard
-from tallystick.testing.remote_hand import HeldDirective, RemoteHand
+from tallystick.testing.remote_hand import Heard, HeldDirective, RemoteHand
 from tests.patience import let_time_pass
 
 

@@ -6,9 +6,8 @@ import msgspec
 import pytest
 
 from tallystick import Retry, StepFailed, gather
-from tallystick.core.remote.plans import Heard
 from tallystick.errors import BadInput, JobFailed, OutsideWorkflow
-from tallystick.testing.remote_hand import RemoteHand, expire_remote
+from tallystick.testing.remote_hand import Heard, RemoteHand, expire_remote
 from tallystick.testing.stepping import check_books
 
 MINUTE = 60_000
