@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -61,3 +63,19 @@ def azurite(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Azurite
     """One real emulator of Azure Tables for the whole run, started by whoever needs it first."""
     base = tmp_path_factory.getbasetemp()
     return the_azurite(base if worker_id == "master" else base.parent)
+
+
+@pytest.fixture
+def store_url(
+    store: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """Return the address of an empty store of the kind `store`, with secrets for reports."""
+    if store == "sqlite":
+        yield f"sqlite:///{tmp_path / 'books.db'}"
+        return
+    from tests.postgres.subject import PostgresSubject  # most runs need no driver
+
+    monkeypatch.setenv("TALLYSTICK_CALLBACK_KEYS", "k1:" + "s" * 32)
+    subject = PostgresSubject(request.getfixturevalue("server"))
+    yield subject.url
+    subject.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,6 @@ from tallystick.core.remote.requests import AnswerStep, StepAnswer, StepFence
 from tallystick.engine.audit import audit
 from tallystick.worker.roles import publish as _points  # noqa: F401 (importing it declares them)
 from tests.patience import wait_until
-from tests.postgres.subject import PostgresSubject
 from tests.remote.receiver import Receiver, receiving
 from tests.remote.test_publish import command, declare, directive, look, webhook
 from tests.store.sqlite_subject import child
@@ -46,19 +44,6 @@ CASES = [
 
 
 @pytest.fixture
-def url(
-    store: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
-    if store == "sqlite":
-        yield f"sqlite:///{tmp_path / 'books.db'}"
-        return
-    monkeypatch.setenv("TALLYSTICK_CALLBACK_KEYS", "k1:" + "s" * 32)
-    subject = PostgresSubject(request.getfixturevalue("server"))
-    yield subject.url
-    subject.close()
-
-
-@pytest.fixture
 def receiver() -> Iterator[Receiver]:
     with receiving() as one:
         yield one
@@ -72,11 +57,11 @@ def test_every_moment_of_a_relay_has_a_point():
 @pytest.mark.slow
 @pytest.mark.parametrize(("store", "point", "how"), CASES)
 def test_a_relay_that_dies_leaves_the_directive_to_the_next(
-    url: str, receiver: Receiver, point: str, how: str
+    store_url: str, receiver: Receiver, point: str, how: str
 ):
-    app = declare(url, scan=webhook(receiver))
+    app = declare(store_url, scan=webhook(receiver))
     job_id = app.command(command()).id if how == "finds" else None
-    killed = child(SCRIPT, url, receiver.url, how, TALLYSTICK_CRASH_AT=point)
+    killed = child(SCRIPT, store_url, receiver.url, how, TALLYSTICK_CRASH_AT=point)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     job_id = job_id or app.command(command()).id  # the same content is the same job
     let_the_right_end(app, job_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -13,7 +13,6 @@ from tallystick import Tally, crash
 from tallystick.engine.audit import audit
 from tallystick.http import api as _points  # noqa: F401 (importing it declares them)
 from tests.patience import wait_until
-from tests.postgres.subject import PostgresSubject
 from tests.surfaces.http.processes import Server
 
 POINTS = [name for name in crash.points() if name.startswith("http.")]
@@ -30,19 +29,6 @@ CASES = [
     for store in ("sqlite", "postgres")
     for point in (*POINTS, *COMMITS[store])
 ]
-
-
-@pytest.fixture
-def url(
-    store: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
-    if store == "sqlite":
-        yield f"sqlite:///{tmp_path / 'books.db'}"
-        return
-    monkeypatch.setenv("TALLYSTICK_CALLBACK_KEYS", "k1:" + "s" * 32)
-    subject = PostgresSubject(request.getfixturevalue("server"))
-    yield subject.url
-    subject.close()
 
 
 class Caller:
@@ -85,9 +71,11 @@ def test_every_moment_of_a_request_has_a_point():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("store", "point"), CASES)
-def test_a_server_that_dies_in_a_request_leaves_all_of_it_or_nothing(url: str, tmp_path: Path, point: str):
+def test_a_server_that_dies_in_a_request_leaves_all_of_it_or_nothing(
+    store_url: str, tmp_path: Path, point: str
+):
     answered = AGAIN if point.endswith("commit.after") or point == "http.write.after" else FIRST
-    with Server(tmp_path, url, time="10m") as server:
+    with Server(tmp_path, store_url, time="10m") as server:
         caller = Caller(server)
         before: str | None = None
         for verb, say in caller.verbs.items():
@@ -110,6 +98,6 @@ def test_a_server_that_dies_in_a_request_leaves_all_of_it_or_nothing(url: str, t
             assert states == {"ocr": "SUCCEEDED", "embed": "DISPATCHING"}
             history = server.http.get(f"/v1/jobs/{job_id}/history").json()["history"]
             assert [fact["type"] for fact in history] == ["submit", "sent", "ack", "result"]
-    app = Tally(url)
+    app = Tally(store_url)
     assert audit(app.runtime().store).findings == []
     app.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from tallystick.engine.audit import audit
 from tallystick.http import api as _api  # noqa: F401 (importing it declares its points)
 from tallystick.remote import worker as _worker  # noqa: F401 (as above)
 from tests.patience import wait_until
-from tests.postgres.subject import PostgresSubject
 from tests.surfaces.http.processes import Process, Server
 
 APP = """
@@ -85,19 +84,6 @@ CASES = [
 ]
 
 
-@pytest.fixture
-def url(
-    store: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
-    if store == "sqlite":
-        yield f"sqlite:///{tmp_path / 'books.db'}"
-        return
-    monkeypatch.setenv("TALLYSTICK_CALLBACK_KEYS", "k1:" + "s" * 32)
-    subject = PostgresSubject(request.getfixturevalue("server"))
-    yield subject.url
-    subject.close()
-
-
 class Crew:
     """Three processes, each started again whenever it has died; one of them dies at a point, once."""
 
@@ -131,9 +117,9 @@ class Crew:
 @pytest.mark.slow
 @pytest.mark.parametrize(("store", "victim", "point", "visit"), CASES)
 def test_a_job_ends_once_whichever_process_is_killed_where(
-    url: str, tmp_path: Path, victim: str, point: str, visit: int
+    store_url: str, tmp_path: Path, victim: str, point: str, visit: int
 ):
-    with Server(tmp_path, url, app=APP) as server, ExitStack() as stack:
+    with Server(tmp_path, store_url, app=APP) as server, ExitStack() as stack:
         crew = Crew(server, stack, victim, f"{point}:{visit}")
         jobs: dict[str, str] = {}
 
@@ -153,7 +139,7 @@ def test_a_job_ends_once_whichever_process_is_killed_where(
         name: ("SUCCEEDED", value) for name, value in WANTED.items()
     }
     assert crew.died <= 1
-    app = Tally(url)
+    app = Tally(store_url)
     assert audit(app.runtime().store).findings == []
     with app.connect() as db:
         steps = [tuple(row) for row in db.execute("select name, state from steps where kind = 'remote'")]
