@@ -40,7 +40,7 @@ def read_address(url: str) -> Address:
     parts = urlsplit(url)
     account, prefix = parts.netloc, parts.path.strip("/")
     if not _ACCOUNT.fullmatch(account) or not _PREFIX.fullmatch(prefix) or parts.query or parts.fragment:
-        # Somebody may have written a secret into it.
+        # It may have a secret in it.
         raise BadInput(
             "an address of Azure Tables is azure://ACCOUNT/PREFIX: the storage account, and letters and "
             f"digits that begin the names of its tables; the connection string is in {VARIABLES[0]}"

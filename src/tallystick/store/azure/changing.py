@@ -55,7 +55,7 @@ class Here(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """What a request came to, and the job as it was left, if nobody else can have changed it since."""
+    """What a request came to, and the job as it was left, if no other process can have changed it since."""
 
     hearing: Hearing
     seen: Seen | None = None
@@ -112,7 +112,7 @@ def renew(request: RenewStep, here: Here) -> Asking[Changed]:
 
 
 def rearm(seen: Seen, here: Here) -> Asking[Seen | None]:
-    """Note that somebody must look at a job later than was noted; None if it was changed meanwhile."""
+    """Note that a sweep must look at a job later than was noted; None if it was changed meanwhile."""
     reply, seen = yield from _write(seen, None, here.now(), here.token)
     return None if isinstance(reply, Refused) else (yield from finish(seen))
 

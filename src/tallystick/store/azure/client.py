@@ -257,7 +257,7 @@ def _refusal(request: Request, status: int, code: str) -> Reply:
 
 
 def _code(error: BaseException) -> str:
-    """Return the name that the service has for an error: its text may tell what nobody else should read."""
+    """Return the name that the service has for an error: its text may hold what others should not read."""
     code = getattr(error, "error_code", None)
     return str(getattr(code, "value", code) or type(error).__name__)
 

@@ -1,7 +1,7 @@
 """The truth about a job: its head and its steps, in one partition, written in one transaction.
 
 The head says besides the job itself which version it is (`n`), the directive that is not out, the end of the
-hash chain, when somebody must look (`armed`), and what else is to be written for this version (`redo`).
+hash chain, when a sweep must look (`armed`), and what else is to be written for this version (`redo`).
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def reservation_place(tenant_id: str, scope: str, value: str) -> Place:
 
 
 def due_partition(job_id: str) -> str:
-    """Return the partition in which it is noted when somebody must look at a job."""
+    """Return the partition in which it is noted when a sweep must look at a job."""
     return f"{crc32(job_id.encode()) % DUE_PARTITIONS:02d}"
 
 

@@ -31,7 +31,7 @@ class NoWorkflows:
     runs_workflows = False
 
     def listen(self, heard: Callable[[], None], name: str) -> Callable[[], None]:  # noqa: ARG002 (nothing is heard)
-        """Hear nothing: the service tells nobody that others have written."""
+        """Hear nothing: the service does not tell that others have written."""
         return lambda: None
 
     def next_due(self, queues: Sequence[str], after: int = 0) -> int | None:  # noqa: ARG002 (no queue has any)
@@ -43,7 +43,7 @@ class NoWorkflows:
         return []
 
     def has_signal(self, job_id: str, names: Sequence[str]) -> bool:  # noqa: ARG002 (there are none)
-        """Tell that nobody has sent a signal."""
+        """Tell that no signal was sent."""
         return False
 
     def values(self, job_ids: Sequence[str], name: str = "") -> list[ShownValue]:  # noqa: ARG002 (there are none)
@@ -98,4 +98,4 @@ class NoWorkflows:
         raise refuse("transactions")
 
     def check_may_wait(self) -> None:
-        """Let everybody wait: no thread holds a transaction."""
+        """Let every thread wait: none holds a transaction."""

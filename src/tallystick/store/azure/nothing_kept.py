@@ -23,7 +23,7 @@ class NothingKept:
         return {}
 
     def attempts(self, job_id: str) -> list[AttemptRow]:
-        """Return nothing: nobody claims a protocol job."""
+        """Return nothing: no worker claims a protocol job."""
         return []
 
     def all_attempts(self, job_id: str) -> dict[str, list[AttemptRow]]:

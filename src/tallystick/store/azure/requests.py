@@ -1,7 +1,7 @@
-"""What is asked of the service, and what it answers. A verb yields these; it does not know who carries them.
+"""What is asked of the service, and what it answers. A verb yields these; any client may carry them.
 
-A request that got no answer is sent again by whoever carries it, so each may have been done before: who wrote
-meets its own row and must know it.
+A request that got no answer is sent again by its client, so each may have been done before: a verb
+that wrote meets its own row and must know it.
 """
 
 from __future__ import annotations

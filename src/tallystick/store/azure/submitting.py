@@ -1,7 +1,7 @@
 """A command becomes a job: the reservation first, then when to look, then the truth, then its tail.
 
-Whoever finds a reservation without a job makes that job in the name of who was there first. A submission that
-was left before its truth is closed by the sweep after ten minutes, and the next one begins anew.
+A process that finds a reservation without a job makes that job in the name of the first one. A submission
+that was left before its truth is closed by the sweep after ten minutes, and the next one begins anew.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from tallystick.store.azure.requests import Asking, Put, Refused, Together, Valu
 from tallystick.store.azure.tail import due_put, finish, load
 
 LOOK_MS: Final = 30_000
-"""After how long somebody looks at a new job for the first time, at the latest."""
+"""After how long a sweep looks at a new job for the first time, at the latest."""
 
 
 def submit(command: SubmitCommand, here: Here) -> Asking[tuple[Hearing | Existing, Seen | None]]:
@@ -98,7 +98,7 @@ def _reserve(command: SubmitCommand, created_at: int) -> Asking[Existing | None]
         head = yield from get(keys.STEPS, keys.encoded(kept["job_id"]), keys.HEAD)
         if head is None or head.values["state"] != ABANDONED:
             return Existing(kept["job_id"], kept["content_hash"], kept["created_at"])
-        etag = row.etag  # that submission was left: the place is ours if nobody else takes it
+        etag = row.etag  # that submission was left: the place is ours if no other takes it
     raise StoreBusy(f"a reservation of {tenant_id} was changed {AGAIN_MAX} times meanwhile")
 
 

@@ -1,7 +1,7 @@
 """Looking at jobs when it is time: each row that says so is followed to its job, and the job decides.
 
-A row is a hint, never the reason: the job is read after it. What is behind is finished, a row that nobody
-wants is deleted, one that came too early is written again for later; what is left is due.
+A row is a hint, never the reason: the job is read after it. What is behind is finished, a row without
+a use is deleted, one that came too early is written again for later; what is left is due.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def look(row: Row, here: Here) -> Asking[Seen | None]:
 
 
 def _close_left(row: Row, job_id: str, here: Here) -> Asking[None]:
-    """Close a submission that has no job, once nobody can be at it any more: then its row may go."""
+    """Close a submission that has no job, once no process can be at it any more: then its row may go."""
     head = yield from get(keys.STEPS, keys.encoded(job_id), keys.HEAD)
     if head is None:
         if here.now() < keys.due_instant(row.rk) + ABANDON_MS:

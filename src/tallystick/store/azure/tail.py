@@ -2,7 +2,7 @@
 
 Outbox, then the index of what remote workers may ask for, then the fact, then when to look again, and last
 the copy of the job. The copy is the watermark: once it has the version of the head, all before it is there.
-Each write may be made again by anybody, and by somebody who was asleep meanwhile.
+Each write may be made again by any process, and by one that was asleep meanwhile.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def finish(seen: Seen) -> Asking[Seen]:
             Put(keys.EVENTS, keys.encoded(job_id), keys.event_row(head.facts), fact_values(head.redo.fact))
         )
     if head.former is not None:
-        # Both or none: whoever comes too late finds no row to delete, and puts nothing back.
+        # Both or none: a process that comes too late finds no row to delete, and puts nothing back.
         yield from write(Together((_due(head), Drop(keys.DUE, keys.due_partition(job_id), head.former))))
     seen = yield from _copy(seen)
     if head.is_final:
@@ -105,7 +105,7 @@ def _move(seen: Seen, row: OutboxRow) -> Asking[None]:
                 return
         found = yield from get(keys.OUTBOX, *place)
         if found is None or _version(found.values["rev"]) >= row.rev:
-            return  # a row that somebody has deleted is for `tally doctor`
+            return  # a row that was deleted is for `tally doctor`
         etag = found.etag
 
 
