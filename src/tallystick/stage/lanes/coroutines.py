@@ -13,52 +13,28 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from typing import Any
 
 from tallystick.errors import SequenceFatal, StageFault
-from tallystick.stage.flow import Finished, Flow, Ticket
-from tallystick.stage.intake import Intake
-from tallystick.stage.lanes.commit import CommitLane
+from tallystick.stage.flow import Finished, Ticket
 from tallystick.stage.lanes.compute import attempt_async, raised
 from tallystick.stage.lanes.heartbeat import beats_with
-from tallystick.stage.lanes.stop import Stop
+from tallystick.stage.lanes.run import LanesRun
 from tallystick.stage.outcome import FAIL, CommitBatch, Result
-from tallystick.stage.progress import ProgressDisplay
-from tallystick.stage.settings import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, Settings
+from tallystick.stage.settings import BATCH_BYTES_MAX, BATCH_ITEMS_MAX
 
 TICK_SECONDS = 0.1
 YIELD_ITEMS = 64
 JOIN_SECONDS = 1.0
 
 
-class AsyncLanes:
+class AsyncLanes(LanesRun):
     """One run of a stage in an event loop."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        flow: Flow,
-        intake: Intake,
-        commit_lane: CommitLane,
-        *,
-        stop: Stop,
-        progress: ProgressDisplay,
-    ) -> None:
-        self._settings = settings
-        self._flow = flow
-        self._intake = intake
-        self._commit_lane = commit_lane
-        self._stop = stop
-        self._progress = progress
-        self._clock = settings.clock
-        self._as_json = settings.journal is not None
+    def _prepare(self) -> None:
         self._idle: list[asyncio.Future[None]] = []
         self._alarm: asyncio.TimerHandle | None = None
         self._space = asyncio.Event()
         self._turn = asyncio.Event()
-        self._input_error: Exception | None = None
-        self._force_at_ms: int | None = None
         self._computing: dict[str, asyncio.Future[Any]] = {}
         self._crew: set[asyncio.Future[Any]] = set()
-        self._broken: BaseException | None = None
-        self._over = False
 
     async def run(self, items: AsyncIterator[Any]) -> None:
         """Compute and commit everything, or stop in order when asked to."""

@@ -13,16 +13,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from tallystick.errors import SequenceFatal, WrongColour
-from tallystick.stage.flow import Finished, Flow, Ticket
-from tallystick.stage.intake import Intake
-from tallystick.stage.lanes.commit import CommitLane
+from tallystick.stage.flow import Finished, Ticket
 from tallystick.stage.lanes.compute import attempt, raised
 from tallystick.stage.lanes.heartbeat import beats_with
 from tallystick.stage.lanes.processes import ProcessWorker
-from tallystick.stage.lanes.stop import Stop
+from tallystick.stage.lanes.run import LanesRun
 from tallystick.stage.outcome import FAIL, CommitBatch, Result
-from tallystick.stage.progress import ProgressDisplay
-from tallystick.stage.settings import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, Lane, Settings
+from tallystick.stage.settings import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, Lane
 
 # How long the commit lane sleeps when nothing wakes it, and how long right after a commit: in that short
 # time it is not woken for a single item, because a wake-up costs more than computing a small item.
@@ -32,27 +29,10 @@ GATHER_ITEMS: Final = 128
 JOIN_SECONDS: Final = 1.0
 
 
-class ThreadLanes:
+class ThreadLanes(LanesRun):
     """One run of a stage on threads."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        flow: Flow,
-        intake: Intake,
-        commit_lane: CommitLane,
-        *,
-        stop: Stop,
-        progress: ProgressDisplay,
-    ) -> None:
-        self._settings = settings
-        self._flow = flow
-        self._intake = intake
-        self._commit_lane = commit_lane
-        self._stop = stop
-        self._progress = progress
-        self._clock = settings.clock
-        self._as_json = settings.journal is not None
+    def _prepare(self) -> None:
         lock = threading.Lock()
         self._lock = lock
         self._work = threading.Condition(lock)
@@ -63,11 +43,7 @@ class ThreadLanes:
         self._intake_sleeps = False
         self._committed_at_ms = 0
         self._finished_since = 0
-        self._over = False
         self._dropped = False
-        self._broken: BaseException | None = None
-        self._input_error: Exception | None = None
-        self._force_at_ms: int | None = None
         self._threads: dict[str, threading.Thread] = {}
         self._hired = 0
         self._processes: dict[str, ProcessWorker] = {}
