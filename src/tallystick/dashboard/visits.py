@@ -26,7 +26,7 @@ _FIELDS_MAX: Final = 100
 
 @dataclass(slots=True)
 class Visit:
-    """One request: of whom, on which Tally, and where the dashboard stands in it."""
+    """One request: whose it is, on which Tally, and where the dashboard stands in it."""
 
     request: Request
     app: Tally

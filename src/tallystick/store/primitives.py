@@ -274,7 +274,7 @@ class Searched(Protocol):
         ...
 
     def open_effects_page(self, tenant_id: str, *, after: tuple[str, str], limit: int) -> list[EffectRow]:
-        """Return a page of effects of which nobody knows what came, by key; `after` is key and exec_id."""
+        """Return a page of effects of unknown outcome, by key; `after` is key and exec_id."""
         ...
 
     def ended_effects(self, tenant_id: str, *, before: int, limit: int) -> list[EffectRow]:

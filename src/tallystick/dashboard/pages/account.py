@@ -8,7 +8,7 @@ from tallystick.dashboard.visits import Visit
 
 
 def first(visit: Visit) -> Answer:
-    """Show the overview to operators, and their jobs to everybody else."""
+    """Show the overview to operators, and their jobs to all others."""
     return overview(visit) if visit.is_operator else Go(visit.at("jobs"))
 
 

@@ -90,7 +90,7 @@ class SearchReads(ABC):
         return [JobRow._make(row) for row in self.rows("held_jobs", (tenant_id, before or NEWEST, limit))]
 
     def open_effects_page(self, tenant_id: str, *, after: tuple[str, str], limit: int) -> list[EffectRow]:
-        """Return a page of effects of which nobody knows what came, by key."""
+        """Return a page of effects of unknown outcome, by key."""
         return [EffectRow._make(row) for row in self.rows("open_effects_page", (tenant_id, *after, limit))]
 
     def ended_effects(self, tenant_id: str, *, before: int, limit: int) -> list[EffectRow]:

@@ -1,4 +1,4 @@
--- open_effects_page: a page of effects of a tenant of which nobody knows what came, by key.
+-- open_effects_page: a page of effects of a tenant whose outcome is unknown, by key.
 -- takes: tenant_id text, after_key text, after_exec text, limit int
 SELECT @names(EffectRow)
   FROM effect_keys
