@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE =
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-remote test test-quick test-browser test-long check bench bench-against bench-waits bench-quick soak crash chaos power-loss docs site verify lock clean
+.PHONY: help setup demo demo-remote demo-dashboard test test-quick test-browser test-long check bench bench-against bench-waits bench-quick soak crash chaos power-loss docs site verify lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -27,12 +27,16 @@ demo: setup ## workers, a kill -9 halfway, and the books; about ten seconds
 demo-remote: setup ## remote workers over a broker, one killed, a late report, and the books; 20 seconds
 	@$(PY) -m demo.remote
 
+demo-dashboard: setup ## the dashboard over a lively store, until Ctrl-C; BIND=127.0.0.1:8000
+	@$(PY) -m demo.dashboard
+
 test-quick: check ## check, then core, engine, app, store and examples without a server; 90 s
 	@$(PY) -m pytest -n 3 --dist worksteal -q --quick $(QUICK)
 
 test: check ## what CI runs: check, then all tests but the long ones; twelve minutes
 	@$(PY) -m pytest -n 3 --dist worksteal --ignore=tests/tidy --ignore=tests/browser
 	@TALLYSTICK_PLAIN=1 $(PY) -m pytest -q -n 3 --dist worksteal $(PLAIN)
+	@$(MAKE) --no-print-directory test-browser
 
 test-browser: setup ## the dashboard in chromium, which it installs; pictures are in build/browser; a minute
 	@scripts/browser

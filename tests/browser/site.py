@@ -60,6 +60,7 @@ class Site:
         self.pages.news.close_soon()
         self._server.should_exit = self._server.force_exit = True
         self._thread.join(30)
+        self.pages.stop()
         self.world.app.close()
 
 
@@ -113,7 +114,7 @@ class Watched:
 def watching(site: Site, browser: Browser, **options: Any) -> Iterator[Watched]:
     """Open a browser of its own for a test; whatever went wrong in it fails the test."""
     context = browser.new_context(viewport={"width": 1280, "height": 860}, **options)
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(60_000)
     try:
         watched = Watched(site, context)
         yield watched

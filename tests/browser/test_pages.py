@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tallystick.dashboard.pages.job import TABS
 from tallystick.dashboard.rendering import MENU
 from tests.browser.site import Site, watching
+
+# A machine that does much else is slow.
+pytestmark = pytest.mark.timeout(600)
 
 DRAWN = "() => [...document.querySelectorAll('.graph')].every((each) => each.firstChild?.tagName === 'svg')"
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)><b style='position:fixed;inset:0'>"

@@ -62,9 +62,10 @@ class Dashboard:
         self.app = app
         self.keyring = keyring or Keyring(runtime.store)
         self.sessions = Sessions(self.keyring, runtime.ids, runtime.clock)
+        # One of its own does not listen to the bell of the store, which a worker of this process may have:
+        # streams look at the pulse of the store a few times per second anyway.
         self.news = news or News(runtime.store)
         self._owns_news = news is None
-        self._begun = False
         self._secure = secure
         self._runs_root = runs_root
         self._renderer = Renderer()
@@ -166,9 +167,6 @@ class Dashboard:
     async def _live(self, request: Request) -> Response:
         if await asyncio.to_thread(self._visit, request) is None:
             return Response(b"", HTTPStatus.UNAUTHORIZED)
-        if self._owns_news and not self._begun:
-            self._begun = True
-            self.news.begin()
         return stream(request, self.news, self.app.runtime().store, lambda: self._visit(request) is not None)
 
     async def _answer_error(self, request: Request, error: TallyError) -> Response:

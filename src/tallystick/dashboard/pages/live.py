@@ -9,11 +9,11 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from tallystick.http.news import News
+from tallystick.http.news import LOOK_SECONDS, News
 from tallystick.store.api import Store
 
 # Pages ask for themselves again after a change; more often than this is no use to a reader.
-GAP_SECONDS: Final = 0.5
+GAP_SECONDS: Final = 1.0
 CHECK_SECONDS: Final = 10.0
 _CHANGE: Final = "event: change\ndata: 1\n\n"
 _STILL_HERE: Final = ": still here\n\n"
@@ -43,7 +43,7 @@ async def _said(
             pulse = beat
             yield _CHANGE
             await asyncio.sleep(GAP_SECONDS)
-        left -= GAP_SECONDS
+        left -= LOOK_SECONDS
         if left <= 0:
             left = CHECK_SECONDS
             if not await loop.run_in_executor(None, is_open):

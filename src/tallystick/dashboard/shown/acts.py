@@ -146,5 +146,4 @@ def _resolve(job_id: str, effect: EffectRow) -> Act:
         Field("value", "What it returned", "null", hint="JSON; only if it happened"),
     )
     command = f"tally resolve {job_id} {APP} --effect {shlex.quote(place)} --happened JSON"
-    request = _request(job_id, "resolve", f'{{"effect": "{place}", "happened": VALUE}}')
-    return Act("resolve", f"Resolve {effect.effect}", about, ADMIN, command, request, fields, "primary")
+    return Act("resolve", f"Resolve {effect.effect}", about, ADMIN, command, "", fields, "primary")
