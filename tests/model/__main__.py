@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable
 
 from tests.model.configurations import LARGE, SMALL, model_of
-from tests.model.judging import Caught, Judges, judge_effect
-from tests.model.mutants import Mutant, all_mutants, effect_mutants, verb_mutants
+from tests.model.judging import Caught, Judges, judge_effect, judge_remote
+from tests.model.mutants import Mutant, all_mutants, effect_mutants, remote_mutants, verb_mutants
 from tests.model.search import explore
 
 
@@ -24,6 +24,7 @@ def main() -> int:
     print(f"{states:,} states, {transitions:,} transitions in all\n")
     judges = Judges()
     missed = _judged("mutants", judges.judge, all_mutants())
+    missed += _judged("guards of ends of remote steps", judge_remote, remote_mutants())
     missed += _judged("guards of effects", judge_effect, effect_mutants())
     _judged("guards of verbs", judges.judge_verb, verb_mutants())
     return 1 if broken or missed else 0

@@ -5,6 +5,8 @@ A guard of a verb may stand where no world comes, because no history does: rando
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from tests.model.configurations import SMALL, AnyShape, model_of
@@ -102,9 +104,20 @@ _SITUATIONS = range(6_000)
 def judge_effect(mutant: Mutant) -> Caught:
     """Ask for what comes of requests about effects, until an answer is another than the table says."""
     answers = load(mutant.changed(), *_ANSWERS).effect_answers
-    for number in _SITUATIONS:
+    return _asked(mutant, {f"situation {number}": partial(answers.judged, number) for number in _SITUATIONS})
+
+
+def judge_remote(mutant: Mutant) -> Caught:
+    """Ask how remote steps end with their job, until an answer is another than the table says."""
+    return _asked(
+        mutant, {"remote ends": load(mutant.changed(), "tests.core.remote_ends").remote_ends.judged}
+    )
+
+
+def _asked(mutant: Mutant, questions: dict[str, Callable[[], object]]) -> Caught:
+    for name, ask in questions.items():
         try:
-            answers.judged(number)
+            ask()
         except Exception as error:  # noqa: BLE001 (a verb that raises is not total, whatever it raises)
-            return Caught(mutant.name, f"situation {number}", 0, f"{type(error).__name__}: {error}"[:200])
+            return Caught(mutant.name, name, 0, f"{type(error).__name__}: {error}"[:200])
     return Caught(mutant.name, "", 0, "every answer is the same without this guard")

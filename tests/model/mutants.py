@@ -53,8 +53,6 @@ VERBS = {
         "_due",
         "deliver",
     ),
-    # Not tried: _latest (six survivors are known), rearmed (one), take_unheard (one), ended_by, withdraw. No
-    # world comes to full ledgers or to directives that are pushed; whether more is missing is not known.
     "remote": ("about_step", "_told", "wake", "time_left"),
     "children": (
         "spawn",
@@ -85,6 +83,9 @@ VERBS = {
     "records": ("record_step", "release"),
     "reclaiming": ("reclaim", "_act", "_held", "_released"),
 }
+
+# What no world comes to, full ledgers and directives that are pushed: judged by `tests/core/remote_ends`.
+REMOTE = {"remote": ("_latest", "rearmed", "ended_by", "take_unheard", "withdraw")}
 
 # Verbs about effects, which are judged by a table of answers, see `tests/core/effect_answers`.
 EFFECTS = {
@@ -374,6 +375,11 @@ def all_mutants() -> list[Mutant]:
 def verb_mutants() -> list[Mutant]:
     """Return every guard of a verb taken away; the tests try a share of them, see `test_verb_mutants`."""
     return [mutant for module, functions in VERBS.items() for mutant in of_module(module, functions)]
+
+
+def remote_mutants() -> list[Mutant]:
+    """Return every guard of what ends remote steps with their job, taken away."""
+    return [mutant for module, functions in REMOTE.items() for mutant in of_module(module, functions)]
 
 
 def effect_mutants() -> list[Mutant]:

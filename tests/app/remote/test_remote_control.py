@@ -74,7 +74,7 @@ def test_a_job_may_be_cancelled_in_the_very_flush_in_which_it_asks(timed, hand, 
         if not any(isinstance(request, Await) for request in bundle):
             return one_by_one(bundle, *more, **options)
         suspended, cancelled = committer.call_all([bundle, (CancelJob(job.id, 0),)])
-        assert cancelled is JobState.CANCELLED
+        assert cancelled == JobState.CANCELLED
         return suspended
 
     monkeypatch.setattr(committer, "call", both_at_once)

@@ -207,11 +207,12 @@ def take_unheard(picture: Picture, now: Now) -> list[Write] | Refusal:
     The job ends in the same bundle: what they count in its semaphore is in the delta of that.
     """
     writes: list[Write] = []
-    for message in list(picture.messages.values()):
-        activity = None if message.place is None else picture.activities.get(message.place)
+    waiting: dict[Place | None, Activity] = {each.place: each for each in picture.open_activities()}
+    for message in picture.messages.values():
         if message.kind != "result" or message.acked_at is not None or message.is_taken:
             continue
-        if activity is None or not activity.is_open:
+        activity = waiting.pop(message.place, None)
+        if activity is None:
             continue
         found = entered(picture.job.job_id, message.name, activity.ledger, message.ledger)
         if isinstance(found, Refusal):
