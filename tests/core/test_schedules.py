@@ -130,11 +130,11 @@ def test_timetables_as_people_write_them():
         ("0 3 * *", "UTC", "five fields"),
         ("", "UTC", "five fields"),
         ("every 10ms", "UTC", "one second"),
-        ("0 3 * * *", "Europe/Atlantis", "no time zone"),
-        ("0 3 * * *", "../../etc/passwd", "no time zone"),
+        ("0 3 * * *", "Europe/Atlantis", "not a time zone"),
+        ("0 3 * * *", "../../etc/passwd", "not a time zone"),
         (datetime(2027, 1, 1), "UTC", "no time zone"),
-        ("2027-13-01T00:00:00Z", "UTC", "no instant"),
-        (7, "UTC", "no timetable"),
+        ("2027-13-01T00:00:00Z", "UTC", "not an instant"),
+        (7, "UTC", "not a timetable"),
     ],
 )
 def test_what_is_no_timetable_is_refused_with_advice(when, tz, why):

@@ -104,7 +104,8 @@ def _here() -> str:
 def _module(name: str, address: str) -> ModuleType:
     if not _DOTTED.fullmatch(name):
         raise BadInput(
-            f"{address!r} is no address of a Tally; write MODULE:ATTRIBUTE, for instance {_meant(name)}:app",
+            f"{address!r} is not the address of a Tally; write MODULE:ATTRIBUTE, "
+            f"for instance {_meant(name)}:app",
             address=address,
         )
     here = _here()

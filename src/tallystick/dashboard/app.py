@@ -127,7 +127,7 @@ class Dashboard:
         form = read_form(await _read(request))
         opened = await asyncio.to_thread(self.sessions.by_key, form.get("key", "").strip(), _client(request))
         if opened is None:
-            return self._renderer.login(base, "That is no key that opens anything here.", 401)
+            return self._renderer.login(base, "That key opens nothing here.", 401)
         return self._logged_in(request, opened)
 
     async def _by_link(self, request: Request) -> Response:

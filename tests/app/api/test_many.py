@@ -92,5 +92,5 @@ def test_on_a_loop_too(shop):
 
 
 def test_a_state_that_is_none_is_refused(shop):
-    with pytest.raises(BadInput, match="'broken' is no state of a job"):
+    with pytest.raises(BadInput, match="'broken' is not a state of a job"):
         shop.app.cancel_many(states=["broken"])

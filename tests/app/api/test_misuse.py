@@ -317,7 +317,7 @@ def test_what_is_no_function_cannot_be_declared(app):
         return order
 
     for declare in (app.step, app.workflow, app.step(name="called"), app.workflow(name="called")):
-        with pytest.raises(BadInput, match="a Called is no function; write one around it"):
+        with pytest.raises(BadInput, match="a Called is not a function; write one around it"):
             declare(Called())
     with pytest.raises(BadInput, match="a partial of flow has no name of its own; give it a name="):
         app.workflow(functools.partial(flow, 1))

@@ -29,9 +29,9 @@ def _private() -> None: ...
 
 
 MISTAKES = [
-    (lambda app: app.step(retry=3)(plain), "retry=3 is no Retry: write retry=Retry(3)"),
-    (lambda app: app.workflow(retry=3)(plain), "retry=3 is no Retry: write retry=Retry(3)"),
-    (lambda app: app.step(plain).opts(retry=3), "retry=3 is no Retry: write retry=Retry(3)"),
+    (lambda app: app.step(retry=3)(plain), "retry=3 is not a Retry: write retry=Retry(3)"),
+    (lambda app: app.workflow(retry=3)(plain), "retry=3 is not a Retry: write retry=Retry(3)"),
+    (lambda app: app.step(plain).opts(retry=3), "retry=3 is not a Retry: write retry=Retry(3)"),
     (lambda app: Retry(on=ValueError), "on is a list of error classes: write on=[ValueError]"),
     (lambda app: app.step(numbers), "numbers is a generator, and what it yields is not kept: return a list"),
     (lambda app: app.workflow(pages), "pages is a generator, and what it yields is not kept: return a list"),
@@ -45,7 +45,7 @@ MISTAKES = [
     (lambda app: app.step(plain).opts(timeout="0s"), "timeout='0s' leaves no time at all"),
     (lambda app: app.step(_private), "not ending in a dot; or give it a name="),
     (lambda app: app.workflow(lambda: 1), "not ending in a dot; or give it a name="),
-    (lambda app: app.jobs(states=["RUNNING"]), "'RUNNING' is no state of a job; those are QUEUED,"),
+    (lambda app: app.jobs(states=["RUNNING"]), "'RUNNING' is not a state of a job; the states are QUEUED,"),
 ]
 
 

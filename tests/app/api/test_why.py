@@ -42,13 +42,13 @@ def says(job, pattern: str) -> bool:
 
 def test_it_tells_what_a_job_waits_for(hand, clock, flow):
     job = flow.submit("wait")
-    assert says(job, "it waits since WHEN for a worker on queue default that knows flow")
+    assert says(job, "it has waited since WHEN for a worker on queue default that knows flow")
     segment = hand.claim()
     assert says(
         job, "it has been running since WHEN in attempt 1, on worker stepped, whose lease holds until WHEN"
     )
     hand.run(segment)
-    assert says(job, "it waits since WHEN for the signal approve until WHEN")
+    assert says(job, "it has waited since WHEN for the signal approve until WHEN")
     job.pause("the office is closed")
     assert says(job, r"it has been held \(PAUSED\) since WHEN: the office is closed; resume it")
     job.resume()
@@ -104,8 +104,8 @@ def test_a_parent_tells_of_a_child_that_it_waits_for(timed, hand):
     hand.work_all()
     assert says(
         job,
-        f"it waits since WHEN for 2 more children of gather to end; the child {first.id}: "
-        "it waits since WHEN for the signal go",
+        f"it has waited since WHEN for 2 more children of gather to end; the child {first.id}: "
+        "it has waited since WHEN for the signal go",
     )
     assert job.why().child == first.why()
     first.send("go", True)
@@ -130,7 +130,9 @@ def test_a_lost_worker_a_deadline_and_a_sleep_are_told(timed, hand, clock):
     )
     hand.expire()
     hand.work_all()
-    assert says(job, "it waits since WHEN for the end of sleep until WHEN; it is cancelled at WHEN if .*")
+    assert says(
+        job, "it has waited since WHEN for the end of sleep until WHEN; it is cancelled at WHEN if .*"
+    )
     clock.advance(86_400_000)
     assert says(job, "its deadline passed at WHEN, and the next sweep of a worker cancels it")
 

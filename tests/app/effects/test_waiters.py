@@ -204,7 +204,7 @@ def test_one_that_waits_can_be_cancelled_and_hears_nothing(timed, hand, clock, l
 def test_one_that_waits_answers_for_nobody(timed, lost):
     with pytest.raises(NotResolved, match="no effect of this job is in doubt"):
         lost[1].resolve(happened="x")
-    assert "it waits since" in lost[1].why()
+    assert "it has waited since" in lost[1].why()
 
 
 def test_one_that_waits_and_runs_for_another_reason_loses_once(timed, hand, clock, provider):

@@ -48,7 +48,7 @@ def words(app, job) -> list[str]:
 def test_a_job_says_who_has_its_remote_step_and_until_when(timed, clock, hand, order, warehouse):
     job = order.submit(1)
     hand.work()
-    waits = "it waits since WHEN for the remote pick; "
+    waits = "it has waited since WHEN for the remote pick; "
     step = r"step pick \(attempt 1\)"
     says(job, f"{waits}{step} waits until WHEN for a remote worker of warehouse to ask for it")
     directive = warehouse.take()

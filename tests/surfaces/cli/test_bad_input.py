@@ -21,7 +21,7 @@ SUBMIT = [
     (["shop", "1"], 4, "names no workflow"),
     (["shop:ap:checkout", "1"], 3, "did you mean 'app'?"),
     (["shop:other:checkout", "1"], 4, "shop:other is an int, not a Tally"),
-    (["../shop:checkout", "1"], 4, "is no address of a Tally"),
+    (["../shop:checkout", "1"], 4, "is not the address of a Tally"),
     (["shop:checkout"], 4, "missing a required argument: 'order'"),
     (["shop:checkout", "1", "2"], 4, "give one JSON value, or only KEY=VALUE pairs"),
     (["shop:checkout", "{'order': 1}"], 4, "this is not JSON"),
@@ -277,7 +277,7 @@ def test_an_address_that_cannot_be_one_is_refused_before_a_file_is_made(shop, wo
     done = shop.tally(*words, "--url", url)
     assert (done.code, done.out) == (4, "")
     (line,) = done.err.splitlines()
-    assert "not an address of a store" in line or "no address of a PostgreSQL server" in line
+    assert "not an address of a store" in line or "not the address of a PostgreSQL server" in line
     assert sorted(path.name for path in shop.folder.iterdir()) == ["shop.py"]
 
 

@@ -131,7 +131,7 @@ class World:
 
 def _waits(job: Any) -> bool:
     why = job.why()
-    return "waits since" in why and "for a worker" not in why
+    return "has waited since" in why and "for a worker" not in why
 
 
 def _open(job: Any) -> list[Any]:

@@ -144,5 +144,5 @@ def state_named(state: JobState | str) -> str:
         return JobState(str(state).upper()).value
     except ValueError:
         raise BadInput(
-            f"{state!r} is no state of a job; those are {', '.join(JobState)}", state=str(state)
+            f"{state!r} is not a state of a job; the states are {', '.join(JobState)}", state=str(state)
         ) from None

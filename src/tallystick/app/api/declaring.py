@@ -58,7 +58,7 @@ def check_function(function: Callable[..., Any], *, takes_first: str = "") -> No
 def policy_of(retry: object) -> RetryPolicy:
     """Return how something is tried again."""
     if not isinstance(retry, Retry):
-        raise BadInput(f"retry={retry!r} is no Retry: write retry=Retry(3) for three tries in all")
+        raise BadInput(f"retry={retry!r} is not a Retry: write retry=Retry(3) for three tries in all")
     return retry.policy
 
 

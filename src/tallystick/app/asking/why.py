@@ -129,7 +129,7 @@ def _queued(looked: Looked) -> Told:
     here = f"; this program does not know {handler}" if unknown else ""
     since = clock_text(row.ready_at)
     return Told(
-        f"it waits since {since} for a worker on queue {row.queue} that knows {handler}{here}",
+        f"it has waited since {since} for a worker on queue {row.queue} that knows {handler}{here}",
         row.ready_at,
         None,
         (f"tally work APP --queues {row.queue}", f"tally cancel {row.job_id}"),
@@ -277,7 +277,7 @@ def _waiting(looked: Looked) -> Told:
     sends = tuple(f"tally send {row.job_id} {wait.name} VALUE" for wait in waits if wait.kind == "wait")
     until = min(ends) if ends else None
     return Told(
-        f"it waits since {clock_text(since)} for {' and '.join(named)}{more}",
+        f"it has waited since {clock_text(since)} for {' and '.join(named)}{more}",
         since,
         until,
         (*sends[:_WAITS_SHOWN], f"tally cancel {row.job_id}"),

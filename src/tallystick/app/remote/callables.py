@@ -102,7 +102,7 @@ def check_body(name: str, function: Callable[..., Any]) -> None:
     try:
         code = inspect.unwrap(function).__code__
     except AttributeError:
-        raise BadInput(f"{name} is no function: write def {name}(...): ...") from None
+        raise BadInput(f"{name} is not a function: write def {name}(...): ...") from None
     used = {each.opname for each in dis.get_instructions(code)}
     returns = {
         each.argval for each in dis.get_instructions(code) if each.opname in ("LOAD_CONST", "RETURN_CONST")

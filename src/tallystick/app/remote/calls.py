@@ -114,11 +114,11 @@ class _NoWorkflow:
 
     def submission(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:  # noqa: ARG002 (as a workflow is asked)
         """Refuse: a remote step is no job."""
-        raise Misuse("a remote step is no child; gather it with other remote steps")
+        raise Misuse("a remote step is not a child; gather it with other remote steps")
 
     def result_codec(self) -> NoReturn:
         """Refuse, as above."""
-        raise Misuse("a remote step is no child; gather it with other remote steps")
+        raise Misuse("a remote step is not a child; gather it with other remote steps")
 
 
 _NO_WORKFLOW: Final = _NoWorkflow()

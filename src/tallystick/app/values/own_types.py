@@ -34,7 +34,7 @@ _adapters: Final[dict[type, TypeAdapter[Any] | None]] = {}
 def declare(kind: type[T], encode: Callable[[T], object], decode: Callable[[Any], T]) -> None:
     """Keep values of a type in a way of their own, in every Tally of this process."""
     if not isinstance(kind, type):
-        raise BadInput(f"{kind!r} is no type; declare the class of the values")
+        raise BadInput(f"{kind!r} is not a type; declare the class of the values")
     if not isinstance(msgspec.inspect.type_info(kind), msgspec.inspect.CustomType):
         raise BadInput(f"a {kind.__qualname__} is data already, and kept as that; it needs no declaration")
     declared = _own.setdefault(kind, OwnType(encode, decode))

@@ -40,7 +40,7 @@ def _inner(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (a function, or
     while isinstance(function, functools.partial):
         function = function.func
     if not hasattr(function, "__name__"):
-        raise BadInput(f"a {type(function).__qualname__} is no function; write one around it")
+        raise BadInput(f"a {type(function).__qualname__} is not a function; write one around it")
     return function
 
 

@@ -150,7 +150,7 @@ def chosen(seen: Queue | None, queue: str, changes: Mapping[str, object], now: i
     try:
         _read({**_fields(seen.declared), **fields})
     except msgspec.ValidationError as error:
-        raise BadInput(f"these are no limits of a queue: {error}") from error
+        raise BadInput(f"these are not limits of a queue: {error}") from error
     return seen._replace(chosen=msgspec.json.encode(fields, order="sorted").decode(), rev=seen.rev + 1)
 
 

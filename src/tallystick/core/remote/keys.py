@@ -82,7 +82,7 @@ def new_key(
     """
     for scope in scopes:
         if scope not in SCOPES:
-            raise BadInput(f"{scope!r} is no scope; those are {', '.join(SCOPES)}", scope=scope)
+            raise BadInput(f"{scope!r} is not a scope; the scopes are {', '.join(SCOPES)}", scope=scope)
     if not scopes:
         raise BadInput(f"a key needs a scope; those are {', '.join(SCOPES)}")
     if WORK in scopes and not services:

@@ -56,7 +56,7 @@ def step_key(text: str) -> tuple[int, str, int]:
     dimension, mark, rest = text.partition("/")
     name, numbered, occurrence = rest.rpartition("#")
     if not (mark and numbered and _is_small(dimension) and _is_small(occurrence)):
-        raise BadInput(f"{text[:80]!r} is no place among steps; pass what the page before calls after")
+        raise BadInput(f"{text[:80]!r} is not a place among steps; pass what the page before has as `after`")
     return int(dimension), name, int(occurrence)
 
 

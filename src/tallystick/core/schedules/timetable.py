@@ -56,7 +56,7 @@ def timetable_of(when: str | timedelta | datetime, tz: str = "UTC") -> Timetable
     if isinstance(when, timedelta):
         return _every(duration_ms(when))
     if not isinstance(when, str):
-        raise BadSchedule(f"{when!r} is no timetable: write a cron expression, 'every 15m' or a datetime")
+        raise BadSchedule(f"{when!r} is not a timetable: write a cron expression, 'every 15m' or a datetime")
     text = when.strip()
     if text.startswith(_EVERY):
         return _every(duration_ms(text.removeprefix(_EVERY)))
@@ -158,7 +158,7 @@ def read_instant(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError as error:
-        raise BadSchedule(f"{text!r} is no instant: write it like 2027-01-31T03:00:00+01:00") from error
+        raise BadSchedule(f"{text!r} is not an instant: write it like 2027-01-31T03:00:00+01:00") from error
 
 
 @cache
@@ -166,7 +166,7 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise BadSchedule(f"{name!r} is no time zone: write one like Europe/Berlin or UTC") from error
+        raise BadSchedule(f"{name!r} is not a time zone: write one like Europe/Berlin or UTC") from error
 
 
 def _cron(cron: Cron, at: int, *, reverse: bool) -> Iterator[datetime]:
@@ -174,8 +174,8 @@ def _cron(cron: Cron, at: int, *, reverse: bool) -> Iterator[datetime]:
         return CronSim(cron.expression, datetime.fromtimestamp(at / 1000, _zone(cron.tz)), reverse=reverse)
     except CronSimError as error:
         raise BadSchedule(
-            f"{cron.expression!r} is no cron expression ({error}): write five fields, minute hour day month "
-            "weekday, or 'every 15m'"
+            f"{cron.expression!r} is not a cron expression ({error}): write five fields, "
+            "minute hour day month weekday, or 'every 15m'"
         ) from error
 
 

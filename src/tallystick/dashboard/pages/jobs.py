@@ -161,7 +161,7 @@ def _state(text: str) -> str:
     try:
         return JobState(text.upper()).value
     except ValueError:
-        raise BadInput(f"{text!r} is no state of a job; those are {', '.join(JobState)}") from None
+        raise BadInput(f"{text!r} is not a state of a job; the states are {', '.join(JobState)}") from None
 
 
 def _instant(visit: Visit, text: str | None) -> int | None:

@@ -45,5 +45,5 @@ def _moment(text: str) -> datetime:
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise BadInput(f"{text!r} is no instant; write 2026-11-17T19:00") from None
+        raise BadInput(f"{text!r} is not an instant; write 2026-11-17T19:00") from None
     return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -68,7 +68,9 @@ def networks(texts: Iterable[str]) -> tuple[Network, ...]:
     try:
         return tuple(ip_network(text) for text in texts)
     except ValueError as error:
-        raise BadInput(f"allow_networks has what is no network: {error}; write '10.0.0.0/8'") from error
+        raise BadInput(
+            f"allow_networks has an entry that is not a network: {error}; write '10.0.0.0/8'"
+        ) from error
 
 
 def read_webhook_url(url: str, allowed: Sequence[Network]) -> SplitResult:
@@ -89,7 +91,7 @@ def read_webhook_url(url: str, allowed: Sequence[Network]) -> SplitResult:
     literal = _literal(host)
     if literal is not None and not is_allowed(literal, allowed, plain=parts.scheme == "http"):
         raise BadInput(
-            f"{host} is no address of the public network; name its network in allow_networks if it is meant",
+            f"{host} is not a public address; name its network in allow_networks if you mean it",
             host=host,
         )
     return parts._replace(fragment="")

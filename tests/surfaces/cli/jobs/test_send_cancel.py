@@ -85,11 +85,11 @@ def test_signals_wake_a_waiting_job_and_the_history_says_so_in_words(shop):
 def test_a_job_that_waits_or_turns_is_no_trouble_and_show_says_what_it_waits_for(shop):
     job = shop.submit("shop:approval")
     turning = shop.submit("shop:turning", "0")
-    assert "it waits since" in shop.tally("show", job, "shop").out
+    assert "it has waited since" in shop.tally("show", job, "shop").out
     with Work(shop) as work:
         wait_until(lambda: "waits for approve, without a worker" in facts(shop, job), "the job waits")
         shown = shop.tally("show", job, "shop")
-        assert "why         it waits since" in shown.out
+        assert "why         it has waited since" in shown.out
         assert "for the signal approve until" in shown.out
         assert shop.tally("show", job, "shop", "--json").data["why"] in shown.out
         shop.tally("send", job, "approve", "true", "shop")

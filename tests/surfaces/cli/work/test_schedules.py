@@ -52,7 +52,7 @@ def test_a_schedule_is_added_looked_at_paused_resumed_and_removed(shop: Shop):
 def test_mistakes_are_told_in_one_line(shop: Shop):
     for arguments, code, words in (
         (("add", "shop:report", "nightly", "0 3 * *", "name=ada"), 4, "five fields"),
-        (("add", "shop:report", "nightly", "0 3 * * *", "name=ada", "--tz", "Mars"), 4, "no time zone"),
+        (("add", "shop:report", "nightly", "0 3 * * *", "name=ada", "--tz", "Mars"), 4, "not a time zone"),
         (("add", "shop:report", "nightly", "0 3 * * *", "name=ada", "--missed", "some"), 2, "--missed"),
     ):
         said = shop.tally("schedules", *arguments)

@@ -142,7 +142,7 @@ def read_arguments(workflow: AnyWorkflow, words: tuple[str, ...]) -> tuple[tuple
         raise BadInput("give one JSON value, or only KEY=VALUE pairs", words=len(words))
     if not words:
         return (), {}
-    value = given_json(words[0])
+    value = given_json(words[0], ", or the name of its argument: NAME=VALUE")
     match value:
         case dict():
             return (), value

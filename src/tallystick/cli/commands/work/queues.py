@@ -101,7 +101,7 @@ def _limit(word: str) -> tuple[str, object]:
     name, _, text = word.partition("=")
     if name not in LIMIT_NAMES:
         raise BadInput(
-            f"{word!r} is no limit: write NAME=VALUE, where NAME is one of {', '.join(LIMIT_NAMES)}"
+            f"{word!r} is not a limit: write NAME=VALUE, where NAME is one of {', '.join(LIMIT_NAMES)}"
         )
     if text in _NOTHING:
         return name, msgspec.structs.asdict(Limits())[name]

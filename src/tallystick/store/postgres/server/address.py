@@ -143,7 +143,7 @@ def _understood(plain: str) -> dict[str, Any]:
             if known and "password=" not in plain
             else re.sub(r'".*"', '"…"', str(error).strip(), flags=re.DOTALL)
         )
-        raise BadInput(f"this is no address of a PostgreSQL server: {why}") from None
+        raise BadInput(f"this is not the address of a PostgreSQL server: {why}") from None
     if _PORTS.fullmatch(str(conninfo.get("port", ""))) is None:
         raise BadInput(
             "the port of an address is a number; if that is part of a password, write its / as %2F, its ? as "
