@@ -212,14 +212,14 @@ class _Room:
         """Tell whether no job can be claimed, whatever its key; one that holds a slot may go on."""
         return not self._limits.hold_slots and (self._slots <= 0 or self._mine <= 0)
 
-    def has_room_for(self, key: str) -> bool:
-        """Tell whether a new job of this key may begin."""
-        if self._slots <= 0 or self._mine <= 0 or self._tokens <= 0:
+    def has_room_for(self, key: str, *, first: bool = True) -> bool:
+        """Tell whether a job of this key may have a slot, and for its `first` claim a token."""
+        if self._slots <= 0 or self._mine <= 0 or (first and self._tokens <= 0):
             return False
         if key == NO_KEY:
             return True
         limit = self._limits.per_key
-        return (limit is None or self._of_key[key] < limit) and self._bucket(key) > 0
+        return (limit is None or self._of_key[key] < limit) and (not first or self._bucket(key) > 0)
 
     def take(self, job: Waiting) -> bool:
         """Take a slot for a job, and for its first claim a token; tell whether both were to be had."""
@@ -228,14 +228,10 @@ class _Room:
                 return False
             self._mine -= not self._held[job.job_id]
             return True
-        key, limit = job.limit_key, self._limits.per_key
-        if self._slots <= 0 or self._mine <= 0:
-            return False
-        if key != NO_KEY and limit is not None and self._of_key[key] >= limit:
+        key = job.limit_key
+        if not self.has_room_for(key, first=job.first):
             return False
         if job.first:
-            if self._tokens <= 0 or (key != NO_KEY and self._bucket(key) <= 0):
-                return False
             self._tokens -= 1
             self._of_bucket[key] = self._bucket(key) - 1
         self._slots -= 1

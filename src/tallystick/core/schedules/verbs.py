@@ -83,7 +83,7 @@ def ticked(schedule: Schedule, tick: int, job_id: str | None) -> Schedule:
 def moved(schedule: Schedule, to: int | None) -> Schedule:
     """Return a schedule whose next tick is another one."""
     still = schedule._replace(next_at=to, rev=schedule.rev + 1)
-    waits = to is None or schedule.paused_by is not None or schedule.hold_reason is not None
+    waits = schedule.paused_by is not None or schedule.hold_reason is not None
     return still._replace(due_at=None if waits or to is None else _due_at(schedule, to))
 
 
