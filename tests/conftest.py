@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tallystick.testing.azurite_server import Azurite
-from tests.azure.emulator import the_azurite
+from tests.azure.emulator import fresh_prefix, the_azurite
 from tests.postgres.server import Server, shared_server
 
 for name in ("TALLY_URL", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
@@ -56,6 +56,14 @@ def server(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Server:
     """One real PostgreSQL for the whole run, started by whoever needs it first."""
     base = tmp_path_factory.getbasetemp()
     return shared_server(base if worker_id == "master" else base.parent)
+
+
+@pytest.fixture
+def azure_url(azurite: Azurite, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An address without tables, and what a program needs in its environment to open it."""
+    monkeypatch.setenv("TALLYSTICK_AZURE_CONNECTION_STRING", azurite.connection())
+    monkeypatch.setenv("TALLYSTICK_CALLBACK_KEYS", "k1:" + "s" * 32)
+    return azurite.url(fresh_prefix())
 
 
 @pytest.fixture(scope="session")

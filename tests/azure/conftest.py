@@ -6,14 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tallystick.testing.azurite_server import Azurite
-from tests.azure.emulator import fresh_prefix
 from tests.azure.subject import AzureSubject
 
 
 @pytest.fixture
-def subject(azurite: Azurite, monkeypatch: pytest.MonkeyPatch) -> Iterator[AzureSubject]:
-    monkeypatch.setenv("TALLYSTICK_AZURE_CONNECTION_STRING", azurite.connection())
-    made = AzureSubject(azurite.url(fresh_prefix()))
+def subject(azure_url: str) -> Iterator[AzureSubject]:
+    made = AzureSubject(azure_url)
     yield made
     made.close()

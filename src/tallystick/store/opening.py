@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, parse_qsl, urlsplit
@@ -102,6 +103,15 @@ def check_address(url: object) -> None:
         url.encode()
     except ValueError as error:
         raise _no_address(url, error) from None
+
+
+def check_keeps(url: str, **declared: Collection[object]) -> None:
+    """Refuse a store that does not keep what a program declares, and say which ones do."""
+    found = [what for what, names in declared.items() if names]
+    if found and url.startswith("azure:"):
+        raise BadInput(
+            f"Azure Tables keep protocol jobs alone: {' and '.join(found)} need SQLite or PostgreSQL", url=url
+        )
 
 
 def _split(url: str) -> SplitResult:

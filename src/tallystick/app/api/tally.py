@@ -47,7 +47,7 @@ from tallystick.engine.trimming import turns_kept
 from tallystick.errors import BadInput, DuplicateHandler, Misuse
 from tallystick.ids import Ids, SystemIds
 from tallystick.store.api import Transaction
-from tallystick.store.opening import DEFAULT_URL, check_address, tell_unused
+from tallystick.store.opening import DEFAULT_URL, check_address, check_keeps, tell_unused
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -148,8 +148,9 @@ class Tally(
         self._clock = clock or self._clock
 
     def _check_store(self, url: str) -> None:
-        """Refuse a store that cannot carry a transaction which was declared here."""
+        """Refuse a store that cannot carry what was declared here."""
         check_address(url)
+        check_keeps(url, workflows=self._workflows, schedules=self._schedules, queues=self._queues)
         for name, function in self._txs.items() if url.startswith("sqlite:") else ():
             if why := why_not_on_sqlite(function):
                 raise BadInput(f"{name} cannot run on SQLite: {why}, or use PostgreSQL", step=name)

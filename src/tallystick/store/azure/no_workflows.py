@@ -28,8 +28,6 @@ def refuse(what: str) -> BadInput:
 class NoWorkflows:
     """The part of a store that is about workflows, where there are none."""
 
-    runs_workflows = False
-
     def listen(self, heard: Callable[[], None], name: str) -> Callable[[], None]:  # noqa: ARG002 (nothing is heard)
         """Hear nothing: the service does not tell that others have written."""
         return lambda: None

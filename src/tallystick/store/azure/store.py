@@ -16,11 +16,20 @@ from tallystick.core.lifecycles import JobState
 from tallystick.core.remote.keys import AddKey, ApiKey, RevokeKey
 from tallystick.core.remote.listing import StepRow
 from tallystick.core.remote.plans import Hearing
-from tallystick.core.remote.requests import DueStep, ProtocolRequest, RenewStep, SubmitCommand
+from tallystick.core.remote.requests import CancelProtocol, DueStep, ProtocolRequest, RenewStep, SubmitCommand
 from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
-from tallystick.errors import BadInput, StoreError, StoreMissing, TallyError
+from tallystick.errors import BadInput, NotFound, StoreError, StoreMissing, TallyError
 from tallystick.ids import SystemIds
-from tallystick.store.api import Bundle, ClaimJobs, Existing, JobRow, Outcome, RenewLeases, StoredEvent
+from tallystick.store.api import (
+    Bundle,
+    CancelJob,
+    ClaimJobs,
+    Existing,
+    JobRow,
+    Outcome,
+    RenewLeases,
+    StoredEvent,
+)
 from tallystick.store.azure import keys, reading
 from tallystick.store.azure.address import read_address
 from tallystick.store.azure.changing import Here, change, renew
@@ -61,7 +70,9 @@ class AzureStore(NoWorkflows):
                 self.client.ask(get(keys.JOBS, "", ""))
         except StoreMissing:
             self.client.close()
-            raise StoreMissing(f"there are no tables at {url}; a program that submits makes them") from None
+            raise StoreMissing(
+                f"there are no tables at {url}; a program that submits makes them", path=url
+            ) from None
         except BaseException:
             self.client.close()
             raise
@@ -120,9 +131,17 @@ class AzureStore(NoWorkflows):
             return (yield from self._change(request, here))  # type: ignore[arg-type]  # all that is left of these
         if len(bundle) == 1 and isinstance(request, AddKey | RevokeKey):
             return (yield from self._key(request))
+        if len(bundle) == 1 and isinstance(request, CancelJob):
+            return (yield from self._cancel(request))
         if all(isinstance(each, ClaimJobs | RenewLeases) for each in bundle):
             return []  # there is nothing that a worker could claim, and no lease that it holds
         raise refuse(f"requests like {type(request).__name__}, and the workflows that make them,")
+
+    def _cancel(self, request: CancelJob) -> Asking[CancelProtocol]:
+        """Say what to ask instead, as for a protocol job on every store."""
+        if (yield from reading.one_job(request.job_id)) is None:
+            raise NotFound(f"there is no job {request.job_id}", job_id=request.job_id)
+        return CancelProtocol(request.job_id, request.force)
 
     def _submit(self, command: SubmitCommand, here: Here) -> Asking[Hearing | Existing]:
         outcome, seen = yield from submit(command, here)

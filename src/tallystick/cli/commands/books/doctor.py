@@ -232,7 +232,7 @@ def drawn(seen: Examination, ink: Ink) -> list[str]:
         )
     rows = [
         *_store_rows(seen.health.facts),
-        ("jobs", ", ".join(f"{number:,} {state}" for state, number in sorted(seen.counts.items())) or "none"),
+        ("jobs", _counted(seen)),
         ("stale reports", stale),
         ("books", _sampled(seen)),
     ]
@@ -246,6 +246,13 @@ def drawn(seen: Examination, ink: Ink) -> list[str]:
         else ink("all is well", "bold", "green")
     )
     return [*lines, verdict]
+
+
+def _counted(seen: Examination) -> str:
+    """Say how many jobs stand in each state, if the store counts them."""
+    if not seen.counts and seen.books.jobs:
+        return "not counted here"
+    return ", ".join(f"{number:,} {state}" for state, number in sorted(seen.counts.items())) or "none"
 
 
 def _sampled(seen: Examination) -> str:
