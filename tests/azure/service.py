@@ -33,14 +33,25 @@ class Cut(BaseException):
 
 
 class Tables:
-    """All rows, each with a tag that changes whenever it is written."""
+    """All rows, each with a tag that changes whenever it is written: how often that was, deletes or not.
 
-    def __init__(self, rows: dict[Key, tuple[str, Values]] | None = None, written: int = 0) -> None:
-        self.rows = {} if rows is None else rows
-        self.written = written
+    So the same writes in another order lead to the same tables, and a search knows them again.
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[Key, tuple[str, Values]] = {}
+        self.written: dict[Key, int] = {}
+        self.prints: dict[Key, int] = {}
 
     def copy(self) -> Tables:
-        return Tables(dict(self.rows), self.written)
+        made = Tables()
+        made.rows, made.written, made.prints = dict(self.rows), dict(self.written), dict(self.prints)
+        return made
+
+    @property
+    def print(self) -> int:
+        """Return what stands for everything that is there."""
+        return hash((frozenset(self.prints.items()), frozenset(self.written.items())))
 
     def answer(self, request: Request) -> Reply:
         match request:
@@ -84,11 +95,13 @@ class Tables:
             key = (each.table, each.pk, each.rk)
             if isinstance(each, Drop):
                 self.rows.pop(key, None)
+                self.prints.pop(key, None)
                 continue
             before = self.rows[key][1] if each.merge else {}
-            self.written += 1
-            tags.append(f"{self.written}")
+            self.written[key] = self.written.get(key, 0) + 1
+            tags.append(f"{self.written[key]}")
             self.rows[key] = (tags[-1], {**before, **each.values})
+            self.prints[key] = hash(frozenset(self.rows[key][1].items()))
         return Wrote(tuple(tags))
 
 
