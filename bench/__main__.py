@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench import table
 
-MODULES = ("kernel", "postgres", "waiting", "runs", "stage", "publishing", "remote", "verifying")
+MODULES = ("kernel", "postgres", "waiting", "runs", "stage", "publishing", "remote", "verifying", "azure")
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -196,7 +196,7 @@ def _keys_used_twice(instant: int, job_id: str, n: int) -> str:
 
 def _later_before_taking(row: object, here: Here) -> Asking[Seen | None]:
     """Look at a job, and note at once that it is looked at again when all of its budget is over."""
-    seen = yield from _look(row, here)  # type: ignore[arg-type]  # a row
+    seen = yield from _look(row, here)  # type: ignore[arg-type]  # it is given a row
     if seen is None or seen.head.pending is None:
         return seen
     at = keys.due_row(here.now() + 86_400_000, seen.head.job.job_id, seen.head.n + 1)
