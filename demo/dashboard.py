@@ -15,7 +15,7 @@ from typing import Any
 
 _WORK = [sys.executable, "-m", "tallystick", "work", "demo.lively:app"]
 _SERVE = [sys.executable, "-m", "tallystick", "serve", "demo.lively:app", "--bind"]
-_KILL_EVERY = 30
+_KILL_EVERY = 90
 
 
 def main() -> None:
@@ -34,7 +34,7 @@ def main() -> None:
     tagged = [workflow.opts(tags=["demo"]) for workflow in (checkout, approval)]
     those: list[Any] = [checkout, checkout, newsletter, *tagged]
     chance = random.Random(7)  # noqa: S311 (which job comes next in a demo)
-    print("Jobs come in, a worker is killed every half a minute, and Ctrl-C ends it.", flush=True)
+    print("Jobs come in, a worker is killed every 90 seconds, and Ctrl-C ends it.", flush=True)
     try:
         for order in count(1):
             if stop.wait(0.4) or server.poll() is not None:
