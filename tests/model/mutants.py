@@ -324,7 +324,7 @@ KNOWN = (
         "(group.failed or 0) + (word.payload != JobState.SUCCEEDED)",
         "group.failed or 0",
     ),
-    ("_counted: the closer forgets its digit", "children", "closes=moved.hit)", "closes=False)"),
+    ("_counted: the closer forgets its digit", "children", "closes=hit)", "closes=False)"),
     ("turn: the word to turn is forgotten", "control", "            InsertMessage(word),\n", ""),
     ("turn: signals are dropped", "control", "signals=False", "signals=True"),
     (

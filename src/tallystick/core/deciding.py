@@ -164,15 +164,18 @@ def _about_effect(pictures: Pictures, request: EffectRequest, now: Now) -> Decis
 def see(pictures: Pictures, writes: Iterable[Write]) -> None:
     """Put what was planned into the pictures, for the next request of the same flush."""
     for write in writes:
-        _see(pictures, write)
+        # Of these there are as many as children: a pattern would cost more than all that is done here.
+        if type(write) is CountChild:
+            group, message = write.group, write.message
+            picture = pictures[group.job_id]
+            picture.activities[group.place] = group
+            picture.messages[message.guid] = message
+        else:
+            _see(pictures, write)
 
 
 def _see(pictures: Pictures, write: Write) -> None:  # noqa: C901, PLR0912 (a case for each kind of write)
     match write:
-        # Of these there are as many as children, so they come first.
-        case CountChild(group, message=message):
-            pictures[group.job_id].activities[group.place] = group
-            pictures[group.job_id].messages[message.guid] = message
         case InsertChild(job):
             if job.parent_job_id is not None and not job.detached:
                 pictures[job.parent_job_id].has_open_children = True
@@ -212,7 +215,7 @@ def _see(pictures: Pictures, write: Write) -> None:  # noqa: C901, PLR0912 (a ca
         case InsertAttempt(job_id, guid=guid, unit=unit):
             if unit:
                 pictures.waiters.setdefault(guid, set()).add(Waiter(job_id, unit))
-        case InsertStep() | AppendFact() | PutValue() | KeepReport():
+        case InsertStep() | AppendFact() | PutValue() | KeepReport() | CountChild():
             pass
         case _:
             assert_never(write)

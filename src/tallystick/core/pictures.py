@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from tallystick.core.chain import Chain
 from tallystick.core.ledger.marks import is_taken
 from tallystick.core.lifecycles import STEP, AttemptState
+from tallystick.core.tuples import tuned
 from tallystick.core.values import Fence, Group, Wait, Wake
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Now(NamedTuple):
         return at + self.wall - told_at
 
 
+@tuned
 class JobFacts(NamedTuple):
     """The columns of a job that decisions read or change."""
 
@@ -105,6 +107,7 @@ class Past(NamedTuple):
     charged: int
 
 
+@tuned
 class Activity(NamedTuple):
     """A wait, a sleep, a remote step, an effect or a group of children, with what a group counts."""
 
@@ -143,6 +146,7 @@ class Activity(NamedTuple):
 FAIL_FAST: Final = "fail_fast"
 
 
+@tuned
 class Message(NamedTuple):
     """A message in the inbox of a job; a signal learns the place of its wait when it enters it."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 from tallystick.core.pictures import START
 from tallystick.store.api import (
@@ -78,10 +78,9 @@ def _touches_others(end: EndJob, *, children: bool) -> bool:
     return end.waited or end.driver != START or (end.parent is not None and not children)
 
 
-def part_of(bundle: Bundle, kind: type[Primitive]) -> Primitive:
-    """Return the part of a bundle that is written with others of this kind."""
-    first = bundle[0]
-    return first if type(first) is kind else bundle[-1]
+def parts_of(bundles: Iterable[Bundle], kind: type[Primitive]) -> list[Any]:
+    """Return the part of each bundle that is written with others of this kind."""
+    return [first if type(first := bundle[0]) is kind else bundle[-1] for bundle in bundles]
 
 
 def merged_claims(requests: Sequence[ClaimJobs]) -> list[tuple[ClaimJobs, list[int]]]:

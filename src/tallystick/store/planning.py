@@ -164,7 +164,13 @@ def decide_bundles(
 
 def _concerns_keys(pictures: Pictures, wants: Sequence[Wants]) -> bool:
     """Tell whether a bundle may take or free the key of an effect: other jobs may wait for that."""
-    return any(want.keys or (want.job_id in pictures and pictures[want.job_id].effects) for want in wants)
+    for want in wants:
+        if want.keys:
+            return True
+        picture = pictures.get(want.job_id)
+        if picture is not None and picture.effects:
+            return True
+    return False
 
 
 def _shared(pictures: Pictures, wants: Iterable[Sequence[Wants]]) -> set[str]:

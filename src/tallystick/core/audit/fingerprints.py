@@ -10,7 +10,7 @@ without spaces. What a form hashes never changes, because what was written must 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Final
 
@@ -75,20 +75,33 @@ def of_birth(job: NewJob, step: str | None = None, given: str | None = None) -> 
 
 def _shared(job: NewJob, step: str | None) -> bytes:
     """Return how the values of a birth go on behind its payload; jobs that differ in it alone share this."""
-    deadline_at = job.deadline_at
-    time_given = None if deadline_at is None else deadline_at - job.created_at
     # Jobs were born before there were keys of limits: a job without one has no field for it.
     limited = () if job.limit_key is None else (job.limit_key,)
-    return _to_json((time_given, *job[_SHARED:_LIMITED], step, *limited))[1:]
+    return _to_json((_time_given(job), *job[_SHARED:_LIMITED], step, *limited))[1:]
+
+
+def _time_given(job: NewJob) -> int | None:
+    return None if job.deadline_at is None else job.deadline_at - job.created_at
 
 
 def _born(given: str, shared: bytes) -> str:
     return _PREFIX + sha256(b'["%b",%b' % (given.encode(), shared)).hexdigest()
 
 
-def birth_text(job: NewJob, step: str | None = None) -> str:
+def birth_text(job: NewJob) -> str:
     """Return what the fact of a submission says."""
-    return _TEXT % of_birth(job, step)
+    return _TEXT % of_birth(job)
+
+
+def births(jobs: Iterable[NewJob], step: str) -> Iterator[str]:
+    """Give what the facts of submissions say, one by one; most of a group differ in their payloads alone."""
+    like: tuple[object, ...] = ()
+    shared = b""
+    for job in jobs:
+        this = (_time_given(job), *job[_SHARED:])
+        if this != like:
+            like, shared = this, _shared(job, step)
+        yield _TEXT % _born(fingerprint(job.payload), shared)
 
 
 def birth_texts(like: NewJob, payloads: Iterable[str]) -> list[str]:

@@ -12,10 +12,12 @@ from typing import Final, NamedTuple
 from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.core.ledger.consistency import contradictions
 from tallystick.core.ledger.decisions import Verdict, enter_leg1, enter_leg2
+from tallystick.core.tuples import make
 from tallystick.errors import LedgerCorrupt, LedgerError
 
 _KEPT: Final = 16_384
 _ENTRIES: Final = ActivityLedger.FIELDS[-1].base
+_FULL: Final = ActivityLedger.FIELDS[-1].top
 NO_MESSAGE: Final = GuidLedger(0)
 
 
@@ -27,13 +29,23 @@ class Entered(NamedTuple):
     guid: int
 
 
-@lru_cache(_KEPT)
 def entry(activity: int, guid: int) -> Entered:
     """Return what a message makes of an activity that it drives or answers; a `guid` of 0 was never seen.
 
-    >>> entry(1_100_000_000_000, 0)[1:]
-    (1100000000001, 1)
+    How many were there before decides nothing until no digit can count another. So the first stands for all.
+
+    >>> entry(1_100_000_000_000, 0)[1:], entry(1_111_000_000_041, 0)[1:]
+    ((1100000000001, 1), (1111000000042, 42))
     """
+    before = activity % _ENTRIES
+    if guid or not 0 < before < _FULL:
+        return _entry(activity, guid)
+    verdict, entered, seen = _entry(activity - before, guid)
+    return make(Entered, (verdict, entered + before, seen + before if seen else seen))
+
+
+@lru_cache(_KEPT)
+def _entry(activity: int, guid: int) -> Entered:
     verdict, entered, seen = enter_leg2(ActivityLedger(activity), GuidLedger(guid) if guid else None)
     return Entered(verdict, int(entered), int(seen or 0))
 
@@ -78,6 +90,32 @@ def settled(activity: int, guid: int, *, closes: bool) -> tuple[int, int]:
     except LedgerError:
         return _settled(activity, guid, closes)  # for its message, which names the whole ledger
     return marked + more, message + later
+
+
+def counted(activity: int, guid: int, *, closes: bool) -> Entered:
+    """Return both ledgers after a message has entered and done its step 2 in one bundle, as `settled` does.
+
+    >>> counted(1_111_000_000_041, 0, closes=False)[1:]
+    (1111000000042, 11000000042)
+    """
+    more = max(activity % _ENTRIES - 1, 0)
+    if not guid and more < _FULL - 1:
+        verdict, marked, message = _counted(activity - more, closes)
+        if verdict is Verdict.RUN:
+            return make(Entered, (verdict, marked + more, message + more))
+    found = entry(activity, guid)
+    if found.verdict is not Verdict.RUN:
+        return found
+    return Entered(Verdict.RUN, *settled(found.activity, found.guid, closes=closes))
+
+
+@lru_cache(_KEPT)
+def _counted(activity: int, closes: bool) -> tuple[Verdict | None, int, int]:  # noqa: FBT001 (a key of the cache)
+    found = entry(activity, 0)
+    try:
+        return (found.verdict, *settled(found.activity, found.guid, closes=closes))
+    except LedgerError:
+        return None, 0, 0  # said with the whole ledger, by who asks for it
 
 
 @lru_cache(_KEPT)

@@ -6,9 +6,10 @@ forgotten: its message waits, and the bundle that completes the leg enters it, i
 
 from __future__ import annotations
 
-from tallystick.core.audit.fingerprints import birth_text
+from tallystick.core.audit.fingerprints import births
+from tallystick.core.ledger import marks
 from tallystick.core.ledger.decisions import Verdict, count_down
-from tallystick.core.ledger.marks import ENTERED, complete, first_entry, is_complete, settled
+from tallystick.core.ledger.marks import ENTERED, complete, first_entry, is_complete
 from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import DEPTH_MAX
 from tallystick.core.pictures import (
@@ -42,7 +43,7 @@ from tallystick.core.requests import Spawn
 from tallystick.core.tuples import make
 from tallystick.core.values import Fact, Group, NewJob
 from tallystick.core.verbs.protocol.remote import wake
-from tallystick.core.verbs.settling import broken, entered, full, stale
+from tallystick.core.verbs.settling import broken, full, stale, turned_away
 from tallystick.core.verbs.waiting import BEGUN
 from tallystick.errors import LedgerError, TooDeep
 
@@ -71,11 +72,12 @@ def spawn(pictures: Pictures, request: Spawn, now: Now) -> Decision:
         group, entry = again
         writes += entry
     step = str(request.group)
-    for child, fact in request.children:
-        if child.job_id not in born:
-            whole = _as_child(child, job, now)
-            first = make(Fact, (fact.chain, fact.type, fact.at, fact.attempt, birth_text(whole, step)))
-            writes.append(InsertChild(whole, first, step))
+    unborn = [
+        (_as_child(child, job, now), fact) for child, fact in request.children if child.job_id not in born
+    ]
+    texts = births([child for child, _fact in unborn], step)
+    for (child, (chain, kind, at, attempt, _text)), text in zip(unborn, texts, strict=True):
+        writes.append(make(InsertChild, (child, make(Fact, (chain, kind, at, attempt, text)), step)))
     if request.group.child_id(job.job_id, request.total - 1) in children:
         completed = _completed(picture, job, group, request.group, now)
         if isinstance(completed, Refusal):
@@ -193,6 +195,9 @@ def _completed(
         if message.kind == "child" and message.place == group.place and message.acked_at is None
     ]
     for message in sorted(early, key=lambda each: each.arrived):
+        if _is_done(whole):
+            writes.append(MoveMessage(message._replace(acked_at=now.wall), message.ledger))
+            continue
         counted = _counted(whole, message, message.ledger, now)
         if isinstance(counted, Refusal):
             return counted
@@ -212,7 +217,8 @@ def child_ended(
         return ()
     job, place = picture.job, group_place(parent[1])
     group = picture.activities.get(place)
-    word = Message(child_of(child_id), job.job_id, *place, "child", state, None, 0, 0, now.wall, 0, None)
+    about = (child_of(child_id), job.job_id, *place, "child", state)
+    word = make(Message, (*about, None, 0, 0, now.wall, 0, None))
     if job.completed_at is not None or group is None or group.state != BEGUN or _is_done(group):
         return (InsertMessage(word._replace(acked_at=now.wall)),)
     if not is_complete(group.ledger):
@@ -240,21 +246,18 @@ def _is_done(group: Activity) -> bool:
 def _counted(
     group: Activity, word: Message, digits: int | None, now: Now
 ) -> tuple[Activity, list[Write]] | Refusal:
-    """Return a group that has counted a child, and how that is written; a group that is done counts none."""
-    if _is_done(group):
-        return group, [] if digits is None else [MoveMessage(word._replace(acked_at=now.wall), digits)]
-    found = entered(group.job_id, group.name, group.ledger, digits or 0)
-    if isinstance(found, Refusal):
-        return found
-    moved = count_down(group.semaphore or 0, -1, group.threshold or 0)
+    """Return a group that is not done as it has counted a child, and how that is written."""
+    semaphore, hit = count_down(group.semaphore or 0, -1, group.threshold or 0)
     try:
-        ledger, guid = settled(found.activity, found.guid, closes=moved.hit)
+        verdict, ledger, guid = marks.counted(group.ledger, digits or 0, closes=hit)
     except LedgerError as error:
         return broken(group.job_id, str(error))
+    if verdict is not Verdict.RUN:
+        return turned_away(verdict, group.job_id, group.name)
     failed = (group.failed or 0) + (word.payload != JobState.SUCCEEDED)
-    after = group._replace(ledger=ledger, semaphore=moved.after, failed=failed, rev=group.rev + 1)
+    after = group._replace(ledger=ledger, semaphore=semaphore, failed=failed, rev=group.rev + 1)
     done = word._replace(ledger=guid, acked_at=now.wall)
-    return after, [CountChild(after, group.rev, moved.hit, done, digits)]
+    return after, [make(CountChild, (after, group.rev, hit, done, digits))]
 
 
 def _wake_parent(picture: Picture, parent: tuple[str, str], now: Now) -> list[Write]:

@@ -46,7 +46,8 @@ from tallystick.errors import LedgerCeiling, NotFound, TallyError
 _JOB_ENDS = {JobState.SUCCEEDED: "succeed", JobState.FAILED_FINAL: "fail", JobState.CANCELLED: "settle"}
 _RUNNING: Final = AttemptState.IN_PROGRESS
 _NEVER_MADE: Final = ATTEMPT.follow(AttemptState.LEASED, "abort")
-_ATTEMPT_ENDS = {
+# By the words of rows: to make a member of an enumeration of each would cost more than to look it up.
+_ATTEMPT_ENDS: Final[Mapping[str, AttemptState]] = {
     AttemptState.DONE: ATTEMPT.follow(_RUNNING, "commit", "finish").target,
     AttemptState.ABORTED: ATTEMPT.follow(_RUNNING, "abort").target,
 }
@@ -64,7 +65,7 @@ def end_job(pictures: Pictures, request: EndJob, now: Now) -> Decision:
     unended = before_end(pictures, picture, fence, request.fact, now)
     if isinstance(unended, (Plan, Relook)):
         return unended
-    ended = _ATTEMPT_ENDS[AttemptState(written.attempt_status)]
+    ended = _ATTEMPT_ENDS[written.attempt_status]
     attempt = MoveAttempt(*fence, _RUNNING, ended, written.reason, written.charged, live=True)
     driver = driver_of(picture, request.driver)
     if isinstance(driver, Refusal):
@@ -75,9 +76,7 @@ def end_job(pictures: Pictures, request: EndJob, now: Now) -> Decision:
         error_code=written.error_code,
         error_message=written.error_message,
     )
-    closed = close(
-        pictures, picture, driver, End(JobState(written.state), written.fact, values, attempt), now
-    )
+    closed = close(pictures, picture, driver, End(written.state, written.fact, values, attempt), now)
     if isinstance(closed, Refusal):
         return closed
     return Plan((*unended, *closed), None if written is request else written, wakes=_wakes(picture))
@@ -111,7 +110,7 @@ def _told_again(request: EndJob, text: str) -> EndJob:
 class End(NamedTuple):
     """How a job is to end."""
 
-    state: JobState
+    state: str
     fact: Fact
     values: JobValues
     attempt: MoveAttempt | InsertAttempt
@@ -172,16 +171,17 @@ def with_dropped(fact: Fact, picture: Picture) -> tuple[Fact, tuple[DropActiviti
     return fact._replace(payload=payload), (DropActivities(picture.job.job_id, len(still_open)),)
 
 
-def way(job: JobFacts, target: JobState, *, told: bool = False) -> Followed[JobState]:
+def way(job: JobFacts, target: str, *, told: bool = False) -> Followed[JobState]:
     """Return by which moves a job comes to its end, from where it stands or (`told`) as its fact tells it.
 
     The request to end is no fact before the job follows it.
     """
-    return _way(JobState(job.state), target, begun=bool(job.attempt), told=told)
+    return _way(job.state, target, begun=bool(job.attempt), told=told)
 
 
 @lru_cache(maxsize=64)
-def _way(state: JobState, target: JobState, *, begun: bool, told: bool) -> Followed[JobState]:
+def _way(row: str, end: str, *, begun: bool, told: bool) -> Followed[JobState]:
+    state, target = JobState(row), JobState(end)
     if told and state is JobState.CANCELLING:
         state = JobState.IN_PROGRESS if begun else JobState.QUEUED
     if target is JobState.CANCELLED and state is not JobState.CANCELLING:
@@ -342,7 +342,7 @@ def _at_once(pictures: Pictures, picture: Picture, request: CancelJob, now: Now)
 @lru_cache(maxsize=64)
 def _told_of_cancel(state: str, code: str | None, *, begun: bool, forced: bool) -> str:
     """Return what the fact of a job says that ended before a worker ran it: alike for all its siblings."""
-    path = _way(JobState(state), JobState.CANCELLED, begun=begun, told=True).path
+    path = _way(state, JobState.CANCELLED, begun=begun, told=True).path
     came = came_of(JobValues(error_code=code))
     told = {"job": path, "attempt": _NEVER_MADE.path, "forced": forced, **_because(code), **came}
     return msgspec.json.encode(told).decode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, assert_never
+from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 from tallystick.core.ledger.decisions import Verdict, count_down
 from tallystick.core.ledger.marks import Entered, entry, is_answered, settled
@@ -86,16 +86,24 @@ def settle(job: JobFacts, driver: Driver, delta: int, *, closes: bool, at: int) 
 def entered(job_id: str, name: str, activity: int, guid: int) -> Entered | Refusal:
     """Count the entry of a message in an activity, or say why nothing can enter it."""
     found = entry(activity, guid)
-    match found.verdict:
-        case Verdict.RUN:
-            return found
+    if found.verdict is Verdict.RUN:
+        return found
+    return turned_away(found.verdict, job_id, name)
+
+
+_TurnedAway: TypeAlias = Literal[Verdict.ESCALATE, Verdict.REFUSE, Verdict.ACKNOWLEDGE]
+
+
+def turned_away(verdict: _TurnedAway, job_id: str, name: str) -> Refusal:
+    """Return why a message does not enter an activity."""
+    match verdict:
         case Verdict.ESCALATE:
             return full(job_id, name)
         case Verdict.REFUSE:
             return broken(job_id, f"a message comes to {name}, whose leg 1 is not complete")
         case Verdict.ACKNOWLEDGE:
             return broken(job_id, f"a message comes to {name} that has nothing left to do")
-    assert_never(found.verdict)
+    assert_never(verdict)
 
 
 def broken(job_id: str, why: str) -> Refusal:

@@ -375,7 +375,7 @@ def deliver(pictures: Pictures, request: Deliver, now: Now) -> Decision:
     ]
     named = next((each for each in awaited if is_complete(each.ledger)), awaited[0] if awaited else None)
     verdict = decide_deliver(
-        job_final=JobState(job.state) in JOB.final,
+        job_final=job.state in JOB.final,
         names_activity=request.kind != "signal",
         leg1_complete=named is not None and is_complete(named.ledger),
         wait_open=bool(awaited),

@@ -37,7 +37,7 @@ from tallystick.store.api import (
     SubmitJob,
     SubmitJobs,
 )
-from tallystick.store.flush_order import grouped, part_of
+from tallystick.store.flush_order import grouped, parts_of
 from tallystick.store.planning import is_planned, wants_of
 from tallystick.store.postgres.claiming.claim_cursor import ClaimCursor
 from tallystick.store.postgres.claiming.claims import ClaimSearch
@@ -179,7 +179,7 @@ class PostgresBatch(PostgresWriting):
 
     def _send(self, kind: type[Primitive], bundles: list[Bundle]) -> Answer:
         """Send all requests of a kind as one list."""
-        parts: list[Any] = [part_of(bundle, kind) for bundle in bundles]
+        parts = parts_of(bundles, kind)
         if kind is EndJob:
             return self._end_jobs(parts, steps_with_endings(bundles))
         return self._writers[kind](self, parts)

@@ -38,7 +38,7 @@ from tallystick.store.api import (
     call_off,
 )
 from tallystick.store.doubtful_chains import forgotten
-from tallystick.store.flush_order import grouped, merged_claims, part_of
+from tallystick.store.flush_order import grouped, merged_claims, parts_of
 from tallystick.store.places import Places
 from tallystick.store.planning import decide_bundles, is_planned, kinds_of, wants_of
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, claim_apart, stale
@@ -119,7 +119,8 @@ class SqliteBatch:
             for index, outcome in self._decide(planned).items():
                 outcomes[index] = outcome
             for kind, indexes in groups:
-                values = self._writers[kind](self, [part_of(batch[index], kind) for index in indexes])
+                parts = parts_of([batch[index] for index in indexes], kind)
+                values = self._writers[kind](self, parts)
                 for index, value in zip(indexes, values, strict=True):
                     outcomes[index] = value
         except (Refused, TallyError, apsw.ConstraintError, *UNSTORABLE):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tallystick.core.chain import Chain, Link
 from tallystick.core.ledger.marks import STARTED, settled
 from tallystick.store.api import Bundle, EndAttempt, EndJob, Fact, Fence, Outcome, Primitive, RecordStep
-from tallystick.store.flush_order import part_of
+from tallystick.store.flush_order import parts_of
 from tallystick.store.postgres.server.connection import row_moved
 from tallystick.store.postgres.writing import storable
 from tallystick.store.refusals import Refused, stale
@@ -112,8 +112,8 @@ def ending_in_lists(
     """Return the jobs whose rows are moved by lists: they are locked with all others, in one order."""
     for kind, indexes in groups:
         if kind in (EndJob, EndAttempt):
-            for index in indexes:
-                yield str(part_of(batch[index], kind).fence.job_id)  # type: ignore[union-attr]  # both have one
+            for part in parts_of([batch[index] for index in indexes], kind):
+                yield str(part.fence.job_id)
 
 
 def without_last_steps(
