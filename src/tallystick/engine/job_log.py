@@ -35,6 +35,8 @@ def log_jobs(observers: Observers) -> None:
 
 
 def _ended(end: JobFinished) -> None:
+    if end.state == JobState.SUCCEEDED:
+        return
     job_id, name = end.fence.job_id, end.handler
     about = {"job_id": job_id, "workflow": name, "code": end.error_code}
     if end.state == JobState.FAILED_FINAL:

@@ -141,10 +141,10 @@ class Observers:
 
     def segment_ended(self, fence: Fence, handler: str, end: object, *, suspended: bool = False) -> None:
         """Tell how a segment came to its end: `end` is what was written last, or the refusal."""
-        if self.wants(SegmentLeft):
+        if SegmentLeft in self._listeners:
             self.tell(SegmentLeft(fence, handler, end, suspended))
         if type(end) is EndJob:
-            if self.wants(JobFinished):
+            if JobFinished in self._listeners:
                 self.tell(JobFinished(fence, handler, end.state, end.error_code, end.error_message))
         elif type(end) is EndAttempt and end.hold is not None:
             self.tell(JobHeld(fence, handler, end.hold, end.hold_reason or ""))

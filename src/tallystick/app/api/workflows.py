@@ -22,6 +22,7 @@ from tallystick.errors import BadInput, LedgerCeiling, Misuse, PayloadSealed, Ta
 from tallystick.store.api import Bundle
 
 if TYPE_CHECKING:
+    from tallystick.app.api.runtime import Runtime
     from tallystick.engine.committer import LoopLane
     from tallystick.engine.segment import Segment
     from tallystick.watch.tracing import Tracing
@@ -135,16 +136,17 @@ class Workflow(_Declared[P, R_co]):
 
     def run(self, segment: Segment) -> Bundle | None:
         """Run one segment in this thread."""
-        tracing = self._app.runtime().look_for_tracing()
+        runtime = self._app.runtime()
+        tracing = runtime.look_for_tracing()
         if tracing is None:
-            return self._run(segment)
+            return self._run(runtime, segment)
         bundle: Bundle | None = None
         with tracing.running(segment, lambda: bundle):
-            bundle = self._run(segment)
+            bundle = self._run(runtime, segment)
         return bundle
 
-    def _run(self, segment: Segment) -> Bundle | None:
-        context = WorkflowContext(self._app.runtime(), segment)
+    def _run(self, runtime: Runtime, segment: Segment) -> Bundle | None:
+        context = WorkflowContext(runtime, segment)
         token = current.set(context)
         try:
             context.begin()
@@ -190,20 +192,23 @@ class AsyncWorkflow(_Declared[P, R_co]):
 
     def run_async(self, segment: Segment, lane: LoopLane) -> Coroutine[Any, Any, Bundle | None]:
         """Run one segment in the task that awaits this; without tracing no layer comes between."""
-        tracing = self._app.runtime().look_for_tracing()
+        runtime = self._app.runtime()
+        tracing = runtime.look_for_tracing()
         if tracing is None:
-            return self._run_async(segment, lane)
-        return self._run_traced(tracing, segment, lane)
+            return self._run_async(runtime, segment, lane)
+        return self._run_traced(runtime, tracing, segment, lane)
 
-    async def _run_traced(self, tracing: Tracing, segment: Segment, lane: LoopLane) -> Bundle | None:
+    async def _run_traced(
+        self, runtime: Runtime, tracing: Tracing, segment: Segment, lane: LoopLane
+    ) -> Bundle | None:
         bundle: Bundle | None = None
         with tracing.running(segment, lambda: bundle):
-            bundle = await self._run_async(segment, lane)
+            bundle = await self._run_async(runtime, segment, lane)
         return bundle
 
-    async def _run_async(self, segment: Segment, lane: LoopLane) -> Bundle | None:
+    async def _run_async(self, runtime: Runtime, segment: Segment, lane: LoopLane) -> Bundle | None:
         watch(lane.loop)
-        context = WorkflowContext(self._app.runtime(), segment, lane)
+        context = WorkflowContext(runtime, segment, lane)
         current.set(context)
         try:
             context.begin()

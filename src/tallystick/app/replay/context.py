@@ -212,7 +212,8 @@ class WorkflowContext:
         if self.segment.cancelled:
             self.check_cancelled()
         # With the loop: to find it, asyncio would ask the system for the process, at every step.
-        task = asyncio.current_task(self.lane().loop)
+        assert self._lane is not None, "a sync workflow runs on no loop"
+        task = asyncio.current_task(self._lane.loop)
         assert task is not None, "a step of an async workflow is awaited in a task"
         self.bodies[task] = self.cancel_raised
         return task

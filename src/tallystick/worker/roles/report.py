@@ -44,7 +44,7 @@ class Report(Role):
         self._count_at = worker.clock.monotonic() + COUNT_MS / 1000
         observers = worker.committer.observers
         self._deaf = (
-            observers.on(JobFinished, lambda end: self._count(end.state)),
+            observers.on(JobFinished, self._finished),
             observers.on(JobCancelled, lambda _end: self._count(JobState.CANCELLED)),
             observers.on(Reclaimed, lambda taken: self._count(_ENDED_BY.get(taken.became))),
         )
@@ -84,6 +84,10 @@ class Report(Role):
 
         self._worker.committer.put([Called(last, settle)])
         left.wait(LEAVE_SECONDS)
+
+    def _finished(self, end: JobFinished) -> None:
+        with self._lock:
+            self._ended[end.state] += 1
 
     def _count(self, state: str | None) -> None:
         if state is not None:
