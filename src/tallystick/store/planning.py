@@ -19,7 +19,15 @@ from tallystick.core.effects.requests import (
 )
 from tallystick.core.lifecycles import STEP, StepState
 from tallystick.core.pictures import Now, Pictures
-from tallystick.core.plans import DropActivities, MoveActivity, Plan, Refusal, Write
+from tallystick.core.plans import (
+    DropActivities,
+    MoveActivity,
+    MoveMessage,
+    MoveSemaphore,
+    Plan,
+    Refusal,
+    Write,
+)
 from tallystick.core.remote.requests import place_in_workflow
 from tallystick.core.verbs.wants import Wants, wanted, wanted_of_each
 from tallystick.errors import TallyError
@@ -154,12 +162,34 @@ def decide_bundles(
                 again.append(index)
                 break
         else:
-            writes += accepted
+            writes += accepted if len(bundle) == 1 else written_once(accepted)
             wakes = wakes or stirs
             if seen is not pictures:
                 pictures.update(seen)
                 pictures.occupied, pictures.waiters = seen.occupied, seen.waiters
     return Decided(outcomes, again, writes, wakes, refused)
+
+
+def written_once(writes: list[Write]) -> list[Write]:
+    """Return the writes of a bundle without step 1 of a message whose step 2 is among them.
+
+    Both become durable at once, and the row of the message has the digits of the last.
+    """
+    done = {write.message.guid for write in writes if type(write) is MoveSemaphore}
+    begun = {
+        write.message.guid: write.digits
+        for write in writes
+        if type(write) is MoveMessage and write.message.guid in done
+    }
+    if not begun:
+        return writes
+    once: list[Write] = []
+    for write in writes:
+        if type(write) is MoveSemaphore and write.message.guid in begun:
+            once.append(write._replace(digits=begun[write.message.guid]))
+        elif type(write) is not MoveMessage or write.message.guid not in begun:
+            once.append(write)
+    return once
 
 
 def _concerns_keys(pictures: Pictures, wants: Sequence[Wants]) -> bool:

@@ -154,3 +154,18 @@ def test_a_wait_that_is_met_again_is_counted_in_the_bundle_that_suspends(
     assert sorted(often for row, often in rows.items() if row.startswith("steps")) == [1, 1, 1, 2]
     if url.startswith("postgres"):
         assert [name for name in statements if name == "move"] == ["move", "move"]
+
+
+def test_a_message_that_is_taken_with_the_end_of_its_job_is_written_once(timed, hand: SteppedWorker, meter):
+    @timed.workflow
+    def flow() -> bool:
+        return wait("go", bool)
+
+    job = flow.submit()
+    hand.work()
+    job.send("go", True)
+    segment = hand.claim()
+    meter.read()
+    hand.run(segment)
+    assert job.result(1) is True
+    assert [often for row, often in meter.read().items() if row.startswith("messages")] == [1]

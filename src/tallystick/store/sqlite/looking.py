@@ -53,7 +53,8 @@ def look(batch: SqliteBatch, wants: Sequence[Wants], *, whole: bool = False) -> 
     homes = _add_family(batch, pictures, [each.job_id for each in wants if each.ends])
     guids += [join_of(*home) for home in homes]
     places += [(home, group_place(step)) for home, step in homes]
-    found = _messages(batch, "picture_messages", guids) if guids else []
+    # What a job takes and what drove it are mostly one message.
+    found = _messages(batch, "picture_messages", list(dict.fromkeys(guids))) if guids else []
     found += _signals(batch, pictures, wants, whole=whole)
     found += _remotes(batch, pictures, wants)
     if effects := [each.job_id for each in wants if each.effects]:
