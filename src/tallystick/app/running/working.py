@@ -24,6 +24,7 @@ from tallystick.worker.options import WorkerOptions
 if TYPE_CHECKING:
     from tallystick.app.api.runtime import Runtime
     from tallystick.app.api.workflows import AsyncWorkflow, Workflow
+    from tallystick.worker.worker import Worker
 
 # How often a program that works asks whether its worker can work at all.
 _LOOK_SECONDS: Final = 0.25
@@ -101,27 +102,8 @@ class Working(ABC):
         """
         if isinstance(queues, str):
             raise BadInput(f"queues is a list of names: write queues=[{queues!r}]")
-        options = WorkerOptions(
-            queues=tuple(check_name("queue", queue) for queue in queues),
-            concurrency=concurrency,
-            lease_ms=duration_ms(lease),
-            grace_ms=duration_ms(grace),
-            keep_ms=self.keep_ms,
-            keep_effects_ms=self.keep_effects_ms,
-            expires=self.asks_remote_workers,
-            endpoints=self.endpoints,
-            callback_url=self.callback_url,
-            batch_scheduling=batch_scheduling,
-            probes=self.probes,
-        )
-        return WorkerBlock(partial(self._start_worker, options), lambda: self.runtime().stop_worker())
-
-    def _start_worker(self, options: WorkerOptions, loop: asyncio.AbstractEventLoop | None) -> None:
-        for workflow in self.workflows.values():
-            workflow.check()
-        self.declare_schedules()
-        limited = self.declare_queues()
-        self.runtime().start_worker(self.workflows, options, self.around, loop, limited)
+        options = worker_options(self, queues, concurrency, lease, grace, batch_scheduling=batch_scheduling)
+        return WorkerBlock(partial(start_worker, self, options), lambda: self.runtime().stop_worker())
 
     def work(
         self,
@@ -157,3 +139,39 @@ class Working(ABC):
                 worker.refusals.check()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(until.wait(), _LOOK_SECONDS)
+
+
+def worker_options(
+    app: Working,
+    queues: Sequence[str],
+    concurrency: int,
+    lease: Duration,
+    grace: Duration,
+    *,
+    batch_scheduling: bool = True,
+) -> WorkerOptions:
+    """Return how the worker of a program works: as it was asked, and as the program declares."""
+    return WorkerOptions(
+        queues=tuple(check_name("queue", queue) for queue in queues),
+        concurrency=concurrency,
+        lease_ms=duration_ms(lease),
+        grace_ms=duration_ms(grace),
+        keep_ms=app.keep_ms,
+        keep_effects_ms=app.keep_effects_ms,
+        expires=app.asks_remote_workers,
+        endpoints=app.endpoints,
+        callback_url=app.callback_url,
+        batch_scheduling=batch_scheduling,
+        probes=app.probes,
+    )
+
+
+def start_worker(
+    app: Working, options: WorkerOptions, loop: asyncio.AbstractEventLoop | None = None
+) -> Worker:
+    """Start the worker of a program, after the schedules and limits that it declares are in force."""
+    for workflow in app.workflows.values():
+        workflow.check()
+    app.declare_schedules()
+    limited = app.declare_queues()
+    return app.runtime().start_worker(app.workflows, options, app.around, loop, limited)

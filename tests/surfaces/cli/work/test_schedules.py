@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from tests.surfaces.commands import Shop
+from tests.patience import wait_until
+from tests.surfaces.commands import Shop, Work
 
 SCHEDULED = """
 from tallystick import Tally
@@ -63,3 +64,27 @@ def test_mistakes_are_told_in_one_line(shop: Shop):
     assert (missing.code, missing.err) == (3, "error: there is no schedule weekly\n")
     bad = shop.tally("schedules", "backfill", "nightly", "2027-01-01", "2027-01-02T00:00Z", "shop")
     assert "has no time zone" in bad.err
+
+
+DECLARED = """
+from tallystick import Tally
+
+app = Tally("sqlite:///shop.db")
+app.queue("mails", concurrency=2)
+
+@app.schedule("0 3 * * *")
+@app.workflow(queue="mails")
+def report() -> int:
+    return 1
+"""
+
+
+def test_what_a_program_declares_is_in_force_when_tally_work_has_started(tmp_path):
+    shop = Shop(tmp_path)
+    (tmp_path / "shop.py").write_text(DECLARED)
+    with Work(shop) as work:
+        assert work.wait_for("serving")
+        wait_until(lambda: "report" in shop.tally("schedules", "list", "shop").out, "the schedule is there")
+    assert shop.tally("queues", "list", "shop").out.startswith("mails  concurrency=2")
+    (listed,) = json.loads(shop.tally("schedules", "list", "shop", "--json").out)
+    assert (listed["workflow"], listed["declared"]) == ("report", True)

@@ -295,3 +295,29 @@ def test_it_ends_with_an_error_for_a_role_that_may_only_read(shop, server, proce
     done = shop.tally("work", "shop", "--url", url.replace("tally@", f"{role}@"), "--processes", processes)
     assert done.code == code
     assert "this role may not do that" in done.err
+
+
+PROBED = """
+from tallystick import Happened, Key, Tally
+
+app = Tally("sqlite:///shop.db")
+
+def find(key: Key, order: int) -> Happened[int]:
+    return Happened(order)
+
+@app.effect(key="charge:{order}", probe=find, timeout="1s", settle="1ms")
+def charge(key: Key, order: int) -> int:
+    raise ConnectionResetError("cut after the request")
+
+@app.workflow
+def buy(order: int) -> int:
+    return charge(order)
+"""
+
+
+def test_it_asks_the_probes_that_the_program_declares(shop):
+    (shop.folder / "shop.py").write_text(PROBED)
+    with Work(shop) as work:
+        job = shop.submit("shop:buy", "7")
+        wait_until(lambda: shop.state(job) == "SUCCEEDED", "the probe has answered")
+        assert work.stop() == 0

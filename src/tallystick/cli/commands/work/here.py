@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from tallystick.app.api.runtime import Runtime
+from tallystick.app.running.working import start_worker
 from tallystick.cli.commands.work.progress import Progress, Reporter, summary
 from tallystick.cli.commands.work.signals import StopRequests
 from tallystick.cli.loading import Loaded, broken
@@ -94,7 +95,7 @@ def _series(
 def _started(loaded: Loaded, options: WorkerOptions) -> Worker:
     """Start the worker, and what the program wants before it; if that raises, show its place."""
     try:
-        return loaded.app.runtime().start_worker(loaded.app.workflows, options, loaded.app.around)
+        return start_worker(loaded.app, options)
     except (TallyError, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 (a function of the user's file; said in two lines)

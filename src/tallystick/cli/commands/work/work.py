@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
+from tallystick.app.running.working import worker_options
 from tallystick.cli.commands.work.here import serve
 from tallystick.cli.commands.work.processes import serve_with_processes
 from tallystick.cli.commands.work.progress import JsonLines, Reporter, reporter_for
 from tallystick.cli.loading import Loaded, declared_queues, load_app
 from tallystick.cli.place import announce_creation, json_option, url_option
-from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
 from tallystick.core.watching.binding import split_bind
 from tallystick.defaults import WORKER_GRACE, WORKER_LEASE, WORKER_SLOTS
 from tallystick.engine.retention import retention_ms
 from tallystick.errors import BadInput, StoreMissing
-from tallystick.worker.options import WorkerOptions
 
 _EXAMPLES = """\b
 Examples:
@@ -101,16 +102,9 @@ def command(
     if url is not None:
         loaded.app.bind(url)
     series_at = None if metrics is None else split_bind(metrics)
-    options = WorkerOptions(
-        queues=_queues(loaded, queues),
-        concurrency=concurrency,
-        lease_ms=duration_ms(lease),
-        grace_ms=duration_ms(grace),
-        keep_ms=loaded.app.keep_ms if keep is None else retention_ms(keep),
-        expires=loaded.app.asks_remote_workers,
-        endpoints=loaded.app.endpoints,
-        callback_url=loaded.app.callback_url,
-    )
+    options = worker_options(loaded.app, _queues(loaded, queues), concurrency, lease, grace)
+    if keep is not None:
+        options = replace(options, keep_ms=retention_ms(keep))
     try:
         loaded.app.runtime(create=False)
     except StoreMissing as missing:
