@@ -76,9 +76,10 @@ def ends() -> None:
             picture.remotes[0, name, 1] = step_of(name, state, lease)
             if way != "none":
                 picture.directives[f"0/{name}#1"] = directive(name, way)
-            works = state in FLIGHT and lease is not None and lease > WALL
+            ends_at = lease or 0
+            works = state in FLIGHT and ends_at > WALL
             if works and not (state == "DISPATCHING" and way in ("pull", "free")):
-                latest = max(latest, lease)
+                latest = max(latest, ends_at)
         assert remote.ends_at(picture, NOW) == (latest or None), (one, two)
 
 
