@@ -9,9 +9,10 @@ import pytest
 from tests.model.judging import Judges
 from tests.model.mutants import GUARDED, KNOWN, OF_BUNDLES, all_mutants
 
-PARTS = 6
+PARTS = 12
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_guard_that_is_removed_is_missed(part):
     mutants, judges = all_mutants(), Judges()
