@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.patience import wait_until
 from tests.surfaces.commands import Shop, Work
 
 AROUND = """
@@ -21,6 +22,7 @@ def load():
 @app.on_worker_start
 async def warm():
     prices["cake"] = prices["tea"] + 1
+    Path(f"started.{os.getpid()}").touch()
 
 @app.on_worker_stop
 def unload():
@@ -64,6 +66,8 @@ def test_it_calls_the_functions_of_start_before_a_job_and_those_of_stop_at_the_e
         for job in (shop.submit("shop:price", '"cake"'), shop.submit("shop:async_price", '"cake"')):
             work.wait_for("done", job_id=job)
             assert shop.tally("show", job, "shop", "--json").data["result"] == 4
+        # One of two may have done both jobs while the other was still importing its program.
+        wait_until(lambda: len(list(shop.folder.glob("started.*"))) == processes, "all have started")
         assert work.stop() == 0
     pids = said["processes"] if processes > 1 else [work.process.pid]
     assert {path.name for path in shop.folder.glob("stopped.*")} == {f"stopped.{pid}" for pid in pids}
