@@ -33,7 +33,7 @@ demo-dashboard: setup ## the dashboard over a lively store, until Ctrl-C; BIND=1
 test-quick: check ## check, then core, engine, app, store and examples without a server; 90 s
 	@$(PY) -m pytest -n 3 --dist worksteal -q --quick $(QUICK)
 
-test: check ## what CI runs: check, then all tests but the long ones; twelve minutes
+test: check ## what CI runs: check, then all tests but the long ones; twenty minutes
 	@$(PY) -m pytest -n 3 --dist worksteal --ignore=tests/tidy --ignore=tests/browser
 	@TALLYSTICK_PLAIN=1 $(PY) -m pytest -q -n 3 --dist worksteal $(PLAIN)
 	@$(MAKE) --no-print-directory test-browser
