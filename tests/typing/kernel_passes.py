@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, assert_type
 from uuid import UUID
 
 import psycopg
+from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
 from tallystick import (
@@ -30,10 +31,13 @@ from tallystick import (
     Why,
     again,
     aio,
+    current,
     gather,
     now,
     patched,
+    progress,
     random,
+    set_value,
     sleep,
     start,
     thread_map,
@@ -342,3 +346,75 @@ async def with_remote_tasks(order: int) -> int:
     assert_type(await pick.aio(order), Parcel)
     assert_type(await pick_later(order), list[int])
     return 1
+
+
+# --- who a job is, what it shows, and who hears of its end ---
+
+
+@app.workflow(raises=[CardDeclined])
+def telling(order: int) -> str:
+    me = current()
+    assert_type(me.job_id, str)
+    assert_type(me.key, str | None)
+    assert_type(me.tags, tuple[str, ...])
+    assert_type(me.deadline, datetime | None)
+    assert_type(me.parent_id, str | None)
+    assert_type(me.cancelled, bool)
+    me.raise_if_cancelled()
+    set_value("order", {"number": order})
+    progress(1, 2)
+    return me.root_id
+
+
+@app.step
+async def asking() -> str:
+    assert_type(current().try_number, int)
+    assert_type(current().name, str)
+    assert_type(current().occurrence, int)
+    return current().idempotency_key
+
+
+assert_type(job.value("order"), Any)
+assert_type(job.values(), dict[str, Any])
+assert_type(job.watch(), Iterator[tuple[str, Any]])
+assert_type(job.watch_aio(), AsyncIterator[tuple[str, Any]])
+assert_type(job.children(), list[Job[Any]])
+assert_type(checkout.submit_many([{"order": 1}], kwargs=True), list[Job[str]])
+
+
+@app.on_failed
+def mourn(ended: Job[Any]) -> None:
+    assert_type(ended.id, str)
+
+
+@app.on_succeeded
+async def cheer(ended: Job[Any]) -> None: ...
+
+
+@app.on_held
+def look_at_it(held: Job[Any]) -> None: ...
+
+
+class Money:
+    def __init__(self, cents: int) -> None:
+        self.cents = cents
+
+
+def cents_of(money: Money) -> int:
+    return money.cents
+
+
+app.codec(Money, cents_of, Money)
+
+
+async def on_my_loop(session: AsyncSession, connection: psycopg.AsyncConnection[Any]) -> None:
+    async with app.worker(concurrency=2):
+        assert_type(await job.result_aio("30s"), str)
+        assert_type(await job.children_aio(), list[Job[Any]])
+    await app.work_aio()
+    assert_type(await checkout.opts(within=session).submit_aio(1), Job[str])
+    assert_type(await checkout.opts(within=connection).submit_aio(1), Job[str])
+
+
+with app.transaction(limit="2s") as short:
+    short.execute("select :n", {"n": 1})

@@ -9,6 +9,8 @@ import threading
 import pytest
 
 from tallystick import Job, JobFailed, Tally
+from tallystick.app.api.submittable import Submittable
+from tallystick.app.scheduling.queues import Queued
 from tallystick.app.scheduling.schedules import Scheduled
 
 PATIENCE = 30
@@ -55,11 +57,12 @@ WITHOUT_TWIN = {
     ),
     *("on_cancelled", "on_failed", "on_held", "on_succeeded"),
     *("asked_services", "asks_remote_workers", "callback_url", "endpoints", "service", "taking"),
-    *("id", "created", "tags"),
+    *("id", "created", "tags", "child", "opts", "declare"),
+    *("app", "check", "is_async", "raises", "result_codec", "submission"),
 }
 
 
-@pytest.mark.parametrize("kind", [Tally, Job, Scheduled])
+@pytest.mark.parametrize("kind", [Tally, Job, Submittable, Scheduled, Queued])
 def test_every_method_that_may_block_has_an_async_twin_with_the_same_parameters(kind):
     names = {name for name in dir(kind) if not name.startswith("_")}
     plain = {name for name in names if not name.endswith("_aio")} - WITHOUT_TWIN

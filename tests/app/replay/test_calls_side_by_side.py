@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tallystick import JobFailed, Retry, StepFailed, Tally
+from tallystick import JobFailed, Retry, StepFailed, Tally, current
 from tallystick.testing.stepping import Death, SteppedWorker
 
 PATIENCE = 30
@@ -29,20 +29,20 @@ def test_calls_of_one_step_run_side_by_side_and_are_numbered_in_the_order_of_the
     gate = asyncio.Event()
 
     @app.step
-    async def double(n: int) -> int:
+    async def numbered(n: int) -> tuple[int, int]:
         if n == 0:
             await gate.wait()
         elif n == 9:
             gate.set()
-        return 2 * n
+        return n, current().occurrence
 
     @app.workflow
-    async def flow() -> list[int]:
-        return await side_by_side([double(n) for n in range(10)])
+    async def flow() -> list[tuple[int, int]]:
+        return await side_by_side([numbered(n) for n in range(10)])
 
     with app.worker():
         job = flow.submit()
-        assert job.result(PATIENCE) == [2 * n for n in range(10)]
+        assert job.result(PATIENCE) == [(n, n + 1) for n in range(10)]
     steps = [event for event in job.history() if event.name == "step"]
     assert len(steps) == 10
 

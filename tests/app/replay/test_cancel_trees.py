@@ -217,6 +217,36 @@ def test_a_job_that_is_ended_by_force_frees_the_slot_of_its_async_function(app):
         assert quick.submit().result(SECONDS) == 1
 
 
+def test_a_running_async_step_is_stopped_and_its_slot_is_free_when_another_worker_has_the_job(app):
+    begun, stopped = threading.Event(), threading.Event()
+
+    @app.step
+    async def download() -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(3_600)
+        except asyncio.CancelledError:
+            stopped.set()
+            raise
+
+    @app.workflow
+    async def flow() -> None:
+        await download()
+
+    @app.workflow
+    async def quick() -> int:
+        return 1
+
+    with app.worker(concurrency=1, lease="900ms"):
+        job = flow.submit()
+        assert begun.wait(SECONDS)
+        job.pause()  # so that no worker takes it up again here
+        with app.transaction() as db:
+            db.execute("update attempts set lease_id = 'of another worker'")
+        assert stopped.wait(SECONDS)
+        assert quick.submit().result(SECONDS) == 1
+
+
 def test_children_that_run_are_asked_with_their_parent_and_clean_up(app):
     begun, cleaned = threading.Event(), threading.Event()
 

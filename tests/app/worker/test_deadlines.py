@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from tallystick import Cancelled, JobCancelled, gather, sleep, wait
+from tallystick import Cancelled, JobCancelled, aio, gather, sleep, wait
 from tallystick.errors import DeadlineExceeded
 from tallystick.worker.roles.cancel import EndOverdue
 from tests.patience import let_time_pass, wait_until
@@ -50,6 +50,43 @@ def test_a_job_that_nobody_runs_is_cancelled_at_its_deadline(app, workflows, wha
             with app.connect() as db:
                 code = f"select state, error_code from jobs where parent_job_id = '{job.id}'"
                 wait_until(lambda: db.execute(code) == [("CANCELLED", "DEADLINE")], "its child has ended too")
+
+
+@pytest.mark.parametrize("colour", ["sync", "async"])
+def test_children_inherit_the_deadline_and_detached_jobs_do_not(timed, hand, colour):
+    @timed.workflow
+    def leaf() -> None:
+        wait("never", bool)
+
+    @timed.workflow
+    def branch() -> None:
+        gather(leaf.child())
+
+    @timed.workflow(name="tree")
+    def tree() -> None:
+        leaf.opts(detached=True, tags=["detached"]).submit()
+        gather(branch.child(), *(leaf.opts(deadline=each, tags=[each]).child() for each in ("3h", "10m")))
+
+    @timed.workflow(name="tree-of-tasks")
+    async def tree_of_tasks() -> None:
+        await leaf.opts(detached=True, tags=["detached"]).submit_aio()
+        asked = (leaf.opts(deadline=each, tags=[each]).child() for each in ("3h", "10m"))
+        await aio.gather(branch.child(), *asked)
+
+    job = {"sync": tree, "async": tree_of_tasks}[colour].opts(deadline="1h").submit()
+    hand.work_all()
+    told = {each.tags or each.row().handler: each.row().deadline_at for each in job.children()}
+    hour = job.row().deadline_at
+    (apart,) = timed.jobs(tag="detached")
+    assert told == {
+        "branch": hour,
+        ("3h",): hour,
+        ("10m",): hour - 50 * 60_000,
+        ("detached",): None,
+    }
+    assert apart.row().deadline_at is None
+    (deep,) = next(each for each in job.children() if each.row().handler == "branch").children()
+    assert deep.row().deadline_at == hour
 
 
 @pytest.mark.parametrize("colour", ["sync", "async"])
