@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE =
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-remote demo-dashboard test test-quick test-browser test-long check bench bench-against bench-waits bench-quick soak crash chaos power-loss docs site verify lock clean
+.PHONY: help setup demo demo-remote demo-dashboard test test-quick test-browser test-long check bench bench-against bench-waits bench-quick soak crash chaos power-loss certificate docs site verify lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -83,6 +83,9 @@ chaos: setup ## mixed work in several processes under faults for SECONDS=60, on 
 
 power-loss: setup ## cut the power on paper after any write for SECONDS=60, again with SEED=
 	@$(PY) -m tests.power_loss --seconds $(SECONDS) --seed "$(SEED)"
+
+certificate: setup ## run the conformance suite on all three stores and print what each keeps; three minutes
+	@$(PY) -m pytest -q -n 2 --dist worksteal -p tallystick.testing.conformance.certificate $(PLAIN) tests/azure/test_conformance.py
 
 docs: setup ## write the pages that are generated from code
 	@$(PY) scripts/docs.py

@@ -9,6 +9,7 @@ Write one pytest fixture named `subject` that returns a `Subject` on an empty st
 
 The suite sees a store through its protocol, through typed pictures of what is durable (`pictures.py`, made by
 the subject), and through real processes that open the same address. It needs pytest and hypothesis.
+`pytest -p tallystick.testing.conformance.certificate` says which promises were kept.
 """
 
 from __future__ import annotations
