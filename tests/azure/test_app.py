@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tallystick import Tally
+from tallystick import Job, Key, Tally
+from tallystick.app.remote.redriving import redrive
 from tallystick.cli.main import main
 from tallystick.core.remote.plans import Heard, Hearing
-from tallystick.core.remote.requests import AckStep, AnswerStep, StepAnswer, StepFence
+from tallystick.core.remote.requests import (
+    AckStep,
+    AnswerStep,
+    NotPublished,
+    StepAnswer,
+    StepFence,
+)
 from tallystick.engine.audit import audit
 from tallystick.errors import BadInput, IdempotencyConflict
 from tests.patience import wait_until
@@ -36,19 +45,34 @@ def declared(kind: str) -> Tally:
             app.workflow(a_workflow())
         case "queues":
             app.queue("mail", concurrency=1)
+        case "workflows and schedules":
+            app.schedule("0 3 * * *")(app.workflow(a_workflow(0)))
+        case "effects":
+            app.effect(key="mail:{order}")(an_effect())
+        case "removals (keep=)":
+            app = Tally(keep="30d")
     return app
 
 
-def a_workflow():
-    def checkout(order: int) -> int:
+def a_workflow(first: int | None = None):
+    def checkout(order: int | None = first) -> int | None:
         return order
 
     return checkout
 
 
-@pytest.mark.parametrize("kind", ["workflows", "queues"])
+def an_effect():
+    def mail(_key: Key, order: int) -> None:
+        pass
+
+    return mail
+
+
+@pytest.mark.parametrize(
+    "kind", ["workflows", "queues", "workflows and schedules", "effects", "removals (keep=)"]
+)
 def test_what_is_not_kept_here_is_refused_when_the_store_is_bound(kind: str):
-    with pytest.raises(BadInput, match=f"{ALONE}: {kind} need SQLite or PostgreSQL"):
+    with pytest.raises(BadInput, match=re.escape(f"{ALONE}: {kind} need SQLite or PostgreSQL")):
         declared(kind).bind(NOWHERE)
 
 
@@ -60,6 +84,44 @@ def test_workflows_and_transactions_are_refused_by_an_open_store(azure_url: str)
         app.workflow(a_workflow()).submit(7)
     with pytest.raises(BadInput, match=ALONE), app.transaction():
         pass
+    app.close()
+
+
+REFUSED: dict[str, tuple[str, Callable[[Tally, Job[Any]], object]]] = {
+    "retry": ("forks, retries and redrives need", lambda _app, job: job.retry()),
+    "fork": ("forks, retries and redrives need", lambda _app, job: job.fork(at="s0")),
+    "redrive": ("forks, retries and redrives need", lambda app, job: redrive(app, f"{job.id}:s0:1")),
+    "prune": ("removals .prune. need", lambda app, _job: app.prune(older_than="1d")),
+    "pause": ("pauses need", lambda _app, job: job.pause()),
+    "resume": ("pauses need", lambda _app, job: job.resume()),
+    "send": ("signals need", lambda _app, job: job.send("go", 1)),
+    "resolve": ("keeps no effects;", lambda app, _job: app.resolve(key="k", did_not_happen=True)),
+    "schedules": ("keeps no schedules;", lambda app, _job: app.schedules.all()),
+    "queues": ("keeps no limits of queues;", lambda app, _job: app.queues.all()),
+}
+
+
+def failed(app: Tally) -> Job[Any]:
+    """Return a job whose directive could not be published."""
+    job = app.command(command())
+    fence = StepFence(job.id, "s0", 1, look(app, job.id).steps[0].lease_id or "")
+    for tries in (0, 1):  # a submission that is to publish has taken it already
+        app.runtime().committer.call((NotPublished(fence, tries, "gone", final=True),))
+    assert job.state() == "FAILED_FINAL"
+    return job
+
+
+@pytest.mark.slow
+def test_what_is_asked_of_an_open_store_and_not_kept_is_refused_with_a_sentence(
+    azure_url: str, receiver: Receiver
+):
+    app = declare(azure_url, scan=webhook(receiver))
+    job = failed(app)
+    for name, (said, ask) in REFUSED.items():
+        with pytest.raises(BadInput, match=said) as refused:
+            ask(app, job)
+        assert "SQLite" in str(refused.value), name
+        assert "PostgreSQL" in str(refused.value), name
     app.close()
 
 

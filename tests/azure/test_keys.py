@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from tallystick.errors import BadInput, PayloadTooLarge
 from tallystick.store.azure import keys
-from tallystick.store.azure.address import VARIABLES, Address, connected, read_address
+from tallystick.store.azure.address import read_address
 from tallystick.store.azure.entities import PIECE_CHARS, check_births, packed, unpacked
-from tallystick.testing.azurite_server import Azurite
 from tallystick.testing.conformance.protocol_runs import command
 from tests.azure.service import Cut
 from tests.azure.worlds import ModelSubject
@@ -65,19 +64,6 @@ def test_an_address_says_how_it_is_written_and_repeats_nothing(url: str):
         read_address(url)
     assert "azure://ACCOUNT/PREFIX" in str(refused.value)
     assert "u:p" not in str(refused.value)
-
-
-def test_a_connection_string_is_in_no_error(azurite: Azurite):
-    for told in ("AccountName=a;AccountKey=secret", azurite.connection()):
-        with pytest.raises(BadInput) as refused:
-            connected(Address("elsewhere", "x"), {}, {VARIABLES[0]: told})
-        assert "secret" not in str(refused.value)
-        assert azurite.key not in str(refused.value)
-
-
-def test_without_a_right_to_come_in_it_is_said_where_one_is_looked_for():
-    with pytest.raises(BadInput, match=VARIABLES[0]):
-        connected(Address("shop", "x"), {}, {})
 
 
 @pytest.mark.parametrize("chars", [240_000, 500_000])

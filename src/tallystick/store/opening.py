@@ -25,13 +25,15 @@ DEFAULT_URL: Final = "sqlite:///tally.db"
 """Where a program keeps its books that does not say where, nor the variable TALLY_URL for it."""
 
 
-def open_store(url: str, clock: Clock, *, create: bool) -> Store:
+def open_store(url: str, clock: Clock, *, create: bool, credential: object | None = None) -> Store:
     """Open the store at an address: `sqlite:///shop.db`, `sqlite:////var/lib/shop.db`, `postgresql://host/db`."""
     check_address(url)
+    if credential is not None and not url.startswith("azure:"):
+        raise BadInput("credential= is for Azure Tables: azure://ACCOUNT/PREFIX")
     if url.startswith(("postgresql:", "postgres:")):
         return _open_postgres(url, clock, create=create)
     if url.startswith("azure:"):
-        return _open_azure(url, clock, create=create)
+        return _open_azure(url, clock, create=create, credential=credential)
     if not url.startswith("sqlite:"):
         scheme, mark, _rest = url.partition("://")
         # A file name means SQLite.
@@ -136,11 +138,11 @@ def _open_postgres(url: str, clock: Clock, *, create: bool) -> Store:
     return PostgresStore(url, clock, create=create)
 
 
-def _open_azure(url: str, clock: Clock, *, create: bool) -> Store:
+def _open_azure(url: str, clock: Clock, *, create: bool, credential: object | None) -> Store:
     try:
         from tallystick.store.azure.store import AzureStore  # noqa: PLC0415 (as above)
     except ImportError as error:
         raise BadInput(
             "Azure Tables need their libraries: pip install 'tallystick[azure]'", needs="azure-data-tables"
         ) from error
-    return AzureStore(url, clock, create=create)
+    return AzureStore(url, clock, create=create, credential=credential)

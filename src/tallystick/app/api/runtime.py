@@ -68,12 +68,19 @@ class Runtime:
     """The open parts of one Tally."""
 
     def __init__(
-        self, url: str, clock: Clock, ids: Ids, *, create: bool = True, codec: PayloadCodec | None = None
+        self,
+        url: str,
+        clock: Clock,
+        ids: Ids,
+        *,
+        create: bool = True,
+        codec: PayloadCodec | None = None,
+        credential: object | None = None,
     ) -> None:
         """Open the store at the address; with a codec what programs put into jobs is sealed there."""
         self.clock = clock
         self.ids = ids
-        self.store: Store = open_store(url, clock, create=create)
+        self.store: Store = open_store(url, clock, create=create, credential=credential)
         # Looked at once: a protocol is compared name by name.
         self.many_writers: ManyWriters | None = self.store if isinstance(self.store, ManyWriters) else None
         self.observers = Observers(clock)

@@ -75,6 +75,7 @@ class Tally(
         keep_effects: str | timedelta | None = None,
         callback_url: str | None = None,
         payload_codec: PayloadCodec | None = None,
+        credential: object | None = None,
         clock: Clock | None = None,
         ids: Ids | None = None,
     ) -> None:
@@ -87,6 +88,8 @@ class Tally(
 
         What programs put into jobs (arguments, results, signals, values, errors) is stored as `payload_codec`
         encodes it: two functions of bytes, for instance of a cipher.
+
+        `credential` is for Azure Tables: a connection string, or a credential of `azure-identity`.
         """
         super().__init__()
         self._url = os.environ.get("TALLY_URL") or DEFAULT_URL if url is None else url
@@ -94,6 +97,7 @@ class Tally(
         self._keep_effects_ms = None if keep_effects is None else retention_ms(keep_effects)
         self._keep_turns = turns_kept(keep_turns)
         self._codec = payload_codec
+        self._credential = credential
         self._clock = clock or SystemClock()
         self._ids = ids or SystemIds()
         self._workflows: dict[tuple[str, str], Workflow[..., Any] | AsyncWorkflow[..., Any]] = {}
@@ -150,7 +154,14 @@ class Tally(
     def _check_store(self, url: str) -> None:
         """Refuse a store that cannot carry what was declared here."""
         check_address(url)
-        check_keeps(url, workflows=self._workflows, schedules=self._schedules, queues=self._queues)
+        check_keeps(
+            url,
+            workflows=self._workflows,
+            effects=self._effects,
+            schedules=self._schedules,
+            queues=self._queues,
+            **{"removals (keep=)": [] if self._keep_ms is None else [self._keep_ms]},
+        )
         for name, function in self._txs.items() if url.startswith("sqlite:") else ():
             if why := why_not_on_sqlite(function):
                 raise BadInput(f"{name} cannot run on SQLite: {why}, or use PostgreSQL", step=name)
@@ -164,7 +175,14 @@ class Tally(
             if self._runtime is None:
                 self._check_store(self._url)
                 tell_unused(self._url)
-                self._runtime = Runtime(self._url, self._clock, self._ids, create=create, codec=self._codec)
+                self._runtime = Runtime(
+                    self._url,
+                    self._clock,
+                    self._ids,
+                    create=create,
+                    codec=self._codec,
+                    credential=self._credential,
+                )
             return self._runtime
 
     def close(self) -> None:

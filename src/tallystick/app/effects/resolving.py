@@ -69,7 +69,8 @@ def late_reports(runtime: Runtime, job_id: str) -> list[tuple[int, str]]:
 
 def _effects(runtime: Runtime) -> Effects:
     store = runtime.store
-    assert isinstance(store, Effects), "both SQL stores keep effects"
+    if not isinstance(store, Effects):
+        raise BadInput(f"{store.url} keeps no effects; SQLite and PostgreSQL do")
     return store
 
 

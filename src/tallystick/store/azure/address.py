@@ -48,18 +48,31 @@ def read_address(url: str) -> Address:
     return Address(account, prefix)
 
 
-def connected(
-    address: Address, options: dict[str, Any], environment: Mapping[str, str] = os.environ
-) -> TableServiceClient:
-    """Return a client of the service, for the running loop."""
+def right_of(environment: Mapping[str, str] = os.environ) -> object:
+    """Return by what right a program comes in that does not say so itself: a string, or an identity."""
     told = next((environment[name] for name in VARIABLES if environment.get(name)), None)
-    if told is None:
+    return _identity() if told is None else told
+
+
+def connected(address: Address, options: dict[str, Any], right: object) -> TableServiceClient:
+    """Return a client of the service, for the running loop.
+
+    A right is a connection string, or a credential as the libraries of Azure have them.
+    """
+    if not isinstance(right, str):
         endpoint = f"https://{address.account}.table.core.windows.net"
-        return TableServiceClient(endpoint=endpoint, credential=_identity(), **options)
+        try:
+            return TableServiceClient(endpoint=endpoint, credential=right, **options)  # type: ignore[arg-type]  # the library judges it
+        except TypeError:
+            raise BadInput(
+                "credential= is a connection string, or a credential of azure-identity or azure-core"
+            ) from None
     try:
-        client = TableServiceClient.from_connection_string(told, **options)
+        client = TableServiceClient.from_connection_string(right, **options)
     except ValueError:
-        raise BadInput(f"the connection string in {VARIABLES[0]} cannot be read") from None
+        raise BadInput(
+            f"the connection string (of `credential`, or in {VARIABLES[0]}) cannot be read"
+        ) from None
     if client.account_name != address.account:
         raise BadInput(
             f"the connection string is for another account than {address.account}, which {address.url} names"
@@ -67,11 +80,12 @@ def connected(
     return client
 
 
-def _identity() -> Any:  # noqa: ANN401 (as above)
+def _identity() -> Any:  # noqa: ANN401 (the library is optional)
     try:
         from azure.identity.aio import DefaultAzureCredential  # type: ignore[import-untyped]  # noqa: PLC0415 (optional)
     except ImportError:
         raise BadInput(
-            f"Azure Tables need a right to come in: set {VARIABLES[0]}, or install azure-identity"
+            f"Azure Tables need a right to come in: set {VARIABLES[0]}, pass `credential`, or install "
+            "azure-identity"
         ) from None
     return DefaultAzureCredential()

@@ -20,7 +20,7 @@ from azure.core.pipeline.transport import AioHttpTransport
 from azure.data.tables import EdmType, EntityProperty, UpdateMode
 
 from tallystick.errors import StoreBusy, StoreError, StoreMissing, StoreMisused
-from tallystick.store.azure.address import Address, connected
+from tallystick.store.azure.address import Address, connected, right_of
 from tallystick.store.azure.keys import TABLES
 from tallystick.store.azure.requests import (
     Asking,
@@ -80,8 +80,8 @@ class Carrier(Protocol):
 class Client:
     """The service at one address; called from any thread."""
 
-    def __init__(self, address: Address) -> None:
-        """Start the loop; nothing is sent yet."""
+    def __init__(self, address: Address, credential: object | None = None) -> None:
+        """Start the loop; nothing is sent yet. Without a credential the environment is asked for one."""
         self.address = address
         self._pid = os.getpid()
         self.requests = 0
@@ -90,22 +90,25 @@ class Client:
         self._thread.start()
         self._closed = False
         try:
-            self._service, self._tables, self._room = self.run(self._connect())
+            self._service, self._tables, self._room, self._owned = self.run(self._connect(credential))
         except BaseException:
             self._end()
             raise
 
-    async def _connect(self) -> tuple[Any, dict[str, Any], asyncio.Semaphore]:
+    async def _connect(
+        self, credential: object | None
+    ) -> tuple[Any, dict[str, Any], asyncio.Semaphore, object | None]:
         pool = ClientSession(connector=TCPConnector(limit=AT_ONCE_MAX))
         transport = AioHttpTransport(session=pool, session_owner=True)
         options = {"retry_total": 0, "connection_timeout": 5, "read_timeout": _ANSWER_SECONDS}
         try:
-            service = connected(self.address, {**options, "transport": transport})
+            right = credential or right_of()
+            service = connected(self.address, {**options, "transport": transport}, right)
         except BaseException:
             await pool.close()
             raise
         tables = {name: service.get_table_client(f"{self.address.prefix}{name}") for name in TABLES}
-        return service, tables, asyncio.Semaphore(AT_ONCE_MAX)
+        return service, tables, asyncio.Semaphore(AT_ONCE_MAX), right if credential is None else None
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Let the loop do something, and wait for it."""
@@ -235,6 +238,8 @@ class Client:
         if self._closed or os.getpid() != self._pid:
             return
         self.run(self._service.close())
+        if hasattr(self._owned, "close"):  # an identity that was made here
+            self.run(self._owned.close())
         self._closed = True
         self._end()
 

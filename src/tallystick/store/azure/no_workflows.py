@@ -4,20 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from tallystick.core.limits import TRANSACTION_MS_MAX
 from tallystick.errors import BadInput
 from tallystick.store.api import (
     ChildRow,
+    Deliver,
     ExpiredAttempt,
+    ForkJob,
     Group,
+    HoldJob,
     Interrupted,
     Overdue,
     OwedHook,
+    PruneJobs,
+    ResumeJob,
     ShownValue,
     Transaction,
 )
+
+_ASKED: Final = {
+    Deliver: "signals",
+    ForkJob: "forks, retries and redrives",
+    HoldJob: "pauses",
+    ResumeJob: "pauses",
+    PruneJobs: "removals (prune)",
+}
+
+
+def refuse_request(request: object) -> BadInput:
+    """Return the error about a request for something else, in the words of the person who asked."""
+    asked = _ASKED.get(type(request), f"requests like {type(request).__name__}, of workflows,")
+    return refuse(asked)
 
 
 def refuse(what: str) -> BadInput:

@@ -37,7 +37,7 @@ from tallystick.store.azure.client import Carrier, Client
 from tallystick.store.azure.entities import packed, unpacked
 from tallystick.store.azure.heads import Seen
 from tallystick.store.azure.inspecting import AzureInspection
-from tallystick.store.azure.no_workflows import NoWorkflows, refuse
+from tallystick.store.azure.no_workflows import NoWorkflows, refuse_request
 from tallystick.store.azure.requests import Asking, Find, Put, Refused, Row, find, get, write
 from tallystick.store.azure.submitting import submit
 from tallystick.store.azure.sweeping import asked, come, is_due_step, look
@@ -55,11 +55,19 @@ _Answers: TypeAlias = "list[Outcome | BaseException]"
 class AzureStore(NoWorkflows):
     """Protocol jobs in the tables of one storage account."""
 
-    def __init__(self, url: str, clock: Clock, *, create: bool = True, client: Carrier | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        clock: Clock,
+        *,
+        create: bool = True,
+        credential: object | None = None,
+        client: Carrier | None = None,
+    ) -> None:
         """Connect, and make the tables if they are not there and may be made."""
         self._clock = clock
         self._ids = SystemIds()
-        self.client: Carrier = client or Client(read_address(url))
+        self.client: Carrier = client or Client(read_address(url), credential)
         self._remembered: OrderedDict[str, Seen] = OrderedDict()
         self._lock = threading.Lock()
         self._pulse = 0
@@ -135,7 +143,7 @@ class AzureStore(NoWorkflows):
             return (yield from self._cancel(request))
         if all(isinstance(each, ClaimJobs | RenewLeases) for each in bundle):
             return []  # there is nothing that a worker could claim, and no lease that it holds
-        raise refuse(f"requests like {type(request).__name__}, and the workflows that make them,")
+        raise refuse_request(request)
 
     def _cancel(self, request: CancelJob) -> Asking[CancelProtocol]:
         """Say what to ask instead, as for a protocol job on every store."""

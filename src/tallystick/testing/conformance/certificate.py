@@ -110,7 +110,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of stores; the mark travels with their reports. One written anew has none."""
     for item in items:
-        suite, test = getattr(item, "cls", None), getattr(item, "originalname", item.name)
+        suite, test = getattr(item, "cls", object), getattr(item, "originalname", item.name)
         name = class_of(suite)
         if name is not None and getattr(suite, test) is getattr(CLASSES[name], test, None):
             item.user_properties.append((_MARK, f"{suite.__name__} {name} {test}"))
