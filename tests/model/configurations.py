@@ -67,6 +67,20 @@ SMALL: dict[str, AnyShape] = {
     "poison": Shape((WAIT_A, TX, RETURN), (A,), crashes=4, zombies=0, workers=1, budget=3),
     "refused": Shape((TX, RETURN), pauses=1, refuses=True, zombies=0),
     "a timer is delivered": Shape((WAIT_A, RETURN), (Sent("timer", "a"),), deliveries=2, zombies=0),
+    "effect": Shape((("effect",), RETURN), zombies=0),
+    "forks": forks.Shape((forks.Wish("i", 2), forks.Wish("i", 2), forks.Wish("i", 1))),
+    "retries": forks.Shape((forks.RETRY, forks.RETRY, forks.Wish(None, 1))),
+    "messages": messages.Shape((0, -1), (1, 2), 1, crashes=0),
+    "messages, two bundles": messages.Shape((0, -1, -1), (1, 1, 1), 2, one_bundle=False, zombies=0),
+    "messages, threshold 1": messages.Shape(
+        (0, -1, 0, -1), (1, 1, 1, 1), 2, threshold=1, opens=((), (), (3,), ()), crashes=0, zombies=0
+    ),
+    "messages, early": messages.Shape((0, -1), (1, 1), 1, late=True, zombies=0),
+    "messages, late": messages.Shape((0, -1, -1), (1, 1, 1), 1, zombies=0),
+    "messages, late and calm": messages.Shape((0, -1, -1), (1, 1, 1), 1, crashes=0, zombies=0),
+    "leg 1 at its top": messages.Shape((0, -1), (2, 1), 1, ledger=998 * 10**12, zombies=0),
+    "leg 2 at its top": messages.Shape((0, -1, -1), (1, 1, 1), 2, ledger=99_999_998, zombies=0),
+    # Their states are dear: these are asked last about a mutant.
     "remote step": Shape((REMOTE_A, RETURN), zombies=0, workers=1),
     "remote step and cancel": Shape((REMOTE_A, RETURN), cancels=1, zombies=0, workers=1),
     "remote step and pause": Shape((REMOTE_A, RETURN), pauses=1, crashes=0, zombies=0, workers=1),
@@ -83,19 +97,6 @@ SMALL: dict[str, AnyShape] = {
     "remote step beside a step and pause": Shape(
         (("ask", "a"), TX, REMOTE_A, RETURN), pauses=1, crashes=0, zombies=0, workers=1, asked=1
     ),
-    "effect": Shape((("effect",), RETURN), zombies=0),
-    "forks": forks.Shape((forks.Wish("i", 2), forks.Wish("i", 2), forks.Wish("i", 1))),
-    "retries": forks.Shape((forks.RETRY, forks.RETRY, forks.Wish(None, 1))),
-    "messages": messages.Shape((0, -1), (1, 2), 1, crashes=0),
-    "messages, two bundles": messages.Shape((0, -1, -1), (1, 1, 1), 2, one_bundle=False, zombies=0),
-    "messages, threshold 1": messages.Shape(
-        (0, -1, 0, -1), (1, 1, 1, 1), 2, threshold=1, opens=((), (), (3,), ()), crashes=0, zombies=0
-    ),
-    "messages, early": messages.Shape((0, -1), (1, 1), 1, late=True, zombies=0),
-    "messages, late": messages.Shape((0, -1, -1), (1, 1, 1), 1, zombies=0),
-    "messages, late and calm": messages.Shape((0, -1, -1), (1, 1, 1), 1, crashes=0, zombies=0),
-    "leg 1 at its top": messages.Shape((0, -1), (2, 1), 1, ledger=998 * 10**12, zombies=0),
-    "leg 2 at its top": messages.Shape((0, -1, -1), (1, 1, 1), 2, ledger=99_999_998, zombies=0),
 }
 
 LARGE: dict[str, tuple[int, AnyShape]] = {

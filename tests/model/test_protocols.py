@@ -40,7 +40,7 @@ PARTS = 4
 SHARE = 3
 
 
-DEAR = {"two steps, pushed", "three steps, pushed"}
+DEAR = {"one step, pushed by any relay", "three steps, pushed"}
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_every_promise_holds_in_every_state(name):
     assert report.states >= floor, "the world has become smaller than this file says"
 
 
-def test_the_worlds_have_a_hundred_thousand_states_together():
-    assert sum(floor for floor, _shape in WORLDS.values()) >= 100_000
+def test_the_worlds_of_every_run_have_a_hundred_thousand_states_together():
+    assert sum(floor for name, (floor, _shape) in WORLDS.items() if name not in DEAR) >= 100_000
 
 
 @pytest.mark.parametrize("part", range(PARTS))

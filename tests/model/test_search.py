@@ -6,17 +6,23 @@ import sys
 
 import pytest
 
+from tallystick.app.asking.standing import Stand
 from tests.model.configurations import LARGE, SMALL, model_of
+from tests.model.jobs import Jobs
 from tests.model.mutants import known
 from tests.model.rules import Rules, load
 from tests.model.search import explore
+from tests.model.sentences import words_of
 from tests.model.world import Shape
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_every_promise_holds_in_a_small_world(name):
-    report = explore(model_of(SMALL[name]))
+def test_every_promise_holds_in_a_small_world_and_every_state_has_a_sentence_that_is_true(name):
+    model = model_of(SMALL[name])
+    report = explore(model)
     assert not report.broken, report
+    if isinstance(model, Jobs):
+        assert words_of(model) & {Stand.SUCCEEDED, Stand.CANCELLED, Stand.FAILED}
 
 
 # Those that take a processor five seconds and more.
