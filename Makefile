@@ -14,6 +14,10 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-remote demo-dashboard test test-quick test-browser test-long check bench bench-against bench-waits bench-quick soak crash chaos power-loss certificate docs site verify lock clean
+# Parts of test and of check, which run two at a time; what each says comes in one piece.
+CHECKS := check-types check-types-of-tests check-rules check-lint
+TOGETHER := $(MAKE) --no-print-directory -j 2 --output-sync
+.PHONY: $(CHECKS) test-plain test-tools
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -33,10 +37,16 @@ demo-dashboard: setup ## the dashboard over a lively store, until Ctrl-C; BIND=1
 test-quick: check ## check, then core, engine, app, store and examples without a server; 90 s
 	@$(PY) -m pytest -n 3 --dist worksteal -q --quick $(QUICK)
 
-test: check ## what CI runs: check, then all tests but the long ones; twenty minutes
+test: setup ## what CI runs: check, then all tests but the long ones; twelve minutes
+	@$(TOGETHER) $(CHECKS) test-tools
 	@$(PY) -m pytest -n 3 --dist worksteal --ignore=tests/tidy --ignore=tests/browser
-	@TALLYSTICK_PLAIN=1 $(PY) -m pytest -q -n 3 --dist worksteal $(PLAIN)
-	@$(MAKE) --no-print-directory test-browser
+	@$(TOGETHER) test-browser test-plain
+
+test-plain: setup
+	@TALLYSTICK_PLAIN=1 $(PY) -m pytest -q -n 2 --dist worksteal $(PLAIN)
+
+test-tools: setup
+	@scripts/azurite
 
 test-browser: setup ## the dashboard in chromium, which it installs; pictures are in build/browser; a minute
 	@scripts/browser
@@ -51,12 +61,21 @@ test-long: setup ## what takes an hour: sweeps, chaos, power loss, the whole mod
 	@$(MAKE) --no-print-directory soak SOAK_SECONDS=$(LONG_SECONDS)
 
 check: setup ## format, lint, types, layers and house rules; no other tests
+	@$(TOGETHER) $(CHECKS)
+
+check-types: setup
+	@$(PY) -m mypy
+
+check-types-of-tests: setup
+	@$(PY) -m mypy --config-file tests/mypy.ini
+
+check-rules: setup
+	@$(PY) -m pytest -q tests/tidy
+
+check-lint: setup
 	@$(PY) -m ruff format --check --quiet .
 	@$(PY) -m ruff check --quiet .
-	@$(PY) -m mypy
-	@$(PY) -m mypy --config-file tests/mypy.ini
 	@.venv/bin/lint-imports --no-logo
-	@$(PY) -m pytest -q tests/tidy
 
 bench: setup ## benchmarks against peers and against the limits
 	@$(PY) -m bench
