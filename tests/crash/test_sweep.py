@@ -1,4 +1,4 @@
-"""A bounded part of `make crash`: every point once, a few pairs, zombies, and controls without a guard."""
+"""A bounded part of `make crash`: points, a few pairs, zombies, and controls without a guard."""
 
 from __future__ import annotations
 
@@ -10,40 +10,45 @@ from tallystick import crash
 from tallystick.store.postgres import store as _server_store  # noqa: F401 (importing it declares the points)
 from tallystick.store.sqlite import store as _store  # noqa: F401 (importing it declares the points)
 from tests.crash.fresh import HARNESS, python, trial
-from tests.crash.sweep.controls import CONTROLS, controls_of
+from tests.crash.sweep.controls import controls_of
 from tests.crash.sweep.oracle import Wrong
 from tests.crash.sweep.plan import Plan
-from tests.crash.sweep.sweep import Sweep, is_swept
+from tests.crash.sweep.sweep import Sweep, in_share, is_swept
 from tests.crash.sweep.trial import Arm, Stage, Verdict
 
 
-def test_a_worker_killed_at_any_point_loses_doubles_and_blocks_nothing():
-    answer = python("-m", HARNESS, "--quick", "--seed", "make-test")
+# All points, pairs and controls: the long tests. Every visit of a point and chance: `make crash`.
+SHARE = 3
+
+
+def sweep(store: str, share: int) -> None:
+    """Kill at one point in so many, and judge what is said of it."""
+    about = ("--store", store, "--quick", "--seed", "make-test", "--share", str(share))
+    answer = python("-m", HARNESS, *about, seconds=580)
     said = answer.stdout.splitlines()
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert said[0].startswith("crash: seed=make-test ")
-    assert f"controls={len(CONTROLS)}/{len(CONTROLS)} broken=0 missed=0" in said[-2]
-    figures = re.fullmatch(r"crash: points=(\d+) kills=(\d+) lost=0 duplicated=0 stuck=0", said[-1])
-    assert figures
-    # Other tests in this process may have declared the points of runs and stages.
-    declared = [name for name in crash.points() if name.startswith("sqlite.") and is_swept(name)]
-    assert int(figures[1]) == len(declared)
-    assert int(figures[2]) > len(declared)
-
-
-@pytest.mark.timeout(300)
-def test_a_worker_killed_at_any_point_of_the_server_store_loses_doubles_and_blocks_nothing():
-    """Every point of the PostgreSQL store once, pairs, zombies, and the controls; on a server of its own."""
-    answer = python("-m", HARNESS, "--store", "postgres", "--quick", "--seed", "make-test", seconds=280)
-    said = answer.stdout.splitlines()
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-    controls = len(controls_of("postgres"))
+    controls = len(controls_of(store)[::share])
     assert f"controls={controls}/{controls} broken=0 missed=0" in said[-2]
     figures = re.fullmatch(r"crash: points=(\d+) kills=(\d+) lost=0 duplicated=0 stuck=0", said[-1])
     assert figures
-    declared = [name for name in crash.points() if name.startswith("postgres.") and is_swept(name)]
-    assert int(figures[1]) == len(declared)
-    assert int(figures[2]) > len(declared)
+    # Other tests in this process may have declared the points of runs and stages.
+    declared = [name for name in crash.points() if name.startswith(f"{store}.") and is_swept(name)]
+    assert int(figures[1]) == len([name for name in declared if in_share(name, share)]) > 1
+    assert int(figures[2]) > int(figures[1])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_a_worker_killed_at_a_point_loses_doubles_and_blocks_nothing(store):
+    sweep(store, SHARE)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_a_worker_killed_at_any_point_loses_doubles_and_blocks_nothing(store):
+    sweep(store, 1)
 
 
 def test_the_duplicate_after_a_lease_timeout_happens_without_the_guard_and_not_with_it(tmp_path):

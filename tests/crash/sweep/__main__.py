@@ -27,23 +27,25 @@ def main() -> int:
         "--store", choices=("sqlite", "postgres", "both"), default="sqlite", help="where the books are kept"
     )
     parser.add_argument("--quick", action="store_true", help="only the fixed part and a few pairs")
+    parser.add_argument("--share", type=int, default=1, help="kill at one point of so many (all)")
     options = parser.parse_args()
     stores = ("sqlite", "postgres") if options.store == "both" else (options.store,)
     seconds = options.seconds / len(stores)
-    well = [_sweep(store, options.seed, seconds, quick=options.quick) for store in stores]
+    well = [_sweep(store, options.seed, seconds, quick=options.quick, share=options.share) for store in stores]
     return 0 if all(well) else 1
 
 
-def _sweep(store: str, seed: str, seconds: float, *, quick: bool) -> bool:
+def _sweep(store: str, seed: str, seconds: float, *, quick: bool, share: int) -> bool:
     """Sweep one store; a server is started for it and gone afterwards."""
     if store == "sqlite":
-        return Sweep(seed, seconds, quick=quick, folder=new_folder()).run()
+        return Sweep(seed, seconds, quick=quick, folder=new_folder(), share=share).run()
     from tallystick.store.postgres import store as _points  # noqa: F401 (it declares its points, and needs psycopg)
     from tallystick.testing.postgres_server import make_server
 
     server = make_server(fsync=False)
     try:
-        return Sweep(seed, seconds, quick=quick, folder=new_folder(), server=server.dsn).run()
+        sweep = Sweep(seed, seconds, quick=quick, folder=new_folder(), server=server.dsn, share=share)
+        return sweep.run()
     finally:
         server.remove()
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Final
+from zlib import crc32
 
 from tallystick import crash
 from tallystick.clock import SystemClock
@@ -38,8 +39,14 @@ _CONTROL_TRIES: Final = 3
 class Sweep:
     """One run of the harness, and its figures."""
 
-    def __init__(self, seed: str, seconds: float, *, quick: bool, folder: Path, server: str = "") -> None:
-        """Prepare a sweep in a folder of its own, on files there, or in schemas of a server."""
+    def __init__(
+        self, seed: str, seconds: float, *, quick: bool, folder: Path, server: str = "", share: int = 1
+    ) -> None:
+        """Prepare a sweep in a folder of its own, on files there, or in schemas of a server.
+
+        With a share of N it kills at one point of N, and tries one control of N.
+        """
+        self._share = share
         self._server = server
         self._store = "postgres" if server else "sqlite"
         self._seed = seed
@@ -56,14 +63,16 @@ class Sweep:
     def run(self) -> bool:
         """Run everything, say what happened, and tell whether all was well."""
         self._say(f"crash: seed={self._seed} store={self._store} folder={self._folder}")
-        points = [point for point in crash.points() if is_swept(point, self._others())]
+        points = [
+            point for point in crash.points() if is_swept(point, self._others()) and in_share(point, self._share)
+        ]
         visits: dict[str, dict[str, int]] = {}
         for case, verdict in self._all(calibration(self._store)):
             self._take(case, verdict)
             visits.update(verdict.visits)
         plan = Plan(visits, self._seed, self._store)
-        pairs = plan.pairs(_QUICK_PAIRS) if self._quick else []
-        some = 3 if self._quick else None
+        pairs = plan.pairs(_QUICK_PAIRS // self._share) if self._quick else []
+        some = max(1, 3 // self._share) if self._quick else None
         fixed = [*plan.each_point(points), *pairs]
         if self._thorough:
             fixed += plan.each_waiting_point()
@@ -99,7 +108,7 @@ class Sweep:
         On a machine that is slow a process may not get its turn in time: what is not caught is tried again. A
         guarded case gets no second chance.
         """
-        controls = controls_of(self._store)
+        controls = controls_of(self._store)[:: self._share]
         left = {str(control.case): control for control in controls}
         self._figures["controls"] += len(left)
         for _try in range(_CONTROL_TRIES):
@@ -190,6 +199,11 @@ class Sweep:
     def _say(self, text: str) -> None:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
+
+
+def in_share(point: str, share: int) -> bool:
+    """Tell whether a point is in a share of one in so many; it stays there whatever others come and go."""
+    return crc32(point.encode()) % share == 0
 
 
 def is_swept(point: str, others: Collection[str] = ()) -> bool:
