@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 from collections import defaultdict
@@ -19,15 +20,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import kernel, postgres, waiting
+from bench import bytecodes, kernel, postgres, waiting
 from bench.on_postgres.server import database, running
 from bench.on_postgres.sides import OURS, one_of_ours
 from bench.side import ROOT, Side, SideFailed, measure, taking_turns
 from tallystick.testing.postgres_server import NoServer, Server
 
-PARTS = ("kernel", "postgres", "waiting")
+PARTS = ("kernel", "postgres", "waiting", "python")
 RESULTS = Path(__file__).parent / "results" / "against.json"
 NOW, THEN = "now", "then"
+BYTECODES = "bytecodes"
 HEAD = ("", NOW, "from", "to", THEN, "from", "to", "unit", "ratio")
 
 
@@ -53,7 +55,7 @@ class Task:
 
     @property
     def lower_is_better(self) -> bool:
-        return self.unit == "ms"
+        return self.unit in ("ms", BYTECODES)
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def main() -> int:
     parts = options.only or PARTS
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tallystick-bench-")))
-        server = None if parts == ["kernel"] else a_server(stack)
+        server = a_server(stack) if {*parts} - {"kernel", "python"} else None
         tasks = tasks_of(parts, amount, folder, server)
         for number in range(options.rounds or amount.rounds):
             for task in tasks:
@@ -125,6 +127,8 @@ def tasks_of(parts: list[str], amount: Amount, folder: Path, server: Server | No
         tasks += postgres_tasks(amount, folder, server)
     if "waiting" in parts:
         tasks += waiting_tasks(amount, folder, server)
+    if "python" in parts:
+        tasks += python_tasks()
     return tasks
 
 
@@ -214,6 +218,25 @@ def waiting_tasks(amount: Amount, folder: Path, server: Server | None) -> list[T
         tasks.append(Task("PostgreSQL: signal round trip", "ms", there(signal)))
         tasks.append(Task("PostgreSQL: sleepers wake", "jobs/s", there(sleepers, share=share)))
     return tasks
+
+
+def python_tasks() -> list[Task]:
+    """Return how much Python each unit of work runs: one figure that a busy machine does not move."""
+    kept: dict[str, dict[str, float]] = {}
+
+    def of(unit: str) -> Callable[[Tree], float]:
+        def run(tree: Tree) -> float:
+            if unit == bytecodes.UNITS[0]:  # the others are from the same run
+                program = (tree.python, bytecodes.__file__)
+                done = subprocess.run(program, cwd=tree.root, capture_output=True, text=True, check=False)
+                if done.returncode:
+                    raise SideFailed(done.stderr[-500:])
+                kept[tree.name] = json.loads(done.stdout)
+            return kept[tree.name][unit]
+
+        return run
+
+    return [Task(f"Python: {unit}", BYTECODES, of(unit)) for unit in bytecodes.UNITS]
 
 
 def take(number: int, task: Task, tree: Tree, figures: dict[tuple[str, str], list[float]]) -> None:
