@@ -23,17 +23,24 @@ _SIZES: Final = (1,) if is_plain() else (16, 4, 1)
 
 def write_rows(cursor: apsw.Cursor, name: str, rows: Sequence[Sequence[Any]]) -> None:
     """Run a statement for every row; if one of them fails, the caller undoes all of them."""
+    if len(rows) == 1:  # so it is in the flush of a job that is alone
+        _run(cursor, name, 1, rows)
+        return
     begin = 0
     for size in _SIZES if takes_list(name) else (1,):
         end = begin + (len(rows) - begin) // size * size
         if end > begin:
             joined = [tuple(chain.from_iterable(rows[at : at + size])) for at in range(begin, end, size)]
-            try:
-                cursor.executemany(sql_of_rows(name, size), joined)
-            except apsw.ConstraintError as error:
-                error.add_note(name)
-                raise
+            _run(cursor, name, size, joined)
         begin = end
+
+
+def _run(cursor: apsw.Cursor, name: str, size: int, rows: Sequence[Sequence[Any]]) -> None:
+    try:
+        cursor.executemany(sql_of_rows(name, size), rows)
+    except apsw.ConstraintError as error:
+        error.add_note(name)
+        raise
 
 
 def write_exactly(connection: apsw.Connection, name: str, rows: Sequence[Sequence[Any]]) -> None:
