@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+
 import pytest
 from playwright.sync_api import Page
 
@@ -123,5 +128,74 @@ def test_pages_that_are_open_show_what_happens_in_two_tabs(tmp_path, browser):
                     "() => document.querySelector('#numbers').innerText.includes('1 worker')"
                 )
             watched.picture("two-tabs-light")
+    finally:
+        site.close()
+
+
+PRESS = """
+import sys
+
+from tallystick import Tally
+
+app = Tally(sys.argv[1])
+
+
+@app.step
+def press(sheet: int) -> str:
+    if sys.argv[2] == "hangs":
+        print("begun", flush=True)
+        sys.stdin.readline()
+    return f"sheet {sheet}"
+
+
+@app.workflow(queue="press")
+def book(sheet: int) -> str:
+    return press(sheet)
+
+
+print("starts", flush=True)
+app.work(queues=["press"], lease="2s")
+"""
+
+
+@contextmanager
+def press_room(folder, url, how):
+    """A worker in a process of its own, killed in the end if it was not before."""
+    (folder / "press_room.py").write_text(PRESS, "utf-8")
+    command = [sys.executable, str(folder / "press_room.py"), url, how]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "starts\n"
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_page_that_is_open_shows_that_a_worker_was_killed_and_another_one_goes_on(tmp_path, browser):
+    site = Site(f"sqlite:///{tmp_path / 'books.db'}")
+
+    @site.world.app.workflow(queue="press")
+    def book(sheet: int) -> str:
+        raise AssertionError("workers of their own run it")
+
+    try:
+        with watching(site, browser) as watched:
+            job = book.submit(3)
+            page = watched.log_in().go(f"/jobs/{job.id}")
+            page.evaluate("document.body.dataset.same = 'page'")
+            page.wait_for_selector("#dot.on")
+            with press_room(tmp_path, site.world.url, "hangs") as victim:
+                assert victim.stdout.readline() == "begun\n"
+                page.locator("#why", has_text="in attempt 1").wait_for()
+                victim.send_signal(signal.SIGKILL)
+                victim.wait()
+            page.locator("#why", has_text="was lost").wait_for()
+            watched.picture("killed-light")
+            with press_room(tmp_path, site.world.url, "returns"):
+                page.wait_for_selector(".why.good")
+            assert page.evaluate("document.body.dataset.same") == "page", "it was never loaded again"
+            assert "It succeeded" in page.locator("#why").inner_text()
+            assert "attempt 2" in page.locator("#pane").inner_text()
     finally:
         site.close()

@@ -12,9 +12,10 @@ from starlette.requests import Request
 from tallystick.app.api.job import Job
 from tallystick.core.limits import check_name, check_storable
 from tallystick.core.remote.keys import ADMIN, ALL_TENANTS, ApiKey
+from tallystick.core.watching.acts import About, Act
 from tallystick.dashboard.sessions import Session, is_same
 from tallystick.errors import BadInput, FormStale, NotAllowed, NotFound
-from tallystick.store.api import JobRow, Store
+from tallystick.store.api import JobRow, Searched, Store
 
 if TYPE_CHECKING:
     from tallystick.app.api.runtime import Runtime
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 FORM_BYTES_MAX: Final = 65_536
 _FIELDS_MAX: Final = 100
+_ACTS: Final = 20
 
 
 @dataclass(slots=True)
@@ -69,6 +71,10 @@ class Visit:
     def who(self) -> str:
         """Return who does something here, as facts name them."""
         return f"key {self.key.kid} (dashboard)"
+
+    def acts(self, about: About, name: str | None = None) -> list[Act]:
+        """Return what people did lately to jobs, queues or schedules, or to one of them."""
+        return self.store.acts([about], name, limit=_ACTS) if isinstance(self.store, Searched) else []
 
     @property
     def now(self) -> int:

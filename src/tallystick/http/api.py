@@ -69,16 +69,16 @@ class Api:
         """Return the tenant for which a token lets its bearer report on an attempt."""
         return self._secrets.tenant(token, fence, self.now())
 
-    async def write(self, primitive: Primitive) -> Outcome:
-        """Make one request durable and return its outcome; a client that goes away undoes nothing."""
-        outcome = await self.begin_write(primitive)
+    async def write(self, *bundle: Primitive) -> Outcome:
+        """Make a request durable and return its outcome; a client that goes away undoes nothing."""
+        outcome = await self.begin_write(*bundle)
         crash.point(WRITE_AFTER)
         return outcome
 
-    def begin_write(self, primitive: Primitive) -> asyncio.Future[Outcome]:
+    def begin_write(self, *bundle: Primitive) -> asyncio.Future[Outcome]:
         """Hand a request over and return a future of its outcome; requests of one moment share a flush."""
         crash.point(WRITE_BEFORE)
-        return self.runtime.lane().call((primitive,))
+        return self.runtime.lane().call(bundle)
 
     def begin(self) -> None:
         """Begin what goes on beside requests; said for every request, because a mounted app is not told."""

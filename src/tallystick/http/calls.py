@@ -62,6 +62,11 @@ class Call(NamedTuple):
         if self.key is None or not self.key.allows(scope):
             raise NotAllowed(f"this key has no scope {scope}", scope=scope)
 
+    @property
+    def who(self) -> str:
+        """Return who does something by this request, as facts name them."""
+        return "" if self.key is None else f"key {self.key.kid}"
+
     def tenant(self, named: str | None) -> str:
         """Return whose jobs are meant: those of the key's tenant, whatever else is named is not there."""
         own = self._tenant

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from tallystick.app.api.control import DEFAULT_WHY, act_on, noted
 from tallystick.app.api.job import Job
 from tallystick.app.api.workflows import AsyncWorkflow, Workflow
 from tallystick.app.values.signature import Signature
@@ -12,6 +13,7 @@ from tallystick.core.lifecycles import JobState
 from tallystick.core.remote.keys import ADMIN
 from tallystick.core.remote.listing import step_key
 from tallystick.core.remote.requests import CancelProtocol
+from tallystick.core.watching.acts import About
 from tallystick.defaults import CANCEL_GRACE
 from tallystick.errors import NotFound, UnknownWorkflow
 from tallystick.http.api import Api
@@ -131,11 +133,12 @@ async def cancel(api: Api, call: Call) -> Answer:
     if asked.force:
         call.check(ADMIN)
         if await asyncio.to_thread(api.protocols.protocol, job.id) is not None:
-            await api.write(CancelProtocol(job.id, force=True))
+            forced = act_on(About.JOB, job.id, "cancel", call.who, "by force")
+            await api.write(*noted((CancelProtocol(job.id, force=True),), forced, api.runtime.store))
             return await _now(api, job)
     if row.completed_at is None:
         grace = CANCEL_GRACE if asked.grace is None else asked.grace
-        await job.cancel_aio(grace=grace, force=asked.force)
+        await job.cancel_aio(grace=grace, force=asked.force, by=call.who)
     return await _now(api, job)
 
 
@@ -144,7 +147,7 @@ async def pause(api: Api, call: Call) -> Answer:
     asked = call.form(Pausing)
     job, row = await find(api, call)
     if row.completed_at is None:
-        await (job.pause_aio() if asked.why is None else job.pause_aio(asked.why))
+        await job.pause_aio(DEFAULT_WHY if asked.why is None else asked.why, by=call.who)
     return await _now(api, job)
 
 
@@ -153,7 +156,7 @@ async def resume(api: Api, call: Call) -> Answer:
     call.form(Nothing)
     job, row = await find(api, call)
     if row.completed_at is None:
-        await job.resume_aio()
+        await job.resume_aio(by=call.who)
     return await _now(api, job)
 
 
@@ -161,14 +164,14 @@ async def retry(api: Api, call: Call) -> Answer:
     """Make a new job in the place of one that has failed."""
     call.form(Nothing)
     job, _row = await find(api, call)
-    return _submitted(await job.retry_aio())
+    return _submitted(await job.retry_aio(by=call.who))
 
 
 async def fork(api: Api, call: Call) -> Answer:
     """Make a new job from what another has recorded before a step."""
     asked = call.form(Forking)
     job, _row = await find(api, call)
-    return _submitted(await job.fork_aio(at=asked.at, version=asked.version, id=asked.id))
+    return _submitted(await job.fork_aio(at=asked.at, version=asked.version, id=asked.id, by=call.who))
 
 
 async def send(api: Api, call: Call) -> Answer:

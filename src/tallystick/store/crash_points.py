@@ -43,6 +43,7 @@ WRITES: Final = {
     "queue": "limits of queues",
     "key": "keys that change hands",
     "worker": "reports of workers",
+    "act": "acts of people",
     **EFFECTS,
 }
 

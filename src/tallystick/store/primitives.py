@@ -42,6 +42,7 @@ from tallystick.core.requests import (
 from tallystick.core.schedules.rows import Schedule
 from tallystick.core.values import Fence, JobRow
 from tallystick.core.verbs.control_requests import ForkJob, HoldJob, ResumeJob
+from tallystick.core.watching.acts import About, Act, NoteAct
 from tallystick.core.watching.rows import LeaveWorker, ReportWorker
 from tallystick.core.watching.searching import WINDOW_JOBS, CountedJobs, FoundJobs, JobSearch
 from tallystick.errors import BadInput, StoreBusy
@@ -142,6 +143,7 @@ Primitive: TypeAlias = (
     | TakeKey
     | ReportWorker
     | LeaveWorker
+    | NoteAct
     | RunTx
     | AddKey
     | RevokeKey
@@ -275,6 +277,15 @@ class Searched(Protocol):
 
     def open_effects_page(self, tenant_id: str, *, after: tuple[str, str], limit: int) -> list[EffectRow]:
         """Return a page of effects of unknown outcome, by key; `after` is key and exec_id."""
+        ...
+
+    def acts(
+        self, about: Sequence[About], name: str | None = None, *, before: int | None = None, limit: int
+    ) -> list[Act]:
+        """Return what people did to jobs, queues or schedules, or to one of them, the newest first.
+
+        `before` is the `seq` of the last one of the page before.
+        """
         ...
 
     def ended_effects(self, tenant_id: str, *, before: int, limit: int) -> list[EffectRow]:

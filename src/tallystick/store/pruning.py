@@ -21,7 +21,7 @@ from tallystick.store.sql.reads import listed
 from tallystick.store.writing import OpenTransaction
 
 # What refers to a job goes before it. The databases refuse any other order, and every job that is not marked.
-_BOOKS = ("events", "steps", "messages", "attempts", "outbox", "values", "idempotency", "jobs")
+_BOOKS = ("events", "steps", "messages", "attempts", "outbox", "values", "acts", "idempotency", "jobs")
 
 
 def prune(batch: OpenTransaction, request: PruneJobs) -> Pruned:

@@ -42,6 +42,11 @@ def test_every_act_does_what_it_says_and_names_its_author(tmp_path):
         assert app.job(stuck["cancelling"]).state().value == "CANCELLED"
         await act("child", "cancel", grace="0")
         assert "(dashboard)" in said(stuck["child"], "cancel")
+        did = [(each.verb, each.who.endswith("(dashboard)")) for each in app.acts(job=stuck["paused"])]
+        assert did == [("pause", True), ("resume", True)]
+        shown = (await visitor.get(f"/jobs/{stuck['cancelling']}?tab=history")).text
+        assert "What people did" in shown
+        assert "by force" in shown
         for bad in ({"name": "approve", "value": "{"}, {"value": "1"}):
             assert (await visitor.post(f"/jobs/{stuck['signal']}/send", **bad)).status_code in (400, 422)
         assert (await visitor.post(f"/jobs/{stuck['signal']}/explode")).status_code == 404
@@ -77,6 +82,12 @@ def test_queues_schedules_and_directives_are_looked_after(tmp_path):
         filled = {"since": "2026-01-01T00:00", "until": "2026-01-01T01:00"}
         assert (await visitor.post("/schedules/quarterly/backfill", **filled)).status_code == 303
         assert "4 ticks of quarterly: 4 new jobs" in (await visitor.get("/schedules")).text
+        for about, page in (({"queue": "reports"}, "/queues"), ({"schedule": "quarterly"}, "/schedules")):
+            acts = app.acts(**about)
+            assert {each.who.endswith("(dashboard)") for each in acts if each.who != "a person"} == {True}
+            shown = (await visitor.get(page)).text
+            assert all(f": {each.verb} {each.name}" in shown for each in acts)
+        assert [each.verb for each in app.acts(queue="reports")][:2] == ["pause", "set"]
         dead = f"{stuck['dead directive']}:ocr:1"
         redriven = await visitor.post("/outbox/redrive", directive=dead)
         assert redriven.status_code == 303, redriven.text

@@ -159,6 +159,31 @@ def test_own_jobs_open_with_the_scope_of_the_route(tmp_path: Path):
     serving(sqlite_url(tmp_path), test)
 
 
+def test_what_a_key_does_to_a_job_is_kept_with_the_key(tmp_path: Path):
+    async def test(world: World) -> None:
+        client = world.known("acme", scopes=("jobs:write", "jobs:read", "admin"))
+        made = await client("POST", "/v1/commands", json=COMMAND)
+        by_protocol = str(made.json()["jobId"])
+        workflow = await job_of(world, "acme")
+        for verb, body in (("pause", {"why": "lunch"}), ("resume", {}), ("cancel", {"grace": "1s"})):
+            assert (await client("POST", f"/v1/jobs/{workflow}/{verb}", json=body)).status_code == 200
+        assert (
+            await client("POST", f"/v1/jobs/{by_protocol}/cancel", json={"force": True})
+        ).status_code == 200
+        acts = await world.app.acts_aio()
+        assert [(act.verb, act.told) for act in reversed(acts)] == [
+            ("pause", "lunch"),
+            ("resume", ""),
+            ("cancel", "grace 1 s"),
+            ("cancel", "by force"),
+        ]
+        assert [act.name for act in acts] == [by_protocol, *[workflow] * 3]
+        assert len({act.who for act in acts}) == 1
+        assert acts[0].who.startswith("key ")
+
+    serving(sqlite_url(tmp_path), test)
+
+
 def test_directives_of_other_tenants_and_services_are_given_to_nobody_else(tmp_path: Path):
     async def test(world: World) -> None:
         await world.known("other")("POST", "/v1/commands", json={**COMMAND, "tenant_id": "other"})

@@ -14,10 +14,21 @@ from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, KEY_CHARS_MAX, check_ke
 from tallystick.core.remote.requests import CancelProtocol
 from tallystick.core.verbs.asking import EndedNow
 from tallystick.core.verbs.holds import Held, Hold, Resumed
+from tallystick.core.watching.acts import About, NoteAct
 from tallystick.engine.failure import Failure
 from tallystick.errors import BadInput, InvariantBroken, NotFound
 from tallystick.ids import Ids
-from tallystick.store.api import Bundle, CancelJob, Forked, ForkJob, HoldJob, JobRow, Outcome, ResumeJob
+from tallystick.store.api import (
+    Bundle,
+    CancelJob,
+    Forked,
+    ForkJob,
+    HoldJob,
+    JobRow,
+    Outcome,
+    ResumeJob,
+    Searched,
+)
 from tallystick.worker.notices import notice_held
 
 if TYPE_CHECKING:
@@ -33,6 +44,17 @@ class Wish(NamedTuple, Generic[T]):
 
     bundle: Bundle
     settle: Callable[[Runtime, Outcome], T]
+    # What is kept of it, where it has an author.
+    act: NoteAct | None = None
+
+    def said_to(self, store: object) -> Bundle:
+        """Return the bundle as this store takes it."""
+        return noted(self.bundle, self.act, store)
+
+
+def noted(bundle: Bundle, act: NoteAct | None, store: object) -> Bundle:
+    """Return a bundle with the act that it is, where that has an author and the store keeps acts."""
+    return bundle if act is None or not isinstance(store, Searched) else (act, *bundle)
 
 
 def cancelling(job_id: str, grace_ms: int, *, force: bool = False, by: str = "") -> Wish[JobState]:
@@ -47,7 +69,9 @@ def cancelling(job_id: str, grace_ms: int, *, force: bool = False, by: str = "")
         runtime.notice_cancelled(job_id, ended=isinstance(outcome, EndedNow))
         return JobState(str(outcome))
 
-    return Wish((CancelJob(job_id, grace_ms, force=force, abandon=force, by=_who(by)),), settle)
+    told = "by force" if force else f"grace {grace_ms / 1000:g} s"
+    request = CancelJob(job_id, grace_ms, force=force, abandon=force, by=named(by))
+    return Wish((request,), settle, act_on(About.JOB, job_id, "cancel", by, told))
 
 
 def pausing(job_id: str, why: str, *, by: str = "") -> Wish[Held]:
@@ -62,7 +86,8 @@ def pausing(job_id: str, why: str, *, by: str = "") -> Wish[Held]:
         return outcome
 
     reason = clip_text(f"{why} (by {by})" if by else why, ERROR_TEXT_BYTES_MAX)
-    return Wish((HoldJob(job_id, Hold.PAUSED, reason, by=_who(by)),), settle)
+    request = HoldJob(job_id, Hold.PAUSED, reason, by=named(by))
+    return Wish((request,), settle, act_on(About.JOB, job_id, "pause", by, why))
 
 
 def resuming(job_id: str, *, by: str = "") -> Wish[Resumed]:
@@ -78,7 +103,7 @@ def resuming(job_id: str, *, by: str = "") -> Wish[Resumed]:
             runtime.poke()
         return outcome
 
-    return Wish((ResumeJob(job_id, _who(by)),), settle)
+    return Wish((ResumeJob(job_id, named(by)),), settle, act_on(About.JOB, job_id, "resume", by))
 
 
 def forking(
@@ -97,7 +122,7 @@ def forking(
     if version is not None:
         check_storable("version", version)
     point = step_named(check_storable("step", at))
-    about = (job_id, ids.new(), point, False, version, fork_id, ids.token(), fresh_keys, _who(by))
+    about = (job_id, ids.new(), point, False, version, fork_id, ids.token(), fresh_keys, named(by))
     request = ForkJob(*about)
     return Wish((request,), _forked)
 
@@ -109,12 +134,17 @@ def retrying(job_id: str, ids: Ids, row: JobRow | None, *, by: str = "") -> Wish
         raise NotFound(f"there is no job {job_id}", job_id=job_id)
     step = Failure.parse(row.error).step if row.error else ""
     point = step_named(step) if step else None
-    return Wish((ForkJob(job_id, ids.new(), point, retry=True, lease_id=ids.token(), by=_who(by)),), _forked)
+    return Wish((ForkJob(job_id, ids.new(), point, retry=True, lease_id=ids.token(), by=named(by)),), _forked)
 
 
-def _who(by: str) -> str:
+def named(by: str) -> str:
     """Return a name as a fact keeps it."""
     return clip_text(check_storable("by", by), KEY_CHARS_MAX)
+
+
+def act_on(about: About, name: str, verb: str, by: str, told: str = "") -> NoteAct | None:
+    """Return what is kept of an act; None if it has no author."""
+    return NoteAct(about, name, verb, named(by), clip_text(told, ERROR_TEXT_BYTES_MAX)) if by else None
 
 
 def step_named(text: str) -> tuple[str, int]:

@@ -154,7 +154,7 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         """Ask the job to end without blocking the event loop."""
         runtime = self._runtime()
         wish = cancelling(self.id, duration_ms(grace), force=force, by=by)
-        outcome = await runtime.lane().call(wish.bundle)
+        outcome = await runtime.lane().call(wish.said_to(runtime.store))
         # It looks whether the job has ended by this, for calls that wait here.
         return await asyncio.to_thread(wish.settle, runtime, outcome)
 
@@ -316,11 +316,11 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
 
     def _say(self, wish: Wish[T]) -> T:
         runtime = self._runtime()
-        return wish.settle(runtime, runtime.committer.call(wish.bundle))
+        return wish.settle(runtime, runtime.committer.call(wish.said_to(runtime.store)))
 
     async def _say_aio(self, wish: Wish[T]) -> T:
         runtime = self._runtime()
-        return wish.settle(runtime, await runtime.lane().call(wish.bundle))
+        return wish.settle(runtime, await runtime.lane().call(wish.said_to(runtime.store)))
 
     def _after(self, forked: Forked) -> Job[R_co]:
         return Job(self._runtime, forked.job_id, self._codec, forked.created, self._raises)

@@ -19,6 +19,7 @@ from tallystick.app.api.runtime import Runtime
 from tallystick.app.api.steps import AsyncStep, AsyncTxIsRefused, AsyncTxStep, L, Step, Tx, TxStep, TxStepAs
 from tallystick.app.api.submittable import WorkflowSpec
 from tallystick.app.api.workflows import AsyncWorkflow, Workflow
+from tallystick.app.asking.acts import Acts
 from tallystick.app.asking.many import Many
 from tallystick.app.effects.declaring import DeclaringEffects
 from tallystick.app.effects.resolving import ResolvingKeys
@@ -56,6 +57,7 @@ R = TypeVar("R")
 class Tally(
     Jobs,
     Many,
+    Acts,
     Hooks,
     Declaring,
     DeclaringEffects,

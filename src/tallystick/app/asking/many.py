@@ -149,7 +149,7 @@ class Many(ABC):
         wishes = [wish for row in matching(runtime, which) if (wish := wish_of(row)) is not None]
         for start in range(0, len(wishes), _PAGE):
             page = wishes[start : start + _PAGE]
-            outcomes = runtime.committer.call_all([wish.bundle for wish in page])
+            outcomes = runtime.committer.call_all([wish.said_to(runtime.store) for wish in page])
             for wish, outcome in zip(page, outcomes, strict=True):
                 if isinstance(outcome, _PASSED_BY):
                     continue

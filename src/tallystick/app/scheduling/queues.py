@@ -8,9 +8,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from tallystick.app.api.control import act_on
 from tallystick.app.replay.context import refuse_inside
+from tallystick.app.running.twins import twin_of
 from tallystick.core.limits import PAGE_ROWS_MAX, check_name
 from tallystick.core.queues.rows import Limits, Order, Queue, chosen, declared, paused, reset, resumed
+from tallystick.core.watching.acts import PERSON, About, NoteAct
 from tallystick.errors import BadInput, DuplicateHandler, NoSuchQueue, QueueChanged
 from tallystick.store.api import Queues, SaveQueue
 
@@ -51,50 +54,40 @@ class Queued:
             after = page[-1].queue
         return [self._view(row) for row in found]
 
-    def set(self, name: str, **limits: Any) -> QueueView:  # noqa: ANN401 (each limit has its own type; the core checks)
+    def set(self, name: str, *, by: str = PERSON, **limits: Any) -> QueueView:  # noqa: ANN401 (each limit has its own type; the core checks)
         """Set some limits of a queue, None for no limit; they win over those of programs until `reset`."""
         check_name("queue", name)
-        return self._changed(name, lambda seen, now: chosen(seen, name, limits, now))
+        told = ", ".join(f"{limit}={value}" for limit, value in limits.items())
+        act = act_on(About.QUEUE, name, "set", by, told)
+        return self._changed(name, lambda seen, now: chosen(seen, name, limits, now), act)
 
-    def pause(self, name: str, *, by: str = "a person") -> QueueView:
+    def pause(self, name: str, *, by: str = PERSON) -> QueueView:
         """Let no job of a queue be claimed until it is resumed, woken ones neither.
 
         What runs goes on; cancelling and deadlines too.
         """
         check_name("queue", name)
-        return self._changed(name, lambda seen, now: paused(seen, name, by, now))
+        act = act_on(About.QUEUE, name, "pause", by)
+        return self._changed(name, lambda seen, now: paused(seen, name, by, now), act)
 
-    def resume(self, name: str) -> QueueView:
+    def resume(self, name: str, *, by: str = PERSON) -> QueueView:
         """Let jobs of a queue be claimed again."""
-        return self._moved(name, resumed)
+        return self._moved(name, resumed, act_on(About.QUEUE, name, "resume", by))
 
-    def reset(self, name: str) -> QueueView:
+    def reset(self, name: str, *, by: str = PERSON) -> QueueView:
         """Let what programs declare count again."""
-        return self._moved(name, reset)
+        return self._moved(name, reset, act_on(About.QUEUE, name, "reset", by))
 
-    async def get_aio(self, name: str) -> QueueView:
-        """Return one queue without blocking the loop."""
-        return await asyncio.to_thread(self.get, name)
+    get_aio = twin_of(get)
+    all_aio = twin_of(all)  # noqa: A003 (the method above)
 
-    async def all_aio(self) -> list[QueueView]:
-        """Return all queues that have a row without blocking the loop."""
-        return await asyncio.to_thread(self.all)
-
-    async def set_aio(self, name: str, **limits: Any) -> QueueView:  # noqa: ANN401 (as `set`)
+    async def set_aio(self, name: str, *, by: str = PERSON, **limits: Any) -> QueueView:  # noqa: ANN401 (as `set`)
         """Set some limits of a queue without blocking the loop; as `set` in all else."""
-        return await asyncio.to_thread(self.set, name, **limits)
+        return await asyncio.to_thread(self.set, name, by=by, **limits)
 
-    async def pause_aio(self, name: str, *, by: str = "a person") -> QueueView:
-        """Pause a queue without blocking the loop; as `pause` in all else."""
-        return await asyncio.to_thread(self.pause, name, by=by)
-
-    async def resume_aio(self, name: str) -> QueueView:
-        """Resume a queue without blocking the loop."""
-        return await asyncio.to_thread(self.resume, name)
-
-    async def reset_aio(self, name: str) -> QueueView:
-        """Let what programs declare count again without blocking the loop."""
-        return await asyncio.to_thread(self.reset, name)
+    pause_aio = twin_of(pause)
+    resume_aio = twin_of(resume)
+    reset_aio = twin_of(reset)
 
     def declare(self, name: str, limits: Limits) -> None:
         """Keep what a program declares about a queue."""
@@ -113,14 +106,18 @@ class Queued:
             raise NoSuchQueue(f"no limits were declared or set for the queue {name}", queue=name)
         return found
 
-    def _moved(self, name: str, change: Callable[[Queue], Queue]) -> QueueView:
-        return self._changed(name, lambda seen, _now: change(self._seen(name) if seen is None else seen))
+    def _moved(self, name: str, change: Callable[[Queue], Queue], act: NoteAct | None) -> QueueView:
+        return self._changed(name, lambda seen, _now: change(self._seen(name) if seen is None else seen), act)
 
-    def _changed(self, name: str, change: Callable[[Queue | None, int], Queue | None]) -> QueueView:
-        self._change(name, change)
+    def _changed(
+        self, name: str, change: Callable[[Queue | None, int], Queue | None], act: NoteAct | None
+    ) -> QueueView:
+        self._change(name, change, act)
         return self.get(name)
 
-    def _change(self, name: str, change: Callable[[Queue | None, int], Queue | None]) -> None:
+    def _change(
+        self, name: str, change: Callable[[Queue | None, int], Queue | None], act: NoteAct | None = None
+    ) -> None:
         """Put what a change makes of a queue in its place; again if others were faster."""
         store, runtime = self._store(), self._runtime()
         for _ in range(_TRIES_MAX):
@@ -128,7 +125,8 @@ class Queued:
             row = change(seen, runtime.store.now())
             if row is None or row == seen:
                 return
-            (outcome,) = runtime.committer.call_all([(SaveQueue(row, None if seen is None else seen.rev),)])
+            saved = SaveQueue(row, None if seen is None else seen.rev)
+            (outcome,) = runtime.committer.call_all([(saved,) if act is None else (act, saved)])
             if outcome is None:
                 runtime.poke()
                 return

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
+from tallystick.app.api.control import act_on
 from tallystick.app.api.job import Job
 from tallystick.app.api.retrying import Duration
 from tallystick.app.api.submittable import Submittable
@@ -22,6 +23,7 @@ from tallystick.core.limits import PAGE_ROWS_MAX, check_name
 from tallystick.core.schedules.rows import MISSED_MAX, Missed, Overlap, Plan, Schedule
 from tallystick.core.schedules.timetable import instant_ms, read, shown, timetable_of, words, write
 from tallystick.core.schedules.verbs import paused, planned, resumed, ticks_between
+from tallystick.core.watching.acts import PERSON, About, NoteAct
 from tallystick.defaults import TENANT
 from tallystick.errors import BadInput, BadSchedule, DuplicateHandler, NoSuchSchedule, ScheduleChanged
 from tallystick.store.api import DropSchedule, Primitive, SaveSchedule, Schedules
@@ -76,6 +78,7 @@ class Scheduled:
         jitter: Duration = 0,
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
+        by: str = PERSON,
     ) -> ScheduleView:
         """Add a schedule, or change the one of that name; it is durable when this returns."""
         plan = plan_of(workflow, when, tz, missed, overlap, jitter, args, kwargs or {})
@@ -84,7 +87,7 @@ class Scheduled:
         def change(seen: Schedule | None, now: int) -> Schedule | None:
             return planned(seen, plan, now, schedule_id=schedule_id, tenant_id=TENANT, declared=False)
 
-        return self._changed(schedule_id, change)
+        return self._changed(schedule_id, change, _act(schedule_id, "add", by, str(when)))
 
     add_aio = twin_of(add)
 
@@ -104,30 +107,33 @@ class Scheduled:
 
     all_aio = twin_of(all)  # noqa: A003 (the method above)
 
-    def pause(self, schedule_id: str, *, by: str = "a person") -> ScheduleView:
+    def pause(self, schedule_id: str, *, by: str = PERSON) -> ScheduleView:
         """Let no tick become a job until it is resumed; a new declaration does not resume it."""
-        return self._moved(schedule_id, lambda seen, _now: paused(seen, by))
+        return self._moved(schedule_id, lambda seen, _now: paused(seen, by), _act(schedule_id, "pause", by))
 
     pause_aio = twin_of(pause)
 
-    def resume(self, schedule_id: str) -> ScheduleView:
+    def resume(self, schedule_id: str, *, by: str = PERSON) -> ScheduleView:
         """Go on with the next tick; those of the pause are not made up for (see `backfill`)."""
-        return self._moved(schedule_id, resumed)
+        return self._moved(schedule_id, resumed, _act(schedule_id, "resume", by))
 
     resume_aio = twin_of(resume)
 
-    def trigger(self, schedule_id: str) -> Job[Any]:
+    def trigger(self, schedule_id: str, *, by: str = PERSON) -> Job[Any]:
         """Make a job now, beside the timetable."""
         runtime, row = self._runtime(), self._seen(schedule_id)
         clockwork = self._clockwork()
         key = f"schedule:{schedule_id}:trigger:{runtime.ids.new()}"
         job = clockwork.job_of(row, self._runtime().store.now(), key)
-        runtime.committer.call((job,))
+        act = _act(schedule_id, "trigger", by, f"job {job.job.job_id}")
+        runtime.committer.call((*act, job))
         return self._job(job.job.job_id, created=True)
 
     trigger_aio = twin_of(trigger)
 
-    def backfill(self, schedule_id: str, since: datetime, until: datetime) -> list[Job[Any]]:
+    def backfill(
+        self, schedule_id: str, since: datetime, until: datetime, *, by: str = PERSON
+    ) -> list[Job[Any]]:
         """Make a job of each tick from `since` on and before `until` that has none."""
         row = self._seen(schedule_id)
         ticks = list[int]()
@@ -135,16 +141,19 @@ class Scheduled:
             ticks.append(tick)
             if len(ticks) > MISSED_MAX:
                 raise BadInput(f"these are more than {MISSED_MAX} ticks: backfill them in parts")
+        told = f"{since.isoformat()} until {until.isoformat()}, {len(ticks)} ticks"
+        if act := _act(schedule_id, "backfill", by, told):
+            self._runtime().committer.call(act)
         made = self._clockwork().backfill(row, ticks)
         return [self._job(job_id, created=created) for job_id, created in made]
 
     backfill_aio = twin_of(backfill)
 
-    def remove(self, schedule_id: str) -> None:
+    def remove(self, schedule_id: str, *, by: str = PERSON) -> None:
         """Remove a schedule; its jobs stay. One that a program still declares comes back with its worker."""
         for _ in range(_TRIES_MAX):
             seen = self._seen(schedule_id)
-            if self._wrote(DropSchedule(schedule_id, seen.rev)):
+            if self._wrote(DropSchedule(schedule_id, seen.rev), _act(schedule_id, "remove", by)):
                 return
         raise ScheduleChanged(schedule_id=schedule_id)
 
@@ -167,26 +176,31 @@ class Scheduled:
             raise NoSuchSchedule(f"there is no schedule {schedule_id}", schedule_id=schedule_id)
         return found
 
-    def _moved(self, schedule_id: str, change: Callable[[Schedule, int], Schedule]) -> ScheduleView:
+    def _moved(
+        self, schedule_id: str, change: Callable[[Schedule, int], Schedule], act: tuple[NoteAct, ...]
+    ) -> ScheduleView:
         def known(seen: Schedule | None, now: int) -> Schedule:
             return change(self._seen(schedule_id) if seen is None else seen, now)
 
-        return self._changed(schedule_id, known)
+        return self._changed(schedule_id, known, act)
 
     def _changed(
-        self, schedule_id: str, change: Callable[[Schedule | None, int], Schedule | None]
+        self,
+        schedule_id: str,
+        change: Callable[[Schedule | None, int], Schedule | None],
+        act: tuple[NoteAct, ...],
     ) -> ScheduleView:
         """Put what a change makes of a schedule in its place; again if others were faster."""
         store = self._store()
         for _ in range(_TRIES_MAX):
             seen = store.schedule(schedule_id)
             row = change(seen, self._runtime().store.now())
-            if row is None or self._wrote(SaveSchedule(row, None if seen is None else seen.rev)):
+            if row is None or self._wrote(SaveSchedule(row, None if seen is None else seen.rev), act):
                 return self.get(schedule_id)
         raise ScheduleChanged(schedule_id=schedule_id)
 
-    def _wrote(self, request: Primitive) -> bool:
-        (outcome,) = self._runtime().committer.call_all([(request,)])
+    def _wrote(self, request: Primitive, act: tuple[NoteAct, ...]) -> bool:
+        (outcome,) = self._runtime().committer.call_all([(*act, request)])
         if isinstance(outcome, BaseException) and not isinstance(outcome, ScheduleChanged):
             raise outcome
         return outcome is None
@@ -311,6 +325,11 @@ def _view(row: Schedule) -> ScheduleView:
         _moment(row.last_at),
         row.last_job_id,
     )
+
+
+def _act(schedule_id: str, verb: str, by: str, told: str = "") -> tuple[NoteAct, ...]:
+    act = act_on(About.SCHEDULE, schedule_id, verb, by, told)
+    return () if act is None else (act,)
 
 
 def _moment(at: int | None) -> datetime | None:

@@ -19,6 +19,7 @@ _HOOKS: Final = "which hooks the program declares: the claim of a newer program 
 _SAME_INSTANT: Final = "of two children that ended in one millisecond: which of them was counted first"
 _SHOWN: Final = "what a job showed while it ran: the last value of each name, no history"
 _LATE: Final = "reports that were refused because they came too late, kept for people"
+_ACTED: Final = "what people did and who they were, kept for people: no rule looks at it"
 _CLOCK: Final = "how far the clock of a SQLite file is ahead: it moves with every write"
 NEWEST: Final = "of the newest line of the log of removals: nothing follows that would miss it"
 _WATCHED: Final = "what workers report of themselves, for graphs: no part of any job"
@@ -72,6 +73,7 @@ FREE_TABLES: Final = {
     "api_keys": _SETTING,
     "job_values": _SHOWN,
     "stale_reports": _LATE,
+    "acts": _ACTED,
     "clock": _CLOCK,
     "workers": _WATCHED,
     "ended_by_minute": _WATCHED,

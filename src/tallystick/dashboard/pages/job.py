@@ -10,6 +10,7 @@ import msgspec
 from tallystick.app.api.job import Job
 from tallystick.app.asking.sentence import Why
 from tallystick.core.lifecycles import JobState
+from tallystick.core.watching.acts import About
 from tallystick.core.watching.searching import JobSearch
 from tallystick.dashboard.answers import Answer, Attached, Page
 from tallystick.dashboard.shown.acts import acts_of
@@ -139,7 +140,8 @@ def _history(visit: Visit, _job: Job[Any], row: JobRow) -> dict[str, Any]:
     after = visit.asked("after") or "0"
     raw = visit.asked("raw") is not None
     number = int(after) if after.isascii() and after.isdecimal() and len(after) < 16 else 0
-    return {"facts": facts_page(visit.store.inspect(), row.job_id, after=number, raw=raw), "raw": raw}
+    facts = facts_page(visit.store.inspect(), row.job_id, after=number, raw=raw)
+    return {"facts": facts, "raw": raw, "did": visit.acts(About.JOB, row.job_id)}
 
 
 def _books(visit: Visit, _job: Job[Any], row: JobRow) -> dict[str, Any]:

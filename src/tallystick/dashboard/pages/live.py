@@ -14,7 +14,8 @@ from tallystick.store.api import Store
 
 # Pages ask for themselves again after a change; more often than this is no use to a reader.
 GAP_SECONDS: Final = 1.0
-CHECK_SECONDS: Final = 10.0
+# Some of a page changes without a write: a lease runs out, a job gets older.
+CHECK_SECONDS: Final = 5.0
 _CHANGE: Final = "event: change\ndata: 1\n\n"
 _STILL_HERE: Final = ": still here\n\n"
 _OVER: Final = "event: over\ndata: 1\n\n"
@@ -49,4 +50,4 @@ async def _said(
             if not await loop.run_in_executor(None, is_open):
                 yield _OVER
                 return
-            yield _STILL_HERE
+            yield _CHANGE

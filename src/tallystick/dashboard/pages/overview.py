@@ -10,6 +10,7 @@ from tallystick.app.scheduling.queues import QueueView
 from tallystick.core.lifecycles import JOB, JobState
 from tallystick.core.queues.rows import LIMIT_NAMES, Limits
 from tallystick.core.remote.keys import listed
+from tallystick.core.watching.acts import About
 from tallystick.core.watching.rows import Backlog, QueueDepth
 from tallystick.dashboard.answers import Answer, Go, Page
 from tallystick.dashboard.visits import Visit, quoted
@@ -73,9 +74,8 @@ def queues(visit: Visit) -> Answer:
     """Show all queues that have limits or jobs that wait."""
     backlog = watched(visit.store).backlog()
     shown = queues_of(visit, backlog)
-    return Page(
-        "queues.html", {"title": "Queues", "queues": shown, "store_now": backlog.now, "names": LIMIT_NAMES}
-    )
+    shows = {"title": "Queues", "queues": shown, "store_now": backlog.now, "names": LIMIT_NAMES}
+    return Page("queues.html", {**shows, "did": visit.acts(About.QUEUE)})
 
 
 def workers(visit: Visit) -> Answer:
@@ -98,14 +98,14 @@ def act_on_queue(visit: Visit) -> Answer:
         queue.pause(name, by=visit.who)
         said = f"The queue {name} is paused: no job of it is claimed."
     elif verb == "resume":
-        queue.resume(name)
+        queue.resume(name, by=visit.who)
         said = f"Jobs of the queue {name} may be claimed again."
     elif verb == "reset":
-        queue.reset(name)
+        queue.reset(name, by=visit.who)
         said = f"What programs declare about the queue {name} counts again."
     elif verb == "set":
         limit, value = visit.sent("limit"), visit.sent("value").strip()
-        queue.set(name, **{limit: _limit(value)})
+        queue.set(name, by=visit.who, **{limit: _limit(value)})
         said = f"The queue {name} has {limit}={value or 'none'} now."
     else:
         raise BadInput(f"{verb!r} is not one of pause, resume, reset, set")

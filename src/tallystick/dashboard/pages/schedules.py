@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
+from tallystick.core.watching.acts import About
 from tallystick.dashboard.answers import Answer, Go, Page
 from tallystick.dashboard.visits import Visit
 from tallystick.errors import BadInput
@@ -16,7 +17,8 @@ ROWS: Final = 100
 def schedules(visit: Visit) -> Answer:
     """Show all schedules."""
     views = visit.app.schedules.all() if isinstance(visit.store, Schedules) else []
-    return Page("schedules.html", {"title": "Schedules", "views": views[:ROWS], "more": len(views) > ROWS})
+    shows = {"title": "Schedules", "views": views[:ROWS], "more": len(views) > ROWS}
+    return Page("schedules.html", {**shows, "did": visit.acts(About.SCHEDULE)})
 
 
 def act_on_schedule(visit: Visit) -> Answer:
@@ -27,13 +29,13 @@ def act_on_schedule(visit: Visit) -> Answer:
         those.pause(name, by=visit.who)
         said = f"The schedule {name} is paused."
     elif verb == "resume":
-        those.resume(name)
+        those.resume(name, by=visit.who)
         said = f"The schedule {name} goes on with its next tick."
     elif verb == "trigger":
-        job = those.trigger(name)
+        job = those.trigger(name, by=visit.who)
         return Go(visit.at(f"jobs/{job.id}"), f"The schedule {name} made this job just now.")
     elif verb == "backfill":
-        made = those.backfill(name, _moment(visit.sent("since")), _moment(visit.sent("until")))
+        made = those.backfill(name, _moment(visit.sent("since")), _moment(visit.sent("until")), by=visit.who)
         new = sum(job.created for job in made)
         said = f"{len(made)} ticks of {name}: {new} new jobs, {len(made) - new} had one."
     else:

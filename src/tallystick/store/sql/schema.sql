@@ -14,6 +14,7 @@
 --   workers      the workers of now, and how many jobs each ended by the minute
 --   api_keys     keys of clients over HTTP, each for a tenant
 --   stale_reports  reports that came too late: refused, counted, kept for people
+--   acts         what people did to jobs, queues and schedules, and who it was
 --   pruned       what was removed by right, in a chain of its own: whatever else is missing was lost
 --
 #| This is the schema of both databases; `store/sql/schema.py` prints it for each, without these lines. What begins with `S|` is for
@@ -624,6 +625,26 @@ P|  id       BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   report   TEXT NOT NULL
 S|) STRICT;
 P|);
+
+-- What people did to jobs, queues and schedules, and who it was; the acts of a job go with it.
+CREATE TABLE acts (
+S|  seq   INTEGER PRIMARY KEY,
+P|  seq   BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  at    INT NOT NULL,
+  about NAME NOT NULL CHECK (one of: about job queue schedule),
+  name  NAME NOT NULL,
+  verb  TEXT NOT NULL,
+  who   TEXT NOT NULL,
+  told  TEXT NOT NULL
+S|) STRICT;
+P|);
+
+CREATE INDEX acts_of ON acts (name, about, seq);
+
+S|CREATE TRIGGER acts_guard BEFORE UPDATE ON acts
+S|BEGIN SELECT RAISE(ABORT, 'FINAL: an act is a fact and cannot change'); END;
+P|CREATE TRIGGER acts_guard BEFORE UPDATE ON acts FOR EACH ROW
+P|EXECUTE FUNCTION refuse_change('FINAL: an act is a fact and cannot change');
 
 -- What was removed by right: the job, whole or up to a turn, its last fact that is gone with its hash, when it was born, when it
 -- went and its author. Only ever appended, and chained over the whole store, so that a removal can be told from a loss.

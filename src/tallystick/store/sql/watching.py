@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from tallystick.core.audit.book import Kept
 from tallystick.core.effects.rows import EffectRow
+from tallystick.core.watching.acts import About, Act, NoteAct
 from tallystick.core.watching.rows import (
     DEPTH_MAX,
     FORGET_WORKER_MS,
@@ -29,6 +30,7 @@ _MINUTE_MS = 60_000
 # Identifiers of jobs begin with the instant at which they were drawn; machines disagree by less than this.
 _SKEW_MS: Final = 3_600_000
 _UUID_MS_MAX: Final = 2**48 - 1
+_SEQ_MAX: Final = 2**63 - 1
 
 
 class _Range(NamedTuple):
@@ -54,6 +56,11 @@ def report_worker(batch: OpenTransaction, request: ReportWorker) -> None:
 def leave_worker(batch: OpenTransaction, request: LeaveWorker) -> None:
     """Forget a worker that has stopped."""
     batch.run("drop_worker", request)
+
+
+def note_act(batch: OpenTransaction, request: NoteAct) -> None:
+    """Keep what a person does in this bundle."""
+    batch.run("insert_act", (batch.wall, *request))
 
 
 class SearchReads(ABC):
@@ -97,6 +104,18 @@ class SearchReads(ABC):
         """Return effects that have ended before an instant, the last one first."""
         rows = self.rows("ended_effects", (tenant_id, before, WINDOW_JOBS, limit))
         return [EffectRow._make(row) for row in rows]
+
+    def acts(
+        self, about: Sequence[About], name: str | None = None, *, before: int | None = None, limit: int
+    ) -> list[Act]:
+        """Return what people did to jobs, queues or schedules, or to one of them, the newest first."""
+        until = _SEQ_MAX if before is None else before
+        if name is None:
+            found = self.rows("all_acts", (listed(about), until, limit))
+        else:
+            (kind,) = about
+            found = self.rows("acts", (kind, name, until, limit))
+        return [Act._make(row) for row in found]
 
     def _range(self, search: JobSearch, before: str, window: int) -> _Range | None:
         """Return which identifiers can be meant at all; None if there is none."""

@@ -22,6 +22,7 @@ DIALECT: Final = Dialect(
 
 TABLES: Final = (
     *(
+        "acts",
         "api_keys",
         "attempts",
         "clock",

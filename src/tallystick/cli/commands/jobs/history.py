@@ -12,7 +12,8 @@ from tallystick.cli.place import json_option, looking, url_option, whole_id
 from tallystick.cli.render.history_words import details, in_words
 from tallystick.cli.render.output import Ink, show, show_data
 from tallystick.cli.render.wording import instant, short, span
-from tallystick.store.api import Store, StoredEvent
+from tallystick.core.watching.acts import About, Act
+from tallystick.store.api import Searched, Store, StoredEvent
 
 _PAGE = 100
 _STYLES = {
@@ -39,8 +40,8 @@ Examples:
 def command(*, job: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Tell what happened to a job, in order: when, in which attempt, what, and with what.
 
-    The store is that of APP, of --url, or of the variable TALLY_URL. Values are cut to one line; --json shows
-    all of them.
+    Below the facts stands what people did to it and who they were, where that was named. The store is that of
+    APP, of --url, or of the variable TALLY_URL. Values are cut to one line; --json shows all of them.
     """
     with looking(app, url) as store:
         job = whole_id(store, job)
@@ -51,6 +52,8 @@ def command(*, job: str, app: str | None, url: str | None, as_json: bool) -> Non
         ink = Ink.for_stream(sys.stdout)
         for fact, took in facts_of(store, job):
             show(_line(fact, took, ink))
+        for act in _acts(store, job):
+            show(_did(act, ink))
 
 
 def facts_of(store: Store, job_id: str) -> Iterator[tuple[StoredEvent, int | None]]:
@@ -61,6 +64,18 @@ def facts_of(store: Store, job_id: str) -> Iterator[tuple[StoredEvent, int | Non
         began = inspection.began(job_id, after=after, limit=_PAGE)
         yield from ((fact, fact.at - began[fact.n] if fact.n in began else None) for fact in page)
         after = page[-1].n
+
+
+def _acts(store: Store, job_id: str) -> list[Act]:
+    """Return what people did to a job and who it was, in order; of very many the last ones."""
+    if not isinstance(store, Searched):
+        return []
+    return store.acts([About.JOB], job_id, limit=_PAGE)[::-1]
+
+
+def _did(act: Act, ink: Ink) -> str:
+    words = f"{act.who}: {act.verb}" + (f", {act.told}" if act.told else "")
+    return "  ".join(("    ", ink(str(instant(act.at)), "dim"), "         ", short(words, 160)))
 
 
 def as_data(fact: StoredEvent, took_ms: int | None) -> dict[str, object]:

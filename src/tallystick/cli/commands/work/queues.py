@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 import msgspec
@@ -21,6 +22,7 @@ Examples:
   tally queues pause emails shop
 """
 _NOTHING = ("none", "null")
+_BY = "tally queues"
 
 
 @click.group("queues", epilog=_EXAMPLES, invoke_without_command=True)
@@ -66,7 +68,8 @@ def set_limits(*, queue: str, words: tuple[str, ...], url: str | None, as_json: 
     else:
         app = last
     with acting(app, url) as tally:
-        _say(tally.queues.set(queue, **dict(map(_limit, given))), as_json=as_json)
+        limits: dict[str, Any] = dict(map(_limit, given))
+        _say(tally.queues.set(queue, by=_BY, **limits), as_json=as_json)
 
 
 @command.command("pause")
@@ -75,7 +78,7 @@ def set_limits(*, queue: str, words: tuple[str, ...], url: str | None, as_json: 
 def pause(*, queue: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Let no job of a queue be claimed until it is resumed; what runs goes on."""
     with acting(app, url) as tally:
-        _say(tally.queues.pause(queue, by="tally queues"), as_json=as_json)
+        _say(tally.queues.pause(queue, by=_BY), as_json=as_json)
 
 
 @command.command("resume")
@@ -84,7 +87,7 @@ def pause(*, queue: str, app: str | None, url: str | None, as_json: bool) -> Non
 def resume(*, queue: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Let jobs of a queue be claimed again."""
     with acting(app, url) as tally:
-        _say(tally.queues.resume(queue), as_json=as_json)
+        _say(tally.queues.resume(queue, by=_BY), as_json=as_json)
 
 
 @command.command("reset")
@@ -93,7 +96,7 @@ def resume(*, queue: str, app: str | None, url: str | None, as_json: bool) -> No
 def reset(*, queue: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Let what programs declare count again."""
     with acting(app, url) as tally:
-        _say(tally.queues.reset(queue), as_json=as_json)
+        _say(tally.queues.reset(queue, by=_BY), as_json=as_json)
 
 
 def _limit(word: str) -> tuple[str, object]:

@@ -22,6 +22,7 @@ Examples:
   tally schedules pause nightly shop
   tally schedules backfill nightly 2027-01-01T00:00Z 2027-01-08T00:00Z shop
 """
+_BY = "tally schedules"
 
 
 @click.group("schedules", epilog=_EXAMPLES)
@@ -89,7 +90,7 @@ def add(
     if url is not None:
         loaded.app.bind(url)
     try:
-        view = loaded.app.schedules.add(schedule, found, when, args=args, kwargs=kwargs, **options)
+        view = loaded.app.schedules.add(schedule, found, when, args=args, kwargs=kwargs, by=_BY, **options)
     finally:
         loaded.app.close()
     _say(view, as_json=as_json)
@@ -101,7 +102,7 @@ def add(
 def pause(*, schedule: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Let no tick become a job until the schedule is resumed."""
     with acting(app, url) as tally:
-        _say(tally.schedules.pause(schedule, by="tally schedules"), as_json=as_json)
+        _say(tally.schedules.pause(schedule, by=_BY), as_json=as_json)
 
 
 @command.command("resume")
@@ -110,7 +111,7 @@ def pause(*, schedule: str, app: str | None, url: str | None, as_json: bool) -> 
 def resume(*, schedule: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Go on with the next tick; what was due during the pause is not made up for."""
     with acting(app, url) as tally:
-        _say(tally.schedules.resume(schedule), as_json=as_json)
+        _say(tally.schedules.resume(schedule, by=_BY), as_json=as_json)
 
 
 @command.command("trigger")
@@ -119,7 +120,7 @@ def resume(*, schedule: str, app: str | None, url: str | None, as_json: bool) ->
 def trigger(*, schedule: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Make a job now, beside the timetable, and print its id."""
     with acting(app, url) as tally:
-        job = tally.schedules.trigger(schedule)
+        job = tally.schedules.trigger(schedule, by=_BY)
     show_data({"job_id": job.id}) if as_json else show(job.id)
 
 
@@ -133,7 +134,7 @@ def backfill(
 ) -> None:
     """Make a job of each tick from SINCE on and before UNTIL that has none, and print their ids."""
     with acting(app, url) as tally:
-        jobs = tally.schedules.backfill(schedule, read_instant(since), read_instant(until))
+        jobs = tally.schedules.backfill(schedule, read_instant(since), read_instant(until), by=_BY)
     if as_json:
         show_data([{"job_id": job.id, "created": job.created} for job in jobs])
     else:
@@ -146,7 +147,7 @@ def backfill(
 def remove(*, schedule: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Remove a schedule; its jobs stay. One that a program declares comes back when its worker starts."""
     with acting(app, url) as tally:
-        tally.schedules.remove(schedule)
+        tally.schedules.remove(schedule, by=_BY)
     show_data({"id": schedule, "removed": True}) if as_json else show("removed")
 
 
