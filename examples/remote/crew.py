@@ -7,6 +7,7 @@ import os
 import secrets
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -45,5 +46,15 @@ class Crew:
         where = ("--url", store, "--bind", "127.0.0.1:0", "--json")
         process = self.start(sys.executable, "-m", "tallystick", "serve", app, *where)
         assert process.stdout is not None
-        said = json.loads("".join(iter(process.stdout.readline, "}\n")) + "}")
+        said = json.loads(_object(process.stdout))
         return Server(said["url"], said["key"])
+
+
+def _object(lines: Iterable[str]) -> str:
+    """Return the first JSON object that a program prints; it may have ended before it has printed one."""
+    text = ""
+    for line in lines:
+        text += line
+        if line == "}\n":
+            return text
+    raise RuntimeError("tally serve ended before it could serve; it has written why above")

@@ -52,3 +52,16 @@ def test_a_remote_example_prints_what_it_says_and_its_books_balance(name: str, u
     app = Tally(url)
     assert audit(app.runtime().store).findings == []
     app.close()
+
+
+def test_an_example_whose_server_cannot_start_says_so_and_ends(tmp_path: Path):
+    done = subprocess.run(
+        [sys.executable, FOLDER / "pipeline.py", f"sqlite:///{tmp_path / 'missing' / 'books.db'}"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "tally serve ended before it could serve" in done.stderr
