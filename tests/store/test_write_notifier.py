@@ -60,14 +60,14 @@ def test_rings_while_somebody_looks_are_heard_as_one_more(bells):
         rounds.append(1)
         assert hold.wait(30)
 
-    listener.listen(heard, "slow")
+    hush = listener.listen(heard, "slow")
     ringer.ring()
     wait_until(lambda: rounds)
     for _ in range(5):
         ringer.ring()
     hold.set()
     wait_until(lambda: len(rounds) == 2)
-    listener.hush()
+    hush()
     assert len(rounds) == 2
 
 
@@ -83,9 +83,9 @@ def test_nothing_is_left_behind_and_nothing_is_made_before_somebody_listens(bell
     bell = bells()
     bell.ring()
     assert not folder_of(tmp_path).exists()
-    bell.listen(lambda: None, "one")
+    hush = bell.listen(lambda: None, "one")
     assert folder_of(tmp_path).stat().st_mode & 0o777 == 0o700
-    bell.hush()
+    hush()
     assert not folder_of(tmp_path).exists()
 
 
@@ -95,12 +95,12 @@ def test_a_listener_is_hushed_although_somebody_removed_what_it_listens_at(bells
     place = tmp_path / "data"
     place.mkdir()
     bell = bells(place)
-    bell.listen(lambda: None, "one")
+    hush = bell.listen(lambda: None, "one")
     if gone == "the socket":
         (place / "shop.db-bells" / "one").unlink()
     else:
         shutil.rmtree(place if gone == "the database" else place / "shop.db-bells")
-    hushing = threading.Thread(target=bell.hush, daemon=True)
+    hushing = threading.Thread(target=hush, daemon=True)
     hushing.start()
     hushing.join(30)
     assert not hushing.is_alive()
@@ -111,10 +111,26 @@ def test_a_listener_that_was_hushed_can_listen_again(bells):
     listener, ringer = bells(), bells()
     for _ in range(2):
         heard = threading.Event()
-        listener.listen(heard.set, "one")
+        hush = listener.listen(heard.set, "one")
         ringer.ring()
         assert heard.wait(30)
-        listener.hush()
+        hush()
+
+
+def test_a_worker_and_a_server_on_one_store_both_hear_and_leave_nothing_behind(bells, tmp_path):
+    listener, ringer = bells(), bells()
+    before, heard = threading.active_count(), [threading.Event(), threading.Event()]
+    hushes = [listener.listen(event.set, name) for name, event in zip("ab", heard, strict=True)]
+    ringer.ring()
+    assert all(event.wait(30) for event in heard)
+    assert [path.name for path in folder_of(tmp_path).iterdir()] == ["a"]
+    hushes[0]()
+    heard[1].clear()
+    ringer.ring()
+    assert heard[1].wait(30)
+    hushes[1]()
+    assert not folder_of(tmp_path).exists()
+    assert threading.active_count() == before
 
 
 def test_one_who_is_stopped_holds_up_nobody(bells):
@@ -158,8 +174,7 @@ def test_where_there_are_no_descriptors_left_nobody_listens_and_nobody_complains
 
     monkeypatch.setattr(socket, "socketpair", refuse)
     bell = bells()
-    bell.listen(lambda: None, "one")
-    bell.hush()
+    bell.listen(lambda: None, "one")()
     assert list(folder_of(tmp_path).iterdir()) == []
 
 

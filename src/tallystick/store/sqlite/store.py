@@ -290,8 +290,7 @@ class SqliteStore(Reads, ProtocolReads, ScheduleReads, QueueReads, WatchReads, E
 
     def listen(self, heard: Callable[[], None], name: str) -> Callable[[], None]:
         """Call `heard` soon after another process has written, where that can be had."""
-        self._bell.listen(heard, name)
-        return self._bell.hush
+        return self._bell.listen(heard, name)
 
     def next_due(self, queues: Sequence[str], after: int = 0) -> int | None:
         """Return when the next job of these queues becomes due after this instant."""

@@ -3,8 +3,9 @@
 It is a hint and nothing more. A ring may be lost, come late or come for nothing; a process that does not hear
 it finds the work when it next looks, a tenth of a second later at most. So nothing here is ever an error.
 
-Every listener has a datagram socket in a folder beside the database. To ring is one packet to each of them,
-without waiting. A socket whose owner was killed is removed by the first process that rings it.
+Every store that is listened at has a datagram socket in a folder beside the database, one for all of its
+listeners. To ring is one packet to each of the others, without waiting. A socket whose owner was killed is
+removed by the first process that rings it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -33,7 +35,7 @@ _QUIET_SECONDS: Final = 0.010
 
 
 class Bell:
-    """The listeners on one file: one of them perhaps in this process, the others in others."""
+    """The sockets at one file: one of them perhaps of this store, with its listeners, the others of others."""
 
     def __init__(self, database: Path, clock: Clock) -> None:
         """Touch nothing yet: the folder is there only while a process listens or after it was killed."""
@@ -43,6 +45,8 @@ class Bell:
         self._door = -1
         self._others: tuple[str, ...] = ()
         self._own = ""
+        self._listeners: dict[str, Callable[[], None]] = {}
+        self._changing = threading.Lock()
         self._ears: socket.socket | None = None
         self._hand: socket.socket | None = None
         self._mouth = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -61,13 +65,23 @@ class Bell:
         for name in self._others:
             self._call(name)
 
-    def listen(self, heard: Callable[[], None], name: str) -> None:
-        """Call `heard`, in a thread of its own, when a process rings; where sockets cannot be had, never."""
+    def listen(self, heard: Callable[[], None], name: str) -> Callable[[], None]:
+        """Call `heard`, in the bell's thread, when a process rings; where sockets cannot be had, never.
+
+        What is returned ends it; when the last listener has gone, nothing of the bell is left behind.
+        """
+        with self._changing:
+            self._listeners[name] = heard
+            if self._thread is None:
+                self._open(name)
+        return partial(self._hush, name)
+
+    def _open(self, name: str) -> None:
         ears = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             self._open_door()
-            # To hush it is to tap the listener on the shoulder: a ring needs the folder, which may be gone.
+            # To hush it is to tap the thread on the shoulder: a ring needs the folder, which may be gone.
             shoulder, hand = socket.socketpair()
         except OSError:
             ears.close()
@@ -80,11 +94,17 @@ class Bell:
             return
         self._ears, self._hand, self._own = ears, hand, name
         self._closing.clear()
-        listener = (ears, shoulder, heard)
-        self._thread = threading.Thread(target=self._hear, args=listener, name="tally-bell", daemon=True)
+        self._thread = threading.Thread(
+            target=self._hear, args=(ears, shoulder), name="tally-bell", daemon=True
+        )
         self._thread.start()
 
-    def hush(self) -> None:
+    def _hush(self, name: str) -> None:
+        with self._changing:
+            if self._listeners.pop(name, None) is not None and not self._listeners:
+                self._shut()
+
+    def _shut(self) -> None:
         """Listen no more, and leave nothing behind."""
         if self._ears is None or self._hand is None or self._thread is None:
             return
@@ -101,7 +121,9 @@ class Bell:
 
     def close(self) -> None:
         """Give back everything."""
-        self.hush()
+        with self._changing:
+            self._listeners.clear()
+            self._shut()
         self._mouth.close()
         self._close_door()
 
@@ -138,7 +160,7 @@ class Bell:
         except OSError:
             return  # it is full, so its owner will look anyway; or it is no longer there
 
-    def _hear(self, ears: socket.socket, shoulder: socket.socket, heard: Callable[[], None]) -> None:
+    def _hear(self, ears: socket.socket, shoulder: socket.socket) -> None:
         with shoulder, selectors.PollSelector() as either:
             either.register(ears, selectors.EVENT_READ)
             either.register(shoulder, selectors.EVENT_READ)
@@ -147,7 +169,8 @@ class Bell:
                     return
                 # What comes after this may be about what is written after the look: it is heard as one more.
                 _drain(ears)
-                heard()
+                for heard in tuple(self._listeners.values()):
+                    heard()
                 self._closing.wait(_QUIET_SECONDS)
 
 
