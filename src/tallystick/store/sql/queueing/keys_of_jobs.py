@@ -11,15 +11,19 @@ from tallystick.store.api import Existing, Fact, Fence
 from tallystick.store.refusals import Refused
 from tallystick.store.writing import OpenTransaction, insist
 
-_TRIES_MAX = 10
-
 
 def take_key(batch: OpenTransaction, request: TakeKey) -> Existing | None:
-    """Reserve the key for a new job, or return the job that has it, perhaps with these arguments now."""
+    """Reserve the key for a new job, or return the job that has it, perhaps with these arguments now.
+
+    Between the look at the key and the lock of the job that has it, the key may go to another job. Then the
+    look is made again: a job that took it has ended since, so it cannot go on like this for ever. What
+    is decided under the lock stays true until it is written.
+    """
     tenant_id, scope, value, content_hash, canon_version = request.reservation
     key = (tenant_id, scope, value)
     own = (content_hash, canon_version, request.job_id, request.created_at)
-    for _ in range(_TRIES_MAX):
+    missed = ""
+    while True:
         found = batch.rows("key_holder", key)
         if not found:
             if batch.changed("reserve_key", (*key, *own)):
@@ -29,24 +33,27 @@ def take_key(batch: OpenTransaction, request: TakeKey) -> Existing | None:
         # The job first, as everywhere; what was seen of its key before may have changed until then.
         batch.lock(job_id)
         rows = batch.rows("held_key", (*key, job_id))
-        if rows:
-            *row, ready_at, head_n, head_hash = rows[0]
-            holder = Holder._make(row)
-            verdict = decide_key(request.rule, holder)
-            match verdict:
-                case Keyed.TAKE:
-                    insist(batch, "take_key", (*key, job_id, *own))
-                    return None
-                case Keyed.KEEP:
-                    return Existing(job_id, holder.content_hash, reserved_at)
-                case Keyed.REPLACE:
-                    _replace(batch, request, holder, ready_at, Chain(job_id, head_n, head_hash))
-                    return Existing(job_id, content_hash, reserved_at)
-                case Keyed.REFUSE:
-                    raise Refused(_in_use(request, holder))
-                case _ as never:
-                    assert_never(never)
-    raise InvariantBroken(f"the key {value} changed hands {_TRIES_MAX} times while it was looked at")
+        if not rows:
+            if job_id == missed:
+                raise InvariantBroken(f"the key {value} belongs to job {job_id}, which is not in the store")
+            missed = job_id
+            continue
+        *row, ready_at, head_n, head_hash = rows[0]
+        holder = Holder._make(row)
+        verdict = decide_key(request.rule, holder)
+        match verdict:
+            case Keyed.TAKE:
+                insist(batch, "take_key", (*key, job_id, *own))
+                return None
+            case Keyed.KEEP:
+                return Existing(job_id, holder.content_hash, reserved_at)
+            case Keyed.REPLACE:
+                _replace(batch, request, holder, ready_at, Chain(job_id, head_n, head_hash))
+                return Existing(job_id, content_hash, reserved_at)
+            case Keyed.REFUSE:
+                raise Refused(_in_use(request, holder))
+            case _ as never:
+                assert_never(never)
 
 
 def _replace(

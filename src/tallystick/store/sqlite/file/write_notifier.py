@@ -35,7 +35,7 @@ _QUIET_SECONDS: Final = 0.010
 
 
 class Bell:
-    """The sockets at one file: one of them perhaps of this store, with its listeners, the others of others."""
+    """The sockets at one file: one perhaps of this store, for all its listeners; the others of others."""
 
     def __init__(self, database: Path, clock: Clock) -> None:
         """Touch nothing yet: the folder is there only while a process listens or after it was killed."""
