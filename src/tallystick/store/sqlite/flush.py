@@ -12,6 +12,7 @@ from tallystick import crash
 from tallystick.core.chain import DOUBTFUL
 from tallystick.store.api import Bundle, Outcome
 from tallystick.store.doubtful_chains import as_known, held_chains
+from tallystick.store.sql.queueing.keyless import Walks
 from tallystick.store.sqlite.file.clock import FileClock
 from tallystick.store.sqlite.file.connection import in_doubt
 from tallystick.store.sqlite.looking import chain_end
@@ -45,6 +46,7 @@ class SqliteFlush:
         self._time = time
         # Whether any chain may be doubtful: nothing is looked at before there was a reason to.
         self._doubts = False
+        self._walks = Walks()
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
         """Write a batch and return one outcome a bundle; write it once more if its COMMIT has failed.
@@ -81,6 +83,7 @@ class SqliteFlush:
             self._connection.execute("BEGIN IMMEDIATE")
             crash.point(BEGUN)
             writing = SqliteBatch(self._connection, self._time.now(self._connection), loans)
+            writing.walks = self._walks
             outcomes = self._write_known(writing, batch) if self._doubts else writing.write(batch)
             crash.point(BEFORE_COMMIT)
             self._commit(writing, outcomes)

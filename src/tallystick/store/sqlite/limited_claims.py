@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from tallystick.core.limits import PRIORITY_BEST, PRIORITY_WORST
 from tallystick.core.queues.admitting import NO_KEY, Line, Waiting, choose
 from tallystick.store.api import ClaimJobs, QueueHasLimits
 from tallystick.store.refusals import Refused
-from tallystick.store.sql.queueing.managed import BEGUN_MAX, Managed, Search, add_queue
+from tallystick.store.sql.queueing.keyless import WINDOW, Passed, Place
+from tallystick.store.sql.queueing.managed import BEGUN_MAX, LEVELS, Managed, Search, add_queue
 from tallystick.store.sqlite.statements import sql
 
 if TYPE_CHECKING:
     from tallystick.store.sqlite.writer import SqliteBatch
 
-_LEVELS: Final = range(PRIORITY_BEST, PRIORITY_WORST + 1)
 _Found = tuple[str, str, int, int]
 
 
@@ -77,16 +76,23 @@ class _Search(Search):
             yield Line(key, self._line(key))
 
     def _line(self, key: str) -> Iterator[Waiting]:
-        levels = [self._level(key, priority) for priority in _LEVELS]
+        levels = [self._level(key, priority) for priority in LEVELS]
         return (_waiting(row) for row in _ORDERS[self._queue.picture.limits.order](levels))
 
     def _level(self, key: str, priority: int) -> Iterator[_Found]:
-        if key == NO_KEY:
-            asked: tuple[object, ...] = (self._queue.name, priority, *self._about)
-            yield from self._batch.connection.execute(sql("waiting_without_key"), asked)
-        else:
-            asked = (self._queue.name, key, priority, *self._about)
+        name = self._queue.name
+        if key != NO_KEY:
+            asked = (name, key, priority, *self._about)
             yield from self._batch.connection.execute(sql("waiting_of_keys"), asked)
+            return
+        walk = self._batch.walks[name, priority]
+        for job in walk.jobs(lambda start: self._window(priority, start)):
+            yield job.job_id, NO_KEY, job.first, job.place[0]
+
+    def _window(self, priority: int, start: Place) -> Iterator[Passed]:
+        asked = (self._queue.name, priority, *start, *self._about, WINDOW)
+        for job_id, first, fits, *place in self._batch.connection.execute(sql("waiting_without_key"), asked):
+            yield Passed(job_id, bool(first), bool(fits), (place[0], place[1]))
 
 
 def _waiting(row: tuple[str, str, int] | _Found) -> Waiting:

@@ -45,6 +45,7 @@ from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, cl
 from tallystick.store.sql.keys import keep_keys
 from tallystick.store.sql.one_by_one import ONE_BY_ONE
 from tallystick.store.sql.protocols import is_protocol
+from tallystick.store.sql.queueing.keyless import Walks
 from tallystick.store.sql.shapes import recorded
 from tallystick.store.sqlite.applying import apply
 from tallystick.store.sqlite.claims import claim_jobs, due_jobs
@@ -66,6 +67,7 @@ class SqliteBatch:
     def __init__(self, connection: apsw.Connection, now: Instants, loans: Loans | None = None) -> None:
         """Begin, at a time that was read with the lock held: a lease is judged by the time of the write."""
         self._loans = loans or Loans()
+        self.walks = Walks()
         self.connection = connection
         self.cursor = connection.cursor()
         self.wall, self.boot, self.epoch = now

@@ -17,6 +17,7 @@ from typing import Final
 
 from tallystick.clock import Clock
 from tallystick.store.api import ClaimJobs
+from tallystick.store.sql.queueing.keyless import Walks
 from tallystick.tuning import is_plain
 
 # A search begins at the beginning at least and at most this often.
@@ -65,6 +66,7 @@ class ClaimCursor:
         # Searches that began at a cursor and left slots empty: they cannot tell that nothing is due.
         self._owing: set[ClaimJobs] = set()
         self.limited = LimitedNames(clock)
+        self.walks = Walks()
 
     def start(self, request: ClaimJobs) -> int:
         """Return the due time at which a search begins; 0 is the beginning."""

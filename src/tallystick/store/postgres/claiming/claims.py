@@ -161,7 +161,7 @@ class ClaimSearch:
 
     def _chosen(self, request: ClaimJobs, queue: Managed) -> list[Taken]:
         """Claim what the limits of a queue allow."""
-        jobs = chosen(self._writing, queue, request)
+        jobs = chosen(self._writing, queue, request, self._cursor.walks)
         if not jobs:
             return []
         leases = [request.lease_ids() for _ in jobs]

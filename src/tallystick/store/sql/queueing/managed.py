@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tallystick.core.limits import PRIORITY_BEST, PRIORITY_WORST
 from tallystick.core.queues.admitting import NO_KEY, Line, QueuePicture, Slot, TakenSlot, Waiting, book
 from tallystick.core.queues.rows import KEYS_LOOKED_AT_MAX, Queue, QueueTurn
 from tallystick.errors import InvariantBroken
@@ -20,6 +21,9 @@ from tallystick.store.writing import OpenTransaction, insist
 
 BEGUN_MAX: Final = 1_000
 """How many jobs that have begun, and may be blocked by their keys, one claim looks at."""
+
+LEVELS: Final = range(PRIORITY_BEST, PRIORITY_WORST + 1)
+"""All priorities, the best first."""
 
 _PAGE: Final = 8
 
