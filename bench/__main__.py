@@ -15,7 +15,18 @@ from pathlib import Path
 
 from bench import table
 
-MODULES = ("kernel", "postgres", "waiting", "runs", "stage", "publishing", "remote", "verifying", "azure")
+MODULES = (
+    "kernel",
+    "postgres",
+    "waiting",
+    "runs",
+    "stage",
+    "publishing",
+    "remote",
+    "verifying",
+    "operating",
+    "azure",
+)
 RESULTS = Path(__file__).parent / "results"
 
 
