@@ -5,6 +5,8 @@ SOAK_SECONDS ?= 600
 LONG_SECONDS ?= 600
 PLAIN := tests/store/test_sqlite_conformance.py tests/postgres/test_conformance.py
 QUICK := tests/core tests/engine tests/app tests/store tests/examples
+# Tests wait about as long as they compute.
+WORKERS ?= 4
 STORE ?= both
 SEED ?=
 PY := .venv/bin/python
@@ -35,11 +37,11 @@ demo-dashboard: setup ## the dashboard over a lively store, until Ctrl-C; BIND=1
 	@$(PY) -m demo.dashboard
 
 test-quick: check ## check, then core, engine, app, store and examples without a server; 90 s
-	@$(PY) -m pytest -n 3 --dist worksteal -q --quick $(QUICK)
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q --quick $(QUICK)
 
 test: setup ## what CI runs: check, then all tests but the long ones; twelve minutes
 	@$(TOGETHER) $(CHECKS) test-tools
-	@$(PY) -m pytest -n 3 --dist worksteal --ignore=tests/tidy --ignore=tests/browser
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore=tests/tidy --ignore=tests/browser
 	@$(TOGETHER) test-browser test-plain
 
 test-plain: setup

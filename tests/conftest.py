@@ -37,6 +37,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if _takes_long(item)]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
+    items[:] = _slow_ones_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def _slow_ones_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Return the tests so that none of the workers has a slow one left when the others have nothing to do.
+
+    With `--dist worksteal` each begins with as many of the list as any other. Tests of one file stay together:
+    they share what is made for the file.
+    """
+    slow = [item for item in items if item.get_closest_marker("slow") or item.get_closest_marker("timeout")]
+    known = set(slow)
+    quick = [item for item in items if item not in known]
+    shares = (
+        part
+        for worker in range(workers)
+        for part in (_share(slow, worker, workers), _share(quick, worker, workers))
+    )
+    return [item for share in shares for item in share]
+
+
+def _share(items: list[pytest.Item], worker: int, workers: int) -> list[pytest.Item]:
+    return items[len(items) * worker // workers : len(items) * (worker + 1) // workers]
 
 
 def _takes_long(item: pytest.Item) -> bool:

@@ -40,7 +40,13 @@ def ended(db) -> int:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    ("url", "children", "kills"), [("sqlite", 5_000, 6), ("postgres", 300, 3)], indirect=["url"]
+    ("url", "children", "kills"),
+    [
+        ("sqlite", 2_000, 6),
+        pytest.param("sqlite", 5_000, 6, marks=pytest.mark.long),
+        ("postgres", 300, 3),
+    ],
+    indirect=["url"],
 )
 def test_children_under_random_kills_are_counted_once_and_wake_their_parent_once_a_group(
     opened, url, children, kills

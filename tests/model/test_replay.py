@@ -32,7 +32,7 @@ class SqliteSubject:
     """A store and a window into its rows. Another store needs the same names, and SQL with `?`."""
 
     look_every = 1
-    walks = 50
+    walks = 24
 
     def __init__(self, path: Path) -> None:
         self.clock = VirtualClock()
@@ -54,7 +54,7 @@ class PostgresSubject:
     """The same on a server: one schema for all walks of a world. All is dear there, and done less."""
 
     look_every = 6
-    walks = 12
+    walks = 6
 
     def __init__(self, server: Server, database: str) -> None:
         self.clock = VirtualClock()

@@ -106,8 +106,14 @@ def small_run(path: Path, computed: list[int], commits: list[tuple[int, list[obj
     assert summary.complete
 
 
-def test_a_tail_torn_at_any_byte_is_cut_and_noted_and_nothing_durable_is_computed_again(tmp_path: Path):
-    """Every prefix of a journal of two runs is resumed from; the good lines of it are kept as they are."""
+@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.long)])
+def test_a_tail_torn_at_any_byte_is_cut_and_noted_and_nothing_durable_is_computed_again(
+    tmp_path: Path, every: int
+):
+    """Prefixes of a journal of two runs are resumed from; the good lines of it are kept as they are.
+
+    In every run the prefixes that end at a line or beside it, and each seventh; all of them in the long tests.
+    """
     original = tmp_path / "original"
     first = Journal(original, "double", 1)
     keys = _keys_of(range(10, 16))
@@ -120,7 +126,8 @@ def test_a_tail_torn_at_any_byte_is_cut_and_noted_and_nothing_durable_is_compute
     with original.open("rb") as file:
         ends += [line.end for line in lines(original, file) if isinstance(line, JournalLine)]
     torn_at = tmp_path / "torn"
-    for length in range(len(content) + 1):
+    beside = {end + step for end in ends for step in (-1, 0, 1)} & {*range(len(content) + 1)}
+    for length in sorted(beside | {*range(0, len(content) + 1, every)}):
         torn_at.write_bytes(content[:length])
         good = max(end for end in ends if end <= length)
         durable = {ends[-2]: 2, ends[-1]: 3}.get(good, 0)

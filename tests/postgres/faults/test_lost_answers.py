@@ -29,8 +29,9 @@ from tests.postgres.proxy import Plan, Proxy
 from tests.postgres.server import Server
 from tests.postgres.subject import fresh_schema
 
-# Together with the claims and the stale reports below: five hundred.
-FLUSHES, TRANSACTIONS = 320, 165
+# The long tests cut five hundred commits, with the claims and the stale reports below.
+FLUSHES = (60, pytest.param(320, marks=pytest.mark.long))
+TRANSACTIONS = (30, pytest.param(165, marks=pytest.mark.long))
 CLOCK = SystemClock()
 LONG_MS = 600_000
 FAULTS = [Plan.BEFORE, Plan.AFTER, Plan.AT_ONCE]
@@ -66,26 +67,28 @@ def cut(server: Server) -> Iterator[Cut]:
     made.close()
 
 
-def test_a_lost_commit_of_a_flush_is_neither_lost_nor_doubled(cut: Cut) -> None:
+@pytest.mark.parametrize("flushes", FLUSHES)
+def test_a_lost_commit_of_a_flush_is_neither_lost_nor_doubled(cut: Cut, flushes: int) -> None:
     """A third never reaches the server, a third is answered into the void, a third is cut in between."""
     store = cut.store
     held = held_job(store, CLOCK, lease_ms=LONG_MS)
-    for number in range(FLUSHES):
+    for number in range(flushes):
         cut.proxy.plan = FAULTS[number % 3]
         wish = submission(CLOCK, key=f"key-{number}")
         batch = [(step(held, CLOCK, f"step-{number}"),), (wish,)]
         assert store.apply(batch) == [None, None], number
-    assert cut.proxy.fired == FLUSHES
+    assert cut.proxy.fired == flushes
     check_chain(store.history(held.fence.job_id))
-    assert cut.count("SELECT count(*) FROM steps") == FLUSHES
-    assert cut.count("SELECT count(*) FROM jobs") == FLUSHES + 1
+    assert cut.count("SELECT count(*) FROM steps") == flushes
+    assert cut.count("SELECT count(*) FROM jobs") == flushes + 1
     done(store, finish(held, CLOCK))
 
 
-def test_a_lost_commit_of_a_users_transaction_is_one_effect(cut: Cut) -> None:
+@pytest.mark.parametrize("transactions", TRANSACTIONS)
+def test_a_lost_commit_of_a_users_transaction_is_one_effect(cut: Cut, transactions: int) -> None:
     store = cut.store
     held = held_job(store, CLOCK, lease_ms=LONG_MS)
-    for number in range(TRANSACTIONS):
+    for number in range(transactions):
         cut.proxy.plan = FAULTS[number % 3]
 
         def body(db: Transaction, number: int = number) -> RecordStep:
@@ -93,9 +96,9 @@ def test_a_lost_commit_of_a_users_transaction_is_one_effect(cut: Cut) -> None:
             return step(held, CLOCK, f"tx-{number}")
 
         assert isinstance(store.run_tx(held.fence, body, 10_000, 0), RecordStep)
-    assert cut.proxy.fired == TRANSACTIONS
-    assert cut.count("SELECT count(*) FROM effects") == TRANSACTIONS
-    assert cut.count("SELECT count(DISTINCT value) FROM effects") == TRANSACTIONS
+    assert cut.proxy.fired == transactions
+    assert cut.count("SELECT count(*) FROM effects") == transactions
+    assert cut.count("SELECT count(DISTINCT value) FROM effects") == transactions
     check_chain(store.history(held.fence.job_id))
 
 
