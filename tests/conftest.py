@@ -43,8 +43,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _slow_ones_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
     """Return the tests so that none of the workers has a slow one left when the others have nothing to do.
 
-    With `--dist worksteal` each begins with as many of the list as any other. Tests of one file stay together:
-    they share what is made for the file.
+    With `--dist worksteal` each begins with as many of the list as any other. Tests of one file stay
+    together: they share what is made for the file.
     """
     slow = [item for item in items if item.get_closest_marker("slow") or item.get_closest_marker("timeout")]
     known = set(slow)

@@ -16,7 +16,6 @@ from tests.crash.sweep.plan import Plan
 from tests.crash.sweep.sweep import Sweep, in_share, is_swept
 from tests.crash.sweep.trial import Arm, Stage, Verdict
 
-
 # All points, pairs and controls: the long tests. Every visit of a point and chance: `make crash`.
 SHARE = 3
 

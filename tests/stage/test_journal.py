@@ -112,7 +112,7 @@ def test_a_tail_torn_at_any_byte_is_cut_and_noted_and_nothing_durable_is_compute
 ):
     """Prefixes of a journal of two runs are resumed from; the good lines of it are kept as they are.
 
-    In every run the prefixes that end at a line or beside it, and each seventh; all of them in the long tests.
+    In every run those that end at a line or beside it, and each seventh; all of them in the long tests.
     """
     original = tmp_path / "original"
     first = Journal(original, "double", 1)

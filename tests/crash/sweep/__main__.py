@@ -31,7 +31,9 @@ def main() -> int:
     options = parser.parse_args()
     stores = ("sqlite", "postgres") if options.store == "both" else (options.store,)
     seconds = options.seconds / len(stores)
-    well = [_sweep(store, options.seed, seconds, quick=options.quick, share=options.share) for store in stores]
+    well = [
+        _sweep(store, options.seed, seconds, quick=options.quick, share=options.share) for store in stores
+    ]
     return 0 if all(well) else 1
 
 

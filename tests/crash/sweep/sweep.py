@@ -64,7 +64,9 @@ class Sweep:
         """Run everything, say what happened, and tell whether all was well."""
         self._say(f"crash: seed={self._seed} store={self._store} folder={self._folder}")
         points = [
-            point for point in crash.points() if is_swept(point, self._others()) and in_share(point, self._share)
+            point
+            for point in crash.points()
+            if is_swept(point, self._others()) and in_share(point, self._share)
         ]
         visits: dict[str, dict[str, int]] = {}
         for case, verdict in self._all(calibration(self._store)):
