@@ -49,7 +49,10 @@ RECORDS = """
 
 
 def main(given: list[str]) -> int:
-    """Put the pages together and build the site, in a folder if one is given; return what Sphinx returns."""
+    """Put the pages together and build the site, in a folder if one is given; return what Sphinx returns.
+
+    If pages are given too, all are read and their links followed, but HTML is made of these alone.
+    """
     build = Path(given[0]) if given else ROOT / "build" / "site"
     source, html = build / "source", build / "html"
     shutil.rmtree(build, ignore_errors=True)
@@ -58,11 +61,22 @@ def main(given: list[str]) -> int:
         path = source / "reference" / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, "utf-8")
-    command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q", "-j", "2"]
-    done = subprocess.run([*command, str(source), str(html)], check=False)  # noqa: S603 (our own words)
-    if done.returncode == 0:
+    pages = [str(source / name) for name in given[1:]]
+    if pages:
+        failed = _sphinx("dummy", "-W", source, build / "read") or _sphinx("html", "-Q", source, html, *pages)
+    else:
+        failed = _sphinx("html", "-W", source, html)
+    if not failed:
         print(f"site: {html / 'index.html'}")
-    return done.returncode
+    return failed
+
+
+def _sphinx(builder: str, warnings: str, source: Path, target: Path, *pages: str) -> int:
+    """Let Sphinx build pages, or all of them; with `-W` a warning is an error, with `-Q` none is told."""
+    command = [sys.executable, "-m", "sphinx", "-b", builder, warnings, "--keep-going", "-q", "-j", "2"]
+    kept = ["-d", str(source.parent / "doctrees")]
+    words = [*command, *kept, str(source), str(target), *pages]
+    return subprocess.run(words, check=False).returncode  # noqa: S603 (our own words)
 
 
 def gather(source: Path) -> None:

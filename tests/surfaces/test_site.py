@@ -26,12 +26,20 @@ IMPORTED = re.compile(r"@import\s+(?:url\()?[\"']?([^\"')]+)|url\([\"']?([^\"')]
 CODES = {getattr(errors, name).code for name in errors.__all__}
 
 
-@pytest.mark.timeout(600)
-def test_the_site_is_built_without_a_warning_and_is_complete(tmp_path):
-    command = [sys.executable, "-m", "scripts.build_site", str(tmp_path)]
+def built(folder: Path, *pages: str) -> Path:
+    """Return the site, with these pages or with all of them; every page was read."""
+    command = [sys.executable, "-m", "scripts.build_site", str(folder), *pages]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    site = tmp_path / "html"
+    return folder / "html"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_site_is_read_without_a_warning_and_its_reference_is_complete(tmp_path):
+    """All pages and their links are read; HTML is made of the reference, of all pages in the long tests."""
+    pages = ("api", "errors", "commands", "http")
+    site = built(tmp_path, *(f"reference/{name}.md" for name in pages))
     assert public_names() - places(site / "reference" / "api.html") == set()
     assert {code.lower().replace("_", "-") for code in CODES} - places(
         site / "reference" / "errors.html"
@@ -40,7 +48,14 @@ def test_the_site_is_built_without_a_warning_and_is_complete(tmp_path):
     assert [name for name in COMMANDS if f"tally {name}" not in told] == []
     told = re.sub("<[^>]+>", "", text_of(site / "reference" / "http.html"))
     assert [route.path for route in ENDPOINTS if f"{route.method} {route.path}" not in told] == []
-    assert [each for each in loaded_by(site) if re.match(r"(?:https?:)?//", each)] == []
+    assert hosts_asked_by(site) == []
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_every_page_of_the_site_is_built_without_a_warning_and_asks_no_other_host(tmp_path):
+    site = built(tmp_path)
+    assert hosts_asked_by(site) == []
     assert '"idempot' in text_of(site / "searchindex.js"), "the search has its words in the site"
 
 
@@ -58,6 +73,10 @@ def public_names() -> set[str]:
 def places(page: Path) -> set[str]:
     """Return where on a page a link can lead to."""
     return set(re.findall(r'id="([^"]+)"', text_of(page)))
+
+
+def hosts_asked_by(site: Path) -> list[str]:
+    return [each for each in loaded_by(site) if re.match(r"(?:https?:)?//", each)]
 
 
 def loaded_by(site: Path) -> set[str]:
