@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Final, Literal, TypeAlias
 
 import msgspec
@@ -16,6 +17,7 @@ PAGE_ROWS_USUAL: Final = 100
 Key: TypeAlias = Annotated[str, msgspec.Meta(pattern=rf"^[!-~]{{1,{KEY_CHARS_MAX}}}$")]
 Cursor: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=KEY_CHARS_MAX)]
 Limit: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=PAGE_ROWS_MAX)]
+Instant: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
 Duration: TypeAlias = str | Annotated[float, msgspec.Meta(ge=0)]
 
 
@@ -69,6 +71,52 @@ class Signal(_Form, frozen=True):
 
     value: object = None
     id: Key | None = None
+
+
+class Bulk(_Form, frozen=True):
+    """One word to all jobs of a tenant that match; `count` only counts those that it would reach."""
+
+    verb: Literal["cancel", "pause", "resume", "retry"]
+    state: list[JobState] = []
+    workflow: str | None = None
+    queue: Name | None = None
+    tag: str | None = None
+    key: str | None = None
+    parent: str | None = None
+    held: bool = False
+    # A part of the message of the error.
+    error: str | None = None
+    tenant: Name | None = None
+    count: bool = False
+
+
+class Resolving(_Form, frozen=True):
+    """What came of an effect: it happened and returned `value`, it did not happen, or it is called again."""
+
+    says: Literal["happened", "did_not_happen", "retry"]
+    value: object = None
+    # As `charge#2`, where a job has several in doubt.
+    effect: str = ""
+
+
+class QueueLimits(_Form, frozen=True):
+    """Limits of a queue to set; null is no limit, and what is not named stays as it is."""
+
+    concurrency: int | msgspec.UnsetType | None = msgspec.UNSET
+    per_key: int | msgspec.UnsetType | None = msgspec.UNSET
+    worker_concurrency: int | msgspec.UnsetType | None = msgspec.UNSET
+    rate: str | msgspec.UnsetType | None = msgspec.UNSET
+    key_rate: str | msgspec.UnsetType | None = msgspec.UNSET
+    burst: int | msgspec.UnsetType = msgspec.UNSET
+    order: Literal["priority", "fifo"] | msgspec.UnsetType = msgspec.UNSET
+    hold_slots: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class Backfilling(_Form, frozen=True):
+    """A time whose ticks become jobs, those at `until` not."""
+
+    since: Instant
+    until: Instant
 
 
 class Nothing(_Form, frozen=True):
@@ -229,6 +277,55 @@ class Why(_Told, frozen=True):
     job_id: str
     state: JobState
     why: str
+
+
+class Reached(_Told, frozen=True):
+    """How many jobs a word has reached, or would reach."""
+
+    reached: int
+
+
+class QueueShown(_Told, frozen=True):
+    """A queue that has limits: those that count now, who paused it, and how many of its jobs run."""
+
+    name: str
+    limits: dict[str, object]
+    declared: bool
+    paused_by: str | None
+    paused_at: str | None
+    running: int
+
+
+class QueuesPage(_Told, frozen=True):
+    """All queues that have limits."""
+
+    queues: list[QueueShown]
+
+
+class ScheduleShown(_Told, frozen=True):
+    """A schedule: when it ticks, next and last, and who paused it or what holds it."""
+
+    id: str
+    workflow: str
+    when: str
+    declared: bool
+    paused_by: str | None
+    hold_reason: str | None
+    next_at: str | None
+    last_at: str | None
+    last_job: str | None
+
+
+class SchedulesPage(_Told, frozen=True):
+    """All schedules."""
+
+    schedules: list[ScheduleShown]
+
+
+class Backfilled(_Told, frozen=True):
+    """The job of each tick, and whether this request made it."""
+
+    jobs: list[Submitted]
 
 
 class DirectivesGiven(_Told, frozen=True):

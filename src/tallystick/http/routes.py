@@ -10,7 +10,7 @@ import msgspec
 from tallystick.core.limits import CALLBACK_BYTES_MAX, PAYLOAD_BYTES_MAX
 from tallystick.core.remote.keys import ADMIN, READ, WORK, WRITE
 from tallystick.core.remote.wire import Ack, Command, Result
-from tallystick.http import forms, health, jobs, remote_work
+from tallystick.http import forms, jobs, operating, remote_work
 from tallystick.http.api import Api
 from tallystick.http.calls import Call
 
@@ -62,6 +62,17 @@ def _look(path: str, summary: str, handler: Handler, answer: Form, query: Form |
     return Endpoint("GET", path, summary, {200: answer}, handler, scope=READ, query=query, errors=(404, 422))
 
 
+def _overview(path: str, summary: str, handler: Handler, answer: Form) -> Endpoint:
+    return Endpoint("GET", path, summary, {200: answer}, handler, scope=ADMIN)
+
+
+def _operate(
+    path: str, summary: str, handler: Handler, answers: Mapping[int, Form], body: Form = forms.Nothing
+) -> Endpoint:
+    errors = (400, 404, 409, 413, 415, 422)
+    return Endpoint("POST", path, summary, answers, handler, scope=ADMIN, body=body, errors=errors)
+
+
 def _callback(name: str, summary: str, reporter: Reporter, body: Form) -> Endpoint:
     return Endpoint(
         "POST",
@@ -77,6 +88,8 @@ def _callback(name: str, summary: str, reporter: Reporter, body: Form) -> Endpoi
 
 _MADE: Final = {202: forms.Submitted, 200: forms.Submitted}
 _SHOWN: Final = {200: forms.JobShown}
+_QUEUE: Final = {200: forms.QueueShown}
+_SCHEDULE: Final = {200: forms.ScheduleShown}
 
 ENDPOINTS: Final = (
     Endpoint(
@@ -98,6 +111,14 @@ ENDPOINTS: Final = (
         scope=WRITE,
         body=forms.NewJob,
         errors=(400, 404, 409, 413, 415, 422),
+    ),
+    # Before the routes of one job, whose name it is not.
+    _operate(
+        "/v1/jobs/bulk",
+        "Cancel, pause, resume or retry all jobs that match, or count them.",
+        operating.bulk,
+        {200: forms.Reached},
+        forms.Bulk,
     ),
     _look("/v1/jobs", "List jobs, newest first.", jobs.page, forms.JobsPage, forms.JobsQuery),
     _look("/v1/jobs/{job_id}", "Show one job.", jobs.show, forms.JobShown),
@@ -139,16 +160,41 @@ ENDPOINTS: Final = (
     _callback("ack", "Report that the work has begun.", remote_work.ack, Ack),
     _callback("heartbeat", "Report that the work goes on.", remote_work.heartbeat, Ack),
     _callback("result", "Report how the work has ended.", remote_work.result, Result),
-    Endpoint(
-        "POST",
+    _operate(
         "/v1/outbox/{outbox_id}/redrive",
         "Make a new job that asks again for the step of a directive that could not be published.",
-        _MADE,
         remote_work.redriven,
-        scope=ADMIN,
-        body=forms.Nothing,
-        errors=(400, 404, 409, 413, 415, 422),
+        _MADE,
     ),
-    Endpoint("GET", "/healthz", "Whether the process answers.", {200: forms.Health}, health.alive),
-    Endpoint("GET", "/readyz", "Whether the store answers.", {200: forms.Health}, health.ready),
+    _operate(
+        "/v1/jobs/{job_id}/resolve",
+        "Say what came of an effect in doubt.",
+        operating.resolve,
+        _SHOWN,
+        forms.Resolving,
+    ),
+    _overview("/v1/queues", "List the queues that have limits.", operating.queues, forms.QueuesPage),
+    _operate("/v1/queues/{queue}", "Set limits of a queue.", operating.set_queue, _QUEUE, forms.QueueLimits),
+    _operate("/v1/queues/{queue}/pause", "Let no job of it be claimed.", operating.pause_queue, _QUEUE),
+    _operate("/v1/queues/{queue}/resume", "Let its jobs be claimed again.", operating.resume_queue, _QUEUE),
+    _operate("/v1/queues/{queue}/reset", "Let declared limits count again.", operating.reset_queue, _QUEUE),
+    _overview("/v1/schedules", "List the schedules.", operating.schedules, forms.SchedulesPage),
+    _operate(
+        "/v1/schedules/{schedule}/pause", "Let no tick become a job.", operating.pause_schedule, _SCHEDULE
+    ),
+    _operate(
+        "/v1/schedules/{schedule}/resume", "Go on with the next tick.", operating.resume_schedule, _SCHEDULE
+    ),
+    _operate(
+        "/v1/schedules/{schedule}/trigger", "Make a job now.", operating.trigger, {202: forms.Submitted}
+    ),
+    _operate(
+        "/v1/schedules/{schedule}/backfill",
+        "Make a job of each tick of a time that has none.",
+        operating.backfill,
+        {200: forms.Backfilled},
+        forms.Backfilling,
+    ),
+    Endpoint("GET", "/healthz", "Whether the process answers.", {200: forms.Health}, operating.alive),
+    Endpoint("GET", "/readyz", "Whether the store answers.", {200: forms.Health}, operating.ready),
 )

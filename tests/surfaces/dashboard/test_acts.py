@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
+
 import pytest
 
+from tallystick.http.routes import ENDPOINTS
 from tests.patience import wait_until
 from tests.surfaces.dashboard.seeds import QUEUES, World, seed
 from tests.surfaces.dashboard.visiting import Site, url_in, visiting
@@ -97,3 +101,41 @@ def test_queues_schedules_and_directives_are_looked_after(tmp_path):
             wait_until(lambda: app.job(stuck["paused queue"]).row().completed_at, "the end of the queued job")
 
     visiting(app, test)
+
+
+SHEET = re.compile(r'<form method="post"[^>]*class="sheet"[^>]*>.*?</form>', re.DOTALL)
+REQUEST = re.compile(r"<code>POST (/v1/\S+)  ")
+ROUTES = [re.compile(re.sub(r"\{\w+\}", "[^ ]+", each.path)) for each in ENDPOINTS if each.method == "POST"]
+
+
+@pytest.mark.slow
+def test_every_button_shows_a_command_and_a_request_that_exist(tmp_path):
+    world = World(url_in(tmp_path))
+    stuck = seed(world)
+
+    async def test(site: Site) -> None:
+        visitor = await site.visitor()
+        pages = [f"/jobs/{job_id}" for job_id in stuck.values()]
+        shown = set()
+        for path in (*pages, "/queues", "/schedules", "/attention", "/outbox?show=dead"):
+            for sheet in SHEET.findall((await visitor.get(path)).text):
+                assert "<code>tally " in sheet, (path, sheet)
+                requests = REQUEST.findall(unescape(sheet))
+                assert len(requests) == 1, (path, sheet)
+                assert [route for route in ROUTES if route.fullmatch(requests[0])], requests
+                shown.add(requests[0].rpartition("/")[2])
+        assert {
+            "resolve",
+            "pause",
+            "resume",
+            "cancel",
+            "retry",
+            "fork",
+            "redrive",
+            "trigger",
+            "backfill",
+        } <= shown
+        bulk = unescape((await visitor.get("/bulk/cancel?state=QUEUED&tag=a")).text)
+        assert 'POST /v1/jobs/bulk  {"verb":"cancel"' in bulk
+
+    visiting(world.app, test)

@@ -21,6 +21,9 @@ BODIES = {
     "/v1/commands": COMMAND,
     "/v1/jobs": {"workflow": "doubled", "arguments": [1]},
     "/v1/jobs/{job_id}/fork": {"at": "double"},
+    "/v1/jobs/{job_id}/resolve": {"says": "did_not_happen"},
+    "/v1/jobs/bulk": {"verb": "pause", "workflow": "none"},
+    "/v1/schedules/{schedule}/backfill": {"since": "2026-01-01T00:00:00Z", "until": "2026-01-01T01:00:00Z"},
 }
 RESULT = {"status": "SUCCEEDED", "value": 1}
 KEYED = [endpoint for endpoint in ENDPOINTS if endpoint.scope]
@@ -36,10 +39,14 @@ def name(endpoint: Endpoint) -> str:
 
 
 async def ask(client: Client, endpoint: Endpoint, job_id: str, **said: object) -> httpx.Response:
-    path = PARAMETER.sub(
-        lambda found: {"job_id": job_id, "name": "go", "outbox_id": f"{job_id}:ocr:1"}[found[1]],
-        endpoint.path,
-    )
+    named = {
+        "job_id": job_id,
+        "name": "go",
+        "outbox_id": f"{job_id}:ocr:1",
+        "queue": "emails",
+        "schedule": "s",
+    }
+    path = PARAMETER.sub(lambda found: named[found[1]], endpoint.path)
     if endpoint.path == "/v1/directives":
         path += "?worker=w1&service=ocr"
     if endpoint.method == "POST":
@@ -151,8 +158,9 @@ def test_own_jobs_open_with_the_scope_of_the_route(tmp_path: Path):
             answer = await ask(world.known(scopes=(endpoint.scope,)), endpoint, job_id)
             assert answer.status_code in {*endpoint.answers, 404, 409}, (name(endpoint), answer.text)
             if answer.status_code == 404:
-                missing = "NOT_FOUND" if "{outbox_id}" in endpoint.path else "NO_SUCH_STEP"
-                assert answer.json()["code"] == missing, name(endpoint)
+                missing = {"outbox": "NOT_FOUND", "queues": "NO_SUCH_QUEUE", "schedules": "NO_SUCH_SCHEDULE"}
+                kind = endpoint.path.split("/")[2]
+                assert answer.json()["code"] == missing.get(kind, "NO_SUCH_STEP"), name(endpoint)
         for endpoint in OPEN:
             assert (await ask(world.client(), endpoint, job_id)).status_code == 200
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+import msgspec
+
 from tallystick.app.asking.many import reachable
 from tallystick.core.durations import duration_ms
 from tallystick.core.lifecycles import JobState
@@ -118,6 +120,7 @@ def bulk(visit: Visit) -> Answer:
         "back": visit.at("jobs", **given),
         "action": visit.at(f"bulk/{verb}", **given),
         "command": _command(verb, given),
+        "request": _request(verb, given),
     }
     return Page("bulk.html", shows)
 
@@ -194,3 +197,11 @@ def _command(verb: str, given: dict[str, object]) -> str:
     left_out = [name for name, value in given.items() if value and name not in (*known, "tag")]
     note = f"   # the command line knows no {', '.join(left_out)}" if left_out else ""
     return " ".join(parts) + f" --yes{note}"
+
+
+def _request(verb: str, given: dict[str, object]) -> str:
+    """Return the request that says the same; the API knows no time of submission."""
+    if given.get("since") or given.get("until"):
+        return ""
+    said = {name: value for name, value in given.items() if value} | ({"held": True} if given["held"] else {})
+    return f"POST /v1/jobs/bulk  {msgspec.json.encode({'verb': verb, **said}).decode()}"

@@ -146,4 +146,6 @@ def _resolve(job_id: str, effect: EffectRow) -> Act:
         Field("value", "What it returned", "null", hint="JSON; only if it happened"),
     )
     command = f"tally resolve {job_id} {APP} --effect {shlex.quote(place)} --happened JSON"
-    return Act("resolve", f"Resolve {effect.effect}", about, ADMIN, command, "", fields, "primary")
+    said = f'{{"says": "happened", "value": JSON, "effect": "{place}"}}'
+    request = _request(job_id, "resolve", said)
+    return Act("resolve", f"Resolve {effect.effect}", about, ADMIN, command, request, fields, "primary")
