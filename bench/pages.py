@@ -1,0 +1,135 @@
+"""How soon the dashboard answers with many jobs: `python -m bench.pages --jobs 1000000 [--postgres]`.
+
+A store is filled with queued jobs, and with some that have failed, are held or have ended. Each page is then
+asked for as a browser asks, several times; the figures are the processor time and the time gone by until the
+first byte, the best of all rounds, and the size of the page as it travels.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gzip
+import logging
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from bench.on_postgres.server import database, running
+from tallystick import JobFailed, Tally
+from tallystick.app.remote.api_keys import make_key
+from tallystick.dashboard import dashboard_app
+
+IN_LIST = 10_000
+ENDED = 2_000
+HELD = 500
+PATIENCE = 600
+SCOPES = ("jobs:read", "jobs:write", "admin")
+PAGES = (
+    "/",
+    "/jobs",
+    "/jobs?state=QUEUED&workflow=parcel",
+    "/jobs?state=FAILED_FINAL",
+    "/jobs?error=label",
+    "/jobs?tag=rare",
+    "/jobs?queue=parcels&state=CANCELLED",
+    "/attention",
+    "/effects",
+    "/outbox",
+    "/queues",
+    "/workers",
+    "/schedules",
+    "/jobs/{job}",
+    "/jobs/{job}?tab=history",
+    "/jobs/{job}?tab=books",
+)
+
+
+def fill(app: Tally, jobs: int) -> str:
+    """Fill a store and return the name of a job that has failed."""
+
+    @app.workflow(queue="parcels")
+    def parcel(number: int) -> None:
+        if number % 3 == 0:
+            raise ValueError(f"no label for parcel {number}")
+
+    @app.workflow(queue="letters")
+    def letter(number: int) -> None: ...
+
+    for first in range(0, jobs, IN_LIST):
+        flow = parcel if first // IN_LIST % 2 else letter
+        flow.opts(queue="waiting").submit_many([(number,) for number in range(first, first + IN_LIST)])
+    made = parcel.submit_many([(number,) for number in range(ENDED)])
+    rare = parcel.opts(tags=["rare"]).submit(3)
+    with app.worker(queues=["parcels", "letters"], concurrency=16):
+        for job in (*made, rare):
+            with suppress(JobFailed):
+                job.result(PATIENCE)
+    for job in letter.opts(queue="held").submit_many([(number,) for number in range(HELD)]):
+        job.pause("looked at by a person")
+    app.queues.set("waiting", concurrency=10)
+    return rare.id
+
+
+async def first_byte(http: httpx.AsyncClient, path: str, rounds: int) -> tuple[float, float, int]:
+    """Return the best processor time and the best time gone by until a page begins, and its size in gzip."""
+    best_cpu, best, size = float("inf"), float("inf"), 0
+    for _ in range(rounds):
+        cpu, gone = time.process_time(), time.perf_counter()
+        async with http.stream("GET", path) as answer:
+            best = min(best, time.perf_counter() - gone)
+            best_cpu = min(best_cpu, time.process_time() - cpu)
+            answer.raise_for_status()
+            size = len(gzip.compress(await answer.aread()))
+    return best_cpu, best, size
+
+
+async def measure(app: Tally, job: str, rounds: int) -> None:
+    """Ask for every page and print its figures."""
+    runtime = app.runtime()
+    key = make_key(runtime.committer, runtime.ids, "default", SCOPES, ())[1]
+    pages = dashboard_app(app, hosts=["bench.test"])
+    transport: Any = httpx.ASGITransport(app=pages)
+    async with httpx.AsyncClient(transport=transport, base_url="http://bench.test") as http:
+        await http.post("/login", data={"key": key})
+        print("| page | CPU ms | ms gone by | KB gzipped |\n|---|---|---|---|")
+        for page in PAGES:
+            cpu, gone, size = await first_byte(http, page.format(job=job), rounds)
+            print(f"| `{page}` | {cpu * 1e3:.0f} | {gone * 1e3:.0f} | {size / 1024:.1f} |", flush=True)
+    pages.stop()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.pages", description="How soon the dashboard answers."
+    )
+    parser.add_argument("--jobs", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--postgres", action="store_true")
+    options = parser.parse_args()
+    logging.getLogger("tallystick.job").setLevel(logging.CRITICAL)
+    with ExitStack() as stack:
+        if options.postgres:
+            url = stack.enter_context(database(stack.enter_context(running())))
+        else:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tallystick-bench-")))
+            url = f"sqlite:///{folder / 'books.db'}"
+        app = Tally(url)
+        stack.callback(app.close)
+        began = time.process_time()
+        job = fill(app, options.jobs)
+        print(
+            f"{options.jobs:,} jobs after {time.process_time() - began:.0f} s of our processor time\n",
+            flush=True,
+        )
+        asyncio.run(measure(app, job, options.rounds))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
