@@ -23,7 +23,7 @@ _ACTED: Final = "what people did and who they were, kept for people: no rule loo
 _CLOCK: Final = "how far the clock of a SQLite file is ahead: it moves with every write"
 NEWEST: Final = "of the newest line of the log of removals: nothing follows that would miss it"
 _WATCHED: Final = "what workers report of themselves, for graphs: no part of any job"
-_SETTING: Final = "what holds from now on: people and programs change it, and it says nothing of any job"
+_SETTING: Final = "what holds from now on: people and programs change it without a fact"
 _PLANNED: Final = "when a publisher or a sweep looks again: it changes without a fact"
 _TRAVELLED: Final = "of a directive for a step of a workflow: how it travelled, which no fact tells"
 
@@ -69,8 +69,7 @@ FREE_ROWS: Final = {
 """Rows of which every column is free."""
 
 FREE_TABLES: Final = {
-    "schedules": _SETTING,
-    "api_keys": _SETTING,
+    "api_keys": f"{_SETTING}; what no key can be is found",
     "job_values": _SHOWN,
     "stale_reports": _LATE,
     "acts": _ACTED,
@@ -84,6 +83,10 @@ FREE_TABLES: Final = {
 """Tables of which every column is free."""
 
 
+BOUND_SETTINGS: Final = ("schedule_id", "tenant_id", "jitter_ms", "next_at", "due_at", "last_at")
+"""Of a schedule that has ticked: what must agree with its timetable and with the job of its last tick."""
+
+
 def free_table() -> str:
     """Return the list as a table for people.
 
@@ -91,6 +94,8 @@ def free_table() -> str:
     '| `jobs.rev` | how often a row was written: a guard while the row can change, and nothing afterwards |'
     """
     rows = [f"| `{table}.{column}` | {why} |" for (table, column), why in FREE.items()]
+    bound = ", ".join(f"`{column}`" for column in BOUND_SETTINGS)
+    rows.append(f"| `schedules`, all but {bound} | {_SETTING}; what no schedule can be is found |")
     rows += [f"| `{table}` {which} | {why} |" for (table, which), why in FREE_ROWS.items()]
     rows += [f"| `{table}`, all of it | {why} |" for table, why in FREE_TABLES.items()]
     return "\n".join(["| column | why |", "|---|---|", *rows])

@@ -80,6 +80,14 @@ def new_key(
     Traceback (most recent call last):
     tallystick.errors.BadInput: a key with the scope work names its services: --service ocr
     """
+    check_key(tenant_id, scopes, services)
+    if lives_ms is not None and lives_ms <= 0:
+        raise BadInput("a key that is over at once opens nothing; give it more time")
+    return AddKey(kid, tenant_id, written(scopes), written(services), hashed(secret), lives_ms)
+
+
+def check_key(tenant_id: str, scopes: Sequence[str], services: Sequence[str]) -> None:
+    """Refuse what no key can be for."""
     for scope in scopes:
         if scope not in SCOPES:
             raise BadInput(f"{scope!r} is not a scope; the scopes are {', '.join(SCOPES)}", scope=scope)
@@ -95,9 +103,6 @@ def new_key(
         raise BadInput("a key for all tenants is for the scope work alone, or for admin; name the tenant")
     for service in services:
         check_name("service", service)
-    if lives_ms is not None and lives_ms <= 0:
-        raise BadInput("a key that is over at once opens nothing; give it more time")
-    return AddKey(kid, tenant_id, _written(scopes), _written(services), hashed(secret), lives_ms)
 
 
 def split_key(text: str) -> tuple[str, str] | None:
@@ -123,5 +128,6 @@ def listed(text: str) -> tuple[str, ...]:
     return msgspec.json.decode(text, type=tuple[str, ...])
 
 
-def _written(words: Sequence[str]) -> str:
+def written(words: Sequence[str]) -> str:
+    """Return a list of words as it is kept."""
     return msgspec.json.encode(sorted(set(words))).decode()

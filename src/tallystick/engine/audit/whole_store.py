@@ -20,6 +20,7 @@ from tallystick.core.remote.rows import place_of_step
 from tallystick.engine.audit.jobs import Audit, audit, check_job
 from tallystick.engine.audit.sealing import compare
 from tallystick.engine.audit.seals import Seal
+from tallystick.engine.audit.settings import check_settings
 from tallystick.errors import NotFound
 from tallystick.store.api import Store
 from tallystick.store.inspection import Inspection, KeptKey, Reserved
@@ -40,7 +41,8 @@ def verify(
     if job_id is not None:
         return _one(inspection, job_id)
     done = audit(store, since=since, on_page=on_page)
-    for finding in chain(beyond_jobs(inspection), () if sealed is None else compare(store, sealed)):
+    beyond = chain(beyond_jobs(inspection), check_settings(store))
+    for finding in chain(beyond, () if sealed is None else compare(store, sealed)):
         done.findings_total += 1
         if len(done.findings) < FINDINGS_KEPT_MAX:
             done.findings.append(finding)

@@ -112,7 +112,7 @@ def as_data(found: Audit, oldest: int | None) -> dict[str, object]:
 def drawn(found: Audit, ink: Ink) -> list[str]:
     """Return what was found for people."""
     lines = [
-        f"{ink('finding', 'bold', 'red')}: job {job_id}: {check}: {printable(message)}"
+        f"{ink('finding', 'bold', 'red')}: {job_id and f'job {job_id}: '}{check}: {printable(message)}"
         for job_id, check, message in found.findings
     ]
     if found.findings_total > len(found.findings):
