@@ -124,25 +124,32 @@ class Pair:
         if tables.print in self._mended:
             return
         self._mended.add(tables.print)
-        subject = self._subject(tables)
-        mend(subject)
-        judge(subject, lags=True)
-        run_out(subject)
-        judge(subject)
-        for job in subject.jobs():
-            assert JobState(job.state) in JOB.final, job
+        mended(tables, self._now)
 
     def _over(
         self, tables: Tables, values: list[object], judged: Callable[[ModelSubject, list[object]], None]
     ) -> None:
-        subject = self._subject(tables)
+        subject = subject_of(tables, self._now)
         judge(subject, swept=False)
         judged(subject, values)
 
-    def _subject(self, tables: Tables) -> ModelSubject:
-        subject = ModelSubject(tables.copy())
-        subject.clock.advance(self._now - subject.clock.wall_ms())
-        return subject
+
+def subject_of(tables: Tables, now: int) -> ModelSubject:
+    """Return a copy of tables, opened at an instant."""
+    subject = ModelSubject(tables.copy())
+    subject.clock.advance(now - subject.clock.wall_ms())
+    return subject
+
+
+def mended(tables: Tables, now: int) -> None:
+    """Let the sweep alone bring every job to its end, with true books all the way."""
+    subject = subject_of(tables, now)
+    mend(subject)
+    judge(subject, lags=True)
+    run_out(subject)
+    judge(subject)
+    for job in subject.jobs():
+        assert JobState(job.state) in JOB.final, job
 
 
 def _frozen(reply: Reply) -> Any:

@@ -51,7 +51,12 @@ class Tables:
     @property
     def print(self) -> int:
         """Return what stands for everything that is there."""
-        return hash((frozenset(self.prints.items()), frozenset(self.written.items())))
+        return hash((self.content, frozenset(self.written.items())))
+
+    @property
+    def content(self) -> int:
+        """Return what stands for the rows alone: the same for two that only tags tell apart."""
+        return hash(frozenset(self.prints.items()))
 
     def answer(self, request: Request) -> Reply:
         match request:

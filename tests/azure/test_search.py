@@ -20,6 +20,7 @@ from tallystick.testing.conformance.drafts import done
 from tallystick.testing.conformance.protocol_runs import PULLED, PUSHED, RETRY, RunningProtocol, command
 from tests.azure import interleaving
 from tests.azure.interleaving import Verb, asked
+from tests.azure.lives import Lives
 from tests.azure.situations import SITUATIONS, pairs, search, search_submissions, verbs
 from tests.azure.test_prefixes import VERBS
 from tests.azure.worlds import ModelSubject, judge, mend, run_out
@@ -39,7 +40,24 @@ def test_two_processes_at_once_and_any_crash(situation: str):
     assert sum(search(situation, *pair) for pair in tried) > 10
 
 
+@pytest.mark.slow
+def test_a_whole_life_one_process_at_a_time():
+    lives = Lives(steps=1, crashes=0)
+    lives.search()
+    assert lives.states > 200
+
+
 @pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_a_whole_life_one_process_at_a_time_with_two_crashes(steps: int):
+    lives = Lives(steps, crashes=2)
+    lives.search()
+    sys.stdout.write(f"lives of {steps} steps: {lives.states:,} states, {lives.ends:,} of them ends\n")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("steps", [1, 2, 3])
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_any_two_processes_at_once_and_any_crash(situation: str, steps: int):
@@ -48,6 +66,7 @@ def test_any_two_processes_at_once_and_any_crash(situation: str, steps: int):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize(
     ("situation", "names"),
     [

@@ -7,14 +7,15 @@ property of the key, so no request can name another.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Final, NamedTuple
 
 import msgspec
 
 from tallystick.core.limits import check_name
-from tallystick.errors import BadInput
+from tallystick.errors import BadInput, TallyError
 
 READ: Final = "jobs:read"
 WRITE: Final = "jobs:write"
@@ -22,6 +23,7 @@ WORK: Final = "work"
 ADMIN: Final = "admin"
 SCOPES: Final = (READ, WRITE, WORK, ADMIN)
 ALL_TENANTS: Final = "*"
+_HASH: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class ApiKey(NamedTuple):
@@ -103,6 +105,28 @@ def check_key(tenant_id: str, scopes: Sequence[str], services: Sequence[str]) ->
         raise BadInput("a key for all tenants is for the scope work alone, or for admin; name the tenant")
     for service in services:
         check_name("service", service)
+
+
+def judge_key(row: ApiKey) -> Iterator[str]:
+    """Give what no key can be: what `tally keys create` would refuse, and times in a wrong order.
+
+    >>> list(judge_key(ApiKey("k1", "acme", '["jobs:read"]', "[]", "0" * 64, 5, 9, 4)))
+    ['it was revoked before it was made']
+    """
+    try:
+        scopes, services = listed(row.scopes), listed(row.services)
+        check_key(row.tenant_id, scopes, services)
+    except (msgspec.MsgspecError, TallyError) as error:
+        yield f"it is for what no key is for: {error}"
+        return
+    if (written(scopes), written(services)) != (row.scopes, row.services):
+        yield "its scopes and services are not as they were written"
+    if not _HASH.fullmatch(row.secret_hash):
+        yield "its secret is not kept as a hash"
+    if row.expires_at is not None and row.expires_at <= row.created_at:
+        yield "it was over before it was made"
+    if row.revoked_at is not None and row.revoked_at < row.created_at:
+        yield "it was revoked before it was made"
 
 
 def split_key(text: str) -> tuple[str, str] | None:

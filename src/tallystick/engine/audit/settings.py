@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from tallystick.core.audit.book import Finding
-from tallystick.core.audit.settings import judge_key, judge_last, judge_schedule, last_key
+from tallystick.core.remote.keys import judge_key
+from tallystick.core.schedules.judging import judge_last, judge_schedule, last_key
 from tallystick.core.schedules.rows import Schedule
 from tallystick.store.api import Schedules, Store
 

@@ -1,25 +1,20 @@
-"""What settings cannot be: schedules and API keys have no history, so only what follows from a row is judged.
+"""What a schedule cannot be: it has no history, so only what follows from its row and its last job is judged.
 
-People and programs change them without a fact. A row that no rule could have written is found; one that was
-turned into another lawful one is not, and `free_columns.py` says so.
+People and programs change it without a fact. A row that no rule could have written is found; one that was
+turned into another lawful one is not, and `core/audit/free_columns.py` says so.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Final
 
 import msgspec
 
-from tallystick.core.remote.keys import ApiKey, check_key, listed, written
 from tallystick.core.schedules.rows import Schedule
 from tallystick.core.schedules.timetable import following, read, write
 from tallystick.core.schedules.verbs import key_of, moved
 from tallystick.core.values import JobRow
 from tallystick.errors import TallyError
-
-_HASH: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def judge_schedule(row: Schedule) -> Iterator[str]:
@@ -49,25 +44,3 @@ def judge_last(row: Schedule, job: JobRow) -> Iterator[str]:
 def last_key(row: Schedule) -> str | None:
     """Return the key of the job of the last tick."""
     return None if row.last_at is None else key_of(row.schedule_id, row.last_at)
-
-
-def judge_key(row: ApiKey) -> Iterator[str]:
-    """Give what no key can be: what `tally keys create` would refuse, and times in a wrong order.
-
-    >>> list(judge_key(ApiKey("k1", "acme", '["jobs:read"]', "[]", "0" * 64, 5, 9, 4)))
-    ['it was revoked before it was made']
-    """
-    try:
-        scopes, services = listed(row.scopes), listed(row.services)
-        check_key(row.tenant_id, scopes, services)
-    except (msgspec.MsgspecError, TallyError) as error:
-        yield f"it is for what no key is for: {error}"
-        return
-    if (written(scopes), written(services)) != (row.scopes, row.services):
-        yield "its scopes and services are not as they were written"
-    if not _HASH.fullmatch(row.secret_hash):
-        yield "its secret is not kept as a hash"
-    if row.expires_at is not None and row.expires_at <= row.created_at:
-        yield "it was over before it was made"
-    if row.revoked_at is not None and row.revoked_at < row.created_at:
-        yield "it was revoked before it was made"

@@ -1,0 +1,115 @@
+"""Whole lives of a job, one process at a time: each change complete, or cut off after any of its requests.
+
+Nobody is at work between two changes, so a state is what stands in the tables and the time, and no tags
+matter. Reports come in their order, a cancel at any moment; one step of the job is tried a second time. From
+every state the sweep alone must bring the job to its end.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tallystick.core.lifecycles import JobState, StepState
+from tallystick.core.remote.requests import (
+    AckStep,
+    AnswerStep,
+    CancelProtocol,
+    MarkSent,
+    ProtocolRequest,
+    StepFence,
+)
+from tallystick.store.azure import keys
+from tallystick.store.azure.changing import Here
+from tallystick.store.azure.requests import Reply
+from tallystick.testing.conformance.protocol_runs import OK, PUSHED, RETRY, RunningProtocol
+from tests.azure.interleaving import Verb, asked, mended, subject_of, swept
+from tests.azure.service import Tables
+from tests.azure.worlds import ModelSubject
+
+
+class Stand(NamedTuple):
+    """What is in the tables while nobody is at work, and the time."""
+
+    tables: Tables
+    now: int
+
+    @property
+    def print(self) -> tuple[int, int]:
+        """Return what stands for it."""
+        return self.tables.content, self.now
+
+
+class Lives:
+    """The lives of a job of some steps, with so many crashes on the way."""
+
+    def __init__(self, steps: int, crashes: int) -> None:
+        subject = ModelSubject()
+        self._job_id = RunningProtocol(subject, steps, PUSHED).job_id
+        self._begin = Stand(subject.client.tables, subject.clock.wall_ms())
+        self._crashes = crashes
+        self.states = 0
+        self.ends = 0
+
+    def search(self) -> None:
+        """Visit every state, with as few crashes as it takes to come there."""
+        seen: set[tuple[int, int]] = set()
+        left = [self._begin]
+        for crashes in range(self._crashes + 1):
+            cut: list[Stand] = []
+            while left:
+                stand = left.pop()
+                if stand.print in seen:
+                    continue
+                seen.add(stand.print)
+                mended(*stand)
+                verbs = self._verbs(stand)
+                self.states += 1
+                self.ends += not verbs
+                for now, verb in verbs:
+                    whole, *parts = self._done(stand.tables, now, verb)
+                    left.append(whole)
+                    cut += parts if crashes < self._crashes else ()
+            left = cut
+
+    def _verbs(self, stand: Stand) -> list[tuple[int, Verb]]:
+        """Return what may be said to the job as it stands, and when; nothing if it has ended."""
+        subject = subject_of(*stand)
+        picture = subject.store.protocol(self._job_id)
+        assert picture is not None
+        step = picture.active
+        if step is None:
+            return []
+        fence = StepFence(self._job_id, step.step_id, step.attempt_no, step.lease_id or "")
+        lease = f"{step.step_id}-{step.attempt_no}"
+        cancelling = picture.job.state == JobState.CANCELLING
+        first_tries = all(each.attempt_no <= 1 for each in picture.steps) and not cancelling
+        said: list[ProtocolRequest] = []
+        match step.state:
+            case StepState.DISPATCHING:
+                said.append(MarkSent(fence))
+            case StepState.AWAITING_ACK:
+                said.append(AckStep(fence))
+            case StepState.IN_PROGRESS:
+                said.append(AnswerStep(fence, OK, f"ok-{lease}", relays=True))
+                if first_tries:
+                    said.append(AnswerStep(fence, RETRY, f"retry-{lease}"))
+        if not cancelling:
+            said.append(CancelProtocol(self._job_id))
+        verbs = [(stand.now, asked(request)) for request in said]
+        if first_tries or step.state == StepState.FAILED_RETRY:
+            due = min(keys.due_instant(row.rk) for row in subject.rows(keys.DUE))
+            verbs.append((max(stand.now, due), swept(self._job_id)))
+        return verbs
+
+    def _done(self, tables: Tables, now: int, verb: Verb) -> list[Stand]:
+        """Let a process change the job; return how things stand at its end, and before each request."""
+        after, parts = tables.copy(), list[Stand]()
+        asking = verb(Here(lambda: now, "token"))
+        reply: Reply = None
+        try:
+            while True:
+                request = asking.send(reply)
+                parts.append(Stand(after.copy(), now))
+                reply = after.answer(request)
+        except StopIteration:
+            return [Stand(after, now), *parts]
