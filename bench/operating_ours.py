@@ -4,7 +4,7 @@
 
 `limited`: jobs wait in a queue with limits; the clock runs from the start of a worker of 64 slots to the last
 end, by the rows. `schedules`: so many are due at one instant; from there to the last job that they made.
-`watched`: the processor time of jobs with the series of a process, in turns with jobs that nobody watches.
+`watched`: the processor time of the series of a process as a share of that of its jobs.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from tallystick import Tally
+from tallystick.engine.observe import Claimed, Flushed, Observers, Renewed, SegmentLeft
 from tallystick.watch.process_series import ProcessSeries
 
 SLOTS = 64
-TURN_JOBS = 250
+KINDS = (Claimed, Flushed, Renewed, SegmentLeft)
+TURN_JOBS = 200
 # What it takes to add a schedule where the machine is slow; they are all there before their instant.
 ADDING_SECONDS = 0.006
 OPEN = "SELECT count(*) FROM jobs WHERE completed_at IS NULL"
@@ -80,61 +82,47 @@ def schedules(order: dict, url: str) -> dict:
     return answer
 
 
-def watched(order: dict, folder: Path) -> dict:
-    """Return the ratios of pairs of turns: watched against not, and as a control two that are not."""
-    sides = [
-        _Watched(f"sqlite:///{folder}/{name}.db", series=name == "series")
-        for name in ("one", "series", "two")
-    ]
-    for side in sides:
-        side.turn()
-    with_series, control = [], []
-    for number in range(order["jobs"] // TURN_JOBS):
-        taken = {}
-        for at in ((0, 1, 2), (2, 1, 0))[number % 2]:
-            taken[at] = sides[at].turn()
-        plain = (taken[0] + taken[2]) / 2
-        with_series.append(taken[1] / plain)
-        control.append(taken[0] / taken[2])
-    for side in sides:
-        side.close()
-    return {
-        "ratio": statistics.median(with_series),
-        "control": statistics.median(control),
-        "cpu_us": plain / TURN_JOBS * 1e6,
-        "turns": len(with_series),
-    }
+def watched(order: dict, url: str) -> dict:
+    """Return the processor time of series as a share of that of the jobs, in turns of some jobs.
 
+    What happens in a turn is told to the series afterwards, by itself: two turns of jobs differ by more than
+    the series cost.
+    """
+    app = Tally(url)
 
-class _Watched:
-    """A program with a worker, watched by the series of its process or by nobody."""
+    @app.step
+    async def step(number: int) -> int:
+        return number
 
-    def __init__(self, url: str, *, series: bool) -> None:
-        self._app = app = Tally(url)
+    @app.workflow
+    async def work(number: int) -> int:
+        return await step(number)
 
-        @app.step
-        async def step(number: int) -> int:
-            return number
-
-        @app.workflow
-        async def work(number: int) -> int:
-            return await step(number)
-
-        self._work = work
-        self._series = ProcessSeries(app.runtime().observers) if series else None
-        self._worker = app.worker(concurrency=SLOTS)
-        self._worker.__enter__()
-
-    def turn(self) -> float:
+    def turn() -> float:
         """Run some jobs and return the processor time that they took."""
         cpu = time.process_time()
-        for job in self._work.submit_many([(number,) for number in range(TURN_JOBS)]):
+        for job in work.submit_many([(number,) for number in range(TURN_JOBS)]):
             job.result(timeout=120)
         return time.process_time() - cpu
 
-    def close(self) -> None:
-        self._worker.__exit__(None, None, None)
-        self._app.close()
+    series, shares, observers = Observers(), list[float](), app.runtime().observers
+    ProcessSeries(series)
+    happened: list[tuple] = []
+    with app.worker(concurrency=SLOTS):
+        turn()
+        for _ in range(order["jobs"] // (2 * TURN_JOBS)):
+            jobs = turn()
+            stops = [observers.on(kind, happened.append) for kind in KINDS]
+            turn()
+            for stop in stops:
+                stop()
+            cpu = time.process_time()
+            for each in happened:
+                series.tell(type(each)(*each))
+            shares.append((time.process_time() - cpu) / jobs)
+            happened.clear()
+    app.close()
+    return {"share": statistics.median(shares), "from_to": [min(shares), max(shares)], "turns": len(shares)}
 
 
 def main() -> None:
@@ -144,7 +132,7 @@ def main() -> None:
     cases = {
         "limited": lambda: limited(order, url),
         "schedules": lambda: schedules(order, url),
-        "watched": lambda: watched(order, folder),
+        "watched": lambda: watched(order, url),
     }
     print(json.dumps(cases[order["case"]]()))
 
