@@ -1,4 +1,4 @@
-"""Every page of the tutorial, and the one on backups, works as it stands: files saved, commands typed.
+"""The pages of the tutorial, on backups and on a nightly import work as they stand: saved and typed.
 
 A Python block is a file, named by the comment in its first line. A block `console` is a terminal: what
 follows a `$` is typed, the lines below it are what the terminal shows. `…` stands for what differs each
@@ -21,7 +21,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TUTORIAL = sorted((ROOT / "docs" / "tutorial").glob("[1-6]-*.md"))
-PAGES = [*TUTORIAL, ROOT / "docs" / "guides" / "backup.md"]
+PAGES = [*TUTORIAL, *(ROOT / "docs" / "guides" / f"{name}.md" for name in ("backup", "scheduled-import"))]
 BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# (?P<name>\w+\.py)\n")
 NOTICE = re.compile(r"(?:bash: line \d+: +\d+|\[\d\][+-]?) +(?:Killed|Terminated|Done)\b.*\n")
