@@ -16,6 +16,7 @@ from tests.crash.sweep.place import Place
 
 CLOCK = SystemClock()
 OFFSET = CLOCK.wall_ms() - CLOCK.boot_ms()
+LIMITED = "(SELECT job_id FROM jobs WHERE handler IN ('receipt', 'crawl'))"
 ORDER = "(SELECT min(job_id) FROM jobs WHERE handler = 'order')"
 
 
@@ -107,6 +108,11 @@ def test_the_books_of_a_quiet_trial_are_right(place: Place):
             f"UPDATE jobs SET state = 'IN_PROGRESS', completed_at = NULL WHERE job_id = {ORDER}",
         ),
         (Wrong.LOST, "ended FAILED_FINAL", f"UPDATE jobs SET state = 'FAILED_FINAL' WHERE job_id = {ORDER}"),
+        (
+            Wrong.BROKEN,
+            "jobs of bulk ran at once",
+            f"UPDATE attempts SET finished_at = finished_at + 60000 WHERE job_id IN {LIMITED}",
+        ),
         (Wrong.DUPLICATED, "belongs to another job", "UPDATE idempotency SET job_id = 'x'"),
         (Wrong.DUPLICATED, "jobs for one submission", 'UPDATE jobs SET payload = \'{"label":"x"}\''),
     ],

@@ -7,7 +7,11 @@ from typing import Final, NamedTuple
 # A store that is far away gets longer leases, and is asked less often.
 LEASE_MS: Final = {"sqlite": 300, "postgres": 1_000}
 LOOK_SECONDS: Final = {"sqlite": 0.01, "postgres": 0.05}
-QUEUES: Final = ("default", "bulk", "poison")
+LIMITED: Final = "bulk"
+LIMITED_AT_ONCE: Final = 3
+QUEUES: Final = ("default", LIMITED, "poison")
+# The workflows whose jobs are in the queue with limits.
+IN_LIMITED: Final = ("receipt", "crawl")
 
 UNFINISHED_STATES: Final = ("QUEUED", "IN_PROGRESS", "CANCELLING")
 FINAL_STATES: Final = ("SUCCEEDED", "FAILED_FINAL", "CANCELLED")

@@ -41,7 +41,7 @@ def judge(place: Place, books: Books, *, finished: bool, wall_minus_boot_ms: int
     found += [Finding(Wrong.BROKEN, text) for text in forks.broken(books)]
     found += [Finding(Wrong.DUPLICATED, text) for text in forks.twice(books)]
     found += [Finding(Wrong.LOST, text) for text in forks.lost(place, books)]
-    found += [Finding(Wrong.BROKEN, text) for text in _homeless(books)]
+    found += [Finding(Wrong.BROKEN, text) for text in (*_homeless(books), *_crowded(books))]
     calls = place.calls()
     for job in books.jobs:
         found += [Finding(Wrong.BROKEN, f"{job.label}: {text}") for text in _chain(job, books)]
@@ -274,6 +274,26 @@ def _homeless(books: Books) -> Iterator[str]:
     for table, owners in tables.items():
         for job_id in set(owners) - known:
             yield f"{table} of {job_id} are there and the job is not"
+
+
+def _crowded(books: Books) -> Iterator[str]:
+    """Say where more jobs of the queue with limits ran at once than it allows, from claim to end or reclaim.
+
+    What ends in the millisecond of a claim was written before it.
+    """
+    moments: list[tuple[int, int]] = []
+    for job in books.jobs:
+        if job.handler in facts.IN_LIMITED:
+            began = {event.attempt: event.at for event in books.events[job.job_id] if event.kind == "claim"}
+            ended = {each.attempt: each.finished_at for each in books.attempts[job.job_id]}
+            moments += [(at, 1) for at in began.values()]
+            moments += [(at, -1) for number in began if (at := ended.get(number)) is not None]
+    running = 0
+    for at, change in sorted(moments):
+        running += change
+        if running > facts.LIMITED_AT_ONCE:
+            yield f"{running} jobs of {facts.LIMITED} ran at once at {at}"
+            return
 
 
 def _ending(job: JobBook, books: Books) -> Iterator[Finding]:

@@ -1,8 +1,8 @@
 """A representative program of a user: what the children of a sweep run.
 
 It has a step, a transaction on a table of its own, a try that fails, a step and a workflow that fail for
-good, a workflow that is tried again, both colours, two queues, submissions by key and inside a transaction,
-and a job that kills whoever runs it.
+good, a workflow that is tried again, both colours, a queue with limits and one without, submissions by key
+and inside a transaction, and a job that kills whoever runs it.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from tests.patience import let_time_pass
 
 # A loop keeps one turn, so that those that are short are trimmed too.
 app = Tally("sqlite:///crash-sweep.db", keep_turns=1)
+app.queue(facts.LIMITED, concurrency=facts.LIMITED_AT_ONCE, rate="1000/1s", burst=20)
 
 # Crashes are many here and never the fault of these jobs; only the poison has a small budget.
 PATIENT = 50
@@ -122,7 +123,7 @@ def send_receipt(db: Tx, label: str) -> None:
     write_effect(db, label, "send_receipt", label)
 
 
-@app.workflow(queue="bulk", attempts=PATIENT)
+@app.workflow(queue=facts.LIMITED, attempts=PATIENT)
 def receipt(label: str) -> str:
     """Acknowledge an order."""
     send_receipt(label)
@@ -150,7 +151,7 @@ def keep_page(db: Tx, label: str, size: str) -> None:
     write_effect(db, label, "keep_page", size)
 
 
-@app.workflow(queue="bulk", attempts=PATIENT)
+@app.workflow(queue=facts.LIMITED, attempts=PATIENT)
 async def crawl(label: str) -> str:
     """Fetch two things at once, measure, and keep them."""
     await asyncio.gather(fetch.named("left")(label), fetch.named("right")(label))
