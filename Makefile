@@ -4,7 +4,7 @@ SECONDS ?= 60
 SOAK_SECONDS ?= 600
 LONG_SECONDS ?= 600
 PLAIN := tests/store/test_sqlite_conformance.py tests/postgres/test_conformance.py
-QUICK := tests/core tests/engine tests/app tests/store tests/examples
+QUICK := tests/core tests/engine tests/worker tests/app tests/store tests/examples
 # Tests wait about as long as they compute.
 WORKERS ?= 4
 STORE ?= both

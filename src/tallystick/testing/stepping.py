@@ -31,7 +31,9 @@ from tallystick.app.api.workflows import AsyncWorkflow
 from tallystick.app.running.leaving import Unwind
 from tallystick.clock import VirtualClock
 from tallystick.core.audit.book import Finding
+from tallystick.core.audit.job_view import AbortReason
 from tallystick.engine.audit import audit
+from tallystick.engine.audit.whole_store import verify
 from tallystick.engine.pending_writes import Blocked, Handed
 from tallystick.engine.segment import Segment
 from tallystick.engine.sweep import ask_probes, end_overdue, sweep
@@ -47,6 +49,7 @@ __all__ = [
     "ask_effects",
     "cancel_overdue",
     "check_books",
+    "check_store",
     "die",
     "reclaim",
     "tick_schedules",
@@ -85,6 +88,11 @@ def _has_died() -> bool:
 def check_books(app: Tally) -> list[Finding]:
     """Return what is wrong with the books of all jobs: digits, chains, counts; empty when all is well."""
     return audit(app.runtime().store).findings
+
+
+def check_store(app: Tally) -> list[Finding]:
+    """Return what is wrong with anything that the store keeps, as `tally verify` does; empty when well."""
+    return verify(app.runtime().store).findings
 
 
 def reclaim(app: Tally) -> int:
@@ -183,6 +191,10 @@ class SteppedWorker:
             return "Await" if segment.suspended and refusal is None else "lost"
         self.runtime.committer.call(bundle)
         return type(bundle[-1]).__name__
+
+    def give_back(self, segment: ClaimedSegment) -> None:
+        """Leave what was claimed to others, as a worker does that stops; it is not charged to the job."""
+        self.runtime.committer.call(segment.released(AbortReason.RELEASED, charged=False))
 
     def expire(self) -> int:
         """Let every lease run out, take back what the dead held, and return how many attempts that were."""

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tallystick import Tally, Tx, gather
-from tallystick.app.api.job import Job
+from tallystick import Job, Tally, Tx, gather
 from tallystick.errors import BadInput, BadName, JobFailed
 
 

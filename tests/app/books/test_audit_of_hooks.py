@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tallystick import Tally
-from tallystick.engine.audit.whole_store import verify
+from tallystick.testing.stepping import check_store
 
 
 def test_a_job_that_a_program_with_other_hooks_has_claimed_is_true(url):
@@ -25,7 +25,7 @@ def test_a_job_that_a_program_with_other_hooks_has_claimed_is_true(url):
         with newer.worker():
             job.result(30)
         assert told == [job.id]
-        assert verify(newer.runtime().store).findings == []
+        assert check_store(newer) == []
     finally:
         older.close()
         newer.close()

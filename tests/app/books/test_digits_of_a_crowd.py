@@ -11,7 +11,7 @@ from typing import Self
 import pytest
 
 from tallystick import Tally
-from tallystick.clock import VirtualClock
+from tallystick.testing.stepping import VirtualClock
 from tests.app import digits_by_hand as expected
 from tests.app.crowd_books import books_of
 from tests.app.programs import crowd

@@ -18,7 +18,7 @@ from tallystick.core.audit.free_columns import (
     free_table,
 )
 from tallystick.core.pictures import FAIL_FAST
-from tallystick.engine.audit.whole_store import verify
+from tallystick.testing.stepping import check_store
 from tests.app.books.tampering import KEYS, Books, Change
 from tests.app.effect_kinds import live_with_effects
 from tests.app.kinds_of_jobs import Kinds
@@ -61,7 +61,7 @@ def books(timed, hand, clock, monkeypatch, url):
     live_by_protocol(timed, clock)
     live_with_effects(timed, hand, clock)
     assert timed.prune(older_than=f"{clock.wall_ms() - began}ms") == 1
-    assert verify(timed.runtime().store).findings == []
+    assert check_store(timed) == []
     lived_in = Books(url, timed.runtime().store.inspect())
     yield lived_in
     lived_in.close()

@@ -7,7 +7,6 @@ import threading
 import pytest
 
 from tallystick import Cancelled, ChildrenFailed, JobCancelled, JobFailed, again, gather, sleep, wait
-from tallystick.core.audit.job_view import AbortReason
 from tallystick.testing.stepping import Death, cancel_overdue, check_books
 from tests.elsewhere import elsewhere
 
@@ -88,7 +87,7 @@ def test_the_books_of_a_job_that_is_being_cancelled_balance_at_every_stage(timed
     segment = hand.claim()
     assert job.cancel(grace="1m") == "CANCELLING"
     assert findings() == []
-    timed.runtime().committer.call(segment.released(AbortReason.RELEASED, charged=False))
+    hand.give_back(segment)
     assert (job.state(), findings()) == ("CANCELLING", [])
     hand.work()
     assert (job.state(), findings()) == ("CANCELLED", [])

@@ -12,11 +12,10 @@ from tallystick.cli.commands.jobs.history import facts_of
 from tallystick.cli.render.history_words import in_words
 from tallystick.core.verbs import trimming
 from tallystick.engine import trimming as engine_trimming
-from tallystick.engine.audit.whole_store import verify
 from tallystick.errors import BadInput, StoreBusy
 from tallystick.store.api import Delivered, TrimTurns, TurnEnd
 from tallystick.testing.remote_hand import RemoteHand
-from tallystick.testing.stepping import SteppedWorker, check_books
+from tallystick.testing.stepping import SteppedWorker, check_books, check_store
 from tests.patience import wait_until
 
 TABLES = ("events", "steps", "messages", "attempts")
@@ -67,7 +66,7 @@ def test_the_oldest_turns_go_when_twice_as_many_are_there(looping, hand):
     while hand.work() == "Cycle":
         now = counted(looping)
         most = {table: max(most[table], now[table]) for table in TABLES}
-        assert verify(looping.runtime().store).findings == []
+        assert check_store(looping) == []
     assert job.result(5) == 10
     # A turn is a claim, a step, an attempt, the word to turn and its fact; some have that of a trimming.
     assert most["steps"] <= 4
@@ -75,7 +74,7 @@ def test_the_oldest_turns_go_when_twice_as_many_are_there(looping, hand):
     assert most["events"] <= 4 * 2 + 2
     assert [line[:2] for line in lines(looping, job)] == [(0, 1), (0, 3), (0, 5), (0, 7)]
     assert {line[3] for line in lines(looping, job)} == {trimming.TRIMMING}
-    assert verify(looping.runtime().store).findings == []
+    assert check_store(looping) == []
 
 
 def test_the_history_says_what_was_trimmed(looping, hand):
@@ -121,7 +120,7 @@ def test_waits_groups_and_timers_of_old_turns_go_with_them(looping, hand, clock)
     for _ in range(11):
         hand.work_all()
         clock.advance(1_000)
-        assert verify(looping.runtime().store).findings == []
+        assert check_store(looping) == []
     assert job.result(5) == 9
     # Of each turn that is kept a wait and a group, with a timer, two words of children and one of the group.
     with looping.transaction() as db:
@@ -155,11 +154,11 @@ def test_a_child_that_ends_after_its_turn_was_trimmed_is_no_trouble(looping, han
     born.send("go", True)
     hand.work_all()
     assert born.state() == "SUCCEEDED"
-    assert verify(looping.runtime().store).findings == []
+    assert check_store(looping) == []
     job.send("end", True)
     hand.work_all()
     assert job.result(5) == 8
-    assert verify(looping.runtime().store).findings == []
+    assert check_store(looping) == []
 
 
 def test_a_signal_that_is_sent_again_is_known_after_its_turn_was_trimmed(looping, hand):
@@ -180,7 +179,7 @@ def test_a_signal_that_is_sent_again_is_known_after_its_turn_was_trimmed(looping
         kept = db.execute("select count(*) from messages where kind = 'signal' and acked_at is not null")
     # Those with an id, and those of turns that are kept.
     assert kept[0][0] < 9
-    assert verify(looping.runtime().store).findings == []
+    assert check_store(looping) == []
 
 
 def test_signals_that_nobody_took_stay(looping, hand):
@@ -213,10 +212,10 @@ def test_a_trimmed_loop_is_forked_retried_and_pruned_like_any_other(looping, han
     forked = job.fork(at="work")
     hand.work_all()
     assert (retried.state(), forked.state()) == ("FAILED_FINAL", "FAILED_FINAL")
-    assert verify(looping.runtime().store).findings == []
+    assert check_store(looping) == []
     clock.advance(1_000)
     assert looping.prune(older_than="1s") == 3
-    assert verify(looping.runtime().store).findings == []
+    assert check_store(looping) == []
     assert not any(counted(looping).values())
 
 
@@ -241,7 +240,7 @@ def test_a_fork_that_loops_is_trimmed_too(looping, hand):
     assert fork.result(5) == 9
     assert fork.history()[0].n > 1
     assert fork.history()[-1].name == "return"
-    assert verify(looping.runtime().store).findings == []
+    assert check_store(looping) == []
 
 
 def test_turns_that_do_not_fit_one_bundle_go_in_several(looping, hand, monkeypatch):
@@ -249,7 +248,7 @@ def test_turns_that_do_not_fit_one_bundle_go_in_several(looping, hand, monkeypat
     job = loop_of(looping).submit(0, 6)
     hand.work_all()
     assert [line[1] for line in lines(looping, job)] == [0, 1, 2, 3]
-    assert verify(looping.runtime().store).findings == []
+    assert check_store(looping) == []
 
 
 def test_a_loop_that_was_paused_between_its_turns_verifies(looping, hand):
@@ -258,9 +257,9 @@ def test_a_loop_that_was_paused_between_its_turns_verifies(looping, hand):
         assert hand.work() == "Cycle"
         job.pause()
         job.resume()
-        assert verify(looping.runtime().store).findings == []
+        assert check_store(looping) == []
     hand.work_all()
-    assert verify(looping.runtime().store).findings == []
+    assert check_store(looping) == []
 
 
 def test_what_the_store_refuses_is_trimmed_at_a_later_turn(looping, hand, monkeypatch, caplog):
@@ -279,7 +278,7 @@ def test_what_the_store_refuses_is_trimmed_at_a_later_turn(looping, hand, monkey
     assert job.result(5) == 6
     assert [record.action for record in caplog.records if hasattr(record, "action")] == ["trim.refused"]
     assert [line[1] for line in lines(looping, job)] == [3]
-    assert verify(looping.runtime().store).findings == []
+    assert check_store(looping) == []
 
 
 def test_a_worker_that_lost_its_lease_trims_nothing(looping, hand, clock):
@@ -355,7 +354,7 @@ def test_remote_steps_and_effects_of_old_turns_go_and_their_keys_stay(looping, h
     for n in range(9):
         hand.work_all()
         depot.take().succeed(n)
-        assert verify(looping.runtime().store).findings == []
+        assert check_store(looping) == []
     hand.work_all()
     assert job.result(5) == 8
     with looping.connect() as db:
@@ -369,4 +368,4 @@ def test_remote_steps_and_effects_of_old_turns_go_and_their_keys_stay(looping, h
     assert len(kept) <= 4
     assert [unit for (unit,) in units] == [f"{dimension}/act#1" for dimension in kept]
     assert [dimension for (dimension,) in messages] == kept
-    assert verify(looping.runtime().store).findings == []
+    assert check_store(looping) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+import time
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from tallystick import Tally
-from tallystick.clock import SystemClock
 from tallystick.testing.stepping import check_books
 from tests.app.programs.limited import CONCURRENCY, PER_KEY, declare, running
 
@@ -43,7 +43,7 @@ class Processes:
 
 def watched(url: str, folder: Path, jobs: int, processes: int, kills: int) -> int:
     """Run jobs to their ends among kills, and return the largest number that was seen to run at once."""
-    app, locks, clock = Tally(url), folder / "locks", SystemClock()
+    app, locks = Tally(url), folder / "locks"
     locks.mkdir()
     mail = declare(app, locks)
     submitted = [mail.opts(limit_key=f"k{n % KEYS}").submit(f"k{n % KEYS}-{n}") for n in range(jobs)]
@@ -52,18 +52,18 @@ def watched(url: str, folder: Path, jobs: int, processes: int, kills: int) -> in
         stack.callback(app.close)
         crowd = Processes(url, locks, processes)
         stack.callback(crowd.end)
-        kill_at, until = clock.monotonic() + KILL_SECONDS, clock.monotonic() + 300
+        kill_at, until = time.monotonic() + KILL_SECONDS, time.monotonic() + 300
         while app.runtime().store.counts().get("SUCCEEDED", 0) < jobs:
             now = running(locks)
             samples += 1
             peak = max(peak, len(now))
             assert len(now) <= CONCURRENCY, now
             assert max(Counter(name.partition("-")[0] for name in now).values(), default=0) <= PER_KEY, now
-            if kills and clock.monotonic() > kill_at:
+            if kills and time.monotonic() > kill_at:
                 crowd.kill_one()
                 kills -= 1
-                kill_at = clock.monotonic() + KILL_SECONDS
-            assert clock.monotonic() < until, app.runtime().store.counts()
+                kill_at = time.monotonic() + KILL_SECONDS
+            assert time.monotonic() < until, app.runtime().store.counts()
         assert check_books(app) == []
         assert samples > 10
         assert {job.state() for job in submitted} == {"SUCCEEDED"}
