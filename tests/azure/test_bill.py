@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from tallystick.clock import SystemClock
+from tallystick.core.remote.requests import RenewStep
 from tallystick.store.azure import keys
 from tallystick.testing.conformance.drafts import bundles
 from tallystick.testing.conformance.protocol_runs import PULLED, PUSHED, RunningProtocol, command
 from tests.azure.counting import WAYS, requests_of, total
 from tests.azure.worlds import ModelSubject
 
+USD_PER_10_000 = 0.00036
+"""What the guide assumes."""
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "azure.md"
 
 
@@ -30,6 +33,18 @@ def test_the_guide_says_what_a_job_costs(way: str, steps: int):
     )
     rows = re.findall(r"^\| (\d) steps?, (\w+) \| (\d+) \| (\d+) \|", GUIDE.read_text("utf-8"), re.MULTILINE)
     assert (str(steps), way, str(mine), str(others)) in rows
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("steps", [1, 3])
+def test_the_guide_says_what_a_million_jobs_cost(way: str, steps: int):
+    least, most = (
+        total(requests_of(steps, WAYS[way], one_process=one_process)) for one_process in (True, False)
+    )
+    usd = [f"{requests * 1_000_000 / 10_000 * USD_PER_10_000:.2f}" for requests in (least, most)]
+    name = f"{steps} step{'s' * (steps > 1)}, {way}"
+    row = f"| {name} | {least} to {most} | {' to '.join(usd)} |"
+    assert row in GUIDE.read_text("utf-8")
 
 
 def test_a_look_asks_once_for_each_partition_however_many_jobs_are_open():
@@ -67,3 +82,13 @@ def test_a_list_has_the_newest_jobs_first_page_by_page():
     assert [row.job_id for row in (*first, *second)] == made[::-1]
     ended = subject.store.jobs(states=("SUCCEEDED",), after=None, limit=100, **about)  # type: ignore[arg-type]  # each has its own type
     assert [row.job_id for row in ended] == [made[-1]]
+
+
+def test_a_late_report_that_is_sent_again_and_again_is_kept_once():
+    subject = ModelSubject()
+    run = RunningProtocol(subject)
+    for _ in range(50):
+        subject.clock.advance(1_000)
+        run.apply(RenewStep(run.fence._replace(lease_id="lost")))
+    (kept,) = subject.stale_reports()
+    assert (kept.lease_id, kept.report) == ("lost", "RenewStep s0")

@@ -118,11 +118,11 @@ def rearm(seen: Seen, here: Here) -> Asking[Seen | None]:
 
 
 def _keep_refused(request: ProtocolRequest, plan: ProtocolPlan, now: int) -> Asking[None]:
-    """Keep a report for people that was refused, if it is one."""
+    """Keep a report for people that was refused, if it is one; said again it is the same row."""
     report = stale_report(request, plan.heard)
     if report is not None:
         job_id, attempt, lease_id, name = report
-        row = keys.key(keys.instant_text(now), str(attempt), lease_id, name)
+        row = keys.key(str(attempt), lease_id, name)
         about: dict[str, Value] = {
             "at": now,
             "job_id": job_id,
