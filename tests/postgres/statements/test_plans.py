@@ -7,6 +7,7 @@ import re
 import psycopg
 import pytest
 
+from tallystick.defaults import PRIORITY
 from tallystick.store.api import Await, Fact, TakeAnswer, Wait
 from tallystick.store.postgres.server.address import parse_address
 from tallystick.store.postgres.statements import sql
@@ -167,6 +168,16 @@ def test_a_claim_by_limits_steps_from_key_to_key_and_reads_no_backlog(
         "waiting_keys": ("emails", "k000100", 24),
         "waiting_of_keys": ("emails", wanted, "1000000000", ["pay "], 16),
         "begun_jobs": ("emails", "1000000000", ["pay "], 1_000),
+        # Two windows: one from the beginning, one from the middle of the queue.
+        "waiting_without_key": (
+            "emails",
+            [PRIORITY, PRIORITY],
+            [-1, jobs // 2],
+            ["", f"job-{jobs // 2:09}"],
+            "1000000000",
+            ["pay "],
+            256,
+        ),
     }
     for name, parameters in looks.items():
         plan = explained(planner, name, parameters, how)
