@@ -14,6 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from tallystick.cli.render.wording import ago, count, span
 from tallystick.core.lifecycles import JOB, JobState
 from tallystick.core.remote.keys import ADMIN, WRITE
+from tallystick.core.watching.searching import COUNT_MAX
 from tallystick.dashboard import static_files
 from tallystick.dashboard.answers import Answer, Attached, Go
 from tallystick.dashboard.visits import quoted
@@ -145,6 +146,7 @@ def _templates() -> Environment:
         "short_id": short_id,
         "json": as_json,
         "number": lambda number: f"{number:,}",
+        "counted": lambda number: f"{number:,}{'+' if number >= COUNT_MAX else ''}",
     }
     made.globals |= {"asset": static_files.address, "ago": ago, "count": count, "is_final": is_final}
     return made

@@ -15,7 +15,7 @@ from tallystick.core.effects.rows import EffectRow
 from tallystick.core.pictures import Message, Place
 from tallystick.core.remote.rows import OutboxLag, OutboxRow, ProtocolJob, ProtocolPicture, ProtocolStep
 from tallystick.core.values import JobRow, OpenWait, OwedHook, StoredEvent
-from tallystick.core.watching.rows import Backlog, EndedCount, RunningJob, WorkerRow
+from tallystick.core.watching.rows import DEPTH_MAX, Backlog, EndedCount, RunningJob, WorkerRow
 from tallystick.errors import BadInput
 
 T = TypeVar("T")
@@ -346,8 +346,8 @@ class Watched(Protocol):
         """Return the jobs that workers have, the one that runs longest first."""
         ...
 
-    def backlog(self) -> Backlog:
-        """Return what waits for workers, for people, for relays and for the clock."""
+    def backlog(self, at_most: int = DEPTH_MAX) -> Backlog:
+        """Return what waits for workers, for people, for relays and for the clock, each counted so far."""
         ...
 
 

@@ -126,3 +126,22 @@ def test_a_word_to_many_says_first_how_many_and_then_reaches_those(app):
         assert "(dashboard)" in by[0]
 
     visiting(app, test)
+
+
+def test_a_long_queue_is_counted_up_to_ten_thousand(tmp_path):
+    app = Tally(url_in(tmp_path))
+
+    @app.workflow(queue="long")
+    def flow(number: int) -> None: ...
+
+    flow.submit_many([(number,) for number in range(10_001)])
+
+    async def test(site: Site) -> None:
+        visitor = await site.visitor()
+        for page in ("/overview", "/queues"):
+            text = (await visitor.get(page)).text
+            assert "10,000+" in text
+            assert "10,001" not in text
+        assert (await visitor.get("/workers")).status_code == 200
+
+    visiting(app, test)

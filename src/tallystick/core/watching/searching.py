@@ -14,6 +14,10 @@ WINDOW_JOBS: Final = 10_000
 """How many jobs one page of a search looks at, at most."""
 
 
+COUNT_MAX: Final = 10_000
+"""How far pages count; beyond it they say `10,000+`."""
+
+
 class JobSearch(NamedTuple):
     """What the jobs have in common that a person looks for; None and empty are no condition."""
 

@@ -13,7 +13,7 @@ from tallystick.app.asking.many import reachable
 from tallystick.core.durations import duration_ms
 from tallystick.core.lifecycles import JobState
 from tallystick.core.remote.keys import ADMIN
-from tallystick.core.watching.searching import WINDOW_JOBS, JobSearch
+from tallystick.core.watching.searching import COUNT_MAX, WINDOW_JOBS, JobSearch
 from tallystick.dashboard.answers import Answer, Go, Page
 from tallystick.dashboard.visits import Visit, quoted
 from tallystick.errors import BadDuration, BadInput
@@ -21,7 +21,6 @@ from tallystick.store.api import searched
 from tallystick.store.inspection import watched
 
 ROWS: Final = 50
-COUNT_MAX: Final = 10_000
 TEXTS: Final = ("workflow", "queue", "tag", "key", "parent", "error", "since", "until")
 _ID: Final = re.compile(r"[0-9a-f]{4}[0-9a-f.-]{0,200}")
 BULK: Final = {

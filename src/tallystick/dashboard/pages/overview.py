@@ -12,6 +12,7 @@ from tallystick.core.queues.rows import LIMIT_NAMES, Limits
 from tallystick.core.remote.keys import listed
 from tallystick.core.watching.acts import About
 from tallystick.core.watching.rows import Backlog, QueueDepth
+from tallystick.core.watching.searching import COUNT_MAX
 from tallystick.dashboard.answers import Answer, Go, Page
 from tallystick.dashboard.visits import Visit, quoted
 from tallystick.errors import BadInput
@@ -39,7 +40,7 @@ class QueueShown(NamedTuple):
 def overview(visit: Visit) -> Answer:
     """Show the whole store on one page."""
     seen = watched(visit.store)
-    backlog = seen.backlog()
+    backlog = seen.backlog(COUNT_MAX)
     period = visit.asked("period") or "1h"
     if period not in HOURS:
         raise BadInput(f"{period!r} is not one of {', '.join(HOURS)}")
@@ -72,7 +73,7 @@ def overview(visit: Visit) -> Answer:
 
 def queues(visit: Visit) -> Answer:
     """Show all queues that have limits or jobs that wait."""
-    backlog = watched(visit.store).backlog()
+    backlog = watched(visit.store).backlog(COUNT_MAX)
     shown = queues_of(visit, backlog)
     shows = {"title": "Queues", "queues": shown, "store_now": backlog.now, "names": LIMIT_NAMES}
     return Page("queues.html", {**shows, "did": visit.acts(About.QUEUE)})
@@ -80,13 +81,12 @@ def queues(visit: Visit) -> Answer:
 
 def workers(visit: Visit) -> Answer:
     """Show the workers that were heard of within a day, and the leases of each."""
-    backlog = watched(visit.store).backlog()
     found = watched(visit.store).workers(_SHOWN)
     leases = {each.owner: each for each in visit.store.inspect().leases(_SHOWN)}
     shown = [(each, listed(each.queues), leases.get(each.owner)) for each in found]
     known = {each.owner for each in found}
     lost = [each for owner, each in leases.items() if owner not in known]
-    shows = {"title": "Workers", "workers": shown, "lost": lost, "store_now": backlog.now}
+    shows = {"title": "Workers", "workers": shown, "lost": lost, "store_now": visit.store.now()}
     return Page("workers.html", shows)
 
 

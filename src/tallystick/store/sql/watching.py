@@ -160,18 +160,18 @@ class WatchReads(SearchReads):
         """Return the jobs that workers have, the one that runs longest first."""
         return [RunningJob._make(row) for row in self.rows("running_longest", (limit,))]
 
-    def backlog(self) -> Backlog:
+    def backlog(self, at_most: int = DEPTH_MAX) -> Backlog:
         """Return what waits for workers, for people, for relays and for the clock."""
         now = self.now()
         queues = [
-            QueueDepth(queue, min(depth, DEPTH_MAX), oldest_at)
+            QueueDepth(queue, min(depth, at_most), oldest_at)
             for (queue,) in self.rows("waiting_queues")
-            for depth, oldest_at in self.rows("queue_depth", (queue, now, DEPTH_MAX))
+            for depth, oldest_at in self.rows("queue_depth", (queue, now, at_most))
             if depth
         ]
-        ((outbox, outbox_at),) = self.rows("outbox_depth", (now, DEPTH_MAX))
+        ((outbox, outbox_at),) = self.rows("outbox_depth", (now, at_most))
         ((tick_at,),) = self.rows("next_tick")
-        held = {str(hold): int(number) for hold, number in self.rows("held_counts", (DEPTH_MAX,))}
+        held = {str(hold): int(number) for hold, number in self.rows("held_counts", (at_most,))}
         return Backlog(now, queues, held, outbox, outbox_at, tick_at)
 
 
