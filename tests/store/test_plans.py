@@ -79,7 +79,7 @@ HOT = {
     "begun_jobs": ("emails", 1, '["pay "]', 10),
     "waiting_keys": ("emails", "k", 10),
     "waiting_of_keys": ("emails", "k", 5, 1, '["pay "]'),
-    "waiting_without_key": ("emails", 5, 1, '["pay "]'),
+    "waiting_without_key": ("emails", 5, 1, 1, 2, '["pay "]', 10),
     "claimable_chosen": ('["j"]', 3),
     "free_slots": ("emails",),
     "slots": ("emails",),
