@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ from tallystick.core.remote.keys import RevokeKey
 from tallystick.engine.audit import audit
 from tallystick.errors import BadInput, NotKnown
 from tallystick.remote import RemoteWorker
+from tallystick.remote.line import Answered, Line
 from tests.patience import wait_until
 from tests.remote.api_in_thread import Served, at_work, served
 from tests.remote.test_publish import look
@@ -35,6 +38,29 @@ def test_many_directives_share_requests_and_flushes(url: str):
         assert audit(store).findings == []
         facts = [[fact.type for fact in store.history(job.id) if fact.type != "ack"] for job in jobs]
         assert facts == [["submit", "sent", "result"]] * 400
+
+
+def test_a_worker_whose_answers_are_full_is_given_no_copies(url: str, monkeypatch: pytest.MonkeyPatch):
+    given: list[list[str]] = []
+    call, two_answers = Line.call, threading.Event()
+
+    def watched(self: Line, method: str, path: str, *more: Any) -> Answered:
+        if method == "POST":
+            two_answers.wait(60)  # when it asks a second time, nothing that it has is acknowledged
+        answer = call(self, method, path, *more)
+        if method == "GET":
+            given.append([each["outbox_id"] for each in json.loads(answer.body)["directives"]])
+            if len(given) == 2:
+                two_answers.set()
+        return answer
+
+    monkeypatch.setattr(Line, "call", watched)
+    with served(url) as api:
+        jobs = api.submit(12)
+        with at_work(api, lambda given: given.payload["n"], concurrency=2):
+            assert [job.result(timeout=60) for job in jobs] == list(range(12))
+    ids = [outbox_id for answer in given for outbox_id in answer]
+    assert (len(ids), len(set(ids)), len(given[0]), len(given[1])) == (12, 12, 2, 2)
 
 
 def test_the_ack_goes_out_while_the_work_goes_on(url: str):

@@ -329,9 +329,13 @@ class Backfilled(_Told, frozen=True):
 
 
 class DirectivesGiven(_Told, frozen=True):
-    """Directives for this worker; none if nothing came in time."""
+    """Directives for this worker; none if nothing came in time.
+
+    `more` is there if all of them were given before and there may be others: ask again for those too.
+    """
 
     directives: list[Directive]
+    more: bool = False
 
 
 class Heard(msgspec.Struct, frozen=True, omit_defaults=True):

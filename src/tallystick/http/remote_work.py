@@ -75,7 +75,7 @@ async def directives(api: Api, call: Call) -> Answer:
             found = await poll.take()
             rest = until - clock.monotonic()
             if found or rest <= 0 or api.news.closed:
-                return 200, {"directives": found}
+                return 200, {"directives": found, **({"more": True} if poll.has_more else {})}
             news = loop.create_task(api.news.heard(rest))
             await asyncio.wait((news, gone), return_when=asyncio.FIRST_COMPLETED)
             news.cancel()
@@ -103,6 +103,8 @@ class _Poll:
         self._tenant = None if tenant_id == ALL_TENANTS else tenant_id
         self._most = asked.max
         self._again = asked.again
+        # Whether it was given more before than one answer holds.
+        self.has_more = False
         request = call.request
         base = f"{request.url.scheme}://{request.headers['host']}{request.scope.get('root_path', '')}"
         self._urls = {name: f"{base}/v1/callbacks/{name}" for name in REPORTS}
@@ -129,7 +131,8 @@ class _Poll:
     def _look(self) -> tuple[list[OutboxRow], list[OutboxRow]]:
         store = self._api.protocols
         given = store.given_directives(self._worker, self._most) if self._again else []
-        if len(given) >= self._most:
+        self.has_more = len(given) >= self._most
+        if self.has_more:
             return given, []
         # A few more, because others that ask here may be given the first ones.
         return given, store.asked_directives(

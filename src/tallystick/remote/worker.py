@@ -56,6 +56,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 class _Given(msgspec.Struct):
     directives: list[Directive]
+    more: bool = False
 
 
 class RemoteWorker:
@@ -184,8 +185,8 @@ class RemoteWorker:
 
     def _given(self, most: int) -> list[GivenDirective]:
         """Ask, and wait for an answer; without one, the next question is for what it may have held too."""
-        again, self._again = self._again, True
-        asked = [("worker", self.name), ("wait", WAIT_SECONDS), ("max", most), ("again", str(again).lower())]
+        again, self._again = str(self._again).lower(), True
+        asked = [("worker", self.name), ("wait", WAIT_SECONDS), ("max", most), ("again", again)]
         query = urlencode([*(("service", service) for service in self._services), *asked])
         try:
             answer = self._asking.call("GET", f"/v1/directives?{query}", self._key)
@@ -203,10 +204,9 @@ class RemoteWorker:
             )
             self._stopping.wait(REPEAT_SECONDS_MIN * 10)
             return []
-        found = msgspec.json.decode(answer.body, type=_Given).directives
-        # A full answer may not be all that we were given before.
-        self._again = again and len(found) >= most
-        return [GivenDirective(form) for form in found]
+        found = msgspec.json.decode(answer.body, type=_Given)
+        self._again = found.more
+        return [GivenDirective(form) for form in found.directives]
 
     def _begin(self, given: Sequence[GivenDirective]) -> list[GivenDirective]:
         """Begin what is new and return it; its ACK goes out beside the work: the delivery made it ours."""

@@ -120,3 +120,16 @@ def test_a_worker_that_has_all_answers_gets_no_copies(tmp_path: Path):
         assert await poll(client, "ocr", again="false") == []
 
     serving(sqlite_url(tmp_path), test)
+
+
+def test_an_answer_says_when_there_may_be_more_that_the_worker_was_given_before(tmp_path: Path):
+    async def test(world: World) -> None:
+        client = world.known()
+        ids = [each["outbox_id"] for each in await given(client, 3)]
+        for most, more in ((2, {"more": True}), (4, {})):
+            asked = f"/v1/directives?worker=w1&service=ocr&max={most}"
+            said = (await client("GET", asked)).json()
+            assert [each["outbox_id"] for each in said.pop("directives")] == ids[:most]
+            assert said == more
+
+    serving(sqlite_url(tmp_path), test)
