@@ -39,7 +39,7 @@ demo-dashboard: setup ## the dashboard over a lively store, until Ctrl-C; BIND=1
 test-quick: check ## check, then core, engine, app, store and examples without a server; 90 s
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q --quick $(QUICK)
 
-test: setup ## what CI runs: check, then all tests but the long ones; a quarter of an hour
+test: setup ## what CI runs: check, then all tests but the long ones; eighteen minutes
 	@$(TOGETHER) $(CHECKS) test-tools
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore=tests/tidy --ignore=tests/browser
 	@$(TOGETHER) test-browser test-plain
