@@ -173,11 +173,15 @@ class Clockwork:
         )
         return submit_job(submission, self._ids.new(), self._clock.wall_ms())
 
-    def backfill(self, schedule: Schedule, ticks: Sequence[int]) -> list[tuple[str, bool]]:
-        """Make jobs of ticks that have none; return each tick's job and whether it was made now."""
+    def backfill(self, schedule: Schedule, ticks: Sequence[int], act: Bundle = ()) -> list[tuple[str, bool]]:
+        """Make jobs of ticks that have none; return each tick's job and whether it was made now.
+
+        Whose act it is becomes durable with the first of them.
+        """
         jobs = [self.job_of(schedule, tick, key_of(schedule.schedule_id, tick)) for tick in ticks]
         made = []
-        for job, outcome in zip(jobs, self._committer.call_all([(job,) for job in jobs]), strict=True):
+        bundles: list[Bundle] = [(job,) if n else (*act, job) for n, job in enumerate(jobs)]
+        for job, outcome in zip(jobs, self._committer.call_all(bundles), strict=True):
             if isinstance(outcome, BaseException):
                 raise outcome
             made.append((outcome.job_id, False) if isinstance(outcome, Existing) else (job.job.job_id, True))

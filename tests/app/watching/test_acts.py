@@ -106,7 +106,10 @@ def test_schedules_keep_who_changed_them(timed: Tally):
     those.pause("nightly", by="bob")
     those.resume("nightly", by="cem")
     job = those.trigger("nightly", by="dan")
+    before = timed.runtime().committer.bundles
     those.backfill("nightly", since, since + timedelta(days=2), by="eve")
+    assert timed.runtime().committer.bundles == before + 2, "the act is in the bundle of the first tick"
+    those.backfill("nightly", since, since, by="eve")  # no tick, so nothing was done
     those.remove("nightly", by="fay")
     assert told(timed.acts(schedule="nightly")) == [
         ("add", "ann", "0 3 * * *"),

@@ -142,9 +142,7 @@ class Scheduled:
             if len(ticks) > MISSED_MAX:
                 raise BadInput(f"these are more than {MISSED_MAX} ticks: backfill them in parts")
         told = f"{since.isoformat()} until {until.isoformat()}, {len(ticks)} ticks"
-        if act := _act(schedule_id, "backfill", by, told):
-            self._runtime().committer.call(act)
-        made = self._clockwork().backfill(row, ticks)
+        made = self._clockwork().backfill(row, ticks, _act(schedule_id, "backfill", by, told))
         return [self._job(job_id, created=created) for job_id, created in made]
 
     backfill_aio = twin_of(backfill)
