@@ -121,6 +121,16 @@ def test_schedules_keep_who_changed_them(timed: Tally):
     ]
 
 
+def test_a_word_to_a_job_that_has_ended_is_kept_too(app: Tally):
+    @app.workflow
+    def flow() -> None: ...
+
+    job = flow.submit()
+    job.cancel(by="ann")
+    job.pause(by="bob")
+    assert [(act.verb, act.who) for act in app.acts(job=job)] == [("pause", "bob"), ("cancel", "ann")]
+
+
 def test_acts_go_with_their_job_and_are_never_changed(app: Tally):
     @app.workflow
     def flow() -> None: ...
