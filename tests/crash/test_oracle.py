@@ -8,14 +8,12 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tallystick.clock import SystemClock
 from tests.crash.fresh import HARNESS, python, trial
 from tests.crash.sweep import books, oracle
 from tests.crash.sweep.oracle import Finding, Wrong
 from tests.crash.sweep.place import Place
+from tests.crash.sweep.trial import wall_minus_boot_ms
 
-CLOCK = SystemClock()
-OFFSET = CLOCK.wall_ms() - CLOCK.boot_ms()
 LIMITED = "(SELECT job_id FROM jobs WHERE handler IN ('receipt', 'crawl'))"
 ORDER = "(SELECT min(job_id) FROM jobs WHERE handler = 'order')"
 
@@ -34,7 +32,8 @@ def place(finished: Path, tmp_path: Path) -> Place:
 
 
 def judged(place: Place, *, finished: bool = True) -> list[Finding]:
-    return oracle.judge(place, books.read(place), finished=finished, wall_minus_boot_ms=OFFSET)
+    ahead = wall_minus_boot_ms(place)
+    return oracle.judge(place, books.read(place), finished=finished, wall_minus_boot_ms=ahead)
 
 
 def falsify(place: Place, *statements: str) -> None:

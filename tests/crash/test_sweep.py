@@ -17,7 +17,7 @@ from tests.crash.sweep.sweep import Sweep, in_share, is_swept
 from tests.crash.sweep.trial import Arm, Stage, Verdict
 
 # All points, pairs and controls: the long tests. Every visit of a point and chance: `make crash`.
-SHARE = 3
+SHARE = 5
 
 
 def sweep(store: str, share: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -18,9 +19,11 @@ from tests.crash.sweep.processes import Child
 from tests.crash.sweep.processes import Line as Pipe
 
 _SECONDS = 60.0
+# Reading all the books of two thousand cases.
+_AUDIT_SECONDS = 900.0
 _CASE_MS = 1_000_000
 _BEGIN_MS = 1_700_000_000_000
-# Every so many cases the books of all are checked.
+# Every so many cases their books are checked, and at the end those of all; a case has at most two jobs.
 _CHECK_EVERY = 50
 
 
@@ -62,6 +65,8 @@ class Cases:
         self._log = folder / "log.txt"
         self.provider = Provider(folder / "ledger.txt")
         self._place = Place(url, self.provider.port, store)
+        # A child that had to import its store would do little else.
+        importlib.import_module(f"tallystick.store.{store}.store")
         self.figures: Counter[str] = Counter()
         self.wrong: list[str] = []
 
@@ -71,7 +76,7 @@ class Cases:
         for last in cases(seed, count):
             self._case(last)
             if last.number % _CHECK_EVERY == _CHECK_EVERY - 1:
-                self._books(last)
+                self._books(last, 2 * _CHECK_EVERY)
         if last is not None:
             self._books(last)
         for number, point in enumerate(self._points(), start=count):
@@ -118,9 +123,10 @@ class Cases:
         self.figures["cases"] += 1
         self._judge(case, child)
 
-    def _process(self, body: Callable[[Pipe], int]) -> Child:
+    def _process(self, body: Callable[[Pipe], int], seconds: float = _SECONDS) -> Child:
         child = Child(body, self._log)
-        if child.wait(_SECONDS) is None:
+        if child.wait(seconds) is None:
+            child.tell_stacks()
             child.end()
             raise RuntimeError(f"a process hangs; see {self._log}")
         if child.status and not child.killed:
@@ -153,9 +159,13 @@ class Cases:
         if any(found.values()):
             self.wrong.append(f"{case}: charged {charged} times, and the books say {told}")
 
-    def _books(self, case: Case) -> None:
+    def _books(self, case: Case, jobs_max: int | None = None) -> None:
         at = _BEGIN_MS + (case.number + 1) * _CASE_MS
-        child = self._process(lambda pipe: self._said(pipe, Worker(self._place, case, at).books))
+
+        def body(pipe: Pipe) -> int:
+            return self._said(pipe, lambda: Worker(self._place, case, at).books(jobs_max))
+
+        child = self._process(body, _AUDIT_SECONDS)
         self.wrong += json.loads(child.last_words)
 
     def control(self, number: int, *, stopped: bool, dedupes: bool = False) -> int:

@@ -11,7 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from tallystick import DidNotHappen, Happened, Key, NotDone, Retry, Tally, crash
 from tallystick.clock import VirtualClock
-from tallystick.testing.stepping import SteppedWorker, ask_effects, cancel_overdue, check_books, reclaim
+from tallystick.engine.audit import audit
+from tallystick.testing.stepping import SteppedWorker, ask_effects, cancel_overdue, reclaim
 from tests.crash.effects.cases import Case, Fault, Moment
 from tests.patience import wait_until
 
@@ -168,9 +169,10 @@ class Worker:
         keys = self._rows("select state, outcome from effect_keys where key = '{key}'")
         return json.dumps({"jobs": self._rows(_JOBS), "keys": keys})
 
-    def books(self) -> str:
-        """Say what is wrong with the books of everybody."""
-        return json.dumps([str(finding) for finding in check_books(self.app)])
+    def books(self, jobs_max: int | None) -> str:
+        """Say what is wrong with the books of the newest jobs, or of all."""
+        found = audit(self.app.runtime().store, jobs_max=jobs_max).findings
+        return json.dumps([str(finding) for finding in found])
 
     def _rows(self, query: str) -> list[list[Any]]:
         with self.app.connect() as db:

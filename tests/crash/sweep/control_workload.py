@@ -11,7 +11,7 @@ import json
 from tallystick.app.api.steps import Tx
 from tallystick.app.replay.waits import wait
 from tallystick.errors import Fatal
-from tallystick.store.api import JobRow, Store
+from tallystick.store.api import JobRow, Schedules, Store
 from tests.crash.sweep import facts
 from tests.crash.sweep.place import Place, Sent
 from tests.crash.sweep.waiting_workload import tick
@@ -105,12 +105,17 @@ def control_due(place: Place) -> None:
     for row in _dead(store):
         place.first_time(f"{facts.MENDED}-{_label(row)}")
         place.note_sent(Sent(row.job_id, facts.RETRY_ID, app.job(row.job_id).retry().id))
+        if (row.job_id, facts.RETRY_ID) in done:
+            place.first_time(facts.TWICE)  # nothing that follows can mend that
     for row in _unforked(store):
         place.note_sent(Sent(row.job_id, facts.FORK_ID, app.job(row.job_id).fork(at="polish").id))
 
 
 def settled(store: Store) -> bool:
-    """Tell whether every job is final and nobody is left to be retried or forked."""
+    """Tell whether every tick is a job, every job is final, and nobody is left to be retried or forked."""
+    assert isinstance(store, Schedules)
+    if store.next_tick() is not None:
+        return False
     # Asked twice: before the search for the dead somebody may have retried the last of them.
     return _all_final(store) and not _dead(store) and not _unforked(store) and _all_final(store)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from tests.crash.sweep import facts
 from tests.crash.sweep.long_flush import FLUSH
 from tests.crash.sweep.oracle import Wrong
 from tests.crash.sweep.trial import Arm, Case, Kind, Relief, Stage, Verdict
@@ -126,7 +127,8 @@ CONTROLS = (
     ),
     Control(
         "a retry that the job which failed does not know of",
-        Case(kind=Kind.WAITING, jobs=("brittle",), mutant="retries_unmarked", seconds=1.5),
+        # It is over when a job was retried twice, however long that takes.
+        Case(kind=Kind.WAITING, jobs=("brittle",), mutant="retries_unmarked", seconds=20.0),
         Wrong.DUPLICATED,
     ),
     Control(
@@ -153,6 +155,15 @@ CONTROLS = (
         "nobody is charged for the workers that a job kills",
         Case(kind=Kind.POISON, jobs=("poison",), mutant="nobody_is_charged", seconds=6.0),
         Wrong.STUCK,
+    ),
+    Control(
+        "a tick and the schedule behind it in two bundles",
+        Case(
+            arms=(Arm(Stage.WORK, "sqlite.schedule.before"),),
+            jobs=(facts.TICK,),
+            mutant="ticks_in_two_bundles",
+        ),
+        Wrong.DUPLICATED,
     ),
 )
 

@@ -39,6 +39,7 @@ ENDINGS: Final[dict[str, tuple[str, str | None, tuple[str, ...]]]] = {
     "sluggish": ("SUCCEEDED", None, ("drag",)),
     "slow": ("SUCCEEDED", None, ()),
     "refused": ("FAILED_FINAL", "FATAL", ("note_refusal",)),
+    "tick": ("SUCCEEDED", None, ("note_tick",)),
     "poison": ("FAILED_FINAL", "ATTEMPTS_SPENT", ()),
     "approval": ("SUCCEEDED", None, ("approve",)),
     "family": ("SUCCEEDED", None, ("settle",)),
@@ -60,6 +61,10 @@ ENDINGS: Final[dict[str, tuple[str, str | None, tuple[str, ...]]]] = {
     "draft": ("SUCCEEDED", None, ("outline",)),
     "draft again": ("SUCCEEDED", None, ("outline",)),
 }
+# A workflow that nobody submits: its job is the one tick of a schedule, which is acknowledged in its place.
+TICK: Final = "tick"
+TICK_MS: Final = 150
+PLANNED: Final = "schedule"
 # A workflow that nobody runs: it is cancelled and removed; nothing of it may be left, nor a part of it go.
 FLEETING: Final = "fleeting"
 FLEETING_JOBS: Final = 5
@@ -114,6 +119,7 @@ CONTROL_IDS: Final = (PAUSE_ID, RESUME_ID, RETRY_ID, FORK_ID)
 NAPPING: Final = "napping"
 RESTED: Final = "rested"
 MENDED: Final = "mended"
+TWICE: Final = "retried-twice"
 # The workflow whose jobs are retried, under a key that goes with them.
 RETRIED: Final = "brittle"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from itertools import count
 from os import getpid
@@ -34,6 +34,7 @@ from tallystick.store.api import (
     Fence,
     Outcome,
     ReclaimAttempt,
+    SaveSchedule,
     SubmitJob,
 )
 from tallystick.store.sql import statements
@@ -42,6 +43,7 @@ from tallystick.store.sqlite import store as stores
 from tallystick.store.sqlite.file import connection as connections
 from tallystick.store.sqlite.looking import chain_end
 from tallystick.store.sqlite.statements import DIALECT
+from tallystick.worker import clockwork
 from tallystick.worker.roles import reclaim as reclaim_role
 from tallystick.worker.roles.report import Report
 
@@ -152,6 +154,21 @@ def retries_unmarked() -> None:
     put(forks, "take_place", lambda *_arguments, **_named: None)
 
 
+def ticks_in_two_bundles() -> None:
+    """Make the job of a tick first, under a key of no meaning, and then the schedule behind it."""
+    numbers, call_all = count(), Committer.call_all
+
+    def in_two(committer: Committer, bundles: Sequence[Bundle]) -> list[Outcome | BaseException]:
+        ticks = [bundle for bundle in bundles if isinstance(bundle[-1], SaveSchedule) and len(bundle) > 1]
+        if not ticks:
+            return call_all(committer, bundles)
+        call_all(committer, [bundle[:1] for bundle in ticks])
+        return call_all(committer, [bundle[-1:] if bundle in ticks else bundle for bundle in bundles])
+
+    put(clockwork, "key_of", lambda schedule_id, _tick: f"{schedule_id}:{getpid()}:{next(numbers)}")
+    put(Committer, "call_all", in_two)
+
+
 def nobody_reclaims() -> None:
     """Leave attempts whose lease has run out as they are."""
     put(reclaim_role, "sweep", lambda *_arguments: 0)
@@ -234,6 +251,7 @@ MUTANTS: dict[str, Callable[[], None]] = {
         word_without_a_name,
         signals_without_id,
         retries_unmarked,
+        ticks_in_two_bundles,
     )
 }
 

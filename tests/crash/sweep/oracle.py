@@ -55,13 +55,23 @@ def judge(place: Place, books: Books, *, finished: bool, wall_minus_boot_ms: int
         found += [Finding(Wrong.LOST, f"{job.label}: {text}") for text in _results(job, books, calls)]
         if finished:
             found += _ending(job, books)
-    return found
+    return [*found, *_planned(place, books)] if finished else found
+
+
+def _planned(place: Place, books: Books) -> Iterator[Finding]:
+    """Find ticks that were acknowledged and became no job; two jobs of one are found as duplicated."""
+    made = {job.label for job in books.jobs}
+    for label, job_id in place.acknowledged():
+        if job_id == facts.PLANNED and label not in made:
+            yield Finding(Wrong.LOST, f"{label}: its schedule was acknowledged, and its tick is no job")
 
 
 def _acknowledged(place: Place, books: Books) -> Iterator[Finding]:
     """Find submissions that were acknowledged and are not there."""
     known = {job.job_id: job for job in books.jobs}
     for label, job_id in place.acknowledged():
+        if job_id == facts.PLANNED:
+            continue
         if job_id not in known or known[job_id].label != label:
             yield Finding(Wrong.LOST, f"{label}: acknowledged as {job_id} and not there")
 

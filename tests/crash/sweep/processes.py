@@ -6,6 +6,7 @@ death, and is told to go on by another.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import select
 import signal
@@ -16,6 +17,8 @@ from pathlib import Path
 
 from tests.crash.sweep.facts import EXIT_BROKEN
 from tests.patience import let_time_pass
+
+_STACKS = signal.SIGUSR1
 
 
 class Line:
@@ -95,6 +98,11 @@ class Child:
                 self._reap()
         return self.status
 
+    def tell_stacks(self) -> None:
+        """Have it write to the log where each of its threads is; it is alive."""
+        os.kill(self.pid, _STACKS)
+        let_time_pass(1.0)
+
     def end(self) -> None:
         """Make sure that it is gone, whatever state it is in."""
         if self.status is None:
@@ -143,6 +151,7 @@ def _live(body: Callable[[Line], int], line: Line, log: Path) -> None:
     status = EXIT_BROKEN
     try:
         os.dup2(os.open(log, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), 2)
+        faulthandler.register(_STACKS, file=2)
         status = body(line)
     except BaseException:  # noqa: BLE001 (a child has nobody to raise to; the log and the status tell)
         os.write(2, traceback.format_exc().encode())

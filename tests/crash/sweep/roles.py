@@ -7,8 +7,9 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from tallystick import crash
 from tallystick.app.replay import call_drivers as driving
@@ -17,7 +18,8 @@ from tallystick.app.replay.context import WorkflowContext
 from tallystick.clock import SystemClock
 from tallystick.engine.committer import Committer
 from tallystick.engine.pending_writes import Blocked
-from tallystick.store.api import Bundle, RecordStep
+from tallystick.errors import NoSuchSchedule
+from tallystick.store.api import Bundle, RecordStep, Store
 from tallystick.store.sqlite import store as sqlite_store
 from tallystick.testing.stepping import tick_schedules
 from tests.crash.sweep import control_workload, facts, mutants, workload
@@ -62,7 +64,7 @@ def submit(place: Place, line: Line, duty: Duty, jobs: tuple[str, ...], turn: in
     for index, kind in enumerate(jobs):
         name = f"{index}-{kind}"
         if name not in done:
-            label = name if kind in (KEYED_KIND, facts.RETRIED) else f"{name}.{turn}"
+            label = name if kind in (KEYED_KIND, facts.RETRIED, facts.TICK) else f"{name}.{turn}"
             place.acknowledge(label, _submit_one(kind, label))
     _send_due(place)
     app.close()
@@ -77,7 +79,7 @@ def send(place: Place, line: Line, duty: Duty) -> int:
     until = clock.monotonic() + duty.seconds
     look = threading.Event()
     store = workload.app.runtime().store
-    while not control_workload.settled(store) and clock.monotonic() < until:
+    while not _is_over(place, store) and clock.monotonic() < until:
         _send_due(place)
         look.wait(place.look_seconds)
     workload.app.close()
@@ -100,11 +102,15 @@ def work(place: Place, line: Line, duty: Duty) -> int:
             label = f"{kind}-{index}.{os.getpid()}"
             place.acknowledge(label, _submit_one(kind, label))
         store = app.runtime().store
-        while not (done := control_workload.settled(store)) and clock.monotonic() < until:
+        while not (done := _is_over(place, store)) and clock.monotonic() < until:
             look.wait(place.look_seconds)
     app.close()
     _tell(line, visits)
     return 0 if done else facts.EXIT_UNFINISHED
+
+
+def _is_over(place: Place, store: Store) -> bool:
+    return place.marked(facts.TWICE) or control_workload.settled(store)
 
 
 def come_and_go(place: Place, line: Line, duty: Duty) -> int:
@@ -141,12 +147,26 @@ def _submit_one(kind: str, label: str) -> str:
         return workload.order.opts(idempotency_key=label).submit(label).id
     if kind == facts.RETRIED:
         return control_workload.brittle.opts(idempotency_key=label).submit(label).id
+    if kind == facts.TICK:
+        return _plan_tick(label)
     if kind == BOOKED_KIND:
         with workload.app.transaction() as db:
             db.execute(sql("insert_effect", workload.scene.place.store), (label, facts.BOOKED, label))
             job = workload.receipt.opts(within=db).submit(label)
         return job.id
     return workload.app.workflows[kind, ""].submit(label).id
+
+
+def _plan_tick(label: str) -> str:
+    """Add a schedule of one tick that comes soon; one that is there is left alone, and another is tried."""
+    book = workload.app.schedules
+    while True:
+        with suppress(NoSuchSchedule):
+            seen = book.get(label)
+            if seen.next_at or seen.last_at:
+                return facts.PLANNED
+        soon = datetime.now(UTC) + timedelta(milliseconds=facts.TICK_MS)
+        book.add(label, workload.tick, soon, args=[label], missed="all")
 
 
 def _send_due(place: Place) -> None:

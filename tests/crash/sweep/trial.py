@@ -16,7 +16,9 @@ from tests.crash.sweep.processes import Child, Line
 from tests.crash.sweep.roles import BOOKED_KIND, KEYED_KIND, Duty
 from tests.patience import let_time_pass
 
-USUAL: Final = ("order", KEYED_KIND, "crawl", "moody", "refused", "slow", BOOKED_KIND, "order", "crawl")
+USUAL: Final = (
+    *("order", KEYED_KIND, "crawl", "moody", "refused", facts.TICK, "slow", BOOKED_KIND, "order", "crawl"),
+)
 
 WAITING: Final = (
     *("approval", "family", "twins", "rounds", "patient", "stubborn", "hasty"),
@@ -314,7 +316,6 @@ class Trial:
 
     def _judge(self, *, finished: bool) -> None:
         """Judge the books; a sender that is at work holds still outside of transactions while we look."""
-        clock = SystemClock()
         sender = self._sender
         held = (
             sender is not None
@@ -322,9 +323,7 @@ class Trial:
             and sender.stop_outside_transactions(self._place.is_quiet)
         )
         found = books.read(self._place)
-        # On a server leases are on its own clock, like everything else.
-        # Whoever is put aside between two looks at two clocks sees too small a difference.
-        offset = 0 if self._place.server else max(clock.wall_ms() - clock.boot_ms() for _ in range(9))
+        offset = wall_minus_boot_ms(self._place)
         self.verdict.findings += oracle.judge(
             self._place, found, finished=finished, wall_minus_boot_ms=offset
         )
@@ -341,6 +340,16 @@ class Trial:
 
     def _find(self, wrong: Wrong, text: str) -> None:
         self.verdict.findings.append(Finding(wrong, text))
+
+
+def wall_minus_boot_ms(place: Place) -> int:
+    """Return how far the clock of facts is ahead of the clock of leases; on a server both are one.
+
+    A process that is put aside between its looks at the two sees too small a difference, so the largest
+    of several is right.
+    """
+    clock = SystemClock()
+    return 0 if place.server else max(clock.wall_ms() - clock.boot_ms() for _ in range(9))
 
 
 def run(case: Case, place: Place) -> Verdict:

@@ -1,8 +1,8 @@
 """A representative program of a user: what the children of a sweep run.
 
 It has a step, a transaction on a table of its own, a try that fails, a step and a workflow that fail for
-good, a workflow that is tried again, both colours, a queue with limits and one without, submissions by key
-and inside a transaction, and a job that kills whoever runs it.
+good, a workflow that is tried again, one that a schedule makes, both colours, a queue with limits and one
+without, submissions by key and inside a transaction, and a job that kills whoever runs it.
 """
 
 from __future__ import annotations
@@ -186,6 +186,19 @@ def refused(label: str) -> str:
     """Fail for good, after a transaction that stays."""
     note_refusal(label)
     raise Fatal(f"{label} is refused")
+
+
+@app.tx(retry=SOON)
+def note_tick(db: Tx, label: str) -> None:
+    """Write down a tick once."""
+    write_effect(db, label, "note_tick", label)
+
+
+@app.workflow(attempts=PATIENT)
+def tick(label: str) -> str:
+    """Be made by the clock."""
+    note_tick(label)
+    return label
 
 
 @app.step
