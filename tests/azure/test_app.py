@@ -13,6 +13,7 @@ import pytest
 
 from tallystick import Job, Key, Tally
 from tallystick.app.remote.redriving import redrive
+from tallystick.app.running.restoring import resume_restored
 from tallystick.cli.main import main
 from tallystick.core.remote.plans import Heard, Hearing
 from tallystick.core.remote.requests import (
@@ -24,6 +25,7 @@ from tallystick.core.remote.requests import (
 )
 from tallystick.engine.audit import audit
 from tallystick.errors import BadInput, IdempotencyConflict
+from tallystick.store.sql.restoring import hold_restored
 from tests.patience import wait_until
 from tests.remote.receiver import Receiver, receiving
 from tests.remote.test_publish import command, declare, look, webhook
@@ -98,6 +100,8 @@ REFUSED: dict[str, tuple[str, Callable[[Tally, Job[Any]], object]]] = {
     "resolve": ("keeps no effects;", lambda app, _job: app.resolve(key="k", did_not_happen=True)),
     "schedules": ("keeps no schedules;", lambda app, _job: app.schedules.all()),
     "queues": ("keeps no limits of queues;", lambda app, _job: app.queues.all()),
+    "restored": ("keeps protocol jobs alone,", lambda app, _job: hold_restored(app.runtime().store)),
+    "resume --restored": ("keeps no schedules;", lambda app, _job: resume_restored(app)),
 }
 
 
@@ -177,3 +181,5 @@ def test_the_command_line_looks_after_these_jobs(
     assert json.loads(tally("show", job_id, "--json"))["state"] == "CANCELLED"
     assert "the books are true" in tally("verify")
     assert "all is well" in tally("doctor")
+    assert main(["restored"]) == BadInput.exit_code
+    assert "tally restored is for SQLite and PostgreSQL" in capsys.readouterr().err

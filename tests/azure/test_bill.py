@@ -10,6 +10,7 @@ import pytest
 from tallystick.clock import SystemClock
 from tallystick.core.remote.requests import RenewStep
 from tallystick.store.azure import keys
+from tallystick.store.azure.changing import LOOK_MS
 from tallystick.testing.conformance.drafts import bundles
 from tallystick.testing.conformance.protocol_runs import PULLED, PUSHED, RunningProtocol, command
 from tests.azure.counting import WAYS, requests_of, total
@@ -54,6 +55,35 @@ def test_a_look_asks_once_for_each_partition_however_many_jobs_are_open():
         before = subject.client.requests
         assert subject.store.due_steps(100) == []
         assert subject.client.requests - before == keys.DUE_PARTITIONS
+
+
+def test_a_job_that_waits_costs_five_requests_every_quarter_of_an_hour():
+    subject = ModelSubject()
+    subject.store.apply(bundles(command(1, PULLED)))
+    looks = []
+    for ms in (30_000, *[LOOK_MS] * 3):
+        subject.clock.advance(ms - 1)
+        assert subject.store.due_steps(100) == []
+        subject.clock.advance(1)
+        before = subject.client.requests
+        assert subject.store.due_steps(100) == []
+        looks.append(subject.client.requests - before - keys.DUE_PARTITIONS)
+    assert looks == [5, 5, 5, 5]
+    assert "adds 5 requests every 15 minutes" in GUIDE.read_text("utf-8")
+
+
+def test_the_sums_of_the_guide_are_those_of_its_price():
+    month_s, idle = 30 * 86_400, keys.DUE_PARTITIONS * (1 + 1 / 5)  # a look per second, a sweep every five
+    said = GUIDE.read_text("utf-8")
+    assert f"{USD_PER_10_000:.5f} USD for 10,000 requests" in said
+    assert f"some {idle * month_s / 1_000_000:.0f} million requests a month" in said
+    assert f"A worker that idles is {idle * month_s / 10_000 * USD_PER_10_000:.1f}0 USD a month" in said
+    jobs = 1_000_000_000
+    least, most = (total(requests_of(3, PUSHED, one_process=each)) for each in (True, False))
+    assert f"{jobs / month_s:.0f} jobs and" in said
+    assert f"{least * jobs / 1_000_000:,.0f} to {most * jobs / 1_000_000:,.0f} million requests are" in said
+    usd = [requests * jobs / 10_000 * USD_PER_10_000 for requests in (least, most)]
+    assert f"{round(usd[0], -2):,.0f} to {usd[1]:,.0f} USD a month" in said
 
 
 def test_jobs_in_flight_are_counted_up_to_a_limit_by_tenant():

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tallystick.core.lease import ACK_TIMEOUT_MS
 from tallystick.core.lifecycles import JOB, JobState
 from tallystick.core.remote.policy import Policy
 from tallystick.core.remote.requests import (
@@ -22,6 +23,11 @@ from tallystick.core.remote.requests import (
     TakeDirective,
 )
 from tallystick.store.api import Existing
+from tallystick.store.azure import keys
+from tallystick.store.azure.changing import LOOK_MS
+from tallystick.store.azure.heads import Seen
+from tallystick.store.azure.reading import LEFT_MS
+from tallystick.store.azure.tail import finish, load
 from tallystick.testing.conformance.drafts import FRESH, done
 from tallystick.testing.conformance.protocol_runs import (
     FINAL,
@@ -167,6 +173,95 @@ def test_a_verb_that_was_cut_off_is_ended_by_the_sweep_alone(name: str):
         judge(subject)
         assert JobState(run.picture.job.state) in JOB.final
     raise AssertionError("it never ends")
+
+
+def left(name: str, after: int) -> tuple[RunningProtocol, ModelSubject] | None:
+    """Return a job that a sweep had looked at, so that its next look is far, with a verb cut off after that.
+
+    None if the verb was over before.
+    """
+    policy, setup = VERBS[name]
+    subject = ModelSubject()
+    run = RunningProtocol(subject, 2, policy)
+    request = setup(run)
+    subject = run.subject = subject.reopened()
+    (noted,) = (keys.due_instant(row.rk) for row in subject.rows(keys.DUE))
+    if noted >= subject.clock.wall_ms() and not isinstance(request, MarkSent | NotPublished):
+        run.until(noted)
+        assert subject.store.due_steps(100) == []
+    return None if cut(subject, request, after) else (run, subject)
+
+
+def next_look(subject: ModelSubject) -> int:
+    """Return how long it is until the sweep looks at the job, whose row is the only one."""
+    return min(keys.due_instant(row.rk) for row in subject.rows(keys.DUE)) - subject.clock.wall_ms()
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_what_a_verb_left_waits_for_one_look_that_is_at_most_a_quarter_of_an_hour_away(name: str):
+    for after in range(100):
+        found = left(name, after)
+        if found is None:
+            assert after > 1
+            return
+        run, subject = found
+        away = next_look(subject)
+        assert away <= LOOK_MS
+        run.until(subject.clock.wall_ms() + max(away, 0))
+        subject.store.due_steps(100)
+        judge(subject)
+    raise AssertionError("it never ends")
+
+
+def seen_of(subject: ModelSubject, job_id: str) -> Seen:
+    """Return the job as another process reads it."""
+    seen = subject.client.ask(load(job_id))
+    assert seen is not None
+    return seen
+
+
+@pytest.mark.parametrize("name", ["delivered", "result", "timeout", "taken"])
+def test_after_the_next_look_is_noted_nothing_but_the_copy_is_to_be_written(name: str):
+    cuts = 0
+    for after in range(100):
+        found = left(name, after)
+        if found is None:
+            break
+        run, subject = found
+        seen, due = seen_of(subject, run.job_id), {row.rk for row in subject.rows(keys.DUE)}
+        if seen.copy_n == seen.head.n or seen.head.former is None or seen.head.former in due:
+            continue
+        cuts += 1
+        assert due == {seen.head.armed}
+        assert next_look(subject) <= LOOK_MS
+        before = subject.client.tables.copy().prints
+        subject.client.ask(finish(seen))
+        written = set(subject.client.tables.prints.items()) - set(before.items())
+        assert {table for (table, *_key), _print in written} == {keys.JOBS}
+        gone = before.keys() - subject.client.tables.prints.keys()
+        assert {table for table, *_key in gone} <= {keys.READY}, "what is over is taken away"
+    assert cuts in (1, 2)
+
+
+def test_what_a_server_left_that_died_while_it_gave_a_directive_is_mended_by_the_next_worker_that_asks():
+    states = set()
+    for after in range(100):
+        found = left("delivered", after)
+        if found is None:
+            break
+        run, subject = found
+        state = run.picture.steps[0].state
+        if state == "DISPATCHING":
+            continue
+        states.add(state)
+        before = subject.client.tables.content
+        assert subject.store.asked_directives(["svc"], None, 10) == []
+        assert subject.client.tables.content == before, "the server may be at it"
+        run.until(subject.clock.wall_ms() + LEFT_MS)
+        assert subject.store.asked_directives(["svc"], None, 10) == []
+        assert next_look(subject) == ACK_TIMEOUT_MS - LEFT_MS
+        judge(subject, lags=True)
+    assert states == {"AWAITING_ACK"}
 
 
 @pytest.mark.parametrize("name", VERBS)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from tallystick.core.chain import Chain
+from tallystick.core.lease import WORK_LEASE_MS
 from tallystick.core.lifecycles import StepState
 from tallystick.core.pictures import Message, Now
 from tallystick.core.remote.plans import (
@@ -45,6 +46,10 @@ from tallystick.store.sql.protocols import ABSENT
 
 AGAIN_MAX: Final = 50
 """How often a change begins again because the job was changed meanwhile, before its sender is told."""
+
+LOOK_MS: Final = WORK_LEASE_MS
+"""After how long at the latest a sweep looks at a job that is open, whatever its lease: what a process that
+died has left of a change waits for that look."""
 
 
 class Here(NamedTuple):
@@ -235,6 +240,7 @@ def _armed(head: Head, steps: list[ProtocolStep], now: int) -> Head:
     at = wake(ProtocolPicture(head.job, tuple(steps), head.pending))
     if at is None:
         return head
+    at = min(at, now + LOOK_MS)
     noted = keys.due_instant(head.armed)
     if at < noted or noted <= now < at:
         return head._replace(armed=keys.due_row(at, head.job.job_id, head.n), former=head.armed)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from tallystick.core.audit.book import Book, JobRest, Kept, StepRest, WholeJob
-from tallystick.core.audit.removals import Head as ChainEnd
+from tallystick.core.audit.removals import ChainEnd
 from tallystick.core.pictures import Message, Place
 from tallystick.core.remote.rows import OutboxLag, OutboxRow, ProtocolJob, ProtocolPicture
 from tallystick.errors import BadInput

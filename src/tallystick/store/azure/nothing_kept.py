@@ -9,6 +9,7 @@ from tallystick.core.audit.removals import LogEnd, PrunedRow
 from tallystick.core.effects.rows import EffectRow
 from tallystick.core.pictures import Place
 from tallystick.core.remote.rows import ProtocolStep
+from tallystick.core.watching.acts import ActRow
 from tallystick.store.api import OpenWait, OwedHook, StoredEvent
 from tallystick.store.inspection import KeptKey, WorkerLeases
 
@@ -76,6 +77,14 @@ class NothingKept:
 
     def removals_end(self) -> LogEnd:
         """Return the end of a log without lines."""
+        return LogEnd()
+
+    def acts_log(self, *, after: int, limit: int) -> list[ActRow]:
+        """Return nothing: no acts are kept."""
+        return []
+
+    def acts_end(self) -> LogEnd:
+        """Return the end of a chain without lines."""
         return LogEnd()
 
     def removed_jobs(self, *, after: str, behind: int, limit: int) -> list[PrunedRow]:

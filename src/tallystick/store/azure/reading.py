@@ -15,9 +15,13 @@ from tallystick.store.azure import keys
 from tallystick.store.azure.entities import unpacked
 from tallystick.store.azure.heads import ABANDONED, KeptStep, Seen, read_fact, read_job, read_outbox
 from tallystick.store.azure.requests import Asking, Drop, Find, Row, Values, find, get, write
+from tallystick.store.azure.tail import finish, load
 
 MONTHS_BACK: Final = 13
 """How many months back jobs are listed."""
+
+LEFT_MS: Final = 10_000
+"""After how long a change that is not finished was left by a process that died."""
 
 _WINDOW_MS: Final = 60_000
 _WIDER: Final = 4
@@ -165,13 +169,21 @@ def directive(outbox_id: str) -> Asking[OutboxRow | None]:
     return None if row is None else read_outbox(row.values)
 
 
-def ready(row: Row) -> Asking[OutboxRow | None]:
-    """Follow a row of the index to the directive that is ready; a row that is over is deleted."""
-    seen = yield from truth(str(row.values["job_id"]))
+def ready(row: Row, now: int) -> Asking[OutboxRow | None]:
+    """Follow a row of the index to the directive that is ready; a row that is over is deleted.
+
+    The process that moved the job on deletes it last. If that has not come to it for a while, it has died,
+    and may have left more undone, such as when to look again: all of it is done here.
+    """
+    job_id = str(row.values["job_id"])
+    seen = yield from truth(job_id)
     pending = None if seen is None else seen.picture.pending
     if pending is not None and keys.ready_place(pending) == (row.pk, row.rk):
         return pending
-    if seen is not None:
+    if seen is not None and seen.head.updated_at + LEFT_MS <= now:
+        whole = yield from load(job_id)
+        if whole is not None:
+            yield from finish(whole)
         yield from write(Drop(keys.READY, row.pk, row.rk))
     return None
 

@@ -246,7 +246,7 @@ class AzureStore(NoWorkflows):
         """Return directives that a remote worker of these services may be given, the oldest first."""
         pages = self._all([asked(service, tenant_id, limit) for service in services])
         hints = sorted((row for page in pages for row in page), key=lambda row: row.rk)[: 2 * limit]
-        found = self._all([reading.ready(row) for row in hints])
+        found = self._all([reading.ready(row, self.now()) for row in hints])
         rows = [row for row in found if row is not None]
         return sorted(rows, key=lambda row: (row.next_try_at, row.outbox_id))[:limit]
 

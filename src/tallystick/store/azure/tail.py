@@ -1,8 +1,8 @@
 """The tail of a change: what follows its truth, in an order in which any crash can be mended.
 
-Outbox, then the index of what remote workers may ask for, then the fact, then when to look again, and last
-the copy of the job. The copy is the watermark: once it has the version of the head, all before it is there.
-Each write may be made again by any process, and by one that was asleep meanwhile.
+Outbox, then what remote workers may ask for, then the fact, then when to look again, then what they may no
+longer ask for, and last the copy of the job. The copy is the watermark: once it has the version of the head,
+all before it is there. Each write may be made again by any process, and by one that was asleep meanwhile.
 """
 
 from __future__ import annotations
@@ -45,8 +45,6 @@ def finish(seen: Seen) -> Asking[Seen]:
     if head.redo.ready is not None:
         about = packed({"tenant_id": head.job.tenant_id, "job_id": job_id})
         yield from write(Put(keys.READY, *head.redo.ready, about))
-    for place in head.redo.gone:
-        yield from write(Drop(keys.READY, *place))
     if head.redo.fact is not None:
         yield from write(
             Put(keys.EVENTS, keys.encoded(job_id), keys.event_row(head.facts), fact_values(head.redo.fact))
@@ -54,6 +52,8 @@ def finish(seen: Seen) -> Asking[Seen]:
     if head.former is not None:
         # Both or none: a process that comes too late finds no row to delete, and puts nothing back.
         yield from write(Together((_due(head), Drop(keys.DUE, keys.due_partition(job_id), head.former))))
+    for place in head.redo.gone:  # while it is there, a remote worker that asks comes to this job
+        yield from write(Drop(keys.READY, *place))
     seen = yield from _copy(seen)
     if head.is_final:
         yield from write(Drop(keys.DUE, keys.due_partition(job_id), head.armed))
