@@ -19,7 +19,7 @@ export PYTHON
 # Parts of test and of check, which run two at a time; what each says comes in one piece.
 CHECKS := check-types check-types-of-tests check-rules check-lint
 TOGETHER := $(MAKE) --no-print-directory -j 2 --output-sync
-.PHONY: $(CHECKS) test-plain test-tools
+.PHONY: $(CHECKS) test-some test-plain test-tools
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -36,13 +36,16 @@ demo-remote: setup ## remote workers over a broker, one killed, a late report, a
 demo-dashboard: setup ## the dashboard over a lively store, until Ctrl-C; BIND=127.0.0.1:8000
 	@$(PY) -m demo.dashboard
 
-test-quick: check ## check, then core, engine, app, store and examples without a server; 90 s
-	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -q --quick $(QUICK)
+test-quick: setup ## check, and core, engine, app, store and examples without a server; 90 s
+	@$(TOGETHER) $(CHECKS) test-some
 
 test: setup ## what CI runs: check, then all tests but the long ones; eighteen minutes
 	@$(TOGETHER) $(CHECKS) test-tools
-	@$(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore=tests/tidy --ignore=tests/browser
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal --share --ignore=tests/tidy --ignore=tests/browser
 	@$(TOGETHER) test-browser test-plain
+
+test-some: setup
+	@$(PY) -m pytest -n 2 --dist worksteal -q --quick $(QUICK)
 
 test-plain: setup
 	@TALLYSTICK_PLAIN=1 $(PY) -m pytest -q -n 2 --dist worksteal $(PLAIN)
@@ -55,7 +58,8 @@ test-browser: setup ## the dashboard in chromium, which it installs; pictures ar
 	@CI=1 $(PY) -m pytest -q tests/browser
 
 test-long: setup ## what takes an hour: sweeps, chaos, power loss, the whole model, a soak
-	@$(PY) -m pytest -n 2 -m long --timeout=3600
+	-@scripts/prometheus
+	@$(PY) -m pytest -n 2 --share -m long --timeout=3600
 	@$(PY) -m tests.model
 	@$(MAKE) --no-print-directory crash SECONDS=$(LONG_SECONDS)
 	@$(MAKE) --no-print-directory chaos SECONDS=$(LONG_SECONDS)

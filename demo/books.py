@@ -14,8 +14,7 @@ from typing import NamedTuple
 import apsw
 
 from demo.shop import CALLS_A_JOB, price_of
-from tallystick.core.chain import event_hash, step_payload
-from tallystick.core.hash_chain import GENESIS
+from tallystick.core.chain import GENESIS, event_hash, step_payload
 from tallystick.core.ledger.promises import PROMISES
 
 _BUNDLES = {promise.name: promise.bundles[-1] for promise in PROMISES}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from zlib import crc32
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 from tallystick.testing.azurite_server import Azurite
@@ -28,11 +30,30 @@ settings.register_profile("tallystick", deadline=None, print_blob=True)
 settings.load_profile("tallystick")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Leave out doctests of tests: they have none, and looking takes as long as finding the tests."""
+    found = yield
+    return [each for each in found if not isinstance(each, DoctestModule)]
+
+
+SHARE = 3
+"""With `--share` one of so many tests that have run on a file runs on a server too; the others are long."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="leave out what is slow or needs a server")
+    parser.addoption(
+        "--share", action="store_true", help="of tests that run on two stores, a share on the server"
+    )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("share"):
+        for item in items:
+            if _runs_on_a_file_too(item) and crc32(item.nodeid.encode()) % SHARE:
+                item.add_marker(pytest.mark.long)
     if config.getoption("quick"):
         left_out = [item for item in items if _takes_long(item)]
         config.hook.pytest_deselected(items=left_out)
@@ -59,6 +80,17 @@ def _slow_ones_first(items: list[pytest.Item], workers: int) -> list[pytest.Item
 
 def _share(items: list[pytest.Item], worker: int, workers: int) -> list[pytest.Item]:
     return items[len(items) * worker // workers : len(items) * (worker + 1) // workers]
+
+
+def _runs_on_a_file_too(item: pytest.Item) -> bool:
+    """Tell whether this is the second run of a test, on PostgreSQL, and the stores are not its subject.
+
+    What a store promises is in the conformance suite, which runs whole on each. A test that chooses its
+    stores by itself is about them.
+    """
+    call = getattr(item, "callspec", None)
+    chosen = {name for mark in item.iter_markers("parametrize") for name in str(mark.args[0]).split(",")}
+    return call is not None and call.params.get("url") == "postgres" and "url" not in chosen
 
 
 def _takes_long(item: pytest.Item) -> bool:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from tallystick import Fatal, Retry, again, aio, gather, sleep, wait
-from tallystick.app.replay import joining as families
 from tallystick.testing.stepping import Death, cancel_overdue, die
-from tests.app.cut_spawn import behind_each_bundle
+from tests.cut_spawn import behind_each_bundle, small_spawns
 
 
 class Kinds:
@@ -173,14 +172,14 @@ class Kinds:
     def _spawn_cut_short(self) -> None:
         """One goes on when it is taken over; of another the ledger is full by then."""
         with self.monkeypatch.context() as patch:
-            patch.setattr(families, "SPAWN_CHILDREN_MAX", 2)
+            small_spawns(patch.setattr, 2)
             behind_each_bundle(patch.setattr, die)
             jobs = [self.parent.submit([0, 1, 2, 3]) for _ in range(2)]
             self.hand.work_all()
             with self.app.transaction() as db:
                 db.execute(f"update steps set ledger = 999000000000000 where job_id = '{jobs[1].id}'")
             patch.undo()
-            patch.setattr(families, "SPAWN_CHILDREN_MAX", 2)
+            small_spawns(patch.setattr, 2)
             self.hand.expire()
             self.hand.work_all()
         assert jobs[0].row().ready_at is None
@@ -260,7 +259,7 @@ class Kinds:
             assert self.hand.work() == "died"
         asked.cancel(grace="1h")
         with self.monkeypatch.context() as patch:
-            patch.setattr(families, "SPAWN_CHILDREN_MAX", 2)
+            small_spawns(patch.setattr, 2)
             behind_each_bundle(patch.setattr, die)
             self.parent.submit([0, 1, 2, 3])
             assert [self.hand.work() for _ in range(3)] == ["died", "EndJob", "EndJob"]

@@ -22,9 +22,9 @@ from tallystick.core.pictures import (
     Activity,
     JobFacts,
     Lease,
+    LostAttempts,
     Message,
     Now,
-    Past,
     Picture,
     Pictures,
     Place,
@@ -213,7 +213,7 @@ def _message(job_id: str, guid: str) -> Message:
 def pictures_of(s: Situation) -> Pictures:
     """Return what a store would show."""
     picture = Picture(_job(JOB, s))
-    picture.past, picture.end = Past(0, '{"attempts_max":9}', 0), (3, b"x" * 32)
+    picture.past, picture.end = LostAttempts(0, '{"attempts_max":9}', 0), (3, b"x" * 32)
     picture.has_open_children = s.children
     if s.runs:
         picture.lease = Lease(1, "lease", "IN_PROGRESS", live=s.alive, guid=START)

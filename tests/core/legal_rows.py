@@ -21,9 +21,9 @@ from tallystick.core.pictures import (
     Activity,
     JobFacts,
     Lease,
+    LostAttempts,
     Message,
     Now,
-    Past,
     Picture,
     Pictures,
     Place,
@@ -312,7 +312,7 @@ def _release(chance: Chance, _picture: Picture) -> EndAttempt:
 
 def _reclaim(chance: Chance, picture: Picture) -> ReclaimAttempt:
     options = chance.one_of(("{}", '{"attempts_max":1}', "broken"))
-    picture.past = None if chance.rarely() else Past(900, options, chance.below(4))
+    picture.past = None if chance.rarely() else LostAttempts(900, options, chance.below(4))
     unit = "0/pay#1" if chance.rarely() else ""
     if unit:
         put_effect(chance, picture, held=False)

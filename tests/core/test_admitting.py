@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallystick.core.queues.admitting import (
-    Line,
+    DueOfKey,
     QueuePicture,
     Slot,
     Waiting,
@@ -67,7 +67,7 @@ class Life:
         ring = [key for key in ring if key > self.turn.turn] + [key for key in ring if key <= self.turn.turn]
         slots = list({**self.held, **self.running}.values())
         picture = QueuePicture(self.limits, slots, self.turn, self.full_us, self.now_us)
-        lines = (Line(key, list(self.fresh[key])) for key in ring)
+        lines = (DueOfKey(key, list(self.fresh[key])) for key in ring)
         found = choose(picture, list(self.woken), lines, wanted, owner)
         self.turn, charged = book(picture, found)
         self.full_us.update(charged)

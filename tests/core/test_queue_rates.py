@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from tallystick.core.durations import duration_ms
-from tallystick.core.queues.admitting import Line, QueuePicture, Waiting, book, choose, next_token_us
+from tallystick.core.queues.admitting import DueOfKey, QueuePicture, Waiting, book, choose, next_token_us
 from tallystick.core.queues.rows import Limits, QueueTurn
 
 TEN_MINUTES_US = 600_000_000
@@ -23,7 +23,7 @@ def test_over_ten_minutes_a_rate_is_kept_within_two_percent_and_never_above_its_
     while now < TEN_MINUTES_US:
         picture = QueuePicture(limits, [], turn, {}, now)
         waiting = [Waiting(f"{n}", "", first=True) for n in range(20)]
-        chosen = choose(picture, [], [Line("", waiting)], 20, "w")
+        chosen = choose(picture, [], [DueOfKey("", waiting)], 20, "w")
         turn = book(picture, chosen).turn
         began += [now] * len(chosen)
         # A worker looks again when there is a token, a little late.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tallystick.core.schedules.rows import MISSED_MAX, Plan, Schedule
+from tallystick.core.schedules.rows import MISSED_MAX, Schedule, SchedulePlan
 from tallystick.core.schedules.timetable import (
     Cron,
     Every,
@@ -22,7 +22,7 @@ from tallystick.core.schedules.timetable import (
 )
 from tallystick.core.schedules.verbs import (
     Fire,
-    GiveUp,
+    HoldSchedule,
     NotDue,
     PassBy,
     decide,
@@ -143,7 +143,9 @@ def test_what_is_no_timetable_is_refused_with_advice(when, tz, why):
 
 
 def row(when: str = "every 1m", *, missed: str = "last", jitter_ms: int = 0, now: int = 0) -> Schedule:
-    plan = Plan("nightly", "", "{}", None, "{}", write(timetable_of(when)), missed, "allow", jitter_ms)
+    plan = SchedulePlan(
+        "nightly", "", "{}", None, "{}", write(timetable_of(when)), missed, "allow", jitter_ms
+    )
     made = planned(None, plan, now, schedule_id="nightly", tenant_id="default", declared=True)
     assert made is not None
     return made
@@ -179,7 +181,7 @@ def test_all_missed_ticks_are_made_up_for_up_to_a_limit():
     schedule = row("every 1h", missed="all")
     assert decide(schedule, 3 * HOUR + 5 * MINUTE) == Fire((HOUR, 2 * HOUR, 3 * HOUR))
     verdict = decide(schedule, (MISSED_MAX + 1) * HOUR + 5 * MINUTE)
-    assert isinstance(verdict, GiveUp)
+    assert isinstance(verdict, HoldSchedule)
     assert "backfill" in verdict.reason
 
 

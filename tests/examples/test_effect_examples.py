@@ -12,7 +12,7 @@ import pytest
 
 from tallystick import Tally
 from tallystick.testing.stepping import check_books
-from tests.app.conftest import url  # noqa: F401 (the store of each kind in turn)
+from tests.tallies import url  # noqa: F401 (the store of each kind in turn)
 
 FOLDER = Path(__file__).parents[2] / "examples" / "effects"
 LEDGERS = {

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from tallystick.core.hash_chain import GENESIS
+from tallystick.core.chain import GENESIS
 from tallystick.core.lifecycles import ATTEMPT, JOB, STEP
 from tests.model import remote_steps
 from tests.model.search import Violation
@@ -125,7 +125,7 @@ class Desk:
         picture.children = picture.asked & frozenset(self.pictures)
         if wants.lost is not None:
             options = f'{{"attempts_max":{self.budget}}}'
-            picture.past = self.core.pictures.Past(0, options, self.pasts[wants.job_id].charged)
+            picture.past = self.core.pictures.LostAttempts(0, options, self.pasts[wants.job_id].charged)
         if wants.ends:
             picture.has_open_children = bool(self._open_children(wants.job_id))
         if wants.ends and full.job.parent is not None:

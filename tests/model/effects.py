@@ -30,7 +30,17 @@ from tallystick.core.effects.requests import (
 from tallystick.core.effects.rows import Came, EffectRow, EffectRules, OpenEffect, Phase, Waiter, unit_of
 from tallystick.core.ledger.marks import OPENED, entry
 from tallystick.core.lifecycles import JOB, AttemptState, JobState
-from tallystick.core.pictures import START, Activity, JobFacts, Lease, Message, Now, Past, Picture, Pictures
+from tallystick.core.pictures import (
+    START,
+    Activity,
+    JobFacts,
+    Lease,
+    LostAttempts,
+    Message,
+    Now,
+    Picture,
+    Pictures,
+)
 from tallystick.core.plans import InsertAttempt, InsertEffect, MoveEffect, Plan, Refusal, Relook
 from tallystick.errors import StaleLease
 from tallystick.store.api import (
@@ -392,7 +402,7 @@ def _pictures(state: State) -> Pictures:
         picture.activities = {each.place: each for each in book.activities}
         picture.messages = {each.guid: each for each in book.messages if each.acked_at is None}
         picture.effects = {row.place: OpenEffect(row, live) for row, live in book.rows if row.is_open}
-        picture.past = Past(0, '{"attempts_max":9}', 0)
+        picture.past = LostAttempts(0, '{"attempts_max":9}', 0)
         picture.end = (1, b"")
         pictures[book.job.job_id] = picture
         for row, _live in book.rows:

@@ -125,7 +125,7 @@ class QueueWorld:
             return [key for key in waiting if key > after][:limit]
 
         order = [key for page in key_pages(behind, state.turn.turn, wanted, 100) for key in page]
-        lines = [rules.Line(key, [job for job in new if job.limit_key == key]) for key in order]
+        lines = [rules.DueOfKey(key, [job for job in new if job.limit_key == key]) for key in order]
         chosen = rules.choose(picture, begun, lines, wanted, worker)
         self._judge_choice(state, chosen, order, worker, wanted)
         if not chosen:

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from tallystick.core.schedules import verbs
-from tallystick.core.schedules.rows import MISSED_MAX, MISSED_MS, Missed, Overlap, Plan, Schedule
+from tallystick.core.schedules.rows import MISSED_MAX, MISSED_MS, Missed, Overlap, Schedule, SchedulePlan
 from tallystick.core.schedules.timetable import Every, Once, write
 from tests.model.search import Violation
 
@@ -61,7 +61,7 @@ class ScheduleWorld:
     def initial(self) -> State:
         shape = self._shape
         table = write(Once(EVERY_MS) if shape.once else Every(EVERY_MS))
-        plan = Plan("flow", "", "{}", None, "{}", table, shape.missed, shape.overlap, shape.jitter_ms)
+        plan = SchedulePlan("flow", "", "{}", None, "{}", table, shape.missed, shape.overlap, shape.jitter_ms)
         row = self._rules.planned(None, plan, 0, schedule_id="s", tenant_id="t", declared=True)
         about = (shape.steps, shape.jumps, shape.deaths, shape.pauses)
         return State(0, row, (None, None), (), False, 0, (), *about)
@@ -104,7 +104,7 @@ class ScheduleWorld:
         rules, verdict = self._rules, self._rules.decide(row, now)
         if isinstance(verdict, rules.PassBy):
             return self._saved(state, row, rules.moved(row, verdict.to))
-        if isinstance(verdict, rules.GiveUp):
+        if isinstance(verdict, rules.HoldSchedule):
             return self._saved(state, row, rules.held(row, verdict.reason))
         assert isinstance(verdict, rules.Fire), "it looked because something was due"
         overlap = rules.decide_overlap(row, running=state.running and row.last_job_id is not None)

@@ -10,9 +10,9 @@ import pytest
 from tests.model.judging import Judges
 from tests.model.mutants import GUARDED, KNOWN, OF_BUNDLES, Mutant, all_mutants
 
-PARTS = 3
+PARTS = 2
 # All of them: the long tests, and `python -m tests.model`.
-SHARE = 3
+SHARE = 6
 
 
 def missed(mutants: list[Mutant]) -> list[str]:

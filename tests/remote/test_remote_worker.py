@@ -7,13 +7,14 @@ import json
 import threading
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from tallystick.core.remote.keys import RevokeKey
 from tallystick.engine.audit import audit
 from tallystick.errors import BadInput, NotKnown
-from tallystick.remote import RemoteWorker
+from tallystick.remote import GivenDirective, RemoteWorker, worker
 from tallystick.remote.line import Answered, Line
 from tests.patience import wait_until
 from tests.remote.api_in_thread import Served, at_work, served
@@ -60,7 +61,31 @@ def test_a_worker_whose_answers_are_full_is_given_no_copies(url: str, monkeypatc
         with at_work(api, lambda given: given.payload["n"], concurrency=2):
             assert [job.result(timeout=60) for job in jobs] == list(range(12))
     ids = [outbox_id for answer in given for outbox_id in answer]
-    assert (len(ids), len(set(ids)), len(given[0]), len(given[1])) == (12, 12, 2, 2)
+    assert (len(ids), len(set(ids)), len(given[0])) == (12, 12, 2)
+
+
+def test_slots_that_become_free_together_are_asked_for_together(url: str, monkeypatch: pytest.MonkeyPatch):
+    asked: list[str] = []
+    call = Line.call
+
+    def watched(self: Line, method: str, path: str, *more: Any) -> Answered:
+        if method == "GET":
+            asked.append(parse_qs(urlsplit(path).query)["max"][0])
+        return call(self, method, path, *more)
+
+    monkeypatch.setattr(Line, "call", watched)
+    monkeypatch.setattr(worker, "GATHER_SECONDS", 60.0)
+    together = threading.Barrier(8)
+
+    def work(given: GivenDirective) -> int:
+        together.wait(60)
+        return given.payload["n"]
+
+    with served(url) as api:
+        jobs = api.submit(16)
+        with at_work(api, work, concurrency=8):
+            assert [job.result(timeout=60) for job in jobs] == list(range(16))
+    assert asked[:2] == ["8", "8"]
 
 
 def test_the_ack_goes_out_while_the_work_goes_on(url: str):

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tallystick.core.hash_chain import SHORT_GENESIS
+from tallystick.core.chain import SHORT_GENESIS
 from tallystick.errors import JournalBusy, JournalCorrupt, JournalError, JournalMismatch
 from tallystick.stage import CommitBatch, Stage, WindowLimits, audit, read_journal
 from tallystick.stage.journal.format import MAGIC, Batched, JournalLine, Opened, lines, seal

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import pytest
 
 HERE = Path(__file__).parent
-SRC = HERE.parents[1] / "src"
+ROOT = HERE.parents[1]
+SRC = ROOT / "src"
 
 MARK = re.compile(r"# E: (?P<mypy>[a-z, -]+) \| (?P<pyright>[A-Za-z, -]+)$")
 MYPY_LINE = re.compile(r"(?P<file>.+?):(?P<line>\d+): error: .*\[(?P<rule>[a-z-]+)\]$")
@@ -51,12 +52,20 @@ PROMISED = Api(HERE / "stub", "passes.py", "fails.py")
 KERNEL = Api(SRC, "kernel_passes.py", "kernel_fails.py")
 
 
+def shown_to_users(scratch: Path) -> list[Path]:
+    """Return the examples of workflows, and the program of the README."""
+    readme = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    assert readme
+    program = scratch / "readme.py"
+    program.write_text(readme[1], "utf-8")
+    return [program, *sorted((ROOT / "examples").glob("[01]*.py"))]
+
+
 def mypy(api: Api, scratch: Path) -> Report:
     report: Report = {}
     options = ["--config-file=", "--strict", "--no-pretty", "--no-error-summary", f"--cache-dir={scratch}"]
-    found_lines = run(
-        sys.executable, "-m", "mypy", *options, *api.checked_files(), MYPYPATH=str(api.path)
-    ).splitlines()
+    files = api.checked_files() + (shown_to_users(scratch) if api == KERNEL else [])
+    found_lines = run(sys.executable, "-m", "mypy", *options, *files, MYPYPATH=str(api.path)).splitlines()
     for line in found_lines:
         found = MYPY_LINE.match(line)
         assert found or ": note: " in line, line

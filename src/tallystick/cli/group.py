@@ -118,6 +118,18 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
+class ListingGroup(click.Group):
+    """A group that shows its list if none of its commands is named: `tally queues shop`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put `list` in front of what names a store, or nothing."""
+        word, *others = args or [""]
+        is_alone = not others or "-" in (word[:1], others[0][:1])
+        if is_alone and word not in self.commands and word not in ctx.help_option_names:
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
 @contextmanager
 def _said_by_us() -> Iterator[None]:
     """Name an output that does not arrive as we do; click would leave with an exit code of its own.

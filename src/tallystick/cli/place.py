@@ -40,6 +40,18 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print data instead of text.")(function)
 
 
+def by_option(function: F) -> F:
+    """Add `--by`; what is left out is the user of this process, so that every act has an author."""
+
+    def author(_context: click.Context, _option: click.Parameter, given: str) -> str:
+        from tallystick.app.api.control import process_user
+
+        return given or process_user()
+
+    about = "Who does it; the user of this process if left out."
+    return click.option("--by", metavar="WHO", default="", callback=author, help=about)(function)
+
+
 def store_options(function: F) -> F:
     """Add what every command about a thing of a store has: APP, `--url` and `--json`."""
     return click.argument("app", required=False)(url_option(json_option(function)))

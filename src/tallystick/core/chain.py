@@ -1,18 +1,59 @@
-"""The hash chain of a job: every fact names the one before it, so nothing can be taken out or changed.
+"""Hash chains: the hash of a record covers its content and the hash of the record before it.
 
-The fields of a fact are joined by NUL bytes. None of them can contain one (names and identifiers are plain
-ASCII, JSON escapes control characters), so two different facts never give the same bytes. The payload of
-every fact is JSON; that of a step's fact has a form number, because older files have it otherwise.
+So no record can be changed, removed, repeated or moved without a trace. Three logs are chained: the facts of
+a job (below), the events of a run (`log/event.py`) and the lines of a stage's journal
+(`stage/journal/format.py`). Each of them says what the content of its records is. The bytes that are hashed
+never change, because files that were written must verify for ever.
+
+The fields of a job's fact are joined by NUL bytes. None of them can contain one (names and identifiers are
+plain ASCII, JSON escapes control characters), so two different facts never give the same bytes. The payload
+of every fact is JSON; that of a step's fact has a form number, because older files have it otherwise.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from hashlib import blake2b, sha256
 from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from tallystick.core.hash_chain import GENESIS, link_hash
 from tallystick.core.tuples import make
+
+GENESIS: Final = b""
+"""What stands before the first record of a chain of `link_hash`."""
+
+SHORT_GENESIS: Final = bytes(8)
+"""What stands before the first record of a chain of `short_link_hash`."""
+
+
+def link_hash(content: bytes, before: bytes) -> bytes:
+    """Return the SHA-256 hash of a record that follows the hash `before`.
+
+    >>> link_hash(b"second", link_hash(b"first", GENESIS)).hex()[:16]
+    'b4a7ec5fc5064c3a'
+    """
+    return sha256(content + before).digest()
+
+
+def line_hash(fields: Iterable[object], before: str) -> str:
+    r"""Return the hash of a line of fields, each with a NUL behind it; hashes are hexadecimal.
+
+    >>> line_hash(["a", 1], GENESIS.hex()) == link_hash(b"a\0" + b"1\0", GENESIS).hex()
+    True
+    """
+    return link_hash("".join(f"{field}\0" for field in fields).encode(), bytes.fromhex(before)).hex()
+
+
+def short_link_hash(content: bytes, before: bytes) -> bytes:
+    """Return the eight bytes of BLAKE2 that seal a line which follows the hash `before`.
+
+    They find what a crash or a failing disk did to a file; they are too short to stop a forger.
+
+    >>> short_link_hash(b"second", short_link_hash(b"first", SHORT_GENESIS)).hex()
+    '1db4a3133acf6021'
+    """
+    return blake2b(content, digest_size=len(SHORT_GENESIS), key=before).digest()
 
 
 class Link(NamedTuple):

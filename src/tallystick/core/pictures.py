@@ -98,7 +98,7 @@ class Lease(NamedTuple):
     guid: str
 
 
-class Past(NamedTuple):
+class LostAttempts(NamedTuple):
     """What a lost attempt is judged by."""
 
     created_at: int
@@ -239,7 +239,7 @@ class Picture:
         # Whether children go on that are not detached; looked at for a job that may end.
         self.has_open_children = False
         # For a sweep: what to judge by.
-        self.past: Past | None = None
+        self.past: LostAttempts | None = None
         # Its effects that are open; None if they were not asked for.
         self.effects: dict[Place, OpenEffect] | None = None
         # Its remote steps that are open or asked for, and what of theirs is not out yet, by step; what their

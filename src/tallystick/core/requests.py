@@ -386,7 +386,7 @@ class SaveSchedule(NamedTuple):
     """Put a schedule in the place of the one that was seen, by its revision; a new one has seen none.
 
     If it was changed meanwhile nothing is written, and the outcome is `ScheduleChanged`. A tick is a bundle:
-    the schedule behind it, and the job.
+    the job, and the schedule behind it.
     """
 
     schedule: Schedule

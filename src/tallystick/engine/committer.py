@@ -21,8 +21,7 @@ from typing import Any
 
 from tallystick.core.limits import FLUSH_BUNDLES_MAX
 from tallystick.engine.observe import Flushed, Observers
-from tallystick.engine.pending_writes import Arriving, Blocked, Handed, Request, Together
-from tallystick.engine.stragglers import Stragglers
+from tallystick.engine.pending_writes import Arriving, Blocked, Handed, Request, Stragglers, Together
 from tallystick.engine.thread_wakeup import thread_wakeup
 from tallystick.errors import StoreError, StoreMisused, TallyError
 from tallystick.store.api import Bundle, HeldUp, Outcome, Store, SubmitJobs, call_off

@@ -10,7 +10,7 @@ from typing import Final
 
 from tallystick.core.ledger.decisions import Reclaim
 from tallystick.core.lifecycles import JobState
-from tallystick.engine.observe import JobCancelled, JobFinished, JobHeld, Observers, Reclaimed
+from tallystick.engine.observe import CancelledHere, JobFinished, JobHeld, Observers, Reclaimed
 
 JOB_LOG: Final = "tallystick.job"
 
@@ -29,7 +29,7 @@ _BECAME: Final = {
 def log_jobs(observers: Observers) -> None:
     """Log what people must hear of."""
     observers.on(JobFinished, _ended)
-    observers.on(JobCancelled, _cancelled)
+    observers.on(CancelledHere, _cancelled)
     observers.on(JobHeld, _held)
     observers.on(Reclaimed, _reclaimed)
 
@@ -44,10 +44,10 @@ def _ended(end: JobFinished) -> None:
         why = f"{end.error_code}: {end.error_message}"
         _log.warning("job %s (%s) failed: %s", job_id, name, why, extra=about)
     elif end.state == JobState.CANCELLED:
-        _cancelled(JobCancelled(job_id, name, end.error_code))
+        _cancelled(CancelledHere(job_id, name, end.error_code))
 
 
-def _cancelled(end: JobCancelled) -> None:
+def _cancelled(end: CancelledHere) -> None:
     job_id, name, code = end
     if _log.isEnabledFor(logging.INFO):
         about = {"action": "job.cancelled", "job_id": job_id, "workflow": name, "code": code}

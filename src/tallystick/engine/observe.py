@@ -46,7 +46,7 @@ class JobFinished(NamedTuple):
     error_message: str | None
 
 
-class JobCancelled(NamedTuple):
+class CancelledHere(NamedTuple):
     """A job was cancelled by this process without its function: it waited, or its grace is over."""
 
     job_id: str

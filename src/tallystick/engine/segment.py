@@ -25,7 +25,7 @@ from tallystick.engine.pending_writes import Request
 from tallystick.engine.segment_parts.answers import Answers, told_by
 from tallystick.engine.segment_parts.group_shape import GroupShape, newborn
 from tallystick.engine.segment_parts.notes import left_by, notes_in, still_sealed
-from tallystick.engine.segment_parts.past import NO_PAST, Past
+from tallystick.engine.segment_parts.past import NO_PAST, EarlierCalls
 from tallystick.engine.segment_parts.paths import ABORTED, CANCELLED, failed, returned, suspended, turned
 from tallystick.engine.segment_parts.shown import Shown
 from tallystick.engine.submission import Submission
@@ -135,7 +135,7 @@ class Segment:
         self._recorded_notes, self.failed_tries, unreadable = left_by(claimed)
         self.unreadable = self.unreadable or unreadable
         if not self.unreadable:
-            self.past = Past(claimed)
+            self.past = EarlierCalls(claimed)
 
     @property
     def waited(self) -> bool:

@@ -20,7 +20,7 @@ from tallystick.core.remote.requests import ExpireStep
 from tallystick.core.verbs.asking import DEADLINE, EndedNow
 from tallystick.engine.committer import Committer
 from tallystick.engine.failure import Failure
-from tallystick.engine.observe import JobCancelled, Reclaimed
+from tallystick.engine.observe import CancelledHere, Reclaimed
 from tallystick.errors import StaleLease, StoreError
 from tallystick.ids import Ids
 from tallystick.store.api import (
@@ -105,7 +105,7 @@ def end_overdue(store: Store, committer: Committer) -> list[Overdue]:
         if not isinstance(outcome, BaseException):
             taken.append(each)
             if isinstance(outcome, EndedNow):
-                committer.observers.tell(JobCancelled(each.job_id, None, DEADLINE if each.late else None))
+                committer.observers.tell(CancelledHere(each.job_id, None, DEADLINE if each.late else None))
         # Another sweeper was faster, or the holder finished in time: both are as good.
         elif not isinstance(outcome, StaleLease):
             about = {"action": "sweep.refused", "job_id": each.job_id}
@@ -125,7 +125,7 @@ def _ended_alike(committer: Committer, job_ids: Sequence[str]) -> frozenset[str]
         raise outcome
     ended: frozenset[str] = outcome if isinstance(outcome, frozenset) else frozenset()
     for job_id in ended:
-        committer.observers.tell(JobCancelled(job_id, None, None))
+        committer.observers.tell(CancelledHere(job_id, None, None))
     return ended
 
 

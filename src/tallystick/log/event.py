@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tallystick.core.hash_chain import link_hash
+from tallystick.core.chain import link_hash
 from tallystick.core.json_forms.canonical import canonical
 from tallystick.errors import BadInput
 

@@ -41,6 +41,8 @@ BEATS_PER_LEASE: Final = 3
 BEAT_SECONDS_MAX: Final = 60.0
 # How many directives that are done a worker remembers, so that a copy of one is not done again.
 REMEMBERED_MAX: Final = 10_000
+# How long a slot that became free waits for others, so that one question asks for all of them.
+GATHER_SECONDS: Final = 0.005
 # How many times its slots a worker may hold of what is done and not reported yet.
 _UNREPORTED: Final = 4
 _REFUSED: Final = (400, 413, 422)
@@ -172,6 +174,8 @@ class RemoteWorker:
         """Wait for a free slot, ask for as much as can be done, and begin it."""
         with self._changed:
             self._changed.wait_for(lambda: self._has_room() or self._stopping.is_set())
+            # Work that ends at once would otherwise be asked for one by one.
+            self._changed.wait_for(lambda: not self._at_work or self._stopping.is_set(), GATHER_SECONDS)
             free = min(self._concurrency - self._at_work, DIRECTIVES_MAX)
         if not self._stopping.is_set():
             given = self._given(free)

@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Kept, StepRest, WholeJob
-from tallystick.core.audit.removals import Head, LogEnd, PrunedRow
+from tallystick.core.audit.removals import ChainEnd, LogEnd, PrunedRow
 from tallystick.core.effects.rows import EffectRow
 from tallystick.core.pictures import Message, Place
 from tallystick.core.remote.rows import OutboxLag, OutboxRow, ProtocolJob, ProtocolPicture, ProtocolStep
 from tallystick.core.values import JobRow, OpenWait, OwedHook, StoredEvent
+from tallystick.core.watching.acts import ActRow
 from tallystick.core.watching.rows import DEPTH_MAX, Backlog, EndedCount, RunningJob, WorkerRow
 from tallystick.errors import BadInput
 
@@ -72,7 +73,7 @@ class WorkerLeases(NamedTuple):
 class JobHead(NamedTuple):
     """The end of the chain of a job as its row has it, when the job was made and when it has ended."""
 
-    head: Head
+    head: ChainEnd
     created_at: int
     completed_at: int | None
 
@@ -243,6 +244,14 @@ class Inspection(Protocol):
         """Return when the youngest job was born, by the clock of the store; 0 if there is none."""
         ...
 
+    def acts_log(self, *, after: int, limit: int) -> list[ActRow]:
+        """Return a page of the chain of acts, in its order."""
+        ...
+
+    def acts_end(self) -> LogEnd:
+        """Return where the chain of acts ends."""
+        ...
+
     def removals_end(self) -> LogEnd:
         """Return where the log of removals ends."""
         ...
@@ -255,7 +264,7 @@ class Inspection(Protocol):
         """Return a page of jobs by their identifiers, each with the end of its chain."""
         ...
 
-    def newest_fact(self, job_id: str) -> Head | None:
+    def newest_fact(self, job_id: str) -> ChainEnd | None:
         """Return the newest fact of a job, be it an event or a step."""
         ...
 

@@ -44,7 +44,14 @@ from tallystick.core.values import Fence, JobRow
 from tallystick.core.verbs.control_requests import ForkJob, HoldJob, ResumeJob
 from tallystick.core.watching.acts import About, Act, NoteAct
 from tallystick.core.watching.rows import LeaveWorker, ReportWorker
-from tallystick.core.watching.searching import WINDOW_JOBS, CountedJobs, FoundJobs, JobSearch
+from tallystick.core.watching.searching import (
+    WINDOW_JOBS,
+    CountedJobs,
+    EffectSearch,
+    FoundEffects,
+    FoundJobs,
+    JobSearch,
+)
 from tallystick.errors import BadInput, StoreBusy
 from tallystick.store.rendezvous import Rendezvous
 
@@ -266,17 +273,28 @@ class Searched(Protocol):
         ...
 
     def count_found(
-        self, search: JobSearch, *, before: str | None, limit: int, window: int = WINDOW_JOBS
+        self,
+        search: JobSearch,
+        *,
+        before: str | None,
+        limit: int,
+        window: int = WINDOW_JOBS,
+        reached: str | None = None,
     ) -> CountedJobs:
-        """Return how many there are in the same window, counted up to a limit."""
+        """Return how many there are in the same window, counted up to a limit.
+
+        `reached` is where the window ends, if a search has found that out.
+        """
         ...
 
     def held_jobs(self, tenant_id: str, *, before: str | None, limit: int) -> list[JobRow]:
         """Return a page of jobs of a tenant that wait for a person, newest first."""
         ...
 
-    def open_effects_page(self, tenant_id: str, *, after: tuple[str, str], limit: int) -> list[EffectRow]:
-        """Return a page of effects of unknown outcome, by key; `after` is key and exec_id."""
+    def effects_found(
+        self, search: EffectSearch, *, after: str | None, limit: int, window: int = WINDOW_JOBS
+    ) -> FoundEffects:
+        """Return effects that have all of this in common, among `window` behind the place `after`."""
         ...
 
     def acts(
@@ -286,10 +304,6 @@ class Searched(Protocol):
 
         `before` is the `seq` of the last one of the page before.
         """
-        ...
-
-    def ended_effects(self, tenant_id: str, *, before: int, limit: int) -> list[EffectRow]:
-        """Return effects that have ended before an instant, the last one first."""
         ...
 
 

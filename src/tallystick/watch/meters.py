@@ -14,9 +14,9 @@ from opentelemetry.metrics import CallbackOptions, Meter, Observation
 
 from tallystick.core.lifecycles import JobState
 from tallystick.engine.observe import (
+    CancelledHere,
     Claimed,
     Flushed,
-    JobCancelled,
     JobFinished,
     JobHeld,
     Observers,
@@ -54,7 +54,7 @@ class Meters:
         observers.on(Flushed, self._flushed)
         observers.on(Claimed, lambda got: claimed.add(len(got.jobs)))
         observers.on(JobFinished, lambda end: self._end(end.handler, end.state))
-        observers.on(JobCancelled, lambda end: self._end(end.handler, JobState.CANCELLED))
+        observers.on(CancelledHere, lambda end: self._end(end.handler, JobState.CANCELLED))
         observers.on(JobHeld, lambda each: held.add(1, {"hold": each.hold}))
         observers.on(TryFailed, lambda tried: tries.add(1, {"workflow": tried.handler}))
         observers.on(Reclaimed, lambda taken: reclaimed.add(1, {"became": taken.became.name}))

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+import msgspec
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -16,7 +17,7 @@ from tallystick.clock import Clock
 from tallystick.core.limits import SWEEP_ROWS_MAX
 from tallystick.core.verbs.holds import Hold
 from tallystick.core.watching.rows import Backlog, EndedCount, WorkerRow
-from tallystick.store.api import Store
+from tallystick.store.api import Queues, Store
 from tallystick.store.inspection import StaleReports, WorkerLeases, watched
 
 KEPT_SECONDS: Final = 5.0
@@ -24,9 +25,10 @@ KEPT_SECONDS: Final = 5.0
 
 _MINUTE_MS: Final = 60_000
 _WORKERS_MAX: Final = 10_000
+_QUEUES_MAX: Final = 1_000
 
 
-class Look(NamedTuple):
+class StoreLook(NamedTuple):
     """Everything that the series of a store are made of."""
 
     backlog: Backlog
@@ -34,9 +36,11 @@ class Look(NamedTuple):
     leases: list[WorkerLeases]
     ended: list[EndedCount]
     stale: StaleReports
+    # Queues that have limits.
+    queues: list[str]
 
 
-def look_at(store: Store) -> Look:
+def look_at(store: Store) -> StoreLook:
     """Look once at a store."""
     seen = watched(store)
     inspection = store.inspect()
@@ -44,7 +48,9 @@ def look_at(store: Store) -> Look:
     minute = backlog.now // _MINUTE_MS - 1
     ended = [count for count in seen.ended(minute * _MINUTE_MS) if count.minute == minute]
     leases = inspection.leases(SWEEP_ROWS_MAX)
-    return Look(backlog, seen.workers(_WORKERS_MAX), leases, ended, inspection.stale_reports())
+    rows = store.queues(after="", limit=_QUEUES_MAX) if isinstance(store, Queues) else []
+    queues = [row.queue for row in rows]
+    return StoreLook(backlog, seen.workers(_WORKERS_MAX), leases, ended, inspection.stale_reports(), queues)
 
 
 class StoreSeries(Collector):
@@ -55,7 +61,7 @@ class StoreSeries(Collector):
         self._store = store
         self._clock = clock
         self._lock = threading.Lock()
-        self._seen: tuple[float, Look] | None = None
+        self._seen: tuple[float, StoreLook] | None = None
 
     def collect(self) -> Iterable[Metric]:
         """Return all series; called by the registry."""
@@ -65,7 +71,7 @@ class StoreSeries(Collector):
         """Return nothing: what is registered need not be looked at for it."""
         return ()
 
-    def _look(self) -> Look:
+    def _look(self) -> StoreLook:
         with self._lock:
             now = self._clock.monotonic()
             if self._seen is None or now - self._seen[0] >= KEPT_SECONDS:
@@ -73,21 +79,25 @@ class StoreSeries(Collector):
             return self._seen[1]
 
 
-def series_of(look: Look) -> list[Metric]:
+def series_of(look: StoreLook) -> list[Metric]:
     """Return the series of one look."""
     backlog = look.backlog
     depth = _family("tallystick_queue_depth", "Jobs that are due and wait, up to 100,000.", ("queue",))
     oldest = _family("tallystick_queue_oldest_seconds", "How long the first of them waits.", ("queue",))
-    for queue in backlog.queues:
-        depth.add_metric([queue.queue], queue.depth)
-        oldest.add_metric([queue.queue], _since(backlog, queue.oldest_at))
+    live = [worker for worker in look.workers if worker.is_live(backlog.now)]
+    waits = {queue.queue: (queue.depth, queue.oldest_at) for queue in backlog.queues}
+    # A queue that is known has its series while it is empty too.
+    served = (name for worker in live for name in msgspec.json.decode(worker.queues))
+    for name in sorted({*waits, *look.queues, *served}):
+        number, oldest_at = waits.get(name, (0, None))
+        depth.add_metric([name], number)
+        oldest.add_metric([name], _since(backlog, oldest_at))
     held = _family("tallystick_jobs_held", "Jobs that wait for a person.", ("hold",))
     for hold in Hold:
         held.add_metric([hold.value], backlog.held.get(hold.value, 0))
     ended = _family("tallystick_jobs_ended_last_minute", "Jobs that workers ended, by state.", ("state",))
     for count in look.ended:
         ended.add_metric([count.state], count.ended)
-    live = [worker for worker in look.workers if worker.is_live(backlog.now)]
     single = {
         "tallystick_jobs_running": ("Jobs with a lease that holds.", sum(each.held for each in look.leases)),
         "tallystick_leases_expired": (

@@ -15,11 +15,11 @@ import msgspec
 from tallystick.clock import Clock
 from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.core.lifecycles import JOB
-from tallystick.core.schedules.rows import Overlap, Plan, Schedule
+from tallystick.core.schedules.rows import Overlap, Schedule, SchedulePlan
 from tallystick.core.schedules.timetable import shown
 from tallystick.core.schedules.verbs import (
     Fire,
-    GiveUp,
+    HoldSchedule,
     NotDue,
     PassBy,
     decide,
@@ -57,7 +57,7 @@ class Declared(NamedTuple):
     """A schedule as a program declares it."""
 
     schedule_id: str
-    plan: Plan
+    plan: SchedulePlan
 
 
 class Clockwork:
@@ -91,7 +91,7 @@ class Clockwork:
             else:
                 raise ScheduleChanged(schedule_id=schedule_id)
 
-    def _planned(self, schedule_id: str, plan: Plan) -> bool:
+    def _planned(self, schedule_id: str, plan: SchedulePlan) -> bool:
         """Put a plan in force; tell whether it is, or there is more to do before."""
         now, seen = self._store.now(), self._store.schedule(schedule_id)
         if seen is not None and seen.plan != plan and not isinstance(decide(seen, now), NotDue):
@@ -108,13 +108,22 @@ class Clockwork:
 
     def _act(self, due: Sequence[Schedule], now: int) -> None:
         """Decide about each schedule, and write all that was decided; what others did first is as good."""
-        bundles = [bundle for schedule in due for bundle in self._bundles(schedule, now)]
+        self._write([bundle for schedule in due for bundle in self._bundles(schedule, now)])
+
+    def _write(self, bundles: Sequence[Bundle]) -> None:
+        made_before: list[Bundle] = []
         for bundle, outcome in zip(bundles, self._committer.call_all(bundles), strict=True):
-            if isinstance(outcome, StoreError):
+            if isinstance(outcome, Existing) and isinstance(saved := bundle[-1], SaveSchedule):
+                # A person has backfilled this tick: nothing was written, and its job is that one.
+                after = saved.schedule._replace(last_job_id=outcome.job_id)
+                made_before.append((SaveSchedule(after, saved.seen),))
+            elif isinstance(outcome, StoreError):
                 raise outcome
-            if isinstance(outcome, BaseException) and not isinstance(outcome, ScheduleChanged | JobEnded):
+            elif isinstance(outcome, BaseException) and not isinstance(outcome, ScheduleChanged | JobEnded):
                 about = {"action": "schedule.refused"}
                 _log.error("schedule %s: a tick was refused, %s", _name(bundle), outcome, extra=about)
+        if made_before:
+            self._write(made_before)
 
     def _bundles(self, schedule: Schedule, now: int) -> Iterator[Bundle]:
         match decide(schedule, now):
@@ -122,7 +131,7 @@ class Clockwork:
                 return
             case PassBy(to):
                 yield (SaveSchedule(moved(schedule, to), schedule.rev),)
-            case GiveUp(reason):
+            case HoldSchedule(reason):
                 _log.error("schedule %s is held: %s", schedule.schedule_id, reason)
                 yield (SaveSchedule(held(schedule, reason), schedule.rev),)
             case Fire(ticks):
@@ -143,7 +152,7 @@ class Clockwork:
                 for tick in ticks if several else ticks[:1]:
                     job = self.job_of(schedule, tick, key_of(schedule.schedule_id, tick))
                     after = ticked(schedule, tick, job.job.job_id)
-                    yield (SaveSchedule(after, schedule.rev), job)
+                    yield (job, SaveSchedule(after, schedule.rev))
                     schedule = after
 
     def _is_running(self, schedule: Schedule) -> bool:
@@ -189,5 +198,5 @@ class Clockwork:
 
 
 def _name(bundle: Bundle) -> str:
-    first = bundle[0]
-    return first.schedule.schedule_id if isinstance(first, SaveSchedule) else type(first).__name__
+    last = bundle[-1]
+    return last.schedule.schedule_id if isinstance(last, SaveSchedule) else type(last).__name__

@@ -10,8 +10,7 @@ import pytest
 
 from tallystick import Tally, wait
 from tallystick.errors import BadInput, IdempotencyConflict, InvariantBroken, JobFailed, KeyInUse, Misuse
-from tallystick.store.postgres.writer import PostgresBatch
-from tallystick.testing.stepping import SteppedWorker, check_books
+from tallystick.testing.stepping import check_books
 
 
 @pytest.fixture
@@ -234,39 +233,6 @@ def test_of_many_threads_that_submit_one_key_one_makes_the_job(url):
     assert check_books(apps[0]) == []
     for app in apps:
         app.close()
-
-
-@pytest.mark.parametrize("url", ["postgres"], indirect=True)
-def test_a_key_that_goes_from_job_to_job_while_it_is_looked_at_is_taken_in_the_end(
-    timed, hand, mail, url, clock, monkeypatch
-):
-    """Between each look and each lock another process gives the key to a new job, which ends."""
-    mail.opts(idempotency_key="k", reuse="after_end").submit("first")
-    hand.work_all()
-    other = Tally(url, clock=clock)
-
-    @other.workflow
-    def note(text: str) -> str:
-        return text
-
-    elsewhere = SteppedWorker(other, clock)
-    keyed = note.opts(idempotency_key="k", reuse="after_end")
-    lock, made, taking = PostgresBatch.lock, list[str](), threading.Event()
-
-    def lock_late(batch, job_id):
-        if not taking.is_set() and len(made) < 15:
-            taking.set()
-            made.append(keyed.submit(f"other {len(made)}").id)
-            elsewhere.work_all()
-            taking.clear()
-        lock(batch, job_id)
-
-    monkeypatch.setattr(PostgresBatch, "lock", lock_late)
-    job = mail.opts(idempotency_key="k", reuse="after_end").submit("last")
-    hand.work_all()
-    assert (len(made), job.created, job.result()) == (15, True, "last")
-    assert check_books(timed) == []
-    other.close()
 
 
 def test_a_key_of_a_job_that_is_not_there_is_an_error_and_no_endless_search(timed, mail):

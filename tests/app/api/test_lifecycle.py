@@ -22,7 +22,6 @@ from tallystick.errors import (
     StoreMisused,
     TallyError,
 )
-from tallystick.worker import slots_loop as loop_lane
 from tests.patience import wait_until
 
 SECONDS = 20
@@ -341,29 +340,6 @@ def test_a_body_that_outlives_its_worker_is_not_run_beside_itself(app):
     with app.worker():
         assert job.result(SECONDS) == 1
     assert at_once[1] == 1
-
-
-def test_a_loop_that_is_blocked_does_not_keep_a_tally_from_closing(app, monkeypatch):
-    monkeypatch.setattr(loop_lane, "_END_SECONDS", 0.1)
-    begun, go = threading.Event(), threading.Event()
-
-    @app.step
-    async def blocks() -> None:
-        begun.set()
-        go.wait(SECONDS)
-
-    @app.workflow
-    async def flow() -> None:
-        await blocks()
-
-    with app.worker(grace="10ms"):
-        flow.submit()
-        assert begun.wait(SECONDS)
-    app.close()
-    go.set()
-    for thread in threading.enumerate():
-        if thread.name == "tally-loop":
-            thread.join(SECONDS)
 
 
 def test_a_turn_that_is_asked_for_in_a_task_group_is_taken(app):

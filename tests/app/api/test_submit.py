@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tallystick import Tally, Tx
-from tallystick.core.limits import FLUSH_BUNDLES_MAX
 from tallystick.errors import BadInput, IdempotencyConflict, JobFailed, Misuse, NotFound, StoreMisused
-from tests.patience import wait_until
 
 
 @pytest.fixture
@@ -70,29 +67,6 @@ def test_many_submissions_share_flushes_and_are_all_durable(app, flow):
     assert len({job.id for job in jobs}) == 2_500
     assert app.runtime().store.counts() == {"QUEUED": 2_500}
     assert app.runtime().committer.flushes <= 10
-
-
-def test_lists_that_meet_in_the_committer_do_not_make_a_flush_that_nobody_can_wait_for(
-    app, flow, monkeypatch
-):
-    store, flushed = app.runtime().store, []
-    apply = store.apply
-    gathered = threading.Event()
-
-    def watched(batch):
-        flushed.append(sum(len(primitive.job_ids) for (primitive,) in batch))
-        gathered.wait(10)  # until all lists are there
-        return apply(batch)
-
-    monkeypatch.setattr(store, "apply", watched)
-    with ThreadPoolExecutor(max_workers=5) as pool:
-        lists = [pool.submit(flow.submit_many, [(n,) for n in range(700)]) for _ in range(5)]
-        queue = app.runtime().committer._queue
-        wait_until(lambda: sum(flushed) + 700 * len(queue) == 3_500, "all lists are in a flush or queued")
-        gathered.set()
-        made = {job.id for submitted in lists for job in submitted.result(30)}
-    assert len(made) == sum(flushed) == 3_500
-    assert max(flushed) < 2 * FLUSH_BUNDLES_MAX
 
 
 def test_a_list_submitted_in_a_transaction_exists_exactly_if_the_transaction_does(app, flow):

@@ -16,7 +16,8 @@ import pytest
 from tallystick import JobCancelled
 from tests.patience import wait_until
 
-PROGRAM = Path(__file__).parents[1] / "programs" / "shop.py"
+ROOT = Path(__file__).parents[3]
+PROGRAM = ROOT / "tests" / "app" / "programs" / "shop.py"
 HOUR_MS = 3_600_000
 
 
@@ -24,7 +25,8 @@ class Shop:
     """The program in this process, and as workers in others."""
 
     def __init__(self, url: str, folder: Path) -> None:
-        self.environment = {"SHOP_URL": url, "SHOP_FOLDER": str(folder)}
+        # The program takes a clock from the tests.
+        self.environment = {"SHOP_URL": url, "SHOP_FOLDER": str(folder), "PYTHONPATH": str(ROOT)}
         self.folder = folder
         self.module = None
 

@@ -7,10 +7,9 @@ import asyncio
 import pytest
 
 from tallystick import Retry, again, aio, gather, wait
-from tallystick.app.replay import joining as families
 from tallystick.errors import BadInput, JobFailed
 from tallystick.testing.stepping import die
-from tests.app.cut_spawn import cut_spawn
+from tests.cut_spawn import cut_spawn, small_spawns
 
 LEG1_FULL, LEG2_FULL = 999_100_000_000_000, 1_100_099_999_999
 
@@ -81,7 +80,7 @@ def test_a_wait_that_is_met_for_the_thousandth_time_goes_on(timed, hand):
 
 
 def test_a_spawn_that_is_made_for_the_thousandth_time_ends_the_job(timed, hand, monkeypatch):
-    monkeypatch.setattr(families, "SPAWN_CHILDREN_MAX", 1)
+    small_spawns(monkeypatch.setattr, 1)
     cut_spawn(monkeypatch.setattr, die)
 
     @timed.workflow

@@ -12,7 +12,6 @@ from statistics import median
 import pytest
 
 from tallystick import again, sleep, wait
-from tallystick.store.api import ForkJob
 
 pytestmark = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 
@@ -160,8 +159,6 @@ def test_a_fork_costs_twice_as_much_for_twice_as_many_records(timed, hand):
     for records in (MANY, 2 * MANY):
         job = flow.submit(records)
         hand.work_all()
-        call = timed.runtime().committer.call
-        fork = ForkJob(job.id, f"fork-{records}", None)
-        costs.append(steps.of(lambda call=call, fork=fork: call((fork,))))
+        costs.append(steps.of(lambda job=job, last=f"work#{records}": job.fork(at=last)))
         hand.work_all()
     assert costs[1] < 2.2 * costs[0], costs

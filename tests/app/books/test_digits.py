@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from tallystick import Retry, StepFailed, again, aio, gather, sleep, wait
-from tallystick.app.replay import joining as families
 from tallystick.testing.stepping import Death, SteppedWorker, die
 from tests.app import digits_by_hand as expected
-from tests.app.cut_spawn import behind_each_bundle, cut_spawn
+from tests.cut_spawn import behind_each_bundle, cut_spawn, small_spawns
 
 ROOT = Path(__file__).parents[3]
 
@@ -355,7 +354,7 @@ def test_enough_and_the_first_failure(timed, hand, child):
 
 def test_a_spawn_that_is_cut_short_while_its_first_children_end(timed, hand, child, monkeypatch):
     """The parent dies after its first bundle; all of that bundle's children end before it is taken over."""
-    monkeypatch.setattr(families, "SPAWN_CHILDREN_MAX", 5)
+    small_spawns(monkeypatch.setattr, 5)
     cut_spawn(monkeypatch.setattr, die)
 
     @timed.workflow

@@ -83,6 +83,7 @@ class Stage:
 
 @pytest.mark.timeout(300)
 @pytest.mark.slow
+@pytest.mark.parametrize("url", ["sqlite", pytest.param("postgres", marks=pytest.mark.long)], indirect=True)
 def test_deaths_at_every_commit_of_a_parent_of_1200_and_at_every_kind_of_commit_of_its_children(url):
     lines = [line.split() for line in expected.CROWD.strip().splitlines()]
     by_hand = {" ".join(line[:-10]): " ".join(line[-10:]) for line in lines}

@@ -7,16 +7,17 @@ import threading
 import pytest
 
 from tallystick import Tally, Tx, again, aio, gather, wait
-from tallystick.core.limits import HELD_WAIT_MS_MAX
 from tallystick.errors import StoreError
-from tests.app.shut_door import Door
 from tests.patience import let_time_pass, wait_until
 from tests.postgres.subject import fresh_schema
+from tests.shut_door import Door
 
 # Long enough for a first release to be refused too; less than a lease, and more than a short one.
 OUTAGE_SECONDS = 0.7
 SHORT_LEASE = 1.5
 SECONDS = 8
+# A wait for so long keeps its slot.
+SHORT_WAIT = 0.2
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -295,11 +296,11 @@ def test_how_children_ended_may_be_unreadable_for_a_moment(app, fails_once, colo
 def test_the_inbox_may_be_unreadable_for_a_moment_while_a_workflow_lingers(app, fails_once):
     @app.workflow
     def sync() -> int | None:
-        return wait("go", int, timeout=HELD_WAIT_MS_MAX / 1000)
+        return wait("go", int, timeout=SHORT_WAIT)
 
     @app.workflow
     async def by_task() -> int | None:
-        return await aio.wait("go", int, timeout=HELD_WAIT_MS_MAX / 1000)
+        return await aio.wait("go", int, timeout=SHORT_WAIT)
 
     for flow in (sync, by_task):
         failures = fails_once("has_signal")

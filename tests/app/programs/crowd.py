@@ -10,13 +10,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tallystick import ChildrenFailed, Tally, crash, gather
-from tallystick.app.api.workflows import Workflow
-from tallystick.app.replay import joining as families
-from tallystick.clock import VirtualClock
-from tallystick.testing.stepping import ClaimedSegment, SteppedWorker
+from tallystick.testing.stepping import ClaimedSegment, SteppedWorker, VirtualClock
+from tests.cut_spawn import small_spawns
 
 CHILDREN = "children"
 HOUR_MS = 3_600_000
@@ -38,7 +36,7 @@ class Part(NamedTuple):
             crash.arm(f"{store}.commit.{self.side}:{self.visit}")
 
 
-def declare(app: Tally) -> Workflow[[int], int]:
+def declare(app: Tally) -> Any:
     """Return the workflow of the parent, which counts those of its children that did not succeed."""
 
     @app.workflow(queue=CHILDREN)
@@ -115,7 +113,7 @@ def end_together(app: Tally, segments: list[ClaimedSegment]) -> None:
 def main() -> None:
     """Let one process live for each line: hours, role, about, phase, side and visit, in a list of JSON."""
     url, bundle = sys.argv[1:]
-    families.SPAWN_CHILDREN_MAX = int(bundle)
+    small_spawns(setattr, int(bundle))
     for line in sys.stdin:
         hours, *told = json.loads(line)
         pid = os.fork()

@@ -12,21 +12,10 @@ import sys
 from pathlib import Path
 
 from tallystick import Retry, Tally, Tx, sleep, wait
-from tallystick.clock import SystemClock
+from tests.ahead_clock import AheadClock
 
 FOLDER = Path(os.environ["SHOP_FOLDER"])
 MARK = "?" if os.environ["SHOP_URL"].startswith("sqlite") else "%s"
-
-
-class AheadClock:
-    """The clocks of the machine, the wall clock ahead of it."""
-
-    def __init__(self, ahead_ms: int) -> None:
-        self._real, self._ahead_ms = SystemClock(), ahead_ms
-        self.boot_ms, self.epoch, self.monotonic = self._real.boot_ms, self._real.epoch, self._real.monotonic
-
-    def wall_ms(self) -> int:
-        return self._real.wall_ms() + self._ahead_ms
 
 
 app = Tally(os.environ["SHOP_URL"], clock=AheadClock(int(os.environ.get("SHOP_AHEAD_MS", "0"))))

@@ -9,16 +9,16 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 from tallystick import Tally
-from tallystick.app.api.workflows import Workflow
 from tests.patience import let_time_pass
 
 LEASE_SECONDS = 2
 SLOTS = 64
 
 
-def declare(app: Tally, folder: Path) -> tuple[Workflow[[], int], Workflow[[], int]]:
+def declare(app: Tally, folder: Path) -> tuple[Any, Any]:
     """Return a job of a second, and one that kills its worker."""
 
     @app.workflow

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pytest
 
-from tallystick import Fatal, JobFailed, Retry, StepFailed, now, random, uuid
-from tallystick.app.api.steps import TxStep
-from tallystick.testing.stepping import Death
+from tallystick import Fatal, JobFailed, Retry, StepFailed, Tally, now, random, uuid
+from tallystick.testing.stepping import Death, SteppedWorker
 
 
 @dataclass
@@ -367,29 +366,28 @@ def test_a_workflow_that_returns_before_its_recorded_steps_is_held(timed, hand):
     assert job.row().hold == "MISMATCH"
 
 
-def test_a_step_that_became_a_transaction_is_a_mismatch(timed, hand):
+def test_a_step_that_became_a_transaction_is_a_mismatch(timed, hand, clock, url):
     @timed.step
     def save() -> None: ...
 
-    @timed.tx
-    def keep(db) -> None: ...
-
-    save_in_tx = TxStep(timed, replace(keep._spec, name="save"))
-    deaths = [1]
-
     @timed.workflow
     def flow() -> None:
-        if deaths:
-            save()
-            deaths.pop()
-            raise Death
-        save_in_tx()
+        save()
+        raise Death
 
     job = flow.submit()
     assert hand.work() == "died"
     hand.expire()
-    assert hand.work() == "EndAttempt"
+    newer = Tally(url, clock=clock)
+    save_in_tx = newer.tx(name="save")(lambda _db: None)
+
+    @newer.workflow(name="flow")
+    def newer_flow() -> None:
+        save_in_tx()
+
+    assert SteppedWorker(newer, clock).work() == "EndAttempt"
     assert job.row().hold == "MISMATCH"
+    newer.close()
 
 
 def test_a_mismatch_that_the_workflow_swallows_is_still_a_mismatch(timed, hand):

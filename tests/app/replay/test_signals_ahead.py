@@ -6,12 +6,12 @@ What was taken and not written may be forgotten by a crash. Nothing may have see
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tallystick import Cancelled, Delivered, again, aio, now, wait
-from tallystick.core.verbs.holds import Hold
-from tallystick.store.api import CancelJob, Deliver, HoldJob
+from tallystick import Cancelled, again, aio, now, wait
 from tallystick.testing.stepping import Death
 from tests.app import digits_by_hand as expected
 from tests.app.books.test_digits import Ledgers
@@ -19,6 +19,7 @@ from tests.app.books.test_digits import Ledgers
 MANY = 600
 # One for the claim, then for 1, 1 + 8, 1 + 16, ... 1 + 256 signals, and the end.
 FLUSHES_MAX = 10
+SECONDS = 30
 
 
 def taking(app, colour, after=None):
@@ -48,10 +49,16 @@ def taking(app, colour, after=None):
     return take_async
 
 
-def send(app, job, count: int) -> None:
+def elsewhere(act: Callable[[], object]) -> None:
+    """Do something in a thread of its own, as another program would; a workflow may not do it itself."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(act).result(SECONDS)
+
+
+def send(job, count: int) -> None:
     """Send the numbers from 0 on."""
-    sent = [(Deliver(f"{job.id}:{n}", job.id, "signal", "go", str(n)),) for n in range(count)]
-    assert all(isinstance(outcome, Delivered) for outcome in app.runtime().committer.call_all(sent))
+    for n in range(count):
+        job.send("go", n)
 
 
 def waits(app, job) -> int:
@@ -62,7 +69,7 @@ def waits(app, job) -> int:
 @pytest.mark.parametrize("colour", ["sync", "async"])
 def test_many_signals_are_taken_in_a_few_flushes_in_their_order(timed, hand, colour):
     job = taking(timed, colour).submit(MANY)
-    send(timed, job, MANY)
+    send(job, MANY)
     committer = timed.runtime().committer
     before = committer.flushes
     assert hand.work() == "EndJob"
@@ -84,7 +91,7 @@ def test_what_a_crash_forgets_is_taken_again_in_the_same_order(timed, hand, colo
             raise Death
 
     job = taking(timed, colour, dies).submit(30)
-    send(timed, job, 30)
+    send(job, 30)
     recorded = []
     for _ in range(3):
         assert hand.work() == "died"
@@ -132,7 +139,7 @@ def test_nothing_outside_sees_a_value_before_it_is_recorded(timed, hand, colour,
                 await look.aio(1)
 
     job = flow.submit()
-    send(timed, job, 12)
+    send(job, 12)
     hand.work_all()
     assert job.result(5) is None
     assert recorded == [2, 4, 6, 8, 10, 12]
@@ -147,7 +154,7 @@ def test_a_turn_keeps_what_it_has_taken_and_leaves_what_it_has_not(timed, hand):
         return got
 
     job = flow.submit([])
-    send(timed, job, 9)
+    send(job, 9)
     hand.work_all()
     assert job.result(5) == list(range(9))
 
@@ -176,7 +183,7 @@ def test_several_takers_at_once_ask_the_store(timed, hand):
         return [first, *others, await aio.wait("go", int)]
 
     job = flow.submit()
-    send(timed, job, 7)
+    send(job, 7)
     hand.work_all()
     assert job.result(5) == list(range(7))
 
@@ -187,7 +194,7 @@ def test_a_wait_with_a_time_limit_takes_the_next_signal_too(timed, hand):
         return [wait("go", int), wait("go", int), wait("go", int, timeout="1h"), wait("go", int)]
 
     job = flow.submit()
-    send(timed, job, 4)
+    send(job, 4)
     hand.work_all()
     assert job.result(5) == [0, 1, 2, 3]
 
@@ -203,7 +210,7 @@ def test_values_drawn_between_waits_are_kept(timed, hand):
         wait("more", int)
 
     job = flow.submit()
-    send(timed, job, 5)
+    send(job, 5)
     assert hand.work() == "Await", "it is put away"
     hand.clock.advance(5_000)
     job.send("more", 1)
@@ -220,7 +227,7 @@ def test_who_is_asked_to_end_hears_of_it_behind_what_was_taken(timed, hand):
         try:
             while True:
                 if wait("go", int) == 3:
-                    timed.runtime().committer.call((CancelJob(job.id, 1_000),))
+                    elsewhere(lambda: job.cancel(grace="1s"))
                     segment.cancelled = True
         except Cancelled:
             raised.append(True)
@@ -228,7 +235,7 @@ def test_who_is_asked_to_end_hears_of_it_behind_what_was_taken(timed, hand):
 
     raised: list[bool] = []
     job = flow.submit()
-    send(timed, job, 8)
+    send(job, 8)
     segment = hand.claim()
     assert hand.run(segment) == "EndJob"
     assert raised
@@ -246,12 +253,12 @@ def test_who_is_held_goes_on_where_it_was(timed, hand):
             values.append(wait("go", int))
             got.append(values[-1])
             if len(got) == 4:
-                timed.runtime().committer.call((HoldJob(job.id, Hold.PAUSED, "a rest"),))
+                elsewhere(lambda: job.pause("a rest"))
                 segment.paused = True
         return values
 
     job = flow.submit()
-    send(timed, job, 8)
+    send(job, 8)
     segment = hand.claim()
     assert hand.run(segment) == "EndAttempt"
     job.resume()

@@ -7,13 +7,10 @@ import asyncio
 import pytest
 
 from tallystick import Delivered, Retry, again, aio, gather, sleep, uuid, wait
-from tallystick.app.api.sending import deliver_one
-from tallystick.app.replay import joining
-from tallystick.engine.segment import Segment
 from tallystick.errors import ChildrenFailed, TallyError
-from tallystick.store.api import Deliver
 from tallystick.testing.conformance.drafts import check_chain
 from tallystick.testing.stepping import Death, check_books
+from tests.cut_spawn import small_spawns
 
 
 def test_the_chain_of_a_job_that_waited_and_joined_can_be_computed_again(timed, hand, clock):
@@ -188,9 +185,9 @@ def test_a_value_drawn_for_a_child_is_the_same_after_the_crash_that_follows_the_
         raise Death
 
     # The last bundle of births is written with the wait; here that is the second.
-    monkeypatch.setattr(joining, "SPAWN_CHILDREN_MAX", 1)
+    small_spawns(monkeypatch.setattr, 1)
     with monkeypatch.context() as patch:
-        patch.setattr(Segment, "awaiting", die)
+        patch.setattr(type(segment), "awaiting", die)
         assert hand.run(segment) == "died"
     hand.expire()
     hand.work_all()
@@ -267,8 +264,7 @@ def test_a_signal_sent_before_the_timeout_and_durable_after_it_does_not_overtake
     hand.work()
     clock.advance(60_000)
     segment = hand.claim()
-    late = Deliver(f"{job.id}:late", job.id, "signal", "go", '"late"')
-    assert deliver_one(timed.runtime(), late) is Delivered.KEPT
+    assert job.send("go", "late") is Delivered.KEPT
     assert hand.run(segment) == "died"
     hand.expire()
     assert hand.work() == "EndJob"

@@ -9,7 +9,7 @@ import pytest
 
 from tallystick import Tally, wait
 from tallystick.errors import BadInput, BadSchedule, DuplicateHandler, NoSuchSchedule
-from tallystick.testing.stepping import SteppedWorker, check_books, tick_schedules
+from tallystick.testing.stepping import SteppedWorker, check_books, check_store, tick_schedules
 from tests.patience import wait_until
 
 MINUTE, HOUR = 60_000, 3_600_000
@@ -210,6 +210,40 @@ def test_a_clock_that_is_set_back_doubles_no_tick(started, clock):
     tick_schedules(app)
     keys = ran(app)
     assert len(keys) == len(set(keys)) >= 2
+
+
+def test_a_tick_that_a_person_has_made_before_keeps_its_job(timed, clock):
+    """The schedule names the job that is there, and goes on behind it."""
+
+    @timed.workflow
+    def report() -> None: ...
+
+    book = timed.schedules
+    book.add("mine", report, timedelta(hours=1), missed="all")
+    first = book.get("mine").next_at
+    (made,) = book.backfill("mine", first, first + timedelta(hours=1))
+    clock.advance(3 * 3_600_000)
+    for _ in range(3):
+        tick_schedules(timed)
+    seen = book.get("mine")
+    assert seen.last_at == first + timedelta(hours=2)
+    assert {job.id for job in timed.jobs()} >= {made.id, seen.last_job}
+    assert len(timed.jobs()) == 3
+    assert check_store(timed) == []
+
+
+def test_the_last_tick_may_have_been_made_before(timed, clock):
+    @timed.workflow
+    def report() -> None: ...
+
+    book = timed.schedules
+    book.add("mine", report, timedelta(hours=1))
+    first = book.get("mine").next_at
+    (made,) = book.backfill("mine", first, first + timedelta(hours=1))
+    clock.advance(3_600_000)
+    tick_schedules(timed)
+    assert (book.get("mine").last_at, book.get("mine").last_job) == (first, made.id)
+    assert check_store(timed) == []
 
 
 def test_people_add_trigger_backfill_and_remove(timed, clock, hand):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
-from tallystick.app.values.annotations import Unknown, hints_of_class, hints_of_function
+from tallystick.app.values.annotations import UnknownAnnotation, hints_of_class, hints_of_function
 from tallystick.errors import BadInput
 
 if TYPE_CHECKING:
@@ -114,4 +114,4 @@ def test_a_partial_has_the_annotations_of_its_function():
         return order.number * int(rate)
 
     found = hints_of_function(functools.partial(bill, rate=2))
-    assert found == {"order": Order, "rate": Unknown("Decimal"), "return": int}
+    assert found == {"order": Order, "rate": UnknownAnnotation("Decimal"), "return": int}

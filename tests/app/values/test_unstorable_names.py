@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tallystick import Delivered, Fatal, JobFailed
+from tallystick import Fatal, JobFailed
 from tallystick.errors import BadInput, BadName
-from tallystick.store.api import Deliver
 
 UNSTORABLE = pytest.mark.parametrize("text", ["a\0b", "a\udcffb", 5], ids=["NUL", "surrogate", "no text"])
 
@@ -74,19 +73,6 @@ def test_an_error_whose_text_no_store_can_hold_fails_its_job_with_what_can_be(ti
     hand.work()
     with pytest.raises(JobFailed, match=r"a\?b\?c"):
         job.result(5)
-
-
-@pytest.mark.parametrize("text", ["a\0b", "a\udcffb"], ids=["NUL", "surrogate"])
-def test_a_message_for_what_no_store_can_hold_does_not_take_its_neighbours_with_it(app, text):
-    @app.workflow
-    def flow() -> None: ...
-
-    jobs = [flow.submit() for _ in range(3)]
-    ids = [jobs[0].id, jobs[1].id, text, jobs[2].id]
-    bundles = [(Deliver(f"m{n}", job_id, "signal", "go", "1"),) for n, job_id in enumerate(ids)]
-    *delivered, last = app.runtime().store.apply(bundles)
-    assert [type(outcome).__name__ for outcome in (*delivered[:2], last)] == ["Delivered"] * 3
-    assert delivered[2] is Delivered.ABSENT or isinstance(delivered[2], BadInput)
 
 
 @pytest.mark.parametrize("text", ["a\udcffb"])

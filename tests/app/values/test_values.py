@@ -9,8 +9,7 @@ from typing import Any, Never, NoReturn
 import msgspec
 import pytest
 
-from tallystick import JobFailed, Retry, StepFailed, Tx, again, wait
-from tallystick.engine.submission import Submission
+from tallystick import JobFailed, Retry, StepFailed, Tally, Tx, again, wait
 from tallystick.errors import BadValue
 from tallystick.testing.stepping import Death
 
@@ -116,7 +115,7 @@ def test_a_transaction_whose_result_could_not_be_given_back_does_not_run(timed, 
 @pytest.mark.parametrize("annotation", UNUSABLE, ids=str)
 @pytest.mark.parametrize("name", ["value", "return"])
 def test_a_workflow_that_could_not_be_given_its_arguments_or_its_result_does_not_run(
-    timed, hand, annotation, name
+    timed, hand, clock, url, annotation, name
 ):
     runs = []
 
@@ -125,9 +124,11 @@ def test_a_workflow_that_could_not_be_given_its_arguments_or_its_result_does_not
         runs.append(1)
 
     as_annotated(flow.fn, **{name: annotation})
-    job_id, _created = timed.runtime().submit(Submission(handler="flow", payload='{"value":1}'))
+    older = Tally(url, clock=clock)
+    job = older.workflow(name="flow")(lambda value: None).submit(1)
     assert hand.work() == "EndAttempt"
-    row = timed.job(job_id).row()
+    row = job.row()
+    older.close()
     assert row.hold == "MISMATCH"
     assert "cannot be given back as" in row.hold_reason
     assert runs == []

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.app.conftest import clock, hand, timed, url
+from tests.tallies import clock, hand, timed, url
 
 __all__ = ["clock", "hand", "timed", "url"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tallystick import errors
+from tallystick import Tally, errors
 from tallystick.cli import group
 from tallystick.cli.main import main
 from tallystick.cli.render import output
@@ -263,3 +263,34 @@ class TestTheInstalledCommand:
         # A run that has FAILED is the one thing beside bad usage that exits with 2.
         assert codes.pop("RunFailed") == 2
         assert not {name for name, code in codes.items() if code in {0, 2, 130, 141}}
+
+
+class TestGroupsThatList:
+    @pytest.fixture
+    def url(self, tmp_path: Path) -> str:
+        app = Tally(f"sqlite:///{tmp_path}/shop.db")
+        app.queues.pause("emails", by="ann")
+        app.close()
+        return app.url
+
+    @pytest.mark.parametrize("name", ["queues", "schedules", "outbox", "keys"])
+    def test_without_a_command_the_list_is_shown(self, name: str, url: str, capsys, monkeypatch):
+        monkeypatch.setenv("TALLY_URL", url)
+        shown = []
+        for words in (["list"], [], ["--url", url]):
+            assert main([name, *words]) == 0
+            shown.append(capsys.readouterr())
+        assert any(shown[0])
+        assert shown == shown[:1] * 3
+
+    def test_a_single_word_names_the_store(self, capsys):
+        assert main(["queues", "no_such_shop"]) == 3
+        assert "there is no module 'no_such_shop'" in capsys.readouterr().err
+
+    def test_a_word_with_others_behind_it_is_a_command(self, capsys):
+        assert main(["queues", "pasue", "emails", "shop"]) == 2
+        assert "Did you mean 'pause'?" in capsys.readouterr().err
+
+    def test_help_is_of_the_group(self, capsys):
+        assert main(["queues", "--help"]) == 0
+        assert "pause" in capsys.readouterr().out

@@ -29,6 +29,7 @@ RESULT = {"status": "SUCCEEDED", "value": 1}
 KEYED = [endpoint for endpoint in ENDPOINTS if endpoint.scope]
 CALLBACKS = [endpoint for endpoint in ENDPOINTS if endpoint.reporter]
 OF_A_JOB = [endpoint for endpoint in KEYED if "_id}" in endpoint.path]
+LISTS = [endpoint for endpoint in KEYED if endpoint.query and hasattr(endpoint.query, "tenant")]
 OPEN = [endpoint for endpoint in ENDPOINTS if not endpoint.scope and not endpoint.reporter]
 # Ways in which somebody may name a tenant that is not the one of his key.
 HEADERS = ("X-Tenant", "X-Tenant-Id", "Tenant", "X-Forwarded-User", "Cookie")
@@ -73,6 +74,7 @@ def test_every_route_is_in_the_matrix():
     assert {name(endpoint) for endpoint in ENDPOINTS} == {
         name(endpoint) for endpoint in (*KEYED, *CALLBACKS, *OPEN)
     }
+    assert {endpoint.path for endpoint in LISTS} == {"/v1/jobs", "/v1/effects"}
     assert {endpoint.path for endpoint in OPEN} == {"/healthz", "/readyz"}
 
 
@@ -137,14 +139,16 @@ def test_a_job_of_another_tenant_is_not_there_whatever_is_said(tmp_path: Path):
                     each.text.replace(theirs, "ID").replace(missing, "ID") for each in (answer, nobody)
                 ]
                 assert said_of[0] == said_of[1], (name(endpoint), way)
-        for tenant in ("other", "*"):
-            listed = await client("GET", "/v1/jobs", params={"tenant": tenant})
-            assert listed.status_code in (404, 422)
+        for endpoint, tenant in product(LISTS, ("other", "*")):
+            listed = await client(endpoint.method, endpoint.path, params={"tenant": tenant})
+            assert listed.status_code in (404, 422), name(endpoint)
         body = await client("POST", "/v1/commands", json={**COMMAND, "tenant_id": "other"})
         assert body.status_code == 404
         named = await client("POST", "/v1/jobs", json={**BODIES["/v1/jobs"], "tenant": "other"})
         assert named.status_code == 422
-        assert (await client("GET", "/v1/jobs")).json()["jobs"] == []
+        for endpoint in LISTS:
+            own = (await client(endpoint.method, endpoint.path)).json()
+            assert own == {endpoint.path.removeprefix("/v1/"): [], "after": None}
         assert image(world) == before
 
     serving(sqlite_url(tmp_path), test)

@@ -32,7 +32,7 @@ MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 HOST = "localhost"
 # What takes something can be asked in two ways: as the document says, and not.
 ASKED = [endpoint for endpoint in ENDPOINTS if endpoint.scope or endpoint.reporter]
-PER_ROUTE = 6
+PER_ROUTE = 4
 PER_ROUTE_LONG = 600
 
 

@@ -53,11 +53,21 @@ def test_an_effect_in_doubt_is_answered_for_once(tmp_path: Path):
             job = shop.opts(tenant="acme").submit(7)
             while (await job.row_aio()).hold != "IN_DOUBT":
                 await admin("GET", f"/v1/jobs/{job.id}/why")
+            (told,) = (await admin("GET", "/v1/effects?stands=IN_DOUBT")).json()["effects"]
+            assert (told["jobId"], told["key"], told["arguments"]) == (job.id, "charge:7", {"order": 7})
+            stranger = await world.known("other")("GET", "/v1/effects", params={"job": job.id})
+            assert stranger.json() == {"effects": [], "after": None}
             path, says = f"/v1/jobs/{job.id}/resolve", {"says": "happened", "value": "receipt 7"}
             assert (await admin("POST", path, json={"says": "perhaps"})).status_code == 422
             answer = await admin("POST", path, json={**says, "effect": "charge#1"})
             assert (answer.status_code, answer.json()["jobId"]) == (200, job.id)
             assert await job.result_aio("30s") == "receipt 7"
+            assert (await admin("GET", "/v1/effects")).json()["effects"] == []
+            (ended,) = (await admin("GET", "/v1/effects?show=ended")).json()["effects"]
+            assert (ended["stands"], ended["result"]) == ("HAPPENED", "receipt 7")
+            assert ended["ended_by"].startswith("key ")
+            nowhere = await admin("GET", "/v1/effects", params={"show": "ended", "after": "yesterday"})
+            assert (nowhere.status_code, nowhere.json()["code"]) == (422, "BAD_INPUT")
             again = await admin("POST", path, json=says)
             assert (again.status_code, again.json()["code"]) == (409, "NOT_RESOLVED")
         assert any('"by":"key ' in event.payload for event in job.history() if event.name == "resolve")

@@ -5,6 +5,7 @@ Every wish is one bundle and what its outcome means, so that both colours say it
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DEFAULT_WHY: Final = "paused by hand"
+_UNKNOWN: Final = "unknown user"
 
 
 class Wish(NamedTuple, Generic[T]):
@@ -45,16 +47,16 @@ class Wish(NamedTuple, Generic[T]):
     bundle: Bundle
     settle: Callable[[Runtime, Outcome], T]
     # What is kept of it, where it has an author.
-    act: NoteAct | None = None
+    act: tuple[NoteAct, ...] = ()
 
     def said_to(self, store: object) -> Bundle:
         """Return the bundle as this store takes it."""
         return noted(self.bundle, self.act, store)
 
 
-def noted(bundle: Bundle, act: NoteAct | None, store: object) -> Bundle:
-    """Return a bundle with the act that it is, where that has an author and the store keeps acts."""
-    return bundle if act is None or not isinstance(store, Searched) else (act, *bundle)
+def noted(bundle: Bundle, act: tuple[NoteAct, ...], store: object) -> Bundle:
+    """Return a bundle with the act that it is, where the store keeps acts; it stands first."""
+    return (*act, *bundle) if isinstance(store, Searched) else bundle
 
 
 def cancelling(job_id: str, grace_ms: int, *, force: bool = False, by: str = "") -> Wish[JobState]:
@@ -142,9 +144,17 @@ def named(by: str) -> str:
     return clip_text(check_storable("by", by), KEY_CHARS_MAX)
 
 
-def act_on(about: About, name: str, verb: str, by: str, told: str = "") -> NoteAct | None:
-    """Return what is kept of an act; None if it has no author."""
-    return NoteAct(about, name, verb, named(by), clip_text(told, ERROR_TEXT_BYTES_MAX)) if by else None
+def process_user() -> str:
+    """Return the user that runs this process, as far as that is known."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return _UNKNOWN
+
+
+def act_on(about: About, name: str, verb: str, by: str, told: str = "") -> tuple[NoteAct, ...]:
+    """Return what is kept of an act: nothing if it has no author."""
+    return (NoteAct(about, name, verb, named(by), clip_text(told, ERROR_TEXT_BYTES_MAX)),) if by else ()
 
 
 def step_named(text: str) -> tuple[str, int]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 import msgspec
 
 from tallystick.app.api.control import DEFAULT_WHY, Wish, cancelling, forking, pausing, resuming, retrying
-from tallystick.app.api.results import Ended, not_there
+from tallystick.app.api.results import EndedJob, not_there
 from tallystick.app.api.retrying import Duration
 from tallystick.app.api.sending import deliver_all_async, deliver_one, signals
 from tallystick.app.asking.history import Event
@@ -89,9 +89,9 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         if (ended := self._looked_up(timeout_ms)) is not None:
             return self._settle(ended)
         done = threading.Event()
-        answer: list[Ended | TallyError] = []
+        answer: list[EndedJob | TallyError] = []
 
-        def listener(ended: Ended | TallyError) -> None:
+        def listener(ended: EndedJob | TallyError) -> None:
             answer.append(ended)
             done.set()
 
@@ -325,25 +325,25 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
     def _after(self, forked: Forked) -> Job[R_co]:
         return Job(self._runtime, forked.job_id, self._codec, forked.created, self._raises)
 
-    def _looked_up(self, timeout_ms: int | None = None) -> Ended | None:
+    def _looked_up(self, timeout_ms: int | None = None) -> EndedJob | None:
         """Return how the job ended, by its row: where it may not exist, or no look would come in time."""
         if self.created and (timeout_ms is None or timeout_ms > _LOOKED_FOR_MS):
             return None
         row = self.row()
-        return None if row.completed_at is None else Ended.of(row)
+        return None if row.completed_at is None else EndedJob.of(row)
 
     async def _ended(self) -> R_co:
         refuse_inside(f"wait for job {self.id}")
         if not self.created and (ended := await asyncio.to_thread(self._looked_up)) is not None:
             return self._settle(ended)
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Ended | TallyError] = loop.create_future()
+        future: asyncio.Future[EndedJob | TallyError] = loop.create_future()
 
-        def settle(ended: Ended | TallyError) -> None:
+        def settle(ended: EndedJob | TallyError) -> None:
             if not future.done():
                 future.set_result(ended)
 
-        def listener(ended: Ended | TallyError) -> None:
+        def listener(ended: EndedJob | TallyError) -> None:
             with suppress(RuntimeError):  # the loop is closed, and with it the task that waited
                 loop.call_soon_threadsafe(settle, ended)
 
@@ -354,7 +354,7 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         finally:
             results.forget(self.id, listener)
 
-    def _settle(self, ended: Ended | TallyError) -> R_co:
+    def _settle(self, ended: EndedJob | TallyError) -> R_co:
         if isinstance(ended, TallyError):
             raise ended
         if ended.state == JobState.SUCCEEDED:

@@ -34,7 +34,7 @@ _RECENT_JOBS_MAX = 4_096
 _RECENT_RESULT_CHARS_MAX = 1_024
 
 
-class Ended(msgspec.Struct, frozen=True, gc=False):
+class EndedJob(msgspec.Struct, frozen=True, gc=False):
     """How a job ended; texts only, so the collector need not walk those that are remembered."""
 
     state: str
@@ -44,7 +44,7 @@ class Ended(msgspec.Struct, frozen=True, gc=False):
     error_message: str | None
 
     @classmethod
-    def of(cls, row: JobRow | EndJob) -> Ended:
+    def of(cls, row: JobRow | EndJob) -> EndedJob:
         """Take the end from the job's row, or from the bundle that wrote it."""
         return cls(row.state, row.result, row.error, row.error_code, row.error_message)
 
@@ -54,7 +54,7 @@ class Ended(msgspec.Struct, frozen=True, gc=False):
         return len(self.result or self.error or "") <= _RECENT_RESULT_CHARS_MAX
 
 
-Listener = Callable[[Ended | TallyError], None]
+Listener = Callable[[EndedJob | TallyError], None]
 
 
 class Results:
@@ -65,14 +65,14 @@ class Results:
         self._store = store
         self._runs_here = runs_here
         self._listeners: dict[str, list[Listener]] = {}
-        self._recent: OrderedDict[str, Ended] = OrderedDict()
+        self._recent: OrderedDict[str, EndedJob] = OrderedDict()
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._closed = False
         self._pid = os.getpid()
         self._thread: threading.Thread | None = None
 
-    def recent(self, job_id: str) -> Ended | None:
+    def recent(self, job_id: str) -> EndedJob | None:
         """Return how a job ended, if that was here and not long ago; what has ended stays as it is."""
         return self._recent.get(job_id)
 
@@ -102,11 +102,11 @@ class Results:
             if not listeners:
                 self._listeners.pop(job_id, None)
 
-    def announce(self, job_id: str, ended: Ended | TallyError) -> None:
+    def announce(self, job_id: str, ended: EndedJob | TallyError) -> None:
         """Tell every call that waits for this job."""
         with self._lock:
             listeners = self._listeners.pop(job_id, ())
-            if isinstance(ended, Ended) and ended.is_short:
+            if isinstance(ended, EndedJob) and ended.is_short:
                 self._recent[job_id] = ended
                 if len(self._recent) > _RECENT_JOBS_MAX:
                     self._recent.popitem(last=False)
@@ -158,7 +158,7 @@ class Results:
                 self.announce(job_id, error)
             return True
         for job_id, row in found.items():
-            self.announce(job_id, not_there(job_id) if row is None else Ended.of(row))
+            self.announce(job_id, not_there(job_id) if row is None else EndedJob.of(row))
         return bool(found)
 
 

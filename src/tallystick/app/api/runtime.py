@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from tallystick.app.api.results import Ended, Results
+from tallystick.app.api.results import EndedJob, Results
 from tallystick.app.api.retrying import Duration
 from tallystick.app.running.sealing import OpenedReads, PayloadCodec, SealedTransaction, Sealing
 from tallystick.clock import Clock
@@ -19,7 +19,7 @@ from tallystick.core.queues.reusing import KeyRule
 from tallystick.engine.callback_keys import callback_keys
 from tallystick.engine.committer import Committer, LoopLane
 from tallystick.engine.job_log import log_jobs
-from tallystick.engine.observe import Claimed, JobCancelled, Observers
+from tallystick.engine.observe import CancelledHere, Claimed, Observers
 from tallystick.engine.pending_writes import settle
 from tallystick.engine.submission import (
     Submission,
@@ -304,9 +304,9 @@ class Runtime:
             notice_ended(self.worker, job_id, asked=True)
         row = self.reads.job(job_id)
         if row is not None and row.completed_at is not None:
-            self.results.announce(job_id, Ended.of(row))
+            self.results.announce(job_id, EndedJob.of(row))
             if ended:
-                self.committer.observers.tell(JobCancelled(job_id, row.handler, row.error_code))
+                self.committer.observers.tell(CancelledHere(job_id, row.handler, row.error_code))
 
     def prepare(self, submission: Submission) -> SubmitJob:
         """Return the primitive for a submission, claimed at birth if a slot here is free for it."""
@@ -372,4 +372,4 @@ class Runtime:
         return segment is not None and not (segment.lost or segment.cancelled)
 
     def _on_end(self, end: EndJob) -> None:
-        self.results.announce(end.fence.job_id, Ended.of(end))
+        self.results.announce(end.fence.job_id, EndedJob.of(end))

@@ -41,7 +41,7 @@ from tallystick.clock import Clock, SystemClock
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import check_name
 from tallystick.core.queues.rows import Limits
-from tallystick.core.schedules.rows import Plan
+from tallystick.core.schedules.rows import SchedulePlan
 from tallystick.defaults import ATTEMPTS, KEEP_TURNS, QUEUE
 from tallystick.engine.retention import prune, retention_ms
 from tallystick.engine.trimming import turns_kept
@@ -107,7 +107,7 @@ class Tally(
         self._protocols: dict[str, RemoteProtocol] = {}
         self._services: dict[str, Service] = {}
         self._callback_url = os.environ.get("TALLYSTICK_CALLBACK_URL") or callback_url
-        self._schedules: dict[str, Callable[[], Plan]] = {}
+        self._schedules: dict[str, Callable[[], SchedulePlan]] = {}
         self._remotes: dict[str, str] = {}
         self._queues: dict[str, Limits] = {}
         self._effects: dict[str, EffectSpec] = {}

@@ -46,7 +46,7 @@ class Acts(ABC):
         """Return what people did, to anything or to one job, queue or schedule, the newest first.
 
         An act is kept if its author was named (`by=`), in the transaction that does it. `after` is the last
-        one of the page before. The acts of a job go with it when it is pruned.
+        one of the page before. What was said to a job goes with it when it is pruned.
         """
         job_id = job.id if isinstance(job, Job) else job
         named = {About.JOB: job_id, About.QUEUE: queue, About.SCHEDULE: schedule}

@@ -159,6 +159,17 @@ class Many(ABC):
         return count
 
 
+def tell_many(app: Many, verb: str, search: JobSearch, by: str) -> int:
+    """Say a word to all jobs that a search finds, as its author, and return how many it reached."""
+    say: Callable[..., int] = {
+        "cancel": app.cancel_many,
+        "pause": app.pause_many,
+        "resume": app.resume_many,
+        "retry": app.retry_many,
+    }[verb]
+    return say(search=search, by=by)
+
+
 def _among(which: Which, states: Sequence[JobState]) -> Which:
     """Return what was asked for, within the states in which there is a point in it."""
     wanted = [state_named(state) for state in which.get("states", ())] or [state.value for state in states]

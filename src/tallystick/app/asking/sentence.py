@@ -19,7 +19,7 @@ class Why(str):  # noqa: SLOT000 (it has attributes, and is made for people)
     child: Why | None
 
     @classmethod
-    def of(cls, told: Told, child: Why | None = None) -> Why:
+    def of(cls, told: Sentence, child: Why | None = None) -> Why:
         """Return the sentence with what belongs to it."""
         why = cls(told.text)
         why.since, why.until, why.actions, why.child = (
@@ -42,7 +42,7 @@ class Why(str):  # noqa: SLOT000 (it has attributes, and is made for people)
         return longer
 
 
-class Told(NamedTuple):
+class Sentence(NamedTuple):
     """A sentence before it is a `Why`: instants are milliseconds."""
 
     text: str

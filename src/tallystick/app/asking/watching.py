@@ -7,7 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from tallystick.app.api.results import Ended, not_there
+from tallystick.app.api.results import EndedJob, not_there
 from tallystick.app.values.codec import Codec
 from tallystick.errors import TallyError
 from tallystick.store.api import ShownValue, Store
@@ -36,11 +36,11 @@ class _Watched:
         self._results = runtime.results
         self._job_id = job_id
         self._seen: dict[str, int] = {}
-        self._end: list[Ended | TallyError] = []
+        self._end: list[EndedJob | TallyError] = []
         self.ended = threading.Event()
         self._results.listen(job_id, self._take_end)
 
-    def _take_end(self, end: Ended | TallyError) -> None:
+    def _take_end(self, end: EndedJob | TallyError) -> None:
         self._end.append(end)
         self.ended.set()
 

@@ -9,7 +9,7 @@ import msgspec
 
 from tallystick.app.asking.limits_why import is_due, limit_sentence
 from tallystick.app.asking.remote_why import late_sentence, remote_sentence, workflow_sentence
-from tallystick.app.asking.sentence import Told, Why, clock_text
+from tallystick.app.asking.sentence import Sentence, Why, clock_text
 from tallystick.app.asking.standing import Position, Stand, stand_of
 from tallystick.core.audit.book import AttemptRow, Book
 from tallystick.core.lifecycles import ATTEMPT, AttemptState, JobState
@@ -105,16 +105,16 @@ def _position(looked: Looked) -> Position:
     return Position(*about, bool(looked.waits), is_remote)
 
 
-def _ended(row: JobRow) -> Told:
+def _ended(row: JobRow) -> Sentence:
     at = clock_text(row.completed_at)
     if row.state == JobState.SUCCEEDED:
-        return Told(f"it succeeded at {at}", row.completed_at)
+        return Sentence(f"it succeeded at {at}", row.completed_at)
     if row.state == JobState.CANCELLED:
         because = ": its deadline has passed" if row.error_code == DEADLINE else ""
-        return Told(f"it was cancelled at {at}{because}", row.completed_at)
+        return Sentence(f"it was cancelled at {at}{because}", row.completed_at)
     replaced = f"; {row.retried_as} has taken its place" if row.retried_as is not None else ""
     actions = () if replaced else (f"tally retry {row.job_id}", f"tally history {row.job_id}")
-    return Told(
+    return Sentence(
         f"it failed at {at} with {row.error_code}: {row.error_message}{replaced}",
         row.completed_at,
         None,
@@ -122,13 +122,13 @@ def _ended(row: JobRow) -> Told:
     )
 
 
-def _queued(looked: Looked) -> Told:
+def _queued(looked: Looked) -> Sentence:
     row = looked.row
     handler = f"{row.handler} {row.version}".rstrip()
     unknown = looked.known is not None and (row.handler, row.version) not in looked.known
     here = f"; this program does not know {handler}" if unknown else ""
     since = clock_text(row.ready_at)
-    return Told(
+    return Sentence(
         f"it has waited since {since} for a worker on queue {row.queue} that knows {handler}{here}",
         row.ready_at,
         None,
@@ -136,15 +136,15 @@ def _queued(looked: Looked) -> Told:
     )
 
 
-def _not_due(looked: Looked) -> Told:
+def _not_due(looked: Looked) -> Sentence:
     row = looked.row
     text = f"it is not due before {clock_text(row.ready_at)}"
-    return Told(text, row.created_at, row.ready_at, (f"tally cancel {row.job_id}",))
+    return Sentence(text, row.created_at, row.ready_at, (f"tally cancel {row.job_id}",))
 
 
-def _due(looked: Looked) -> Told:
+def _due(looked: Looked) -> Sentence:
     row = looked.row
-    return Told(
+    return Sentence(
         f"it has been ready since {clock_text(row.ready_at)} and waits for a worker on queue {row.queue}",
         row.ready_at,
         None,
@@ -152,10 +152,10 @@ def _due(looked: Looked) -> Told:
     )
 
 
-def _backing_off(looked: Looked) -> Told:
+def _backing_off(looked: Looked) -> Sentence:
     row = looked.row
     error = _error(looked.last) if looked.last is not None and looked.last.type == "release" else ""
-    return Told(
+    return Sentence(
         f"it failed{error} and is tried again at {clock_text(row.ready_at)}",
         row.updated_at,
         row.ready_at,
@@ -163,7 +163,7 @@ def _backing_off(looked: Looked) -> Told:
     )
 
 
-def _running(looked: Looked) -> Told:
+def _running(looked: Looked) -> Sentence:
     began, row = _began(looked), looked.row
     doing = ""
     if looked.last is not None and looked.last.type == "try":
@@ -172,7 +172,7 @@ def _running(looked: Looked) -> Told:
         doing = (
             f"; step {said.get('step')} failed{_error(looked.last)} and is tried again at {clock_text(again)}"
         )
-    return Told(
+    return Sentence(
         f"it has been running since {clock_text(began)} in attempt {row.attempt}, on worker "
         f"{_owner(looked)}, whose lease holds until {clock_text(looked.lease_until)}{doing}",
         began,
@@ -181,10 +181,10 @@ def _running(looked: Looked) -> Told:
     )
 
 
-def _lost(looked: Looked) -> Told:
+def _lost(looked: Looked) -> Sentence:
     until = looked.lease_until
     ended = "before this machine was started" if until is None else f"at {clock_text(until)}"
-    return Told(
+    return Sentence(
         f"worker {_owner(looked)} was lost with attempt {looked.row.attempt}: its lease ended {ended}, and "
         "the next sweep of a worker takes the job back",
         until,
@@ -193,10 +193,10 @@ def _lost(looked: Looked) -> Told:
     )
 
 
-def _committed(looked: Looked) -> Told:
+def _committed(looked: Looked) -> Sentence:
     live = looked.lease is not None and looked.lease.live
     who = f"worker {_owner(looked)} writes its end" if live else "the next sweep of a worker finishes it"
-    return Told(
+    return Sentence(
         f"its work is committed in attempt {looked.row.attempt}: {who}, and nothing is called again",
         _began(looked),
         looked.lease_until,
@@ -210,9 +210,9 @@ def _asked(looked: Looked) -> str:
     return f"it was asked to end at {clock_text(row.updated_at)}{because}"
 
 
-def _cleaning_up(looked: Looked) -> Told:
+def _cleaning_up(looked: Looked) -> Sentence:
     row, until = looked.row, looked.book.cancel_at
-    return Told(
+    return Sentence(
         f"{_asked(looked)} and cleans up; it is ended at {clock_text(until)} if it has not by then",
         row.updated_at,
         until,
@@ -220,8 +220,8 @@ def _cleaning_up(looked: Looked) -> Told:
     )
 
 
-def _ending(looked: Looked) -> Told:
-    return Told(
+def _ending(looked: Looked) -> Sentence:
+    return Sentence(
         f"{_asked(looked)}; no worker runs it, and the next sweep of a worker ends it",
         looked.row.updated_at,
         looked.book.cancel_at,
@@ -229,9 +229,9 @@ def _ending(looked: Looked) -> Told:
     )
 
 
-def _to_clean_up(looked: Looked) -> Told:
+def _to_clean_up(looked: Looked) -> Sentence:
     row, until = looked.row, looked.book.cancel_at
-    return Told(
+    return Sentence(
         f"{_asked(looked)}, and waits for a worker on queue {row.queue} to clean up; "
         f"it is ended at {clock_text(until)} if it has not by then",
         row.updated_at,
@@ -240,9 +240,9 @@ def _to_clean_up(looked: Looked) -> Told:
     )
 
 
-def _held(looked: Looked) -> Told:
+def _held(looked: Looked) -> Sentence:
     row = looked.row
-    return Told(
+    return Sentence(
         f"it has been held ({row.hold}) since {clock_text(row.updated_at)}: {row.hold_reason}; "
         f"{_REMEDIES[Hold(row.hold or '')]}",
         row.updated_at,
@@ -251,9 +251,9 @@ def _held(looked: Looked) -> Told:
     )
 
 
-def _stopping(looked: Looked) -> Told:
+def _stopping(looked: Looked) -> Sentence:
     row = looked.row
-    return Told(
+    return Sentence(
         f"it has been held ({row.hold}) since {clock_text(row.updated_at)}: {row.hold_reason}; "
         f"it runs on worker {_owner(looked)} and stops at its next call",
         row.updated_at,
@@ -262,13 +262,13 @@ def _stopping(looked: Looked) -> Told:
     )
 
 
-def _late(looked: Looked) -> Told:
+def _late(looked: Looked) -> Sentence:
     at = looked.row.deadline_at
     text = f"its deadline passed at {clock_text(at)}, and the next sweep of a worker cancels it"
-    return Told(text, at, None, ("tally work APP",))
+    return Sentence(text, at, None, ("tally work APP",))
 
 
-def _waiting(looked: Looked) -> Told:
+def _waiting(looked: Looked) -> Sentence:
     row, waits = looked.row, looked.waits
     named = [_awaited(wait) for wait in waits[:_WAITS_SHOWN]]
     more = " and for more" if len(waits) > _WAITS_SHOWN else ""
@@ -276,7 +276,7 @@ def _waiting(looked: Looked) -> Told:
     ends = [wait.until for wait in waits if wait.until is not None]
     sends = tuple(f"tally send {row.job_id} {wait.name} VALUE" for wait in waits if wait.kind == "wait")
     until = min(ends) if ends else None
-    return Told(
+    return Sentence(
         f"it has waited since {clock_text(since)} for {' and '.join(named)}{more}",
         since,
         until,
@@ -299,9 +299,9 @@ def _awaited(wait: OpenWait) -> str:
             return f"the {wait.kind} {name}{until}"
 
 
-def _nowhere(looked: Looked) -> Told:
+def _nowhere(looked: Looked) -> Sentence:
     row = looked.row
-    return Told(
+    return Sentence(
         "nothing will move it, so its books are wrong: verify them",
         row.updated_at,
         None,
@@ -309,12 +309,14 @@ def _nowhere(looked: Looked) -> Told:
     )
 
 
-def _remote(inspection: Inspection, row: JobRow) -> Told:
+def _remote(inspection: Inspection, row: JobRow) -> Sentence:
     picture = inspection.protocol(row.job_id)
     if picture is None:
-        return Told("it is between two states; ask again", row.updated_at)
+        return Sentence("it is between two states; ask again", row.updated_at)
     text, until = remote_sentence(picture, clock_text)
-    return Told(text, row.updated_at, until, (f"tally cancel {row.job_id}", f"tally history {row.job_id}"))
+    return Sentence(
+        text, row.updated_at, until, (f"tally cancel {row.job_id}", f"tally history {row.job_id}")
+    )
 
 
 def _child(

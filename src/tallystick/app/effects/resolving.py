@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import getpass
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from tallystick.app.api.control import Wish
+from tallystick.app.api.control import Wish, process_user
 from tallystick.app.replay.context import refuse_inside
 from tallystick.app.running.twins import twin_of
 from tallystick.app.values.codec import encode
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 UNSAID: Final = object()
 """What stands for a result that was not given."""
-_UNKNOWN: Final = "unknown user"
 
 
 class ResolvingKeys:
@@ -119,7 +117,7 @@ def resolving(job_id: str, says: Says, happened: Any, effect: str, key: str, by:
     refuse_inside(f"resolve an effect of job {job_id}")
     result = encode(happened, "what the effect returned") if says is Says.HAPPENED else None
     unit = effect if not effect or "#" in effect else f"{effect}#1"
-    who = check_storable("by", by or _user())
+    who = check_storable("by", by or process_user())
 
     def settle(runtime: Runtime, outcome: Outcome) -> Settled:
         if not isinstance(outcome, Settled):
@@ -130,11 +128,3 @@ def resolving(job_id: str, says: Says, happened: Any, effect: str, key: str, by:
         return outcome
 
     return Wish((SettleEffect(job_id, says, who, unit, key, result),), settle)
-
-
-def _user() -> str:
-    """Return the user that runs this process, as far as that is known."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):
-        return _UNKNOWN

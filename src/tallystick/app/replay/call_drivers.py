@@ -1,4 +1,4 @@
-"""What meets the needs of a call: a thread or a task.
+"""What meets the needs of a call: a thread or a task, and how each runs the body of a step.
 
 Both give a call the same answers and throw the same errors into it; only how they wait differs.
 """
@@ -6,15 +6,21 @@ Both give a call the same answers and throw the same errors into it; only how th
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import Callable
-from typing import Any
+from contextlib import nullcontext
+from functools import partial
+from typing import Any, TypeVar
 
 from tallystick.app.replay.async_waits import parking_of
 from tallystick.app.replay.calls import Body, Call, Hand, InTransaction, InTurn, Need, Pause, StepSpec, Write
 from tallystick.app.replay.context import NOT_TAKEN, Inside, WorkflowContext, current
-from tallystick.app.running.run_function import in_thread, run_body, run_guarded
-from tallystick.app.running.user_exceptions import Escaped, is_escape
+from tallystick.app.running.daemon_threads import ThreadAnswer, run_in_daemon_thread
+from tallystick.app.running.user_exceptions import Escaped, contained, is_escape
 from tallystick.engine.pending_writes import Blocked, Handed
+from tallystick.errors import StepTimeout
+
+T = TypeVar("T")
 
 
 def drive(context: WorkflowContext, spec: StepSpec, call: Call) -> Any:  # noqa: ANN401 (as annotated by the user)
@@ -39,7 +45,7 @@ def _meet(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa:
         _written(context, handed.wait)
         segment.handed = None
     if type(need) is Body:
-        return run_body(context, spec, need)
+        return _run_body(context, spec, need)
     if type(need) is Hand:
         segment.handed = context.runtime.committer.begin(need.bundle)
         segment.written(need.bundle)
@@ -115,7 +121,7 @@ def _settle(context: WorkflowContext, handed: Handed) -> None:
 async def _meet_async(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa: ANN401 (as the need says)
     match need:
         case Body():
-            return await run_guarded(context, spec, need)
+            return await _run_guarded(context, spec, need)
         case Write():
             outcome = await context.runtime.claim_with(context.lane(), need.bundle)
             context.segment.written(need.bundle)
@@ -126,7 +132,7 @@ async def _meet_async(context: WorkflowContext, spec: StepSpec, need: Need) -> A
             with context.stoppable():
                 return await asyncio.sleep(need.ms / 1000)
         case _:
-            return await in_thread(context, _meet, context, spec, need)
+            return await _in_thread(context, _meet, context, spec, need)
 
 
 def transact(context: WorkflowContext, name: str, need: InTransaction) -> object:
@@ -143,3 +149,73 @@ def _written(context: WorkflowContext, write: Callable[[], object]) -> object:
         return write()
     except NOT_TAKEN as error:
         raise context.refused(error) from error
+
+
+def _run_body(context: WorkflowContext, spec: StepSpec, body: Body) -> Any:  # noqa: ANN401 (as annotated)
+    """Run a function in this thread, or in one of its own if its time is limited."""
+    if spec.timeout_ms is not None:
+        return _run_in_time(context, spec, body)
+    token = current.set(Inside(context, spec.name, body.occurrence))
+    try:
+        return contained(spec.function, *body.args, **body.kwargs)
+    finally:
+        current.reset(token)
+
+
+async def _in_thread(context: WorkflowContext, function: Callable[..., T], /, *args: object) -> T:
+    """Run a function in a thread; until it returns the workflow knows of it, whether it waits or not."""
+    inside = contextvars.copy_context()
+    mark = object()
+    context.in_threads.add(mark)
+
+    def run() -> T:
+        try:
+            return inside.run(function, *args)
+        finally:
+            context.in_threads.discard(mark)
+
+    answer: ThreadAnswer[T] = await asyncio.wrap_future(run_in_daemon_thread(run))
+    return answer.value()
+
+
+async def _run_guarded(context: WorkflowContext, spec: StepSpec, body: Body) -> Any:  # noqa: ANN401 (as annotated)
+    """Run a function that must not block the loop, or must not take longer than it may."""
+    if not spec.is_async:
+        return await _in_thread(context, _run_body, context, spec, body)
+    limit = asyncio.timeout((spec.timeout_ms or 0) / 1000)
+    value = None
+    try:
+        # An effect that is stopped would be in doubt: it has its time, and no more.
+        with nullcontext() if spec.kind == "effect" else context.stoppable():
+            async with limit:
+                token = current.set(Inside(context, spec.name, body.occurrence))
+                try:
+                    value = await spec.function(*body.args, **body.kwargs)
+                finally:
+                    current.reset(token)
+    except Exception as error:
+        if not limit.expired():
+            raise  # one of its own
+        raise _took_too_long(spec) from error
+    if limit.expired():
+        raise _took_too_long(spec)  # it has swallowed that its time was up
+    return value
+
+
+def _run_in_time(context: WorkflowContext, spec: StepSpec, body: Body) -> Any:  # noqa: ANN401 (as annotated)
+    """Run a function in a thread of its own and stop waiting when its time is up.
+
+    Python cannot end a thread: the function may go on, and what it returns then is dropped.
+    """
+    inside = contextvars.copy_context()
+    inside.run(current.set, Inside(context, spec.name, body.occurrence))
+    running = run_in_daemon_thread(partial(inside.run, contained, spec.function, *body.args, **body.kwargs))
+    try:
+        answer = running.result((spec.timeout_ms or 0) / 1000)
+    except TimeoutError:
+        raise _took_too_long(spec) from None
+    return answer.value()
+
+
+def _took_too_long(spec: StepSpec) -> StepTimeout:
+    return StepTimeout(f"{spec.name} took longer than {spec.timeout_ms} ms", step=spec.name)

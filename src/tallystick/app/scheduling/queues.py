@@ -106,17 +106,17 @@ class Queued:
             raise NoSuchQueue(f"no limits were declared or set for the queue {name}", queue=name)
         return found
 
-    def _moved(self, name: str, change: Callable[[Queue], Queue], act: NoteAct | None) -> QueueView:
+    def _moved(self, name: str, change: Callable[[Queue], Queue], act: tuple[NoteAct, ...]) -> QueueView:
         return self._changed(name, lambda seen, _now: change(self._seen(name) if seen is None else seen), act)
 
     def _changed(
-        self, name: str, change: Callable[[Queue | None, int], Queue | None], act: NoteAct | None
+        self, name: str, change: Callable[[Queue | None, int], Queue | None], act: tuple[NoteAct, ...]
     ) -> QueueView:
         self._change(name, change, act)
         return self.get(name)
 
     def _change(
-        self, name: str, change: Callable[[Queue | None, int], Queue | None], act: NoteAct | None = None
+        self, name: str, change: Callable[[Queue | None, int], Queue | None], act: tuple[NoteAct, ...] = ()
     ) -> None:
         """Put what a change makes of a queue in its place; again if others were faster."""
         store, runtime = self._store(), self._runtime()
@@ -126,7 +126,7 @@ class Queued:
             if row is None or row == seen:
                 return
             saved = SaveQueue(row, None if seen is None else seen.rev)
-            (outcome,) = runtime.committer.call_all([(saved,) if act is None else (act, saved)])
+            (outcome,) = runtime.committer.call_all([(*act, saved)])
             if outcome is None:
                 runtime.poke()
                 return

@@ -20,7 +20,7 @@ from tallystick.app.scheduling.queues import DeclaringQueues
 from tallystick.app.values.codec import Codec
 from tallystick.core.durations import duration_ms
 from tallystick.core.limits import PAGE_ROWS_MAX, check_name
-from tallystick.core.schedules.rows import MISSED_MAX, Missed, Overlap, Plan, Schedule
+from tallystick.core.schedules.rows import MISSED_MAX, Missed, Overlap, Schedule, SchedulePlan
 from tallystick.core.schedules.timetable import instant_ms, read, shown, timetable_of, words, write
 from tallystick.core.schedules.verbs import paused, planned, resumed, ticks_between
 from tallystick.core.watching.acts import PERSON, About, NoteAct
@@ -87,7 +87,7 @@ class Scheduled:
         def change(seen: Schedule | None, now: int) -> Schedule | None:
             return planned(seen, plan, now, schedule_id=schedule_id, tenant_id=TENANT, declared=False)
 
-        return self._changed(schedule_id, change, _act(schedule_id, "add", by, str(when)))
+        return self._changed(schedule_id, change, act_on(About.SCHEDULE, schedule_id, "add", by, str(when)))
 
     add_aio = twin_of(add)
 
@@ -109,13 +109,15 @@ class Scheduled:
 
     def pause(self, schedule_id: str, *, by: str = PERSON) -> ScheduleView:
         """Let no tick become a job until it is resumed; a new declaration does not resume it."""
-        return self._moved(schedule_id, lambda seen, _now: paused(seen, by), _act(schedule_id, "pause", by))
+        return self._moved(
+            schedule_id, lambda seen, _now: paused(seen, by), act_on(About.SCHEDULE, schedule_id, "pause", by)
+        )
 
     pause_aio = twin_of(pause)
 
     def resume(self, schedule_id: str, *, by: str = PERSON) -> ScheduleView:
         """Go on with the next tick; those of the pause are not made up for (see `backfill`)."""
-        return self._moved(schedule_id, resumed, _act(schedule_id, "resume", by))
+        return self._moved(schedule_id, resumed, act_on(About.SCHEDULE, schedule_id, "resume", by))
 
     resume_aio = twin_of(resume)
 
@@ -125,7 +127,7 @@ class Scheduled:
         clockwork = self._clockwork()
         key = f"schedule:{schedule_id}:trigger:{runtime.ids.new()}"
         job = clockwork.job_of(row, self._runtime().store.now(), key)
-        act = _act(schedule_id, "trigger", by, f"job {job.job.job_id}")
+        act = act_on(About.SCHEDULE, schedule_id, "trigger", by, f"job {job.job.job_id}")
         runtime.committer.call((*act, job))
         return self._job(job.job.job_id, created=True)
 
@@ -142,7 +144,9 @@ class Scheduled:
             if len(ticks) > MISSED_MAX:
                 raise BadInput(f"these are more than {MISSED_MAX} ticks: backfill them in parts")
         told = f"{since.isoformat()} until {until.isoformat()}, {len(ticks)} ticks"
-        made = self._clockwork().backfill(row, ticks, _act(schedule_id, "backfill", by, told))
+        made = self._clockwork().backfill(
+            row, ticks, act_on(About.SCHEDULE, schedule_id, "backfill", by, told)
+        )
         return [self._job(job_id, created=created) for job_id, created in made]
 
     backfill_aio = twin_of(backfill)
@@ -151,7 +155,9 @@ class Scheduled:
         """Remove a schedule; its jobs stay. One that a program still declares comes back with its worker."""
         for _ in range(_TRIES_MAX):
             seen = self._seen(schedule_id)
-            if self._wrote(DropSchedule(schedule_id, seen.rev), _act(schedule_id, "remove", by)):
+            if self._wrote(
+                DropSchedule(schedule_id, seen.rev), act_on(About.SCHEDULE, schedule_id, "remove", by)
+            ):
                 return
         raise ScheduleChanged(schedule_id=schedule_id)
 
@@ -210,7 +216,7 @@ class Scheduled:
 class DeclaringSchedules(DeclaringQueues):
     """What a Tally knows of schedules, and of the queues that their jobs wait in."""
 
-    _schedules: dict[str, Callable[[], Plan]]
+    _schedules: dict[str, Callable[[], SchedulePlan]]
 
     @abstractmethod
     def runtime(self, *, create: bool = True) -> Runtime:
@@ -276,7 +282,7 @@ def plan_of(
     jitter: Duration,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
-) -> Plan:
+) -> SchedulePlan:
     """Return what is decided about a schedule, checked."""
     jitter_ms = duration_ms(jitter)
     if jitter_ms > JITTER_MS_MAX:
@@ -295,7 +301,7 @@ def plan_of(
         submission.deadline_ms,
         submission.tags,
     )
-    return Plan(
+    return SchedulePlan(
         workflow.name,
         workflow.version,
         submission.payload,
@@ -323,11 +329,6 @@ def _view(row: Schedule) -> ScheduleView:
         _moment(row.last_at),
         row.last_job_id,
     )
-
-
-def _act(schedule_id: str, verb: str, by: str, told: str = "") -> tuple[NoteAct, ...]:
-    act = act_on(About.SCHEDULE, schedule_id, verb, by, told)
-    return () if act is None else (act,)
 
 
 def _moment(at: int | None) -> datetime | None:

@@ -1,7 +1,7 @@
 """Annotations as they are at run time, each looked up by itself.
 
-A name that exists only for type checkers, or an annotation that is prose, is `Unknown`, and costs none of the
-others what they say. Where a value is to be given back by it, it is refused.
+A name that exists only for type checkers, or an annotation that is prose, is an `UnknownAnnotation`, and
+costs none of the others what they say. Where a value is to be given back by it, it is refused.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 
-class Unknown(NamedTuple):
+class UnknownAnnotation(NamedTuple):
     """An annotation that means nothing at run time, as it is written."""
 
     text: str
@@ -37,7 +37,7 @@ def hints_of_class(kind: type) -> dict[str, Any]:
     for ancestor in reversed(kind.__mro__):
         names = vars(sys.modules[ancestor.__module__]) if ancestor.__module__ in sys.modules else {}
         found |= _one_by_one(ancestor, names, dict(vars(ancestor)))
-    return {name: Any if isinstance(hint, Unknown) else hint for name, hint in found.items()}
+    return {name: Any if isinstance(hint, UnknownAnnotation) else hint for name, hint in found.items()}
 
 
 def _one_by_one(owner: Callable[..., Any], names: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
@@ -48,5 +48,5 @@ def _one_by_one(owner: Callable[..., Any], names: dict[str, Any], own: dict[str,
         try:
             found |= typing.get_type_hints(alone, names, own, include_extras=True)
         except Exception:  # noqa: BLE001 (as above)
-            found[name] = Unknown(str(annotation))
+            found[name] = UnknownAnnotation(str(annotation))
     return found

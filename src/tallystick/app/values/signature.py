@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from tallystick.app.values.annotations import Unknown, hints_of_function
+from tallystick.app.values.annotations import UnknownAnnotation, hints_of_function
 from tallystick.app.values.codec import Codec, comes_back, decodable, encode
 from tallystick.app.values.content_hash import settled
 from tallystick.app.values.own_types import HIDDEN, is_secret, to_foreign
@@ -255,7 +255,7 @@ class Signature:
 
     def _known(self, name: str, hints: dict[str, Any]) -> Any:  # noqa: ANN401 (an annotation can be anything)
         hint = hints.get(name, Any)
-        if isinstance(hint, Unknown):
+        if isinstance(hint, UnknownAnnotation):
             what = "result" if name == "return" else f"argument {name}"
             raise BadInput(
                 f"the {what} of {self._name} is annotated as {hint.text}, which means nothing at run time: "

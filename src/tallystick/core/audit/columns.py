@@ -8,7 +8,7 @@ from typing import Final
 from tallystick.core.audit.book import AttemptRow, Book, Findings, WholeJob
 from tallystick.core.audit.fingerprints import fingerprint, is_known, of_birth, of_end
 from tallystick.core.audit.job_view import AbortReason
-from tallystick.core.audit.told import Told
+from tallystick.core.audit.told import Account
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
 from tallystick.core.pictures import CANCEL, START
 from tallystick.core.values import NewJob
@@ -22,7 +22,7 @@ class Columns:
     """What a job and its attempts say, judged once all facts were read."""
 
     def __init__(
-        self, book: Book, whole: WholeJob, said: Told, attempts: Sequence[AttemptRow], findings: Findings
+        self, book: Book, whole: WholeJob, said: Account, attempts: Sequence[AttemptRow], findings: Findings
     ) -> None:
         """Take what is compared."""
         self._book, self._whole, self._said = book, whole, said

@@ -10,10 +10,9 @@ import msgspec
 from tallystick.core.audit.book import AttemptRow, Book, Findings
 from tallystick.core.audit.removals import PrunedRow
 from tallystick.core.audit.step_fact import LEARNING
-from tallystick.core.audit.told import Told
-from tallystick.core.chain import StepFact, event_hash, read_step_payload
+from tallystick.core.audit.told import Account
+from tallystick.core.chain import GENESIS, StepFact, event_hash, read_step_payload
 from tallystick.core.digits import ActivityLedger
-from tallystick.core.hash_chain import GENESIS
 from tallystick.core.ledger.consistency import contradictions
 from tallystick.core.ledger.marks import recorded
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState, StepState
@@ -47,7 +46,7 @@ class History:
         self.n = self._gone = 0
         self.attempts: dict[int, str] = {}
         self.told: dict[Place, int] = {}
-        self.said = Told(0 if removal is None else removal.dimension + 1)
+        self.said = Account(0 if removal is None else removal.dimension + 1)
         self._dimension = self.said.turns_gone
         self._tries: dict[tuple[object, object], int] = {}
         self._head = GENESIS

@@ -19,9 +19,8 @@ _HOOKS: Final = "which hooks the program declares: the claim of a newer program 
 _SAME_INSTANT: Final = "of two children that ended in one millisecond: which of them was counted first"
 _SHOWN: Final = "what a job showed while it ran: the last value of each name, no history"
 _LATE: Final = "reports that were refused because they came too late, kept for people"
-_ACTED: Final = "what people did and who they were, kept for people: no rule looks at it"
 _CLOCK: Final = "how far the clock of a SQLite file is ahead: it moves with every write"
-NEWEST: Final = "of the newest line of the log of removals: nothing follows that would miss it"
+NEWEST: Final = "of the newest line of this log: nothing follows that would miss it, but a seal"
 _WATCHED: Final = "what workers report of themselves, for graphs: no part of any job"
 _SETTING: Final = "what holds from now on: people and programs change it without a fact"
 _PLANNED: Final = "when a publisher or a sweep looks again: it changes without a fact"
@@ -54,6 +53,7 @@ FREE: Final[dict[tuple[str, str], str]] = {
     ("messages", "rows swapped"): _SAME_INSTANT,
     ("effect_keys", "rev"): _WRITTEN,
     ("pruned", "row gone"): NEWEST,
+    ("acts", "row gone"): NEWEST,
     **dict.fromkeys([("outbox", name) for name in ("rev", "tries", "next_try_at", "updated_at")], _PLANNED),
     **dict.fromkeys(
         [("outbox", name) for name in ("created_at", "sent_at", "taken_by", "reason")], _TRAVELLED
@@ -72,7 +72,6 @@ FREE_TABLES: Final = {
     "api_keys": f"{_SETTING}; what no key can be is found",
     "job_values": _SHOWN,
     "stale_reports": _LATE,
-    "acts": _ACTED,
     "clock": _CLOCK,
     "workers": _WATCHED,
     "ended_by_minute": _WATCHED,

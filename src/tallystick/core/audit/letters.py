@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tallystick.core.audit.book import AttemptRow, Book, Findings
-from tallystick.core.audit.told import Told
+from tallystick.core.audit.told import Account
 from tallystick.core.effects.rows import FIRST, exec_id_of, taken_from
 from tallystick.core.pictures import (
     AGAIN,
@@ -41,7 +41,7 @@ def _name_of_result(job_id: str, message: Message) -> str:
 class Letters:
     """The messages of one job, taken one by one."""
 
-    def __init__(self, book: Book, said: Told, attempts: Sequence[AttemptRow], findings: Findings) -> None:
+    def __init__(self, book: Book, said: Account, attempts: Sequence[AttemptRow], findings: Findings) -> None:
         """Begin with what drove the attempts of the job."""
         self._book, self._said, self._note = book, said, findings.note
         self._drove = Counter(row.guid for row in attempts)

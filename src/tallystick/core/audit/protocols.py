@@ -11,7 +11,7 @@ from typing import Final
 
 from tallystick.core.audit.book import Findings, StepRest
 from tallystick.core.audit.fingerprints import is_known
-from tallystick.core.audit.told import Told
+from tallystick.core.audit.told import Account
 from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.core.ledger.consistency import contradictions
 from tallystick.core.lifecycles import JOB, STEP, JobState, OutboxState, StepState
@@ -35,7 +35,7 @@ def judge_protocol(
     picture: ProtocolPicture,
     messages: Iterable[Message],
     directives: Sequence[tuple[OutboxRow, int]],
-    said: Told,
+    said: Account,
     findings: Findings,
 ) -> None:
     """Note everything about a protocol job that no history of it can have left."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from tallystick.core.hash_chain import GENESIS, link_hash
+from tallystick.core.chain import GENESIS, line_hash, link_hash
 
 RETENTION: Final = "retention"
 """The author of removals that the retention time asks for, unless another is named."""
@@ -44,11 +44,10 @@ class PrunedRow(NamedTuple):
     @property
     def made_hash(self) -> str:
         """Return the hash that this line must have."""
-        said = "".join(f"{field}\0" for field in self[:9])
-        return link_hash(said.encode(), bytes.fromhex(self.prev_hash)).hex()
+        return line_hash(self[:9], self.prev_hash)
 
 
-class Head(NamedTuple):
+class ChainEnd(NamedTuple):
     """The end of the chain of a job: the place and the hash of its last fact."""
 
     job_id: str

@@ -15,7 +15,7 @@ from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Findings
 from tallystick.core.audit.fingerprints import of_dropped
 from tallystick.core.audit.groups import GroupSum, judge_group
 from tallystick.core.audit.job_view import AbortReason
-from tallystick.core.audit.told import Told
+from tallystick.core.audit.told import Account
 from tallystick.core.digits import ActivityLedger, GuidLedger
 from tallystick.core.ledger.consistency import contradictions
 from tallystick.core.ledger.marks import OPENED
@@ -78,7 +78,7 @@ class _Sum:
 class Rows:
     """The activities and messages of one job, and what does not agree about them."""
 
-    def __init__(self, book: Book, findings: Findings, attempts: Sequence[AttemptRow], said: Told) -> None:
+    def __init__(self, book: Book, findings: Findings, attempts: Sequence[AttemptRow], said: Account) -> None:
         """Begin with the row of the job, its attempts, oldest first, and what its facts say."""
         self._book = book
         self._findings = findings

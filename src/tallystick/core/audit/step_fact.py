@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tallystick.core.chain import event_hash, old_step_payload, read_step_payload, step_payload
+from tallystick.core.chain import GENESIS, event_hash, old_step_payload, read_step_payload, step_payload
 from tallystick.core.digits import ActivityLedger
-from tallystick.core.hash_chain import GENESIS
 from tallystick.core.values import StoredEvent
 
 LEARNING: Final = frozenset({"wait", "sleep", "group", "remote", "effect"})

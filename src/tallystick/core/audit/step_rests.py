@@ -7,7 +7,7 @@ from typing import Final
 
 from tallystick.core.audit.book import AttemptRow, Findings, StepRest
 from tallystick.core.audit.facts import INLINE
-from tallystick.core.audit.told import Told
+from tallystick.core.audit.told import Account
 from tallystick.core.lifecycles import StepState
 from tallystick.core.pictures import FAIL_FAST, Place
 from tallystick.core.remote.rows import place_of_step, step_id_of
@@ -20,7 +20,7 @@ class StepRests:
 
     def __init__(
         self,
-        said: Told,
+        said: Account,
         attempts: Sequence[AttemptRow],
         completed_at: int | None,
         ancestors: Sequence[str | None],

@@ -35,7 +35,7 @@ class Began(NamedTuple):
     owner: str | None
 
 
-class Told:
+class Account:
     """What is remembered of the facts of a job: by attempt, by wait, and of birth and end."""
 
     def __init__(self, turns_gone: int = 0) -> None:

@@ -85,7 +85,7 @@ class ToldEffects(dict[str, list[ToldEffect]]):
             self[unit][-1].answer(data)
 
 
-class Effects:
+class EffectsOfJob:
     """The effects of one job: keys, attempts and facts, compared in both directions."""
 
     def __init__(

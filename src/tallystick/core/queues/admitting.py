@@ -58,7 +58,7 @@ class QueuePicture(NamedTuple):
     now_us: int
 
 
-class Line(NamedTuple):
+class DueOfKey(NamedTuple):
     """The due jobs of one key, in the order in which they are to begin."""
 
     limit_key: str
@@ -140,7 +140,7 @@ def rest_ms(
 
 
 def choose(
-    picture: QueuePicture, begun: Iterable[Waiting], lines: Iterable[Line], wanted: int, owner: str
+    picture: QueuePicture, begun: Iterable[Waiting], lines: Iterable[DueOfKey], wanted: int, owner: str
 ) -> list[Waiting]:
     """Return the jobs that a worker may claim now, at most as many as it wants, in their order.
 

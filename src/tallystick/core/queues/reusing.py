@@ -51,7 +51,7 @@ class TakeKey(NamedTuple):
     rule: KeyRule
 
 
-class Holder(NamedTuple):
+class KeyHolder(NamedTuple):
     """The job that has a key, as a decision about the key sees it."""
 
     job_id: str
@@ -71,7 +71,7 @@ class Keyed(Enum):
     REFUSE = auto()
 
 
-def decide_key(rule: KeyRule, holder: Holder | None) -> Keyed:
+def decide_key(rule: KeyRule, holder: KeyHolder | None) -> Keyed:
     """Decide which job has the key afterwards."""
     if holder is None:
         return Keyed.TAKE
@@ -90,7 +90,7 @@ def decide_key(rule: KeyRule, holder: Holder | None) -> Keyed:
             return Keyed.REPLACE if fresh else Keyed.REFUSE
 
 
-def due_at(rule: KeyRule, holder: Holder, ready_at: int | None, now: int) -> int | None:
+def due_at(rule: KeyRule, holder: KeyHolder, ready_at: int | None, now: int) -> int | None:
     """Return when a job is due whose arguments are replaced now."""
     if rule.reuse != "debounce":
         return ready_at
@@ -98,7 +98,7 @@ def due_at(rule: KeyRule, holder: Holder, ready_at: int | None, now: int) -> int
     return quiet if rule.longest_ms is None else min(quiet, max(now, holder.created_at + rule.longest_ms))
 
 
-def replacement(holder: Holder, payload: str, content_hash: str) -> str:
+def replacement(holder: KeyHolder, payload: str, content_hash: str) -> str:
     """Return what the fact of a replacement says: both arguments and both hashes."""
     return msgspec.json.encode(
         {

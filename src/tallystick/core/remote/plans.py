@@ -48,7 +48,7 @@ def stale_report(request: object, heard: Heard) -> StaleReport | None:
     return (fence.job_id, fence.attempt_no, fence.lease_id, f"{type(request).__name__} {fence.step_id}")
 
 
-class Told(NamedTuple):
+class StepFactDraft(NamedTuple):
     """What the fact of a change says; a store gives it its place in the chain."""
 
     kind: str
@@ -129,7 +129,7 @@ class ProtocolPlan(NamedTuple):
 
     heard: Heard
     writes: tuple[ProtocolWrite, ...] = ()
-    told: Told | None = None
+    told: StepFactDraft | None = None
     cancelling: bool = False
     directive: OutboxRow | None = None
     lease_expires_at: int | None = None

@@ -25,7 +25,7 @@ STATUS: Final = {
 """How a report is answered, in the numbers of HTTP."""
 
 
-class Told(NamedTuple):
+class ReportAnswer(NamedTuple):
     """What the sender of a report is told: a number of HTTP, and what became of it."""
 
     status: int
@@ -39,7 +39,7 @@ class Told(NamedTuple):
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
-REFUSED: Final = Told(401)
+REFUSED: Final = ReportAnswer(401)
 """The answer to a report without a token that is right: it says nothing else."""
 
 
@@ -64,12 +64,12 @@ def read_report(kind: str, body: bytes | object, lease_id: str, *, relays: bool)
             raise BadInput(f"a report is an ack, a heartbeat or a result, not {kind!r}", kind=kind)
 
 
-def told(request: Callback, hearing: Hearing, renewed: Callable[[int], tuple[int, str]]) -> Told:
+def told(request: Callback, hearing: Hearing, renewed: Callable[[int], tuple[int, str]]) -> ReportAnswer:
     """Return the answer to a report that reached the books.
 
     While the work goes on, `renewed` says for how long the lease still lasts, and gives a token until then.
     """
-    answer = Told(STATUS[hearing.heard], hearing.heard.name, hearing.cancelling)
+    answer = ReportAnswer(STATUS[hearing.heard], hearing.heard.name, hearing.cancelling)
     ends = hearing.lease_expires_at
     if answer.status != _OK or ends is None or isinstance(request, AnswerStep):
         return answer

@@ -28,7 +28,7 @@ class Overlap(StrEnum):
     CANCEL_OLD = "cancel_old"
 
 
-class Plan(NamedTuple):
+class SchedulePlan(NamedTuple):
     """What a declaration, or a person, decides about a schedule."""
 
     handler: str
@@ -68,6 +68,6 @@ class Schedule(NamedTuple):
     rev: int
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> SchedulePlan:
         """Return what was decided about it."""
-        return Plan._make(getattr(self, name) for name in Plan._fields)
+        return SchedulePlan._make(getattr(self, name) for name in SchedulePlan._fields)

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
-from tallystick.core.schedules.rows import MISSED_MAX, MISSED_MS, Missed, Overlap, Plan, Schedule
+from tallystick.core.schedules.rows import MISSED_MAX, MISSED_MS, Missed, Overlap, Schedule, SchedulePlan
 from tallystick.core.schedules.timetable import Timetable, following, preceding, read, shown
 
 
@@ -30,13 +30,13 @@ class PassBy(NamedTuple):
     to: int | None
 
 
-class GiveUp(NamedTuple):
+class HoldSchedule(NamedTuple):
     """The schedule is held, until a person has decided."""
 
     reason: str
 
 
-Verdict: TypeAlias = NotDue | Fire | PassBy | GiveUp
+Verdict: TypeAlias = NotDue | Fire | PassBy | HoldSchedule
 
 
 def decide(schedule: Schedule, now: int) -> Verdict:
@@ -56,7 +56,7 @@ def _made_up(schedule: Schedule, first: int, now: int) -> Verdict:
             ticks = tuple(_due(schedule, table, now))
             if len(ticks) <= MISSED_MAX:
                 return Fire(ticks)
-            return GiveUp(
+            return HoldSchedule(
                 f"more than {MISSED_MAX} ticks were missed since {shown(first)}: backfill those "
                 "that are wanted, and resume the schedule"
             )
@@ -104,7 +104,13 @@ def resumed(schedule: Schedule, now: int) -> Schedule:
 
 
 def planned(
-    schedule: Schedule | None, plan: Plan, now: int, *, schedule_id: str, tenant_id: str, declared: bool
+    schedule: Schedule | None,
+    plan: SchedulePlan,
+    now: int,
+    *,
+    schedule_id: str,
+    tenant_id: str,
+    declared: bool,
 ) -> Schedule | None:
     """Return a schedule as it is planned now, or None if it is planned so already.
 

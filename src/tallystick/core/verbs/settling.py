@@ -47,14 +47,14 @@ def driver_of(picture: Picture, guid: str) -> Driver | Refusal:
     return Driver(message, activity)
 
 
-class Settled(NamedTuple):
+class SettledJob(NamedTuple):
     """A job after step 2 of the message that drove its segment, and what is written besides its row."""
 
     job: JobFacts
     writes: tuple[Write, ...]
 
 
-def settle(job: JobFacts, driver: Driver, delta: int, *, closes: bool, at: int) -> Settled | Refusal:
+def settle(job: JobFacts, driver: Driver, delta: int, *, closes: bool, at: int) -> SettledJob | Refusal:
     """Move the semaphore and mark the message; it must come to zero by that exactly if the message closes.
 
     For the start all of it is in the row of the job, so one UPDATE of that row is the whole step.
@@ -66,7 +66,7 @@ def settle(job: JobFacts, driver: Driver, delta: int, *, closes: bool, at: int) 
     if message is None:
         root, start = settled(job.root_ledger, job.start_ledger, closes=closes)
         after = job._replace(semaphore=moved.after, root_ledger=root, start_ledger=start, start_acked_at=at)
-        return Settled(after, ())
+        return SettledJob(after, ())
     if activity is None:
         root, guid = settled(job.root_ledger, message.ledger, closes=closes)
         if not message.is_of_root:
@@ -80,7 +80,7 @@ def settle(job: JobFacts, driver: Driver, delta: int, *, closes: bool, at: int) 
     write = MoveSemaphore(
         after, job.rev, delta, closes, done, message.ledger, marked, 0 if activity is None else activity.rev
     )
-    return Settled(after, (write,))
+    return SettledJob(after, (write,))
 
 
 def entered(job_id: str, name: str, activity: int, guid: int) -> Entered | Refusal:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from tallystick.core.effects.rows import EffectRow
 from tallystick.core.values import JobRow
+from tallystick.errors import BadInput
 
 WINDOW_JOBS: Final = 10_000
 """How many jobs one page of a search looks at, at most."""
@@ -16,6 +18,9 @@ WINDOW_JOBS: Final = 10_000
 
 COUNT_MAX: Final = 10_000
 """How far pages count; beyond it they say `10,000+`."""
+
+
+_DIGITS_MAX: Final = 18
 
 
 class JobSearch(NamedTuple):
@@ -46,4 +51,48 @@ class CountedJobs(NamedTuple):
     """How many jobs were found; `reached` as above."""
 
     number: int
+    reached: str | None
+
+
+class EffectSearch(NamedTuple):
+    """Which effects a person looks for: open ones by their keys, or those that ended, the last one first."""
+
+    tenant_id: str
+    ended: bool = False
+    effect: str | None = None
+    key: str | None = None
+    job_id: str | None = None
+    # Where it stands: its phase while it is open, then what came of it.
+    stands: str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Tell whether every effect of the tenant is meant that is open, or has ended."""
+        return self[2:] == (None,) * 4
+
+    def wants(self, row: EffectRow) -> bool:
+        """Tell whether an effect is one of those."""
+        asked = (self.effect, self.key, self.job_id, self.stands)
+        has = (row.effect, row.key, row.job_id, row.outcome or row.phase)
+        return (row.tenant_id, not row.is_open) == self[:2] and all(
+            wanted in (None, value) for wanted, value in zip(asked, has, strict=True)
+        )
+
+    def place(self, row: EffectRow) -> str:
+        """Return where an effect stands in the order of this search; a page begins behind such a place."""
+        return f"{row.ended_at if self.ended else row.key} {row.exec_id}"
+
+    def behind(self, place: str) -> tuple[str, str]:
+        """Return the instant or key, and the name of the attempt, that a place is made of."""
+        first, mark, exec_id = place.partition(" ")
+        is_instant = first.isascii() and first.isdecimal() and len(first) <= _DIGITS_MAX
+        if not mark or (self.ended and not is_instant):
+            raise BadInput(f"no page of effects begins behind {place!r}; take `after` as it was told")
+        return first, exec_id
+
+
+class FoundEffects(NamedTuple):
+    """A page of effects; `reached` is the place behind which the next one begins, if there is more."""
+
+    rows: list[EffectRow]
     reached: str | None

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 import msgspec
 
-from tallystick.app.asking.many import reachable
+from tallystick.app.asking.many import reachable, tell_many
 from tallystick.core.durations import duration_ms
 from tallystick.core.lifecycles import JobState
 from tallystick.core.remote.keys import ADMIN
-from tallystick.core.watching.searching import COUNT_MAX, WINDOW_JOBS, JobSearch
+from tallystick.core.watching.searching import COUNT_MAX, WINDOW_JOBS, FoundJobs, JobSearch
 from tallystick.dashboard.answers import Answer, Go, Page
 from tallystick.dashboard.visits import Visit, quoted
 from tallystick.errors import BadDuration, BadInput
@@ -72,7 +71,7 @@ def jobs(visit: Visit) -> Answer:
     found = store.jobs_found(search, before=before, limit=ROWS + 1)
     rows = found.rows[:ROWS]
     older = rows[-1].job_id if len(found.rows) > ROWS else found.reached
-    counted = None if before else _count(visit, search)
+    counted = None if before else _counted(visit, search, found)
     filters = {name: value for name, value in given.items() if value}
     return Page(
         "jobs.html",
@@ -129,27 +128,26 @@ def do_bulk(visit: Visit) -> Answer:
     verb = _verb(visit.part("verb"))
     visit.need(ADMIN)
     search, given = asked(visit)
-    app = visit.app
-    does: dict[str, Callable[..., int]] = {
-        "cancel": app.cancel_many,
-        "pause": app.pause_many,
-        "resume": app.resume_many,
-        "retry": app.retry_many,
-    }
-    reached = does[verb](search=search, by=visit.who)
+    reached = tell_many(visit.app, verb, search, visit.who)
     return Go(visit.at("jobs", **given), f"{BULK[verb]}: reached {reached:,} jobs.")
 
 
-def _count(visit: Visit, search: JobSearch, verb: str = "") -> Counted:
-    """Count what matches: in one window for a list, and in all of them before a word is said."""
+def _counted(visit: Visit, search: JobSearch, found: FoundJobs) -> Counted:
+    """Count what matches in the window of a list; one that is shorter than its page is counted already."""
+    if len(found.rows) <= ROWS:
+        return Counted(len(found.rows), is_all=found.reached is None)
     store = searched(visit.store)
-    if verb:
-        search = reachable(verb, search)
-    number, before = 0, None
+    number, reached = store.count_found(search, before=None, limit=COUNT_MAX, reached=found.reached)
+    return Counted(number, is_all=reached is None)
+
+
+def _count(visit: Visit, search: JobSearch, verb: str) -> Counted:
+    """Count what a word would reach, in all windows."""
+    store, number, before = searched(visit.store), 0, None
     while True:
-        found = store.count_found(search, before=before, limit=COUNT_MAX - number)
+        found = store.count_found(reachable(verb, search), before=before, limit=COUNT_MAX - number)
         number, before = number + found.number, found.reached
-        if not verb or before is None or number >= COUNT_MAX:
+        if before is None or number >= COUNT_MAX:
             return Counted(number, is_all=before is None)
 
 

@@ -6,38 +6,29 @@ from typing import Final
 
 from tallystick.app.remote.redriving import redrive
 from tallystick.core.remote.keys import ADMIN
+from tallystick.core.watching.searching import EffectSearch
 from tallystick.dashboard.answers import Answer, Go, Page
 from tallystick.dashboard.visits import Visit
 from tallystick.errors import BadInput
-from tallystick.store.api import Effects, searched
+from tallystick.store.api import searched
 
 ROWS: Final = 50
 
 
 def effects(visit: Visit) -> Answer:
     """Show effects: those that are open by their keys, or those that have ended, the last one first."""
-    store = searched(visit.store)
     shows, key = visit.asked("show") or "open", visit.asked("key")
-    older: dict[str, object] | None = None
-    if key is not None and isinstance(visit.store, Effects):
-        rows = visit.store.open_effects(visit.tenant, key)
-    elif shows == "ended":
-        before = _number(visit.asked("before"), visit.store.now() + 1)
-        rows = store.ended_effects(visit.tenant, before=before, limit=ROWS + 1)
-        older = {"before": rows[ROWS - 1].ended_at} if len(rows) > ROWS else None
-    elif shows == "open":
-        after = (visit.asked("after_key") or "", visit.asked("after_exec") or "")
-        rows = store.open_effects_page(visit.tenant, after=after, limit=ROWS + 1)
-        last = rows[ROWS - 1] if len(rows) > ROWS else None
-        older = None if last is None else {"after_key": last.key, "after_exec": last.exec_id}
-    else:
+    if shows not in ("open", "ended"):
         raise BadInput(f"{shows!r} is not one of open, ended")
+    search = EffectSearch(visit.tenant, ended=shows == "ended", key=key)
+    found = searched(visit.store).effects_found(search, after=visit.asked("after"), limit=ROWS)
+    more = None if found.reached is None else visit.at("effects", show=shows, key=key, after=found.reached)
     shown = {
         "title": "Effects",
-        "rows": rows[:ROWS],
+        "rows": found.rows,
         "shows": shows,
         "key": key or "",
-        "older": None if older is None else visit.at("effects", show=shows, **older),
+        "older": more,
     }
     return Page("effects.html", shown)
 
@@ -72,7 +63,3 @@ def redrive_directive(visit: Visit) -> Answer:
     visit.need(ADMIN)
     job = redrive(visit.app, visit.sent("directive"), visit.tenant, by=visit.who)
     return Go(visit.at(f"jobs/{job.id}"), "This new job asks again for the step.")
-
-
-def _number(text: str | None, otherwise: int) -> int:
-    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 16 else otherwise

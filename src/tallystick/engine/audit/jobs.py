@@ -30,8 +30,8 @@ from tallystick.core.audit.letters import Letters
 from tallystick.core.audit.protocols import judge_protocol, judge_protocol_rest, judge_remote
 from tallystick.core.audit.rows import Rows
 from tallystick.core.audit.step_rests import StepRests
-from tallystick.core.audit.told import Told
-from tallystick.core.effects.judging import Effects
+from tallystick.core.audit.told import Account
+from tallystick.core.effects.judging import EffectsOfJob
 from tallystick.core.lifecycles import ATTEMPT, JOB, JobState, StepState
 from tallystick.core.limits import HISTORY_WARN_RECORDS
 from tallystick.core.pictures import Message, Place
@@ -235,7 +235,9 @@ def _judged(inspection: Inspection, book: Book, now: tuple[str, int], findings: 
     return Checked(book.job_id, history.facts, findings, seen)
 
 
-def _judge_protocol(inspection: Inspection, picture: ProtocolPicture, said: Told, findings: Findings) -> int:
+def _judge_protocol(
+    inspection: Inspection, picture: ProtocolPicture, said: Account, findings: Findings
+) -> int:
     """Compare a protocol job with its messages, directives and steps; return what stands for these."""
     job_id = picture.job.job_id
     messages = list(_messages(inspection, job_id))
@@ -260,19 +262,19 @@ def _judge_effects(
     born: NewJob,
     tried: dict[str, list[AttemptRow]],
     steps: set[Place],
-    said: Told,
+    said: Account,
     findings: Findings,
 ) -> int:
     """Compare effects with their keys, and return what stands for these and the attempts at them."""
     keys = inspection.keys_of(born.job_id)
     owners = {attempt: began.owner for attempt, began in said.began.items()}
-    told = Effects(born.job_id, born.tenant_id, said.effects, owners, said.results, findings)
+    told = EffectsOfJob(born.job_id, born.tenant_id, said.effects, owners, said.results, findings)
     told.judge(keys, tried, steps, said.turns_gone)
     return hash((*keys, *((unit, *rows) for unit, rows in tried.items())))
 
 
 def _judge_remotes(
-    inspection: Inspection, job_id: str, said: Told, prints: dict[Place, str], findings: Findings
+    inspection: Inspection, job_id: str, said: Account, prints: dict[Place, str], findings: Findings
 ) -> int:
     """Compare remote steps with their directives, note the fingerprints of those that were dropped."""
     home = inspection.home(job_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tallystick.core.audit.book import Book, Findings, WholeJob
-from tallystick.core.audit.told import Told
+from tallystick.core.audit.told import Account
 from tallystick.core.lifecycles import JOB
 from tallystick.core.pictures import child_of
 from tallystick.core.queues.reusing import REUSE
@@ -13,7 +13,7 @@ from tallystick.store.api import Group, NewJob
 from tallystick.store.inspection import Inspection
 
 
-def judge_kin(inspection: Inspection, book: Book, whole: WholeJob, said: Told, findings: Findings) -> int:
+def judge_kin(inspection: Inspection, book: Book, whole: WholeJob, said: Account, findings: Findings) -> int:
     """Note what others say otherwise, and return what stands for what was read of them."""
     seen = [
         _word(inspection, book, whole, findings),
@@ -44,7 +44,7 @@ def _word(inspection: Inspection, book: Book, whole: WholeJob, findings: Finding
     return word
 
 
-def _retried(inspection: Inspection, whole: WholeJob, said: Told, findings: Findings) -> object:
+def _retried(inspection: Inspection, whole: WholeJob, said: Account, findings: Findings) -> object:
     """Look whether a job that was retried and the one in its place name each other."""
     heir = whole.rest.retried_as
     if heir is not None:
@@ -64,7 +64,7 @@ def _retried(inspection: Inspection, whole: WholeJob, said: Told, findings: Find
     return heir
 
 
-def _key(inspection: Inspection, whole: WholeJob, said: Told, findings: Findings) -> object:
+def _key(inspection: Inspection, whole: WholeJob, said: Account, findings: Findings) -> object:
     """Look whether what a submission is known by is reserved for it, until another takes its place."""
     born = whole.born
     if born.idempotency_hash is None or whole.rest.retried_as is not None:

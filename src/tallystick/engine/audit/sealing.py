@@ -11,7 +11,7 @@ from heapq import merge
 from typing import Final
 
 from tallystick.core.audit.book import Finding
-from tallystick.core.audit.removals import Head, LogEnd
+from tallystick.core.audit.removals import ChainEnd, LogEnd
 from tallystick.engine.audit.seals import SEAL_FORM, YOUNG_MS, Listed, Seal, Tree
 from tallystick.errors import BadInput, StoreBusy
 from tallystick.store.api import Store
@@ -41,7 +41,8 @@ def _sealed(inspection: Inspection, made_at: int, end: LogEnd) -> Seal:
             head = inspection.newest_fact(job.head.job_id) or job.head
             listed.append(Listed(head.job_id, head.n, head.event_hash.hex()))
     about = (SEAL_FORM, made_at, at, tree.leaves, tree.root().hex(), end.seq, end.event_hash)
-    return Seal(*about, tuple(listed))
+    acts = inspection.acts_end()
+    return Seal(*about, tuple(listed), acts=acts.seq, acts_hash=acts.event_hash)
 
 
 def compare(store: Store, sealed: Seal) -> Iterator[Finding]:
@@ -50,6 +51,7 @@ def compare(store: Store, sealed: Seal) -> Iterator[Finding]:
         raise BadInput(f"a seal of form {sealed.form} cannot be read here; form {SEAL_FORM} can")
     inspection = store.inspect()
     yield from _log(inspection, sealed)
+    yield from _acts(inspection, sealed)
     yield from _listed(inspection, sealed)
     known = {one.job_id for one in sealed.listed}
     tree = Tree()
@@ -69,7 +71,7 @@ def _is_settled(job: JobHead, at: int) -> bool:
     return job.completed_at is not None and job.created_at < at - YOUNG_MS
 
 
-def _settled(inspection: Inspection, sealed: Seal) -> Iterator[Head]:
+def _settled(inspection: Inspection, sealed: Seal) -> Iterator[ChainEnd]:
     return (job.head for job in _jobs(inspection) if _is_settled(job, sealed.at))
 
 
@@ -82,14 +84,14 @@ def _jobs(inspection: Inspection) -> Iterator[JobHead]:
         after = page[-1].head.job_id if page else after
 
 
-def _removed(inspection: Inspection, sealed: Seal) -> Iterator[Head]:
+def _removed(inspection: Inspection, sealed: Seal) -> Iterator[ChainEnd]:
     """Give the jobs that the log of removals names since the seal was made, in the order of identifiers."""
     after, more = "", True
     while more:
         page = inspection.removed_jobs(after=after, behind=sealed.removals, limit=_PAGE)
         for line in page:
             if line.born_at < sealed.at - YOUNG_MS:
-                yield Head(line.job_id, line.last_n, bytes.fromhex(line.head_hash))
+                yield ChainEnd(line.job_id, line.last_n, bytes.fromhex(line.head_hash))
         more = len(page) == _PAGE
         after = page[-1].job_id if page else after
 
@@ -101,6 +103,13 @@ def _log(inspection: Inspection, sealed: Seal) -> Iterator[Finding]:
     line = inspection.removals(after=sealed.removals - 1, limit=1)
     if [(one.seq, one.event_hash) for one in line] != [(sealed.removals, sealed.removals_hash)]:
         yield Finding("", "seal", f"removal {sealed.removals} is not in the log as it was sealed")
+
+
+def _acts(inspection: Inspection, sealed: Seal) -> Iterator[Finding]:
+    """Compare the end that the chain of acts had."""
+    line = inspection.acts_log(after=sealed.acts - 1, limit=1) if sealed.acts else []
+    if [(one.seq, one.event_hash) for one in line] != [(sealed.acts, sealed.acts_hash)][: sealed.acts]:
+        yield Finding("", "seal", f"act {sealed.acts} is not there as it was sealed")
 
 
 def _listed(inspection: Inspection, sealed: Seal) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 Chains and fingerprints find a change that does not change all of a history. A person who can write to
 the database can write a whole history anew, and then only what was noted before, in another place, tells. A
 seal notes the end of every chain: those of jobs that have ended as the root of a Merkle tree, those that
-still move one by one, and the end of the log of removals.
+still move one by one, and the ends of the log of removals and of the chain of acts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Listed(msgspec.Struct, frozen=True, array_like=True):
     hash: str
 
 
-class Signature(msgspec.Struct, frozen=True):
+class SealSignature(msgspec.Struct, frozen=True):
     """The signer of a seal: an Ed25519 signature and the public key to check it with, in hexadecimal."""
 
     key: str
@@ -48,7 +48,10 @@ class Seal(msgspec.Struct, frozen=True, omit_defaults=True):
     removals: int
     removals_hash: str
     listed: tuple[Listed, ...] = ()
-    signature: Signature | None = None
+    # Where the chain of acts ended; seals of before it was one have none.
+    acts: int = 0
+    acts_hash: str = ""
+    signature: SealSignature | None = None
 
     def signed_text(self) -> bytes:
         """Return what a signature is over: everything but the signature."""

@@ -9,7 +9,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
-from tallystick.engine.audit.seals import Seal, Signature
+from tallystick.engine.audit.seals import Seal, SealSignature
 from tallystick.errors import BadInput
 
 
@@ -21,7 +21,7 @@ def signed(seal: Seal, key_file: Path) -> Seal:
         raise BadInput(f"{key_file} holds no private key that can be read: {error}") from error
     if not isinstance(key, Ed25519PrivateKey):
         raise BadInput(f"{key_file} holds no Ed25519 key; openssl genpkey -algorithm ed25519 makes one")
-    signature = Signature(_hex(key.public_key()), key.sign(seal.signed_text()).hex())
+    signature = SealSignature(_hex(key.public_key()), key.sign(seal.signed_text()).hex())
     return msgspec.structs.replace(seal, signature=signature)
 
 

@@ -1,22 +1,24 @@
 """Whether the books of a store are true: every job by itself, and what only shows over all of them.
 
 `audit` judges jobs. Here are the rules that need more than one: rows without a job, reservations and tags
-without the job that they name, and the log of removals. Every read is a page and takes no snapshot, so
-workers are not held up, however large the store is. What does not agree is looked at again before it is
-told, because rows may have moved between two reads.
+without the job that they name, the log of removals, and what people did. Every read is a page and takes no
+snapshot, so workers are not held up, however large the store is. What does not agree is looked at again
+before it is told, because rows may have moved between two reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from tallystick.core.audit.book import FINDINGS_KEPT_MAX, Finding
 from tallystick.core.audit.removals import LogEnd, PrunedRow, judge_log
 from tallystick.core.remote.rows import place_of_step
+from tallystick.core.watching.acts import ActRow, judge_acts
 from tallystick.engine.audit.jobs import Audit, audit, check_job
 from tallystick.engine.audit.sealing import compare
 from tallystick.engine.audit.seals import Seal
@@ -26,6 +28,7 @@ from tallystick.store.api import Store
 from tallystick.store.inspection import Inspection, KeptKey, Reserved
 
 _PAGE: Final = 500
+L = TypeVar("L", PrunedRow, ActRow)
 
 
 def verify(
@@ -66,13 +69,21 @@ def beyond_jobs(inspection: Inspection) -> Iterator[Finding]:
     yield from _reservations(inspection)
     yield from _tags(inspection)
     yield from _keys(inspection)
-    yield from (Finding(job_id, "removals", words) for job_id, words in judge_log(_log(inspection), LogEnd()))
+    removals = judge_log(_log(inspection.removals), LogEnd())
+    yield from (Finding(job_id, "removals", words) for job_id, words in removals)
+    acts = judge_acts(_log(inspection.acts_log), LogEnd(), partial(_is_removed, inspection))
+    yield from (Finding(job_id, "acts", words) for job_id, words in acts)
 
 
-def _log(inspection: Inspection) -> Iterator[PrunedRow]:
+def _is_removed(inspection: Inspection, job_id: str) -> bool:
+    return any(line.whole for line in inspection.removals_of(job_id))
+
+
+def _log(look: Callable[..., list[L]]) -> Iterator[L]:
+    """Give a chain line by line, from its beginning."""
     after, more = 0, True
     while more:
-        page = inspection.removals(after=after, limit=_PAGE)
+        page = look(after=after, limit=_PAGE)
         yield from page
         more = len(page) == _PAGE
         after = page[-1].seq if page else after
@@ -85,8 +96,11 @@ def _strays(inspection: Inspection) -> Iterator[Finding]:
         page = inspection.strays(after=after, limit=_PAGE)
         for job_id, known in page:
             if not known:
-                removed = any(line.whole for line in inspection.removals_of(job_id))
-                why = "which was removed" if removed else "which is not there, and no removal is noted"
+                why = (
+                    "which was removed"
+                    if _is_removed(inspection, job_id)
+                    else "which is not there, and no removal is noted"
+                )
                 yield Finding(job_id, "strays", f"there are rows of this job, {why}")
         more = len(page) == _PAGE
         after = page[-1][0] if page else after

@@ -23,7 +23,7 @@ _LAST: Final = sys.maxsize
 _ANY_KIND: Final = ""
 
 
-class Past:
+class EarlierCalls:
     """The calls that earlier segments of one job have made in this turn."""
 
     __slots__ = ("_open", "_opened", "_records", "_unasked", "left")
@@ -118,5 +118,5 @@ def _tried_again(claimed: ClaimedJob) -> Place | None:
     return (tried["step"], tried["occurrence"]) if tried["delay_ms"] > HELD_BACKOFF_MS_MAX else None
 
 
-NO_PAST: Final = Past(None)
+NO_PAST: Final = EarlierCalls(None)
 """The past of a job that has none; nothing is ever taken from it."""

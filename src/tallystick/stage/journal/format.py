@@ -14,7 +14,7 @@ from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from tallystick.core.hash_chain import SHORT_GENESIS, short_link_hash
+from tallystick.core.chain import SHORT_GENESIS, short_link_hash
 from tallystick.errors import JournalCorrupt
 
 MAGIC: Final = b"tallystick stage journal 1\n"

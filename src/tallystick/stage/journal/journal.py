@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from tallystick import crash
-from tallystick.core.hash_chain import SHORT_GENESIS
+from tallystick.core.chain import SHORT_GENESIS
 from tallystick.errors import JournalBusy, JournalCorrupt, JournalError, JournalMismatch
 from tallystick.log.file_lock import try_lock
 from tallystick.stage.journal.format import (

@@ -12,8 +12,7 @@ import psycopg
 from psycopg.errors import LockNotAvailable
 
 from tallystick import crash
-from tallystick.core.chain import Chain, Era
-from tallystick.core.hash_chain import GENESIS
+from tallystick.core.chain import GENESIS, Chain, Era
 from tallystick.errors import OutcomeUnknown, StoreError
 from tallystick.store.api import Bundle, Fence, Outcome
 from tallystick.store.doubtful_chains import as_known

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from tallystick.core.pictures import Activity, JobFacts, Lease, Message, Now, Past, Picture, Pictures
+from tallystick.core.pictures import Activity, JobFacts, Lease, LostAttempts, Message, Now, Picture, Pictures
 from tallystick.core.verbs.wants import Wants
 from tallystick.store.postgres.lists.arrays import texts
 from tallystick.store.postgres.server.connection import Answered
@@ -158,7 +158,7 @@ class PictureLook:
         taken = {job_id for (job_id,) in self._taken.fetchall()} if self._taken is not None else set()
         for job_id, *past in self._pasts.fetchall() if self._pasts is not None else ():
             if job_id in taken:
-                pictures[job_id].past = Past._make(past)
+                pictures[job_id].past = LostAttempts._make(past)
 
     def _add_effects(self, pictures: Pictures) -> None:
         """Add the open effects of jobs that were asked for them, the holders of keys, and the waiters."""

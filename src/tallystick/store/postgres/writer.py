@@ -58,7 +58,7 @@ from tallystick.store.postgres.refusing import REFUSING, why_refused
 from tallystick.store.postgres.server.address import Address
 from tallystick.store.postgres.server.connection import REFUSALS, Answered, RowMoved, Talk, begin
 from tallystick.store.postgres.statements import sql
-from tallystick.store.postgres.writing import PostgresWriting, Times
+from tallystick.store.postgres.writing import PostgresWriting, Times, begin_batch
 from tallystick.store.refusals import STALE_REPORTS_MAX, UNSTORABLE, Refused, claim_apart, share_fate, stale
 from tallystick.store.sql.keys import keep_keys_then
 from tallystick.store.sql.one_by_one import ONE_BY_ONE
@@ -116,7 +116,7 @@ class PostgresBatch(PostgresWriting):
         """
         self.connection.execute(b"ROLLBACK")
         self.rewind()
-        begin(self.connection, self._address)
+        begin_batch(self.connection, self._address, batch)
         if held:
             self.connection.execute(sql("wait_less"), (_HELD_MS,))
         outcomes: list[Outcome | BaseException] = [None] * len(batch)
@@ -166,7 +166,7 @@ class PostgresBatch(PostgresWriting):
         wants = {index: wants_of(batch[index]) for index in alone if is_planned(batch[index])}
         everything = [want for wanted in wants.values() for want in wanted]
         with self.connection.pipeline():
-            begin(self.connection, self._address)
+            begin_batch(self.connection, self._address, [batch[index] for index in alone])
             look = PictureLook(self, everything, also=ending_in_lists(batch, groups)) if wants else None
         return None if look is None else Flush(self, batch, wants, look)
 

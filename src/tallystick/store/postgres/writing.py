@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tallystick.core.chain import Chain, Link
+from tallystick.core.watching.acts import NoteAct
 from tallystick.errors import TallyError
-from tallystick.store.api import Fact, Fence, RecordStep, StoredEvent
+from tallystick.store.api import Bundle, Fact, Fence, RecordStep, StoredEvent
 from tallystick.store.places import Places
-from tallystick.store.postgres.server.connection import Answered, Talk
+from tallystick.store.postgres.server.address import Address
+from tallystick.store.postgres.server.connection import Answered, Talk, begin
 from tallystick.store.postgres.statements import sql
 from tallystick.store.refusals import Refused, stale
 
@@ -27,6 +29,13 @@ class Times(NamedTuple):
     epoch: str = "postgres"
     lease: str | None = None
     wall: str | None = None
+
+
+def begin_batch(connection: Talk, address: Address, batch: Sequence[Bundle]) -> None:
+    """Begin; the end of the chain of acts is held first, so that its holder never waits for a row."""
+    begin(connection, address)
+    if any(type(bundle[0]) is NoteAct for bundle in batch):
+        connection.execute(sql("hold_acts"))
 
 
 class PostgresWriting:

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, JobRest, Kept, StepRest, WholeJob
-from tallystick.core.audit.removals import Head, LogEnd, PrunedRow
+from tallystick.core.audit.removals import ChainEnd, LogEnd, PrunedRow
 from tallystick.core.digits import GuidLedger
 from tallystick.core.effects.rows import EffectRow
 from tallystick.core.pictures import Activity, Message, Place
@@ -23,6 +23,7 @@ from tallystick.core.remote.rows import (
     ProtocolPicture,
     ProtocolStep,
 )
+from tallystick.core.watching.acts import ActRow
 from tallystick.store.api import (
     ChildRow,
     Group,
@@ -290,6 +291,14 @@ class Reads(FactReads):
         """Return what the log of removals says of a job."""
         return [PrunedRow._make(row) for row in self.rows("pruned_of", (job_id,))]
 
+    def acts_log(self, *, after: int, limit: int) -> list[ActRow]:
+        """Return a page of the chain of acts."""
+        return [ActRow._make(row) for row in self.rows("acts_log", (after, limit))]
+
+    def acts_end(self) -> LogEnd:
+        """Return where the chain of acts ends."""
+        return next((LogEnd._make(row) for row in self.rows("acts_end")), LogEnd())
+
     def open_waits(self, job_id: str, *, limit: int) -> list[OpenWait]:
         """Return what a job has open, the oldest first."""
         return [OpenWait._make(row) for row in self.rows("open_waits", (job_id, limit))]
@@ -318,12 +327,12 @@ class Reads(FactReads):
     def heads(self, *, after: str, limit: int) -> list[JobHead]:
         """Return a page of jobs by their identifiers, each with the end of its chain."""
         return [
-            JobHead(Head(*head), made, ended) for *head, made, ended in self.rows("heads", (after, limit))
+            JobHead(ChainEnd(*head), made, ended) for *head, made, ended in self.rows("heads", (after, limit))
         ]
 
-    def newest_fact(self, job_id: str) -> Head | None:
+    def newest_fact(self, job_id: str) -> ChainEnd | None:
         """Return the newest fact of a job."""
-        return next((Head(job_id, *row) for row in self.rows("chain_head", (job_id,))), None)
+        return next((ChainEnd(job_id, *row) for row in self.rows("chain_head", (job_id,))), None)
 
     def fact_hash(self, job_id: str, n: int) -> bytes | None:
         """Return the hash of the fact at a place of a job."""

@@ -12,7 +12,7 @@ from typing import Final
 
 from tallystick.core.schedules.verbs import paused
 from tallystick.core.verbs.holds import Held, Hold
-from tallystick.errors import ScheduleChanged
+from tallystick.errors import BadInput, ScheduleChanged
 from tallystick.store.api import Bundle, HoldJob, Outcome, SaveSchedule, Schedules, Store
 
 WHY: Final = (
@@ -25,7 +25,16 @@ _PAGE: Final = 500
 
 
 def hold_restored(store: Store) -> int:
-    """Hold every unfinished job and pause every schedule; return how many jobs are held by this."""
+    """Hold every unfinished job and pause every schedule; return how many jobs are held by this.
+
+    A store that keeps protocol jobs alone has none that could be held, and refuses.
+    """
+    if not isinstance(store, Schedules):
+        raise BadInput(
+            f"{store.url} keeps protocol jobs alone, which are guarded by their leases and are not held; "
+            "tally restored is for SQLite and PostgreSQL",
+            url=store.url,
+        )
     count, inspection, after = 0, store.inspect(), ""
     while job_ids := inspection.unfinished(after=after, limit=_PAGE):
         after = job_ids[-1]
@@ -33,8 +42,7 @@ def hold_restored(store: Store) -> int:
             if isinstance(outcome, BaseException):
                 raise outcome
             count += outcome in (Held.HELD, Held.ASKED)
-    if isinstance(store, Schedules):
-        _pause_all(store, store.apply)
+    _pause_all(store, store.apply)
     return count
 
 

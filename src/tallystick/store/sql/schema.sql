@@ -14,7 +14,7 @@
 --   workers      the workers of now, and how many jobs each ended by the minute
 --   api_keys     keys of clients over HTTP, each for a tenant
 --   stale_reports  reports that came too late: refused, counted, kept for people
---   acts         what people did to jobs, queues and schedules, and who it was
+--   acts         what people did to jobs, queues and schedules, and who it was, in a chain of its own
 --   pruned       what was removed by right, in a chain of its own: whatever else is missing was lost
 --
 #| This is the schema of both databases; `store/sql/schema.py` prints it for each, without these lines. What begins with `S|` is for
@@ -344,6 +344,7 @@ CREATE UNIQUE INDEX effect_keys_occupied ON effect_keys (tenant_id, effect, key)
 WHERE outcome IS NULL OR outcome = 'HAPPENED' OR kept = 1;
 CREATE INDEX effect_keys_open ON effect_keys (tenant_id, key) WHERE outcome IS NULL;
 CREATE INDEX effect_keys_ended ON effect_keys (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX effect_keys_ended_of ON effect_keys (tenant_id, ended_at, exec_id) WHERE ended_at IS NOT NULL;
 CREATE INDEX effect_keys_of_job ON effect_keys (job_id);
 CREATE INDEX effect_keys_due ON effect_keys (due_at) WHERE due_at IS NOT NULL;
 
@@ -626,25 +627,49 @@ P|  id       BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 S|) STRICT;
 P|);
 
--- What people did to jobs, queues and schedules, and who it was; the acts of a job go with it.
+-- What people did to jobs, queues and schedules, and who it was, in a chain over the whole store. What was said to a job goes with
+-- it, and is empty then; its line stays, so that the chain does.
 CREATE TABLE acts (
-S|  seq   INTEGER PRIMARY KEY,
-P|  seq   BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  at    INT NOT NULL,
-  about NAME NOT NULL CHECK (one of: about job queue schedule),
-  name  NAME NOT NULL,
-  verb  TEXT NOT NULL,
-  who   TEXT NOT NULL,
-  told  TEXT NOT NULL
+  seq        INT NOT NULL PRIMARY KEY CHECK (seq >= 1),
+  at         INT NOT NULL,
+  about      NAME NOT NULL CHECK (one of: about job queue schedule),
+  name       NAME NOT NULL,
+  verb       TEXT NOT NULL,
+  who        TEXT NOT NULL,
+  told       TEXT NOT NULL,
+  said_hash  TEXT NOT NULL,
+  prev_hash  TEXT NOT NULL,
+  event_hash TEXT NOT NULL
 S|) STRICT;
 P|);
 
 CREATE INDEX acts_of ON acts (name, about, seq);
+CREATE INDEX acts_about ON acts (about, seq) WHERE who <> '';
 
 S|CREATE TRIGGER acts_guard BEFORE UPDATE ON acts
+S|WHEN NOT (NEW.verb = '' AND NEW.who = '' AND NEW.told = '' AND OLD.about = 'job'
+S|          AND (NEW.seq, NEW.at, NEW.about, NEW.name, NEW.said_hash, NEW.prev_hash, NEW.event_hash)
+S|              = (OLD.seq, OLD.at, OLD.about, OLD.name, OLD.said_hash, OLD.prev_hash, OLD.event_hash)
+S|          AND EXISTS (SELECT 1 FROM jobs WHERE job_id = OLD.name AND pruned_at IS NOT NULL))
 S|BEGIN SELECT RAISE(ABORT, 'FINAL: an act is a fact and cannot change'); END;
-P|CREATE TRIGGER acts_guard BEFORE UPDATE ON acts FOR EACH ROW
-P|EXECUTE FUNCTION refuse_change('FINAL: an act is a fact and cannot change');
+S|CREATE TRIGGER acts_delete BEFORE DELETE ON acts
+S|BEGIN SELECT RAISE(ABORT, 'DELETE: what people did is remembered'); END;
+P|CREATE FUNCTION refuse_another_act() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+P|BEGIN
+P|  IF NEW.verb = '' AND NEW.who = '' AND NEW.told = '' AND OLD.about = 'job'
+P|     AND (NEW.seq, NEW.at, NEW.about, NEW.name, NEW.said_hash, NEW.prev_hash, NEW.event_hash)
+P|         = (OLD.seq, OLD.at, OLD.about, OLD.name, OLD.said_hash, OLD.prev_hash, OLD.event_hash)
+P|     AND EXISTS (SELECT 1 FROM jobs WHERE job_id = OLD.name AND pruned_at IS NOT NULL) THEN
+P|    RETURN NEW;
+P|  END IF;
+P|  RAISE EXCEPTION 'FINAL: an act is a fact and cannot change'
+P|    USING ERRCODE = 'integrity_constraint_violation', TABLE = TG_TABLE_NAME;
+P|END $$;
+P|CREATE TRIGGER acts_guard BEFORE UPDATE ON acts FOR EACH ROW EXECUTE FUNCTION refuse_another_act();
+P|CREATE TRIGGER acts_delete BEFORE DELETE ON acts FOR EACH ROW
+P|EXECUTE FUNCTION refuse_change('DELETE: what people did is remembered');
+P|CREATE TRIGGER acts_truncate BEFORE TRUNCATE ON acts
+P|EXECUTE FUNCTION refuse_change('DELETE: what people did is remembered');
 
 -- What was removed by right: the job, whole or up to a turn, its last fact that is gone with its hash, when it was born, when it
 -- went and its author. Only ever appended, and chained over the whole store, so that a removal can be told from a loss.

@@ -20,7 +20,7 @@ from tallystick.core.remote.listing import StepRow
 from tallystick.core.remote.requests import NewProtocolJob
 from tallystick.core.remote.rows import OutboxRow, ProtocolJob, ProtocolStep
 from tallystick.core.schedules.rows import Schedule
-from tallystick.core.watching.acts import Act
+from tallystick.core.watching.acts import Act, ActRow
 from tallystick.core.watching.rows import WorkerRow
 from tallystick.store.api import (
     ChildRow,
@@ -85,7 +85,7 @@ _ROWS: Final = (
     ),
     *(JobValues, Learned, Link, Message, MoveAttempt, NewJob, Opened, OwedHook, PutValue, Record, ShownValue),
     *(NewProtocolJob, OutboxRow, ProtocolJob, ProtocolStep, Schedule),
-    *(Act, ApiKey, Queue, Slot, StepRow, WorkerRow),
+    *(Act, ActRow, ApiKey, Queue, Slot, StepRow, WorkerRow),
     *(JobRest, Kept, PrunedRow, StepRest, EffectRow),
 )
 # Rows that plans move, as one flat list each.

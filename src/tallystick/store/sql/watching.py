@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from tallystick.core.audit.book import Kept
+from tallystick.core.audit.removals import LogEnd
 from tallystick.core.effects.rows import EffectRow
-from tallystick.core.watching.acts import About, Act, NoteAct
+from tallystick.core.watching.acts import About, Act, NoteAct, line_of
 from tallystick.core.watching.rows import (
     DEPTH_MAX,
     FORGET_WORKER_MS,
@@ -21,7 +22,14 @@ from tallystick.core.watching.rows import (
     RunningJob,
     WorkerRow,
 )
-from tallystick.core.watching.searching import WINDOW_JOBS, CountedJobs, FoundJobs, JobSearch
+from tallystick.core.watching.searching import (
+    WINDOW_JOBS,
+    CountedJobs,
+    EffectSearch,
+    FoundEffects,
+    FoundJobs,
+    JobSearch,
+)
 from tallystick.store.api import JobRow
 from tallystick.store.sql.reads import NEWEST, listed
 from tallystick.store.writing import OpenTransaction
@@ -60,7 +68,8 @@ def leave_worker(batch: OpenTransaction, request: LeaveWorker) -> None:
 
 def note_act(batch: OpenTransaction, request: NoteAct) -> None:
     """Keep what a person does in this bundle."""
-    batch.run("insert_act", (batch.wall, *request))
+    end = [LogEnd._make(row) for row in batch.rows("acts_end", ())]
+    batch.run("insert_act", line_of(request, end[0] if end else LogEnd(), batch.wall))
 
 
 class SearchReads(ABC):
@@ -82,10 +91,17 @@ class SearchReads(ABC):
         return FoundJobs(found, within.first if within.counted else None)
 
     def count_found(
-        self, search: JobSearch, *, before: str | None, limit: int, window: int = WINDOW_JOBS
+        self,
+        search: JobSearch,
+        *,
+        before: str | None,
+        limit: int,
+        window: int = WINDOW_JOBS,
+        reached: str | None = None,
     ) -> CountedJobs:
         """Return how many there are in the same window, counted up to a limit."""
-        within = self._range(search, before or NEWEST, window)
+        before = before or NEWEST
+        within = _Range(reached, before, counted=True) if reached else self._range(search, before, window)
         if within is None:
             return CountedJobs(0, None)
         name = "count_found" if search.tag is None else "count_found_tagged"
@@ -96,13 +112,34 @@ class SearchReads(ABC):
         """Return a page of jobs of a tenant that wait for a person, newest first."""
         return [JobRow._make(row) for row in self.rows("held_jobs", (tenant_id, before or NEWEST, limit))]
 
-    def open_effects_page(self, tenant_id: str, *, after: tuple[str, str], limit: int) -> list[EffectRow]:
-        """Return a page of effects of unknown outcome, by key."""
-        return [EffectRow._make(row) for row in self.rows("open_effects_page", (tenant_id, *after, limit))]
+    def effects_found(
+        self, search: EffectSearch, *, after: str | None, limit: int, window: int = WINDOW_JOBS
+    ) -> FoundEffects:
+        """Return effects that have all of this in common, and look at so many at most."""
+        found: list[EffectRow] = []
+        size = limit + 1 if search.is_plain else window
+        page = self._effects(search, after, size)
+        for row in page:
+            if search.wants(row):
+                if len(found) == limit:
+                    return FoundEffects(found, after)
+                found.append(row)
+            after = search.place(row)
+        return FoundEffects(found, after if len(page) == size else None)
 
-    def ended_effects(self, tenant_id: str, *, before: int, limit: int) -> list[EffectRow]:
-        """Return effects that have ended before an instant, the last one first."""
-        rows = self.rows("ended_effects", (tenant_id, before, WINDOW_JOBS, limit))
+    def _effects(self, search: EffectSearch, after: str | None, size: int) -> list[EffectRow]:
+        """Return so many effects behind a place, in the order of a search."""
+        first, exec_id = ("", "") if after is None else search.behind(after)
+        if search.job_id is not None or (search.key is not None and not search.ended):
+            # These are few.
+            of_job, of_key = (search.job_id,), (search.tenant_id, search.key)
+            rows = self.rows("effects_of", of_job) if search.job_id else self.rows("open_effects", of_key)
+            few = sorted((EffectRow._make(row) for row in rows), key=lambda row: row.exec_id)
+            return [row for row in few if row.exec_id > exec_id][:size]
+        if search.ended:
+            rows = self.rows("ended_effects", (search.tenant_id, int(first or _SEQ_MAX), exec_id, size))
+        else:
+            rows = self.rows("open_effects_page", (search.tenant_id, first, exec_id, size))
         return [EffectRow._make(row) for row in rows]
 
     def acts(
@@ -111,11 +148,11 @@ class SearchReads(ABC):
         """Return what people did to jobs, queues or schedules, or to one of them, the newest first."""
         until = _SEQ_MAX if before is None else before
         if name is None:
-            found = self.rows("all_acts", (listed(about), until, limit))
+            found = [row for kind in about for row in self.rows("all_acts", (kind.value, until, limit))]
         else:
             (kind,) = about
             found = self.rows("acts", (kind, name, until, limit))
-        return [Act._make(row) for row in found]
+        return sorted((Act._make(row) for row in found), reverse=True)[:limit]
 
     def _range(self, search: JobSearch, before: str, window: int) -> _Range | None:
         """Return which identifiers can be meant at all; None if there is none."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from tallystick.core.queues.admitting import NO_KEY, Line, Waiting, choose
+from tallystick.core.queues.admitting import NO_KEY, DueOfKey, Waiting, choose
 from tallystick.store.api import ClaimJobs, QueueHasLimits
 from tallystick.store.refusals import Refused
 from tallystick.store.sql.queueing.keyless import WINDOW, Passed, Place
@@ -67,13 +67,13 @@ class _Search(Search):
         asked = (self._queue.name, *self._about, BEGUN_MAX)
         return self._batch.rows("begun_jobs", asked)
 
-    def _lines(self, keys: list[str]) -> Iterator[Line]:
+    def _lines(self, keys: list[str]) -> Iterator[DueOfKey]:
         queue = self._queue
         if queue.picture.limits.key_rate is not None:
             asked = (queue.name, msgspec.json.encode(keys).decode())
             queue.add_buckets(self._batch.rows("buckets", asked))
         for key in keys:
-            yield Line(key, self._line(key))
+            yield DueOfKey(key, self._line(key))
 
     def _line(self, key: str) -> Iterator[Waiting]:
         levels = [self._level(key, priority) for priority in LEVELS]

@@ -9,15 +9,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from tallystick.core.chain import GENESIS
 from tallystick.core.effects.rows import EffectKey, taken_from
-from tallystick.core.hash_chain import GENESIS
 from tallystick.core.pictures import (
     START,
     Activity,
     JobFacts,
     Lease,
+    LostAttempts,
     Message,
-    Past,
     Picture,
     Pictures,
     Place,
@@ -177,7 +177,7 @@ def _add_rare(batch: SqliteBatch, picture: Picture, wants: Wants, found: list[Me
         picture.children = picture.children.union(there)
     if wants.lost is not None:
         for row in batch.rows("picture_pasts", (job_id,)):
-            picture.past = Past._make(row)
+            picture.past = LostAttempts._make(row)
 
 
 def _add_ends(batch: SqliteBatch, pictures: Pictures, jobs: Sequence[str]) -> None:

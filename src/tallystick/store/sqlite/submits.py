@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tallystick.core.audit.fingerprints import birth_texts
-from tallystick.core.chain import event_hash
-from tallystick.core.hash_chain import GENESIS
+from tallystick.core.chain import GENESIS, event_hash
 from tallystick.core.ledger.marks import OPENED, STARTED
 from tallystick.core.lifecycles import JobState
 from tallystick.core.pictures import START

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tallystick.clock import Clock, VirtualClock
-from tallystick.core.chain import Chain, event_hash
-from tallystick.core.hash_chain import GENESIS
+from tallystick.core.chain import GENESIS, Chain, event_hash
 from tallystick.core.ledger.decisions import Reclaim
 from tallystick.core.lifecycles import JobState
 from tallystick.ids import SystemIds

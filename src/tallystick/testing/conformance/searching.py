@@ -22,9 +22,10 @@ def seen(store: Store) -> Searched:
 def found(store: Store, search: JobSearch, **about: int) -> list[str]:
     """Return what one page of a search has."""
     limit, window = about.get("limit", 100), about.get("window", 100)
-    rows = seen(store).jobs_found(search, before=None, limit=limit, window=window).rows
-    counted = seen(store).count_found(search, before=None, limit=limit, window=window).number
-    assert counted == len(rows)
+    rows, reached = seen(store).jobs_found(search, before=None, limit=limit, window=window)
+    for known in (None, reached):
+        counted = seen(store).count_found(search, before=None, limit=limit, window=window, reached=known)
+        assert counted == (len(rows), reached)
     return [row.job_id for row in rows]
 
 

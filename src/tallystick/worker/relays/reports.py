@@ -9,7 +9,7 @@ import msgspec
 
 from tallystick.clock import Clock
 from tallystick.core.remote.plans import Hearing
-from tallystick.core.remote.reports import REFUSED, Told, read_report, told
+from tallystick.core.remote.reports import REFUSED, ReportAnswer, read_report, told
 from tallystick.core.remote.tokens import CallbackKeys
 from tallystick.engine.committer import Committer
 from tallystick.errors import InvariantBroken, StoreError, TallyError
@@ -40,7 +40,7 @@ class Reports:
             return msgspec.json.encode({"status": error.http_status, **error.as_dict()})
         return msgspec.json.encode(heard.members())
 
-    async def _heard(self, report: Report, relay: Relay) -> Told:
+    async def _heard(self, report: Report, relay: Relay) -> ReportAnswer:
         request = read_report(report.kind, report.body, self._ids.token(), relays=relay.eager)
         tenant_id = self._keys.tenant(report.token, request.fence, self._clock.wall_ms())
         if tenant_id is None:

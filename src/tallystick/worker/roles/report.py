@@ -14,7 +14,7 @@ import msgspec
 from tallystick.core.ledger.decisions import Reclaim
 from tallystick.core.lifecycles import JobState
 from tallystick.core.watching.rows import COUNT_MS, REPORT_MS, LeaveWorker, ReportWorker
-from tallystick.engine.observe import JobCancelled, JobFinished, Reclaimed
+from tallystick.engine.observe import CancelledHere, JobFinished, Reclaimed
 from tallystick.engine.pending_writes import Called
 from tallystick.store.api import Outcome
 from tallystick.version import VERSION
@@ -45,7 +45,7 @@ class Report(Role):
         observers = worker.committer.observers
         self._deaf = (
             observers.on(JobFinished, self._finished),
-            observers.on(JobCancelled, lambda _end: self._count(JobState.CANCELLED)),
+            observers.on(CancelledHere, lambda _end: self._count(JobState.CANCELLED)),
             observers.on(Reclaimed, lambda taken: self._count(_ENDED_BY.get(taken.became))),
         )
 

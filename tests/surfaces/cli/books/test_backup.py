@@ -79,18 +79,18 @@ def test_the_schedules_of_a_copy_are_paused_and_go_on_with_its_jobs(shop, tmp_pa
     (shop.folder / "shop.py").write_text(SCHEDULED)
     for name in ("nightly", "weekly"):
         shop.tally("schedules", "add", "shop:report", name, "0 3 * * *", "name=ada")
-    shop.tally("schedules", "pause", "weekly", "shop")
+    shop.tally("schedules", "pause", "weekly", "shop", "--by", "ann")
     other = copied(shop, tmp_path / "restored")
     listed = json.loads(other.tally("schedules", "list", "shop", "--json").out)
     assert {each["id"]: each["paused_by"] for each in listed} == {
         "nightly": "restored from a copy",
-        "weekly": "tally schedules",
+        "weekly": "ann",
     }
     assert other.tally("resume", "--restored", "shop").out == "0 jobs and 1 schedule go on\n"
     listed = json.loads(other.tally("schedules", "list", "shop", "--json").out)
     assert {each["id"]: each["paused_by"] for each in listed} == {
         "nightly": None,
-        "weekly": "tally schedules",
+        "weekly": "ann",
     }
 
 

@@ -68,12 +68,12 @@ def failed(shop: Shop, *arguments: str) -> str:
 
 def test_a_paused_job_waits_for_its_resumption(shop):
     job = shop.submit("shop:approval")
-    done = shop.tally("pause", job, "shop", "--why", "lunch")
+    done = shop.tally("pause", job, "shop", "--why", "lunch", "--by", "ann")
     assert (done.code, done.out, done.err) == (0, "held; workers do not claim it until it is resumed\n", "")
     again = shop.tally("pause", job, "shop", "--json")
     assert again.data == {"job_id": job, "paused": "ALREADY"}
     assert shop.tally("list", "shop").out.rstrip().endswith("held: PAUSED")
-    assert ": lunch; resume it" in shop.tally("show", job, "shop").out
+    assert ": lunch (by ann); resume it" in shop.tally("show", job, "shop").out
     assert shop.tally("send", job, "approve", "true", "shop").code == 0
     doctor = shop.tally("doctor", "shop")
     assert (doctor.code, f"job {job} is paused; tally resume lets it go on" in doctor.out) == (0, True)
@@ -82,7 +82,7 @@ def test_a_paused_job_waits_for_its_resumption(shop):
     assert shop.tally("resume", job, "shop").out == "it was not held\n"
     with Work(shop, "--verbose") as work:
         work.wait_for("done", job_id=job)
-    assert "paused: lunch" in told(shop, job)
+    assert "paused: lunch (by ann)" in told(shop, job)
     assert "resumed (PAUSED)" in told(shop, job)
     for verb in ("pause", "resume"):
         late = shop.tally(verb, job, "shop", "--json")

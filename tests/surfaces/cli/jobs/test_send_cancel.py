@@ -112,13 +112,13 @@ def test_a_signal_without_a_value_and_without_a_worker_is_kept(shop):
 def test_a_job_that_nobody_runs_is_cancelled_at_once_and_then_hears_no_more(shop):
     job = shop.submit("shop:approval")
     for _ in range(2):
-        done = shop.tally("cancel", job, "shop")
+        done = shop.tally("cancel", job, "shop", "--by", "ann")
         assert (done.code, done.out, done.err) == (0, "CANCELLED\n", "")
     late = shop.tally("send", job, "approve", "true", "shop", "--json")
     assert (late.code, late.out, late.error["code"]) == (4, "", "JOB_ENDED")
     plain = shop.tally("send", job, "approve", "true", "shop")
     assert plain.err == f"error: job {job} has ended, and the signal was dropped\n"
-    assert facts(shop, job)[-1] == "cancelled"
+    assert facts(shop, job)[-3:] == ["cancelled by ann", *[" ann: cancel, grace 30 s"] * 2]
 
 
 def test_a_running_job_of_another_process_cleans_up_and_is_cancelled(shop):

@@ -39,7 +39,7 @@ def test_limits_of_a_queue_are_set_shown_paused_resumed_and_reset(shop: Shop):
     assert made.out == "emails  concurrency=5* rate=100/1m*  0 running\n", made.err
     (listed,) = json.loads(shop.tally("queues", "list", "shop", "--json").out)
     assert (listed["limits"]["concurrency"], listed["declared"], listed["running"]) == (5, False, 0)
-    assert "paused by tally queues since 2" in shop.tally("queues", "pause", "emails", "shop").out
+    assert "paused by ann since 2" in shop.tally("queues", "pause", "emails", "shop", "--by", "ann").out
     assert "paused" not in shop.tally("queues", "resume", "emails", "shop").out
     assert "concurrency=None*" in shop.tally("queues", "set", "emails", "concurrency=none", "shop").out
     assert shop.tally("queues", "reset", "emails", "shop").out == "emails  no limits  0 running\n"
@@ -65,9 +65,9 @@ def test_the_doctor_names_paused_queues_and_schedules_that_are_no_longer_declare
     app.schedule("every 1h", args=["x"])(app.workflow(mail))
     app.declare_schedules()
     app.close()
-    shop.tally("queues", "pause", "emails", "shop")
+    shop.tally("queues", "pause", "emails", "shop", "--by", "ann")
     seen = shop.tally("doctor", "shop").out
-    assert "the queue emails has been paused by tally queues since 2" in seen
+    assert "the queue emails has been paused by ann since 2" in seen
     assert "no longer declared" not in seen
     program.write_text(LIMITED)
     assert "the schedule mail is no longer declared, and goes on" in shop.tally("doctor", "shop").out

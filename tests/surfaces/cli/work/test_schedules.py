@@ -35,8 +35,8 @@ def test_a_schedule_is_added_looked_at_paused_resumed_and_removed(shop: Shop):
     assert added.out.startswith("nightly  report  0 3 * * * (Europe/Berlin)  next ")
     (listed,) = json.loads(shop.tally("schedules", "list", "shop", "--json").out)
     assert (listed["id"], listed["declared"], listed["last_job"]) == ("nightly", False, None)
-    paused = shop.tally("schedules", "pause", "nightly", "shop").out
-    assert "paused by tally schedules" in paused
+    paused = shop.tally("schedules", "pause", "nightly", "shop", "--by", "ann").out
+    assert "paused by ann" in paused
     assert "next 2" in shop.tally("schedules", "resume", "nightly", "shop").out
     job_id = shop.tally("schedules", "trigger", "nightly", "shop").out.strip()
     span = ("2027-01-01T00:00Z", "2027-01-03T00:00Z")

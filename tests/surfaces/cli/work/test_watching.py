@@ -47,6 +47,17 @@ def test_a_worker_that_was_killed_is_shown_as_one_that_is_not_heard_of(shop):
     assert shop.tally("health", "shop").code == 1
 
 
+def test_a_queue_that_is_known_has_its_depth_while_it_is_empty(shop):
+    shop.submit("shop:letter", '"Ada"', "--delay", "1h")
+    shop.tally("queues", "set", "emails", "concurrency=5", "shop")
+    with Work(shop):
+        wait_until(lambda: shop.tally("workers", "shop", "--json").data, "the worker has reported")
+        said = shop.tally("metrics", "shop").out.splitlines()
+    for queue in ("emails", "default"):
+        assert f'tallystick_queue_depth{{queue="{queue}"}} 0.0' in said
+        assert f'tallystick_queue_oldest_seconds{{queue="{queue}"}} 0.0' in said
+
+
 def test_the_store_says_how_deep_its_queues_are(shop):
     for _ in range(3):
         shop.submit("shop:checkout", "1")

@@ -6,6 +6,7 @@ import click
 
 from tallystick.app.remote.api_keys import make_key
 from tallystick.cli.commands.http.opening import opened
+from tallystick.cli.group import ListingGroup
 from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.render.output import printable, show, show_data, tell
 from tallystick.cli.render.wording import instant
@@ -23,7 +24,7 @@ Examples:
 """
 
 
-@click.group("keys", epilog=_EXAMPLES)
+@click.group("keys", cls=ListingGroup, epilog=_EXAMPLES)
 def command() -> None:
     """Make, list and revoke the keys of the HTTP API."""
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tallystick.cli.commands.jobs.many import many_options, speak_to_many
-from tallystick.cli.place import acting_on, json_option, url_option
+from tallystick.cli.place import acting_on, by_option, json_option, url_option
 from tallystick.cli.render.output import answer
 from tallystick.cli.render.wording import short
 from tallystick.core.durations import duration_ms
@@ -35,6 +35,7 @@ Examples:
 )
 @click.option("--force", is_flag=True, help="End it now, even if it runs; effects in doubt stay open.")
 @many_options
+@by_option
 @url_option
 @json_option
 def command(
@@ -43,6 +44,7 @@ def command(
     app: str | None,
     grace: str,
     force: bool,
+    by: str,
     url: str | None,
     as_json: bool,
     **which: Any,  # noqa: ANN401 (as `many_options` declares)
@@ -61,13 +63,13 @@ def command(
         "cancel",
         which,
         (job, app, url),
-        lambda tally, jobs: tally.cancel_many(grace=grace, **jobs),
+        lambda tally, jobs: tally.cancel_many(grace=grace, by=by, **jobs),
         as_json=as_json,
     ):
         return
     assert job is not None
     with acting_on(job, app, url) as found:
-        state = found.cancel(grace=grace, force=force)
+        state = found.cancel(grace=grace, force=force, by=by)
     if state not in (JobState.CANCELLING, JobState.CANCELLED):
         raise JobEnded(f"job {short(found.id)} has ended: {state.value}", job_id=found.id, state=state.value)
     answer(state.value, {"job_id": found.id, "state": state.value}, as_json=as_json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tallystick.cli.place import acting_on, json_option, url_option
+from tallystick.cli.place import acting_on, by_option, json_option, url_option
 from tallystick.cli.render.output import show, show_data, tell
 
 _EXAMPLES = """\b
@@ -32,6 +32,7 @@ Examples:
     help="Make this fork once: said again with the same id, the same new job is printed.",
 )
 @click.option("--fresh-keys", is_flag=True, help="Let its effects act again, under keys of their own.")
+@by_option
 @url_option
 @json_option
 def command(
@@ -42,6 +43,7 @@ def command(
     version: str | None,
     fork_id: str | None,
     fresh_keys: bool,
+    by: str,
     url: str | None,
     as_json: bool,
 ) -> None:
@@ -51,7 +53,7 @@ def command(
     recorded. The store is that of APP, of --url, or of the variable TALLY_URL.
     """
     with acting_on(job, app, url) as found:
-        fork = found.fork(at=at, version=version, id=fork_id, fresh_keys=fresh_keys)
+        fork = found.fork(at=at, version=version, id=fork_id, fresh_keys=fresh_keys, by=by)
     if as_json:
         show_data({"job_id": fork.id, "fork_of": found.id, "at": at, "created": fork.created})
         return

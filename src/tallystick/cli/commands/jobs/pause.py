@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tallystick.cli.commands.jobs.many import many_options, speak_to_many
-from tallystick.cli.place import acting_on, json_option, url_option
+from tallystick.cli.place import acting_on, by_option, json_option, url_option
 from tallystick.cli.render.output import answer
 from tallystick.cli.render.wording import short
 from tallystick.core.verbs.holds import Held
@@ -29,6 +29,7 @@ Examples:
     "--why", metavar="TEXT", default="paused by hand", show_default=True, help="What people are to read."
 )
 @many_options
+@by_option
 @url_option
 @json_option
 def command(
@@ -36,6 +37,7 @@ def command(
     job: str | None,
     app: str | None,
     why: str,
+    by: str,
     url: str | None,
     as_json: bool,
     **which: Any,  # noqa: ANN401 (as `many_options` declares)
@@ -51,13 +53,13 @@ def command(
         "pause",
         which,
         (job, app, url),
-        lambda tally, jobs: tally.pause_many(why=why, **jobs),
+        lambda tally, jobs: tally.pause_many(why=why, by=by, **jobs),
         as_json=as_json,
     ):
         return
     assert job is not None
     with acting_on(job, app, url) as found:
-        held = found.pause(why)
+        held = found.pause(why, by=by)
     if held is Held.ENDED:
         raise JobEnded(f"job {short(found.id)} has ended, or is being cancelled", job_id=found.id)
     answer(held.value, {"job_id": found.id, "paused": held.name}, as_json=as_json)

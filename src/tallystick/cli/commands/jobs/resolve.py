@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tallystick.app.effects.resolving import UNSAID, late_reports
-from tallystick.cli.place import ID_CHARS, acting, json_option, url_option, whole_id
+from tallystick.cli.place import ID_CHARS, acting, by_option, json_option, url_option, whole_id
 from tallystick.cli.render.output import answer, tell
 from tallystick.cli.render.wording import instant
 from tallystick.core.json_forms.strict_json import decode_strict
@@ -31,7 +31,7 @@ Examples:
 @click.option("--retry", is_flag=True, help="Call it again under the same key, whatever happened.")
 @click.option("--effect", metavar="NAME#N", default="", help="Which one, if several are in doubt.")
 @click.option("--key", metavar="KEY", default="", help="Which one, by its key.")
-@click.option("--by", metavar="WHO", default="", help="Who says so; the user of this process if left out.")
+@by_option
 @url_option
 @json_option
 def command(

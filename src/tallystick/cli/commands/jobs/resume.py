@@ -8,7 +8,7 @@ import click
 
 from tallystick.app.running.restoring import resume_restored
 from tallystick.cli.commands.jobs.many import many_options, speak_to_many
-from tallystick.cli.place import acting, acting_on, json_option, url_option
+from tallystick.cli.place import acting, acting_on, by_option, json_option, url_option
 from tallystick.cli.render.output import answer
 from tallystick.cli.render.wording import count, short
 from tallystick.core.verbs.holds import Resumed
@@ -28,6 +28,7 @@ Examples:
 @click.argument("app", required=False)
 @click.option("--restored", is_flag=True, help="All jobs and schedules that stand still since a restoration.")
 @many_options
+@by_option
 @url_option
 @json_option
 def command(
@@ -35,6 +36,7 @@ def command(
     job: str | None,
     app: str | None,
     restored: bool,
+    by: str,
     url: str | None,
     as_json: bool,
     **which: Any,  # noqa: ANN401 (as `many_options` declares)
@@ -49,22 +51,24 @@ def command(
     if restored:
         if app is not None:
             raise click.UsageError("--restored is about all jobs: name no JOB.")
-        _resume_restored(job, url, as_json=as_json)
+        _resume_restored(job, url, by, as_json=as_json)
         return
     place = (job, app, url)
-    if speak_to_many("resume", which, place, lambda tally, jobs: tally.resume_many(**jobs), as_json=as_json):
+    if speak_to_many(
+        "resume", which, place, lambda tally, jobs: tally.resume_many(by=by, **jobs), as_json=as_json
+    ):
         return
     assert job is not None
     with acting_on(job, app, url) as found:
-        resumed = found.resume()
+        resumed = found.resume(by=by)
     if resumed is Resumed.ENDED:
         raise JobEnded(f"job {short(found.id)} has ended", job_id=found.id)
     answer(resumed.value, {"job_id": found.id, "resumed": resumed.name}, as_json=as_json)
 
 
-def _resume_restored(app: str | None, url: str | None, *, as_json: bool) -> None:
+def _resume_restored(app: str | None, url: str | None, by: str, *, as_json: bool) -> None:
     with acting(app, url) as tally:
-        jobs, schedules = resume_restored(tally)
+        jobs, schedules = resume_restored(tally, by)
     answer(
         f"{count(jobs, 'job')} and {count(schedules, 'schedule')} go on",
         {"jobs": jobs, "schedules": schedules},

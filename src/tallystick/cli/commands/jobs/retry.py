@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tallystick.cli.commands.jobs.many import many_options, speak_to_many
-from tallystick.cli.place import acting_on, json_option, url_option
+from tallystick.cli.place import acting_on, by_option, json_option, url_option
 from tallystick.cli.render.output import show, show_data, tell
 from tallystick.cli.render.wording import short
 
@@ -23,9 +23,18 @@ Examples:
 @click.argument("job", required=False)
 @click.argument("app", required=False)
 @many_options
+@by_option
 @url_option
 @json_option
-def command(*, job: str | None, app: str | None, url: str | None, as_json: bool, **which: Any) -> None:  # noqa: ANN401 (as `many_options` declares)
+def command(
+    *,
+    job: str | None,
+    app: str | None,
+    by: str,
+    url: str | None,
+    as_json: bool,
+    **which: Any,  # noqa: ANN401 (as `many_options` declares)
+) -> None:
     """Make a new job in the place of JOB, which has failed, and print its id.
 
     It keeps everything that JOB recorded before the step it failed with, and its idempotency key. A second
@@ -34,11 +43,13 @@ def command(*, job: str | None, app: str | None, url: str | None, as_json: bool,
     match and were not retried before are, after a count.
     """
     place = (job, app, url)
-    if speak_to_many("retry", which, place, lambda tally, jobs: tally.retry_many(**jobs), as_json=as_json):
+    if speak_to_many(
+        "retry", which, place, lambda tally, jobs: tally.retry_many(by=by, **jobs), as_json=as_json
+    ):
         return
     assert job is not None
     with acting_on(job, app, url) as found:
-        retry = found.retry()
+        retry = found.retry(by=by)
     if as_json:
         show_data({"job_id": retry.id, "retry_of": found.id, "created": retry.created})
         return

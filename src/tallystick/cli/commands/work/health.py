@@ -36,9 +36,8 @@ def command(*, app: str | None, here: bool, pid: int | None, url: str | None, as
     variable TALLY_URL.
     """
     with looking(app, url) as store:
-        seen = watched(store)
-        now = seen.backlog().now
-        live = [worker for worker in seen.workers(_WORKERS_MAX) if worker.is_live(now)]
+        now = store.now()
+        live = [worker for worker in watched(store).workers(_WORKERS_MAX) if worker.is_live(now)]
     if here or pid is not None:
         live = [worker for worker in live if worker.host == socket.gethostname()]
     if pid is not None:

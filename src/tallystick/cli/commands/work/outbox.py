@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from tallystick.app.remote.redriving import redrive as redriven
+from tallystick.cli.group import ListingGroup
 from tallystick.cli.place import acting, json_option, looking, url_option
 from tallystick.cli.render.output import Ink, printable, show, show_data, tell
 from tallystick.cli.render.wording import ago, instant, short, span
@@ -24,7 +25,7 @@ Examples:
 """
 
 
-@click.group("outbox", epilog=_EXAMPLES)
+@click.group("outbox", cls=ListingGroup, epilog=_EXAMPLES)
 def command() -> None:
     """Show the directives that are to go out to remote workers, and redrive those that could not.
 

@@ -9,33 +9,28 @@ import click
 import msgspec
 
 from tallystick.app.scheduling.queues import QueueView
-from tallystick.cli.place import acting, json_option, store_options, url_option
+from tallystick.cli.group import ListingGroup
+from tallystick.cli.place import acting, by_option, json_option, store_options, url_option
 from tallystick.cli.render.output import aligned, show, show_data
 from tallystick.core.queues.rows import LIMIT_NAMES, Limits
 from tallystick.errors import BadInput
 
 _EXAMPLES = """\b
 Examples:
-  tally queues
+  tally queues shop --json
   tally queues set emails concurrency=20 rate=100/1m shop
   tally queues set emails concurrency=none --url sqlite:///shop.db
   tally queues pause emails shop
 """
 _NOTHING = ("none", "null")
-_BY = "tally queues"
 
 
-@click.group("queues", epilog=_EXAMPLES, invoke_without_command=True)
-@url_option
-@json_option
-@click.pass_context
-def command(context: click.Context, *, url: str | None, as_json: bool) -> None:
+@click.group("queues", cls=ListingGroup, epilog=_EXAMPLES)
+def command() -> None:
     """Show and change queues that have limits, or are paused.
 
     The store is that of APP, of --url, or of the variable TALLY_URL.
     """
-    if context.invoked_subcommand is None:
-        context.invoke(show_all, app=None, url=url, as_json=as_json)
 
 
 @command.command("list")
@@ -53,9 +48,10 @@ def show_all(*, app: str | None, url: str | None, as_json: bool) -> None:
 @command.command("set")
 @click.argument("queue")
 @click.argument("words", metavar="LIMIT=VALUE...", nargs=-1, required=True)
+@by_option
 @url_option
 @json_option
-def set_limits(*, queue: str, words: tuple[str, ...], url: str | None, as_json: bool) -> None:
+def set_limits(*, queue: str, words: tuple[str, ...], by: str, url: str | None, as_json: bool) -> None:
     """Set limits of a queue; they win over what programs declare until `tally queues reset`.
 
     Limits are concurrency, per_key, worker_concurrency, rate, key_rate, burst, order and hold_slots; `none`
@@ -69,34 +65,37 @@ def set_limits(*, queue: str, words: tuple[str, ...], url: str | None, as_json: 
         app = last
     with acting(app, url) as tally:
         limits: dict[str, Any] = dict(map(_limit, given))
-        _say(tally.queues.set(queue, by=_BY, **limits), as_json=as_json)
+        _say(tally.queues.set(queue, by=by, **limits), as_json=as_json)
 
 
 @command.command("pause")
 @click.argument("queue")
+@by_option
 @store_options
-def pause(*, queue: str, app: str | None, url: str | None, as_json: bool) -> None:
+def pause(*, queue: str, app: str | None, by: str, url: str | None, as_json: bool) -> None:
     """Let no job of a queue be claimed until it is resumed; what runs goes on."""
     with acting(app, url) as tally:
-        _say(tally.queues.pause(queue, by=_BY), as_json=as_json)
+        _say(tally.queues.pause(queue, by=by), as_json=as_json)
 
 
 @command.command("resume")
 @click.argument("queue")
+@by_option
 @store_options
-def resume(*, queue: str, app: str | None, url: str | None, as_json: bool) -> None:
+def resume(*, queue: str, app: str | None, by: str, url: str | None, as_json: bool) -> None:
     """Let jobs of a queue be claimed again."""
     with acting(app, url) as tally:
-        _say(tally.queues.resume(queue, by=_BY), as_json=as_json)
+        _say(tally.queues.resume(queue, by=by), as_json=as_json)
 
 
 @command.command("reset")
 @click.argument("queue")
+@by_option
 @store_options
-def reset(*, queue: str, app: str | None, url: str | None, as_json: bool) -> None:
+def reset(*, queue: str, app: str | None, by: str, url: str | None, as_json: bool) -> None:
     """Let what programs declare count again."""
     with acting(app, url) as tally:
-        _say(tally.queues.reset(queue, by=_BY), as_json=as_json)
+        _say(tally.queues.reset(queue, by=by), as_json=as_json)
 
 
 def _limit(word: str) -> tuple[str, object]:

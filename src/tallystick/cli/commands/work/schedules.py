@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from tallystick.app.scheduling.schedules import ScheduleView
-from tallystick.cli.place import acting, json_option, store_options, url_option
+from tallystick.cli.group import ListingGroup
+from tallystick.cli.place import acting, by_option, json_option, store_options, url_option
 from tallystick.cli.render.output import aligned, show, show_data
 from tallystick.core.schedules.rows import Missed, Overlap
 from tallystick.core.schedules.timetable import read_instant, timetable_of
@@ -22,10 +23,9 @@ Examples:
   tally schedules pause nightly shop
   tally schedules backfill nightly 2027-01-01T00:00Z 2027-01-08T00:00Z shop
 """
-_BY = "tally schedules"
 
 
-@click.group("schedules", epilog=_EXAMPLES)
+@click.group("schedules", cls=ListingGroup, epilog=_EXAMPLES)
 def command() -> None:
     """Show and change the schedules of a store.
 
@@ -68,6 +68,7 @@ def show_all(*, app: str | None, url: str | None, as_json: bool) -> None:
 @click.option(
     "--jitter", default="0s", show_default=True, metavar="DURATION", help="Spread the ticks over this time."
 )
+@by_option
 @url_option
 @json_option
 def add(
@@ -76,6 +77,7 @@ def add(
     schedule: str,
     when: str,
     words: tuple[str, ...],
+    by: str,
     url: str | None,
     as_json: bool,
     **options: Any,  # noqa: ANN401 (as declared above, one by one)
@@ -90,7 +92,7 @@ def add(
     if url is not None:
         loaded.app.bind(url)
     try:
-        view = loaded.app.schedules.add(schedule, found, when, args=args, kwargs=kwargs, by=_BY, **options)
+        view = loaded.app.schedules.add(schedule, found, when, args=args, kwargs=kwargs, by=by, **options)
     finally:
         loaded.app.close()
     _say(view, as_json=as_json)
@@ -98,29 +100,32 @@ def add(
 
 @command.command("pause")
 @click.argument("schedule")
+@by_option
 @store_options
-def pause(*, schedule: str, app: str | None, url: str | None, as_json: bool) -> None:
+def pause(*, schedule: str, app: str | None, by: str, url: str | None, as_json: bool) -> None:
     """Let no tick become a job until the schedule is resumed."""
     with acting(app, url) as tally:
-        _say(tally.schedules.pause(schedule, by=_BY), as_json=as_json)
+        _say(tally.schedules.pause(schedule, by=by), as_json=as_json)
 
 
 @command.command("resume")
 @click.argument("schedule")
+@by_option
 @store_options
-def resume(*, schedule: str, app: str | None, url: str | None, as_json: bool) -> None:
+def resume(*, schedule: str, app: str | None, by: str, url: str | None, as_json: bool) -> None:
     """Go on with the next tick; what was due during the pause is not made up for."""
     with acting(app, url) as tally:
-        _say(tally.schedules.resume(schedule, by=_BY), as_json=as_json)
+        _say(tally.schedules.resume(schedule, by=by), as_json=as_json)
 
 
 @command.command("trigger")
 @click.argument("schedule")
+@by_option
 @store_options
-def trigger(*, schedule: str, app: str | None, url: str | None, as_json: bool) -> None:
+def trigger(*, schedule: str, app: str | None, by: str, url: str | None, as_json: bool) -> None:
     """Make a job now, beside the timetable, and print its id."""
     with acting(app, url) as tally:
-        job = tally.schedules.trigger(schedule, by=_BY)
+        job = tally.schedules.trigger(schedule, by=by)
     show_data({"job_id": job.id}) if as_json else show(job.id)
 
 
@@ -128,13 +133,14 @@ def trigger(*, schedule: str, app: str | None, url: str | None, as_json: bool) -
 @click.argument("schedule")
 @click.argument("since")
 @click.argument("until")
+@by_option
 @store_options
 def backfill(
-    *, schedule: str, since: str, until: str, app: str | None, url: str | None, as_json: bool
+    *, schedule: str, since: str, until: str, app: str | None, by: str, url: str | None, as_json: bool
 ) -> None:
     """Make a job of each tick from SINCE on and before UNTIL that has none, and print their ids."""
     with acting(app, url) as tally:
-        jobs = tally.schedules.backfill(schedule, read_instant(since), read_instant(until), by=_BY)
+        jobs = tally.schedules.backfill(schedule, read_instant(since), read_instant(until), by=by)
     if as_json:
         show_data([{"job_id": job.id, "created": job.created} for job in jobs])
     else:
@@ -143,11 +149,12 @@ def backfill(
 
 @command.command("remove")
 @click.argument("schedule")
+@by_option
 @store_options
-def remove(*, schedule: str, app: str | None, url: str | None, as_json: bool) -> None:
+def remove(*, schedule: str, app: str | None, by: str, url: str | None, as_json: bool) -> None:
     """Remove a schedule; its jobs stay. One that a program declares comes back when its worker starts."""
     with acting(app, url) as tally:
-        tally.schedules.remove(schedule, by=_BY)
+        tally.schedules.remove(schedule, by=by)
     show_data({"id": schedule, "removed": True}) if as_json else show("removed")
 
 

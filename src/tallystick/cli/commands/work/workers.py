@@ -34,8 +34,7 @@ def command(*, app: str | None, url: str | None, as_json: bool) -> None:
     APP, of --url, or of the variable TALLY_URL.
     """
     with looking(app, url) as store:
-        seen = watched(store)
-        workers, now = seen.workers(_WORKERS_MAX), seen.backlog().now
+        workers, now = watched(store).workers(_WORKERS_MAX), store.now()
     if as_json:
         show_data([as_data(worker, now) for worker in workers])
     else:

@@ -23,7 +23,7 @@ from tallystick.core.remote.plans import (
     MoveProtocolStep,
     ProtocolPlan,
     ProtocolWrite,
-    Told,
+    StepFactDraft,
 )
 from tallystick.core.remote.policy import Policy, budget_ms, next_try_ms, policy_of
 from tallystick.core.remote.routing import route, topic
@@ -231,7 +231,7 @@ class PlanDraft:
         lease_expires_at = None if active is None else active.lease_expires_at
         return ProtocolPlan(heard, tuple(writes), told, self.is_cancelling, self._made, lease_expires_at)
 
-    def _fact(self, kind: str, about: dict[str, object]) -> Told:
+    def _fact(self, kind: str, about: dict[str, object]) -> StepFactDraft:
         """Return what the fact says: the moves, the digits that they have left, and what else is known."""
         digits = {
             after.step_id: f"{after.ledger:015d}"
@@ -251,7 +251,7 @@ class PlanDraft:
         attempt = max(
             (step.attempt_no for step in self.steps if step.step_id == about.get("step")), default=0
         )
-        return Told(kind, attempt, msgspec.json.encode(kept).decode())
+        return StepFactDraft(kind, attempt, msgspec.json.encode(kept).decode())
 
 
 def unchanged(picture: ProtocolPicture, heard: Heard) -> ProtocolPlan:

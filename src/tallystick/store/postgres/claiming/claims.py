@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _MARKS: Final = (str(STARTED.activity), str(STARTED.guid), str(ATTEMPTS))
 
 
-class Taken(NamedTuple):
+class ClaimedRow(NamedTuple):
     """A job that a search has claimed, as `claim_jobs` returns it."""
 
     job_id: str
@@ -121,13 +121,13 @@ class ClaimSearch:
 
         return answer
 
-    def _search(self, request: ClaimJobs) -> Callable[[], list[Taken]]:
+    def _search(self, request: ClaimJobs) -> Callable[[], list[ClaimedRow]]:
         """Send a search and return how to read its rows."""
         start = 0 if request.only else self._cursor.start(request)
         asked = self._writing.connection.execute(sql("claim_jobs"), self._parameters(request, start))
 
-        def answer() -> list[Taken]:
-            taken = [Taken._make(row) for row in asked.fetchall()]
+        def answer() -> list[ClaimedRow]:
+            taken = [ClaimedRow._make(row) for row in asked.fetchall()]
             if not request.only:
                 self._cursor.searched(request, start, [job.was_ready_at for job in taken])
             return taken
@@ -135,7 +135,7 @@ class ClaimSearch:
         return answer
 
     def _claimed_by_limits(
-        self, request: ClaimJobs, found: Sequence[Taken], *, searched: bool
+        self, request: ClaimJobs, found: Sequence[ClaimedRow], *, searched: bool
     ) -> list[ClaimedJob]:
         """Claim queue by queue, where some of the queues have limits; what was `searched` is not again."""
         queues = managed(self._writing, request.queues)
@@ -159,7 +159,7 @@ class ClaimSearch:
                 queue.book(self._writing, fences, request.owner)
         return claimed
 
-    def _chosen(self, request: ClaimJobs, queue: Managed) -> list[Taken]:
+    def _chosen(self, request: ClaimJobs, queue: Managed) -> list[ClaimedRow]:
         """Claim what the limits of a queue allow."""
         jobs = chosen(self._writing, queue, request, self._cursor.walks)
         if not jobs:
@@ -169,7 +169,7 @@ class ClaimSearch:
         held = (texts(leases), request.owner, str(request.lease_ms), *self._writing.times)
         about = (str(int(request.suspects)), *_MARKS, CLAIMED_FIRST, CLAIMED_AGAIN, request.hooks)
         asked = self._writing.connection.execute(sql("claim_chosen"), (texts(jobs), handlers, *held, *about))
-        return [Taken._make(row) for row in asked.fetchall()]
+        return [ClaimedRow._make(row) for row in asked.fetchall()]
 
     def due(self, request: ClaimJobs) -> list[str]:
         """Return which jobs a claim would take."""
@@ -194,7 +194,7 @@ class ClaimSearch:
             request.hooks,
         )
 
-    def _claimed(self, request: ClaimJobs, taken: Sequence[Taken]) -> list[ClaimedJob]:
+    def _claimed(self, request: ClaimJobs, taken: Sequence[ClaimedRow]) -> list[ClaimedJob]:
         past, drivers = self._look(request, taken)
         return [
             self._handed_over(job, past.get(job.job_id, _Past()), drivers.get(job.job_id))
@@ -202,7 +202,7 @@ class ClaimSearch:
             if job.job_id not in self._ended
         ]
 
-    def _handed_over(self, job: Taken, before: _Past, wake: Wake | None) -> ClaimedJob:
+    def _handed_over(self, job: ClaimedRow, before: _Past, wake: Wake | None) -> ClaimedJob:
         """Return what a worker needs of a job that it has claimed."""
         return ClaimedJob(
             job.fence,
@@ -229,7 +229,9 @@ class ClaimSearch:
             opened=before.opened,
         )
 
-    def _look(self, request: ClaimJobs, taken: Sequence[Taken]) -> tuple[dict[str, _Past], dict[str, Wake]]:
+    def _look(
+        self, request: ClaimJobs, taken: Sequence[ClaimedRow]
+    ) -> tuple[dict[str, _Past], dict[str, Wake]]:
         """Return what was recorded before, and what drives the jobs that were put away; in one round trip.
 
         A job that is new has two facts now, its submission and this claim; a fork has its copies too.
@@ -257,7 +259,7 @@ class ClaimSearch:
         return _pasts(past), wakes
 
     def _enter(
-        self, request: ClaimJobs, woken: Sequence[Taken], wall: int, about: Sequence[Answered]
+        self, request: ClaimJobs, woken: Sequence[ClaimedRow], wall: int, about: Sequence[Answered]
     ) -> dict[str, Wake]:
         """Count the entries of the messages that drive these claims; their attempts remember them."""
         entered, activities, messages = (answer.fetchall() for answer in about)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tallystick.core.limits import CLAIM_BATCH_JOBS_MAX
-from tallystick.core.queues.admitting import NO_KEY, Line, Slot, Waiting, choose
+from tallystick.core.queues.admitting import NO_KEY, DueOfKey, Slot, Waiting, choose
 from tallystick.store.api import ClaimJobs
 from tallystick.store.postgres.lists.arrays import texts
 from tallystick.store.postgres.statements import sql
@@ -71,9 +71,9 @@ class _Search(Search):
         for job_id, key, first in self._batch.rows("begun_jobs", asked):
             yield Waiting(job_id, key, bool(first))
 
-    def _lines(self, keys: list[str]) -> Iterator[Line]:
+    def _lines(self, keys: list[str]) -> Iterator[DueOfKey]:
         if NO_KEY in keys:
-            yield Line(NO_KEY, self._in_order(self._without_key()))
+            yield DueOfKey(NO_KEY, self._in_order(self._without_key()))
             keys = [key for key in keys if key != NO_KEY]
         if not keys:
             return
@@ -87,7 +87,7 @@ class _Search(Search):
         if buckets is not None:
             queue.add_buckets(buckets.fetchall())
         for key, rows in groupby(found.fetchall(), key=itemgetter(1)):
-            yield Line(key, self._in_order(rows))
+            yield DueOfKey(key, self._in_order(rows))
 
     def _in_order(self, rows: Iterable[_Found]) -> list[Waiting]:
         """Return the jobs of one key, which come by priority, as the queue orders them."""

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from tallystick.core.audit.fingerprints import birth_texts
-from tallystick.core.chain import Chain, Link, event_hash
-from tallystick.core.hash_chain import GENESIS
+from tallystick.core.chain import GENESIS, Chain, Link, event_hash
 from tallystick.core.ledger.marks import OPENED, STARTED
 from tallystick.core.lifecycles import JobState
 from tallystick.store.api import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from tallystick.core.chain import Chain
-from tallystick.core.queues.reusing import REPLACE, Holder, Keyed, TakeKey, decide_key, due_at, replacement
+from tallystick.core.queues.reusing import REPLACE, Keyed, KeyHolder, TakeKey, decide_key, due_at, replacement
 from tallystick.errors import InvariantBroken, KeyInUse
 from tallystick.store.api import Existing, Fact, Fence
 from tallystick.store.refusals import Refused
@@ -39,7 +39,7 @@ def take_key(batch: OpenTransaction, request: TakeKey) -> Existing | None:
             missed = job_id
             continue
         *row, ready_at, head_n, head_hash = rows[0]
-        holder = Holder._make(row)
+        holder = KeyHolder._make(row)
         verdict = decide_key(request.rule, holder)
         match verdict:
             case Keyed.TAKE:
@@ -57,7 +57,7 @@ def take_key(batch: OpenTransaction, request: TakeKey) -> Existing | None:
 
 
 def _replace(
-    batch: OpenTransaction, request: TakeKey, holder: Holder, ready_at: int | None, chain: Chain
+    batch: OpenTransaction, request: TakeKey, holder: KeyHolder, ready_at: int | None, chain: Chain
 ) -> None:
     """Give a job that was never claimed other arguments, with a fact that tells of both."""
     tenant_id, scope, value, content_hash, canon_version = request.reservation
@@ -70,7 +70,7 @@ def _replace(
     insist(batch, "move_hash", (tenant_id, scope, value, holder.job_id, content_hash, canon_version))
 
 
-def _in_use(request: TakeKey, holder: Holder) -> KeyInUse:
+def _in_use(request: TakeKey, holder: KeyHolder) -> KeyInUse:
     key = request.reservation.value
     return KeyInUse(
         f"job {holder.job_id} has the key {key!r} and is {holder.state}: its arguments can be replaced only "

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from tallystick.core.limits import PRIORITY_BEST, PRIORITY_WORST
-from tallystick.core.queues.admitting import NO_KEY, Line, QueuePicture, Slot, TakenSlot, Waiting, book
+from tallystick.core.queues.admitting import NO_KEY, DueOfKey, QueuePicture, Slot, TakenSlot, Waiting, book
 from tallystick.core.queues.rows import KEYS_LOOKED_AT_MAX, Queue, QueueTurn
 from tallystick.errors import InvariantBroken
 from tallystick.store.api import ClaimedJob, Fence
@@ -104,7 +104,7 @@ class Search(ABC):
         self._queue = queue
         self.wanted = wanted
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[DueOfKey]:
         """Give the keys that wait, beginning behind the one that had the last turn; each once."""
         queue, passed = self._queue, 0
         for keys in key_pages(self._keys, queue.picture.turn.turn, self.wanted, KEYS_LOOKED_AT_MAX):
@@ -117,7 +117,7 @@ class Search(ABC):
         return [key for (key,) in self._batch.rows("waiting_keys", (self._queue.name, after, limit))]
 
     @abstractmethod
-    def _lines(self, keys: list[str]) -> Iterator[Line]:
+    def _lines(self, keys: list[str]) -> Iterator[DueOfKey]:
         """Give the due jobs of these keys, and add what their buckets hold."""
 
 

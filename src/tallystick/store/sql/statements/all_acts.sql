@@ -1,3 +1,3 @@
--- all_acts: a page of what people did, the newest first.
--- takes: kinds list, before int, limit int
-SELECT @names(Act) FROM acts WHERE about IN :kinds AND seq < :before ORDER BY seq DESC LIMIT :limit
+-- all_acts: a page of what people did to jobs, to queues or to schedules, the newest first.
+-- takes: about text, before int, limit int
+SELECT @names(Act) FROM acts WHERE about = :about AND seq < :before AND who <> '' ORDER BY seq DESC LIMIT :limit

@@ -1,3 +1,4 @@
--- prune_acts: what people did to jobs that are marked as pruned goes. No row changed: there was none.
+-- prune_acts: what people said to jobs that are marked as pruned goes; the lines keep their places in the chain. No row
+-- changed: there was none.
 -- takes: jobs list
-DELETE FROM acts WHERE about = 'job' AND name IN :jobs
+UPDATE acts SET verb = '', who = '', told = '' WHERE about = 'job' AND name IN :jobs

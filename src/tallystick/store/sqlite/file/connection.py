@@ -10,6 +10,7 @@ import apsw
 import msgspec
 
 from tallystick import crash
+from tallystick.core.chain import line_hash
 from tallystick.errors import (
     OutcomeUnknown,
     StoreBusy,
@@ -127,6 +128,8 @@ def migrate(connection: apsw.Connection, path: Path, turnstile: Turnstile) -> bo
             connection.execute("BEGIN IMMEDIATE")
             done = _version(connection, path, newest)
             crash.point(BEFORE_MIGRATE)
+            # For migrations that make a chain of rows: the hash before, then the fields of a line.
+            connection.create_scalar_function("line_hash", lambda before, *fields: line_hash(fields, before))
             later = [text for version, _name, text in steps if version > done]
             for text in later if done else [schema("sqlite")]:
                 connection.execute(text)

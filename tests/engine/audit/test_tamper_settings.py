@@ -14,7 +14,7 @@ from tallystick.core.remote.keys import new_key
 from tallystick.core.schedules.rows import Schedule
 from tallystick.engine.audit.whole_store import verify
 from tallystick.testing.stepping import tick_schedules
-from tests.app.books.tampering import Books
+from tests.engine.audit.tampering import Books
 
 DAY = 86_400_000
 # Of each column a value that another lawful schedule could have.

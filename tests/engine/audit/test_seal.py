@@ -16,7 +16,7 @@ from tallystick.engine.audit.signing import is_signed_by, signed
 from tallystick.engine.audit.whole_store import verify
 from tallystick.errors import BadInput
 from tallystick.testing.stepping import SteppedWorker
-from tests.app.books.forging import Forger
+from tests.engine.audit.forging import Forger
 
 HOUR = 3_600_000
 

@@ -9,7 +9,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tallystick import JobCancelled, Tally, current, wait
+from tallystick.engine.audit.sealing import seal
+from tallystick.engine.audit.whole_store import verify
 from tallystick.errors import BadInput, NotFound
+from tests.engine.audit.forging import Forger
 from tests.patience import wait_until
 
 PATIENCE = 30
@@ -131,17 +134,66 @@ def test_a_word_to_a_job_that_has_ended_is_kept_too(app: Tally):
     assert [(act.verb, act.who) for act in app.acts(job=job)] == [("pause", "bob"), ("cancel", "ann")]
 
 
-def test_acts_go_with_their_job_and_are_never_changed(app: Tally):
+def test_what_was_said_to_a_job_goes_with_it_and_nothing_else_changes(app: Tally):
     @app.workflow
     def flow() -> None: ...
 
-    job = flow.submit()
-    job.cancel(by="ann")
+    jobs = [flow.submit() for _ in range(2)]
+    jobs[0].cancel(by="ann")
     app.queues.pause("emails", by="ann")
-    with pytest.raises(Exception, match="an act is a fact and cannot change"), app.transaction() as db:
-        db.execute("update acts set who = 'somebody else'")
+    jobs[1].pause(by="ann")
+    for change, why in (
+        ("update acts set who = 'somebody else'", "an act is a fact and cannot change"),
+        ("update acts set verb = '', who = '', told = ''", "an act is a fact and cannot change"),
+        ("delete from acts", "what people did is remembered"),
+    ):
+        with pytest.raises(Exception, match=why), app.transaction() as db:
+            db.execute(change)
     assert app.prune(older_than="0s") == 1
-    assert told(app.acts()) == [("pause", "ann", "")]
+    assert told(app.acts()) == [("pause", "ann", ""), ("pause", "ann", "paused by hand")]
+    assert app.acts(job=jobs[0]) == []
+    assert verify(app.runtime().store).findings == []
+
+
+def test_acts_of_two_processes_at_once_are_one_chain(app: Tally, url):
+    """Both speak to the same jobs, so that each may hold what the other waits for."""
+
+    @app.workflow
+    def flow() -> None: ...
+
+    jobs = [flow.submit().id for _ in range(4)]
+
+    def speak(order: list[str]) -> None:
+        other = Tally(url)
+        for _ in range(5):
+            for job_id in order:
+                other.job(job_id).pause(by="ann")
+            other.resume_many(by="ann")
+        other.close()
+
+    threads = [threading.Thread(target=speak, args=(order,)) for order in (jobs, jobs[::-1])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(app.acts(limit=500)) >= 40
+    assert verify(app.runtime().store).findings == []
+
+
+def test_a_seal_misses_the_newest_act(app: Tally, url):
+    app.queues.pause("emails", by="ann")
+    app.queues.resume("emails", by="ann")
+    store = app.runtime().store
+    sealed = seal(store, 1)
+    app.queues.pause("emails", by="ann")
+    assert verify(store, sealed=sealed).findings == []
+    forger = Forger(url)
+    forger.run("delete from acts where seq > 1")
+    forger.close()
+    assert verify(store).findings == []
+    assert [each.message for each in verify(store, sealed=sealed).findings] == [
+        "act 2 is not there as it was sealed"
+    ]
 
 
 def test_one_thing_is_asked_for_at_a_time(app: Tally):

@@ -27,6 +27,7 @@ KEYS = {
     "idempotency": ("tenant_id", "scope", "value"),
     "job_tags": ("tag", "job_id"),
     "pruned": ("seq",),
+    "acts": ("seq",),
 }
 # What makes a row another kind of row: a change to one of a kind says what a change to all of them would.
 KINDS = {
@@ -47,6 +48,7 @@ KINDS = {
     "events": ("type",),
     "outbox": ("state", "via", "tenant_id"),
     "pruned": ("whole",),
+    "acts": ("about", "who = ''"),
 }
 # What a column may say that has a few words: a change to another of them is one that a thief would make.
 WORDS = {
@@ -185,9 +187,9 @@ class Books:
                 some.append(dict(zip(names, row, strict=True)))
         return list(alike.values())
 
-    def newest_removal(self) -> int:
-        """The last line of the log of removals."""
-        ((newest,),) = self.db.run("select max(seq) from pruned")
+    def newest(self, log: str) -> int:
+        """The last line of the log of removals, or of the chain of acts."""
+        ((newest,),) = self.db.run(f"select max(seq) from {log}")
         return newest
 
     def is_dropped(self, row: dict[str, Any]) -> bool:

@@ -39,7 +39,7 @@ def test_a_policy_that_the_user_chose_stays(tmp_path: Path):
 import os
 os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 from tallystick import Tally
-from tests.app.worker.test_scheduling import policy_of_a_step
+from tests.worker.test_scheduling import policy_of_a_step
 print(policy_of_a_step(Tally("sqlite:///{tmp_path}/books.db")))
 """
     answer = subprocess.run(
@@ -54,7 +54,7 @@ def test_a_process_that_ends_after_a_worker_says_nothing(tmp_path: Path):
 import builtins, sys
 from tallystick import Tally
 from tallystick.worker import batch_scheduling
-from tests.app.worker.test_scheduling import policy_of_a_step
+from tests.worker.test_scheduling import policy_of_a_step
 
 class Last:
     def __del__(self, audit=sys.audit):

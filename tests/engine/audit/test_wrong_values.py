@@ -207,16 +207,16 @@ def alone(tamper: Tamper, planned: list[Plant]) -> list[Plant]:
 STATES = ("IN_PROGRESS", "SUCCEEDED", "FAILED_FINAL", "CANCELLED")
 
 
-@pytest.mark.slow
-def test_each_wrong_value_is_found_with_its_job_row_and_rule(timed, kinds, url):
+@pytest.mark.parametrize(
+    "share", [pytest.param(6, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.long)]
+)
+def test_each_wrong_value_is_found_with_its_job_row_and_rule(timed, kinds, url, share):
     kinds.live()
     inspection = timed.runtime().store.inspect()
     now = inspection.lease_clock()
     tamper = Tamper(url)
     missed, unnamed, total = [], [], 0
-    # The rules are the same on every store; a server takes ten times as long to show them its rows.
-    step = 1 if url.startswith("sqlite") else 3
-    for plant in alone(tamper, list(plants(tamper)))[::step]:
+    for plant in alone(tamper, list(plants(tamper)))[::share]:
         value, before = ("null" if each is None else str(each) for each in (plant.value, plant.before))
         total += 1
         with tamper.planted(plant.table, plant.column, plant.key, value, before):
@@ -227,5 +227,5 @@ def test_each_wrong_value_is_found_with_its_job_row_and_rule(timed, kinds, url):
             unnamed.append(f"{plant}: {found}")
     assert found_in(timed) == []
     tamper.close()
-    assert total > 800
+    assert total > 2_400 // share
     assert "\n".join([*missed, *unnamed]) == ""

@@ -13,6 +13,11 @@ Put = Callable[[Any, str, Any], None]
 _SPAWN = "_spawn"
 
 
+def small_spawns(put: Put, children: int) -> None:
+    """Let a bundle of births hold no more than these."""
+    put(families, "SPAWN_CHILDREN_MAX", children)
+
+
 def behind_each_bundle(put: Put, act: Callable[[], None]) -> None:
     """Do something whenever a bundle of births that is written by itself is durable."""
     spawn = getattr(families, _SPAWN)
