@@ -473,7 +473,9 @@ P|) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 S|CREATE INDEX messages_inbox ON messages (job_id, arrived) WHERE acked_at IS NULL;
 P|-- Only a search for the newest arrival may take this one: it would do for any message, after reading all others.
 P|CREATE INDEX messages_inbox ON messages (job_id, arrived) WHERE acked_at IS NULL AND arrived >= 0;
-CREATE INDEX messages_of_job ON messages (job_id);
+S|CREATE INDEX messages_of_job ON messages (job_id);
+P|-- Only a read of all that ever arrived for a job may take this one, for the same reason; such a read says the condition too.
+P|CREATE INDEX messages_of_job ON messages (job_id) WHERE redeliveries >= 0;
 CREATE INDEX messages_waiting ON messages (job_id, kind, name, arrived) WHERE acked_at IS NULL;
 CREATE INDEX messages_begun ON messages (job_id) WHERE acked_at IS NULL AND ledger > 0;
 
@@ -489,7 +491,8 @@ SELECT job_id, state, attempt, dimension, hold, hold_reason, semaphore, root_led
        EXISTS (SELECT 1
                  FROM steps
                 WHERE steps.job_id = jobs.job_id AND steps.kind <> 'step' AND steps.kind <> 'tx')
-       OR EXISTS (SELECT 1 FROM messages WHERE messages.job_id = jobs.job_id) AS has_waited,
+S|       OR EXISTS (SELECT 1 FROM messages WHERE messages.job_id = jobs.job_id) AS has_waited,
+P|       OR EXISTS (SELECT 1 FROM messages WHERE messages.job_id = jobs.job_id AND messages.redeliveries >= 0) AS has_waited,
        updated_at
   FROM jobs;
 

@@ -7,7 +7,7 @@ SELECT named.job_id, jobs.job_id IS NOT NULL
          UNION
         SELECT job_id FROM (SELECT DISTINCT job_id FROM events WHERE job_id > :after ORDER BY job_id LIMIT :limit) AS e
          UNION
-        SELECT job_id FROM (SELECT DISTINCT job_id FROM messages WHERE job_id > :after ORDER BY job_id LIMIT :limit) AS m
+        SELECT job_id FROM (SELECT DISTINCT job_id FROM messages WHERE job_id > :after AND redeliveries >= 0 ORDER BY job_id LIMIT :limit) AS m
          UNION
         SELECT job_id FROM (SELECT DISTINCT job_id FROM outbox WHERE job_id > :after ORDER BY job_id LIMIT :limit) AS o
          UNION
