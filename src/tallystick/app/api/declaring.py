@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tallystick.app.api.retrying import Duration, Retry
@@ -110,6 +110,6 @@ class DeclaringSteps(ABC):
             policy=policy_of(retry),
             timeout_ms=timeout_ms(timeout),
             raises=tuple(raises),
-            codec=lambda: signature.result,
+            codec=partial(getattr, signature, "result"),
             lends=cache(lambda: library_type(function)) if kind == "tx" else None,
         )

@@ -66,7 +66,7 @@ class SqliteBatch:
 
     def __init__(self, connection: apsw.Connection, now: Instants, loans: Loans | None = None) -> None:
         """Begin, at a time that was read with the lock held: a lease is judged by the time of the write."""
-        self._loans = loans or Loans()
+        self._loans = Loans() if loans is None else loans
         self.walks = Walks()
         self.connection = connection
         self.cursor = connection.cursor()

@@ -28,20 +28,16 @@ class _Past(NamedTuple):
     error: BaseException | None
 
 
-class Loans:
+class Loans(dict[int, _Past]):
     """The loans of one flush, remembered while it is tried."""
-
-    def __init__(self) -> None:
-        """Start with none."""
-        self._past: dict[int, _Past] = {}
 
     def step(
         self, request: RunTx, connection: apsw.Connection, apply: Callable[[Bundle], Outcome]
     ) -> RecordStep:
         """Lend the connection to the waiting thread, or repeat what it did, and return its step."""
-        past = self._past.get(id(request))
+        past = self.get(id(request))
         if past is None:
-            past = self._past[id(request)] = _lend(request, connection, apply)
+            past = self[id(request)] = _lend(request, connection, apply)
             if past.loan.lost:
                 raise TransactionLost
         elif past.error is None and not past.loan.say_again(connection, apply):
