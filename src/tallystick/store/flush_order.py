@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from tallystick.core.pictures import START
 from tallystick.store.api import (
@@ -33,6 +33,9 @@ ORDER: Final[tuple[type[Primitive], ...]] = (
 )
 
 
+# Bundles that are written by kind: the kind, and where they stand in the batch.
+Kind: TypeAlias = tuple[type[Primitive], list[int]]
+
 _GROUPED: Final = frozenset(ORDER)
 
 # A bundle of one of these needs no second look: nothing in it decides how it is written.
@@ -42,9 +45,7 @@ _ALWAYS_GROUPED: Final = frozenset({RenewLeases, RecordStep, RecordEvent, Submit
 _PAIRS: Final = frozenset((RecordStep, last) for last in (EndJob, EndAttempt))
 
 
-def grouped(
-    batch: Sequence[Bundle], *, children: bool = False
-) -> tuple[list[int], list[tuple[type[Primitive], list[int]]]]:
+def grouped(batch: Sequence[Bundle], *, children: bool = False) -> tuple[list[int], list[Kind]]:
     """Return the indexes of bundles to decide or to write alone, and of the others by kind in their order.
 
     A step and the ending it came with stand under both kinds. The ends of jobs that a message woke touch
@@ -81,6 +82,23 @@ def _touches_others(end: EndJob, *, children: bool) -> bool:
 def parts_of(bundles: Iterable[Bundle], kind: type[Primitive]) -> list[Any]:
     """Return the part of each bundle that is written with others of this kind."""
     return [first if type(first := bundle[0]) is kind else bundle[-1] for bundle in bundles]
+
+
+def ending_in_lists(batch: Sequence[Bundle], groups: Sequence[Kind]) -> Iterable[str]:
+    """Return the jobs whose rows are moved by lists: they are locked with all others, in one order."""
+    for kind, indexes in groups:
+        if kind in (EndJob, EndAttempt):
+            for part in parts_of([batch[index] for index in indexes], kind):
+                yield str(part.fence.job_id)
+
+
+def without_last_steps(batch: Sequence[Bundle], groups: Sequence[Kind]) -> list[Kind]:
+    """Return groups without steps that come with the end of their job: that statement has them."""
+    kept = [
+        (kind, [index for index in indexes if kind is not RecordStep or type(batch[index][-1]) is not EndJob])
+        for kind, indexes in groups
+    ]
+    return [(kind, indexes) for kind, indexes in kept if indexes]
 
 
 def merged_claims(requests: Sequence[ClaimJobs]) -> list[tuple[ClaimJobs, list[int]]]:

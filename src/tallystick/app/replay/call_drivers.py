@@ -12,13 +12,16 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any, TypeVar
 
+from tallystick.app.api.retrying import ONCE
 from tallystick.app.replay.async_waits import parking_of
 from tallystick.app.replay.calls import Body, Call, Hand, InTransaction, InTurn, Need, Pause, StepSpec, Write
 from tallystick.app.replay.context import NOT_TAKEN, Inside, WorkflowContext, current
 from tallystick.app.running.daemon_threads import ThreadAnswer, run_in_daemon_thread
 from tallystick.app.running.user_exceptions import Escaped, contained, is_escape
+from tallystick.app.values.codec import Codec
 from tallystick.engine.pending_writes import Blocked, Handed
 from tallystick.errors import StepTimeout
+from tallystick.store.api import Bundle, Outcome
 
 T = TypeVar("T")
 
@@ -219,3 +222,33 @@ def _run_in_time(context: WorkflowContext, spec: StepSpec, body: Body) -> Any:  
 
 def _took_too_long(spec: StepSpec) -> StepTimeout:
     return StepTimeout(f"{spec.name} took longer than {spec.timeout_ms} ms", step=spec.name)
+
+
+def write(context: WorkflowContext, bundle: Bundle, *, brings_work: bool = False) -> Outcome:
+    """Make a bundle durable, behind everything that this workflow has handed over, and return its outcome."""
+    outcome: Outcome = drive(context, NO_BODY, _to_write(bundle, brings_work=brings_work))
+    return outcome
+
+
+async def write_async(context: WorkflowContext, bundle: Bundle, *, brings_work: bool = False) -> Outcome:
+    """Do the same in a task."""
+    outcome: Outcome = await drive_async(context, NO_BODY, _to_write(bundle, brings_work=brings_work))
+    return outcome
+
+
+def _to_write(bundle: Bundle, *, brings_work: bool) -> Call:
+    """Write a bundle; if it brings work, idle slots of this process look for it in the same flush."""
+    return (yield Write(bundle, brings_work))
+
+
+# A call that runs no function of the user's: it only reads and writes rows of ours.
+NO_BODY = StepSpec(
+    name="wait",
+    kind="wait",
+    function=lambda: None,
+    is_async=False,
+    policy=ONCE.policy,
+    timeout_ms=None,
+    raises=(),
+    codec=lambda: Codec(Any),
+)

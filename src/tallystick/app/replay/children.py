@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
 
-from tallystick.app.replay.call_drivers import drive, drive_async
+from tallystick.app.replay.call_drivers import NO_BODY, drive, drive_async
 from tallystick.app.replay.context import WorkflowContext
-from tallystick.app.replay.internal_writes import NO_BODY
 from tallystick.app.replay.joining import (
     Joining,
     Wanted,

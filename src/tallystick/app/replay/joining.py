@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tallystick.app.replay.call_drivers import drive, drive_async
+from tallystick.app.replay.call_drivers import NO_BODY, drive, drive_async
 from tallystick.app.replay.calls import Call, Write
 from tallystick.app.replay.context import WorkflowContext
-from tallystick.app.replay.internal_writes import NO_BODY
 from tallystick.app.replay.waits import Asked, ask, ask_async, in_turn, recall
 from tallystick.app.running.tasks import has_begun_none
 from tallystick.app.values.errors import rebuilt

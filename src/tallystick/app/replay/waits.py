@@ -9,8 +9,8 @@ from typing import Any, Final, Literal, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 from tallystick.app.api.retrying import When
 from tallystick.app.replay.async_waits import parking_of, publish_soon
+from tallystick.app.replay.call_drivers import write, write_async
 from tallystick.app.replay.context import WorkflowContext, current
-from tallystick.app.replay.internal_writes import write, write_async
 from tallystick.app.replay.short_waits import linger
 from tallystick.app.running.leaving import Again
 from tallystick.app.running.tasks import is_alone

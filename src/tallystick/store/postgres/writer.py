@@ -37,17 +37,15 @@ from tallystick.store.api import (
     SubmitJob,
     SubmitJobs,
 )
-from tallystick.store.flush_order import grouped, parts_of
+from tallystick.store.flush_order import Kind, ending_in_lists, grouped, parts_of, without_last_steps
 from tallystick.store.planning import is_planned, wants_of
 from tallystick.store.postgres.claiming.claim_cursor import ClaimCursor
 from tallystick.store.postgres.claiming.claims import ClaimSearch
 from tallystick.store.postgres.crash_points import AROUND
 from tallystick.store.postgres.lists.ends import (
-    ending_in_lists,
     send_endings_of_attempts,
     send_endings_of_jobs,
     steps_with_endings,
-    without_last_steps,
 )
 from tallystick.store.postgres.lists.inserts import send_births, send_births_alike
 from tallystick.store.postgres.lists.steps import send_steps
@@ -133,10 +131,10 @@ class PostgresBatch(PostgresWriting):
         groups = without_last_steps(batch, groups)
         answers: list[tuple[list[int], Answer]] = []
         decided = self._look_and_decide(batch, alone, groups) if alone else None
-        written = write_those(self, batch, alone)
-        for index in alone:
-            if not is_planned(batch[index]):
-                outcomes[index] = written[index] if index in written else self.alone(batch[index])
+        others = [index for index in alone if not is_planned(batch[index])]
+        written = write_those(self, batch, others) if others else {}
+        for index in others:
+            outcomes[index] = written[index] if index in written else self.alone(batch[index])
         with self.connection.pipeline():
             if not alone:
                 begin(self.connection, self._address)
@@ -160,7 +158,7 @@ class PostgresBatch(PostgresWriting):
         self,
         batch: Sequence[Bundle],
         alone: list[int],
-        groups: list[tuple[type[Primitive], list[int]]],
+        groups: list[Kind],
     ) -> Flush | None:
         """Begin, look at all jobs of the planned bundles, and decide them."""
         wants = {index: wants_of(batch[index]) for index in alone if is_planned(batch[index])}

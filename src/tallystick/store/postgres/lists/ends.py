@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tallystick.core.chain import Chain, Link
 from tallystick.core.ledger.marks import STARTED, settled
-from tallystick.store.api import Bundle, EndAttempt, EndJob, Fact, Fence, Outcome, Primitive, RecordStep
-from tallystick.store.flush_order import parts_of
+from tallystick.store.api import EndAttempt, EndJob, Fact, Fence, Outcome, RecordStep
 from tallystick.store.postgres.server.connection import row_moved
 from tallystick.store.postgres.writing import storable
 from tallystick.store.refusals import Refused, stale
@@ -104,24 +103,3 @@ def _send(
 def steps_with_endings(bundles: Sequence[Sequence[Any]]) -> list[RecordStep | None]:
     """Return the step of each bundle that ends with its job, or None."""
     return [bundle[0] if len(bundle) > 1 else None for bundle in bundles]
-
-
-def ending_in_lists(
-    batch: Sequence[Bundle], groups: Sequence[tuple[type[Primitive], list[int]]]
-) -> Iterable[str]:
-    """Return the jobs whose rows are moved by lists: they are locked with all others, in one order."""
-    for kind, indexes in groups:
-        if kind in (EndJob, EndAttempt):
-            for part in parts_of([batch[index] for index in indexes], kind):
-                yield str(part.fence.job_id)
-
-
-def without_last_steps(
-    batch: Sequence[Bundle], groups: Sequence[tuple[type[Primitive], list[int]]]
-) -> list[tuple[type[Primitive], list[int]]]:
-    """Return groups without steps that come with the end of their job: that statement has them."""
-    kept = [
-        (kind, [index for index in indexes if kind is not RecordStep or type(batch[index][-1]) is not EndJob])
-        for kind, indexes in groups
-    ]
-    return [(kind, indexes) for kind, indexes in kept if indexes]
