@@ -43,12 +43,15 @@ from tests.core.effect_situations import (
     Situation,
     draw,
     is_doubtful,
+    is_to_be_called_in_doubt,
     pictures_of,
     request_of,
 )
 
 WAITS = "the segment is over until its outcome is known"
 LIVE = "a worker may be at it right now: try again when its time is over"
+ENDED = "its job has ended or was asked to, so it is not called again: say whether it happened"
+LOST = "its worker was lost after it had the right to act and before it said what came of it"
 SLACK_MS = 5_000
 
 # --- what came of it, and what must
@@ -160,9 +163,10 @@ def _leaves(s: Situation, *, person: bool) -> dict[str, Any]:
 def _call(s: Situation) -> dict[str, Any]:  # noqa: PLR0911 (a line for each answer)
     nothing = {"effect": None, "left": None, "begins": 0, "lost": 0}
     if s.job == "is to end" and not s.asked:
-        if s.phase == Phase.RESTING and s.full == "leg 2":
+        rests = s.phase == Phase.RESTING and not s.doubted
+        if rests and s.full == "leg 2":
             return {"outcome": "LedgerCeiling"}
-        ends = _over(s, Came.NOT_DONE) | {"answered": True} if s.phase == Phase.RESTING else nothing
+        ends = _over(s, Came.NOT_DONE) | {"answered": True} if rests else nothing
         return {"outcome": "CANCELLING", **ends}
     if s.hold is not None:
         return {"outcome": s.hold, **nothing}
@@ -178,7 +182,7 @@ def _call(s: Situation) -> dict[str, Any]:  # noqa: PLR0911 (a line for each ans
     if s.phase == Phase.RESTING:
         if not s.own and s.due == 5_000:
             return {"outcome": Later(4_000), **nothing}
-        again = _open(s, Phase.CALLING, None, calls=s.calls + 1, lease="call-2")
+        again = _open(s, Phase.CALLING, None, calls=s.calls + 1, lease="call-2") | _left(s)
         entries = None if s.full == "leg 1" else 2
         return {"outcome": Granted(s.calls + 1), "left": None, "entries": entries, **again}
     if s.phase == Phase.CALLING and s.own:
@@ -223,9 +227,16 @@ def _is_last_call(s: Situation) -> bool:
     return s.phase == Phase.CALLING and s.own
 
 
+def _left(s: Situation) -> dict[str, Any]:
+    """A doubt that a person has left stays until it is known."""
+    return {"says": "cut" if s.doubted else None}
+
+
 def _end(s: Situation) -> dict[str, Any]:
     if not _is_last_call(s):
         return {"outcome": "StaleLease"}
+    if s.doubted and s.came is not Came.HAPPENED:
+        return _doubt(s)
     if s.full == "leg 2":
         return {"outcome": "LedgerCeiling"}
     return {"outcome": None, "answered": True, "left": None, **_over(s, s.came)}
@@ -234,7 +245,7 @@ def _end(s: Situation) -> dict[str, Any]:
 def _rest(s: Situation) -> dict[str, Any]:
     if not _is_last_call(s):
         return {"outcome": "StaleLease"}
-    return {"outcome": None, "left": None, **_open(s, Phase.RESTING, WALL + REST_MS)}
+    return {"outcome": None, "left": None, **_open(s, Phase.RESTING, WALL + REST_MS), **_left(s)}
 
 
 def _doubt(s: Situation) -> dict[str, Any]:
@@ -262,8 +273,8 @@ def _settle(s: Situation) -> dict[str, Any]:  # noqa: PLR0911 (a line for each a
         return {"outcome": several if doubtful else none, **nothing}
     if s.runs:
         return {"outcome": LIVE, **nothing}
-    if s.says is Says.RETRY and s.job == "has ended":
-        return {"outcome": "its job has ended, so it is not called again: say whether it happened", **nothing}
+    if s.says is Says.RETRY and s.job != "goes on":
+        return {"outcome": ENDED, **nothing}
     if s.moved and s.names == "unit":
         return {"outcome": "it has gone on since it was asked", **nothing}
     if s.says in (Says.UNKNOWN, Says.LATER):
@@ -276,6 +287,9 @@ def _settle(s: Situation) -> dict[str, Any]:  # noqa: PLR0911 (a line for each a
             told["says"] = s.result or "null"
         return {"outcome": "written down; the job goes on with it", **told, **_goes_on(s)}
     again = _open(s, Phase.RESTING, WALL, probes=0)
+    again["says"] = None
+    if s.says is Says.RETRY:
+        again["says"] = "cut" if s.doubted or s.phase == Phase.IN_DOUBT else LOST
     return {"outcome": "written down; the effect is called again under the same key", **again, **_goes_on(s)}
 
 
@@ -313,26 +327,39 @@ def _resume(s: Situation) -> dict[str, Any]:
     if s.hold is None:
         return {"effect": None, "others": 0}
     asks = s.hold == "IN_DOUBT" and s.probe
-    asked = (
-        _open(s, Phase.IN_DOUBT, WALL, probes=0) if asks and s.phase == Phase.IN_DOUBT else {"effect": None}
-    )
-    return {"hold": None, "others": int(asks and s.other in ("probed", "doubtful")), **asked}
+    # A probe that was never asked keeps its time: until then the call may still act.
+    own = asks and s.phase == Phase.IN_DOUBT and (s.probes or s.due is None)
+    asked = _open(s, Phase.IN_DOUBT, WALL, probes=0) if own else {"effect": None}
+    others = asks and (s.other == "doubtful" or (s.other == "probed" and s.probes > 0))
+    return {"hold": None, "others": int(others), **asked}
+
+
+def _may_have_happened(s: Situation) -> bool:
+    return s.phase in (Phase.CALLING, Phase.IN_DOUBT) or is_to_be_called_in_doubt(s)
 
 
 def _is_waited_for(s: Situation) -> bool:
-    return s.phase in (Phase.CALLING, Phase.IN_DOUBT) or s.other in ("probed", "doubtful")
+    return _may_have_happened(s) or s.other in ("probed", "doubtful")
+
+
+def _kept(s: Situation) -> dict[str, Any]:
+    """What was to be called again in doubt is in doubt again; the call may act until it has settled."""
+    if not is_to_be_called_in_doubt(s):
+        return {"effect": None}
+    return _open(s, Phase.IN_DOUBT, "later" if s.probe else None)
 
 
 def _ends(s: Situation) -> dict[str, Any]:
     """The job ends, and with it what was never done; what may have happened stays open."""
-    over = _over(s, Came.NOT_DONE) if s.phase == Phase.RESTING else {"effect": None, "rival": set()}
+    rests = s.phase == Phase.RESTING and not s.doubted
+    over = _over(s, Came.NOT_DONE) if rests else {"rival": set(), **_kept(s)}
     return {"closed": True, "others": int(s.other == "RESTING"), **over}
 
 
 def _cancel(s: Situation) -> dict[str, Any]:
     if _is_waited_for(s) and s.abandons:
         rows = {"0/pay#2": "k2"} if s.other in ("probed", "doubtful") else {}
-        rows |= {UNIT: "k"} if s.phase in (Phase.CALLING, Phase.IN_DOUBT) else {}
+        rows |= {UNIT: "k"} if _may_have_happened(s) else {}
         return {**_ends(s), "abandons": rows}
     if not _is_waited_for(s):
         return {**_ends(s), "abandons": None}
@@ -342,7 +369,7 @@ def _cancel(s: Situation) -> dict[str, Any]:
     told = {
         "outcome": "CANCELLING",
         "closed": False,
-        "effect": None,
+        **_kept(s),
         "left": left,
         "ends": ends,
         "ready": None,
@@ -358,8 +385,10 @@ def _return(s: Situation) -> dict[str, Any]:
     if not _is_waited_for(s):
         return _ends(s)
     second = s.other in ("probed", "doubtful")
-    person = s.other == "doubtful" if second else s.phase == Phase.IN_DOUBT and s.due is None
-    return {"closed": False, "effect": None, **_leaves(s, person=person)}
+    kept = _kept(s)
+    asks_nobody = not s.probe if kept["effect"] else s.phase == Phase.IN_DOUBT and s.due is None
+    person = s.other == "doubtful" if second else asks_nobody
+    return {"closed": False, **kept, **_leaves(s, person=person)}
 
 
 _ANSWERS = {

@@ -79,6 +79,7 @@ class Situation(NamedTuple):
     abandons: bool  # a person ends the job whatever became of its effects
     result: str | None
     why: str | None
+    doubted: bool  # a person let it be called again in doubt, and that call is to come or under way
 
 
 _ONCE = ("end", "rest", "doubt", "probe", "lost", "resume", "cancel", "cancel", "return")
@@ -127,7 +128,7 @@ def draw(number: int) -> Situation:
         says=one(*Says),
         names=one("", "unit", "short", "key", "nothing"),
         moved=one(True, False, False),
-        probes=one(2, 9),
+        probes=one(0, 2, 9),
         unseen=one(True, False),
         full=one("", "", "", "leg 1", "leg 2"),
         alive=one(True, False),
@@ -135,6 +136,7 @@ def draw(number: int) -> Situation:
         abandons=one(True, False, False),
         result=one("7", None),
         why=one("timed out", None),
+        doubted=one(True, False, False) and phase in (Phase.CALLING, Phase.RESTING),
     )  # fmt: skip
     return _possible(drawn)
 
@@ -164,7 +166,14 @@ def _possible(s: Situation) -> Situation:
 
 def is_doubtful(s: Situation) -> bool:
     """Tell whether a call was made and no one is at it."""
-    return s.phase == Phase.IN_DOUBT or (s.phase == Phase.CALLING and not s.live)
+    if s.phase == Phase.CALLING:
+        return not s.live
+    return s.phase == Phase.IN_DOUBT or is_to_be_called_in_doubt(s)
+
+
+def is_to_be_called_in_doubt(s: Situation) -> bool:
+    """Tell whether it may be called, and it is unknown whether a call before has done it."""
+    return s.phase == Phase.RESTING and s.doubted
 
 
 # --- the picture of a situation
@@ -173,7 +182,8 @@ def is_doubtful(s: Situation) -> bool:
 def _row(s: Situation) -> EffectRow:
     rules = EffectRules(CALL_MS, tries=s.tries, settle_ms=SETTLE_MS, probe=s.probe, keep_refusals=s.keeps)
     about = (JOB, UNIT, 1, "COMMITTED", str(s.phase), None, "{}", None, None, rules.written())
-    times = (s.due, "cut", 900, 900, None, None, 3)
+    doubt = "cut" if s.phase == Phase.IN_DOUBT or s.doubted else None
+    times = (s.due, doubt, 900, 900, None, None, 3)
     return EffectRow(EXEC, *KEY, "hash", *about, "call-1", s.calls, s.probes, *times)
 
 
@@ -183,8 +193,9 @@ def _second(s: Situation) -> EffectRow | None:
     phase = {"RESTING": Phase.RESTING, "called": Phase.CALLING}.get(s.other, Phase.IN_DOUBT)
     due = 5_000 if s.other == "probed" else None
     return _row(s)._replace(
-        exec_id=f"{JOB}:0/pay#2:1", key="k2", unit="0/pay#2", phase=str(phase), due_at=due
-    )
+        exec_id=f"{JOB}:0/pay#2:1", key="k2", unit="0/pay#2", phase=str(phase), due_at=due,
+        doubt="cut" if phase == Phase.IN_DOUBT else None,
+    )  # fmt: skip
 
 
 def _job(job_id: str, s: Situation | None = None) -> JobFacts:

@@ -490,7 +490,7 @@ def test_a_cancelled_job_ends_when_none_of_its_effects_has_happened(app):
         job = both.submit()
         wait_until(lambda: sorted(row[2] for row in keys(app)) == ["IN_DOUBT", "RESTING"], "one is in doubt")
     assert job.cancel() == "CANCELLING"
-    job.resolve(retry=True, by="ann")
+    job.resolve(did_not_happen=True, by="ann")
     cancel_overdue(app)
     assert (job.row().state, check_books(app)) == ("CANCELLED", [])
     assert [row[2:4] for row in keys(app)] == 2 * [("ENDED", "NOT_DONE")]

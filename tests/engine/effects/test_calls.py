@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -67,28 +66,18 @@ def test_a_call_begins_only_if_it_can_end_within_its_lease(timed, hand, clock, m
     assert rows(timed, "select calls from effect_keys") == [(1,)]
 
 
-@pytest.mark.parametrize("colour", ["sync", "async"])
-def test_a_call_is_over_when_its_time_is(timed, hand, colour):
-    let_go = threading.Event()
-
-    def slow(key: Key, n: int) -> int:
-        let_go.wait(20)
-        return n
-
-    async def slow_async(key: Key, n: int) -> int:
+def test_an_async_call_is_over_when_its_time_is(timed, hand):
+    @timed.effect(key="{n}", timeout="20ms")
+    async def act(key: Key, n: int) -> int:
         await asyncio.sleep(20)
         return n
 
-    function = slow if colour == "sync" else slow_async
-    act = timed.effect(key="{n}", name="act", timeout="20ms")(function)
-
     @timed.workflow
     async def flow() -> int:
-        return await (act.aio(1) if colour == "sync" else act(1))
+        return await act(1)
 
     job = flow.submit()
     hand.work()
-    let_go.set()
     assert (job.row().hold, check_books(timed)) == ("IN_DOUBT", [])
     assert "longer than 20 ms" in job.row().hold_reason
 

@@ -60,7 +60,7 @@ def test_a_filter_finds_its_effects_whatever_the_window(lived):
         for window in (3, 10_000):
             assert {row.exec_id for row in pages(lived, search, window=window)} == wanted, (told, window)
     assert pages(lived, EffectSearch(TENANT, key=one.key)) == []
-    with pytest.raises(BadInput, match="take `after` as it was told"):
+    with pytest.raises(BadInput, match="use the value from the previous page"):
         searched(lived.runtime().store).effects_found(EffectSearch(TENANT, ended=True), after="soon", limit=1)
 
 

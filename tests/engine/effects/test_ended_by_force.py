@@ -85,7 +85,7 @@ def test_its_effect_is_resolved_by_its_key(timed, clock, forced):
     lose(timed, clock)
     with pytest.raises(NotResolved, match="no effect in doubt has it"):
         timed.resolve(key="charge:8", happened="receipt 1")
-    with pytest.raises(NotResolved, match="its job has ended, so it is not called again"):
+    with pytest.raises(NotResolved, match="its job has ended or was asked to, so it is not called again"):
         timed.resolve(key="charge:7", retry=True)
     with pytest.raises(BadInput, match="say one thing"):
         timed.resolve(key="charge:7")

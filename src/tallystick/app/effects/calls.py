@@ -2,19 +2,36 @@
 
 Nothing is guessed. A call that returned has happened; one that raised `NotDone`, or an error that was
 declared as safe, has not; an error of `raises=` is the provider's refusal. Whatever else ends a call leaves
-it in doubt.
+it in doubt. A call is under way as long as its thread lives, which cannot be ended when its time is over.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+import logging
+from concurrent.futures import Future
+from typing import Any, Final, TypeAlias
 
 from tallystick.app.effects.answers import Key
+from tallystick.app.effects.call_threads import CallThread
 from tallystick.app.effects.rules import EffectSpec
-from tallystick.app.replay.calls import Body, Call, InTurn, Pause, StepSpec, Write, error_of, replayed
+from tallystick.app.effects.side_by_side import effect_calls_of
+from tallystick.app.replay.calls import (
+    Body,
+    Call,
+    InTurn,
+    Pause,
+    StepSpec,
+    Underway,
+    Until,
+    Write,
+    error_of,
+    replayed,
+)
 from tallystick.app.replay.context import WorkflowContext
 from tallystick.app.replay.waits import ask, ask_async
-from tallystick.app.running.user_exceptions import Escaped
+from tallystick.app.running.daemon_threads import ThreadAnswer
+from tallystick.app.running.leaving import Unwind
+from tallystick.app.running.user_exceptions import OURS, Escaped
 from tallystick.app.values.errors import Carried, carried
 from tallystick.core.audit.job_view import AbortReason
 from tallystick.core.effects.requests import (
@@ -33,14 +50,24 @@ from tallystick.core.lease import CALL_SLACK_MS
 from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, HELD_BACKOFF_MS_MAX, clip_text
 from tallystick.core.remote.answers import ended
 from tallystick.core.retry import ErrorClass, GiveUp, decide_failure
+from tallystick.core.verbs.holds import Hold
 from tallystick.engine.failure import Failure
-from tallystick.errors import InvariantBroken, NotDone, ParallelCalls
-from tallystick.store.api import NewLease, Record, Wait
+from tallystick.engine.job_log import JOB_LOG
+from tallystick.engine.pending_writes import Called
+from tallystick.errors import InvariantBroken, NotDone, ParallelCalls, StaleLease, StoreMisused
+from tallystick.store.api import NewLease, Outcome, Record, Wait
+
+_log = logging.getLogger(JOB_LOG)
 
 TAKE: Final = object()
 """What a call returns instead of a value: that is in the inbox of the job."""
 
 _BY_HAND: Final = "by hand"
+
+RENEWED_MS: Final = CALL_SLACK_MS // 2
+"""For how long at least a call that outlives its time is waited for before its lease is renewed."""
+
+_Said: TypeAlias = EndEffect | RestEffect | DoubtEffect
 
 
 def call_effect(
@@ -104,108 +131,216 @@ class _Calling:
         self._place = (context.segment.claimed.dimension, spec.name, occurrence)
         # Of the call that is asked for, and of the last one that was granted.
         self._lease_id = self._last = ""
+        self._calls = 0
+        self._beside = effect_calls_of(context)
 
     def made(self) -> Call:
         """Ask for the right to call until it is given, call, and say what came of it."""
+        try:
+            while True:
+                while (parked := self._beside.begin(self)) is not None:
+                    yield Until(parked)
+                    self._context.check()
+                done, value = yield from self._turn()
+                if done:
+                    return value
+        finally:
+            self._beside.end(self)
+
+    def _turn(self) -> Call:
+        """Ask for the right once and use it: (True, value), or (False, None) for another turn."""
         context, spec = self._context, self._spec
-        while True:
-            began = context.runtime.clock.boot_ms()
-            came = yield Write((*context.segment.decided(), self._asks()))
-            context.heed(came)
-            match came:
-                case Granted(calls):
-                    context.segment.open_effects += not self._last
-                    self._last = self._lease_id
-                    if context.runtime.clock.boot_ms() - began > CALL_SLACK_MS:
-                        continue
-                    done, value = yield from self._called(calls)
-                    if done:
-                        return value
-                case Known(result, error):
-                    return replayed(spec, _record(spec, self._occurrence, result, error))
-                case Later(ms):
-                    raise self._released(f"{spec.name} is called again", ms)
-                case Instead.TAKE:
-                    context.calls.remove((spec.name, self._occurrence))
-                    return TAKE
-                case Instead.WAIT:
-                    raise context.suspended(f"it is known what came of {spec.name}#{self._occurrence}")
-                case Differs(was):
-                    also = f"the effect {spec.name}#{self._occurrence} was called under the key {was}"
-                    raise context.mismatch((spec.name, self._occurrence), also=also)
-                case _:
-                    raise InvariantBroken(f"an effect was answered with {came!r}")
+        began = context.runtime.clock.boot_ms()
+        came = yield Write((*context.segment.decided(), self._asks()))
+        context.heed(came)
+        match came:
+            case Granted(calls):
+                context.segment.open_effects += not self._last
+                self._last, self._calls = self._lease_id, calls
+                if context.runtime.clock.boot_ms() - began > CALL_SLACK_MS:
+                    return False, None
+                return (yield from self._called())
+            case Known(result, error):
+                return True, replayed(spec, _record(spec, self._occurrence, result, error))
+            case Later(ms):
+                return (yield from self._release(ms))
+            case Instead.TAKE:
+                context.calls.remove((spec.name, self._occurrence))
+                return True, TAKE
+            case Instead.WAIT:
+                raise self._suspended()
+            case Differs(was):
+                also = f"the effect {spec.name}#{self._occurrence} was called under the key {was}"
+                raise context.mismatch((spec.name, self._occurrence), also=also)
+            case _:
+                raise InvariantBroken(f"an effect was answered with {came!r}")
 
     def _asks(self) -> CallEffect:
+        self._lease_id = self._context.runtime.ids.token()
+        return self._request(self._last, asked=self._context.cancel_raised)
+
+    def _request(self, last: str, *, asked: bool) -> CallEffect:
         runtime, segment = self._context.runtime, self._context.segment
-        self._lease_id = runtime.ids.token()
         owner = _BY_HAND if runtime.worker is None else runtime.worker.owner
         lease = NewLease(self._lease_id, owner, self._effect.rules.lease_ms)
         about = (self._place, self._intent, lease, runtime.clock.wall_ms())
-        return CallEffect(
-            segment.fence, segment.claimed.chain, *about, self._context.cancel_raised, self._last
-        )
+        return CallEffect(segment.fence, segment.claimed.chain, *about, asked, last)
 
-    def _called(self, calls: int) -> Call:
+    def _called(self) -> Call:
         """Call the function and write what came of it: (True, value), or (False, None) for another call."""
         spec = self._spec
         try:
-            given = (Key(self._intent.key[2]), *self._args)
             with self._context.span("effect", spec.name, self._occurrence):
-                value = yield Body(self._occurrence, given, self._kwargs)
+                value = yield from self._body()
             text, value = self._codec.returned(value, spec.name)
         except Exception as error:  # noqa: BLE001 (whatever the function raises says something of what happened)
-            raised = error.error if isinstance(error, Escaped) else error
-            return (yield from self._failed(raised, calls))
-        yield from self._ended(Came.HAPPENED, text, None)
+            return (yield from self._failed(error.error if isinstance(error, Escaped) else error))
+        yield from self._ended(self._end(Came.HAPPENED, text, None))
         return True, value
 
-    def _failed(self, error: BaseException, calls: int) -> Call:
-        spec = self._spec
-        fields, args = carried(error) if type(error) in spec.raises else Carried()
-        failure = Failure.of(error, tries=calls, fields=fields, args=args)
-        if isinstance(error, (NotDone, *self._effect.safe_errors)):
-            return (yield from self._not_done(error, failure))
-        if isinstance(error, spec.raises):
-            yield from self._ended(Came.REFUSED, None, failure.text())
-            raise error_of(spec, self._occurrence, failure) from error
-        yield from self._in_doubt(failure)
-        raise InvariantBroken("a segment goes on whose effect is in doubt")
+    def _body(self) -> Call:
+        """Run the function; while its thread lives the call is under way, and keeps its lease."""
+        thread = CallThread(self._came_late)
 
-    def _not_done(self, error: BaseException, failure: Failure) -> Call:
-        """Call again after a while, or give up: nothing has happened."""
-        spec, context = self._spec, self._context
-        segment = context.segment
-        verdict = decide_failure(spec.policy, failure.tries, ErrorClass.RETRYABLE, key=segment.job_id)
-        if isinstance(verdict, GiveUp):
-            yield from self._ended(Came.NOT_DONE, None, failure.text())
+        def begun(running: Future[ThreadAnswer[Any]]) -> None:
+            in_threads = self._context.in_threads
+            in_threads.add(running)
+            running.add_done_callback(in_threads.discard)
+            thread.begun(running)
+
+        given = (Key(self._intent.key[2]), *self._args)
+        try:
+            value = yield Body(self._occurrence, given, self._kwargs, begun)
+            if type(value) is Underway:
+                took = f"takes longer than {value.ms / 1000:g} s and cannot be ended; it is waited for"
+                self._warn("effect.slow", took)
+            while type(value) is Underway:
+                yield from self._renew()
+                value = yield value._replace(ms=max(self._effect.rules.timeout_ms, RENEWED_MS))
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                thread.leave()  # the segment is over before its function
+            raise
+        return value
+
+    def _renew(self) -> Call:
+        """Renew the right to the call that is under way, also in a job that was asked to end.
+
+        The lease keeps its name, so it does not matter whether an answer of the store was lost. If the job is
+        held or the store away, the call goes on under the lease of the job; it is left when that is lost.
+        """
+        context = self._context
+        try:
+            came = yield Write((self._request(self._lease_id, asked=True),))
+        except Unwind as unwind:
+            if unwind.bundle is None:
+                raise
+            return
+        if came == Instead.WAIT:
+            raise self._suspended()
+        if not isinstance(came, Granted | Hold):
+            raise context.refused(InvariantBroken(f"a call that is under way was answered with {came!r}"))
+
+    def _failed(self, error: BaseException) -> Call:
+        """Write what an error says, then raise it, wait for the next call, or leave the function."""
+        spec, failure = self._spec, self._failure(error)
+        said = self._said_by(error, failure)
+        if isinstance(said, DoubtEffect):
+            yield from self._in_doubt(said)
+        if isinstance(said, EndEffect):
+            yield from self._ended(said)
             raise error_of(spec, self._occurrence, failure) from error
-        tried = segment.step_tried(spec.name, self._occurrence, failure, verdict.delay_ms)
-        yield Write((*tried, RestEffect(segment.fence, self._place, self._lease_id, verdict.delay_ms)))
-        yield from self._wait(verdict.delay_ms)
+        assert isinstance(said, RestEffect), "a segment does not go on whose effect is in doubt"
+        tried = self._context.segment.step_tried(spec.name, self._occurrence, failure, said.delay_ms)
+        yield Write((*tried, said))
+        self._beside.end(self)
+        yield from self._wait(said.delay_ms)
         return False, None
 
-    def _in_doubt(self, failure: Failure) -> Call:
-        """Say that the outcome of the call is unknown, and leave the function until it is known."""
-        context, spec = self._context, self._spec
-        segment = context.segment
-        why = clip_text(f"{failure.type}: {failure.message}", ERROR_TEXT_BYTES_MAX)
-        about = (self._place, self._lease_id, why, context.runtime.clock.wall_ms())
-        yield Write((*segment.decided(), DoubtEffect(segment.fence, segment.claimed.chain, *about)))
-        raise context.suspended(f"it is known what came of {spec.name}#{self._occurrence}")
+    def _failure(self, error: BaseException) -> Failure:
+        fields, args = carried(error) if type(error) in self._spec.raises else Carried()
+        return Failure.of(error, tries=self._calls, fields=fields, args=args)
 
-    def _ended(self, outcome: Came, result: str | None, error: str | None) -> Call:
+    def _said_by(self, error: BaseException, failure: Failure) -> _Said:
+        """Return what an error says of what happened: nothing did, it was refused, or that is unknown."""
+        segment, spec = self._context.segment, self._spec
+        if isinstance(error, (NotDone, *self._effect.safe_errors)):
+            verdict = decide_failure(spec.policy, self._calls, ErrorClass.RETRYABLE, key=segment.job_id)
+            if isinstance(verdict, GiveUp):
+                return self._end(Came.NOT_DONE, None, failure.text())
+            return RestEffect(segment.fence, self._place, self._lease_id, verdict.delay_ms)
+        if isinstance(error, spec.raises):
+            return self._end(Came.REFUSED, None, failure.text())
+        why = clip_text(f"{failure.type}: {failure.message}", ERROR_TEXT_BYTES_MAX)
+        about = (self._place, self._lease_id, why, self._context.runtime.clock.wall_ms())
+        return DoubtEffect(segment.fence, segment.claimed.chain, *about)
+
+    def _in_doubt(self, doubt: DoubtEffect) -> Call:
+        """Say that the outcome of the call is unknown, and leave the function until it is known."""
+        others = self._beside.doubt(self)
+        try:
+            for over in others:
+                yield Until(over)
+            told = doubt._replace(at=self._context.runtime.clock.wall_ms())
+            yield Write((*self._context.segment.decided(), told))
+            raise self._suspended()
+        finally:
+            self._beside.parked()
+
+    def _end(self, outcome: Came, result: str | None, error: str | None) -> EndEffect:
         segment, at = self._context.segment, self._context.runtime.clock.wall_ms()
         about = (self._place, self._lease_id, outcome, result, error, at)
-        yield Write((*segment.decided(), EndEffect(segment.fence, segment.claimed.chain, *about)))
+        return EndEffect(segment.fence, segment.claimed.chain, *about)
+
+    def _ended(self, end: EndEffect) -> Call:
+        segment = self._context.segment
+        came = yield Write((*segment.decided(), end))
+        if came == Instead.WAIT:
+            raise self._suspended()
         segment.open_effects -= 1
+
+    def _came_late(self, answer: ThreadAnswer[Any]) -> None:
+        """Write what a call says that its segment has left: once that is over it is kept for people."""
+        if isinstance(answer.raised, OURS):
+            return
+        try:
+            text, _value = self._codec.returned(answer.value(), self._spec.name)
+            said: _Said = self._end(Came.HAPPENED, text, None)
+        except Exception as error:  # noqa: BLE001 (as in `_called`)
+            raised = error.error if isinstance(error, Escaped) else error
+            said = self._said_by(raised, self._failure(raised))
+        try:
+            self._context.runtime.committer.put([Called((said,), self._was_kept)])
+        except StoreMisused as error:  # the Tally is closed
+            self._was_kept(error)
+
+    def _was_kept(self, outcome: Outcome | BaseException) -> None:
+        if isinstance(outcome, StaleLease):
+            self._warn("effect.late", "has ended too late; tally resolve shows what it said")
+        elif isinstance(outcome, BaseException):
+            self._warn("effect.late", f"has ended too late, and what it said could not be kept: {outcome}")
+
+    def _warn(self, action: str, what: str) -> None:
+        job_id, (_tenant, effect, key) = self._context.segment.job_id, self._intent.key
+        about = {"action": action, "job_id": job_id, "effect": effect, "key": key}
+        _log.warning("job %s: the call of %s under the key %s %s", job_id, effect, key, what, extra=about)
 
     def _wait(self, ms: int) -> Call:
         if ms > HELD_BACKOFF_MS_MAX:
-            raise self._released(f"{self._spec.name} is called again", ms)
+            yield from self._release(ms)
         yield Pause(ms)
         self._context.check()
 
-    def _released(self, until: str, ms: int) -> BaseException:
-        bundle = self._context.segment.released(AbortReason.SUSPENDED, charged=False, after_ms=ms)
-        return self._context.suspended(until, bundle)
+    def _release(self, ms: int) -> Call:
+        """Leave the function for a while, as soon as no call beside this one is under way."""
+        context = self._context
+        self._beside.end(self)
+        while (over := self._beside.beside()) is not None:
+            yield Until(over)
+            context.check()
+        bundle = context.segment.released(AbortReason.SUSPENDED, charged=False, after_ms=ms)
+        raise context.suspended(f"{self._spec.name} is called again", bundle)
+
+    def _suspended(self) -> Unwind:
+        """Return what leaves a function whose segment ended with the last bundle."""
+        return self._context.suspended(f"it is known what came of {self._spec.name}#{self._occurrence}")

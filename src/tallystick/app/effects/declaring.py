@@ -15,6 +15,7 @@ from tallystick.app.effects.rules import EffectSpec, check_template
 from tallystick.app.values.signature import Signature
 from tallystick.core.durations import duration_ms
 from tallystick.core.effects.rows import EffectRules
+from tallystick.defaults import EFFECT_SETTLE, EFFECT_TIMEOUT
 from tallystick.engine.sweep import Probe
 
 
@@ -34,8 +35,8 @@ class DeclaringEffects(DeclaringSteps):
         key: str | Callable[..., str],
         name: str | None = None,
         probe: Callable[..., Any] | None = None,
-        timeout: Duration = "30s",
-        settle: Duration = "1m",
+        timeout: Duration = EFFECT_TIMEOUT,
+        settle: Duration = EFFECT_SETTLE,
         retry: Retry = ONCE,
         raises: Sequence[type[Exception]] = (),
         safe_errors: Sequence[type[Exception]] = (),
@@ -43,10 +44,11 @@ class DeclaringEffects(DeclaringSteps):
     ) -> EffectDecorator:
         """Declare an effect: intent first, called once under its key; in doubt after a crash: never guessed.
 
-        The function takes its `Key` first. `key` names arguments in braces. A call ends after `timeout`; the
-        `probe` takes what the effect takes and is asked `settle` after that. An error of `raises` is a
-        refusal: another job may act anew under the key, unless `keep_refusals` gives it the same refusal. One
-        of `safe_errors`, or `NotDone`, says that nothing has happened; any other leaves it in doubt.
+        The function takes its `Key` first. `key` names arguments in braces. An async call ends after
+        `timeout`; a thread cannot be ended, and is waited for. The `probe` takes what the effect takes and is
+        asked `settle` after that. An error of `raises` is a refusal: another job may act anew under the key,
+        unless `keep_refusals` gives it the same refusal. One of `safe_errors`, or `NotDone`, says that
+        nothing has happened; any other leaves it in doubt.
         """
 
         def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (the protocol says what comes out)

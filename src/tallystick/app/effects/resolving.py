@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from tallystick.app.api.control import Wish, process_user
 from tallystick.app.replay.context import refuse_inside
@@ -50,7 +51,7 @@ class ResolvingKeys:
             why = f"several effects have it: {names}; say which one" if found else "no effect in doubt has it"
             raise NotResolved(f"key {key!r}: {why}")
         (row,) = found
-        wish = resolving(row.job_id, says, happened, row.unit, key, by)
+        wish = resolving(runtime, row.job_id, says, happened, row.unit, key, by)
         return wish.settle(runtime, runtime.committer.call(wish.bundle))
 
     resolve_aio = twin_of(resolve)
@@ -78,6 +79,7 @@ class Resolving:
     __slots__ = ()
 
     id: str
+    _runtime: Callable[[], Runtime]
 
     def resolve(
         self,
@@ -95,7 +97,8 @@ class Resolving:
         is called again if tries are left. `retry` calls it again whatever happened. With several in doubt
         `effect` (`charge`, `charge#2`) or `key` says which one. Refused while a worker may be at it.
         """
-        return self._say(resolving(self.id, said(happened, did_not_happen, retry), happened, effect, key, by))
+        says = said(happened, did_not_happen, retry)
+        return self._say(resolving(self._runtime(), self.id, says, happened, effect, key, by))
 
     resolve_aio = twin_of(resolve)
 
@@ -112,11 +115,13 @@ def said(happened: object, did_not_happen: bool, retry: bool) -> Says:  # noqa: 
     return given[0]
 
 
-def resolving(job_id: str, says: Says, happened: Any, effect: str, key: str, by: str) -> Wish[Settled]:  # noqa: ANN401 (whatever the call would have returned)
+def resolving(
+    runtime: Runtime, job_id: str, says: Says, happened: object, effect: str, key: str, by: str
+) -> Wish[Settled]:
     """Return the wish that an answer is written down."""
     refuse_inside(f"resolve an effect of job {job_id}")
-    result = encode(happened, "what the effect returned") if says is Says.HAPPENED else None
     unit = effect if not effect or "#" in effect else f"{effect}#1"
+    result = _result(runtime, job_id, unit, key, happened) if says is Says.HAPPENED else None
     who = check_storable("by", by or process_user())
 
     def settle(runtime: Runtime, outcome: Outcome) -> Settled:
@@ -128,3 +133,17 @@ def resolving(job_id: str, says: Says, happened: Any, effect: str, key: str, by:
         return outcome
 
     return Wish((SettleEffect(job_id, says, who, unit, key, result),), settle)
+
+
+def _result(runtime: Runtime, job_id: str, unit: str, key: str, happened: object) -> str:
+    """Return what a call would have returned; refused if the effect is declared here and returns no such."""
+    text = encode(happened, "what the effect returned")
+    meant = {
+        row.effect
+        for row in _effects(runtime).effects(job_id)
+        if row.is_open and key in ("", row.key) and unit in ("", row.unit, row.unit.partition("/")[2])
+    }
+    for name in meant if len(meant) == 1 else ():
+        if name in runtime.effects:
+            runtime.effects[name].signature.result.decode(text, f"the result that is given for {name}")
+    return text

@@ -184,7 +184,7 @@ class Parking:
 
 
 def publish_soon(context: WorkflowContext, waits: Iterable[Wait]) -> None:
-    """Let the relay of this process look for what these waits have asked for: our own writes ring no bell."""
+    """Let the relay of this process look for what these waits asked for: our own writes do not notify us."""
     if any(wait.asks is not None for wait in waits):
         context.runtime.publish_soon()
 

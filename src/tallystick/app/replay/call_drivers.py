@@ -14,7 +14,19 @@ from typing import Any, TypeVar
 
 from tallystick.app.api.retrying import ONCE
 from tallystick.app.replay.async_waits import parking_of
-from tallystick.app.replay.calls import Body, Call, Hand, InTransaction, InTurn, Need, Pause, StepSpec, Write
+from tallystick.app.replay.calls import (
+    Body,
+    Call,
+    Hand,
+    InTransaction,
+    InTurn,
+    Need,
+    Pause,
+    StepSpec,
+    Underway,
+    Until,
+    Write,
+)
 from tallystick.app.replay.context import NOT_TAKEN, Inside, WorkflowContext, current
 from tallystick.app.running.daemon_threads import ThreadAnswer, run_in_daemon_thread
 from tallystick.app.running.user_exceptions import Escaped, contained, is_escape
@@ -60,6 +72,10 @@ def _meet(context: WorkflowContext, spec: StepSpec, need: Need) -> Any:  # noqa:
         return outcome
     elif type(need) is InTransaction:
         return _written(context, lambda: transact(context, spec.name, need))
+    elif type(need) is Underway:
+        return _answered_in_time(spec, need)
+    elif type(need) is Until:
+        need.over.result()
     elif type(need) is Pause and context.runtime.pause(need.ms):
         segment.lost = True
     return None
@@ -208,14 +224,23 @@ async def _run_guarded(context: WorkflowContext, spec: StepSpec, body: Body) -> 
 def _run_in_time(context: WorkflowContext, spec: StepSpec, body: Body) -> Any:  # noqa: ANN401 (as annotated)
     """Run a function in a thread of its own and stop waiting when its time is up.
 
-    Python cannot end a thread: the function may go on, and what it returns then is dropped.
+    Python cannot end a thread: the function may go on. What a step returns then is dropped; the call of an
+    effect learns that it is under way.
     """
     inside = contextvars.copy_context()
     inside.run(current.set, Inside(context, spec.name, body.occurrence))
     running = run_in_daemon_thread(partial(inside.run, contained, spec.function, *body.args, **body.kwargs))
+    if body.begun is not None:
+        body.begun(running)
+    return _answered_in_time(spec, Underway(running, spec.timeout_ms or 0))
+
+
+def _answered_in_time(spec: StepSpec, underway: Underway) -> Any:  # noqa: ANN401 (as annotated)
     try:
-        answer = running.result((spec.timeout_ms or 0) / 1000)
+        answer = underway.running.result(underway.ms / 1000)
     except TimeoutError:
+        if spec.effect is not None:
+            return underway
         raise _took_too_long(spec) from None
     return answer.value()
 

@@ -8,6 +8,7 @@ recorded, and nothing new begins before that is durable.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -28,6 +29,7 @@ from tallystick.store.api import Bundle, Record, RecordStep, Transaction
 if TYPE_CHECKING:
     from tallystick.app.effects.rules import EffectSpec
     from tallystick.app.remote.rules import RemoteRules
+    from tallystick.app.running.daemon_threads import ThreadAnswer
     from tallystick.app.values.codec import Codec
 
 
@@ -58,6 +60,8 @@ class Body(msgspec.Struct, frozen=True):
     occurrence: int
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    # Gets the answer to come of a function that a thread of its own runs.
+    begun: Callable[[Future[ThreadAnswer[Any]]], None] | None = None
 
 
 class Write(NamedTuple):
@@ -92,7 +96,23 @@ class Pause(NamedTuple):
     ms: int
 
 
-Need: TypeAlias = Body | Write | Hand | InTransaction | InTurn | Pause
+class Underway(NamedTuple):
+    """Wait on for a function in its thread; if it has not ended then, the answer is this once more.
+
+    The body of an effect is answered with it too: a thread cannot be ended when its time is over.
+    """
+
+    running: Future[ThreadAnswer[Any]]
+    ms: int
+
+
+class Until(NamedTuple):
+    """Wait until a call is over that goes on beside this one."""
+
+    over: Future[None]
+
+
+Need: TypeAlias = Body | Write | Hand | InTransaction | InTurn | Pause | Underway | Until
 Call: TypeAlias = Generator[Need, Any, Any]
 
 

@@ -36,6 +36,7 @@ from tallystick.watch.tracing import QUIET
 
 if TYPE_CHECKING:
     from tallystick.app.api.runtime import Runtime
+    from tallystick.app.effects.side_by_side import EffectCalls
     from tallystick.app.replay.async_waits import Parking
     from tallystick.engine.committer import LoopLane
     from tallystick.engine.segment import Segment
@@ -71,6 +72,7 @@ class WorkflowContext:
         "calls",
         "cancel_raised",
         "children_read",
+        "effect_calls",
         "in_flight",
         "in_threads",
         "is_async",
@@ -95,6 +97,7 @@ class WorkflowContext:
         self.cancel_raised = False
         # How children ended that recorded joins of this segment are about to ask for.
         self.children_read: Mapping[str, ChildRow | None] = _NONE_READ
+        self.effect_calls: EffectCalls | None = None
         self.in_flight: set[tuple[str, int]] = set()
         # Calls of async steps that were made and have not begun: their coroutines were not awaited yet.
         self.made: dict[tuple[str, int], Coroutine[Any, Any, Any]] = {}

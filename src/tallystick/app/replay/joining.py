@@ -259,8 +259,10 @@ def _shape(children: Sequence[Child[Any]], wanted: Wanted) -> GroupShape:
     total, enough = len(children), wanted.enough
     if total > GROUP_CHILDREN_MAX:
         raise BadInput(f"a group has at most {GROUP_CHILDREN_MAX} children, not {total}; make several")
-    if enough is not None and not 1 <= enough <= total:
-        raise BadInput(f"enough={enough} of {total} children can never be right")
+    if enough is not None and enough < 1:
+        raise BadInput(f"enough={enough} must be at least 1")
+    if enough is not None and enough > total:
+        raise BadInput(f"enough={enough} is more than the {total} children")
     if wanted.fail_fast and wanted.return_exceptions:
         raise BadInput("fail_fast raises at the first failure, return_exceptions never: choose one of them")
     return GroupShape(total, total - (total if enough is None else enough), wanted.fail_fast)

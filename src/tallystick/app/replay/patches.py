@@ -1,4 +1,4 @@
-"""Changing a workflow while jobs of it are under way: one recorded answer a job and a name."""
+"""Changing a workflow while jobs of it are under way: one recorded answer per job and name."""
 
 from __future__ import annotations
 

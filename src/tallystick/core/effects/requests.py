@@ -26,8 +26,8 @@ class CallEffect(NamedTuple):
     The first time the effect opens: attempt COMMITTED, its row with the key, its step and the fact. A later
     call has a new lease. If the right is not to be had, the outcome says what to do instead; what waits for
     others ends the segment in this bundle. `last` is the lease of the last call for which this segment had
-    the right: it was not made in its time, or has done nothing and the pause is over. `asked`: the function
-    knows that its job is to end.
+    the right: it was not made in its time, or has done nothing and the pause is over, or is still under way,
+    and keeps its lease for longer. `asked`: the function knows that its job is to end.
     """
 
     fence: Fence
@@ -168,7 +168,7 @@ class Settled(StrEnum):
     SEVERAL = "several effects of this job are in doubt: say which one"
     LIVE = "a worker may be at it right now: try again when its time is over"
     MOVED = "it has gone on since it was asked"
-    ENDED = "its job has ended, so it is not called again: say whether it happened"
+    ENDED = "its job has ended or was asked to, so it is not called again: say whether it happened"
 
 
 EffectRequest: TypeAlias = CallEffect | EndEffect | RestEffect | DoubtEffect | TakeProbe | SettleEffect

@@ -25,7 +25,8 @@ class Phase(StrEnum):
 
     # A call may be under way, until its lease ends.
     CALLING = "CALLING"
-    # Nothing has happened so far: it may be called, from `due_at` on.
+    # It may be called, from `due_at` on. Nothing has happened so far, unless a person let it be called again
+    # in doubt: then that doubt is still there.
     RESTING = "RESTING"
     # A call was made, and its outcome is unknown; `due_at` says when its probe is asked.
     IN_DOUBT = "IN_DOUBT"
@@ -107,6 +108,11 @@ class EffectRow(NamedTuple):
         return self.state == AttemptState.COMMITTED
 
     @property
+    def may_have_happened(self) -> bool:
+        """Tell whether a call was made, or is under way, of which it is not known that it did nothing."""
+        return self.phase != Phase.RESTING or self.doubt is not None
+
+    @property
     def is_occupying(self) -> bool:
         """Tell whether its key is taken by it."""
         return self.is_open or self.outcome == Came.HAPPENED or bool(self.kept)
@@ -126,8 +132,9 @@ class OpenEffect(NamedTuple):
     @property
     def is_doubtful(self) -> bool:
         """Tell whether a call was made, is over, and its outcome is unknown."""
-        phase = self.row.phase
-        return phase == Phase.IN_DOUBT or (phase == Phase.CALLING and not self.live)
+        if self.row.phase == Phase.CALLING:
+            return not self.live
+        return self.row.may_have_happened
 
 
 def unit_of(place: Place) -> str:

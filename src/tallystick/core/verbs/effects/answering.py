@@ -27,7 +27,15 @@ from tallystick.core.requests import CancelJob
 from tallystick.core.retry import RetryPolicy, next_delay_ms
 from tallystick.core.values import Fact, Fence
 from tallystick.core.verbs.asking import let_finish
-from tallystick.core.verbs.effects.doubting import find, held_for, needs_person, park
+from tallystick.core.verbs.effects.doubting import (
+    LOST,
+    doubts_again,
+    find,
+    held_for,
+    needs_person,
+    park,
+    redoubted,
+)
 from tallystick.core.verbs.effects.outcomes import ended, message_of, not_done, over, said_of
 from tallystick.core.verbs.holds import Hold
 from tallystick.errors import NotFound
@@ -37,6 +45,8 @@ PROBES: Final = RetryPolicy(attempts_max=6, base_ms=1_000, factor=3.0, cap_ms=60
 
 _LEFT: Final = "the job ended before it was called again, and nothing had happened"
 _UNANSWERED: Final = "its probe could not tell"
+# Where nothing is called any more.
+_NO_CALLS: Final = JOB.final | {JobState.CANCELLING}
 NEVER: Final = 253_402_300_799_000
 """When a job is to end that was asked to and waits for what came of an effect: not before that is known."""
 
@@ -64,7 +74,7 @@ def settle_effect(pictures: Pictures, request: SettleEffect, now: Now) -> Decisi
         return Plan((), found)
     if picture.lease is not None:
         return Plan((), Settled.LIVE)
-    if request.says is Says.RETRY and JobState(picture.job.state) in JOB.final:
+    if request.says is Says.RETRY and JobState(picture.job.state) in _NO_CALLS:
         return Plan((), Settled.ENDED)
     if request.rev is not None and found.row.rev != request.rev:
         return Plan((), Settled.MOVED)
@@ -100,7 +110,9 @@ def _settled(
             done = ended(row, Came.NOT_DONE, None, error, request.by, now)
             return _over(pictures, picture, row, done, request, now)
         case Says.DID_NOT_HAPPEN | Says.RETRY:
-            after = row._replace(phase=Phase.RESTING, due_at=now.wall, probes=0, rev=row.rev + 1)
+            # Of the one it is known that nothing has happened; of the other it is as unknown as before.
+            left = None if request.says is Says.DID_NOT_HAPPEN else row.doubt or LOST
+            after = row._replace(phase=Phase.RESTING, due_at=now.wall, probes=0, doubt=left, rev=row.rev + 1)
             writes = (MoveEffect(after, row.rev), *_told(picture, after, request, now))
             return Plan(writes, Settled.AGAIN, wakes=True)
         case Says.UNKNOWN:
@@ -151,28 +163,31 @@ def _told(
     next_job = job._replace(hold=None if frees else job.hold, ready_at=now.wall, rev=job.rev + 1)
     if job.state == JobState.CANCELLING:
         # It ends when nothing of it is open outside.
-        waits = any(row.is_open and row.phase != Phase.RESTING for row in (after, *others))
+        waits = any(row.is_open and row.may_have_happened for row in (after, *others))
         next_job = next_job._replace(ready_at=None, cancel_at=job.cancel_at if waits else now.wall)
     return (MoveJob(next_job, job.rev, fact, NO_VALUES),)
 
 
 def asked_again(picture: Picture, now: Now) -> tuple[Write, ...]:
-    """Return what lets probes be asked once more, of a job that is resumed without an answer."""
+    """Return what lets probes be asked once more, of a job that is resumed without an answer.
+
+    One that was not asked yet keeps its time: until then its call may still act.
+    """
     return tuple(
         MoveEffect(row._replace(due_at=now.wall, probes=0, rev=row.rev + 1), row.rev)
         for row, _live in picture.open_effects.values()
-        if row.phase == Phase.IN_DOUBT and row.rules.probe
+        if row.phase == Phase.IN_DOUBT and row.rules.probe and (row.probes or row.due_at is None)
     )
 
 
 def is_waited_for(picture: Picture) -> bool:
     """Tell whether a job cannot end yet, because the outcome of one of its effects is unknown."""
-    return any(row.phase != Phase.RESTING for row, _live in picture.open_effects.values())
+    return any(row.may_have_happened for row, _live in picture.open_effects.values())
 
 
 def abandoned(picture: Picture) -> dict[str, object]:
     """Return what the fact of a job says that a person ends before it is known what came of its effects."""
-    left = {row.unit: row.key for row, _live in picture.open_effects.values() if row.phase != Phase.RESTING}
+    left = {row.unit: row.key for row, _live in picture.open_effects.values() if row.may_have_happened}
     return {"abandons": left} if left else {}
 
 
@@ -187,22 +202,25 @@ def before_end(
         return ()
     if picture.effects is None:
         return Relook(picture.job.job_id)
-    waited_for = next((row for row, _live in picture.effects.values() if row.phase != Phase.RESTING), None)
+    waited_for = next((row for row, _live in picture.effects.values() if row.may_have_happened), None)
     if waited_for is not None:
-        return Plan(park(picture, fence, fact.chain, fact.at, waited_for, now), Instead.WAIT)
+        row = redoubted(waited_for, now) if waited_for.phase == Phase.RESTING else waited_for
+        parked = park(picture, fence, fact.chain, fact.at, row, now)
+        return Plan((*doubts_again(picture, now), *parked), Instead.WAIT)
     return unneeded(pictures, picture, now)
 
 
 def unneeded(pictures: Pictures, picture: Picture, now: Now) -> tuple[Write, ...]:
-    """Return what ends the effects of which nothing has happened, with their job."""
-    return tuple(
+    """Return what ends the effects of which nothing has happened, with their job; others stay in doubt."""
+    ends = (
         write
         for row, _live in picture.open_effects.values()
-        if row.phase == Phase.RESTING
+        if not row.may_have_happened
         for write in over(
             pictures, row, ended(row, Came.NOT_DONE, None, not_done(row, _LEFT), BY_CALL, now), now
         )
     )
+    return (*ends, *doubts_again(picture, now))
 
 
 def let_answer(picture: Picture, request: CancelJob, now: Now) -> Plan:
@@ -217,6 +235,7 @@ def let_answer(picture: Picture, request: CancelJob, now: Now) -> Plan:
     if lease is not None and lease.live and calls:
         return let_finish(picture, request, max(calls), now)
     asked = let_finish(picture, request, NEVER, now)
+    asked = asked._replace(writes=(*doubts_again(picture, now), *asked.writes))
     if lease is None:
         return asked
     aborted = ATTEMPT.follow(AttemptState(lease.status), "abort")

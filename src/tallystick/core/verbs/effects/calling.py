@@ -56,7 +56,7 @@ from tallystick.core.plans import (
 )
 from tallystick.core.remote.answers import answer_text
 from tallystick.core.values import Fact, Wait
-from tallystick.core.verbs.effects.doubting import called, park, put_away
+from tallystick.core.verbs.effects.doubting import called, doubted, park, put_away
 from tallystick.core.verbs.effects.outcomes import ended, error_text, message_of, not_done, over, said_of
 from tallystick.core.verbs.holds import Hold
 from tallystick.core.verbs.settling import broken, stale
@@ -190,7 +190,7 @@ def _open(picture: Picture, request: CallEffect, lost: Activity | None, now: Now
 
 def _again(request: CallEffect, row: EffectRow, activity: Activity, now: Now) -> Plan:
     """Return a further call: a new lease, and an entry of leg 1."""
-    after = row._replace(phase=Phase.CALLING, calls=row.calls + 1, due_at=None, doubt=None)
+    after = row._replace(phase=Phase.CALLING, calls=row.calls + 1, due_at=None)
     _verdict, ledger = first_entry(activity.ledger)
     counted = activity._replace(ledger=ledger, rev=activity.rev + 1)
     about = {"effect": row.unit, "call": after.calls, "lease": request.lease.lease_id}
@@ -243,6 +243,11 @@ def end(pictures: Pictures, request: EndEffect, now: Now) -> Decision:
     row, activity = called(picture, request.place, request.lease_id), picture.activities.get(request.place)
     if row is None:
         return stale(request.fence)
+    if row.doubt is not None and request.outcome is not Came.HAPPENED:
+        # This call did nothing; the one before it, which a person let be made again, may have.
+        after = doubted(row, row.doubt, now)
+        parked = park(picture, request.fence, request.chain, request.at, after, now)
+        return Plan((MoveEffect(after, row.rev), *parked), Instead.WAIT)
     done = ended(row, request.outcome, request.result, request.error, BY_CALL, now)
     guid = answer_of(row.job_id, request.place)
     message = message_of(picture.job, guid, request.place, said_of(done), now)
@@ -270,7 +275,7 @@ def _withdrawn(
 ) -> Decision:
     """Say that the job is to end; an effect of which nothing has happened ends with it."""
     activity = picture.activities.get(request.place)
-    if found is None or found.row.phase != Phase.RESTING:
+    if found is None or found.row.may_have_happened:
         return Plan((), JobState.CANCELLING)
     error = not_done(found.row, _WITHDRAWN)
     done = ended(found.row, Came.NOT_DONE, None, error, BY_CALL, now)

@@ -63,6 +63,23 @@ def doubted(row: EffectRow, why: str, now: Now) -> EffectRow:
     return row._replace(phase=Phase.IN_DOUBT, doubt=why, due_at=due_at, rev=row.rev + 1)
 
 
+def redoubted(row: EffectRow, now: Now) -> EffectRow:
+    """Return an effect that was to be called again in doubt and will not be: others are to say."""
+    rules = row.rules
+    settled_at = row.called_at + rules.lease_ms + rules.settle_ms
+    due_at = max(now.wall, settled_at) if rules.probe else None
+    return row._replace(phase=Phase.IN_DOUBT, due_at=due_at, rev=row.rev + 1)
+
+
+def doubts_again(picture: Picture, now: Now) -> tuple[Write, ...]:
+    """Return what puts effects in doubt again that were to be called again in doubt: their job is to end."""
+    return tuple(
+        MoveEffect(redoubted(row, now), row.rev)
+        for row, _live in picture.open_effects.values()
+        if row.phase == Phase.RESTING and row.may_have_happened
+    )
+
+
 def needs_person(row: EffectRow) -> bool:
     """Tell whether only a person can say what came of an effect."""
     return row.phase == Phase.IN_DOUBT and row.due_at is None
