@@ -62,7 +62,7 @@ def test_paused_jobs_are_resumed_together(shop):
     jobs[0].pause("by itself")
     assert shop.app.pause_many(states=["queued"], why="stock-taking") == 2, "one is held already"
     assert shop.app.resume_many(states=["QUEUED"]) == 3
-    assert shop.app.resume_many() == 0
+    assert shop.app.resume_many(everything=True) == 0
 
 
 def test_failed_jobs_are_retried_once_each(shop):
@@ -85,12 +85,46 @@ def test_more_jobs_than_a_page_are_reached(shop):
 
 def test_on_a_loop_too(shop):
     shop.order.submit(1)
-    assert asyncio.run(shop.app.pause_many_aio()) == 1
-    assert asyncio.run(shop.app.resume_many_aio()) == 1
-    assert asyncio.run(shop.app.cancel_many_aio()) == 1
-    assert asyncio.run(shop.app.retry_many_aio()) == 0
+    assert asyncio.run(shop.app.pause_many_aio(everything=True)) == 1
+    assert asyncio.run(shop.app.resume_many_aio(everything=True)) == 1
+    assert asyncio.run(shop.app.cancel_many_aio(everything=True)) == 1
+    assert asyncio.run(shop.app.retry_many_aio(everything=True)) == 0
 
 
 def test_a_state_that_is_none_is_refused(shop):
     with pytest.raises(BadInput, match="'broken' is not a state of a job"):
         shop.app.cancel_many(states=["broken"])
+
+
+VERBS = ["cancel_many", "pause_many", "resume_many", "retry_many"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_word_that_is_none_is_refused_instead_of_reaching_all_jobs(shop, verb):
+    job = shop.order.submit(1)
+    with pytest.raises(BadInput, match=r"'tags' says nothing about jobs; .* states, workflow, tag, older"):
+        getattr(shop.app, verb)(tags="gone")
+    assert (job.state(), job.row().hold) == ("QUEUED", None)
+
+
+@pytest.mark.parametrize("which", [{}, {"tag": None}, {"states": []}, {"tenant": "default"}], ids=str)
+@pytest.mark.parametrize("verb", VERBS)
+def test_all_jobs_are_reached_only_if_everything_is_said(shop, verb, which):
+    job = shop.order.submit(1)
+    with pytest.raises(BadInput, match="write everything=True to mean all jobs of the tenant"):
+        getattr(shop.app, verb)(**which)
+    assert (job.state(), job.row().hold) == ("QUEUED", None)
+
+
+def test_filters_that_contradict_each_other_are_refused(shop):
+    with pytest.raises(BadInput, match="everything=True is all jobs, and tag is not"):
+        shop.app.cancel_many(everything=True, tag="gone")
+    with pytest.raises(BadInput, match="search stands instead of tag"):
+        shop.app.cancel_many(search=object(), tag="gone")
+
+
+@pytest.mark.parametrize("verb", ["cancel_many", "pause_many", "resume_many", "retry_many"])
+def test_states_that_a_word_cannot_reach_reach_no_job(shop, verb):
+    job = shop.order.submit(1)
+    assert getattr(shop.app, verb)(states=["SUCCEEDED"]) == 0
+    assert (job.state(), job.row().hold) == ("QUEUED", None)

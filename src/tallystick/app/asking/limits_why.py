@@ -22,10 +22,14 @@ def limit_sentence(row: JobRow, queue: Queue, slots: Sequence[Slot]) -> str:
         return f"; the queue {name} has been paused by {queue.paused_by} since {clock_text(queue.paused_at)}"
     limits = queue.limits
     if limits.concurrency is not None and len(slots) >= limits.concurrency:
-        return f"; {len(slots)} jobs of the queue {name} run, and it lets {limits.concurrency} run at once"
+        run = "job of the queue {} runs" if len(slots) == 1 else "jobs of the queue {} run"
+        return f"; {len(slots)} {run.format(name)}, and it lets {limits.concurrency} run at once"
     of_key = sum(slot.limit_key == row.limit_key for slot in slots)
     if limits.per_key is not None and row.limit_key is not None and of_key >= limits.per_key:
-        return f"; {of_key} with the key {row.limit_key} run, and the queue lets {limits.per_key} run at once"
+        run = "runs" if of_key == 1 else "run"
+        return (
+            f"; {of_key} with the key {row.limit_key} {run}, and the queue lets {limits.per_key} run at once"
+        )
     rates = [
         f"{rate} of the {what}"
         for rate, what in ((limits.rate, "queue"), (limits.key_rate, "key"))

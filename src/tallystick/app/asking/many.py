@@ -1,7 +1,7 @@
-"""One word to many jobs: all that have something in common are cancelled, paused, resumed or retried.
+"""Cancels, pauses, resumes or retries all jobs that a filter finds.
 
 Each job gets its own bundle, and bundles share flushes. A job that moves meanwhile is judged as it is then;
-one that the word no longer fits is left as it is and not counted.
+one that it no longer applies to is left as it is and not counted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tallystick.core.limits import check_name, check_storable
 from tallystick.core.verbs.holds import Held, Resumed
 from tallystick.core.watching.searching import JobSearch
 from tallystick.defaults import CANCEL_GRACE, TENANT
-from tallystick.errors import JobEnded, NotFailed, NotFound
+from tallystick.errors import BadInput, JobEnded, NotFailed, NotFound
 from tallystick.store.api import JobRow, searched
 
 T = TypeVar("T")
@@ -41,10 +41,14 @@ class Which(TypedDict, total=False):
     tenant: str
     # Any filter that a store can search by, instead of the others.
     search: JobSearch
+    # All jobs of the tenant, where nothing else says which.
+    everything: bool
 
 
 def matching(runtime: Runtime, which: Which) -> Iterator[JobRow]:
-    """Yield the jobs of a tenant that have all of this in common, newest first."""
+    """Yield the jobs of a tenant that have all of this in common, newest first; none if no state is left."""
+    if "states" in which and not which["states"]:
+        return
     if "search" in which:
         yield from _found(runtime, which["search"], which.get("states", ()))
         return
@@ -86,8 +90,37 @@ def _within(wanted: Sequence[str], states: Sequence[JobState | str]) -> list[str
     return [state for state in wanted if state in asked] if wanted else asked
 
 
+def _check(which: Which) -> None:
+    """Refuse words that are none, a call that says of no job why it, and filters that contradict each other.
+
+    Python takes any word for `**which`: one that is misspelt would else let all jobs through.
+    """
+    known = [name for name in Which.__annotations__ if name != "everything"]
+    unknown = [name for name in which if name not in Which.__annotations__]
+    if unknown:
+        raise BadInput(
+            f"{unknown[0]!r} says nothing about jobs; what they can have in common is {', '.join(known)}"
+        )
+    # `states=[]` and `tag=None` are no condition.
+    filters = [name for name in known if name != "tenant" and which.get(name) not in (None, (), [])]
+    if which.get("everything"):
+        if filters:
+            raise BadInput(f"everything=True is all jobs, and {filters[0]} is not: leave one of them out")
+    elif not filters:
+        raise BadInput(
+            "this would reach all jobs: say which (states, workflow, tag, older or search), or write "
+            "everything=True to mean all jobs of the tenant"
+        )
+    beside = [name for name in ("workflow", "tag", "older", "tenant") if which.get(name) is not None]
+    if "search" in which and beside:
+        raise BadInput(f"search stands instead of {beside[0]}: write that into the JobSearch")
+
+
 class Many(ABC):
-    """What a Tally can say to all jobs of a kind; each method returns how many it reached."""
+    """What a Tally can say to all jobs of a kind; each method returns how many it reached.
+
+    A call says what the jobs have in common, or `everything=True` to mean all of them.
+    """
 
     @abstractmethod
     def runtime(self, *, create: bool = True) -> Runtime:
@@ -170,7 +203,16 @@ def tell_many(app: Many, verb: str, search: JobSearch, by: str) -> int:
     return say(search=search, by=by)
 
 
+def in_reach(runtime: Runtime, verb: str, which: Which) -> Iterator[JobRow]:
+    """Yield the jobs that a word would reach, of all that match: cancel, pause, resume or retry."""
+    states = (JobState.FAILED_FINAL,) if verb == "retry" else OPEN
+    for row in matching(runtime, _among(which, states)):
+        if (verb != "resume" or row.hold is not None) and (verb != "retry" or row.retried_as is None):
+            yield row
+
+
 def _among(which: Which, states: Sequence[JobState]) -> Which:
     """Return what was asked for, within the states in which there is a point in it."""
+    _check(which)
     wanted = [state_named(state) for state in which.get("states", ())] or [state.value for state in states]
     return {**which, "states": [state for state in wanted if state in states]}

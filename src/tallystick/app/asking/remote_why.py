@@ -1,4 +1,4 @@
-"""What a job waits for that others do or say: each remote step, and late words about an effect."""
+"""What a job waits for that remote workers do: each remote step."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from tallystick.core.remote.rows import (
     outbox_id,
     place_of_step,
 )
-from tallystick.core.verbs.holds import Hold
-from tallystick.store.api import JobRow
-from tallystick.store.inspection import Inspection
 
 _STEPS_SHOWN: Final = 3
 
@@ -85,9 +82,3 @@ def _step(  # noqa: PLR0911 (a sentence for each state)
             return f"{name} failed ({failed}) and is sent again at {until}"
         case StepState.SUCCEEDED | StepState.FAILED_FINAL | StepState.CANCELLED:
             return f"step {step.step_id} has ended"
-
-
-def late_sentence(inspection: Inspection, row: JobRow, said: Callable[[int | None], str]) -> str:
-    """Return what calls of an effect in doubt have said too late, for the person who is to answer."""
-    late = inspection.late_reports(row.job_id) if row.hold == Hold.IN_DOUBT else []
-    return "".join(f"; a report that came too late at {said(at)}: {report}" for at, report in late)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
+from tallystick.core.effects.rows import EffectRow
 from tallystick.core.lifecycles import AttemptState, JobState
 from tallystick.core.pictures import Activity, JobFacts, Lease, Now
 
@@ -27,6 +28,7 @@ class Stand(StrEnum):
     RUNNING = "a worker runs it"
     LOST = "its lease is over, and no worker has taken it back"
     ENDING = "it was asked to end, no worker runs it, and a sweep ends it"
+    ENDING_IN_DOUBT = "it was asked to end, and waits until it is known what came of an effect"
     TO_CLEAN_UP = "it was asked to end, and waits for a worker to clean up"
     HELD = "it waits for a person"
     LATE = "its deadline has passed, and the next sweep cancels it"
@@ -39,7 +41,11 @@ class Stand(StrEnum):
 
 
 class Position(NamedTuple):
-    """What of its rows says where a job stands; `is_waiting` tells whether it has anything open."""
+    """What of its rows says where a job stands.
+
+    `is_waiting` tells whether it has anything open, and `is_in_doubt` whether it is unknown what came of an
+    effect of it.
+    """
 
     state: str
     attempt: int
@@ -49,13 +55,21 @@ class Position(NamedTuple):
     lease: Lease | None
     is_waiting: bool
     is_remote: bool = False
+    is_in_doubt: bool = False
 
     @classmethod
-    def of(cls, job: JobFacts, lease: Lease | None, activities: Iterable[Activity]) -> Position:
+    def of(
+        cls,
+        job: JobFacts,
+        lease: Lease | None,
+        activities: Iterable[Activity],
+        effects: Iterable[EffectRow] = (),
+    ) -> Position:
         """Return the position of a job in a picture."""
         is_waiting = any(each.is_open for each in activities)
+        is_in_doubt = any(row.is_open and row.may_have_happened for row in effects)
         about = (job.state, job.attempt, job.ready_at, job.hold, job.deadline_at, lease)
-        return cls(*about, is_waiting, job.is_protocol)
+        return cls(*about, is_waiting, job.is_protocol, is_in_doubt)
 
 
 _ENDED = {
@@ -75,8 +89,9 @@ def stand_of(position: Position, now: Now) -> Stand:  # noqa: PLR0911 (a line fo
     if position.lease is not None:
         return _held_by_a_worker(state, position, position.lease)
     if state is JobState.CANCELLING:
-        is_due = position.ready_at is not None and position.ready_at <= now.wall
-        return Stand.TO_CLEAN_UP if is_due else Stand.ENDING
+        if position.ready_at is not None and position.ready_at <= now.wall:
+            return Stand.TO_CLEAN_UP
+        return Stand.ENDING_IN_DOUBT if position.is_in_doubt else Stand.ENDING
     if position.hold is not None:
         return Stand.HELD
     if position.deadline_at is not None and position.deadline_at <= now.wall:

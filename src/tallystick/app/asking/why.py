@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
+from tallystick.app.asking.effects_why import (
+    awaited_actions,
+    awaited_text,
+    doubts_actions,
+    doubts_text,
+    held_in_doubt,
+    late_text,
+    moves_at,
+)
+from tallystick.app.asking.ending_why import cleaning_up, ending, ending_in_doubt, to_clean_up
 from tallystick.app.asking.limits_why import is_due, limit_sentence
-from tallystick.app.asking.remote_why import late_sentence, remote_sentence, workflow_sentence
+from tallystick.app.asking.looked import WAITS_SHOWN, Looked, look, open_effects
+from tallystick.app.asking.remote_why import remote_sentence, workflow_sentence
 from tallystick.app.asking.sentence import Sentence, Why, clock_text
-from tallystick.app.asking.standing import Position, Stand, stand_of
-from tallystick.core.audit.book import AttemptRow, Book
-from tallystick.core.lifecycles import ATTEMPT, AttemptState, JobState
-from tallystick.core.pictures import Lease, Now
+from tallystick.app.asking.standing import Stand, stand_of
+from tallystick.core.effects.rows import Phase
+from tallystick.core.lifecycles import JobState
+from tallystick.core.pictures import Now
 from tallystick.core.verbs.asking import DEADLINE
 from tallystick.core.verbs.holds import Hold
 from tallystick.store.api import Group, JobRow, OpenWait, Queues, Store, StoredEvent
 from tallystick.store.inspection import Inspection
-
-_WAITS_SHOWN: Final = 3
-
-
-class Looked(NamedTuple):
-    """Everything that a sentence is made of, as it was read."""
-
-    row: JobRow
-    book: Book
-    attempt: AttemptRow | None
-    lease: Lease | None
-    # By the wall clock when the lease ends or has ended; None if that cannot be known.
-    lease_until: int | None
-    waits: list[OpenWait]
-    last: StoredEvent | None
-    known: Collection[tuple[str, str]] | None
 
 
 def explain(
@@ -63,46 +58,21 @@ def _explain(
     *,
     deep: bool,
 ) -> Why:
-    looked = _look(inspection, row, now, known)
+    looked = look(inspection, row, now, known)
     if looked is None:
-        return Why.of(_ended(row))
-    stand = stand_of(_position(looked), Now(now))
+        return Why.of(_left_open(inspection, row, now, _ended(row)))
+    stand = stand_of(looked.position, Now(now))
     told = _remote(inspection, row) if stand is Stand.REMOTE else SENTENCES[stand](looked)
+    told = _with_effects(looked, stand, told)
     child = _child(inspection, looked, now, known) if deep and stand is Stand.WAITING else None
     text = told.text if child is None else f"{told.text}; the child {child[0]}: {child[1]}"
     if stand in _ASKS and any(wait.kind == "remote" for wait in looked.waits):
         steps = inspection.open_remotes(row.job_id)
         text += f"; {workflow_sentence(steps, inspection.directive, clock_text)}" if steps else ""
-    text += late_sentence(inspection, looked.row, clock_text)
+    text += late_text(inspection, row.job_id) if looked.outside.doubts else ""
     if looked.row.deadline_at is not None and stand in _HAVE_TIME:
         text += f"; it is cancelled at {clock_text(looked.row.deadline_at)} if it has not ended by then"
     return Why.of(told._replace(text=text), None if child is None else child[1])
-
-
-def _look(
-    inspection: Inspection, row: JobRow, now: int, known: Collection[tuple[str, str]] | None
-) -> Looked | None:
-    """Read what a sentence needs; None for a job that has ended, of which the row says all."""
-    book = None if row.completed_at is not None else inspection.book(row.job_id)
-    if book is None:
-        return None
-    attempts = inspection.attempts(row.job_id)
-    newest = attempts[-1] if attempts and AttemptState(attempts[-1].status) not in ATTEMPT.final else None
-    lease, until = None, None
-    if newest is not None:
-        epoch, instant = inspection.lease_clock()
-        left = newest.lease_expires_at - instant if newest.lease_epoch == epoch else None
-        lease = Lease(newest.attempt, newest.lease_id, newest.status, (left or 0) > 0, newest.guid)
-        until = None if left is None else now + left
-    waits = inspection.open_waits(row.job_id, limit=_WAITS_SHOWN + 1)
-    return Looked(row, book, newest, lease, until, waits, inspection.newest_event(row.job_id), known)
-
-
-def _position(looked: Looked) -> Position:
-    row, book = looked.row, looked.book
-    is_remote = book.attempt == 0 and book.start_acked_at is not None
-    about = (book.state, book.attempt, row.ready_at, book.hold, row.deadline_at, looked.lease)
-    return Position(*about, bool(looked.waits), is_remote)
 
 
 def _ended(row: JobRow) -> Sentence:
@@ -120,6 +90,34 @@ def _ended(row: JobRow) -> Sentence:
         None,
         actions,
     )
+
+
+def _left_open(inspection: Inspection, row: JobRow, now: int, told: Sentence) -> Sentence:
+    """Return a sentence about the end of a job, and of effects that it has left open: it was forced."""
+    own = [] if row.state == JobState.SUCCEEDED else open_effects(inspection, row.job_id)
+    if not own:
+        return told
+    text = told.text + doubts_text(own, now) + late_text(inspection, row.job_id)
+    return told._replace(text=text, actions=(*doubts_actions(own, row.state), *told.actions))
+
+
+def _with_effects(looked: Looked, stand: Stand, told: Sentence) -> Sentence:
+    """Return a sentence that goes on about the effects that the job has open, unless it tells of them."""
+    row, (own, awaited), now = looked.row, looked.outside, looked.now
+    if stand is Stand.ENDING_IN_DOUBT or (stand is Stand.HELD and row.hold == Hold.IN_DOUBT):
+        return told
+    if looked.lease is not None:
+        # While a worker has the job an answer is refused, and a call that is under way is nothing to tell.
+        doubted = [each for each in own if each.phase == Phase.IN_DOUBT]
+        return told._replace(text=told.text + doubts_text(doubted, now))
+    shown, keys = looked.outside.doubts, awaited if stand in (Stand.WAITING, Stand.HELD) else []
+    if not shown and not keys:
+        return told
+    text = told.text + doubts_text(shown, now) + "".join(awaited_text(key, now) for key in keys)
+    actions = [*doubts_actions(shown, row.state), *(each for key in keys for each in awaited_actions(key))]
+    ends = [each for each in (told.until, *(moves_at(each, now) for each in shown)) if each is not None]
+    until = min(ends) if ends and stand is Stand.WAITING else told.until
+    return told._replace(text=text, until=until, actions=tuple(dict.fromkeys((*actions, *told.actions))))
 
 
 def _queued(looked: Looked) -> Sentence:
@@ -204,44 +202,10 @@ def _committed(looked: Looked) -> Sentence:
     )
 
 
-def _asked(looked: Looked) -> str:
-    row = looked.row
-    because = ", because its deadline has passed," if row.error_code == DEADLINE else ""
-    return f"it was asked to end at {clock_text(row.updated_at)}{because}"
-
-
-def _cleaning_up(looked: Looked) -> Sentence:
-    row, until = looked.row, looked.book.cancel_at
-    return Sentence(
-        f"{_asked(looked)} and cleans up; it is ended at {clock_text(until)} if it has not by then",
-        row.updated_at,
-        until,
-        (f"tally cancel {row.job_id} --grace 0",),
-    )
-
-
-def _ending(looked: Looked) -> Sentence:
-    return Sentence(
-        f"{_asked(looked)}; no worker runs it, and the next sweep of a worker ends it",
-        looked.row.updated_at,
-        looked.book.cancel_at,
-        ("tally work APP",),
-    )
-
-
-def _to_clean_up(looked: Looked) -> Sentence:
-    row, until = looked.row, looked.book.cancel_at
-    return Sentence(
-        f"{_asked(looked)}, and waits for a worker on queue {row.queue} to clean up; "
-        f"it is ended at {clock_text(until)} if it has not by then",
-        row.updated_at,
-        until,
-        (f"tally work APP --queues {row.queue}",),
-    )
-
-
 def _held(looked: Looked) -> Sentence:
     row = looked.row
+    if row.hold == Hold.IN_DOUBT:
+        return held_in_doubt(row, looked.outside.doubts, looked.now)
     return Sentence(
         f"it has been held ({row.hold}) since {clock_text(row.updated_at)}: {row.hold_reason}; "
         f"{_REMEDIES[Hold(row.hold or '')]}",
@@ -270,8 +234,8 @@ def _late(looked: Looked) -> Sentence:
 
 def _waiting(looked: Looked) -> Sentence:
     row, waits = looked.row, looked.waits
-    named = [_awaited(wait) for wait in waits[:_WAITS_SHOWN]]
-    more = " and for more" if len(waits) > _WAITS_SHOWN else ""
+    named = [_awaited(wait) for wait in waits[:WAITS_SHOWN]]
+    more = " and for more" if len(waits) > WAITS_SHOWN else ""
     since = min(wait.since for wait in waits)
     ends = [wait.until for wait in waits if wait.until is not None]
     sends = tuple(f"tally send {row.job_id} {wait.name} VALUE" for wait in waits if wait.kind == "wait")
@@ -280,7 +244,7 @@ def _waiting(looked: Looked) -> Sentence:
         f"it has waited since {clock_text(since)} for {' and '.join(named)}{more}",
         since,
         until,
-        (*sends[:_WAITS_SHOWN], f"tally cancel {row.job_id}"),
+        (*sends[:WAITS_SHOWN], f"tally cancel {row.job_id}"),
     )
 
 
@@ -348,7 +312,6 @@ def _error(fact: StoredEvent | None) -> str:
 
 _REMEDIES: Final = {
     Hold.PAUSED: "resume it",
-    Hold.IN_DOUBT: "say whether its effect has happened",
     Hold.MISMATCH: "put the code back or fork the job, then resume it",
     Hold.RESTORED: "look whether what it did is still true, then resume it",
     Hold.SUSPEND_SWALLOWED: "let the workflow pass BaseException at a wait, then resume it",
@@ -356,12 +319,13 @@ _REMEDIES: Final = {
 }
 SENTENCES: Final = {
     Stand.COMMITTED: _committed,
-    Stand.CLEANING_UP: _cleaning_up,
+    Stand.CLEANING_UP: cleaning_up,
     Stand.STOPPING: _stopping,
     Stand.RUNNING: _running,
     Stand.LOST: _lost,
-    Stand.ENDING: _ending,
-    Stand.TO_CLEAN_UP: _to_clean_up,
+    Stand.ENDING: ending,
+    Stand.ENDING_IN_DOUBT: ending_in_doubt,
+    Stand.TO_CLEAN_UP: to_clean_up,
     Stand.HELD: _held,
     Stand.LATE: _late,
     Stand.QUEUED: _queued,
@@ -372,8 +336,8 @@ SENTENCES: Final = {
     Stand.NOWHERE: _nowhere,
 }
 # Where the remote steps of a workflow tell more than their names.
-_ASKS: Final = frozenset({Stand.WAITING, Stand.ENDING})
+_ASKS: Final = frozenset({Stand.WAITING, Stand.ENDING, Stand.ENDING_IN_DOUBT})
 _HAVE_TIME: Final = frozenset(Stand) - {
-    *(Stand.CLEANING_UP, Stand.ENDING, Stand.TO_CLEAN_UP),
+    *(Stand.CLEANING_UP, Stand.ENDING, Stand.ENDING_IN_DOUBT, Stand.TO_CLEAN_UP),
     *(Stand.LATE, Stand.COMMITTED),
 }

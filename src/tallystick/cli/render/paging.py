@@ -7,9 +7,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from tallystick.cli.render.output import show, show_data, tell
+from tallystick.cli.render.output import printable, show, show_data, tell
 from tallystick.cli.render.wording import short
-from tallystick.core.limits import PAGE_ROWS_MAX, is_storable
+from tallystick.core.limits import PAGE_ROWS_MAX, check_name, is_storable
+from tallystick.core.remote.keys import ALL_TENANTS
 from tallystick.errors import BadInput
 from tallystick.ids import is_uuid
 from tallystick.store.api import JobRow, Store
@@ -18,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def page_options(function: F) -> F:
-    """Add `--workflow`, `--limit` and `--after`."""
+    """Add `--tenant`, `--workflow`, `--limit` and `--after`."""
     for option in (
         click.option(
             "--after", metavar="JOB", help="The page after this job: the last one of the page before."
@@ -32,9 +33,22 @@ def page_options(function: F) -> F:
             help="How many.",
         ),
         click.option("--workflow", metavar="NAME", help="Only jobs of this workflow."),
+        click.option("--tenant", metavar="TENANT", help="Only jobs of this tenant; else of all."),
     ):
         function = option(function)
     return function
+
+
+def one_tenant(named: str | None) -> str | None:
+    """Return the tenant that was named, or None for all of them."""
+    return None if named in (None, ALL_TENANTS) else check_name("tenant", named)
+
+
+def tenants_of(rows: Sequence[JobRow]) -> list[tuple[str]] | list[tuple[()]]:
+    """Return a cell with the tenant for each row, or no cell if all are of one tenant."""
+    if len({row.tenant_id for row in rows}) > 1:
+        return [(printable(row.tenant_id),) for row in rows]
+    return [()] * len(rows)
 
 
 def checked_cursor(store: Store, after: str | None) -> str | None:

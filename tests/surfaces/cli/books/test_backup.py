@@ -96,9 +96,12 @@ def test_the_schedules_of_a_copy_are_paused_and_go_on_with_its_jobs(shop, tmp_pa
 
 def test_a_copy_by_other_means_is_held_when_a_person_says_that_it_is_one(shop):
     job_id = shop.submit("shop:checkout", "1")
+    (shop.folder / "shop.py").write_text(SCHEDULED)
+    shop.tally("schedules", "add", "shop:report", "nightly", "0 3 * * *", "name=ada")
     said = shop.tally("restored", "shop")
-    assert (said.code, said.out) == (0, "1 job held; look, then tally resume --restored\n")
-    assert shop.tally("restored", "shop", "--json").data == {"held": 0}
+    told = "1 job held and 1 schedule paused; look, then tally resume --restored\n"
+    assert (said.code, said.out) == (0, told)
+    assert shop.tally("restored", "shop", "--json").data == {"held": 0, "schedules_paused": 0}
     assert shop.tally("show", job_id, "shop", "--json").data["hold"] == "RESTORED"
 
 

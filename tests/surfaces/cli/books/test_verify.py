@@ -82,6 +82,8 @@ def test_a_seal_is_written_once_and_compared(shop, tmp_path):
     assert again.code not in {0, 1}, "no seal is overwritten"
     assert "cannot be written to" in again.err
     assert shop.tally("verify", "shop", "--seal", str(sealed)).code == 0
+    beside = shop.tally("verify", "shop", "--seal", str(sealed), "--job", "x")
+    assert (beside.code, "a seal is about the whole store" in beside.err) == (2, True)
     changed(shop, "delete from jobs; delete from events; delete from attempts; delete from messages")
     done = shop.tally("verify", "shop", "--seal", str(sealed))
     assert done.code == 1

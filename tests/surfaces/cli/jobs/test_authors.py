@@ -22,6 +22,8 @@ def test_every_word_to_a_job_a_queue_and_a_schedule_is_kept_with_its_author(tmp_
     shop.tally("resume", job, "shop")
     shop.tally("pause", "shop", "--where", "workflow=checkout", "--yes", "--by", "bob")
     shop.tally("resume", "shop", "--where", "workflow=checkout", "--yes")
+    shop.tally("send", job, "approve", "true", "shop", "--by", "fay")
+    shop.tally("send", job, "approve", "true", "shop")
     shop.tally("cancel", job, "shop", "--by", "cem")
     shop.tally("queues", "pause", "emails", "shop")
     shop.tally("queues", "set", "emails", "concurrency=5", "shop", "--by", "dan")
@@ -32,6 +34,8 @@ def test_every_word_to_a_job_a_queue_and_a_schedule_is_kept_with_its_author(tmp_
         ("job", "resume", me),
         ("job", "pause", "bob"),
         ("job", "resume", me),
+        ("job", "send", "fay"),
+        ("job", "send", me),
         ("job", "cancel", "cem"),
         ("queue", "pause", me),
         ("queue", "set", "dan"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+
 import pytest
 
 from tests.patience import wait_until
@@ -118,7 +120,8 @@ def test_a_job_that_nobody_runs_is_cancelled_at_once_and_then_hears_no_more(shop
     assert (late.code, late.out, late.error["code"]) == (4, "", "JOB_ENDED")
     plain = shop.tally("send", job, "approve", "true", "shop")
     assert plain.err == f"error: job {job} has ended, and the signal was dropped\n"
-    assert facts(shop, job)[-3:] == ["cancelled by ann", *[" ann: cancel, grace 30 s"] * 2]
+    said = [*[" ann: cancel, grace 30 s"] * 2, *[f" {getpass.getuser()}: send, approve"] * 2]
+    assert facts(shop, job)[-5:] == ["cancelled by ann", *said]
 
 
 def test_a_running_job_of_another_process_cleans_up_and_is_cancelled(shop):

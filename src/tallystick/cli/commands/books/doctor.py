@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 
 import click
 
-from tallystick.cli.commands.books.standing_still import declared_schedules, standing_still
+from tallystick.app.asking.unanswered import Unanswered, unanswered_effects
+from tallystick.cli.commands.books.standing_still import declared_schedules, held_schedules, standing_still
 from tallystick.cli.commands.books.undone import Undone, look
 from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.render.output import FINDINGS, Ink, printable, show, show_data
@@ -53,6 +54,10 @@ class Examination(NamedTuple):
     now: int
     # What stands still because a person or the clock wants it: sentences, made where the rows were read.
     stands: tuple[str, ...] = ()
+    # Effects in doubt for which no job is held.
+    unanswered: tuple[Unanswered, ...] = ()
+    # Sentences about schedules that are held.
+    schedules: tuple[str, ...] = ()
 
     @property
     def problems(self) -> list[str]:
@@ -64,10 +69,24 @@ class Examination(NamedTuple):
             found.append(f"job {book.job_id} is held ({book.hold}): {why}")
         if stuck and len(self.held) > _HELD_SHOWN:
             found.append("there are more held jobs")
+        found += self.schedules
+        found += self._unanswered()
         found += self._uncalled()
         found += [f"job {job_id}: {check}: {message}" for job_id, check, message in self.books.findings]
         if self.books.findings_total > len(self.books.findings):
             found.append(f"the books have {self.books.findings_total:,} findings; the first are shown")
+        return found
+
+    def _unanswered(self) -> list[str]:
+        """Name effects that wait for a person, and for which no job is held."""
+        found = []
+        for each in self.unanswered[:_HELD_SHOWN]:
+            says = short(each.says, 300)
+            stop = "" if says.endswith("?") else "."
+            about = f"job {each.row.job_id} ({each.job_state or 'gone'}): {says}{stop}"
+            found.append(f"{about} Find out and say so: {each.command}")
+        if len(self.unanswered) > _HELD_SHOWN:
+            found.append("there are more effects that wait for a person")
         return found
 
     def _uncalled(self) -> list[str]:
@@ -146,8 +165,8 @@ def command(*, app: str | None, jobs_max: int, check_all: bool, url: str | None,
 
     The store is that of APP, of --url, or of the variable TALLY_URL. The exit code is 0 when all is well and
     6 when a person should look: a writer that is stopped or holds on, leases and deadlines that are over and
-    that no worker acts on, workers that were not heard of, held jobs, hooks that raise, books that
-    do not balance. Warnings do not change it.
+    that no worker acts on, workers that were not heard of, held jobs and schedules, effects in doubt for
+    which no job is held, hooks that raise, books that do not balance. Warnings do not change it.
     """
     with looking(app, url) as store:
         seen = examine(store, None if check_all else jobs_max, declared_schedules(app))
@@ -187,6 +206,8 @@ def examine(store: Store, jobs_max: int | None, schedules: frozenset[str] | None
         inspection.hooks(_HELD_SHOWN + 1),
         clock.wall_ms(),
         standing_still(store, schedules),
+        tuple(unanswered_effects(store, None, _HELD_SHOWN + 1)),
+        held_schedules(store),
     )
     if terminal:
         sys.stderr.write("\r\x1b[K")
@@ -207,6 +228,17 @@ def as_data(seen: Examination) -> dict[str, object]:
         "workers": [worker._asdict() for worker in seen.leases],
         "held": [
             {"job_id": book.job_id, "hold": book.hold, "reason": book.hold_reason} for book in seen.held
+        ],
+        "unanswered_effects": [
+            {
+                "job_id": each.row.job_id,
+                "job_state": each.job_state,
+                "effect": each.row.effect,
+                "key": each.row.key,
+                "says": each.says,
+                "command": each.command,
+            }
+            for each in seen.unanswered
         ],
         "hooks": [owed._asdict() for owed in seen.hooks],
         "stale_reports": {"total": seen.stale.total, "last_at": instant(seen.stale.last_at)},

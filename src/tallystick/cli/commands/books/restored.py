@@ -24,9 +24,14 @@ def command(*, app: str | None, url: str | None, as_json: bool) -> None:
     """Hold every unfinished job as RESTORED, and pause every schedule, until a person has looked.
 
     Say it before a worker starts on a database that was restored by pg_restore, or on a file that was copied
-    by other means than `tally backup`. `tally resume --restored` lets the jobs go on. The store is that of
+    by other means than `tally backup`. `tally resume --restored` lets both go on. The store is that of
     APP, of --url, or of the variable TALLY_URL.
     """
     with looking(app, url) as store:
-        held = hold_restored(store)
-    answer(f"{count(held, 'job')} held; look, then tally resume --restored", {"held": held}, as_json=as_json)
+        held, schedules = hold_restored(store)
+    answer(
+        f"{count(held, 'job')} held and {count(schedules, 'schedule')} paused; "
+        "look, then tally resume --restored",
+        {"held": held, "schedules_paused": schedules},
+        as_json=as_json,
+    )

@@ -15,7 +15,7 @@ from tallystick.cli.render.wording import count
 from tallystick.clock import SystemClock
 from tallystick.engine.audit.sealing import seal
 from tallystick.engine.audit.seals import Seal
-from tallystick.errors import BadInput, Misuse
+from tallystick.errors import BadInput, ExtraMissing, Misuse
 
 _EXAMPLES = """\b
 Examples:
@@ -79,4 +79,6 @@ def _signing() -> Any:  # noqa: ANN401 (a module of ours)
     try:
         return import_module("tallystick.engine.audit.signing")
     except ImportError as error:
+        if not ExtraMissing.explains(error, "cryptography"):
+            raise
         raise Misuse("signatures need the package cryptography: install tallystick[seal]") from error

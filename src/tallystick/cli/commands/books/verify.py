@@ -71,6 +71,8 @@ def command(
         return 0
     if job_id is not None and since is not None:
         raise click.UsageError("--job and --since exclude each other.")
+    if job_id is not None and seal_file is not None:
+        raise click.UsageError("--job and --seal exclude each other: a seal is about the whole store.")
     if seal_file is None and signed_by is not None:
         raise click.UsageError("--signed-by is about the seal that --seal names.")
     sealed = None if seal_file is None else read_seal(seal_file, signed_by)

@@ -10,15 +10,15 @@ import click
 from tallystick.cli.commands.jobs.list import name_of, summary
 from tallystick.cli.place import json_option, looking, url_option
 from tallystick.cli.render.output import Ink, printable
-from tallystick.cli.render.paging import Page, checked_cursor, page_options
+from tallystick.cli.render.paging import Page, checked_cursor, one_tenant, page_options, tenants_of
 from tallystick.cli.render.wording import ago, short
 from tallystick.clock import SystemClock
-from tallystick.defaults import TENANT
 from tallystick.store.api import JobRow
 
 _EXAMPLES = """\b
 Examples:
   tally dead shop
+  tally dead shop --tenant acme
   tally dead --url sqlite:///shop.db --workflow checkout --limit 100 --json
 """
 
@@ -31,6 +31,7 @@ Examples:
 def command(
     *,
     app: str | None,
+    tenant: str | None,
     workflow: str | None,
     limit: int,
     after: str | None,
@@ -39,11 +40,12 @@ def command(
 ) -> None:
     """Show the dead letters, newest first: jobs that have failed and were not retried.
 
+    They are of all tenants, or of one with --tenant; the tenant of each is shown where there are several.
     `tally retry` makes a new job of one. The store is that of APP, of --url, or of the variable TALLY_URL.
     """
     with looking(app, url) as store:
         cursor = checked_cursor(store, after)
-        rows = store.dead(tenant_id=TENANT, handler=workflow, after=cursor, limit=limit + 1)
+        rows = store.dead(tenant_id=one_tenant(tenant), handler=workflow, after=cursor, limit=limit + 1)
     Page.of(rows, limit).show(_as_data, _table, nothing="no dead letters", as_json=as_json)
 
 
@@ -54,6 +56,8 @@ def _as_data(row: JobRow) -> dict[str, object]:
 def _table(rows: Sequence[JobRow]) -> list[str]:
     ink = Ink.for_stream(sys.stdout)
     now = SystemClock().wall_ms()
+    tenants = tenants_of(rows)
+    named = max(len(name) for cell in tenants for name in cell) if tenants[0] else 0
     names = [name_of(row) for row in rows]
     failed = [ago(row.completed_at or row.updated_at, now) for row in rows]
     codes = [printable(row.error_code or "") for row in rows]
@@ -62,11 +66,12 @@ def _table(rows: Sequence[JobRow]) -> list[str]:
         "  ".join(
             (
                 ink(row.job_id, "dim"),
+                *(name.ljust(named) for name in tenant),
                 ink(name.ljust(widths[0]), "bold", "cyan"),
                 ink(when.ljust(widths[1]), "dim"),
                 ink(code.ljust(widths[2]), "red"),
                 short((row.error_message or "").split("\n")[0]),
             )
         ).rstrip()
-        for row, name, when, code in zip(rows, names, failed, codes, strict=True)
+        for row, tenant, name, when, code in zip(rows, tenants, names, failed, codes, strict=True)
     ]

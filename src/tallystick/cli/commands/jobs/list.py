@@ -10,14 +10,13 @@ import click
 from tallystick.app.replay.shown_values import PROGRESS
 from tallystick.cli.place import json_option, looking, url_option, whole_id
 from tallystick.cli.render.output import Ink, printable
-from tallystick.cli.render.paging import Page, checked_cursor, page_options
+from tallystick.cli.render.paging import Page, checked_cursor, one_tenant, page_options, tenants_of
 from tallystick.cli.render.progress_bar import share
 from tallystick.cli.render.wording import ago, instant, short, stored_value
 from tallystick.clock import SystemClock
 from tallystick.core.durations import duration_ms
 from tallystick.core.lifecycles import JobState
 from tallystick.core.schedules.timetable import instant_ms, read_instant
-from tallystick.defaults import TENANT
 from tallystick.errors import BadDuration
 from tallystick.store.api import JobRow, Store
 from tallystick.store.inspection import Narrowed, watched
@@ -30,6 +29,7 @@ Examples:
   tally list --url sqlite:///shop.db --state FAILED_FINAL
   tally list shop --workflow checkout --limit 100 --json
   tally list shop --tag customer-42
+  tally list shop --tenant acme
 """
 
 
@@ -57,6 +57,7 @@ def command(
     *,
     app: str | None,
     states: tuple[str, ...],
+    tenant: str | None,
     workflow: str | None,
     tag: str | None,
     roots: bool,
@@ -70,20 +71,27 @@ def command(
 ) -> None:
     """Show the jobs of a store, newest first.
 
+    They are of all tenants, or of one with --tenant; the tenant of each is shown where there are several.
     The store is that of APP, of --url, or of the variable TALLY_URL.
     """
     with looking(app, url) as store:
         cursor = checked_cursor(store, after)
-        about = {"states": states, "handler": workflow, "after": cursor, "limit": limit + 1}
+        about = {
+            "tenant_id": one_tenant(tenant),
+            "states": states,
+            "handler": workflow,
+            "after": cursor,
+            "limit": limit + 1,
+        }
         narrowed = Narrowed(
             roots, None if parent is None else whole_id(store, parent), _when(since), _when(until)
         )
         if narrowed == Narrowed():
-            rows = store.jobs(tenant_id=TENANT, tag=tag, **about)  # type: ignore[arg-type]  # as they are named
+            rows = store.jobs(tag=tag, **about)  # type: ignore[arg-type]  # as they are named
         elif tag is not None:
             raise click.UsageError("--tag stands alone: leave out --roots, --parent, --since and --until.")
         else:
-            rows = watched(store).jobs_narrowed(narrowed, tenant_id=TENANT, **about)  # type: ignore[arg-type]  # the same
+            rows = watched(store).jobs_narrowed(narrowed, **about)  # type: ignore[arg-type]  # the same
         progress = progress_of(store, rows)
 
     def as_data(row: JobRow) -> dict[str, object]:
@@ -121,6 +129,7 @@ def summary(row: JobRow) -> dict[str, object]:
         "queue": row.queue,
         "priority": row.priority,
         "tenant": row.tenant_id,
+        "tenant_id": row.tenant_id,
         "attempt": row.attempt,
         "hold": row.hold,
         "error_code": row.error_code,
@@ -155,22 +164,24 @@ def _share_of(row: JobRow, progress: Mapping[str, object]) -> str:
 def _table(rows: Sequence[JobRow], progress: Mapping[str, object]) -> list[str]:
     ink = Ink.for_stream(sys.stdout)
     now = SystemClock().wall_ms()
-    lines = []
+    lines, tenants = [], tenants_of(rows)
     cells = [
         (
             row.job_id,
             row.state,
+            *tenant,
             name_of(row),
             printable(row.queue),
             ago(row.created_at, now),
             ", ".join(filter(None, (_share_of(row, progress), remark(row, now)))),
         )
-        for row in rows
+        for row, tenant in zip(rows, tenants, strict=True)
     ]
-    widths = [max(len(row[column]) for row in cells) for column in range(6)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row, cell in zip(rows, cells, strict=True):
         style = _STYLES.get(JobState(row.state))
-        styles = (("dim",), (style,) if style else (), ("bold", "cyan"), (), ("dim",), ("yellow",))
+        first = (("dim",), (style,) if style else (), *((),) * len(tenants[0]))
+        styles = (*first, ("bold", "cyan"), (), ("dim",), ("yellow",))
         padded = [
             ink(text.ljust(width), *paint) if text else " " * width
             for text, width, paint in zip(cell, widths, styles, strict=True)

@@ -49,8 +49,12 @@ def command(
     --url, or of the variable TALLY_URL.
     """
     if restored:
-        if app is not None:
+        if app is not None or (job is not None and url is not None):
             raise click.UsageError("--restored is about all jobs: name no JOB.")
+        if any(which.values()):
+            raise click.UsageError(
+                "--restored is about everything: leave it out to resume what --where, --tag or --older find."
+            )
         _resume_restored(job, url, by, as_json=as_json)
         return
     place = (job, app, url)

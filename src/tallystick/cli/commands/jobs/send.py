@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tallystick.cli.given import given_json
-from tallystick.cli.place import acting_on, json_option, url_option
+from tallystick.cli.place import acting_on, by_option, json_option, url_option
 from tallystick.cli.render.output import answer
 from tallystick.cli.render.wording import short
 from tallystick.errors import JobEnded
@@ -26,6 +26,7 @@ Examples:
 @click.argument("value", metavar="[VALUE_JSON]", required=False)
 @click.argument("app", required=False)
 @click.option("--id", "signal_id", metavar="ID", help="Send once for this id; repeating it changes nothing.")
+@by_option
 @url_option
 @json_option
 def command(
@@ -35,6 +36,7 @@ def command(
     value: str | None,
     app: str | None,
     signal_id: str | None,
+    by: str,
     url: str | None,
     as_json: bool,
 ) -> None:
@@ -46,7 +48,7 @@ def command(
     """
     payload = None if value is None else given_json(value, ", and an APP comes after the value")
     with acting_on(job, app, url) as found:
-        delivered = found.send(name, payload, id=signal_id)
+        delivered = found.send(name, payload, id=signal_id, by=by)
     if delivered is Delivered.DROPPED:
         raise JobEnded(
             f"job {short(found.id)} has ended, and the signal was dropped", job_id=found.id, signal=name

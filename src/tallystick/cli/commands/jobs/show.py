@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -19,6 +20,7 @@ from tallystick.core.audit.book import AttemptRow
 from tallystick.core.audit.job_view import JobView
 from tallystick.core.digits import GuidLedger
 from tallystick.core.limits import check_storable
+from tallystick.core.remote.listing import artifact_refs
 from tallystick.core.remote.rows import ProtocolStep
 from tallystick.engine.view import view_of
 from tallystick.errors import NotFound
@@ -48,7 +50,9 @@ def command(*, job: str, app: str | None, url: str | None, as_json: bool) -> Non
         attempts, view = inspection.attempts(job), view_of(inspection, job)
         values = {shown.name: stored_value(shown.value) for shown in store.values([job])}
         now = SystemClock().wall_ms()
+        protocol = inspection.protocol(job)
         remotes = [] if row.completed_at else inspection.open_remotes(job)
+        remotes = remotes if protocol is None else list(protocol.steps)
         reason = explain(store, row, now)
     if as_json:
         remote_steps = [_remote_data(step) for step in remotes]
@@ -56,6 +60,7 @@ def command(*, job: str, app: str | None, url: str | None, as_json: bool) -> Non
     else:
         ink = Ink.for_stream(sys.stdout)
         lines = drawn(row, view, attempts, reason, now, ink)
+        lines += [] if protocol is None else _steps(protocol.steps, ink)
         show("\n".join([*lines, *_shown(values, ink)]))
 
 
@@ -69,7 +74,31 @@ def _remote_data(step: ProtocolStep) -> dict[str, object]:
         "until": instant(step.lease_expires_at),
         "last_error_code": step.last_error_code,
         "last_error_message": step.last_error_message,
+        "input_ref": _ref(step.input_ref),
+        "workspace_ref": _ref(step.workspace_ref),
+        "output_ref": _ref(step.output_ref),
+        "artifact_refs": artifact_refs(step.notes),
     }
+
+
+def _ref(text: str | None) -> object:
+    return stored_value(text) if text is not None and text.startswith("{") else text
+
+
+def _steps(steps: Sequence[ProtocolStep], ink: Ink) -> list[str]:
+    """Return the steps of a protocol job in their order: where each stands, and what it has left."""
+    return [f"  {ink(f'step {step.step_index + 1}'.ljust(10), 'cyan')}  {_step(step)}" for step in steps]
+
+
+def _step(step: ProtocolStep) -> str:
+    told = f"{step.step_id}: {step.state}, service {step.service}"
+    told += f", attempt {step.attempt_no}" if step.attempt_no else ""
+    told += f" ({step.last_error_code}: {step.last_error_message})" if step.last_error_code else ""
+    artifacts = artifact_refs(step.notes)
+    left = {"output": step.output_ref, "workspace": step.workspace_ref}
+    refs = [f", {name} {text}" for name, text in left.items() if text is not None]
+    refs += [] if artifacts is None else [f", artifacts {json.dumps(artifacts, ensure_ascii=False)}"]
+    return printable(told + "".join(refs))
 
 
 def find_job(store: Store, job_id: str) -> JobRow:
