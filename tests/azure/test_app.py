@@ -173,7 +173,10 @@ def test_the_command_line_looks_after_these_jobs(
         return capsys.readouterr().out
 
     job_id = tally("command", "azure_scans", "command.json").split()[0]
-    assert [job["job_id"] for job in json.loads(tally("list", "--json"))["jobs"]] == [job_id]
+    listed = json.loads(tally("list", "--tenant", "default", "--json"))["jobs"]
+    assert [job["job_id"] for job in listed] == [job_id]
+    assert main(["list"]) == BadInput.exit_code
+    assert "listed for one tenant" in capsys.readouterr().err
     assert json.loads(tally("show", job_id, "--json"))["state"] == "DISPATCHING"
     assert "submitted" in tally("history", job_id)
     assert "ocr" in tally("why", job_id)

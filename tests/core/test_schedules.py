@@ -74,6 +74,26 @@ DAYLIGHT = {
             "2026-10-25T03:00:00+01:00",
         ],
     ),
+    "each quarter of an hour that the clocks leave out does not come": (
+        "*/15 2 * * *",
+        "2026-03-28T02:40:00+01:00",
+        ["2026-03-28T02:45:00+01:00", "2026-03-30T02:00:00+02:00"],
+    ),
+    "each quarter of an hour that comes twice is taken twice": (
+        "*/15 2 * * *",
+        "2026-10-25T00:00:00+02:00",
+        [
+            "2026-10-25T02:00:00+02:00",
+            "2026-10-25T02:15:00+02:00",
+            "2026-10-25T02:30:00+02:00",
+            "2026-10-25T02:45:00+02:00",
+            "2026-10-25T02:00:00+01:00",
+            "2026-10-25T02:15:00+01:00",
+            "2026-10-25T02:30:00+01:00",
+            "2026-10-25T02:45:00+01:00",
+            "2026-10-26T02:00:00+01:00",
+        ],
+    ),
     "the last day of a month": (
         "0 0 L * *",
         "2027-02-01T00:00:00+01:00",
@@ -135,6 +155,7 @@ def test_timetables_as_people_write_them():
         (datetime(2027, 1, 1), "UTC", "no time zone"),
         ("2027-13-01T00:00:00Z", "UTC", "not an instant"),
         (7, "UTC", "not a timetable"),
+        ("*/10 * * * * *", "UTC", "has six fields: write five"),
     ],
 )
 def test_what_is_no_timetable_is_refused_with_advice(when, tz, why):

@@ -8,6 +8,7 @@ from importlib import resources
 import pytest
 
 from tallystick.core.remote.policy import Policy
+from tallystick.core.remote.refs import kept_ref
 from tallystick.core.remote.routing import route, topic
 from tallystick.core.remote.wire import (
     FORMS,
@@ -15,7 +16,6 @@ from tallystick.core.remote.wire import (
     Command,
     ProtocolDefinition,
     Result,
-    kept_ref,
     read,
     schema_of,
 )
@@ -55,6 +55,7 @@ def test_a_form_is_read_with_members_that_nobody_knows_yet():
         (Command, {**COMMAND, "input_ref": '{"uri": "x"}'}, "input_ref"),
         (Command, {**COMMAND, "output_ref": {"uri": "x", "size_bytes": -1}}, "output_ref.size_bytes"),
         (Command, {**COMMAND, "mode": "FAST"}, "mode"),
+        (Command, {**COMMAND, "schema_version": "v2"}, "schema_version"),
         (Command, {name: value for name, value in COMMAND.items() if name != "schema_version"}, ""),
         (Ack, {**REPORT, "attempt_no": 0}, "attempt_no"),
         (Ack, {**REPORT, "status": "DONE"}, "status"),

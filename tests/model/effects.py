@@ -326,7 +326,7 @@ class EffectWorld:
     # --- verbs on pictures
 
     def _write(self, state: State, request: Any) -> tuple[object, State]:
-        pictures = _pictures(state)
+        pictures = pictures_of(state)
         decision = decide(pictures, request, NOW)
         if isinstance(decision, Refusal):
             if not isinstance(decision.error, StaleLease):
@@ -394,7 +394,7 @@ def _later(book: Book) -> Book:
     return book._replace(rows=rows, job=job)
 
 
-def _pictures(state: State) -> Pictures:
+def pictures_of(state: State) -> Pictures:
     """Return what a store would show."""
     pictures = Pictures()
     for book in state.books:

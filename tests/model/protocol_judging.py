@@ -45,24 +45,24 @@ def judge_plan(picture: Any, request: Any, plan: Any) -> None:
 
 def _judge_way(picture: Any, request: Any, heard: str) -> None:  # noqa: PLR0912 (a case for each request)
     """Judge who may make, take, deliver and close a directive."""
-    row, active = picture.pending, picture.active
+    row, active, held = picture.pending, picture.active, picture.job.hold is not None
     match type(request).__name__:
         case "TakeDirective":
             named = row is not None and request[1:] == (row.step_id, row.attempt_no)
-            allowed = named and row.via != "pull" and row.next_try_at <= NOW
+            allowed = named and row.via != "pull" and row.next_try_at <= NOW and not held
         case "DeliverDirective":
             named = row is not None and request[1:3] == (row.step_id, row.attempt_no)
-            allowed = named and row.via == "pull" and active.lease_expires_at > NOW
+            allowed = named and row.via == "pull" and active.lease_expires_at > NOW and not held
         case "MarkSent":
             allowed = row is not None and request.fence[1:] == (row.step_id, row.attempt_no, row.lease_id)
         case "DispatchStep":
             waits = active is not None and active.state == "FAILED_RETRY" and active.lease_expires_at <= NOW
-            allowed = waits or (active is not None and active.state == "PENDING")
+            allowed = not held and (waits or (active is not None and active.state == "PENDING"))
         case "CancelProtocol":
             asked = picture.job.state == "CANCELLING"
             waits = row is not None and (row.via == "pull" or row.next_try_at <= NOW)
-            held = active is not None and active.state in IN_FLIGHT and not waits
-            at_once = request.force or not (asked or held)
+            is_out = active is not None and active.state in IN_FLIGHT and not waits
+            at_once = request.force or not (asked or is_out)
             expected = "FINAL" if active is None else "CANCELLED" if at_once else "CANCELLING"
             if heard != expected:
                 raise Violation(f"{request} was answered {heard}, not {expected}")
@@ -72,7 +72,7 @@ def _judge_way(picture: Any, request: Any, heard: str) -> None:  # noqa: PLR0912
             mine = due and (
                 active.state != "DISPATCHING" or row.via == "pull" or picture.job.state == "CANCELLING"
             )
-            allowed = mine
+            allowed = mine and not (held and active.state in ("PENDING", "FAILED_RETRY"))
         case "NotPublished":
             known = row is not None and request.fence[1:] == (row.step_id, row.attempt_no, row.lease_id)
             last = known and (row.tries == 4 or request.final or picture.job.state == "CANCELLING")
@@ -220,8 +220,18 @@ def judge_move(before: Any, after: Any, plan: Any) -> None:
             raise Violation(f"{kind} is not guarded by the revision that was seen")
     if before.job.state == "CANCELLING" and after.job.attempts_total != before.job.attempts_total:
         raise Violation("a job that was asked to end is dispatched again")
+    _judge_hold(before.job, after.job)
     if plan.heard.name == "TAKEN" and after.active.lease_expires_at <= NOW:
         raise Violation("what is published now cannot be answered")
+
+
+def _judge_hold(before: Any, after: Any) -> None:
+    """Judge what became of a hold: nothing is made while it lasts, and it ends with its job."""
+    if before.hold is not None and after.attempts_total != before.attempts_total:
+        raise Violation("a directive is made for a job that is held")
+    let_go = after.state == "CANCELLING" or after.completed_at is not None
+    if after.hold != (None if let_go else before.hold):
+        raise Violation(f"the job is {after.state} and held: {after.hold}")
 
 
 def _key(write: Any) -> tuple[str, str]:

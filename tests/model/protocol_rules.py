@@ -32,7 +32,7 @@ MODULES = {
 """Each behind those that it imports."""
 
 GUARDED = {
-    "rows": ("is_open", "is_due", "is_pulled", "active", "step"),
+    "rows": ("is_open", "is_due", "is_pulled", "is_held", "active", "step"),
     "policy": ("next_try_ms", "budget_ms"),
     "drafts": (
         "move_step",
@@ -71,22 +71,21 @@ GUARDED = {
 
 NOT_SEEN = {
     "rows.is_due: without `self.lease_expires_at is not None`": "what is active is due at some instant",
-    "drafts.made: without `policy.topic_prefix`": "no world has a prefix; tests/core has one",
+    "drafts.made: without `policy.topic_prefix`": "no world has a prefix; test_protocol_refs.py has",
     "drafts.end: never `trigger == 'fail'`": "cancel and drop lead to the same state; their needs differ",
     "drafts.count: never `moved.hit != closes`": "books that are right never need it",
-    "publishing.dispatch: without `step.state != StepState.PENDING`": "no commit leaves it PENDING",
     "publishing.deliver: never `draft.is_cancelling`": "a protocol job has none left; workflows have",
     "publishing.sent: without `picture.pending is None`": "a step that is DISPATCHING has a directive",
     "publishing.sent: without `step.state != StepState.DISPATCHING`": "only such a step has a directive",
     "publishing._on_its_way: without `step is None`": "a directive that is not out is the active step's",
     "callbacks.answer: always `step.acked_at is None`": "when it was is for people; here it is now",
-    "callbacks.answer: without `given.workspace_ref`": "nothing is decided by it; tests/core looks at it",
-    "callbacks.answer: without `step.workspace_ref`": "nothing is decided by it; tests/core looks at it",
+    "callbacks.answer: without `given.workspace_ref`": "nothing is decided by it; see test_protocol_refs.py",
+    "callbacks.answer: without `step.workspace_ref`": "nothing is decided by it; see test_protocol_refs.py",
     "sweeping._may_be_at_it: without `row.is_pulled`": "what is asked for is due from its birth",
     "sweeping._may_be_at_it: without `step is None`": "a job without an active step is not asked",
     "sweeping._not_out: without `row is None`": "a step that is DISPATCHING has a directive",
 }
-"""Guards without which every promise holds, and why they are there."""
+"""Guards without which every promise holds, and why they are there; what is only told: tests/core."""
 
 KNOWN: tuple[tuple[str, str, str, str], ...] = (
     (
@@ -149,10 +148,11 @@ KNOWN: tuple[tuple[str, str, str, str], ...] = (
         """    if draft.is_cancelling:
         draft.end("settle", None)
         return draft.plan(Heard.CANCELLED, "cancel", step=step.step_id)
+    if picture.is_held:
+        return unchanged(picture, Heard.NOT_DUE)
     if row.tries""",
-        """    if False:
-        draft.end("settle", None)
-        return draft.plan(Heard.CANCELLED, "cancel", step=step.step_id)
+        """    if picture.is_held:
+        return unchanged(picture, Heard.NOT_DUE)
     if row.tries""",
     ),
     (
@@ -206,8 +206,8 @@ KNOWN: tuple[tuple[str, str, str, str], ...] = (
     (
         "the next step is not dispatched",
         "callbacks",
-        "        draft.dispatch(draft.steps[following], request.lease_id, relays=request.relays)\n",
-        "",
+        "            draft.dispatch(draft.steps[following], request.lease_id, relays=request.relays)\n",
+        "            pass\n",
     ),
     ("a step that ends is not counted", "callbacks", "        draft.count(1, closes=False)\n", ""),
     ("an answer has no digits", "callbacks", "        draft.answer(ended, closes=False)\n", ""),
@@ -236,6 +236,30 @@ KNOWN: tuple[tuple[str, str, str, str], ...] = (
         "drafts",
         "answer(self.steps[step.step_index], closes=True)",
         "answer(self.steps[step.step_index], closes=False)",
+    ),
+    (
+        "the step at which a held job waits is not due when it is resumed",
+        "drafts",
+        "self.move_step(step._replace(lease_expires_at=self._now))",
+        "self.move_step(step)",
+    ),
+    (
+        "a held job does not say at which step it waits",
+        "drafts",
+        "self.job._replace(current_step_id=step.step_id, current_step_index=step.step_index)",
+        "self.job",
+    ),
+    (
+        "what waits at a held job is not dispatched by the sweep",
+        "sweeping",
+        "if step.state in (StepState.PENDING, StepState.FAILED_RETRY):",
+        "if step.state == StepState.FAILED_RETRY:",
+    ),
+    (
+        "an attempt that waits at a held job forgets when it is due",
+        "sweeping",
+        "if picture.in_workflow and (",
+        "if True and (",
     ),
     ("a cancellation has no closer", "drafts", "            self._close_by_root()\n", "            pass\n"),
 )

@@ -34,13 +34,14 @@ RESULTS = ("ok", "retry", "final")
 class Shape(NamedTuple):
     """A small world: how many steps, how directives travel, and after how many further attempts it ends.
 
-    `relays` says that who makes a directive publishes it.
+    `relays` says that who makes a directive publishes it, `holds` that people hold the job and resume it.
     """
 
     steps: int
     pull: bool = False
     again: int = 6
     relays: bool = True
+    holds: bool = False
 
 
 class Try(NamedTuple):
@@ -184,12 +185,22 @@ class ProtocolWorld:
             always.append(self.edge(number, "deliver", ask.DeliverDirective(*at, "w")))
         always.append(self.edge(number, "cancel", ask.CancelProtocol(JOB_ID)))
         always.append(self.edge(number, "force", ask.CancelProtocol(JOB_ID, force=True)))
+        always += self._people(number)
         self._try_what_must_not_count(number)
         active = picture.active
         if active is None or active.lease_id is None:
             return self._real(number, always), []
         fence = ask.StepFence(JOB_ID, active.step_id, active.attempt_no, active.lease_id)
         return self._real(number, always), self._real(number, self._heard(number, fence))
+
+    def _people(self, number: int) -> list[Edge]:
+        """Return what people may do besides: hold a job that is not to end, or resume it."""
+        picture = self._picture(number)
+        job = picture.job
+        if not self.shape.holds or picture.active is None or job.state == "CANCELLING":
+            return []
+        label, hold = ("hold", "PAUSED") if job.hold is None else ("resume", None)
+        return [Edge(label, self._number(picture._replace(job=job._replace(hold=hold))), None, "DONE")]
 
     def _real(self, number: int, edges: list[Edge]) -> list[Edge]:
         return [edge for edge in edges if edge.picture != number]
@@ -350,8 +361,8 @@ class ProtocolWorld:
         return ()
 
     def helpful(self, label: Any) -> bool:
-        """Only time, the sweep and relays that come for work: no remote worker says anything any more."""
-        return label in ("tick", "expire", "take") or label[0] == "relay dies"
+        """Only time, the sweep, relays that come for work, who resumes: no remote worker says anything."""
+        return label in ("tick", "expire", "take", "resume") or label[0] == "relay dies"
 
 
 def see(picture: Any, writes: Any) -> Any:

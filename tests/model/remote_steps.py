@@ -138,7 +138,11 @@ class RemoteMoves:
     def _given(self, at: int, row: Any) -> tuple[Any, int]:
         request = DeliverDirective(row.job_id, row.step_id, row.attempt_no, "w")
         after, hearing = self.act(at, (type(request).__name__, request), lambda: (request,))
-        return ("given", row.step_id, hearing.heard.name), after
+        job = self._books[at][0].job
+        heard, held = hearing.heard.name, job.hold is not None
+        if heard == ("TAKEN" if held else "NOT_DUE"):
+            raise Violation(f"a directive of a job that is {job.state}, held {job.hold}: {heard}")
+        return ("given", row.step_id, heard), after
 
     def _reports(self, at: int, step: Any) -> list[tuple[Any, int]]:
         """Report on the attempt that is out, and (in vain) on older ones and with another lease."""

@@ -18,7 +18,7 @@ from tallystick.remote import GivenDirective, RemoteWorker, worker
 from tallystick.remote.line import Answered, Line
 from tests.patience import wait_until
 from tests.remote.api_in_thread import Served, at_work, served
-from tests.remote.test_publish import look
+from tests.remote.test_publish import command, look
 
 
 @pytest.fixture
@@ -164,3 +164,49 @@ def test_results_are_taken_by_their_tokens_when_the_key_is_revoked(url: str):
 def test_a_worker_has_room_for_one_at_least():
     with pytest.raises(BadInput, match="concurrency=1"):
         RemoteWorker("http://127.0.0.1:1", "k.s", services=["ocr"], concurrency=0)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999", "http://[::1", "ftp://127.0.0.1", "http://"])
+def test_an_address_that_cannot_be_is_refused_at_once(url: str):
+    with pytest.raises(BadInput, match="not an address"):
+        RemoteWorker(url, "k.s", services=["ocr"])
+
+
+@pytest.mark.parametrize("key", ["k.s\n", " k.s", "", "k.\u00e9"])
+def test_a_key_that_no_request_can_carry_is_refused_and_not_shown(key: str):
+    with pytest.raises(BadInput, match="no key") as refused:
+        RemoteWorker("http://127.0.0.1:1", key, services=["ocr"])
+    assert "k.s" not in str(refused.value)
+
+
+def test_an_answer_that_cannot_be_read_is_asked_for_again_and_told_once(
+    url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    call, spoiled = Line.call, {"GET": 0, "POST": 0}
+
+    def watched(self: Line, method: str, path: str, *more: Any) -> Answered:
+        answer = call(self, method, path, *more)
+        if spoiled[method] < 2:
+            spoiled[method] += 1
+            return answer._replace(body=b"<html>a proxy</html>")
+        return answer
+
+    monkeypatch.setattr(Line, "call", watched)
+    monkeypatch.setattr(worker, "REPEAT_SECONDS_MIN", 0.001)
+    with served(url) as api:
+        jobs = api.submit(3)
+        with at_work(api, lambda given: given.payload["n"]):
+            assert [job.result(timeout=60) for job in jobs] == [0, 1, 2]
+            # The RESULT was taken, and is said again until its answer can be read.
+            wait_until(lambda: spoiled["POST"] == 2, "an answer that cannot be read")
+        assert audit(api.app.runtime().store).findings == []
+    told = [record.getMessage() for record in caplog.records if "cannot be read" in record.getMessage()]
+    assert len(told) == 2
+
+
+def test_a_handler_knows_the_kind_of_work_and_who_asked_for_it(url: str):
+    with served(url) as api:
+        asked = {"correlation_id": "c1", "traceparent": "00-11-22-01"}
+        job = api.app.command(command(1, **asked))
+        with at_work(api, lambda given: [given.step_type, given.correlation_id, given.traceparent]):
+            assert job.result(timeout=60) == ["s0", "c1", "00-11-22-01"]

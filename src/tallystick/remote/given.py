@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+from tallystick.core.remote.refs import AnyRef
 from tallystick.core.remote.requests import StepFence
-from tallystick.core.remote.wire import AnyRef, Directive
+from tallystick.core.remote.wire import Directive
 
 
 class RemoteFailed(Exception):
@@ -83,6 +84,21 @@ class GivenDirective:
     def step_id(self) -> str:
         """Return the step."""
         return self.form.step_id
+
+    @property
+    def step_type(self) -> str:
+        """Return what kind of work it is: that of its protocol, or the name of the step."""
+        return self.form.step_type
+
+    @property
+    def correlation_id(self) -> str | None:
+        """Return what the sender of the command knows the job by, if that was said."""
+        return self.form.correlation_id
+
+    @property
+    def traceparent(self) -> str | None:
+        """Return the span that the job was submitted in, for a span of the work below it."""
+        return self.form.traceparent
 
     @property
     def tenant_id(self) -> str:

@@ -40,14 +40,16 @@ class Line:
         self, url: str, seconds: float = ANSWER_SECONDS, certificates: ssl.SSLContext | None = None
     ) -> None:
         """Remember where to connect; nothing is done before the first call."""
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError as error:
+            raise BadInput(f"{url!r} is not an address of the API: {error}", url=url) from error
+        if parts.scheme not in ("http", "https") or not host:
             raise BadInput(f"{url!r} is not an address of the API; write http://HOST:PORT", url=url)
-        self._connect = partial(HTTPConnection, parts.hostname, parts.port, timeout=seconds)
+        self._connect = partial(HTTPConnection, host, port, timeout=seconds)
         if parts.scheme == "https":
-            self._connect = partial(
-                HTTPSConnection, parts.hostname, parts.port, timeout=seconds, context=certificates
-            )
+            self._connect = partial(HTTPSConnection, host, port, timeout=seconds, context=certificates)
         self._prefix = parts.path.rstrip("/")
         self._connection: HTTPConnection | None = None
 

@@ -10,7 +10,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -30,6 +30,7 @@ _NOT_THERE: Final = frozenset({401, 403, 404, 405})
 
 _log = logging.getLogger("tallystick.remote")
 _encode: Final = msgspec.json.Encoder().encode
+T = TypeVar("T")
 
 
 class Told(msgspec.Struct):
@@ -83,6 +84,8 @@ class Reporter:
         self._closing = False
         # Whether the API takes one report at a time: it is an older one, or the key was revoked.
         self._one_by_one = False
+        # Whether the last answer could not be read, and that is told.
+        self._unreadable = False
         self._thread = threading.Thread(target=self._run, name="remote-reports", daemon=True)
 
     def start(self) -> None:
@@ -159,7 +162,14 @@ class Reporter:
                 return batch
             self._one_by_one = answer.status in _NOT_THERE
             return [report for report in batch if not self._sent_alone(report)]
-        answers = msgspec.json.decode(answer.body, type=_Answers).answers
+        answers = self._read(answer.body, _Answers, batch)
+        return batch if answers is None else self._arrived(batch, answers.answers)
+
+    def _arrived(self, batch: list[Report], answers: list[_OneOfMany]) -> list[Report]:
+        """Hand on what is answered for good, and return the rest."""
+        if len(answers) != len(batch):
+            self._warn(batch, f"{len(answers)} answers to {len(batch)} reports")
+            return batch
         left = [report for report, told in zip(batch, answers, strict=True) if told.status in LATER]
         if left:
             self._warn(left, "the store cannot take it now")
@@ -178,12 +188,25 @@ class Reporter:
         if not answer.is_final:
             self._warn([report], f"status {answer.status}")
             return False
-        try:
-            told = msgspec.json.decode(answer.body or b"{}", type=Told)
-        except msgspec.DecodeError:
-            told = Told(code="REFUSED", detail=f"the API answered with {answer.status}")
-        report.arrive(answer.status, told)
+        told = self._read(answer.body or b"{}", Told, [report], tell=answer.status == _OK)
+        if told is None and answer.status == _OK:
+            return False
+        report.arrive(
+            answer.status, told or Told(code="REFUSED", detail=f"the API answered with {answer.status}")
+        )
         return True
+
+    def _read(self, body: bytes, kind: type[T], batch: list[Report], *, tell: bool = True) -> T | None:
+        """Return an answer; None for one that cannot be read, which is told once until one can be."""
+        try:
+            read = msgspec.json.decode(body, type=kind)
+        except msgspec.DecodeError as error:
+            if tell and not self._unreadable:
+                self._warn(batch, f"the answer cannot be read, {error}")
+            self._unreadable = self._unreadable or tell
+            return None
+        self._unreadable = False
+        return read
 
     def _warn(self, reports: list[Report], why: str) -> None:
         what = ", ".join(f"{each.kind} of {each.directive.outbox_id}" for each in reports[:3])

@@ -14,6 +14,8 @@ from typing import Final
 
 from tallystick.errors import BadInput, BadSignature
 
+__all__ = ["secret_bytes", "signed", "verify"]
+
 ID: Final = "webhook-id"
 TIMESTAMP: Final = "webhook-timestamp"
 SIGNATURE: Final = "webhook-signature"

@@ -23,7 +23,8 @@ from tallystick.core.limits import (
     check_size,
     clip_text,
 )
-from tallystick.core.remote.wire import Ack, Directive, RemoteError, Result
+from tallystick.core.remote.refs import told_refs
+from tallystick.core.remote.wire import Ack, RemoteError, Result, read_directive
 from tallystick.errors import BadInput, DuplicateHandler, NoRetry, NotAllowed, NotKnown, PayloadTooLarge
 from tallystick.ids import SystemIds
 from tallystick.remote.given import Done, GivenDirective, RemoteFailed
@@ -57,7 +58,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class _Given(msgspec.Struct):
-    directives: list[Directive]
+    directives: list[msgspec.Raw]
     more: bool = False
 
 
@@ -83,6 +84,8 @@ class RemoteWorker:
             raise BadInput("services are a list, and a worker has at least one: services=['ocr']")
         if concurrency < 1:
             raise BadInput("a worker does one directive at a time at least: concurrency=1")
+        if not key or any(not "!" <= letter <= "~" for letter in key):
+            raise BadInput("this is no key: it is empty, or has a space, a line break or other such letters")
         self._key = key
         self._services = tuple(services)
         self._clock = SystemClock()
@@ -98,6 +101,8 @@ class RemoteWorker:
         self._asking = Line(url, WAIT_SECONDS + ANSWER_SECONDS, certificates)
         # Whether an answer to us may have been lost: then we are to be given again what it held.
         self._again = True
+        # Whether the last answer could not be read, and that is told.
+        self._unreadable = False
         self._reporter = Reporter(Line(url, certificates=certificates), key, self._stopping)
         self._todo: SimpleQueue[GivenDirective | None] = SimpleQueue()
         self._slots: list[threading.Thread] = []
@@ -200,17 +205,28 @@ class RemoteWorker:
             self._stopping.wait(REPEAT_SECONDS_MIN * 10)
             return []
         if answer.status in (401, 403):
-            said = msgspec.json.decode(answer.body, type=Told)
-            raise (NotKnown if answer.status == 401 else NotAllowed)(said.detail or "")
+            raise (NotKnown if answer.status == 401 else NotAllowed)(_detail(answer.body))
         if answer.status != _OK:
-            _log.warning(
-                "asking for work was answered with %s", answer.status, extra={"action": "remote.refused"}
-            )
+            about = {"action": "remote.refused"}
+            _log.warning("asking for work was answered with %s", answer.status, extra=about)
             self._stopping.wait(REPEAT_SECONDS_MIN * 10)
             return []
-        found = msgspec.json.decode(answer.body, type=_Given)
-        self._again = found.more
-        return [GivenDirective(form) for form in found.directives]
+        return self._read(answer.body)
+
+    def _read(self, body: bytes) -> list[GivenDirective]:
+        """Return what an answer gives; one that cannot be read gives nothing, as if there were none."""
+        try:
+            found = msgspec.json.decode(body, type=_Given)
+            given = [GivenDirective(read_directive(each)) for each in found.directives]
+        except msgspec.DecodeError as error:
+            if not self._unreadable:
+                about = {"action": "remote.unreadable"}
+                _log.warning("the answer to a question for work cannot be read: %s", error, extra=about)
+            self._unreadable = True
+            self._stopping.wait(REPEAT_SECONDS_MIN * 10)
+            return []
+        self._unreadable, self._again = False, found.more
+        return given
 
     def _begin(self, given: Sequence[GivenDirective]) -> list[GivenDirective]:
         """Begin what is new and return it; its ACK goes out beside the work: the delivery made it ours."""
@@ -264,7 +280,7 @@ class RemoteWorker:
         """Report how it ended; what cannot be sent as it is becomes a failure that says so."""
         crash.point(WORKED)
         try:
-            body = _encode(result)
+            body = _encode(told_refs(result))
             check_size("RESULT", len(body), CALLBACK_BYTES_MAX)
         except PayloadTooLarge as error:
             body = _encode(_failure(directive, RemoteFailed(error.code, error.message)))
@@ -328,6 +344,14 @@ class RemoteWorker:
                     due[outbox_id] = now + every
                     self._reporter.put([self._sign("heartbeat", directive)])
             threading.Event().wait(REPEAT_SECONDS_MIN)
+
+
+def _detail(body: bytes) -> str:
+    """Return why a question was refused, if that was said by the API and not by something before it."""
+    try:
+        return msgspec.json.decode(body, type=Told).detail or ""
+    except msgspec.DecodeError:
+        return ""
 
 
 def _beat_seconds(directive: GivenDirective) -> float | None:

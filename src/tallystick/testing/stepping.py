@@ -102,7 +102,7 @@ def reclaim(app: Tally) -> int:
 
 def cancel_overdue(app: Tally) -> list[str]:
     """End the jobs whose grace is over, cancel those whose deadline is, and return which these were."""
-    return [job_id for job_id, _late in end_overdue(app.runtime().store, app.runtime().committer)]
+    return [each.job_id for each in end_overdue(app.runtime().store, app.runtime().committer)]
 
 
 def ask_effects(app: Tally) -> int:

@@ -147,6 +147,21 @@ def test_no_further_directive_goes_out_for_a_job_that_is_held(timed, clock, hand
     assert check_books(timed) == []
 
 
+def test_a_directive_that_nobody_has_taken_stays_while_its_job_is_held(timed, hand, order, warehouse):
+    job = order.submit(1)
+    hand.work()
+    job.pause()
+    assert warehouse.look() is None
+    assert check_books(timed) == []
+    job.resume()
+    assert warehouse.take().succeed(1) is Heard.ACCEPTED
+    hand.work()
+    warehouse.take().succeed(2)
+    hand.work()
+    assert job.result(5) == 3
+    assert check_books(timed) == []
+
+
 def test_a_fork_has_the_steps_that_ended_and_asks_again_for_the_open_one(timed, hand, order, warehouse):
     job = order.submit(1)
     hand.work()

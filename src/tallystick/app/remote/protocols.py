@@ -14,7 +14,9 @@ import msgspec
 from tallystick.app.api.job import Job
 from tallystick.app.api.retrying import Duration, Retry
 from tallystick.app.remote.callables import times_of, tries_of
-from tallystick.app.remote.protocol_files import PayloadCheck, payload_check, read_protocols
+from tallystick.app.remote.payload_types import type_check
+from tallystick.app.remote.protocol_files import payload_check, read_protocols
+from tallystick.app.remote.routing import Routing, start_ms
 from tallystick.app.remote.services import Service, Serving, ways_of
 from tallystick.app.replay.context import refuse_inside
 from tallystick.app.values.codec import Codec
@@ -22,11 +24,11 @@ from tallystick.core.durations import duration_ms
 from tallystick.core.lease import ACK_TIMEOUT_MS, WORK_LEASE_MS
 from tallystick.core.remote.commands import as_job, payload_of
 from tallystick.core.remote.plans import Hearing
-from tallystick.core.remote.policy import Policy, StepTimes
+from tallystick.core.remote.policy import StepTimes
 from tallystick.core.remote.requests import SubmitCommand
 from tallystick.core.remote.wire import Command, ProtocolDefinition, StepDefinition, read
 from tallystick.engine.submission import check_same_content
-from tallystick.errors import BadCommand, BadInput, BadValue, DuplicateHandler, InvariantBroken
+from tallystick.errors import BadCommand, BadInput, DuplicateHandler, InvariantBroken
 from tallystick.store.api import Existing, Outcome, Protocols
 
 if TYPE_CHECKING:
@@ -67,17 +69,22 @@ class RemoteProtocol:
         definition: ProtocolDefinition,
         steps: Sequence[RemoteStep],
         services: Mapping[str, Service],
+        routing: Callable[[], Routing],
     ) -> None:
-        """Remember what was declared; `services` are those of its Tally, also those to come."""
+        """Remember what was declared; services and routing are those of its Tally, also those to come."""
         self._runtime = runtime
         self._services = services
+        self._routing = routing
         self.definition = definition
-        self._checks = {step.step_id: _type_check(step) for step in steps if step.payload is not None}
+        self._checks = {
+            step.step_id: type_check(step.step_id, step.payload) for step in steps if step.payload is not None
+        }
         self._checks |= {
             step.step_id: check for step in definition.steps if (check := payload_check(step)) is not None
         }
         times = {step.step_id: _times(step) for step in steps}
-        self._policy = Policy(times={name: each for name, each in times.items() if each != StepTimes()})
+        self._times = {name: each for name, each in times.items() if each != StepTimes()}
+        self._start_ms = start_ms(definition.start_within)
 
     @property
     def id(self) -> str:
@@ -114,7 +121,12 @@ class RemoteProtocol:
             )
         for step_id, check in self._checks.items():
             check(payload_of(said, step_id))
-        policy = msgspec.structs.replace(self._policy, via=ways_of(self._services))
+        policy = msgspec.structs.replace(
+            self._routing().for_commands(said.tenant_id),
+            times=self._times,
+            via=ways_of(self._services),
+            start_within_ms=self._start_ms,
+        )
         ids = runtime.ids
         request = as_job(said, self.definition, policy, job_id=ids.new(), lease_id=ids.token())
         return request._replace(relays=runtime.relays)
@@ -134,22 +146,6 @@ def _times(step: RemoteStep) -> StepTimes:
     return times_of(step.step_id, duration_ms(step.ack), duration_ms(step.lease), tries)
 
 
-def _type_check(step: RemoteStep) -> PayloadCheck:
-    """Return what refuses payloads that are not of the declared type."""
-
-    def check(payload: object) -> None:
-        try:
-            msgspec.convert(payload, step.payload, strict=True)
-        except msgspec.ValidationError as error:
-            raise BadValue(
-                f"the payload of step {step.step_id} cannot be accepted: {error}",
-                path=f"payload.steps.{step.step_id}",
-                what="command",
-            ) from error
-
-    return check
-
-
 class Declaring(Serving):
     """What a Tally knows of protocols."""
 
@@ -165,11 +161,31 @@ class Declaring(Serving):
         return dict(self._protocols)
 
     def protocol(
-        self, protocol_id: str, *, request_types: Sequence[str], steps: Sequence[RemoteStep]
+        self,
+        protocol_id: str,
+        *,
+        request_types: Sequence[str],
+        steps: Sequence[RemoteStep],
+        start_within: Duration | None = None,
     ) -> RemoteProtocol:
-        """Declare a fixed list of remote steps, and which commands it takes."""
+        """Declare a fixed list of remote steps, and which commands it takes.
+
+        A step whose service is pulled waits for a remote worker for `start_within`, a day if nothing is said;
+        then the job fails with `DISPATCH_FAILED`.
+        """
+        if isinstance(request_types, str):
+            raise BadInput(
+                f"request_types are a list: request_types=[{request_types!r}]", path="request_types"
+            )
+        for place, step in enumerate(steps):
+            if not isinstance(step, RemoteStep):
+                raise BadInput(
+                    f"steps[{place}] of the protocol {protocol_id} is {step!r}, not a RemoteStep",
+                    path=f"steps[{place}]",
+                )
         declared = [StepDefinition(step.step_id, step.service, step.step_type) for step in steps]
-        data = msgspec.to_builtins(ProtocolDefinition(protocol_id, list(request_types), declared))
+        within = None if start_within is None else start_ms(start_within) / 1000
+        data = msgspec.to_builtins(ProtocolDefinition(protocol_id, list(request_types), declared, within))
         return self._declare(read(ProtocolDefinition, data, "protocol"), steps)
 
     def load_protocols(self, path: str | os.PathLike[str]) -> list[RemoteProtocol]:
@@ -179,6 +195,7 @@ class Declaring(Serving):
         """
         definitions = read_protocols(Path(path))
         for definition in definitions:
+            start_ms(definition.start_within)
             for step in definition.steps:
                 payload_check(step)
         return [self._declare(each, [_from_file(step) for step in each.steps]) for each in definitions]
@@ -193,7 +210,7 @@ class Declaring(Serving):
                 raise DuplicateHandler(
                     f"the protocol {other.id} takes commands of the type {both[0]} already", name=both[0]
                 )
-        made = RemoteProtocol(self.runtime, definition, steps, self._services)
+        made = RemoteProtocol(self.runtime, definition, steps, self._services, self._routed)
         self._protocols[protocol_id] = made
         return made
 
@@ -214,6 +231,11 @@ class Declaring(Serving):
                 said.protocol_id is None and said.request_type in protocol.definition.request_types
             ):
                 return protocol
+        if said.protocol_id is not None:
+            known = ", ".join(self._protocols)
+            raise BadCommand(
+                f"there is no protocol {said.protocol_id!r}; known are: {known or 'none'}", path="protocol_id"
+            )
         known = ", ".join(kind for each in self._protocols.values() for kind in each.definition.request_types)
         raise BadCommand(
             f"no protocol takes commands of the type {said.request_type!r}; known are: {known or 'none'}",

@@ -6,7 +6,9 @@ from abc import ABC
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from tallystick.app.remote.routing import Routing, routing_of
 from tallystick.core.limits import check_name
+from tallystick.core.remote.policy import LANES, Mode
 from tallystick.core.remote.rows import PULL
 from tallystick.errors import BadInput, DuplicateHandler
 from tallystick.remote.publishers.endpoint import Endpoint, Pull
@@ -23,6 +25,7 @@ class Serving(ABC):
     """What a Tally knows of services."""
 
     _services: dict[str, Service]
+    _routing: Routing | None
     _callback_url: str | None
 
     @property
@@ -52,6 +55,31 @@ class Serving(ABC):
                     f"a service is reached via Pull(), Webhook(…), Nats(…) or RedisStream(…), not {each!r}"
                 )
         self._services[name] = Service(chosen, tuple(former))
+
+    def routing(
+        self,
+        *,
+        mode: Mode = "DEFAULT",
+        tenants: Mapping[str, Mode] | None = None,
+        lanes: int = LANES,
+        prefix: str | None = None,
+    ) -> None:
+        """Declare how directives are routed, once for a Tally.
+
+        The mode of a job is that of its command, else that of its tenant in `tenants`, else `mode`. BURST
+        spreads the documents of a tenant over all `lanes`, so that a command needs a `doc_id`; DEFAULT keeps
+        a tenant in one. A topic is `<prefix>-p<lane>`, by the name of the service if there is no `prefix`.
+        Jobs keep what was declared when they were submitted.
+        """
+        if self._routing is not None:
+            raise DuplicateHandler(
+                "the routing is declared already; declare all of it at once", name="routing"
+            )
+        self._routing = routing_of(mode, {} if tenants is None else tenants, lanes, prefix)
+
+    def _routed(self) -> Routing:
+        """Return what was declared, or what holds if nothing was."""
+        return self._routing or Routing()
 
 
 def ways_of(services: Mapping[str, Service]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from tallystick.app.api.declaring import DeclaringSteps
 from tallystick.app.api.decorators import RemoteDecorator
 from tallystick.app.api.retrying import ONCE, Duration, Retry
 from tallystick.app.remote.callables import AsyncRemote, Remote, check_body, times_of, tries_of
+from tallystick.app.remote.routing import Routing, start_ms
 from tallystick.app.remote.rules import RemoteRules
 from tallystick.app.remote.services import Service, ways_of
 from tallystick.app.values.signature import Signature
@@ -28,6 +29,7 @@ class DeclaringRemotes(DeclaringSteps):
     # The services of remote steps of workflows, by the names of the steps.
     _remotes: dict[str, str]
     _services: dict[str, Service]
+    _routed: Callable[[], Routing]
     _protocols: dict[str, RemoteProtocol]
 
     @property
@@ -49,6 +51,7 @@ class DeclaringRemotes(DeclaringSteps):
         step_type: str | None = None,
         ack: Duration = ACK_TIMEOUT_MS / 1000,
         lease: Duration = WORK_LEASE_MS / 1000,
+        start_within: Duration | None = None,
         retry: Retry | None = None,
         raises: Sequence[type[Exception]] = (),
     ) -> RemoteDecorator:
@@ -56,8 +59,11 @@ class DeclaringRemotes(DeclaringSteps):
 
         The body never runs: write `...` or `raise NotImplementedError`. A worker has `ack` to begin and
         `lease` to end or to be heard of; without `retry` it has three attempts, one and five minutes apart.
+        If the service is pulled, a worker is to ask for the work within `start_within`, a day if nothing is
+        said.
         """
         check_name("service", service)
+        within = start_ms(start_within)
 
         def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (the overloads say what comes out)
             spec = self._spec(
@@ -68,7 +74,7 @@ class DeclaringRemotes(DeclaringSteps):
             times = times_of(spec.name, duration_ms(ack), duration_ms(lease), tries)
             kind = check_name("step type", step_type or spec.name)
             ways = partial(ways_of, self._services)
-            rules = RemoteRules(service, kind, times, Signature(function), ways)
+            rules = RemoteRules(service, kind, times, Signature(function), ways, self._routed, within)
             self._remotes[spec.name] = service
             made = AsyncRemote if spec.is_async else Remote
             return made(self._tally(), replace(spec, remote=rules))

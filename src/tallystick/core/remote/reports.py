@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from tallystick.core.json_forms.strict_json import decode_strict
 from tallystick.core.limits import check_text
 from tallystick.core.remote.plans import Heard, Hearing
-from tallystick.core.remote.requests import AckStep, AnswerStep, Callback, RenewStep
+from tallystick.core.remote.requests import AckStep, AnswerStep, Callback, RenewStep, StepFence
 from tallystick.core.remote.wire import Ack, Result, read
-from tallystick.errors import BadInput
+from tallystick.errors import BadInput, TallyError
 
 REPORT_BYTES_MAX: Final = 256 * 1024
 _OK: Final = 200
@@ -39,11 +42,24 @@ class ReportAnswer(NamedTuple):
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
+_TEXT: Final = rb'("[^"\\\x00-\x1f\x80-\xff]{1,512}")'
+_MEMBERS: Final = {
+    name: re.compile(rb'"%s"\s{0,16}:\s{0,16}%s' % (name.encode(), value))
+    for name, value in (
+        ("jobId", _TEXT),
+        ("stepId", _TEXT),
+        ("attempt_no", rb"([1-9][0-9]{0,8})(?![0-9.eE])"),
+        ("lease_id", _TEXT),
+    )
+}
+
 REFUSED: Final = ReportAnswer(401)
 """The answer to a report without a token that is right: it says nothing else."""
 
 
-def read_report(kind: str, body: bytes | object, lease_id: str, *, relays: bool) -> Callback:
+def read_report(
+    kind: str, body: bytes | object, lease_id: str, *, relays: bool, keys_max: int | None = None
+) -> Callback:
     """Return the request that a report comes to, in JSON or read from it, or raise the path of what is wrong.
 
     >>> body = b'{"jobId": "j", "stepId": "s", "attempt_no": 1, "lease_id": "l"}'
@@ -54,14 +70,38 @@ def read_report(kind: str, body: bytes | object, lease_id: str, *, relays: bool)
         check_text("report", body.decode("utf-8", "replace"), REPORT_BYTES_MAX)
     match kind:
         case "ack":
-            return AckStep(read(Ack, body, "ACK").fence)
+            return AckStep(read(Ack, body, "ACK", keys_max).fence)
         case "heartbeat":
-            return RenewStep(read(Ack, body, "heartbeat").fence)
+            return RenewStep(read(Ack, body, "heartbeat", keys_max).fence)
         case "result":
-            result = read(Result, body, "RESULT")
+            result = read(Result, body, "RESULT", keys_max)
             return AnswerStep(result.fence, result.answer(), lease_id, relays)
         case _:
             raise BadInput(f"a report is an ack, a heartbeat or a result, not {kind!r}", kind=kind)
+
+
+def named_fence(body: bytes) -> StepFence | None:
+    """Return the attempt that a report names, also one that cannot be read, or is cut off.
+
+    A token proves that its bearer was given this attempt, so that it may hear what is wrong with the report.
+
+    >>> named_fence(b'{"lease_id": "l", "attempt_no": 1, "stepId": "s", "jobId": "j", "value": [')
+    StepFence(job_id='j', step_id='s', attempt_no=1, lease_id='l')
+    >>> named_fence(b'{"jobId": "j"}') is None
+    True
+    """
+    try:
+        said = decode_strict(body)
+    except TallyError:
+        found = {name: pattern.search(body) for name, pattern in _MEMBERS.items()}
+        said = {name: json.loads(each[1]) for name, each in found.items() if each is not None}
+    if not isinstance(said, dict):
+        return None
+    job_id, step_id, attempt_no, lease_id = (said.get(name) for name in _MEMBERS)
+    texts = all(isinstance(each, str) for each in (job_id, step_id, lease_id))
+    if not texts or type(attempt_no) is not int:
+        return None
+    return StepFence(str(job_id), str(step_id), attempt_no, str(lease_id))
 
 
 def told(request: Callback, hearing: Hearing, renewed: Callable[[int], tuple[int, str]]) -> ReportAnswer:

@@ -23,9 +23,11 @@ DIRECTIVES: Final = "directives"
 def of_rows(job: ProtocolJob, steps: Sequence[ProtocolStep]) -> str:
     """Return the fingerprint of a job and its steps."""
     rows = (step._replace(rev=0, lease_expires_at=None)[:_OF_PROTOCOLS] for step in steps)
-    return fingerprint(job._replace(rev=0), *rows)
+    return fingerprint(job._replace(rev=0)[:_OF_JOBS], *rows)
 
 
+# A hold has facts of its own.
+_OF_JOBS: Final = ProtocolJob._fields.index("hold")
 # The columns of a step that only workflows use stand behind all others.
 _OF_PROTOCOLS: Final = ProtocolStep._fields.index("options")
 

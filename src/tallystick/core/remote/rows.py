@@ -50,6 +50,8 @@ class ProtocolJob(NamedTuple):
     error: str | None = None
     error_code: str | None = None
     error_message: str | None = None
+    # Why nothing new goes out for it; its facts are those of every hold.
+    hold: str | None = None
 
 
 @tuned
@@ -153,14 +155,18 @@ class ProtocolPicture(NamedTuple):
     job: ProtocolJob
     steps: tuple[ProtocolStep, ...]
     pending: OutboxRow | None = None
-    # Whether this is one step of a workflow, and whether that job is held.
+    # Whether this is one step of a workflow.
     in_workflow: bool = False
-    is_held: bool = False
 
     @property
     def rules(self) -> str:
         """Return where the rules are kept: with a protocol job, or with the step of a workflow."""
         return (self.steps[0].options or "{}") if self.in_workflow else self.job.options
+
+    @property
+    def is_held(self) -> bool:
+        """Tell whether nothing new goes out until the job is resumed; what is out may end."""
+        return self.job.hold is not None
 
     @property
     def active(self) -> ProtocolStep | None:

@@ -39,6 +39,15 @@ class CallbackKey(NamedTuple):
         return f"CallbackKey({self.kid!r})"
 
 
+class _Said(NamedTuple):
+    """What a token says, before it is proven."""
+
+    secret: str
+    tenant_id: str
+    expires_at: int
+    mac: str
+
+
 class CallbackKeys(NamedTuple):
     """The secrets of this installation, the newest first: it signs, all of them are accepted."""
 
@@ -60,17 +69,25 @@ class CallbackKeys(NamedTuple):
 
     def tenant(self, token: str, fence: StepFence, now: int) -> str | None:
         """Return the tenant that a token speaks for, if it was made for this attempt and is not over."""
+        said = self._said(token, now)
+        if said is None:
+            return None
+        expected = _mac(said.secret, said.tenant_id, fence, said.expires_at)
+        return said.tenant_id if hmac.compare_digest(expected, said.mac) else None
+
+    def is_live(self, token: str, now: int) -> bool:
+        """Tell whether a text has the form of a token of ours that is not over; nothing is proven by it."""
+        return self._said(token, now) is not None
+
+    def _said(self, token: str, now: int) -> _Said | None:
         told = _TOKEN.fullmatch(token) if len(token) <= TOKEN_CHARS_MAX else None
         secret = next((each.secret for each in self.keys if told and each.kid == told["kid"]), None)
         if told is None or secret is None:
             return None
         tenant_id, expires_at = _decoded(told["tenant"]), int(told["exp"])
-        if tenant_id is None:
+        if tenant_id is None or expires_at <= now:
             return None
-        expected = _mac(secret, tenant_id, fence, expires_at)
-        if not hmac.compare_digest(expected, told["mac"]) or expires_at <= now:
-            return None
-        return tenant_id
+        return _Said(secret, tenant_id, expires_at, told["mac"])
 
 
 def read_callback_keys(text: str) -> CallbackKeys:

@@ -1,7 +1,7 @@
 """What goes in and out as JSON: command, directive, ACK, RESULT, and the definition of a protocol.
 
-Members that are not known here are allowed and ignored, so that a newer peer can talk to an older one. A
-mistake is told with the path of the member that is wrong.
+Members that are not known here are allowed and ignored, so that a newer peer can talk to an older one; those
+of a reference are kept. A mistake is told with the path of the member that is wrong.
 """
 
 from __future__ import annotations
@@ -15,6 +15,15 @@ import msgspec
 from tallystick.core.json_forms.strict_json import decode_strict
 from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, NAME_CHARS_MAX, clip_text
 from tallystick.core.remote.policy import Mode
+from tallystick.core.remote.refs import (
+    AnyRef,
+    Text,
+    has_objects,
+    keep_more,
+    kept_ref,
+    told_ref,
+    told_refs,
+)
 from tallystick.core.remote.requests import StepAnswer, StepFence
 from tallystick.errors import BadValue
 
@@ -25,25 +34,12 @@ STEPS_MAX: Final = 99
 Name: TypeAlias = Annotated[
     str, msgspec.Meta(pattern=rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,{NAME_CHARS_MAX - 1}}}$")
 ]
-Text: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
-# No text begins like an object: in the row of a job the one is told from the other by that.
-Place: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, pattern=r"^[^{\x00]")]
 Version: TypeAlias = Literal["v1"]
+VERSION: Final = "v1"
+"""The version of the forms that is spoken here."""
+
 # As specification 001 spells them.
 _SPELT: Final = {"job_id": "jobId", "step_id": "stepId"}
-
-
-class Ref(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where something is kept, and what is known of it."""
-
-    uri: Text
-    checksum: str | None = None
-    size_bytes: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    content_type: str | None = None
-    metadata: dict[str, object] | None = None
-
-
-AnyRef: TypeAlias = Place | Ref
 
 
 class Command(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -54,7 +50,7 @@ class Command(msgspec.Struct, frozen=True, omit_defaults=True):
     input_ref: AnyRef
     output_ref: AnyRef
     payload: dict[str, object]
-    schema_version: Text
+    schema_version: Version
     doc_id: Text | None = None
     mode: Mode | None = None
     idempotency_key: Text | None = None
@@ -138,17 +134,18 @@ class Result(msgspec.Struct, frozen=True, omit_defaults=True, rename=_SPELT):
     def answer(self) -> StepAnswer:
         """Return it as it is kept; two copies that differ in their timestamps are one answer."""
         failed = self.error
-        artifacts = None if self.artifact_refs is None else {"artifact_refs": self.artifact_refs}
+        artifacts = None if self.artifact_refs is None else [told_ref(each) for each in self.artifact_refs]
+        digested = msgspec.structs.replace(told_refs(self), timestamp=None)
         return StepAnswer(
             succeeded=self.status == "SUCCEEDED",
-            digest=hashlib.sha256(_sorted(msgspec.structs.replace(self, timestamp=None))).hexdigest(),
+            digest=hashlib.sha256(_sorted(digested)).hexdigest(),
             retryable=self.failure_class == "RETRYABLE",
             error_code=None if failed is None else clip_text(failed.code, 200),
             error_message=None if failed is None else clip_text(failed.message, ERROR_TEXT_BYTES_MAX),
             error=None if failed is None else _written(failed),
             output_ref=kept_ref(self.output_ref),
             workspace_ref=kept_ref(self.workspace_ref),
-            notes=None if artifacts is None else _written(artifacts),
+            notes=None if artifacts is None else _written({"artifact_refs": artifacts}),
             value=None if self.value is None else _written(self.value),
         )
 
@@ -170,6 +167,8 @@ class ProtocolDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     id: Name
     request_types: Annotated[list[Text], msgspec.Meta(min_length=1)]
     steps: Annotated[list[StepDefinition], msgspec.Meta(min_length=1, max_length=STEPS_MAX)]
+    # How long a directive may wait for a remote worker that asks for it.
+    start_within: str | int | float | None = None
 
 
 FORMS: Final[dict[str, type[msgspec.Struct]]] = {
@@ -185,14 +184,16 @@ _sorted: Final = msgspec.json.Encoder(order="deterministic").encode
 _PATH: Final = re.compile(r" - at `\$(?P<path>[^`]*)`$")
 
 
-def read(kind: type[T], data: bytes | object, what: str) -> T:
+def read(kind: type[T], data: bytes | object, what: str, keys_max: int | None = None) -> T:
     """Return a form from JSON text or from what JSON said, or raise `BadValue` with the path.
+
+    `keys_max` is how many keys an object of the text may have.
 
     >>> read(Ack, b'{"jobId": "j", "stepId": "s", "attempt_no": 0, "lease_id": "l"}', "ACK")
     Traceback (most recent call last):
     tallystick.errors.BadValue: attempt_no of this ACK cannot be accepted: Expected `int` >= 1
     """
-    value = decode_strict(data) if isinstance(data, bytes) else data
+    value = decode_strict(data, keys_max=keys_max) if isinstance(data, bytes) else data
     try:
         form = msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -202,7 +203,16 @@ def read(kind: type[T], data: bytes | object, what: str) -> T:
         raise BadValue(
             f"{path or 'the whole'} of this {what} cannot be accepted: {says}", path=path, what=what
         ) from error
+    keep_more(form, value)
     _check(form, what)
+    return form
+
+
+def read_directive(data: bytes | msgspec.Raw) -> Directive:
+    """Return a directive as a remote worker was given it."""
+    form = msgspec.json.decode(data, type=Directive)
+    if has_objects(form):
+        keep_more(form, msgspec.json.decode(data))
     return form
 
 
@@ -222,11 +232,6 @@ def _check(form: object, what: str) -> None:
                 raise BadValue(
                     f"{path} of this {what} is {name!r}, as an earlier one is", path=path, what=what
                 )
-
-
-def kept_ref(ref: str | Ref | None) -> str | None:
-    """Return a reference as rows keep it: text as it is, an object as JSON."""
-    return _written(ref) if isinstance(ref, Ref) else ref
 
 
 def _written(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Where the tables are, and by what right: never in an address, an error or a log."""
+"""The address of Azure Tables and the credentials for it, which appear in no address, error or log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from azure.data.tables.aio import TableServiceClient
 
-from tallystick.errors import BadInput
+from tallystick.errors import BadInput, ExtraMissing
 
 VARIABLES: Final = ("TALLYSTICK_AZURE_CONNECTION_STRING", "AZURE_STORAGE_CONNECTION_STRING")
 """Where a connection string is looked for; without one `azure-identity` is asked, if it is installed."""
@@ -83,9 +83,11 @@ def connected(address: Address, options: dict[str, Any], right: object) -> Table
 def _identity() -> Any:  # noqa: ANN401 (the library is optional)
     try:
         from azure.identity.aio import DefaultAzureCredential  # type: ignore[import-untyped]  # noqa: PLC0415 (optional)
-    except ImportError:
+    except ImportError as error:
+        if not ExtraMissing.explains(error, "azure"):
+            raise
         raise BadInput(
-            f"Azure Tables need a right to come in: set {VARIABLES[0]}, pass `credential`, or install "
-            "azure-identity"
+            f"no credentials for Azure Tables: set {VARIABLES[0]}, pass `credential`, "
+            "or install azure-identity"
         ) from None
     return DefaultAzureCredential()

@@ -1,4 +1,4 @@
-"""Changes of a job that is there: read, finish what is behind, decide, write the truth, then its tail.
+"""Changes an existing job: read, finish what was interrupted, decide, write the head, then what follows it.
 
 The rules are those of every store (`core/verbs/protocol`): here is only where their plans are written. The
 time is read before a decision, and the tags guard the write: what changed in between begins again.
@@ -178,7 +178,7 @@ def applied(seen: Seen, plan: ProtocolPlan | None, now: int, token: str) -> Seen
             case InsertAnswer():
                 message = _put_message(steps, each.message, message)
             case _:
-                raise InvariantBroken(f"a job that is there is not born again: {each}")
+                raise InvariantBroken(f"job {job.job_id} exists already: {each}")
     if pending is not None and pending.state != "PENDING":
         pending = None
     facts, chain = head.facts, head.chain

@@ -1,4 +1,4 @@
-"""What a store answers that keeps no workflows: there is nothing of the kind, or who has it is named."""
+"""Answers of a store without workflows: an empty result, or an error that names the stores that have them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check finds of workflows in a store that keeps none: nothing."""
+"""Reads of a check about workflows, for a store without workflows: all are empty."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tallystick.core.audit.book import ActivityRow, AttemptRow, Book
 from tallystick.core.audit.removals import LogEnd, PrunedRow
+from tallystick.core.effects.doubts import AwaitedKey, StuckEffect
 from tallystick.core.effects.rows import EffectRow
 from tallystick.core.pictures import Place
 from tallystick.core.remote.rows import ProtocolStep
@@ -35,6 +36,18 @@ class NothingKept:
         """Return nothing: there are no effects."""
         return []
 
+    def open_keys(self, job_id: str, *, limit: int) -> list[EffectRow]:
+        """Return nothing, for the same reason."""
+        return []
+
+    def awaited_keys(self, job_id: str, *, limit: int) -> list[AwaitedKey]:
+        """Return nothing, for the same reason."""
+        return []
+
+    def stuck_effects(self, tenant_id: str | None, *, until: int, limit: int) -> list[StuckEffect]:
+        """Return nothing, for the same reason."""
+        return []
+
     def late_reports(self, job_id: str) -> list[tuple[int, str]]:
         """Return nothing, for the same reason."""
         return []
@@ -42,6 +55,10 @@ class NothingKept:
     def kept_keys(self, *, after: str, limit: int) -> list[KeptKey]:
         """Return nothing, for the same reason."""
         return []
+
+    def asked_at(self, job_id: str) -> int | None:
+        """Return nothing: acts are kept elsewhere."""
+        return None
 
     def activities(self, job_id: str, *, after: Place, limit: int) -> list[ActivityRow]:
         """Return nothing: there are no waits and groups."""
@@ -126,6 +143,10 @@ class NothingKept:
     def leases(self, limit: int) -> list[WorkerLeases]:
         """Return nothing: workers hold no leases here."""
         return []
+
+    def running_in_queues(self, limit: int) -> dict[str, int]:
+        """Return nothing: workers hold no leases here."""
+        return {}
 
     def hooks(self, limit: int) -> list[OwedHook]:
         """Return nothing: hooks are for workflows."""

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, TypeVar
 from tallystick.clock import Clock
 from tallystick.core.lifecycles import JobState
 from tallystick.core.remote.keys import AddKey, ApiKey, RevokeKey
-from tallystick.core.remote.listing import StepRow
+from tallystick.core.remote.listing import StepRow, protocol_page
 from tallystick.core.remote.plans import Hearing
 from tallystick.core.remote.requests import CancelProtocol, DueStep, ProtocolRequest, RenewStep, SubmitCommand
 from tallystick.core.remote.rows import OutboxRow, ProtocolPicture
@@ -275,7 +275,7 @@ class AzureStore(NoWorkflows):
     def jobs(
         self,
         *,
-        tenant_id: str,
+        tenant_id: str | None,
         states: Sequence[str],
         handler: str | None,
         after: str | None,
@@ -283,11 +283,15 @@ class AzureStore(NoWorkflows):
         tag: str | None = None,
     ) -> list[JobRow]:
         """Return a page of the jobs of a tenant, newest first, of a year; protocol jobs have no tags."""
+        if tenant_id is None:
+            raise BadInput("in Azure Tables jobs are listed for one tenant: name it")
         if tag is not None:
             return []
         return self.client.ask(reading.page_of_jobs(tenant_id, states, handler, after, limit, self.now()))
 
-    def dead(self, *, tenant_id: str, handler: str | None, after: str | None, limit: int) -> list[JobRow]:
+    def dead(
+        self, *, tenant_id: str | None, handler: str | None, after: str | None, limit: int
+    ) -> list[JobRow]:
         """Return a page of jobs that have failed, newest first."""
         failed = (JobState.FAILED_FINAL.value,)
         return self.jobs(tenant_id=tenant_id, states=failed, handler=handler, after=after, limit=limit)
@@ -299,10 +303,9 @@ class AzureStore(NoWorkflows):
         return {job_id: row for job_id, row in found if row is None or row.completed_at is not None}
 
     def steps(self, job_id: str, after: tuple[int, str, int] | None, limit: int) -> list[StepRow]:
-        """Return a page of the steps of a job, by their names."""
+        """Return a page of the steps of a job, in the order in which they are worked on."""
         seen = self.client.ask(reading.truth(job_id))
-        rows = [] if seen is None else sorted(map(reading.step_row, seen.steps), key=lambda row: row.name)
-        return [row for row in rows if after is None or (0, row.name, 1) > after][:limit]
+        return [] if seen is None else protocol_page(list(map(reading.step_row, seen.steps)), after, limit)
 
     def history(self, job_id: str) -> list[StoredEvent]:
         """Return every fact of a job in order."""

@@ -16,7 +16,7 @@ CLOCK = SystemClock()
 
 
 def submit(store: Store, keys: list[str]) -> list[Any]:
-    """Submit one job a key and return the job that each key belongs to."""
+    """Submit one job per key and return the job that each key belongs to."""
     answers = []
     for key in keys:
         wish = submission(CLOCK, key=key)

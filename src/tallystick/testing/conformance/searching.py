@@ -7,6 +7,7 @@ import msgspec
 from tallystick.core.verbs.holds import Hold
 from tallystick.core.watching.searching import JobSearch
 from tallystick.store.api import CancelJob, ForkJob, HoldJob, ResumeJob, Searched, Store
+from tallystick.store.inspection import Narrowed, watched
 from tallystick.testing.conformance.drafts import FRESH, done, fail, held_job, submission
 from tallystick.testing.conformance.subject import Subject
 
@@ -64,6 +65,13 @@ class Searching:
         assert found(store, ALL._replace(is_held=True)) == ["04"]
         assert found(store, ALL._replace(since=at + 1)) == ["04"]
         assert found(store, JobSearch("acme")) == ["03"]
+        assert found(store, JobSearch(None)) == ["04", "03", "02", "01"]
+        assert found(store, JobSearch(None, tag="red")) == ["02", "01"]
+        assert found(store, JobSearch(None, key="k1")) == ["01"]
+        narrowed = watched(store).jobs_narrowed(
+            Narrowed(roots=True), tenant_id=None, states=(), handler=None, after=None, limit=9
+        )
+        assert [row.job_id for row in narrowed] == ["04", "03", "02", "01"]
         assert [row.job_id for row in seen(store).held_jobs("default", before=None, limit=9)] == ["04"]
         assert seen(store).held_jobs("acme", before=None, limit=9) == []
 

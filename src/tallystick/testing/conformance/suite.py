@@ -15,7 +15,16 @@ _HERE = "tallystick.testing.conformance"
 _NAMES = [*(f"{_HERE}.promises.{name}" for name in _PROMISES.split())]
 _NAMES += [
     f"{_HERE}.{name}"
-    for name in ("drafts", "effects", "keys", "machine", "protocol_runs", "searching", "watching")
+    for name in (
+        "drafts",
+        "effects",
+        "keys",
+        "machine",
+        "protocol_holds",
+        "protocol_runs",
+        "searching",
+        "watching",
+    )
 ]
 pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modules))
 
@@ -45,6 +54,7 @@ from tallystick.testing.conformance.promises.submit_many import SubmitMany  # no
 from tallystick.testing.conformance.promises.suspending import TagsAndOrphans, Waits  # noqa: E402 (registered first)
 from tallystick.testing.conformance.promises.trees import Deadlines, Trees  # noqa: E402 (registered first)
 from tallystick.testing.conformance.promises.waiting import LateReports, WhoActs  # noqa: E402 (registered first)
+from tallystick.testing.conformance.protocol_holds import ProtocolHolds  # noqa: E402 (registered first)
 from tallystick.testing.conformance.searching import Searching  # noqa: E402 (registered first)
 from tallystick.testing.conformance.watching import Watching  # noqa: E402 (registered first)
 
@@ -84,6 +94,7 @@ class StoreConformance(
     TagsAndOrphans,
     EffectPromises,
     ProtocolConformance,
+    ProtocolHolds,
     Trees,
     Deadlines,
     Searching,

@@ -94,3 +94,4 @@ class Watching:
         assert backlog.queues == [QueueDepth("mail", 2, now), QueueDepth("other", 1, now)]
         assert backlog.held == {"PAUSED": 1}
         assert (backlog.outbox, backlog.outbox_at, backlog.tick_at) == (0, None, None)
+        assert backlog.schedules_held == 0

@@ -73,14 +73,15 @@ def answer(picture: ProtocolPicture, request: AnswerStep, now: Now) -> ProtocolP
             notes=given.notes,
             result=given.value,
         )
-        return _go_on(draft, draft.move_step(told, *begun, "succeed"), request)
+        ended = draft.move_step(told, *begun, "succeed")
+        return _go_on(draft, ended, request, is_held=picture.is_held)
     if given.retryable:
         return failed(draft, told, begun, now, answered=True)
     return _fail(draft, draft.move_step(told, *begun, "fail"), "result")
 
 
-def _go_on(draft: PlanDraft, ended: ProtocolStep, request: AnswerStep) -> ProtocolPlan:
-    """Dispatch the next step in the same commit, or end the job."""
+def _go_on(draft: PlanDraft, ended: ProtocolStep, request: AnswerStep, *, is_held: bool) -> ProtocolPlan:
+    """Dispatch the next step in the same commit, or end the job; one that is held waits there."""
     following = ended.step_index + 1
     if draft.is_cancelling:
         draft.end("settle", ended)
@@ -90,7 +91,10 @@ def _go_on(draft: PlanDraft, ended: ProtocolStep, request: AnswerStep) -> Protoc
     else:
         draft.answer(ended, closes=False)
         draft.count(1, closes=False)
-        draft.dispatch(draft.steps[following], request.lease_id, relays=request.relays)
+        if is_held:
+            draft.wait_at(draft.steps[following])
+        else:
+            draft.dispatch(draft.steps[following], request.lease_id, relays=request.relays)
     return draft.plan(Heard.ACCEPTED, "result", step=ended.step_id)
 
 

@@ -44,6 +44,8 @@ from tallystick.errors import InvariantBroken
 # A job begins with the first ACK, and goes on with every directive after that. One that was asked to end has
 # neither move.
 _BEGINS: Final = {JobState.DISPATCHING: ("start",)}
+# What is to end is not held.
+_LET_GO: Final = JOB.final | {JobState.CANCELLING}
 _DISPATCHES: Final = {JobState.QUEUED: ("dispatch",), JobState.DISPATCHING: ()}
 
 
@@ -88,7 +90,8 @@ class PlanDraft:
         if triggers:
             led = JOB.follow(JobState(self.job.state), *triggers)
             self._path = led.path if self._path is None else f"{self._path}>{led.path.partition('>')[2]}"
-            self.job = self.job._replace(state=led.target.value)
+            hold = None if led.target in _LET_GO else self.job.hold
+            self.job = self.job._replace(state=led.target.value, hold=hold)
 
     def begin(self) -> None:
         """Note that a remote worker has begun: the job is IN_PROGRESS with the first ACK, told or implied."""
@@ -130,6 +133,11 @@ class PlanDraft:
             current_step_index=step.step_index,
             attempts_total=job.attempts_total + 1,
         )
+
+    def wait_at(self, step: ProtocolStep) -> None:
+        """Come to the next step of a job that is held: its directive is due as soon as the job is resumed."""
+        self.move_step(step._replace(lease_expires_at=self._now))
+        self.job = self.job._replace(current_step_id=step.step_id, current_step_index=step.step_index)
 
     def made(self, step: ProtocolStep, lease_id: str, *, relays: bool) -> OutboxRow:
         """Return the directive of an attempt: its first try is counted if its maker publishes it."""

@@ -37,6 +37,7 @@ def fork(
         error=None,
         error_code=None,
         error_message=None,
+        hold=None,
     )
     said = {"fork_of": picture.job.job_id, "at": fresh[0].step_id, "retry": retry, "copied": len(copies)}
     plan = born(job, about, (*copies, *fresh), lease_id, now, "fork", said)

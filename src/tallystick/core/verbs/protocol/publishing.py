@@ -33,12 +33,12 @@ _WAS_OUT: Final = frozenset(
 
 
 def dispatch(picture: ProtocolPicture, request: DispatchStep, now: Now) -> ProtocolPlan:
-    """Make the next directive of the active step, if it waits for one and its wait is over."""
+    """Make the next directive of the active step, if its wait for one is over and the job is not held."""
     step = picture.active
     if step is None:
         return unchanged(picture, Heard.FINAL)
     waits = step.state == StepState.FAILED_RETRY and step.is_due(now.wall)
-    if not waits and step.state != StepState.PENDING:
+    if picture.is_held or (not waits and step.state != StepState.PENDING):
         return unchanged(picture, Heard.NOT_DUE)
     draft = drafted(picture, now)
     draft.dispatch(step, request.lease_id, relays=request.relays)
@@ -46,7 +46,7 @@ def dispatch(picture: ProtocolPicture, request: DispatchStep, now: Now) -> Proto
 
 
 def take(picture: ProtocolPicture, request: TakeDirective, now: Now) -> ProtocolPlan:
-    """Count a further try and give the right to it, or end what has no further try."""
+    """Count a further try and give the right to it, or end what has no further try; not while it is held."""
     found = _on_its_way(picture, request.step_id, request.attempt_no)
     if found is None:
         return unchanged(picture, Heard.STALE)
@@ -57,6 +57,8 @@ def take(picture: ProtocolPicture, request: TakeDirective, now: Now) -> Protocol
     if draft.is_cancelling:
         draft.end("settle", None)
         return draft.plan(Heard.CANCELLED, "cancel", step=step.step_id)
+    if picture.is_held:
+        return unchanged(picture, Heard.NOT_DUE)
     if row.tries >= TRIES_MAX:
         return _give_up(draft, step, f"{row.tries} tries could not publish the directive")
     tries = row.tries + 1
@@ -78,6 +80,8 @@ def deliver(picture: ProtocolPicture, request: DeliverDirective, now: Now) -> Pr
     if draft.is_cancelling:
         draft.end("settle", None)
         return draft.plan(Heard.CANCELLED, "cancel", step=step.step_id)
+    if picture.is_held:
+        return unchanged(picture, Heard.NOT_DUE)
     draft.pending = row._replace(tries=row.tries + 1, taken_by=request.worker)
     draft.close_directive("publish")
     _await_ack(draft, step, now)

@@ -90,9 +90,9 @@ def _seen(picture: Picture, step: ProtocolStep) -> ProtocolPicture:
     home, job = picture.home, picture.job
     if home is None:
         raise InvariantBroken(f"job {job.job_id} was not looked at as the home of a remote step")
-    home = home._replace(state=job.state, rev=job.rev)
+    home = home._replace(state=job.state, rev=job.rev, hold=job.hold)
     pending = picture.directives.get(step.step_id)
-    return ProtocolPicture(home, (step,), pending, in_workflow=True, is_held=job.hold is not None)
+    return ProtocolPicture(home, (step,), pending, in_workflow=True)
 
 
 def _told(

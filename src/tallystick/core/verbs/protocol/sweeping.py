@@ -32,7 +32,7 @@ def expire(picture: ProtocolPicture, request: ExpireStep, now: Now) -> ProtocolP
         return unchanged(picture, Heard.FINAL)
     if not step.is_due(now.wall):
         return unchanged(picture, Heard.NOT_DUE)
-    if step.state == StepState.FAILED_RETRY:
+    if step.state in (StepState.PENDING, StepState.FAILED_RETRY):
         return _tried_again(picture, step, request, now)
     if step.state == StepState.DISPATCHING:
         return _not_out(picture, step, now)
@@ -42,8 +42,11 @@ def expire(picture: ProtocolPicture, request: ExpireStep, now: Now) -> ProtocolP
 
 
 def _tried_again(picture: ProtocolPicture, step: ProtocolStep, request: ExpireStep, now: Now) -> ProtocolPlan:
-    """Make the next directive; for a workflow that is held or asked to end none goes out."""
-    if picture.is_held or picture.job.state == JobState.CANCELLING:
+    """Make the next directive; for a workflow that is held or asked to end none goes out.
+
+    A protocol job that is held keeps the instant: it is due as soon as it is resumed.
+    """
+    if picture.in_workflow and (picture.is_held or picture.job.state == JobState.CANCELLING):
         draft = drafted(picture, now)
         draft.move_step(step._replace(lease_expires_at=None))
         return draft.plan(Heard.DONE, None)

@@ -246,6 +246,14 @@ class ReadPromises:
         assert [job.job_id for job in rest] == ["job-1", "job-0"]
         assert store.jobs(tenant_id="default", states=["SUCCEEDED"], handler=None, after=None, limit=9) == []
 
+    def test_a_page_without_a_tenant_has_the_jobs_of_all(self, subject: Subject) -> None:
+        store = subject.store
+        done(store, submission(subject.clock, "job-0", tags='["x"]'))
+        done(store, submission(subject.clock, "job-1", tenant_id="other", tags='["x"]'))
+        for tag in (None, "x"):
+            page = store.jobs(tenant_id=None, states=(), handler=None, after=None, limit=9, tag=tag)
+            assert [(job.job_id, job.tenant_id) for job in page] == [("job-1", "other"), ("job-0", "default")]
+
     def test_a_change_by_another_opening_is_noticed_soon_and_once(self, subject: Subject) -> None:
         other = subject.open(subject.clock)
         try:

@@ -336,6 +336,7 @@ class Forks:
         assert dead(after=third) == [first]
         assert dead(handler="pay") == [third, first]
         assert dead(handler="ship") == dead(tenant_id="other") == []
+        assert dead(tenant_id=None) == [third, first]
 
     def test_retries_in_one_flush_are_one_job(self, subject: Subject) -> None:
         job_id = dead_job(subject, "a")
