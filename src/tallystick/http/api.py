@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from tallystick import crash
 from tallystick.app.remote.api_keys import Keyring
+from tallystick.core.remote.reports import named_fence
 from tallystick.core.remote.requests import StepFence
 from tallystick.engine.callback_keys import callback_keys
 from tallystick.engine.sweep import expire_steps
-from tallystick.errors import BadInput, TallyError
+from tallystick.errors import BadInput, NotKnown, TallyError
 from tallystick.http.flights import Flights
 from tallystick.http.news import News
 from tallystick.store.api import Protocols
@@ -68,6 +69,16 @@ class Api:
     def tenant(self, token: str, fence: StepFence) -> str | None:
         """Return the tenant for which a token lets its bearer report on an attempt."""
         return self._secrets.tenant(token, fence, self.now())
+
+    def is_live(self, token: str) -> bool:
+        """Tell whether a text can be a token that is not over; what it is for is told by the report."""
+        return self._secrets.is_live(token, self.now())
+
+    def check_bearer(self, token: str, body: bytes) -> None:
+        """Raise `NotKnown` unless a token is for the attempt that a report names that cannot be read."""
+        fence = named_fence(body)
+        if fence is None or self.tenant(token, fence) is None:
+            raise NotKnown
 
     async def write(self, *bundle: Primitive) -> Outcome:
         """Make a request durable and return its outcome; a client that goes away undoes nothing."""

@@ -14,12 +14,12 @@ from starlette.routing import Mount, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tallystick.core.remote.keys import ADMIN, ApiKey
+from tallystick.defaults import IN_FLIGHT_MAX
 from tallystick.errors import NoSuchRoute, NotAllowed, NotKnown, WrongMethod
 from tallystick.http.api import Api
-from tallystick.http.calls import Call, bearer, read_body
-from tallystick.http.flights import IN_FLIGHT_MAX
+from tallystick.http.calls import Call, bearer, read_body, read_some
 from tallystick.http.guard import LOOPBACK_NAMES, Guard
-from tallystick.http.openapi import document
+from tallystick.http.openapi import DOCUMENT, METRICS, document
 from tallystick.http.problems import problem
 from tallystick.http.routes import ENDPOINTS, Endpoint
 from tallystick.watch import exposition
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 Answering: TypeAlias = Callable[[Request], Awaitable[Response]]
 
-DOCUMENT: Final = "/openapi.json"
-METRICS: Final = "/metrics"
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -38,9 +36,17 @@ class HttpApp:
     """The HTTP API of one Tally as an ASGI app."""
 
     def __init__(
-        self, app: Tally, *, hosts: Iterable[str], in_flight_max: int, sweeps: bool, open_docs: bool
+        self,
+        app: Tally,
+        *,
+        hosts: Iterable[str],
+        in_flight_max: int,
+        sweeps: bool,
+        open_docs: bool,
+        open_metrics: bool,
     ) -> None:
         """Open the store; nothing is answered before the first request."""
+        self._open_metrics = open_metrics
         self.api = Api(app, in_flight_max=in_flight_max, sweeps=sweeps, open_docs=open_docs)
         answers: dict[str, dict[str, Answering]] = {
             DOCUMENT: {"GET": self._document},
@@ -59,8 +65,9 @@ class HttpApp:
         """Answer a request."""
         await self._guarded(scope, receive, send)
 
-    def mount(self, path: str, app: ASGIApp) -> None:
-        """Let another app answer below a path, and at the root lead there."""
+    def mount(self, path: str, app: ASGIApp, around: Callable[[ASGIApp], ASGIApp]) -> None:
+        """Let another app answer below a path, and at the root lead there; `around` sees all answers."""
+        self._guarded = around(self._guarded)
         self._router.routes.append(Mount(path, app))
         self._router.routes.append(Route("/", lambda _request: RedirectResponse(f"{path}/", 303)))
 
@@ -78,7 +85,7 @@ class HttpApp:
             key: ApiKey | None = None
             if endpoint.scope is not None:
                 key = await self._key(request)
-                if not key.allows(endpoint.scope):
+                if not (key.allows(endpoint.scope) or (endpoint.or_scope and key.allows(endpoint.or_scope))):
                     raise NotAllowed(f"this key has no scope {endpoint.scope}", scope=endpoint.scope)
             body = await read_body(request, endpoint.bytes_max)
             assert endpoint.handler is not None
@@ -91,11 +98,14 @@ class HttpApp:
         async def answer(request: Request) -> Response:
             self.api.begin()
             token = bearer(request)
-            if token is None:
+            if token is None or not self.api.is_live(token):
                 return _unknown()
-            body = await read_body(request, endpoint.bytes_max)
+            body, refused = await read_some(request, endpoint.bytes_max)
             assert endpoint.reporter is not None
             try:
+                if refused is not None:
+                    self.api.check_bearer(token, body)
+                    raise refused
                 status, said = await endpoint.reporter(self.api, body, token)
             except NotKnown:
                 return _unknown()
@@ -117,7 +127,7 @@ class HttpApp:
 
     async def _metrics(self, request: Request) -> Response:
         """Answer with the series of the store: of all tenants, so that a key must be an operator's."""
-        if not self.api.open_docs and not (await self._key(request)).allows(ADMIN):
+        if not self._open_metrics and not (await self._key(request)).allows(ADMIN):
             raise NotAllowed(f"this key has no scope {ADMIN}", scope=ADMIN)
         runtime = self.api.runtime
         if self._series is None:
@@ -133,13 +143,22 @@ def http_app(
     in_flight_max: int = IN_FLIGHT_MAX,
     sweeps: bool = False,
     open_docs: bool = False,
+    open_metrics: bool = False,
 ) -> HttpApp:
     """Return the HTTP API of a Tally, to serve or to mount in another app.
 
     It answers under the names in `hosts` alone. With `sweeps` it looks after remote steps whose time is over,
-    as workers of an app with protocols do. With `open_docs` the OpenAPI document needs no key.
+    as workers of an app with protocols do. With `open_docs` the OpenAPI document needs no key, and with
+    `open_metrics` the series of all tenants need none.
     """
-    return HttpApp(app, hosts=hosts, in_flight_max=in_flight_max, sweeps=sweeps, open_docs=open_docs)
+    return HttpApp(
+        app,
+        hosts=hosts,
+        in_flight_max=in_flight_max,
+        sweeps=sweeps,
+        open_docs=open_docs,
+        open_metrics=open_metrics,
+    )
 
 
 def _unknown() -> Response:

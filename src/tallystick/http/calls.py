@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
-from tallystick.core.limits import check_size, check_storable
+from tallystick.core.limits import JSON_KEYS_MAX, check_size, check_storable
 from tallystick.core.remote.keys import ALL_TENANTS, ApiKey
 from tallystick.core.remote.wire import read
 from tallystick.errors import (
@@ -18,6 +18,7 @@ from tallystick.errors import (
     NotFound,
     NotKnown,
     RequestTooSlow,
+    TallyError,
     WrongMediaType,
 )
 
@@ -35,7 +36,7 @@ class Call(NamedTuple):
 
     def form(self, kind: type[F]) -> F:
         """Return the body as a form; no body is an empty object."""
-        return read(kind, self.body or b"{}", "request")
+        return read(kind, self.body or b"{}", "request", JSON_KEYS_MAX)
 
     def query(self, kind: type[F]) -> F:
         """Return the query as a form; a name that is not known is refused, because it was meant."""
@@ -102,20 +103,31 @@ async def read_body(request: Request, bytes_max: int) -> bytes:
     told = request.headers.get("content-length", "")
     if told.isdecimal():
         check_size("body", int(told), bytes_max)
+    body, refused = await read_some(request, bytes_max)
+    if refused is not None:
+        raise refused
+    return body
+
+
+async def read_some(request: Request, bytes_max: int) -> tuple[bytes, TallyError | None]:
+    """Return what came of a body, no more than may come, and why it is refused, if it is."""
     parts, size = [], 0
     try:
         async with asyncio.timeout(BODY_SECONDS):
             async for part in request.stream():
+                parts.append(part[: bytes_max - size])
                 size += len(part)
                 check_size("body", size, bytes_max)
-                parts.append(part)
+        if size:
+            _check_type(request)
     except TimeoutError:
-        raise RequestTooSlow from None
+        return b"".join(parts), RequestTooSlow()
     except ClientDisconnect:
-        raise RequestTooSlow("the connection was closed before the request was whole") from None
-    if size:
-        _check_type(request)
-    return b"".join(parts)
+        gone = RequestTooSlow("the connection was closed before the request was whole")
+        return b"".join(parts), gone
+    except TallyError as refused:
+        return b"".join(parts), refused
+    return b"".join(parts), None
 
 
 def _check_type(request: Request) -> None:

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from tallystick.clock import Clock
     from tallystick.store.api import Store
 
-IN_FLIGHT_MAX: Final = 100
 _GOOD_FOR_SECONDS: Final = 1.0
 
 

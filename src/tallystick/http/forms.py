@@ -259,6 +259,8 @@ class StepShown(Told, frozen=True):
     error_message: str | None
     created_at: str | None
     completed_at: str | None
+    step_index: int | None
+    artifact_refs: object
 
 
 class StepsPage(Told, frozen=True):

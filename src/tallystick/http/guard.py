@@ -1,4 +1,4 @@
-"""What is refused before a route is looked for: foreign names of this host, pages of other sites.
+"""What is refused before a route is looked for: foreign names, pages of other sites, large heads.
 
 It is part of the app itself, so that it holds also where the app is mounted in another one.
 """
@@ -12,10 +12,12 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tallystick.errors import CrossSite, RequestRefused, WrongHost
+from tallystick.core.limits import HEADER_BYTES_MAX
+from tallystick.errors import CrossSite, HeadersTooLarge, RequestRefused, WrongHost
 from tallystick.http.problems import problem
 
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_MARKS: Final = len(": \r\n")
 _OWN_SITE: Final = frozenset({b"same-origin", b"none"})
 
 
@@ -49,6 +51,7 @@ class Guard:
 
     def _check(self, scope: Scope) -> None:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
+        _check_size(headers)
         host = _one(headers, b"host")
         if host is None or name_of(host) not in self._hosts:
             raise WrongHost
@@ -58,6 +61,17 @@ class Guard:
         origin = _one(headers, b"origin")
         if origin is not None and _authority(origin) != host.decode("latin-1").lower():
             raise CrossSite
+
+
+def _check_size(headers: list[tuple[bytes, bytes]]) -> None:
+    """Refuse headers that are too large together, as they are on the wire, with a colon and a line's end."""
+    size = sum(len(name) + len(value) + _MARKS for name, value in headers)
+    if size > HEADER_BYTES_MAX:
+        raise HeadersTooLarge(
+            f"the headers have {size} bytes and may have {HEADER_BYTES_MAX}; send fewer or shorter ones",
+            size_bytes=size,
+            bytes_max=HEADER_BYTES_MAX,
+        )
 
 
 def _one(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:

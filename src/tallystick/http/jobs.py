@@ -10,7 +10,7 @@ from tallystick.app.api.job import Job
 from tallystick.app.api.workflows import AsyncWorkflow, Workflow
 from tallystick.app.values.signature import Signature
 from tallystick.core.lifecycles import JobState
-from tallystick.core.remote.keys import ADMIN
+from tallystick.core.remote.keys import ADMIN, WRITE
 from tallystick.core.remote.listing import step_key
 from tallystick.core.remote.requests import CancelProtocol
 from tallystick.core.watching.acts import About
@@ -129,13 +129,12 @@ async def why(api: Api, call: Call) -> Answer:
 async def cancel(api: Api, call: Call) -> Answer:
     """Ask a job to end."""
     asked = call.form(Cancelling)
+    call.check(ADMIN if asked.force else WRITE)
     job, row = await find(api, call)
-    if asked.force:
-        call.check(ADMIN)
-        if await asyncio.to_thread(api.protocols.protocol, job.id) is not None:
-            forced = act_on(About.JOB, job.id, "cancel", call.who, "by force")
-            await api.write(*noted((CancelProtocol(job.id, force=True),), forced, api.runtime.store))
-            return await _now(api, job)
+    if asked.force and await asyncio.to_thread(api.protocols.protocol, job.id) is not None:
+        forced = act_on(About.JOB, job.id, "cancel", call.who, "by force")
+        await api.write(*noted((CancelProtocol(job.id, force=True),), forced, api.runtime.store))
+        return await _now(api, job)
     if row.completed_at is None:
         grace = CANCEL_GRACE if asked.grace is None else asked.grace
         await job.cancel_aio(grace=grace, force=asked.force, by=call.who)
@@ -178,7 +177,7 @@ async def send(api: Api, call: Call) -> Answer:
     """Send a signal to a job."""
     asked = call.form(Signal)
     job, _row = await find(api, call)
-    delivered = await job.send_aio(call.text("name"), asked.value, id=asked.id)
+    delivered = await job.send_aio(call.text("name"), asked.value, id=asked.id, by=call.who)
     return 202, Sent(job.id, delivered.name)
 
 

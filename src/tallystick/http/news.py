@@ -10,12 +10,12 @@ from tallystick.ids import SystemIds
 if TYPE_CHECKING:
     from tallystick.store.api import Store
 
-# What other processes write is heard by a bell, where the store has one; this is for where it has none.
+# The store notifies us of writes of other processes where it can; this is for where it cannot.
 LOOK_SECONDS: Final = 0.25
 
 
 class News:
-    """A bell for all tasks of a loop that wait for something to be written."""
+    """Wakes all tasks of a loop that wait for something to be written."""
 
     def __init__(self, store: Store) -> None:
         """Begin with nothing heard."""

@@ -16,7 +16,14 @@ from tallystick.http.routes import ENDPOINTS, Endpoint
 
 _REF: Final = "#/components/schemas/{name}"
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
-_ALWAYS: Final = (401, 403, 405, 408, 421, 500, 503)
+_ALWAYS: Final = (401, 403, 405, 408, 421, 431, 500, 503)
+DOCUMENT: Final = "/openapi.json"
+METRICS: Final = "/metrics"
+# Routes that answer with something else than a form: their name, what they say, and its media type.
+_OTHERS: Final = {
+    DOCUMENT: ("openapi_document", "This document.", "application/json"),
+    METRICS: ("metrics_series", "The series of the store, for Prometheus; for operators.", "text/plain"),
+}
 
 
 @cache
@@ -31,6 +38,8 @@ def document() -> dict[str, Any]:
     paths: dict[str, dict[str, object]] = {}
     for endpoint in ENDPOINTS:
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, schemas)
+    for path, (name, summary, media_type) in _OTHERS.items():
+        paths[path] = {"get": _other(name, summary, media_type)}
     for query in {endpoint.query for endpoint in ENDPOINTS if endpoint.query}:
         del schemas[query.__name__]
     return {
@@ -71,6 +80,21 @@ def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, object]
     return said
 
 
+def _other(name: str, summary: str, media_type: str) -> dict[str, object]:
+    """Return a route that answers with something else than a form; it needs a key unless it is open."""
+    kind = "object" if media_type == "application/json" else "string"
+    return {
+        "operationId": name,
+        "summary": summary,
+        "parameters": [],
+        "responses": {
+            "200": {"description": "OK", "content": {media_type: {"schema": {"type": kind}}}},
+            **{str(status): _problem(status) for status in _ALWAYS},
+        },
+        "security": [{"key": []}, {}],
+    }
+
+
 def _parameters(endpoint: Endpoint, schemas: dict[str, Any]) -> Iterator[dict[str, object]]:
     for name in _PARAMETER.findall(endpoint.path):
         yield {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
@@ -104,6 +128,10 @@ def _answer(status: int, kind: type[msgspec.Struct]) -> dict[str, object]:
 def _refusal(endpoint: Endpoint, status: int) -> dict[str, object]:
     if endpoint.reporter is not None and status == HTTPStatus.UNAUTHORIZED:
         return {"description": "The token is missing, wrong or over."}
+    return _problem(status)
+
+
+def _problem(status: int) -> dict[str, object]:
     return {
         "description": HTTPStatus(status).phrase,
         "content": {"application/problem+json": {"schema": _ref(Problem)}},

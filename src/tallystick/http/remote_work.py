@@ -9,7 +9,7 @@ import msgspec
 
 from tallystick import crash
 from tallystick.app.remote.redriving import redrive
-from tallystick.core.limits import CALLBACK_BYTES_MAX, check_size
+from tallystick.core.limits import CALLBACK_BYTES_MAX, JSON_KEYS_MAX, check_size
 from tallystick.core.remote.keys import ALL_TENANTS, listed
 from tallystick.core.remote.plans import Heard, Hearing
 from tallystick.core.remote.reports import REFUSED, ReportAnswer, read_report, told
@@ -29,7 +29,7 @@ Answer = tuple[int, object]
 
 async def command(api: Api, call: Call) -> Answer:
     """Make a job of a command."""
-    said = read(Command, call.body, "command")
+    said = read(Command, call.body, "command", JSON_KEYS_MAX)
     call.tenant(said.tenant_id)
     protocol = api.app.taking(said)
     request = protocol.request(said)
@@ -212,7 +212,15 @@ class _Heard:
 
     def __init__(self, api: Api, token: str, kind: str, body: bytes | object) -> None:
         runtime = api.runtime
-        self._request = read_report(kind, body, runtime.ids.token(), relays=runtime.relays)
+        try:
+            self._request = read_report(
+                kind, body, runtime.ids.token(), relays=runtime.relays, keys_max=JSON_KEYS_MAX
+            )
+        except TallyError:
+            # What is wrong with a report is said to the bearer of its token alone.
+            if isinstance(body, bytes):
+                api.check_bearer(token, body)
+            raise
         self._tenant = api.tenant(token, self._request.fence)
         self._outcome = None if self._tenant is None else api.begin_write(self._request)
 

@@ -33,6 +33,8 @@ class Endpoint(NamedTuple):
     reporter: Reporter | None = None
     # None: it says nothing about any tenant, and needs no key.
     scope: str | None = None
+    # Another scope that is let in: what it may ask for is then judged by the body.
+    or_scope: str | None = None
     query: Form | None = None
     body: Form | None = None
     errors: tuple[int, ...] = ()
@@ -132,7 +134,8 @@ ENDPOINTS: Final = (
         forms.HistoryQuery,
     ),
     _look("/v1/jobs/{job_id}/why", "Say why it stands where it stands.", jobs.why, forms.Why),
-    _job("cancel", "Ask it to end.", jobs.cancel, forms.Cancelling, _SHOWN),
+    # By force it is a matter of operators, who need not be able to submit jobs.
+    _job("cancel", "Ask it to end.", jobs.cancel, forms.Cancelling, _SHOWN)._replace(or_scope=ADMIN),
     _job("pause", "Hold it until it is resumed.", jobs.pause, forms.Pausing, _SHOWN),
     _job("resume", "Let it go on.", jobs.resume, forms.Nothing, _SHOWN),
     _job("retry", "Make a new job in its place, if it has failed.", jobs.retry, forms.Nothing, _MADE),

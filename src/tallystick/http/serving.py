@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -19,6 +20,7 @@ from tallystick.core.limits import HEADER_BYTES_MAX
 from tallystick.core.remote.keys import SCOPES
 from tallystick.core.watching.binding import split_bind
 from tallystick.dashboard.app import Dashboard
+from tallystick.dashboard.layers import Readable
 from tallystick.defaults import TENANT
 from tallystick.errors import BadInput
 from tallystick.http.app import HttpApp, http_app
@@ -115,6 +117,21 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
+_OPTIONS: Final[dict[str, Any]] = {
+    "http": PatientProtocol,
+    "ws": "none",
+    "lifespan": "on",
+    "log_config": None,
+    "access_log": False,
+    "proxy_headers": False,
+    "server_header": False,
+    "h11_max_incomplete_event_size": HEADER_BYTES_MAX,
+    "limit_concurrency": CONNECTIONS_MAX,
+    "timeout_keep_alive": KEEP_ALIVE_SECONDS,
+    "timeout_graceful_shutdown": GRACE_SECONDS,
+}
+
+
 def serve(
     app: Tally,
     *,
@@ -124,8 +141,13 @@ def serve(
     announce: Callable[[Served], None],
     dashboard: bool = True,
     runs_root: str | None = None,
+    tls_in_front: bool | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT: requests under way are answered first."""
+    """Serve until SIGTERM or SIGINT: requests under way are answered first.
+
+    `tls_in_front` says that browsers come by TLS, through a proxy. If it is left out they do so where the
+    server has names, or can be reached from elsewhere.
+    """
     host, port = split_bind(bind)
     if not is_loopback(host) and not hosts:
         raise BadInput(
@@ -133,35 +155,50 @@ def serve(
             bind=bind,
         )
     names = {*LOOPBACK_NAMES, *hosts} if is_loopback(host) else set(hosts)
-    http = http_app(app, hosts=names, in_flight_max=in_flight_max, sweeps=True, open_docs=is_loopback(host))
+    http = http_app(
+        app,
+        hosts=names,
+        in_flight_max=in_flight_max,
+        sweeps=True,
+        open_docs=is_loopback(host),
+        # Behind a proxy, which has a name, others than this machine come to a loopback address too.
+        open_metrics=is_loopback(host) and not hosts,
+    )
     key = None
     if not app.runtime().store.keys():
         services = app.asked_services
         scopes = [scope for scope in SCOPES if scope != "work" or services]
         key = http.api.keyring.make_own(app.runtime().ids, TENANT, scopes, services)
-    link = _with_dashboard(http, names, runs_root, secure=not is_loopback(host)) if dashboard else None
+    tls = bool(hosts) or not is_loopback(host) if tls_in_front is None else tls_in_front
+    link = _with_dashboard(http, names, runs_root, secure=tls) if dashboard else None
     listener = listening(host, port)
-    shown = f"[{host}]" if ":" in host else host
-    url = f"http://{shown}:{listener.getsockname()[1]}"
-    served = Served(url, key, None if link is None else f"{url}{link}")
-    options: dict[str, Any] = {
-        "http": PatientProtocol,
-        "ws": "none",
-        "lifespan": "on",
-        "log_config": None,
-        "access_log": False,
-        "proxy_headers": False,
-        "server_header": False,
-        "h11_max_incomplete_event_size": HEADER_BYTES_MAX,
-        "limit_concurrency": CONNECTIONS_MAX,
-        "timeout_keep_alive": KEEP_ALIVE_SECONDS,
-        "timeout_graceful_shutdown": GRACE_SECONDS,
-    }
-    server = _Server(uvicorn.Config(http, **options), http, lambda: announce(served))
+    port = listener.getsockname()[1]
+    url = seen_at(host, port, (), tls=False)
+    page = None if link is None else f"{seen_at(host, port, hosts, tls=tls)}{link}"
+    served = Served(url, key, page)
+    server = _Server(uvicorn.Config(http, **_OPTIONS), http, lambda: announce(served))
     try:
         server.run(sockets=[listener])
     finally:
         listener.close()
+
+
+def seen_at(host: str, port: int, names: Sequence[str], *, tls: bool) -> str:
+    """Return the address under which a browser reaches a server that listens at host and port.
+
+    A proxy with TLS is at the usual port of its name. Without one, an address that other machines reach is
+    named by its first name, and one that only this machine reaches by itself.
+
+    >>> seen_at("0.0.0.0", 8000, ["a.example", "b.example"], tls=True)
+    'https://a.example'
+    >>> seen_at("0.0.0.0", 8000, ["a.example"], tls=False), seen_at("::1", 8000, [], tls=False)
+    ('http://a.example:8000', 'http://[::1]:8000')
+    """
+    if tls and names:
+        return f"https://{names[0]}"
+    if names and not is_loopback(host):
+        return f"http://{names[0]}:{port}"
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _with_dashboard(http: HttpApp, names: Iterable[str], runs_root: str | None, *, secure: bool) -> str:
@@ -174,7 +211,7 @@ def _with_dashboard(http: HttpApp, names: Iterable[str], runs_root: str | None, 
         secure=secure,
         runs_root=runs_root,
     )
-    http.mount(UI, pages)
+    http.mount(UI, pages, partial(Readable, below=UI))
     return f"{UI}{pages.link()}"
 
 

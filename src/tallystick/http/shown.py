@@ -8,7 +8,7 @@ import msgspec
 
 from tallystick.core.effects.rows import EffectRow
 from tallystick.core.lifecycles import JobState
-from tallystick.core.remote.listing import StepRow
+from tallystick.core.remote.listing import PROTOCOL, StepRow
 from tallystick.http.forms import FactShown, JobShown, StepShown, Told
 from tallystick.store.api import JobRow, StoredEvent
 
@@ -113,6 +113,8 @@ def step_shown(row: StepRow) -> StepShown:
         error_message=row.last_error_message,
         created_at=instant(row.created_at),
         completed_at=instant(row.completed_at),
+        step_index=row.step_index if row.kind == PROTOCOL else None,
+        artifact_refs=row.artifact_refs,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import product
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tallystick.core.limits import CALLBACK_BYTES_MAX
 from tallystick.core.remote.keys import SCOPES
 from tallystick.core.remote.requests import StepFence
 from tallystick.core.remote.tokens import TOKEN_GRACE_MS
@@ -50,7 +52,7 @@ async def ask(client: Client, endpoint: Endpoint, job_id: str, **said: object) -
     path = PARAMETER.sub(lambda found: named[found[1]], endpoint.path)
     if endpoint.path == "/v1/directives":
         path += "?worker=w1&service=ocr"
-    if endpoint.method == "POST":
+    if endpoint.method == "POST" and "content" not in said:
         said.setdefault("json", BODIES.get(endpoint.path, {}))
     return await client(endpoint.method, path, **said)
 
@@ -108,6 +110,7 @@ def test_no_key_no_live_key_and_no_scope_open_nothing(tmp_path: Path):
         for endpoint, scope in product(KEYED, SCOPES):
             if scope == endpoint.scope:
                 continue
+            # A route that two scopes open is judged by its body, and this one asks for nothing special.
             answer = await ask(world.known(scopes=(scope,)), endpoint, job_id)
             assert (answer.status_code, answer.json()["code"]) == (403, "NOT_ALLOWED"), (
                 name(endpoint),
@@ -116,6 +119,29 @@ def test_no_key_no_live_key_and_no_scope_open_nothing(tmp_path: Path):
         assert image(world) == before
 
     serving(sqlite_url(tmp_path), test)
+
+
+def test_an_operator_ends_a_job_by_force_and_does_nothing_else_to_it(tmp_path: Path):
+    async def test(world: World) -> None:
+        writer, operator = world.known(), world.known(scopes=("admin",))
+        by_protocol = str((await writer("POST", "/v1/commands", json=COMMAND)).json()["jobId"])
+        for job_id in (await job_of(world, "acme"), by_protocol):
+            path = f"/v1/jobs/{job_id}/cancel"
+            for client, body in ((operator, {}), (operator, {"force": False}), (writer, {"force": True})):
+                refused = await client("POST", path, json=body)
+                assert (refused.status_code, refused.json()["code"]) == (403, "NOT_ALLOWED")
+            elsewhere = await world.known("other", ("admin",))("POST", path, json={"force": True})
+            assert elsewhere.status_code == 404
+            ended = await operator("POST", path, json={"force": True})
+            assert (ended.status_code, ended.json()["state"]) == (200, "CANCELLED")
+
+    serving(sqlite_url(tmp_path), test)
+
+
+def test_two_scopes_open_one_route_alone():
+    assert [(endpoint.path, endpoint.or_scope) for endpoint in ENDPOINTS if endpoint.or_scope] == [
+        ("/v1/jobs/{job_id}/cancel", "admin")
+    ]
 
 
 def test_a_job_of_another_tenant_is_not_there_whatever_is_said(tmp_path: Path):
@@ -177,6 +203,8 @@ def test_what_a_key_does_to_a_job_is_kept_with_the_key(tmp_path: Path):
         made = await client("POST", "/v1/commands", json=COMMAND)
         by_protocol = str(made.json()["jobId"])
         workflow = await job_of(world, "acme")
+        sent = await client("POST", f"/v1/jobs/{workflow}/signals/approve", json={"value": True})
+        assert sent.status_code == 202
         for verb, body in (("pause", {"why": "lunch"}), ("resume", {}), ("cancel", {"grace": "1s"})):
             assert (await client("POST", f"/v1/jobs/{workflow}/{verb}", json=body)).status_code == 200
         assert (
@@ -184,12 +212,13 @@ def test_what_a_key_does_to_a_job_is_kept_with_the_key(tmp_path: Path):
         ).status_code == 200
         acts = await world.app.acts_aio()
         assert [(act.verb, act.told) for act in reversed(acts)] == [
+            ("send", "approve"),
             ("pause", "lunch"),
             ("resume", ""),
             ("cancel", "grace 1 s"),
             ("cancel", "by force"),
         ]
-        assert [act.name for act in acts] == [by_protocol, *[workflow] * 3]
+        assert [act.name for act in acts] == [by_protocol, *[workflow] * 4]
         assert len({act.who for act in acts}) == 1
         assert acts[0].who.startswith("key ")
 
@@ -209,6 +238,40 @@ def test_directives_of_other_tenants_and_services_are_given_to_nobody_else(tmp_p
         # Another key with the same name of a worker is another worker.
         again = world.known("*", ("work",))
         assert (await again("GET", "/v1/directives?worker=w")).json() == {"directives": []}
+
+    serving(sqlite_url(tmp_path), test)
+
+
+def unreadable(body: dict) -> list[dict]:
+    """Return reports that cannot be read: no JSON, no form, another media type, too large."""
+    as_json = {"Content-Type": "application/json"}
+    text = json.dumps(body).encode()
+    many = json.dumps({**body, "value": {str(n): n for n in range(1_001)}}).encode()
+    return [
+        {"content": text[:-1] + b",", "headers": as_json},
+        {"content": b"\xff" + text, "headers": as_json},
+        {"json": {**body, "status": 7}},
+        {"content": text, "headers": {"Content-Type": "text/plain"}},
+        {"content": text + b" " * CALLBACK_BYTES_MAX, "headers": as_json},
+        {"content": many, "headers": as_json},
+    ]
+
+
+@pytest.mark.parametrize("endpoint", CALLBACKS, ids=name)
+def test_what_is_wrong_with_a_report_is_said_to_the_bearer_of_its_token(tmp_path: Path, endpoint: Endpoint):
+    async def test(world: World) -> None:
+        client = world.known("acme")
+        await client("POST", "/v1/commands", json=COMMAND)
+        (given,) = (await client("GET", "/v1/directives?worker=w")).json()["directives"]
+        body = {part: given[part] for part in ("jobId", "stepId", "attempt_no", "lease_id")}
+        said = [await ask(world.client(given["token"]), endpoint, "", **each) for each in unreadable(body)]
+        assert [answer.status_code for answer in said] == [400, 400, 422, 415, 413, 400]
+        assert all(answer.json()["code"] for answer in said)
+        # A report that names no attempt proves nothing.
+        for content in (b"", b"{", b"[]", b"{}", b" " * (CALLBACK_BYTES_MAX + 1)):
+            headers = {"Content-Type": "application/json"}
+            answer = await ask(world.client(given["token"]), endpoint, "", content=content, headers=headers)
+            assert (answer.status_code, answer.content) == (401, b""), content[:9]
 
     serving(sqlite_url(tmp_path), test)
 
@@ -245,6 +308,9 @@ def test_a_callback_is_opened_by_the_token_of_its_attempt_alone(tmp_path: Path, 
                 world.client(token), endpoint, "", json=body, params={"token": first["token"]}
             )
             assert in_query.status_code == 401, who
+            for said in unreadable(body):
+                answer = await ask(world.client(token), endpoint, "", **said)
+                assert (answer.status_code, answer.content) == (401, b""), who
         in_body = await ask(world.client(), endpoint, "", json={**body, "token": first["token"]})
         assert in_body.status_code == 401
         for part, changed in {"jobId": second["jobId"], "stepId": "embed", "attempt_no": 2}.items():

@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from tallystick import errors
-from tallystick.core.limits import CALLBACK_BYTES_MAX, PAYLOAD_BYTES_MAX
+from tallystick.core.limits import HEADER_BYTES_MAX, JSON_KEYS_MAX, PAYLOAD_BYTES_MAX
 from tallystick.errors import TallyError
 from tallystick.http.openapi import document
 from tallystick.http.problems import problem
@@ -110,12 +110,38 @@ def test_a_body_that_cannot_be_read_is_refused(url: str, said: dict, status: int
     serving(url, test)
 
 
-def test_callbacks_take_less(url: str):
+def test_an_object_of_a_request_has_so_many_keys_and_what_a_program_submits_has_more(url: str):
     async def test(world: World) -> None:
-        headers = {"Content-Type": "application/json"}
-        body = b" " * (CALLBACK_BYTES_MAX + 1)
-        answer = await world.client("x")("POST", "/v1/callbacks/result", content=body, headers=headers)
-        assert answer.status_code == 413
+        most = {str(n): n for n in range(JSON_KEYS_MAX)}
+        for payload, status in ((most, 202), ({**most, "one": 1}, 400), ({"in": [{**most, "one": 1}]}, 400)):
+            answer = await world.known()("POST", "/v1/commands", json={**COMMAND, "payload": payload})
+            assert answer.status_code == status, answer.text
+        refused = await world.known()(
+            "POST", "/v1/jobs", json={"workflow": "doubled", "arguments": [most | {"": 0}]}
+        )
+        assert (refused.status_code, refused.json()["code"]) == (400, "BAD_JSON")
+        assert "1,000 keys" in refused.json()["detail"]
+
+        @world.app.workflow
+        def counted(of: dict[str, int]) -> int:
+            return len(of)
+
+        assert counted.submit({**most, "one": 1}).created
+        assert world.app.command({**COMMAND, "payload": {**most, "two": 2}}).created
+
+    serving(url, test)
+
+
+@pytest.mark.parametrize("headers", [{"X-A": "x" * 20_000}, {f"X-{n:03}": "x" * 25 for n in range(600)}])
+@pytest.mark.parametrize("path", ["/healthz", "/v1/jobs", "/nothing"])
+def test_a_whole_head_that_is_too_large_is_refused_on_every_route(url: str, path: str, headers: dict):
+    async def test(world: World) -> None:
+        answer = await world.known()("GET", path, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (431, "HEADERS_TOO_LARGE")
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.json()["bytes_max"] == HEADER_BYTES_MAX
+        large = {"X-A": "x" * (HEADER_BYTES_MAX - 1_000)}
+        assert (await world.known()("GET", "/v1/jobs", headers=large)).status_code == 200
 
     serving(url, test)
 
@@ -187,7 +213,8 @@ def test_an_error_that_is_not_ours_shows_nothing():
 def test_the_document_has_every_route_and_every_reference_leads_somewhere():
     made = document()
     told = {(method.upper(), path) for path, methods in made["paths"].items() for method in methods}
-    assert told == {(endpoint.method, endpoint.path) for endpoint in ENDPOINTS}
+    others = {("GET", "/openapi.json"), ("GET", "/metrics")}
+    assert told == {(endpoint.method, endpoint.path) for endpoint in ENDPOINTS} | others
     import json
     import re
 
@@ -203,3 +230,12 @@ def test_the_document_needs_a_key_unless_it_is_open(url: str):
         assert (await world.known()("GET", "/openapi.json")).json()["openapi"] == "3.1.0"
 
     serving(url, test)
+
+
+def test_an_open_document_opens_nothing_else(url: str):
+    async def test(world: World) -> None:
+        assert (await world.client()("GET", "/openapi.json")).status_code == 200
+        assert (await world.client()("GET", "/metrics")).status_code == 401
+        assert (await world.client()("GET", "/v1/jobs")).status_code == 401
+
+    serving(url, test, open_docs=True)

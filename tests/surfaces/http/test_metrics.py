@@ -20,3 +20,11 @@ def test_series_are_told_to_operators_and_to_nobody_else(tmp_path: Path):
         assert "tallystick_jobs_running 0.0" in operator.text.splitlines()
 
     serving(sqlite_url(tmp_path), test)
+
+
+def test_series_can_be_opened_by_themselves(tmp_path: Path):
+    async def test(world: World) -> None:
+        assert (await world.client()("GET", "/metrics")).status_code == 200
+        assert (await world.client()("GET", "/openapi.json")).status_code == 401
+
+    serving(sqlite_url(tmp_path), test, open_metrics=True)

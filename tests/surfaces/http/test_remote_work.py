@@ -87,6 +87,52 @@ def test_a_job_goes_through_two_services_and_its_books_balance(url: str):
     serving(url, test)
 
 
+def test_references_travel_from_step_to_step_and_can_be_read(url: str):
+    async def test(world: World) -> None:
+        client = world.known()
+        sent = {**COMMAND, "input_ref": {"uri": "s3://in", "version_id": 1}}
+        made = await client("POST", "/v1/commands", json=sent)
+        other = {**sent, "input_ref": {"uri": "s3://in", "version_id": 2}}
+        assert (await client("POST", "/v1/commands", json=other)).status_code == 202
+        job = f"/v1/jobs/{made.json()['jobId']}"
+        (first, _other) = await poll(client, "ocr")
+        assert first["input_ref"] == sent["input_ref"]
+        left = {"output_ref": {"uri": "s3://mid", "etag": "e"}, "workspace_ref": "s3://space"}
+        artifacts = ["s3://log", {"uri": "s3://text", "lines": 7}]
+        await report(world, "result", first, status="SUCCEEDED", artifact_refs=artifacts, **left)
+        (second,) = await poll(client, "embed")
+        assert (second["input_ref"], second["workspace_ref"]) == tuple(left.values())
+        shown = (await client("GET", f"{job}/steps")).json()["steps"]
+        # Not by their names.
+        assert [(step["step_index"], step["stepId"]) for step in shown] == [(0, "ocr"), (1, "embed")]
+        assert {name: shown[0][name] for name in left} == left
+        assert [step["artifact_refs"] for step in shown] == [artifacts, None]
+        page = (await client("GET", f"{job}/steps", params={"limit": 1})).json()
+        rest = (await client("GET", f"{job}/steps", params={"after": page["after"]})).json()
+        assert [step["stepId"] for step in page["steps"] + rest["steps"]] == ["ocr", "embed"]
+        assert rest["after"] is None
+
+    serving(url, test)
+
+
+def test_nothing_is_given_out_of_a_job_that_is_paused(url: str):
+    async def test(world: World) -> None:
+        client = world.known()
+        made = await client("POST", "/v1/commands", json=COMMAND)
+        job = f"/v1/jobs/{made.json()['jobId']}"
+        assert (await client("POST", f"{job}/pause", json={})).json()["hold"] == "PAUSED"
+        assert await poll(client, "ocr") == []
+        await client("POST", f"{job}/resume", json={})
+        (first,) = await poll(client, "ocr")
+        await client("POST", f"{job}/pause", json={})
+        assert (await report(world, "result", first, status="SUCCEEDED")).json()["status"] == "ACCEPTED"
+        assert await poll(client, "embed") == []
+        assert (await client("GET", job)).json()["state"] == "IN_PROGRESS"
+        assert audit(world.app.runtime().store).findings == []
+
+    serving(url, test)
+
+
 def test_who_waits_for_work_is_told_when_there_is_some(tmp_path: Path):
     async def test(world: World) -> None:
         client = world.known()
@@ -170,6 +216,17 @@ def test_a_command_that_cannot_be_taken_is_told_why(tmp_path: Path, changed: dic
         assert (answer.status_code, answer.json()["code"]) == (status, code)
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.json()["status"] == status
+
+    serving(sqlite_url(tmp_path), test)
+
+
+def test_a_signal_to_a_job_that_waits_for_none_is_refused(tmp_path: Path):
+    async def test(world: World) -> None:
+        client = world.known()
+        job_id = (await client("POST", "/v1/commands", json=COMMAND)).json()["jobId"]
+        answer = await client("POST", f"/v1/jobs/{job_id}/signals/go", json={"value": 1})
+        assert (answer.status_code, answer.json()["code"]) == (409, "TAKES_NO_SIGNALS")
+        assert "no signal" in answer.json()["detail"]
 
     serving(sqlite_url(tmp_path), test)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from functools import cache
 from itertools import accumulate
 from typing import Final, NoReturn, TypeAlias
 
@@ -28,11 +29,12 @@ _DEPTH_STEPS: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _NOT_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in _DEPTH_STEPS)
 
 
-def decode_strict(data: bytes, *, bytes_max: int = PAYLOAD_BYTES_MAX) -> Json:
+def decode_strict(data: bytes, *, bytes_max: int = PAYLOAD_BYTES_MAX, keys_max: int | None = None) -> Json:
     """Return the value of the JSON text, or raise `BadJson` or `PayloadTooLarge`.
 
     Refused are duplicate keys, a byte order mark, bytes that are not UTF-8, half surrogate pairs, NaN and
-    infinities, numbers beyond any double, and nesting beyond the limit.
+    infinities, numbers beyond any double, nesting beyond the limit, and with `keys_max`
+    objects that have more keys.
 
     >>> decode_strict(b'{"order": 42}')
     {'order': 42}
@@ -43,7 +45,7 @@ def decode_strict(data: bytes, *, bytes_max: int = PAYLOAD_BYTES_MAX) -> Json:
     if _depth(data) > JSON_DEPTH_MAX:
         raise BadJson(f"the JSON text is nested more than {JSON_DEPTH_MAX} levels deep; flatten it")
     try:
-        value: Json = _DECODER.decode(data.decode())
+        value: Json = _decoder(keys_max).decode(data.decode())
         if b"\\ud" in data or b"\\uD" in data:
             # Only an escape can bring in half of a surrogate pair, and encoding is what finds it.
             json.dumps(value, ensure_ascii=False).encode()
@@ -90,6 +92,16 @@ def _constant(text: str) -> NoReturn:
     raise BadJson(f"JSON has no {text}; send null or text")
 
 
-_DECODER: Final = json.JSONDecoder(
-    object_pairs_hook=_object, parse_int=_integer, parse_float=_float, parse_constant=_constant
-)
+@cache
+def _decoder(keys_max: int | None) -> json.JSONDecoder:
+    """Return a decoder for objects of so many keys."""
+
+    def few(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+        if keys_max is not None and len(pairs) > keys_max:
+            raise BadJson(f"an object has more than {keys_max:,} keys; send an array, or several requests")
+        return _object(pairs)
+
+    hook = _object if keys_max is None else few
+    return json.JSONDecoder(
+        object_pairs_hook=hook, parse_int=_integer, parse_float=_float, parse_constant=_constant
+    )

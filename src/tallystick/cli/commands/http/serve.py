@@ -7,12 +7,15 @@ import click
 from tallystick.cli.commands.http.opening import opened
 from tallystick.cli.place import json_option, url_option
 from tallystick.cli.render.output import flush, show, show_data, tell
+from tallystick.defaults import IN_FLIGHT_MAX
 
 _EXAMPLES = """\b
 Examples:
   tally serve shop
   tally serve shop --bind 127.0.0.1:9000
   tally serve shop --bind 0.0.0.0:8000 --host api.example.com
+  tally serve shop --bind 127.0.0.1:8000 --host tally.example.com
+  tally serve shop --bind 0.0.0.0:8000 --host build-box --no-tls-in-front
   tally serve shop --runs runs
 """
 
@@ -30,10 +33,16 @@ Examples:
     help="A name under which it answers, as Host has it; may be given more than once.",
 )
 @click.option(
+    "--tls-in-front/--no-tls-in-front",
+    "tls_in_front",
+    default=None,
+    help="Whether browsers come by TLS, through a proxy; if left out, they do with --host.",
+)
+@click.option(
     "--in-flight",
     metavar="N",
     type=click.IntRange(1),
-    default=100,
+    default=IN_FLIGHT_MAX,
     show_default=True,
     help="How many protocol jobs of one tenant may be open before commands are refused.",
 )
@@ -48,6 +57,7 @@ def command(
     app: str,
     bind: str,
     hosts: tuple[str, ...],
+    tls_in_front: bool | None,
     in_flight: int,
     dashboard: bool,
     runs_root: str | None,
@@ -57,7 +67,8 @@ def command(
     """Answer over HTTP until SIGTERM or SIGINT: commands, jobs, remote workers, and the dashboard.
 
     A request without a key is refused. If the store has none, one is made for the life of this process, and
-    printed. Only this machine can come, unless --bind says otherwise; TLS is for the proxy in front.
+    printed. Only this machine can come, unless --bind says otherwise; TLS is for the proxy in front. With TLS
+    in front the link to the dashboard is https, and browsers send its cookie by TLS alone.
     """
     from tallystick.http import http_app  # noqa: F401 (says which extra is missing)
     from tallystick.http.serving import Served, serve
@@ -86,4 +97,5 @@ def command(
             announce=announce,
             dashboard=dashboard,
             runs_root=runs_root,
+            tls_in_front=tls_in_front,
         )
