@@ -132,6 +132,37 @@ def test_pages_that_are_open_show_what_happens_in_two_tabs(tmp_path, browser):
         site.close()
 
 
+def test_buttons_of_an_open_page_follow_the_job_and_an_open_sheet_stays(tmp_path, browser):
+    site = Site(f"sqlite:///{tmp_path / 'books.db'}")
+    app, first, second = site.world.app, site.stuck["paused"], site.stuck["signal"]
+    try:
+        with watching(site, browser) as watched:
+            page = watched.log_in().go(f"/jobs/{first}")
+            page.evaluate("document.body.dataset.same = 'page'")
+            page.wait_for_selector("#dot.on")
+            page.locator("#acts summary", has_text="Resume").focus()
+            app.job(first).resume()
+            page.locator("#acts summary", has_text="Pause").wait_for()
+            assert page.locator("#acts summary", has_text="Resume").count() == 0
+            cancel = page.locator("#acts summary", has_text="Cancel")
+            cancel.focus()
+            app.job(first).pause("once more")
+            page.locator("#acts summary", has_text="Resume").wait_for()
+            assert page.evaluate("document.activeElement.textContent") == "Cancel", "the focus stays"
+            assert page.evaluate("document.body.dataset.same") == "page", "it was never loaded again"
+            page = watched.go(f"/jobs/{second}")
+            page.wait_for_selector("#dot.on")
+            page.locator("#acts summary", has_text="Send approve").click()
+            page.locator("#acts [name=value]").first.fill("tr")
+            app.job(second).pause("while somebody types")
+            page.locator("#acts [name=value]").first.press_sequentially("ue")
+            assert page.locator("#acts [name=value]").first.input_value() == "true"
+            page.keyboard.press("Escape")
+            page.locator("#acts summary", has_text="Resume").wait_for()
+    finally:
+        site.close()
+
+
 PRESS = """
 import sys
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tallystick import wait
 from tallystick.dashboard.pages.job import TABS
 from tallystick.dashboard.rendering import MENU
 from tests.browser.site import Site, watching
+from tests.patience import wait_until
 
 # A machine that does much else is slow.
 pytestmark = pytest.mark.timeout(600)
@@ -51,6 +53,49 @@ def test_every_page_in_the_dark_and_on_a_phone_fits_its_width(site, browser):
             page = watched.go(addresses(site)[name])
             assert page.evaluate("document.documentElement.scrollWidth") <= phone["width"], name
             watched.picture(f"{name}-phone")
+
+
+SEEN = """(wanted) => {
+  const figure = document.querySelector('.graph').getBoundingClientRect();
+  const seen = [...document.querySelectorAll('.node')].filter((node) => {
+    const box = node.getBoundingClientRect();
+    const [left, top] = [box.left - figure.left, box.top - figure.top];
+    return left >= 0 && top >= 0 && box.right <= figure.right && box.bottom <= figure.bottom;
+  }).map((node) => node.querySelector('text').textContent);
+  return seen.includes(wanted);
+}"""
+
+
+@pytest.mark.parametrize("steps", [14, 60])
+def test_a_graph_that_is_too_large_shows_the_step_at_which_the_job_is(site, browser, steps):
+    app = site.world.app
+    name = f"walk_{steps}"
+
+    @app.step(name=f"turn_{steps}")
+    def turn(number: int) -> int:
+        return number
+
+    @app.workflow(name=name, queue=name)
+    def walk() -> int:
+        for number in range(steps):
+            turn(number)
+        return int(wait("go", str)) + int(wait("stop", str))
+
+    job = walk.submit()
+    with app.worker(queues=[name]), watching(site, browser) as watched:
+        wait_until(lambda: "for the signal go" in job.why(), "the wait")
+        page = watched.log_in().go(f"/jobs/{job.id}?tab=graph")
+        page.wait_for_function(DRAWN)
+        assert page.evaluate(SEEN, "go")
+        assert not page.evaluate(SEEN, name), "the drawing is larger than its frame"
+        page.wait_for_selector("#dot.on")
+        page.evaluate("document.querySelector('.graph').scrollTo(0, 0)")
+        page.wait_for_function(SEEN, arg=name)
+        job.send("go", "1")
+        page.wait_for_function(SEEN, arg="stop")
+        watched.picture(f"graph-{steps}-light")
+        job.send("stop", "1")
+        assert job.result(60) == 2
 
 
 def test_a_person_logs_in_with_a_key_and_out_again(site, browser):

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Final
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, Router
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tallystick.app.remote.api_keys import Keyring
 from tallystick.core.limits import check_size
 from tallystick.core.remote.keys import ALL_TENANTS, SCOPES, WORK
 from tallystick.dashboard import static_files
+from tallystick.dashboard.layers import Headed, Readable
 from tallystick.dashboard.pages.live import stream
 from tallystick.dashboard.pages.table import PLACES, Place
-from tallystick.dashboard.rendering import Renderer
+from tallystick.dashboard.rendering import Renderer, packed
 from tallystick.dashboard.sessions import SESSION_SECONDS, Sessions
 from tallystick.dashboard.visits import FORM_BYTES_MAX, Visit, read_form
 from tallystick.errors import NoSuchRoute, NotAllowed, RequestTooSlow, TallyError, WrongMediaType
@@ -30,17 +31,6 @@ if TYPE_CHECKING:
     from tallystick.app.api.tally import Tally
 
 COOKIE: Final = "tallystick_session"
-HEADERS: Final = {
-    "Content-Security-Policy": (
-        "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    # With no-referrer browsers would send `Origin: null` with forms, which the guard refuses.
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
@@ -80,7 +70,7 @@ class Dashboard:
             for place in PLACES
         ]
         router = Router(routes, redirect_slashes=False, default=self._nothing_there)
-        self._guarded: ASGIApp = Guard(_Headed(router, self._answer_error), hosts)
+        self._guarded: ASGIApp = Readable(Guard(Headed(router, self._answer_error), hosts))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -109,7 +99,7 @@ class Dashboard:
             if request.method == "POST":
                 visit.check_form(await _read(request))
             shown = await asyncio.to_thread(place.handler, visit)
-            return self._renderer.response(visit, place, shown)
+            return packed(request, self._renderer.response(visit, place, shown))
 
         return answer
 
@@ -176,36 +166,6 @@ class Dashboard:
     async def _nothing_there(self, scope: Scope, receive: Receive, send: Send) -> None:
         del scope, receive, send
         raise NoSuchRoute
-
-
-class _Headed:
-    """Adds the headers of every answer, and shows an error as a page."""
-
-    def __init__(
-        self, app: ASGIApp, answer_error: Callable[[Request, TallyError], Awaitable[Response]]
-    ) -> None:
-        self._app = app
-        self._answer_error = answer_error
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                names = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [
-                    *message["headers"],
-                    *(
-                        (k.encode(), v.encode())
-                        for k, v in HEADERS.items()
-                        if k.lower().encode() not in names
-                    ),
-                ]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, sending)
-        except TallyError as error:
-            response = await self._answer_error(Request(scope, receive), error)
-            await response(scope, receive, sending)
 
 
 def dashboard_app(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from tallystick.cli.render.wording import ago, count, span
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from tallystick.dashboard.visits import Visit
 
 _HTML: Final = "text/html; charset=utf-8"
+_EFFORT: Final = 6
 # A file that a person opens by itself runs nothing and reaches nothing, whatever is in it.
 _ATTACHED: Final = "sandbox; default-src 'none'"
 # The word for a state, and the kind that gives it its colour and mark.
@@ -98,6 +101,30 @@ class Renderer:
         if visit is None:
             return _html({"base": base, "trouble": text, **shows}, "login.html", status)
         return _html(_common(visit, "") | shows, "error.html", status)
+
+
+def refusal(base: str, status: int, code: str, text: str) -> Response:
+    """Return the page for a request that came to none of the pages."""
+    return _html(
+        {"base": base, "title": "That did not work", "code": code, "text": text}, "refused.html", status
+    )
+
+
+def packed(request: Request, response: Response) -> Response:
+    """Return a page in gzip, if the browser takes that.
+
+    A page has a secret of its session, and shows what its address says; that no other site can let a browser
+    ask for a page with its session (guard and cookie) keeps the size of the answer from telling the secret.
+    """
+    takes = "gzip" in request.headers.get("accept-encoding", "")
+    if response.media_type != _HTML:
+        return response
+    response.headers["Vary"] = "Accept-Encoding"
+    if takes:
+        response.body = gzip.compress(response.body, _EFFORT, mtime=0)
+        response.headers["Content-Encoding"] = "gzip"
+        response.headers["Content-Length"] = str(len(response.body))
+    return response
 
 
 def _html(shows: dict[str, Any], template: str, status: int = 200) -> Response:

@@ -22,7 +22,7 @@ _KEEP: Final = "private, max-age=31536000, immutable"
 _ASK: Final = "no-cache"
 
 
-class Kept(NamedTuple):
+class StaticFile(NamedTuple):
     """One file: as it is, packed, and what it is called by."""
 
     body: bytes
@@ -32,15 +32,15 @@ class Kept(NamedTuple):
 
 
 @cache
-def kept() -> dict[str, Kept]:
+def kept() -> dict[str, StaticFile]:
     """Return all files by their paths; what is not one of them does not exist."""
-    found: dict[str, Kept] = {}
+    found: dict[str, StaticFile] = {}
     root = files(__package__).joinpath("static")
     for path, entry in _walk(root, ""):
         kind = next((kind for ending, kind in _TYPES.items() if path.endswith(ending)), None)
         if kind is not None:
             body = entry.read_bytes()
-            found[path] = Kept(body, gzip.compress(body, mtime=0), kind, sha256(body).hexdigest()[:16])
+            found[path] = StaticFile(body, gzip.compress(body, mtime=0), kind, sha256(body).hexdigest()[:16])
     return found
 
 

@@ -40,6 +40,8 @@ def test_every_act_does_what_it_says_and_names_its_author(tmp_path):
         fork = await act("mismatch", "fork", at="quote")
         assert "(dashboard)" in said(fork, "fork")
         await act("signal", "send", name="approve", value="true")
+        (sent,) = app.acts(job=stuck["signal"])
+        assert (sent.verb, sent.told, sent.who.endswith("(dashboard)")) == ("send", "approve", True)
         await act("in doubt", "resolve", effect="charge#1", says="happened", value='"receipt"')
         assert "(dashboard)" in said(stuck["in doubt"], "resolve")
         await act("cancelling", "force")
@@ -63,6 +65,27 @@ def test_every_act_does_what_it_says_and_names_its_author(tmp_path):
     visiting(app, test)
 
 
+NOT_LIMITS = (
+    ("colour", "2", "a queue has no limit 'colour'"),
+    ("by", "mallory", "a queue has no limit 'by'"),
+    ("concurrency", "two", "concurrency is a whole number from 1 on, or none, not 'two'"),
+    ("concurrency", "0", "from 1 to"),
+    ("burst", "", "burst is a whole number from 1 on, not ''"),
+    ("hold_slots", "perhaps", "hold_slots is true or false, not 'perhaps'"),
+    ("order", "", "order is priority or fifo, not ''"),
+    ("rate", "5", "write how many jobs may begin in which time"),
+)
+LIMITS = (
+    ("hold_slots", "false", False),
+    ("hold_slots", "True", True),
+    ("order", "fifo", "fifo"),
+    ("rate", "5/1m", "5/1m"),
+    ("rate", "none", None),
+    ("per_key", "7", 7),
+    ("per_key", "", None),
+)
+
+
 @pytest.mark.slow
 def test_queues_schedules_and_directives_are_looked_after(tmp_path):
     world = World(url_in(tmp_path))
@@ -75,7 +98,13 @@ def test_queues_schedules_and_directives_are_looked_after(tmp_path):
         assert app.queues.get("emails").paused_by is None
         assert (await visitor.post("/queues/reports/set", limit="concurrency", value="2")).status_code == 303
         assert app.queues.get("reports").limits.concurrency == 2
-        assert (await visitor.post("/queues/reports/set", limit="colour", value="2")).status_code == 422
+        for limit, value, says in NOT_LIMITS:
+            refused = await visitor.post("/queues/reports/set", limit=limit, value=value)
+            assert (refused.status_code, says in unescape(refused.text)) == (422, True), refused.text
+        for limit, value, kept in LIMITS:
+            set_so = await visitor.post("/queues/reports/set", limit=limit, value=value)
+            assert set_so.status_code == 303, set_so.text
+            assert getattr(app.queues.get("reports").limits, limit) == kept
         await visitor.post("/queues/reports/pause")
         assert "(dashboard)" in (app.queues.get("reports").paused_by or "")
         await visitor.post("/schedules/quarterly/pause")

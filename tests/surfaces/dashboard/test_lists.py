@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import pytest
 
 from tallystick import Tally
 from tallystick.dashboard.pages.jobs import ROWS
 from tests.patience import wait_until
+from tests.surfaces.dashboard.seeds import World
 from tests.surfaces.dashboard.visiting import Site, url_in, visiting
 
 JOB = re.compile(r'class="strong" href="/jobs/([^"]+)"')
+QUEUE = re.compile(
+    r'queue=(\w+)">\w+</a></td><td class="num">([\d,+]+)</td><td>.*?</td><td class="num">([\d,+]+)</td>'
+)
 OLDER = re.compile(r'href="([^"]+)" rel="next"')
 
 
@@ -128,6 +133,59 @@ def test_a_word_to_many_says_first_how_many_and_then_reaches_those(app):
     visiting(app, test)
 
 
+@pytest.mark.parametrize(
+    ("query", "says", "says_not"),
+    [
+        ("tag=%24(id)", "tally cancel APP --tag '$(id)' --yes", "app."),
+        ("state=QUEUED&tag=a;b", "tally cancel APP --tag 'a;b' --where state=QUEUED --yes", "app."),
+        ("tag=red&queue=slow", '{"verb":"cancel","tenant":"default","queue":"slow","tag":"red"}', "tally "),
+        ("", '{"verb":"cancel","tenant":"default"}', "tally "),
+        (
+            "since=2h&tag=red",
+            "app.cancel_many(search=JobSearch(tenant_id='default', tag='red', since=",
+            "tally ",
+        ),
+    ],
+)
+def test_what_stands_for_a_word_to_many_reaches_the_same_jobs(app, query, says, says_not):
+    async def test(site: Site) -> None:
+        page = unescape((await (await site.visitor()).get(f"/bulk/cancel?{query}")).text)
+        shown = page.partition("The same from elsewhere")[2]
+        assert says in shown
+        assert says_not not in shown
+
+    visiting(app, test)
+
+
+def test_a_command_for_jobs_of_another_tenant_names_it(app):
+    async def test(site: Site) -> None:
+        visitor = await site.visitor(tenant="acme")
+        assert (
+            "tally cancel APP --tag red --tenant acme --yes"
+            in (await visitor.get("/bulk/cancel?tag=red")).text
+        )
+
+    visiting(app, test)
+
+
+def test_the_beginning_of_an_identifier_leads_to_jobs_of_the_own_tenant_alone(app):
+    mine, foreign = app.idle.opts(tenant="acme").submit(1).id, app.idle.submit(2).id
+
+    async def test(site: Site) -> None:
+        acme, everyone = await site.visitor("jobs:read", tenant="acme"), await site.visitor(tenant="*")
+
+        async def leads(visitor, text: str) -> str:
+            return (await visitor.get(f"/find?q={text}")).headers["location"]
+
+        for length in (8, 20, 30, 36):
+            assert foreign not in (await leads(acme, foreign[:length])).replace(f"key={foreign}", "")
+        assert await leads(acme, mine[:34]) == f"/jobs/{mine}"
+        assert await leads(everyone, foreign[:34]) == f"/jobs/{foreign}"
+        assert await leads(everyone, foreign) == f"/jobs/{foreign}"
+
+    visiting(app, test)
+
+
 def test_a_long_queue_is_counted_up_to_ten_thousand(tmp_path):
     app = Tally(url_in(tmp_path))
 
@@ -145,3 +203,27 @@ def test_a_long_queue_is_counted_up_to_ten_thousand(tmp_path):
         assert (await visitor.get("/workers")).status_code == 200
 
     visiting(app, test)
+
+
+def test_a_queue_whose_jobs_all_run_is_shown_with_how_many(tmp_path):
+    world = World(url_in(tmp_path))
+    for number in range(3):
+        world.render.submit(number)
+    world.claim("render", "gpu", 3_600_000)
+    world.report.submit(1)
+    world.claim("report", "reports", 3_600_000)
+
+    async def test(site: Site) -> None:
+        visitor = await site.visitor()
+
+        async def shown(path: str) -> dict[str, tuple[str, ...]]:
+            return {name: rest for name, *rest in QUEUE.findall((await visitor.get(path)).text)}
+
+        for path in ("/overview", "/queues"):
+            assert await shown(path) == {"gpu": ["2", "1"], "reports": ["0", "1"]}, path
+        world.claim("render", "gpu", 3_600_000)
+        world.claim("render", "gpu", 3_600_000)
+        assert (await shown("/overview"))["gpu"] == ["0", "3"]
+        assert "Ended by workers" in (await visitor.get("/overview")).text
+
+    visiting(world.app, test)

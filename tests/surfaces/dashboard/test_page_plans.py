@@ -48,9 +48,12 @@ LARGE = (
     *("idempotency", "outbox", "job_values", "pruned"),
 )
 
-# Indexes that hold what is open, and no more: jobs that wait for a person, leases, directives that are not
-# out (a tenant has 100 commands in flight unless told) and dead ones.
-OPEN = ("jobs_held", "attempts_one_live", "outbox_to_publish", "outbox_of_service", "outbox_never_sent")
+# Indexes that hold what is open, and no more: jobs that wait for a person, leases, effects without an answer,
+# directives that are not out (a tenant has 100 commands in flight unless told) and dead ones.
+OPEN = (
+    *("jobs_held", "attempts_one_live", "effect_keys_open"),
+    *("outbox_to_publish", "outbox_of_service", "outbox_never_sent"),
+)
 
 Asked = dict[str, Sequence[object]]
 

@@ -11,6 +11,7 @@ from tallystick.core.json_forms.strict_json import decode_strict
 from tallystick.core.remote.keys import ADMIN, WRITE
 from tallystick.dashboard.answers import Answer, Go
 from tallystick.dashboard.visits import Visit
+from tallystick.defaults import CANCEL_GRACE
 from tallystick.errors import BadInput, NoSuchRoute
 from tallystick.store.api import Delivered
 
@@ -28,7 +29,7 @@ def act(visit: Visit) -> Answer:
 
 
 def _cancel(visit: Visit, job: Job[Any]) -> tuple[str, str]:
-    state = job.cancel(grace=visit.sent("grace", default="30s") or "0", by=visit.who)
+    state = job.cancel(grace=visit.sent("grace", default=CANCEL_GRACE) or "0", by=visit.who)
     return job.id, f"Asked to end; it is {state.value.lower()} now."
 
 
@@ -58,7 +59,7 @@ def _fork(visit: Visit, job: Job[Any]) -> tuple[str, str]:
 
 def _send(visit: Visit, job: Job[Any]) -> tuple[str, str]:
     unique = f"{visit.who}: {visit.runtime.ids.token()[:12]}".replace(" ", "-")
-    outcome = job.send(visit.sent("name"), _json(visit.sent("value")), id=unique)
+    outcome = job.send(visit.sent("name"), _json(visit.sent("value")), id=unique, by=visit.who)
     words = {Delivered.DROPPED: "The job has ended; the signal was dropped."}
     return job.id, words.get(outcome, _sentence(outcome))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from tallystick.app.asking.unanswered import unanswered_effects
 from tallystick.core.verbs.holds import Hold
 from tallystick.dashboard.answers import Answer, Page
 from tallystick.dashboard.visits import Visit
@@ -39,6 +40,7 @@ def attention(visit: Visit) -> Answer:
     held = searched(visit.store).held_jobs(visit.tenant, before=None, limit=LOOKED_AT)
     kinds = [
         _in_doubt(held),
+        _unanswered(visit),
         _held(visit, held),
         _dead(visit),
         _late(visit),
@@ -69,6 +71,22 @@ def _in_doubt(held: list[JobRow]) -> Kind:
     ]
     about = "An effect was called, and it is not known what came of it. Look at the other side, then say it."
     return Kind("In doubt", about, found[:SHOWN], len(found) > SHOWN)
+
+
+def _unanswered(visit: Visit) -> Kind:
+    found = unanswered_effects(visit.store, visit.tenant, SHOWN + 1)
+    rows = {row.job_id: row for row in _rows(visit, [each.row.job_id for each in found])}
+    troubles = [
+        Trouble(rows[each.row.job_id], each.says, "", "Say what came of it")
+        for each in found
+        if each.row.job_id in rows
+    ]
+    about = (
+        "It is not known what came of these effects, and no job is held for them: their job was asked to end "
+        "or has ended, or no worker asks their probe. Look at the other side, then say it."
+    )
+    link = visit.at("effects")
+    return Kind("Effects without an answer", about, troubles[:SHOWN], len(found) > SHOWN, link)
 
 
 def _held(visit: Visit, held: list[JobRow]) -> Kind:

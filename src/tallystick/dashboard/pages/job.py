@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
 
 from tallystick.app.api.job import Job
+from tallystick.app.asking.many import OPEN
 from tallystick.app.asking.sentence import Why
 from tallystick.core.lifecycles import JobState
+from tallystick.core.remote.listing import StepRow, step_key
 from tallystick.core.watching.acts import About
 from tallystick.core.watching.searching import JobSearch
 from tallystick.dashboard.answers import Answer, Attached, Page
@@ -17,9 +20,9 @@ from tallystick.dashboard.shown.acts import acts_of
 from tallystick.dashboard.shown.books import books_of
 from tallystick.dashboard.shown.facts import facts_page
 from tallystick.dashboard.shown.graph import graph
-from tallystick.dashboard.shown.payloads import indented, pretty, redacted
+from tallystick.dashboard.shown.payloads import Room, indented, redacted
 from tallystick.dashboard.shown.timeline import timeline
-from tallystick.dashboard.visits import Visit
+from tallystick.dashboard.visits import Visit, quoted
 from tallystick.engine.audit.whole_store import verify
 from tallystick.errors import NoSuchRoute, NotFound
 from tallystick.http.shown import job_shown
@@ -28,6 +31,9 @@ from tallystick.store.api import Effects, JobRow, Queues, searched
 STEPS_MAX: Final = 200
 KIN_MAX: Final = 100
 WAITS_MAX: Final = 20
+VALUES_MAX: Final = 50
+# Stands for a list of which the pages before have shown all.
+_NONE: Final = "none"
 _FORKABLE: Final = frozenset({"step", "tx", "effect", "remote", "wait", "sleep", "group", "protocol"})
 
 
@@ -63,7 +69,7 @@ def job(visit: Visit) -> Answer:
         "queue": _queue(visit, row),
         "dead_directives": _dead_directives(visit, row),
         "tags": [] if row.tags is None else msgspec.json.decode(row.tags),
-        "values": found.values(),
+        "values": redacted(dict(islice(found.values().items(), VALUES_MAX))),
         "parent": None if whole is None else whole.born.parent_job_id,
         "tabs": [(name, word) for name, (word, _does) in TABS.items()],
         "tab": tab,
@@ -116,24 +122,52 @@ def _dead_directives(visit: Visit, row: JobRow) -> list[object]:
     return [each for each, _at in found if each.state == "FAILED_FINAL" and each.reason != "withdrawn"]
 
 
-def _children(visit: Visit, row: JobRow) -> list[JobRow]:
-    search = JobSearch(row.tenant_id, parent=row.job_id)
-    return searched(visit.store).jobs_found(search, before=None, limit=KIN_MAX).rows[::-1]
+def _children(visit: Visit, row: JobRow, before: str | None = None, **also: Any) -> list[JobRow]:  # noqa: ANN401 (as `JobSearch` has them)
+    """Return one child more than a page has, the last one first."""
+    search = JobSearch(row.tenant_id, parent=row.job_id, **also)
+    return searched(visit.store).jobs_found(search, before=before, limit=KIN_MAX + 1).rows
 
 
 def _timeline(visit: Visit, _job: Job[Any], row: JobRow) -> dict[str, Any]:
-    inspection = visit.store.inspect()
-    attempts = inspection.attempts(row.job_id)[-STEPS_MAX:]
-    steps = visit.store.steps(row.job_id, None, STEPS_MAX)
-    return {"timeline": timeline(row, attempts, steps, _children(visit, row), visit.now)}
+    """Show attempts, and a page of steps and one of children; each goes on where the page before ended."""
+    after, before = visit.asked("steps"), visit.asked("children")
+    is_first = after is None and before is None
+    attempts = visit.store.inspect().attempts(row.job_id) if is_first else []
+    steps = [] if after == _NONE else _steps(visit, row, after)
+    children = [] if before == _NONE else _children(visit, row, before)
+    more_steps, more_children = len(steps) > STEPS_MAX, len(children) > KIN_MAX
+    steps, children = steps[:STEPS_MAX], children[:KIN_MAX]
+    address = f"jobs/{quoted(row.job_id)}"
+    follows = {
+        "steps": steps[-1].key if more_steps else _NONE,
+        "children": children[-1].job_id if more_children else _NONE,
+    }
+    return {
+        "timeline": timeline(row, attempts[-STEPS_MAX:], steps, children, visit.now),
+        "attempts_shown": min(len(attempts), STEPS_MAX),
+        "older_attempts": max(0, len(attempts) - STEPS_MAX),
+        "next_page": visit.at(address, tab="timeline", **follows) if more_steps or more_children else None,
+        "first_page": None if is_first else visit.at(address, tab="timeline"),
+    }
+
+
+def _steps(visit: Visit, row: JobRow, after: str | None) -> list[StepRow]:
+    """Return one step more than a page has."""
+    return visit.store.steps(row.job_id, None if after is None else step_key(after), STEPS_MAX + 1)
 
 
 def _graph(visit: Visit, _job: Job[Any], row: JobRow) -> dict[str, Any]:
-    whole = visit.store.inspect().whole(row.job_id)
+    inspection = visit.store.inspect()
+    whole = inspection.whole(row.job_id)
     parent_id = None if whole is None else whole.born.parent_job_id
     parent = None if parent_id is None else visit.store.job(parent_id)
-    steps = visit.store.steps(row.job_id, None, STEPS_MAX)
-    return {"graph": graph(row, parent, steps, _children(visit, row), visit.base)}
+    steps, last = _steps(visit, row, None), _children(visit, row)
+    waits = inspection.open_waits(row.job_id, limit=WAITS_MAX)
+    is_cut = len(steps) > STEPS_MAX or len(last) > KIN_MAX
+    still_open = _children(visit, row, states=OPEN) if len(last) > KIN_MAX else []
+    children = list({each.job_id: each for each in (*last, *still_open)}.values())
+    drawing = graph(row, parent, steps, waits, children, visit.base)
+    return {"graph": drawing.drawn, "left_out": drawing.left_out, "is_cut": is_cut}
 
 
 def _history(visit: Visit, _job: Job[Any], row: JobRow) -> dict[str, Any]:
@@ -158,6 +192,7 @@ def _payloads(visit: Visit, _job: Job[Any], row: JobRow) -> dict[str, Any]:
         return {"payloads": None}
     steps = visit.store.steps(row.job_id, None, STEPS_MAX)
     messages = visit.store.inspect().messages(row.job_id, after="", limit=STEPS_MAX)
+    pretty = Room().pretty
     shown = [("arguments", "what it was submitted with", pretty(row.payload), True)]
     shown += [
         (name, about, pretty(text), True)
@@ -184,7 +219,7 @@ def _json(visit: Visit, _job: Job[Any], row: JobRow) -> dict[str, Any]:
         if isinstance(raw, msgspec.Raw):
             shows = with_values or name == "tags"
             data[name] = redacted(msgspec.json.decode(raw)) if shows else "(hidden)"
-    return {"json": indented(data), "with_values": with_values}
+    return {"json": Room().fit(indented(data)), "with_values": with_values}
 
 
 TABS: Final[Mapping[str, tuple[str, Callable[[Visit, Job[Any], JobRow], dict[str, Any]]]]] = {

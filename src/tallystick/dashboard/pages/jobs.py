@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -15,12 +16,15 @@ from tallystick.core.remote.keys import ADMIN
 from tallystick.core.watching.searching import COUNT_MAX, WINDOW_JOBS, FoundJobs, JobSearch
 from tallystick.dashboard.answers import Answer, Go, Page
 from tallystick.dashboard.visits import Visit, quoted
+from tallystick.defaults import TENANT
 from tallystick.errors import BadDuration, BadInput
 from tallystick.store.api import searched
 from tallystick.store.inspection import watched
 
 ROWS: Final = 50
 TEXTS: Final = ("workflow", "queue", "tag", "key", "parent", "error", "since", "until")
+# A beginning that more jobs share, of any tenant, names none of them.
+ALIKE_MAX: Final = 20
 _ID: Final = re.compile(r"[0-9a-f]{4}[0-9a-f.-]{0,200}")
 BULK: Final = {
     "cancel": "Cancel",
@@ -98,10 +102,19 @@ def find(visit: Visit) -> Answer:
     text = visit.asked("q")
     if text is None:
         return Go(visit.at("jobs"))
-    ids = watched(visit.store).ids_with(text, 2) if _ID.fullmatch(text) else []
+    ids = _ids_with(visit, text) if _ID.fullmatch(text) else []
     if len(ids) == 1 or text in ids:
         return Go(visit.at(f"jobs/{quoted(text if text in ids else ids[0])}"))
     return Go(visit.at("jobs", key=text))
+
+
+def _ids_with(visit: Visit, text: str) -> list[str]:
+    """Return the jobs that this visitor may see whose identifiers begin so."""
+    ids = watched(visit.store).ids_with(text, ALIKE_MAX + 1)
+    if visit.sees_all_tenants:
+        return ids
+    rows = (visit.store.job(job_id) for job_id in ids) if len(ids) <= ALIKE_MAX else ()
+    return [row.job_id for row in rows if row is not None and row.tenant_id == visit.tenant]
 
 
 def bulk(visit: Visit) -> Answer:
@@ -117,8 +130,8 @@ def bulk(visit: Visit) -> Answer:
         "filters": {name: value for name, value in given.items() if value},
         "back": visit.at("jobs", **given),
         "action": visit.at(f"bulk/{verb}", **given),
-        "command": _command(verb, given),
-        "request": _request(verb, given),
+        "command": _command(visit, verb, given),
+        "request": _request(visit, verb, search, given),
     }
     return Page("bulk.html", shows)
 
@@ -181,24 +194,27 @@ def _instant(visit: Visit, text: str | None) -> int | None:
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def _command(verb: str, given: dict[str, object]) -> str:
-    """Return the command that says the same; it knows fewer filters than the page."""
-    known = {"workflow": "workflow", "state": "state"}
-    parts = [f"tally {verb} APP"]
-    for name, word in known.items():
-        value = given.get(name)
-        values = value if isinstance(value, list) else [value] if value else []
-        parts += [f"--where {word}={each}" for each in values]
-    if given.get("tag"):
-        parts.append(f"--tag {given['tag']}")
-    left_out = [name for name, value in given.items() if value and name not in (*known, "tag")]
-    note = f"   # the command line knows no {', '.join(left_out)}" if left_out else ""
-    return " ".join(parts) + f" --yes{note}"
-
-
-def _request(verb: str, given: dict[str, object]) -> str:
-    """Return the request that says the same; the API knows no time of submission."""
-    if given.get("since") or given.get("until"):
+def _command(visit: Visit, verb: str, given: dict[str, object]) -> str:
+    """Return the command that says the same; nothing if the command line lacks one of these filters."""
+    known = {"workflow": "--where workflow=", "state": "--where state=", "tag": "--tag "}
+    filters = {name: value for name, value in given.items() if value}
+    if not filters or not filters.keys() <= known.keys():
         return ""
+    parts = [f"tally {verb} APP"]
+    for name, value in filters.items():
+        values = value if isinstance(value, list) else [value]
+        parts += [f"{known[name]}{shlex.quote(str(each))}" for each in values]
+    if visit.tenant != TENANT:
+        parts.append(f"--tenant {shlex.quote(visit.tenant)}")
+    return " ".join([*parts, "--yes"])
+
+
+def _request(visit: Visit, verb: str, search: JobSearch, given: dict[str, object]) -> str:
+    """Return the request that says the same, or a call of Python: HTTP knows no time of submission."""
+    if search.since is not None or search.until is not None:
+        filters = {name: value for name, value in search._asdict().items() if value or value == 0}
+        about = [f"{name}={value!r}" for name, value in filters.items() if value is not False]
+        return f"app.{verb}_many(search=JobSearch({', '.join(about)}))"
     said = {name: value for name, value in given.items() if value} | ({"held": True} if given["held"] else {})
-    return f"POST /v1/jobs/bulk  {msgspec.json.encode({'verb': verb, **said}).decode()}"
+    words = {"verb": verb, "tenant": visit.tenant, **said}
+    return f"POST /v1/jobs/bulk  {msgspec.json.encode(words).decode()}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tallystick.app.scheduling.queues import QueueView
@@ -24,15 +24,22 @@ POINTS: Final = 120
 _HOUR_MS: Final = 3_600_000
 _MINUTE_MS: Final = 60_000
 _SHOWN: Final = 100
+_DIGITS: Final = 10
+# Limits that are one of a few words, and what each word means.
+_WORDS: Final[Mapping[str, Mapping[str, object]]] = {
+    "hold_slots": {"true": True, "false": False},
+    "order": {"priority": "priority", "fifo": "fifo"},
+}
 _ENDS: Final = tuple(state.value for state in JobState if state in JOB.final)
 
 
 class QueueShown(NamedTuple):
-    """One queue: what waits in it, and its limits if it has any."""
+    """One queue: what waits in it and what runs, and its limits if it has any."""
 
     name: str
     depth: int
     oldest_at: int | None
+    running: str
     view: QueueView | None
     limits: str
 
@@ -72,7 +79,7 @@ def overview(visit: Visit) -> Answer:
 
 
 def queues(visit: Visit) -> Answer:
-    """Show all queues that have limits or jobs that wait."""
+    """Show all queues that have limits or jobs that wait or run."""
     backlog = watched(visit.store).backlog(COUNT_MAX)
     shown = queues_of(visit, backlog)
     shows = {"title": "Queues", "queues": shown, "store_now": backlog.now, "names": LIMIT_NAMES}
@@ -105,7 +112,7 @@ def act_on_queue(visit: Visit) -> Answer:
         said = f"What programs declare about the queue {name} counts again."
     elif verb == "set":
         limit, value = visit.sent("limit"), visit.sent("value").strip()
-        queue.set(name, by=visit.who, **{limit: _limit(value)})
+        queue.set(name, by=visit.who, **{limit: _limit(limit, value)})
         said = f"The queue {name} has {limit}={value or 'none'} now."
     else:
         raise BadInput(f"{verb!r} is not one of pause, resume, reset, set")
@@ -114,18 +121,20 @@ def act_on_queue(visit: Visit) -> Answer:
 
 
 def queues_of(visit: Visit, backlog: Backlog) -> list[QueueShown]:
-    """Return every queue that is known, those with the most to do first."""
+    """Return every queue with limits or with jobs that wait or run, those with the most to do first."""
     views = {view.name: view for view in visit.app.queues.all()}
     depths = {each.queue: each for each in backlog.queues}
-    names = dict.fromkeys([*depths, *views])
-    shown = [_queue(name, depths.get(name), views.get(name)) for name in names]
+    runs = visit.store.inspect().running_in_queues(COUNT_MAX)
+    more = "+" if sum(runs.values()) >= COUNT_MAX else ""
+    shown = []
+    for name in dict.fromkeys([*depths, *views, *runs]):
+        view = views.get(name)
+        # Where jobs keep their slots while they wait, those slots are what its limit counts.
+        number = view.running if view and view.limits.hold_slots else runs.get(name, 0)
+        depth = depths.get(name, QueueDepth(name, 0, None))
+        limits = "" if view is None else ", ".join(_limits(view))
+        shown.append(QueueShown(name, depth.depth, depth.oldest_at, f"{number:,}{more}", view, limits))
     return sorted(shown, key=lambda each: (-each.depth, each.name))
-
-
-def _queue(name: str, depth: QueueDepth | None, view: QueueView | None) -> QueueShown:
-    said = [] if view is None else list(_limits(view))
-    waits, oldest = (0, None) if depth is None else (depth.depth, depth.oldest_at)
-    return QueueShown(name, waits, oldest, view, ", ".join(said))
 
 
 def _limits(view: QueueView) -> Iterator[str]:
@@ -160,7 +169,21 @@ def _schedules(visit: Visit) -> list[Any]:
     return sorted(found, key=lambda each: each.next_at or 0)[:5]
 
 
-def _limit(text: str) -> object:
-    if text in ("", "none"):
+def _limit(name: str, text: str) -> object:
+    """Return the value of a limit as a person writes it; nothing, or `none`, is no limit."""
+    if name not in LIMIT_NAMES:
+        raise BadInput(f"a queue has no limit {name!r}: it has {', '.join(LIMIT_NAMES)}")
+    is_none = text.lower() in ("", "none")
+    if name in _WORDS:
+        if text.lower() not in _WORDS[name]:
+            raise BadInput(f"{name} is {' or '.join(_WORDS[name])}, not {text!r}")
+        return _WORDS[name][text.lower()]
+    if name in ("rate", "key_rate"):
+        return None if is_none else text
+    if is_none and name != "burst":
         return None
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else text
+    if not (text.isascii() and text.isdecimal() and len(text) < _DIGITS):
+        raise BadInput(
+            f"{name} is a whole number from 1 on{'' if name == 'burst' else ', or none'}, not {text!r}"
+        )
+    return int(text)

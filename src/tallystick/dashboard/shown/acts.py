@@ -13,6 +13,7 @@ from tallystick.core.effects.rows import EffectRow, Phase
 from tallystick.core.lifecycles import JobState
 from tallystick.core.remote.keys import ADMIN, WRITE
 from tallystick.core.verbs.holds import Hold
+from tallystick.defaults import CANCEL_GRACE
 from tallystick.store.api import JobRow, OpenWait
 
 APP: Final = "APP"
@@ -51,12 +52,10 @@ def acts_of(
 ) -> list[Act]:
     """Return the acts that a job can take now, the one that mends it first."""
     job_id = row.job_id
-    found: list[Act] = []
+    # A job that was asked to end is never held for an effect, and one that has ended cannot be.
+    is_ending = row.completed_at is not None or row.state == JobState.CANCELLING
+    found = [_resolve(job_id, each, is_ending=is_ending) for each in effects if _is_asked(row, each)]
     if row.completed_at is None:
-        if row.hold == Hold.IN_DOUBT:
-            found += [
-                _resolve(job_id, each) for each in effects if each.is_open and each.phase != Phase.ENDED
-            ]
         if row.hold is not None:
             found.append(_resume(job_id, row.hold))
         found += [_send(job_id, wait.name) for wait in waits if wait.kind == "wait"]
@@ -73,6 +72,11 @@ def acts_of(
     if row.completed_at is None and row.state != JobState.CANCELLING:
         found.append(_force(job_id))
     return found
+
+
+def _is_asked(row: JobRow, effect: EffectRow) -> bool:
+    """Tell whether a person can say what came of an effect."""
+    return effect.is_open and (effect.phase == Phase.IN_DOUBT or row.hold == Hold.IN_DOUBT)
 
 
 def _request(job_id: str, verb: str, body: str = "{}") -> str:
@@ -96,9 +100,9 @@ def _pause(job_id: str) -> Act:
 
 def _cancel(job_id: str) -> Act:
     about = "It ends at once if it does not run. If it runs, it has the grace to clean up."
-    grace = Field("grace", "Grace", "30s", hint="how long it may clean up: 0, 30s, 5m")
-    command = f"tally cancel {job_id} {APP} --grace 30s"
-    request = _request(job_id, "cancel", '{"grace": "30s"}')
+    grace = Field("grace", "Grace", CANCEL_GRACE, hint="how long it may clean up: 0, 30s, 5m")
+    command = f"tally cancel {job_id} {APP} --grace {CANCEL_GRACE}"
+    request = _request(job_id, "cancel", f'{{"grace": "{CANCEL_GRACE}"}}')
     return Act("cancel", "Cancel", about, WRITE, command, request, (grace,), "danger")
 
 
@@ -133,16 +137,18 @@ def _fork(job_id: str, steps: Sequence[str]) -> Act:
     return Act("fork", "Fork", about, WRITE, command, _request(job_id, "fork", '{"at": "STEP"}'), (at,))
 
 
-def _resolve(job_id: str, effect: EffectRow) -> Act:
+def _resolve(job_id: str, effect: EffectRow, *, is_ending: bool) -> Act:
+    """Return the act that answers for an effect; a job that ends calls nothing again."""
     _dimension, name, occurrence = effect.place
     place = f"{name}#{occurrence}"
     about = (
         f"A call of {effect.effect} was made under the key {effect.key}, and it is not known what came of "
         "it. Look at the other side, then say it here."
     )
+    answers = ("happened", "did not happen") if is_ending else ("happened", "did not happen", "call it again")
     fields = (
         Field("effect", "Effect", place, is_hidden=True),
-        Field("says", "What came of it", choices=("happened", "did not happen", "call it again")),
+        Field("says", "What came of it", choices=answers),
         Field("value", "What it returned", "null", hint="JSON; only if it happened"),
     )
     command = f"tally resolve {job_id} {APP} --effect {shlex.quote(place)} --happened JSON"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tallystick.cli.render.history_words import details, in_words
 from tallystick.core.chain import read_step_payload
-from tallystick.dashboard.shown.payloads import indented, redacted
+from tallystick.dashboard.shown.payloads import Room, indented, redacted
 from tallystick.store.api import StoredEvent
 from tallystick.store.inspection import Inspection
 
@@ -52,12 +52,13 @@ def facts_page(inspection: Inspection, job_id: str, *, after: int, raw: bool) ->
     """Return a page of the history; values are shown in the raw form alone."""
     facts = inspection.facts(job_id, after=after, limit=FACTS_PAGE + 1)
     began = inspection.began(job_id, after=after, limit=FACTS_PAGE)
-    shown = [_shown(fact, began.get(fact.n), raw=raw) for fact in facts[:FACTS_PAGE]]
+    room = Room()
+    shown = [_shown(fact, began.get(fact.n), room if raw else None) for fact in facts[:FACTS_PAGE]]
     groups = [(attempt, list(group)) for attempt, group in groupby(shown, key=lambda fact: fact.attempt)]
     return FactsPage(groups, facts[FACTS_PAGE - 1].n if len(facts) > FACTS_PAGE else None)
 
 
-def _shown(fact: StoredEvent, began: int | None, *, raw: bool) -> FactShown:
+def _shown(fact: StoredEvent, began: int | None, room: Room | None) -> FactShown:
     return FactShown(
         fact.n,
         fact.at,
@@ -66,7 +67,7 @@ def _shown(fact: StoredEvent, began: int | None, *, raw: bool) -> FactShown:
         _KINDS.get(fact.type, ""),
         _words(fact),
         None if began is None else fact.at - began,
-        indented(redacted(details(fact))) if raw else "",
+        "" if room is None else room.fit(indented(redacted(details(fact)))),
         fact.event_hash.hex(),
     )
 

@@ -10,7 +10,6 @@ from tallystick.core.remote.listing import StepRow
 from tallystick.store.api import JobRow
 
 WIDTH: Final = 1000
-ROWS_MAX: Final = 200
 _NARROWEST: Final = 3
 
 
@@ -29,12 +28,11 @@ class Bar(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """All lines, and the instants at which they begin and end."""
+    """A page of lines, and the instants at which the whole begins and ends."""
 
     bars: list[Bar]
     began: int
     until: int
-    more: bool
 
 
 def timeline(
@@ -44,7 +42,7 @@ def timeline(
     children: Sequence[JobRow],
     now: int,
 ) -> Timeline:
-    """Return the lines of a job in the order in which they began."""
+    """Return lines of a job in the order in which they began."""
     began, until = row.created_at, max(row.completed_at or now, row.created_at + 1)
     found: list[tuple[int, int | None, str, str, str, str]] = []
     found += [
@@ -62,8 +60,7 @@ def timeline(
         for each in children
     ]
     found.sort(key=lambda each: (each[0], each[3] != "attempt"))
-    bars = [_bar(*each, began, until) for each in found[:ROWS_MAX]]
-    return Timeline(bars, began, until, more=len(found) > ROWS_MAX)
+    return Timeline([_bar(*each, began, until) for each in found], began, until)
 
 
 def _bar(

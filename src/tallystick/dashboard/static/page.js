@@ -72,8 +72,20 @@
       if (node.sub) make("text", { y: 14, class: "sub" }, inside).textContent = node.sub;
     }
     figure.replaceChildren(svg);
-    const now = svg.querySelector(".open:not(.self), .self");
-    if (now && figure.scrollWidth > figure.clientWidth) now.scrollIntoView({ block: "nearest", inline: "center" });
+    follow(figure, nodes, graph);
+  }
+
+  // A drawing that is too large shows the box at which the job is now: the step that began last and is open, or a child, or the job.
+  // When it is drawn again, and the job is still there, it stays where its reader has moved it.
+  const followed = { id: null, left: 0, top: 0 };
+  function follow(figure, nodes, graph) {
+    const open = nodes.filter((node) => node.open && !node.self && !node.above);
+    const now = open.findLast((node) => !node.href) ?? open[0] ?? nodes.find((node) => node.self);
+    if (!now) return;
+    const { x, y } = graph.node(now.id);
+    if (followed.id !== now.id) Object.assign(followed, { id: now.id, left: x - figure.clientWidth / 2, top: y - figure.clientHeight / 2 });
+    figure.scrollTo(followed.left, followed.top);
+    figure.addEventListener("scroll", () => Object.assign(followed, { left: figure.scrollLeft, top: figure.scrollTop }));
   }
 
   function draw() {
@@ -124,7 +136,7 @@
     draw();
     showViews();
     document.getElementById("save-view")?.addEventListener("click", saveView);
-    document.body.addEventListener("htmx:beforeRequest", (event) => { if (event.detail.elt.id === "pulse" && isBusy()) event.preventDefault(); });
+    for (const name of ["htmx:beforeRequest", "htmx:beforeSwap"]) document.body.addEventListener(name, (event) => { if (event.target.id === "pulse" && isBusy()) event.preventDefault(); });
     for (const name of ["htmx:oobAfterSwap", "htmx:afterSettle"]) document.body.addEventListener(name, draw);
     document.body.addEventListener("htmx:sseOpen", () => document.getElementById("dot")?.classList.add("on"));
     document.body.addEventListener("htmx:sseError", () => document.getElementById("dot")?.classList.remove("on"));
