@@ -12,5 +12,7 @@ def exposition() -> ModuleType:
     """Return the module that shows series; it stands on a package of the extra `metrics`."""
     try:
         return import_module("tallystick.watch.prometheus")
-    except ModuleNotFoundError:
+    except ModuleNotFoundError as error:
+        if not ExtraMissing.explains(error, "prometheus_client"):
+            raise
         raise ExtraMissing("metrics", "metrics") from None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, generate_latest, start_http_server
 
 from tallystick.errors import BadInput
 from tallystick.watch.process_series import ProcessSeries
 from tallystick.watch.store_series import StoreSeries
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 __all__ = ["ProcessSeries", "StoreSeries", "data_of", "serve_series", "text_of"]
 
@@ -35,4 +39,18 @@ def serve_series(registry: CollectorRegistry, host: str, port: int) -> tuple[int
         server, _thread = start_http_server(port, host, registry)
     except OSError as error:
         raise BadInput(f"metrics cannot be served at {host}:{port}: {error}") from None
+    if (answers := server.get_app()) is not None:
+        server.set_app(_at_metrics(answers))
     return server.server_address[1], server.shutdown
+
+
+def _at_metrics(answers: WSGIApplication) -> WSGIApplication:
+    """Return what answers at /metrics alone: an address that was mistyped must not look well."""
+
+    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        if environ.get("PATH_INFO", "").rstrip("/") == "/metrics":
+            return answers(environ, start_response)
+        start_response("404 Not Found", [("Content-Type", "text/plain; charset=utf-8")])
+        return [b"the series are at /metrics\n"]
+
+    return answer

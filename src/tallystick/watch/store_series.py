@@ -116,6 +116,7 @@ def series_of(look: StoreLook) -> list[Metric]:
             "How long the first tick is due.",
             _since(backlog, backlog.tick_at),
         ),
+        "tallystick_schedules_held": ("Schedules that wait for a person.", backlog.schedules_held),
         "tallystick_stale_reports_kept": (
             "Reports that came too late, since the beginning.",
             look.stale.total,

@@ -1,4 +1,4 @@
-"""Segments that linger at a wait, and hear that something may have come for them."""
+"""Wakes segments that stay in memory at a wait when a message may have come for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads that do not push ahead: Linux is asked for SCHED_BATCH, and child processes do not inherit it.
+"""Runs worker threads under SCHED_BATCH on Linux; child processes do not inherit it.
 
 A woken thread then runs after the thread that woke it has gone to sleep. That one still holds the lock of the
 interpreter: to run at once means to wait for it, and to be woken a second time. The share of the processor

@@ -1,4 +1,4 @@
-"""Schedules at work: ticks become jobs, each in one bundle with the schedule behind it.
+"""Makes jobs of the ticks of schedules; a job and its schedule are written in one bundle.
 
 Any number of processes may do this at once: a tick that two of them see is made by the one that writes
 first, and the other one's bundle is refused whole.
@@ -27,6 +27,7 @@ from tallystick.core.schedules.verbs import (
     held,
     key_of,
     moved,
+    never_ran,
     planned,
     ticked,
 )
@@ -98,13 +99,20 @@ class Clockwork:
             self._act([seen], now)
             return False
         row = planned(seen, plan, now, schedule_id=schedule_id, tenant_id=TENANT, declared=True)
-        if row is None:
-            return True
-        request = SaveSchedule(row, None if seen is None else seen.rev)
-        (outcome,) = self._committer.call_all([(request,)])
-        if isinstance(outcome, BaseException) and not isinstance(outcome, ScheduleChanged):
-            raise outcome
-        return outcome is None
+        if row is not None:
+            request = SaveSchedule(row, None if seen is None else seen.rev)
+            (outcome,) = self._committer.call_all([(request,)])
+            if isinstance(outcome, BaseException) and not isinstance(outcome, ScheduleChanged):
+                raise outcome
+            if outcome is not None:
+                return False
+        stands = row or seen
+        if stands is not None and (passed := never_ran(stands)) is not None:
+            about = {"action": "schedule.passed"}
+            _log.warning(
+                "schedule %s never runs: its instant %s has passed", schedule_id, passed, extra=about
+            )
+        return True
 
     def _act(self, due: Sequence[Schedule], now: int) -> None:
         """Decide about each schedule, and write all that was decided; what others did first is as good."""

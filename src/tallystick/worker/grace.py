@@ -1,4 +1,4 @@
-"""How long a worker that is to stop still waits: one grace, in two parts."""
+"""How long a stopping worker waits for its jobs: one grace period in two parts."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _LEAVE_SECONDS: Final = 0.1
 
 
 class AsyncSlots:
-    """The loop, its tasks, and one claim a tick for all the slots that became free in it."""
+    """The loop, its tasks, and one claim per tick for all the slots that became free in it."""
 
     def __init__(self, worker: Worker, given: asyncio.AbstractEventLoop | None = None) -> None:
         """Start nothing yet; a loop that is given is used, and is its owner's to end."""

@@ -333,7 +333,7 @@ def test_why_tells_of_limits_and_of_a_pause(timed, hand):
     mail.submit("a")
     second = mail.submit("b")
     claimed = hand.claim()
-    assert second.why().endswith("; 1 jobs of the queue emails run, and it lets 1 run at once")
+    assert second.why().endswith("; 1 job of the queue emails runs, and it lets 1 run at once")
     hand.run(claimed)
     timed.queues.pause("emails", by="ada")
     assert "; the queue emails has been paused by ada since 2023-11-14" in second.why()

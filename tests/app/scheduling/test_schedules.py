@@ -182,7 +182,7 @@ def test_a_changed_declaration_loses_and_doubles_no_tick(url, clock):
     declare(new, "every 20m")
     new.declare_schedules()
     assert ran(new) == ["2023-11-14T23:00:00Z"]
-    assert new.schedules.get("report").when == "every 0:20:00"
+    assert new.schedules.get("report").when == "every 20m"
     clock.advance(20 * MINUTE)
     tick_schedules(new)
     assert ran(new) == ["2023-11-14T23:00:00Z", "2023-11-14T23:20:00Z"]
@@ -304,3 +304,44 @@ def test_a_worker_ticks_by_itself(app):
         assert seen.wait(30)
         wait_until(lambda: len(ran(app)) >= 2, "a second tick")
     assert check_books(app) == []
+
+
+def test_a_schedule_is_added_by_the_name_of_a_declared_workflow(timed):
+    declare(timed)
+    view = timed.schedules.add("often", "report", "every 15m", jitter="30s")
+    assert (view.workflow, view.when, view.jitter) == ("report", "every 15m", "30s")
+    with pytest.raises(BadInput, match="there is no workflow 'reports' here; there are: report"):
+        timed.schedules.add("often", "reports", "every 15m")
+    with pytest.raises(BadInput, match="7 is not a workflow"):
+        timed.schedules.add("often", 7, "every 15m")
+
+
+@pytest.mark.parametrize("options", [{"missed": "some"}, {"overlap": "never"}, {"jitter": "2h"}], ids=str)
+def test_an_option_that_is_none_is_refused_at_the_declaration(timed, options):
+    with pytest.raises(BadSchedule):
+        timed.schedule("every 1h", **options)
+
+
+def test_an_instant_that_has_passed_is_refused_and_the_same_one_again_changes_nothing(timed, clock):
+    declare(timed)
+    soon = datetime.fromtimestamp(clock.wall_ms() / 1000, UTC) + timedelta(minutes=1)
+    timed.schedules.add("once", "report", soon)
+    clock.advance(2 * MINUTE)
+    assert timed.schedules.add("once", "report", soon).id == "once"
+    with pytest.raises(BadSchedule, match="that has passed: name an instant that is to come"):
+        timed.schedules.add("again", "report", soon)
+    with pytest.raises(NoSuchSchedule):
+        timed.schedules.get("again")
+
+
+def test_a_worker_warns_of_a_declared_instant_that_has_passed(timed, clock, caplog):
+    declare(timed, datetime(2020, 1, 1, tzinfo=UTC))
+    with caplog.at_level("WARNING", logger="tallystick.engine"):
+        timed.declare_schedules()
+    assert "schedule report never runs: its instant 2020-01-01T00:00:00Z has passed" in caplog.text
+
+
+def test_a_backfill_that_ends_before_it_begins_is_refused(started):
+    day = datetime(2027, 1, 1, tzinfo=UTC)
+    with pytest.raises(BadInput, match="is not before until"):
+        started().schedules.backfill("report", day, day)

@@ -25,12 +25,12 @@ def test_a_key_that_goes_from_job_to_job_while_it_is_looked_at_is_taken_in_the_e
     hand.work_all()
     other = Tally(url, clock=clock)
 
-    @other.workflow
-    def note(text: str) -> str:
-        return text
+    @other.workflow(name="mail")
+    def mail_elsewhere(name: str) -> str:
+        return name
 
     elsewhere = SteppedWorker(other, clock)
-    keyed = note.opts(idempotency_key="k", reuse="after_end")
+    keyed = mail_elsewhere.opts(idempotency_key="k", reuse="after_end")
     lock, made, taking = PostgresBatch.lock, list[str](), threading.Event()
 
     def lock_late(batch, job_id):

@@ -72,6 +72,9 @@ class Queued:
 
     def resume(self, name: str, *, by: str = PERSON) -> QueueView:
         """Let jobs of a queue be claimed again."""
+        if self._store().queue(name) is None:
+            text = f"the queue {name} is not paused, and no limits were declared or set for it"
+            raise NoSuchQueue(text, queue=name)
         return self._moved(name, resumed, act_on(About.QUEUE, name, "resume", by))
 
     def reset(self, name: str, *, by: str = PERSON) -> QueueView:

@@ -18,10 +18,10 @@ from tallystick.app.replay.context import refuse_inside
 from tallystick.app.running.twins import twin_of
 from tallystick.app.scheduling.queues import DeclaringQueues
 from tallystick.app.values.codec import Codec
-from tallystick.core.durations import duration_ms
+from tallystick.core.durations import duration_ms, written
 from tallystick.core.limits import PAGE_ROWS_MAX, check_name
 from tallystick.core.schedules.rows import MISSED_MAX, Missed, Overlap, Schedule, SchedulePlan
-from tallystick.core.schedules.timetable import instant_ms, read, shown, timetable_of, words, write
+from tallystick.core.schedules.timetable import following, instant_ms, read, shown, timetable_of, words, write
 from tallystick.core.schedules.verbs import paused, planned, resumed, ticks_between
 from tallystick.core.watching.acts import PERSON, About, NoteAct
 from tallystick.defaults import TENANT
@@ -31,6 +31,7 @@ from tallystick.worker.clockwork import Clockwork, Declared, JobOptions
 
 if TYPE_CHECKING:
     from tallystick.app.api.runtime import Runtime
+    from tallystick.app.api.workflows import AsyncWorkflow, Workflow
 
 When = str | timedelta | datetime
 MissedTicks = Literal["skip", "last", "all"]
@@ -57,19 +58,23 @@ class ScheduleView(NamedTuple):
     next_at: datetime | None
     last_at: datetime | None
     last_job: str | None
+    jitter: str = "0s"
 
 
 class Scheduled:
     """The schedules of a store: look after them here, or with `tally schedules`."""
 
-    def __init__(self, runtime: Callable[[], Runtime]) -> None:
-        """Open nothing yet."""
+    def __init__(
+        self, runtime: Callable[[], Runtime], workflow_named: Callable[[str], Submittable[..., Any]]
+    ) -> None:
+        """Open nothing yet; `workflow_named` finds a declared workflow."""
         self._runtime = runtime
+        self._workflow_named = workflow_named
 
     def add(
         self,
         schedule_id: str,
-        workflow: Submittable[..., Any],
+        workflow: Submittable[..., Any] | str,
         when: When,
         *,
         tz: str = "UTC",
@@ -80,11 +85,20 @@ class Scheduled:
         kwargs: Mapping[str, Any] | None = None,
         by: str = PERSON,
     ) -> ScheduleView:
-        """Add a schedule, or change the one of that name; it is durable when this returns."""
+        """Add a schedule of a workflow, or of its name; or change the one with this id. It is durable then.
+
+        One that a program declares is as declared again when a worker of that program starts.
+        """
+        if isinstance(workflow, str):
+            workflow = self._workflow_named(workflow)
+        if not isinstance(workflow, Submittable):
+            raise BadInput(f"{workflow!r} is not a workflow: give one, or the name of one that is declared")
         plan = plan_of(workflow, when, tz, missed, overlap, jitter, args, kwargs or {})
         check_name("schedule", schedule_id)
 
         def change(seen: Schedule | None, now: int) -> Schedule | None:
+            if seen is None or seen.timetable != plan.timetable:
+                _check_comes(plan, now)
             return planned(seen, plan, now, schedule_id=schedule_id, tenant_id=TENANT, declared=False)
 
         return self._changed(schedule_id, change, act_on(About.SCHEDULE, schedule_id, "add", by, str(when)))
@@ -137,6 +151,10 @@ class Scheduled:
         self, schedule_id: str, since: datetime, until: datetime, *, by: str = PERSON
     ) -> list[Job[Any]]:
         """Make a job of each tick from `since` on and before `until` that has none."""
+        if instant_ms(since) >= instant_ms(until):
+            raise BadInput(
+                f"since {since.isoformat()} is not before until {until.isoformat()}: no tick is between"
+            )
         row = self._seen(schedule_id)
         ticks = list[int]()
         for tick in ticks_between(read(row.timetable), instant_ms(since), instant_ms(until)):
@@ -217,6 +235,7 @@ class DeclaringSchedules(DeclaringQueues):
     """What a Tally knows of schedules, and of the queues that their jobs wait in."""
 
     _schedules: dict[str, Callable[[], SchedulePlan]]
+    _workflows: dict[tuple[str, str], Workflow[..., Any] | AsyncWorkflow[..., Any]]
 
     @abstractmethod
     def runtime(self, *, create: bool = True) -> Runtime:
@@ -225,7 +244,7 @@ class DeclaringSchedules(DeclaringQueues):
     @property
     def schedules(self) -> Scheduled:
         """Return the schedules of the store, those that others added too."""
-        return Scheduled(self.runtime)
+        return Scheduled(self.runtime, self._workflow_named)
 
     def schedule(
         self,
@@ -245,6 +264,7 @@ class DeclaringSchedules(DeclaringQueues):
         that is more than a minute late is `missed`: left out, only the last one made up for, or all of them.
         """
         timetable_of(when, tz)
+        _checked_jitter(missed, overlap, jitter)
 
         def decorate(workflow: W) -> W:
             if not isinstance(workflow, Submittable):
@@ -259,6 +279,15 @@ class DeclaringSchedules(DeclaringQueues):
             return workflow
 
         return decorate
+
+    def _workflow_named(self, name: str) -> Submittable[..., Any]:
+        found = [workflow for (label, _version), workflow in self._workflows.items() if label == name]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise BadInput(f"{name} is declared in {len(found)} versions: give the workflow itself")
+        known = ", ".join(sorted({label for label, _version in self._workflows})) or "none"
+        raise BadInput(f"there is no workflow {name!r} here; there are: {known}")
 
     @property
     def declared_schedules(self) -> frozenset[str]:
@@ -284,13 +313,7 @@ def plan_of(
     kwargs: Mapping[str, Any],
 ) -> SchedulePlan:
     """Return what is decided about a schedule, checked."""
-    jitter_ms = duration_ms(jitter)
-    if jitter_ms > JITTER_MS_MAX:
-        raise BadSchedule("the jitter of a schedule is at most an hour")
-    for value, kind in ((missed, Missed), (overlap, Overlap)):
-        if value not in list(kind):
-            known = ", ".join(kind)
-            raise BadSchedule(f"{kind.__name__.lower()}={value!r}: it is one of {known}")
+    jitter_ms = _checked_jitter(missed, overlap, jitter)
     takes_instant = SCHEDULED_AT in inspect.signature(workflow.__wrapped__).parameters
     instant = {SCHEDULED_AT: datetime.fromtimestamp(0, UTC)} if takes_instant else {}
     submission = workflow.submission(tuple(args), {**kwargs, **instant})
@@ -314,6 +337,28 @@ def plan_of(
     )
 
 
+def _checked_jitter(missed: str, overlap: str, jitter: Duration) -> int:
+    """Return the jitter in milliseconds, or refuse an option that is none."""
+    jitter_ms = duration_ms(jitter)
+    if jitter_ms > JITTER_MS_MAX:
+        raise BadSchedule("the jitter of a schedule is at most an hour")
+    for value, kind in ((missed, Missed), (overlap, Overlap)):
+        if value not in list(kind):
+            known = ", ".join(kind)
+            raise BadSchedule(f"{kind.__name__.lower()}={value!r}: it is one of {known}")
+    return jitter_ms
+
+
+def _check_comes(plan: SchedulePlan, now: int) -> None:
+    """Refuse one instant that has passed: it would never become a job."""
+    table = read(plan.timetable)
+    if following(table, now) is None:
+        raise BadSchedule(
+            f"it never comes {words(table)}, because that has passed: name an instant that is to come, "
+            "or submit the workflow now"
+        )
+
+
 def _view(row: Schedule) -> ScheduleView:
     waits = row.paused_by is not None or row.hold_reason is not None
     return ScheduleView(
@@ -328,6 +373,7 @@ def _view(row: Schedule) -> ScheduleView:
         None if waits else _moment(row.next_at),
         _moment(row.last_at),
         row.last_job_id,
+        written(row.jitter_ms),
     )
 
 

@@ -59,7 +59,7 @@ def key_rule(
     if debounce is not None:
         quiet_ms, longest_ms = duration_ms(debounce), None if max_wait is None else duration_ms(max_wait)
         if not quiet_ms or (longest_ms is not None and longest_ms < quiet_ms):
-            raise BadInput("debounce= is longer than nothing, and max_wait= not shorter than debounce=")
+            raise BadInput("debounce must be above zero; max_wait must be at least debounce")
         return KeyRule("debounce", quiet_ms, longest_ms)
     if replaces:
         return KeyRule("replace")

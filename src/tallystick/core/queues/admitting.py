@@ -118,25 +118,31 @@ def rest_ms(
     taken: int,
     now_us: int,
     *,
+    asked_us: int = 0,
     most_ms: int = REST_MS,
 ) -> int:
     """Return how long a worker may leave a queue alone in which jobs wait that it could not claim.
 
-    That is until there is a token; `soonest_us` is the first bucket of a key to be full. Slots that others
-    give back are no news to this worker, so it looks again after a while.
+    That is until there is a token; `soonest_us` is the first bucket of a key to be full. A token that came
+    after the worker has asked for its last claim, `asked_us` ago, may have been too late for it, so there is
+    no rest. Slots that others give back are no news to this worker, so it looks again after a while.
     """
     if limits.concurrency is not None and taken >= limits.concurrency:
         return most_ms
-    waits = []
+    buckets = []
     if limits.rate is not None:
-        waits.append(next_token_us(turn.full_us, limits.rate, limits.burst, now_us) - now_us)
+        buckets.append((turn.full_us, limits.rate))
     if limits.key_rate is not None and soonest_us is not None:
-        waits.append(next_token_us(soonest_us, limits.key_rate, limits.burst, now_us) - now_us)
+        buckets.append((soonest_us, limits.key_rate))
+    for full_us, rate in buckets:
+        wait_us = next_token_us(full_us, rate, limits.burst, now_us) - now_us
+        if wait_us > 0:
+            return min(most_ms, -(-wait_us // 1_000))
+        if now_us - asked_us < full_us - (limits.burst - 1) * interval_us(rate) <= now_us:
+            return 0
+    # There are tokens, and the last claim could not use them; by the next one it may be otherwise.
     rates = [interval_us(rate) for rate in (limits.rate, limits.key_rate) if rate is not None]
-    if not waits or min(waits) <= 0:
-        # There is a token, so perhaps a claim is on its way; by the next one it is over.
-        return min([most_ms, *(max(_SOON_MS, each // 1_000) for each in rates)])
-    return min(most_ms, -(-min(waits) // 1_000))
+    return min([most_ms, *(max(_SOON_MS, each // 1_000) for each in rates)])
 
 
 def choose(

@@ -42,6 +42,7 @@ class TakeKey(NamedTuple):
 
     None: the key is that of the new job now. `Existing`: another has it and keeps it, or has been given these
     arguments; the rest of the bundle is not written. `KeyInUse`: it cannot be given them any more.
+    `IdempotencyConflict`: a job of another workflow has it.
     """
 
     reservation: Reservation
@@ -49,6 +50,7 @@ class TakeKey(NamedTuple):
     created_at: int
     payload: str
     rule: KeyRule
+    handler: str
 
 
 class KeyHolder(NamedTuple):
@@ -60,6 +62,7 @@ class KeyHolder(NamedTuple):
     created_at: int
     content_hash: str
     payload: str
+    handler: str
 
 
 class Keyed(Enum):
@@ -69,12 +72,17 @@ class Keyed(Enum):
     KEEP = auto()
     REPLACE = auto()
     REFUSE = auto()
+    CONFLICT = auto()
 
 
-def decide_key(rule: KeyRule, holder: KeyHolder | None) -> Keyed:
-    """Decide which job has the key afterwards."""
-    if holder is None:
-        return Keyed.TAKE
+def decide_key(rule: KeyRule, handler: str, holder: KeyHolder) -> Keyed:
+    """Decide which job has the key afterwards; `handler` is the workflow that is submitted.
+
+    A key belongs to one workflow, also when its job has ended: the job of another is neither the answer to
+    this submission, nor can it do anything with these arguments.
+    """
+    if holder.handler != handler:
+        return Keyed.CONFLICT
     ended = JobState(holder.state) in JOB.final
     fresh = holder.attempt == 0 and holder.state == JobState.QUEUED
     match rule.reuse:

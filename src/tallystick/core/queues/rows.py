@@ -38,8 +38,11 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return these limits, or raise `BadInput` and say what is wrong with them."""
         for name in ("concurrency", "per_key", "worker_concurrency", "burst"):
             value = getattr(self, name)
-            if value is not None and not (_is_whole(value) and 1 <= value <= _SLOTS_MAX):
-                raise BadInput(f"{name}={value!r}: it is a whole number from 1 to {_SLOTS_MAX:,}, or None")
+            if value is None and name != "burst":
+                continue
+            if not (_is_whole(value) and 1 <= value <= _SLOTS_MAX):
+                none = "" if name == "burst" else ", or None"
+                raise BadInput(f"{name}={value!r}: it is a whole number from 1 to {_SLOTS_MAX:,}{none}")
         for name in ("rate", "key_rate"):
             if getattr(self, name) is not None:
                 interval_us(getattr(self, name))
@@ -65,7 +68,7 @@ def interval_us(rate: str) -> int:
         raise BadInput(f"rate={rate!r}: write how many jobs may begin in which time, for example '100/1m'")
     period_us = duration_ms(period) * _US
     if period_us <= 0:
-        raise BadInput(f"rate={rate!r}: its time is over before it begins")
+        raise BadInput(f"rate={rate!r}: the period must be longer than zero, as in 100/1m")
     return max(1, -(-period_us // int(number)))
 
 
@@ -147,10 +150,8 @@ def chosen(seen: Queue | None, queue: str, changes: Mapping[str, object], now: i
     _known(changes)
     seen = seen or Queue(queue, None, None, None, None, now, 0)
     fields = {**_fields(seen.chosen), **changes}
-    try:
-        _read({**_fields(seen.declared), **fields})
-    except msgspec.ValidationError as error:
-        raise BadInput(f"these are not limits of a queue: {error}") from error
+    # Made by name, which looks at no types, so that a wrong one is told as for a declaration.
+    msgspec.structs.replace(Limits(), **{**_fields(seen.declared), **fields}).checked()
     return seen._replace(chosen=msgspec.json.encode(fields, order="sorted").decode(), rev=seen.rev + 1)
 
 

@@ -14,11 +14,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 from cronsim import CronSim, CronSimError
 
-from tallystick.core.durations import duration_ms
+from tallystick.core.durations import duration_ms, written
 from tallystick.errors import BadSchedule
 
 EVERY_MS_MIN: Final = 1_000
 _EVERY: Final = "every "
+# The parser would take the first one for seconds; rows of earlier versions may have them.
+_FIELDS_WITH_SECONDS: Final = 6
 
 
 class Cron(msgspec.Struct, frozen=True, tag="cron", tag_field="kind"):
@@ -62,6 +64,10 @@ def timetable_of(when: str | timedelta | datetime, tz: str = "UTC") -> Timetable
         return _every(duration_ms(text.removeprefix(_EVERY)))
     if "T" in text and text[:1].isdigit():
         return Once(instant_ms(read_instant(text)))
+    if len(text.split()) == _FIELDS_WITH_SECONDS:
+        raise BadSchedule(
+            f"{text!r} has six fields: write five, minute hour day month weekday, or 'every 10s'"
+        )
     found = Cron(text, tz)
     _cron(found, 0, reverse=False)
     return found
@@ -83,7 +89,7 @@ def words(timetable: Timetable) -> str:
         case Cron(expression, tz):
             return expression if tz == "UTC" else f"{expression} ({tz})"
         case Every(ms):
-            return f"every {timedelta(milliseconds=ms)}"
+            return f"every {written(ms)}"
         case Once(at):
             return f"once at {shown(at)}"
 

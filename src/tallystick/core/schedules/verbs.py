@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from tallystick.core.schedules.rows import MISSED_MAX, MISSED_MS, Missed, Overlap, Schedule, SchedulePlan
-from tallystick.core.schedules.timetable import Timetable, following, preceding, read, shown
+from tallystick.core.schedules.timetable import Once, Timetable, following, preceding, read, shown
 
 
 class NotDue(NamedTuple):
@@ -127,6 +127,14 @@ def planned(
     if schedule.plan.timetable == plan.timetable:
         return moved(changed, schedule.next_at)
     return moved(changed, following(read(plan.timetable), now))
+
+
+def never_ran(schedule: Schedule) -> str | None:
+    """Return the one instant of a schedule that has passed without a job, as it is shown; else None."""
+    table = read(schedule.timetable)
+    if not isinstance(table, Once) or schedule.next_at is not None or schedule.last_at is not None:
+        return None
+    return shown(table.at)
 
 
 def key_of(schedule_id: str, tick: int) -> str:

@@ -1,4 +1,4 @@
-"""What a directive gets when it leaves and that is never stored: its token, and where reports go."""
+"""Adds what is never stored to a directive when it is sent: its token and the address for reports."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Relay:
         self.leaving = leaving
         self.reports = reports
         self.on_room = on_room
-        self.lines = {address: Line(self, endpoint) for address, endpoint in endpoints.items()}
+        self.lines = {address: EndpointLine(self, endpoint) for address, endpoint in endpoints.items()}
         self.tasks: set[asyncio.Task[None]] = set()
         self._grace = 0.0
         self._started = threading.Event()
@@ -145,7 +145,7 @@ async def _end(tasks: Collection[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class Line:
+class EndpointLine:
     """The directives for one endpoint: some on their way, the others wait; no other line waits for them."""
 
     def __init__(self, relay: Relay, endpoint: Endpoint) -> None:

@@ -44,8 +44,8 @@ class EndOverdue(Role):
             return
         self.rest = math.inf
         ended = end_overdue(worker.store, worker.committer)
-        for job_id, late in ended:
-            notice_ended(worker, job_id, asked=late)
+        for job_id, asked in ended:
+            notice_ended(worker, job_id, asked=asked)
         self._timer.set(worker.store.next_end())
         if ended:
             self.every, self.rest = 0.0, 0.0

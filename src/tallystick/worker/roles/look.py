@@ -4,10 +4,14 @@ An idle worker asks for one number that changes with every write (`Store.pulse`)
 first and more slowly when nothing happens, and for the instant at which the next job becomes due
 (`Store.next_due`). It never scans a table to learn that there is nothing to do. Where the store can tell that
 another process has written, the worker looks at that moment.
+
+A queue with a rate is looked at when its next token is there. That instant is known when the claim before it
+is answered, so the worker asks for it then, and not while that claim is on its way.
 """
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar, Final
 
 from tallystick.store.api import Queues
@@ -19,6 +23,8 @@ from tallystick.worker.worker import Worker
 LOOK_SECONDS_MIN: Final = 0.010
 LOOK_SECONDS_MAX: Final = 0.100
 LOOK_SECONDS_LEAST: Final = 0.001
+# Clocks are read in whole milliseconds: close to an instant that matters it reads them more often.
+LOOK_SECONDS_NEAR: Final = 0.0003
 # How often it asks which queues have limits.
 NAMES_SECONDS: Final = 1.0
 
@@ -37,7 +43,11 @@ class LookForWork(Role):
         self._pulse = -1
         self._unlooked = False
         self._queues = worker.store if isinstance(worker.store, Queues) else None
+        # The queues of this worker that have limits, and when it asked for them.
+        self._names: frozenset[str] = frozenset()
         self._learned_at = -NAMES_SECONDS
+        # When the last claim was asked for, by both clocks, if the next instant is still to be learned.
+        self._asked: tuple[int, float] | None = None
         self.rest = LOOK_SECONDS_MIN
 
     def run(self) -> None:
@@ -54,36 +64,57 @@ class LookForWork(Role):
             self.rest = self._retry
             worker.poke()
         elif not worker.idle:
-            self.rest = LOOK_SECONDS_MAX
+            # A claim on its way is soon over, and the next token may be there by then.
+            self.rest = min(2 * self.rest, LOOK_SECONDS_MAX) if self._names else LOOK_SECONDS_MAX
+        elif self._asked is not None:
+            self._learn(*self._asked)
         elif self._unlooked or self._timer.is_over():
-            before = worker.clock.wall_ms()
-            worker.poke()
-            # What was due before the claim and was not claimed is for workers with other handlers. What
-            # became due meanwhile may have been too early for the claim, and must be asked for again.
-            self._timer.set(self._next_look(before))
-            self._unlooked = False
-            self.rest = self._until(LOOK_SECONDS_MIN)
+            self._look()
         else:
             self.rest = self._until(min(self.rest * 1.5, LOOK_SECONDS_MAX))
 
+    def _look(self) -> None:
+        """Let free slots claim, and decide when to look though nothing is written."""
+        worker = self._worker
+        before = (worker.clock.wall_ms(), worker.clock.monotonic())
+        worker.poke()
+        if self._limited():
+            self._timer.set(None)
+            self._asked, self.rest = before, LOOK_SECONDS_LEAST
+        else:
+            self._learn(*before)
+        self._unlooked = False
+
+    def _learn(self, before: int, asked: float) -> None:
+        """Set the timer to when a job is due, or a limit lets one begin.
+
+        What was due before the claim and was not claimed is for workers with other handlers. What became due
+        meanwhile, a job or a token, may have been too early for the claim, and must be asked for again.
+        """
+        worker = self._worker
+        at = worker.store.next_due(worker.options.queues, before)
+        if self._queues is not None and (names := self._limited()):
+            now, ago = worker.clock.wall_ms(), worker.clock.monotonic() - asked
+            rest = self._queues.rest_of(names, asked_ms=math.ceil(ago * 1_000) + 1)
+            at = min((each for each in (at, None if rest is None else now + rest) if each), default=None)
+        self._timer.set(at)
+        self._asked = None
+        self.rest = self._until(LOOK_SECONDS_MIN)
+
     def _until(self, rest: float) -> float:
         """Return how long to rest, and not beyond the instant at which something is due."""
-        return min(rest, max(self._timer.left, LOOK_SECONDS_LEAST))
+        return min(rest, max(self._timer.left - LOOK_SECONDS_LEAST, LOOK_SECONDS_NEAR))
 
-    def _next_look(self, before: int) -> int | None:
-        """Return when to look though nothing was written: a job is due then, or a limit lets one begin."""
+    def _limited(self) -> frozenset[str]:
+        """Return the queues of this worker that have limits."""
         worker = self._worker
-        due = worker.store.next_due(worker.options.queues, before)
-        if self._queues is None:
-            return due
         now = worker.clock.monotonic()
-        if now - self._learned_at >= NAMES_SECONDS:
-            self._learned_at = now
-            worker.limited = frozenset(self._queues.limited())
-        rest = self._queues.rest_of(worker.limited.intersection(worker.options.queues))
-        return min(
-            (at for at in (due, None if rest is None else before + rest) if at is not None), default=None
-        )
+        if self._queues is not None:
+            if now - self._learned_at >= NAMES_SECONDS:
+                self._learned_at = now
+                worker.limited = frozenset(self._queues.limited())
+            self._names = worker.limited.intersection(worker.options.queues)
+        return self._names
 
     def _notice_requests(self) -> None:
         """Tell running segments that their job is to end or to stop."""

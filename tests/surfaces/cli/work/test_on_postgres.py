@@ -47,7 +47,8 @@ def test_a_server_is_backed_up_by_its_own_means_and_a_copy_is_held_when_a_person
     assert "pg_dump" in refused.err
     assert not (tmp_path / "copy.db").exists()
     said = shop.tally("restored", "shop")
-    assert (said.code, said.out) == (0, "1 job held; look, then tally resume --restored\n")
+    told = "1 job held and 0 schedules paused; look, then tally resume --restored\n"
+    assert (said.code, said.out) == (0, told)
     assert shop.tally("show", job, "shop", "--json").data["hold"] == "RESTORED"
     resumed = shop.tally("resume", "--restored", "shop")
     assert (resumed.code, resumed.out) == (0, "1 job and 0 schedules go on\n")

@@ -47,12 +47,24 @@ def test_limits_of_a_queue_are_set_shown_paused_resumed_and_reset(shop: Shop):
 
 def test_what_is_no_limit_of_a_queue_is_refused(shop: Shop):
     assert shop.tally("submit", "shop:mail", "name=ada").code == 0
-    for words in (["size=3"], ["concurrency=0"], ["rate=often"], ["concurrency=many"]):
-        refused = shop.tally("queues", "set", "emails", *words, "shop")
-        assert refused.code == 4, refused.out
+    for word, why in (
+        ("size=3", "'size=3' is not a limit"),
+        ("concurrency=0", "concurrency=0: it is a whole number from 1 to 1,000,000, or None"),
+        ("concurrency=many", "concurrency='many': it is a whole number from 1 to 1,000,000, or None"),
+        ("burst=true", "burst=True: it is a whole number from 1 to 1,000,000"),
+        ("rate=often", "rate='often': write how many jobs may begin in which time"),
+        ("order=lifo", "order='lifo': it is 'priority' or 'fifo'"),
+        ("hold_slots=maybe", "hold_slots='maybe': it is True or False"),
+    ):
+        refused = shop.tally("queues", "set", "emails", word, "shop")
+        assert (refused.code, why in refused.err) == (4, True), refused.err
+    without = shop.tally("queues", "set", "emails", "shop")
+    assert without.code == 2
+    assert "Missing argument 'LIMIT=VALUE...'" in without.err
     missing = shop.tally("queues", "resume", "emails", "shop")
     assert missing.code == 3
-    assert "no limits were declared or set for the queue emails" in missing.err
+    assert "the queue emails is not paused, and no limits were declared or set for it" in missing.err
+    assert "hold_slots=True*" in shop.tally("queues", "set", "emails", "hold_slots=True", "shop").out
 
 
 def test_the_doctor_names_paused_queues_and_schedules_that_are_no_longer_declared(shop: Shop, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import urllib.error
 import urllib.request
 
 import apsw
@@ -78,6 +79,8 @@ def test_a_worker_serves_the_series_of_its_process_and_of_its_store(shop):
         )
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
             said = answer.read().decode().splitlines()
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10)
         assert work.stop() == 0
     assert 'tallystick_jobs_ended_total{state="SUCCEEDED",workflow="checkout"} 1.0' in said
     assert 'tallystick_jobs_ended_total{state="FAILED_FINAL",workflow="fails"} 1.0' in said

@@ -16,7 +16,7 @@ import pytest
 
 from tallystick import JobFailed, Tally
 from tallystick.cli.commands.work.here import Watch, told_by_log
-from tallystick.cli.commands.work.progress import Reporter
+from tallystick.cli.commands.work.progress import WorkReporter
 from tallystick.worker.options import WorkerOptions
 from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.surfaces.commands import PATIENCE, TALLY, Shop, Work
@@ -125,7 +125,7 @@ def test_a_second_signal_ends_it_at_once_although_it_cannot_say_so(shop):
 
 
 def test_a_reporter_with_a_bug_is_logged_and_ends_nobody_who_works(tmp_path, caplog):
-    class Broken(Reporter):
+    class Broken(WorkReporter):
         def event(self, kind: str, words: str, **fields: object) -> None:
             raise RuntimeError(words)
 
@@ -168,7 +168,7 @@ def test_what_the_log_says_about_jobs_is_told_by_observers_once(tmp_path):
     """And what any other part of the package logs is told too, whatever its action is called."""
     told = []
 
-    class Noted(Reporter):
+    class Noted(WorkReporter):
         def event(self, kind: str, words: str, **_fields: object) -> None:
             told.append((kind, words))
 

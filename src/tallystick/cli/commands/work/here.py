@@ -11,7 +11,7 @@ from typing import Final
 
 from tallystick.app.api.runtime import Runtime
 from tallystick.app.running.working import start_worker
-from tallystick.cli.commands.work.progress import Progress, Reporter, summary
+from tallystick.cli.commands.work.progress import Progress, WorkReporter, summary
 from tallystick.cli.commands.work.signals import StopRequests
 from tallystick.cli.loading import Loaded, broken
 from tallystick.cli.render.output import READER_GONE
@@ -32,7 +32,7 @@ _LOOK_SECONDS: Final = 0.25
 def serve(
     loaded: Loaded,
     options: WorkerOptions,
-    reporter: Reporter,
+    reporter: WorkReporter,
     *,
     watch_stdin: bool,
     metrics: tuple[str, int] | None = None,
@@ -74,7 +74,7 @@ def serve(
 
 @contextmanager
 def _series(
-    runtime: Runtime, address: tuple[str, int] | None, reporter: Reporter
+    runtime: Runtime, address: tuple[str, int] | None, reporter: WorkReporter
 ) -> Iterator[Callable[[Worker], None]]:
     """Serve the series of this process and of its store, if an address for that was given."""
     if address is None:
@@ -136,7 +136,7 @@ def fields_of(loaded: Loaded, options: WorkerOptions) -> dict[str, object]:
 class Watch:
     """Counts what a worker brings to an end, and tells of trouble, by what the observers hear."""
 
-    def __init__(self, reporter: Reporter) -> None:
+    def __init__(self, reporter: WorkReporter) -> None:
         """Start at zero."""
         self._reporter = reporter
         self._lock = threading.Lock()
@@ -214,7 +214,7 @@ class Watch:
 class _Relay(logging.Handler):
     """Turns what the worker logs into events; what it logs about jobs the observers have told."""
 
-    def __init__(self, reporter: Reporter) -> None:
+    def __init__(self, reporter: WorkReporter) -> None:
         super().__init__(logging.WARNING)
         self._reporter = reporter
         self.addFilter(lambda record: record.name != JOB_LOG)
@@ -228,7 +228,7 @@ class _Relay(logging.Handler):
 
 
 @contextmanager
-def told_by_log(reporter: Reporter, *, always: bool = False) -> Iterator[None]:
+def told_by_log(reporter: WorkReporter, *, always: bool = False) -> Iterator[None]:
     """Say what the worker logs, unless the user's module has set up logging of its own."""
     log = logging.getLogger("tallystick")
     relay = _Relay(reporter)

@@ -17,7 +17,7 @@ import threading
 from typing import Final
 
 from tallystick.cli.commands.work.here import described, fields_of
-from tallystick.cli.commands.work.progress import Progress, Reporter, summary
+from tallystick.cli.commands.work.progress import Progress, WorkReporter, summary
 from tallystick.cli.commands.work.signals import StopRequests
 from tallystick.cli.loading import Loaded
 from tallystick.cli.render.output import READER_GONE
@@ -31,7 +31,7 @@ _SAID_HERE: Final = frozenset({"serving", "stopping"})
 class WorkerProcess:
     """One process and what it has told so far."""
 
-    def __init__(self, arguments: list[str], reporter: Reporter) -> None:
+    def __init__(self, arguments: list[str], reporter: WorkReporter) -> None:
         """Start it; it stops by itself when this process is gone, because its stdin ends."""
         reader, writer = os.pipe()
         # In a session of its own, so that Ctrl-C reaches it once, through us, and not twice.
@@ -90,7 +90,7 @@ def serve_with_processes(
     loaded: Loaded,
     options: WorkerOptions,
     processes: int,
-    reporter: Reporter,
+    reporter: WorkReporter,
     metrics: tuple[str, int] | None = None,
 ) -> int:
     """Run that many workers until asked to stop; return 0 when all of them ended well."""
@@ -132,7 +132,7 @@ def serve_with_processes(
     return 0 if complete and requests.reason else 1
 
 
-def _arguments(loaded: Loaded, options: WorkerOptions, reporter: Reporter) -> list[str]:
+def _arguments(loaded: Loaded, options: WorkerOptions, reporter: WorkReporter) -> list[str]:
     return [
         "work",
         loaded.address,

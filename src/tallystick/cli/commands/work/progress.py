@@ -42,7 +42,7 @@ class Progress(NamedTuple):
         return f"{self.running:,} running · {self.done:,} done{failed}"
 
 
-class Reporter:
+class WorkReporter:
     """Lines on stderr, one for each event. Its methods may be called from any thread."""
 
     def __init__(self, *, verbose: bool = False) -> None:
@@ -82,8 +82,8 @@ class Reporter:
         sys.stderr.flush()
 
 
-class JsonLines(Reporter):
-    """One JSON object a line, for programs."""
+class JsonLines(WorkReporter):
+    """One JSON object per line, for programs."""
 
     def __init__(self, stream: TextIO, *, verbose: bool = False) -> None:
         """Write to the stream."""
@@ -113,7 +113,7 @@ class JsonLines(Reporter):
             self.event("progress", str(progress), **progress._asdict())
 
 
-class Terminal(Reporter):
+class Terminal(WorkReporter):
     """A line at the bottom that is written again and again; the plain way."""
 
     def __init__(self, *, verbose: bool = False) -> None:
@@ -139,7 +139,7 @@ class Terminal(Reporter):
         self._bottom.show(f"{text}\n")
 
 
-class RichTerminal(Reporter):
+class RichTerminal(WorkReporter):
     """The same with rich, which also knows how wide the terminal is."""
 
     def __init__(self, *, verbose: bool = False) -> None:
@@ -191,12 +191,12 @@ class JobRate:
         return self._rate.per_second
 
 
-def reporter_for(*, as_json: bool, verbose: bool) -> Reporter:
+def reporter_for(*, as_json: bool, verbose: bool) -> WorkReporter:
     """Return the reporter for the reader of this command."""
     if as_json:
         return JsonLines(sys.stdout, verbose=verbose)
     if not sys.stderr.isatty():
-        return Reporter(verbose=verbose)
+        return WorkReporter(verbose=verbose)
     return RichTerminal(verbose=verbose) if has_rich() else Terminal(verbose=verbose)
 
 

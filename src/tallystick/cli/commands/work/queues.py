@@ -23,6 +23,7 @@ Examples:
   tally queues pause emails shop
 """
 _NOTHING = ("none", "null")
+_TRUTHS = ("true", "false")
 
 
 @click.group("queues", cls=ListingGroup, epilog=_EXAMPLES)
@@ -63,6 +64,8 @@ def set_limits(*, queue: str, words: tuple[str, ...], by: str, url: str | None, 
         given.append(last)
     else:
         app = last
+    if not given:
+        raise click.UsageError("Missing argument 'LIMIT=VALUE...': name a limit, as in concurrency=20.")
     with acting(app, url) as tally:
         limits: dict[str, Any] = dict(map(_limit, given))
         _say(tally.queues.set(queue, by=by, **limits), as_json=as_json)
@@ -107,6 +110,8 @@ def _limit(word: str) -> tuple[str, object]:
         )
     if text in _NOTHING:
         return name, msgspec.structs.asdict(Limits())[name]
+    if text.lower() in _TRUTHS:
+        return name, text.lower() == "true"
     try:
         return name, msgspec.json.decode(text)
     except msgspec.DecodeError:

@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
+from tallystick.app.api.tally import Tally
 from tallystick.app.scheduling.schedules import ScheduleView
 from tallystick.cli.group import ListingGroup
 from tallystick.cli.place import acting, by_option, json_option, store_options, url_option
-from tallystick.cli.render.output import aligned, show, show_data
+from tallystick.cli.render.output import aligned, show, show_data, tell
 from tallystick.core.schedules.rows import Missed, Overlap
-from tallystick.core.schedules.timetable import read_instant, timetable_of
+from tallystick.core.schedules.timetable import instant_ms, read_instant, timetable_of
 
 _EXAMPLES = """\b
 Examples:
@@ -82,7 +83,10 @@ def add(
     as_json: bool,
     **options: Any,  # noqa: ANN401 (as declared above, one by one)
 ) -> None:
-    """Add or change a schedule; WHEN is a cron expression, "every 15m" or an instant."""
+    """Add or change a schedule; WHEN is a cron expression, "every 15m" or an instant that is to come.
+
+    One that the program declares is as declared again when a worker of it starts next.
+    """
     from tallystick.cli.commands.jobs.submit import read_arguments
     from tallystick.cli.loading import load_workflow
 
@@ -92,6 +96,8 @@ def add(
     if url is not None:
         loaded.app.bind(url)
     try:
+        if schedule in loaded.app.declared_schedules or _is_declared(loaded.app, schedule):
+            _warn(schedule)
         view = loaded.app.schedules.add(schedule, found, when, args=args, kwargs=kwargs, by=by, **options)
     finally:
         loaded.app.close()
@@ -139,8 +145,11 @@ def backfill(
     *, schedule: str, since: str, until: str, app: str | None, by: str, url: str | None, as_json: bool
 ) -> None:
     """Make a job of each tick from SINCE on and before UNTIL that has none, and print their ids."""
+    first, end = read_instant(since), read_instant(until)
+    if instant_ms(first) >= instant_ms(end):
+        raise click.UsageError(f"SINCE {since} is not before UNTIL {until}.")
     with acting(app, url) as tally:
-        jobs = tally.schedules.backfill(schedule, read_instant(since), read_instant(until), by=by)
+        jobs = tally.schedules.backfill(schedule, first, end, by=by)
     if as_json:
         show_data([{"job_id": job.id, "created": job.created} for job in jobs])
     else:
@@ -154,8 +163,18 @@ def backfill(
 def remove(*, schedule: str, app: str | None, by: str, url: str | None, as_json: bool) -> None:
     """Remove a schedule; its jobs stay. One that a program declares comes back when its worker starts."""
     with acting(app, url) as tally:
+        if _is_declared(tally, schedule):
+            _warn(schedule)
         tally.schedules.remove(schedule, by=by)
     show_data({"id": schedule, "removed": True}) if as_json else show("removed")
+
+
+def _is_declared(tally: Tally, schedule: str) -> bool:
+    return any(view.declared for view in tally.schedules.all() if view.id == schedule)
+
+
+def _warn(schedule: str) -> None:
+    tell(f"warning: {schedule} is declared by the program; its next start restores it")
 
 
 def _say(view: ScheduleView, *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""Two signals: the first asks to stop, the second does not ask."""
+"""Signals: the first stops a worker with its grace, the second stops it at once."""
 
 from __future__ import annotations
 

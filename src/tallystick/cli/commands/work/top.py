@@ -20,6 +20,7 @@ from tallystick.core.audit.book import Book
 from tallystick.core.durations import duration_ms
 from tallystick.core.queues.rows import Limits, Queue
 from tallystick.core.watching.rows import Backlog, EndedCount, RunningJob, WorkerRow
+from tallystick.defaults import TOP_EVERY
 from tallystick.store.api import Queues, Store
 from tallystick.store.inspection import WorkerLeases, watched
 
@@ -44,7 +45,7 @@ Examples:
 """
 
 
-class Seen(NamedTuple):
+class StoreSeen(NamedTuple):
     """What one look brought."""
 
     backlog: Backlog
@@ -59,7 +60,7 @@ class Seen(NamedTuple):
 @click.command("top", epilog=_EXAMPLES)
 @store_options
 @click.option("--once", is_flag=True, help="Print one look and end; so it is also where no terminal is.")
-@click.option("--every", default="2s", show_default=True, metavar="DURATION", help="How often to look.")
+@click.option("--every", default=TOP_EVERY, show_default=True, metavar="DURATION", help="How often to look.")
 def command(*, app: str | None, url: str | None, as_json: bool, once: bool, every: str) -> None:
     """Watch a store: queues, ends per minute, workers, and the jobs that run longest or are stuck.
 
@@ -106,7 +107,7 @@ def _write(text: str) -> None:
         sys.stdout.flush()
 
 
-def look(store: Store) -> Seen:
+def look(store: Store) -> StoreSeen:
     """Look once at a store; every part of it is bounded."""
     seen, inspection = watched(store), store.inspect()
     backlog = seen.backlog()
@@ -116,7 +117,7 @@ def look(store: Store) -> Seen:
             (queue, len(store.taken_slots(queue.queue)))
             for queue in store.queues(after="", limit=_QUEUES_MAX)
         ]
-    return Seen(
+    return StoreSeen(
         backlog,
         limited,
         seen.ended(backlog.now - _MINUTE_MS),
@@ -127,12 +128,12 @@ def look(store: Store) -> Seen:
     )
 
 
-def drawn(seen: Seen, ink: Ink) -> list[str]:
+def drawn(seen: StoreSeen, ink: Ink) -> list[str]:
     """Return one look for people."""
     backlog = seen.backlog
     ended = ", ".join(f"{each.ended:,} {each.state}" for each in _last_minute(seen)) or "none"
     live = sum(worker.is_live(backlog.now) for worker in seen.workers)
-    head = f"{instant(backlog.now)}  {count(live, 'worker')}  ended in the last minute: {ended}"
+    head = f"{instant(backlog.now)}  {count(live, 'worker')}  ended in the last whole minute: {ended}"
     return [
         ink(head, "bold"),
         *_part("QUEUES", _queues(seen), "nothing waits", ink),
@@ -146,13 +147,13 @@ def _part(title: str, rows: list[tuple[str, ...]], none: str, ink: Ink) -> list[
     return ["", ink(title, "dim"), *(aligned(rows) if rows else [none])]
 
 
-def _last_minute(seen: Seen) -> list[EndedCount]:
+def _last_minute(seen: StoreSeen) -> list[EndedCount]:
     """Return the ends of the last whole minute: workers write them once a minute."""
     minute = seen.backlog.now // _MINUTE_MS - 1
     return [each for each in seen.ended if each.minute == minute]
 
 
-def _queues(seen: Seen) -> list[tuple[str, ...]]:
+def _queues(seen: StoreSeen) -> list[tuple[str, ...]]:
     backlog = seen.backlog
     waiting = {queue.queue: queue for queue in backlog.queues}
     limited = {queue.queue: (queue, taken) for queue, taken in seen.limited}
@@ -179,7 +180,7 @@ def _limits(queue: Queue, taken: int) -> tuple[str, str]:
     return ", ".join(told), "" if queue.paused_by is None else f"paused by {queue.paused_by}"
 
 
-def _workers(seen: Seen) -> list[tuple[str, ...]]:
+def _workers(seen: StoreSeen) -> list[tuple[str, ...]]:
     now = seen.backlog.now
     # Its own report is up to twenty seconds old; its leases are those of now.
     running = {each.owner: each.held for each in seen.leases}
@@ -196,7 +197,7 @@ def _workers(seen: Seen) -> list[tuple[str, ...]]:
     ]
 
 
-def _running(seen: Seen) -> list[tuple[str, ...]]:
+def _running(seen: StoreSeen) -> list[tuple[str, ...]]:
     now = seen.backlog.now
     known = {worker.owner: f"{worker.host}/{worker.pid}" for worker in seen.workers}
     return [
@@ -211,7 +212,7 @@ def _running(seen: Seen) -> list[tuple[str, ...]]:
     ]
 
 
-def _stuck(seen: Seen) -> list[tuple[str, ...]]:
+def _stuck(seen: StoreSeen) -> list[tuple[str, ...]]:
     lost = [
         (each.job_id or "", "lease ran out", f"{count(each.lost, 'lease')} of {each.owner}")
         for each in seen.leases
@@ -221,7 +222,7 @@ def _stuck(seen: Seen) -> list[tuple[str, ...]]:
     return [*lost, *held]
 
 
-def as_data(seen: Seen) -> dict[str, object]:
+def as_data(seen: StoreSeen) -> dict[str, object]:
     """Return one look for programs."""
     backlog = seen.backlog
     return {

@@ -9,7 +9,7 @@ import click
 from tallystick.app.running.working import worker_options
 from tallystick.cli.commands.work.here import serve
 from tallystick.cli.commands.work.processes import serve_with_processes
-from tallystick.cli.commands.work.progress import JsonLines, Reporter, reporter_for
+from tallystick.cli.commands.work.progress import JsonLines, WorkReporter, reporter_for
 from tallystick.cli.loading import Loaded, declared_queues, load_app
 from tallystick.cli.place import announce_creation, json_option, url_option
 from tallystick.core.limits import check_name
@@ -123,7 +123,7 @@ def command(
         return serve(loaded, options, reporter, watch_stdin=report_to is not None, metrics=series_at)
 
 
-def _reporter(report_to: int | None, *, as_json: bool, verbose: bool) -> Reporter:
+def _reporter(report_to: int | None, *, as_json: bool, verbose: bool) -> WorkReporter:
     if report_to is not None:
         stream = open(report_to, "w", encoding="utf-8")  # noqa: PTH123, SIM115 (a descriptor; it ends with us)
         return JsonLines(stream, verbose=verbose)

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from tallystick.core.chain import Chain
 from tallystick.core.queues.reusing import REPLACE, Keyed, KeyHolder, TakeKey, decide_key, due_at, replacement
-from tallystick.errors import InvariantBroken, KeyInUse
+from tallystick.errors import IdempotencyConflict, InvariantBroken, KeyInUse
 from tallystick.store.api import Existing, Fact, Fence
 from tallystick.store.refusals import Refused
 from tallystick.store.writing import OpenTransaction, insist
@@ -40,7 +40,7 @@ def take_key(batch: OpenTransaction, request: TakeKey) -> Existing | None:
             continue
         *row, ready_at, head_n, head_hash = rows[0]
         holder = KeyHolder._make(row)
-        verdict = decide_key(request.rule, holder)
+        verdict = decide_key(request.rule, request.handler, holder)
         match verdict:
             case Keyed.TAKE:
                 insist(batch, "take_key", (*key, job_id, *own))
@@ -50,8 +50,8 @@ def take_key(batch: OpenTransaction, request: TakeKey) -> Existing | None:
             case Keyed.REPLACE:
                 _replace(batch, request, holder, ready_at, Chain(job_id, head_n, head_hash))
                 return Existing(job_id, content_hash, reserved_at)
-            case Keyed.REFUSE:
-                raise Refused(_in_use(request, holder))
+            case Keyed.REFUSE | Keyed.CONFLICT:
+                raise Refused((_in_use if verdict is Keyed.REFUSE else _of_another)(request, holder))
             case _ as never:
                 assert_never(never)
 
@@ -78,4 +78,18 @@ def _in_use(request: TakeKey, holder: KeyHolder) -> KeyInUse:
         key=key,
         job_id=holder.job_id,
         state=holder.state,
+    )
+
+
+def _of_another(request: TakeKey, holder: KeyHolder) -> IdempotencyConflict:
+    key, submitted_hash = request.reservation.value, request.reservation.content_hash
+    return IdempotencyConflict(
+        f"the key {key!r} was used for job {holder.job_id} of the workflow {holder.handler}, and a key "
+        f"belongs to one workflow: for {request.handler} use another key",
+        key=key,
+        job_id=holder.job_id,
+        workflow=holder.handler,
+        submitted_workflow=request.handler,
+        existing_hash=holder.content_hash,
+        submitted_hash=submitted_hash,
     )

@@ -50,13 +50,13 @@ class QueueReads(ABC):
         """Return the names of all queues that have a row."""
         return [name for (name,) in self.rows("limited_names")]
 
-    def rest_of(self, names: Iterable[str]) -> int | None:
+    def rest_of(self, names: Iterable[str], *, asked_ms: int = 0) -> int | None:
         """Return for how many milliseconds these queues may be left alone; None if nothing waits in them."""
         now = self.now()
-        rests = [rest for name in names if (rest := self._rest_of(name, now)) is not None]
+        rests = [rest for name in names if (rest := self._rest_of(name, now, asked_ms)) is not None]
         return min(rests, default=None)
 
-    def _rest_of(self, name: str, now: int) -> int | None:
+    def _rest_of(self, name: str, now: int, asked_ms: int) -> int | None:
         rows = self.rows("queue_turn", (name,))
         ((due, _oldest_at),) = self.rows("queue_depth", (name, now, 1))
         if not rows or not due:
@@ -65,7 +65,8 @@ class QueueReads(ABC):
         queue = Queue._make(row)
         if queue.paused_by is not None:
             return None
-        return rest_ms(queue.limits, QueueTurn(turn, full_us), soonest_us, taken, now * 1_000)
+        turns = QueueTurn(turn, full_us)
+        return rest_ms(queue.limits, turns, soonest_us, taken, now * 1_000, asked_us=asked_ms * 1_000)
 
     def taken_slots(self, name: str) -> list[Slot]:
         """Return the slots of a queue that count now."""
