@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tallystick.core.retry import RetryPolicy
-from tallystick.stage import CommitBatch, SkipItem, Stage, WindowLimits
+from tallystick.stage import CommitBatch, RetryPolicy, SkipItem, Stage, WindowLimits
 
 tries: dict[int, int] = {}
 

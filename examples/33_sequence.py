@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tallystick.core.retry import RetryPolicy
-from tallystick.stage import Sequence, SequenceBatch, SlotPolicy
+from tallystick.stage import RetryPolicy, Sequence, SequenceBatch, SlotPolicy
 
 policy = SlotPolicy(lease_ms=1_000, retry=RetryPolicy(attempts_max=2, base_ms=100, jitter=0.0))
 events = []

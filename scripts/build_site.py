@@ -33,8 +33,11 @@ MODULES = (
     "tallystick.aio",
     "tallystick.errors",
     "tallystick.http",
+    "tallystick.dashboard",
     "tallystick.remote",
+    "tallystick.remote.signatures",
     "tallystick.testing.stepping",
+    "tallystick.testing.remote_hand",
     "tallystick.runs",
     "tallystick.stage",
 )

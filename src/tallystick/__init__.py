@@ -1,7 +1,7 @@
 """Durable execution for Python that keeps books.
 
-Write plain functions; a crash at any point loses nothing and repeats nothing, and afterwards anyone can
-check the books. Everything here is loaded when it is first used, so that a small command starts fast.
+Write plain functions; a crash at any point loses nothing and repeats nothing, and every step is recorded and
+can be verified. Everything here is loaded when it is first used, so that a small command starts fast.
 """
 
 from __future__ import annotations

@@ -19,11 +19,24 @@ WORKER_GRACE: Final = "10s"
 
 CANCEL_GRACE: Final = "30s"
 
+RETRY_FIRST: Final = "1s"
+RETRY_LONGEST: Final = "15m"
+
+EFFECT_TIMEOUT: Final = "30s"
+EFFECT_SETTLE: Final = "1m"
+
+STAGE_GRACE: Final = "10s"
+
+# Protocol jobs of one tenant.
+IN_FLIGHT_MAX: Final = 100
+
 # As many again may be there: turns are trimmed when twice as many have gathered.
 KEEP_TURNS: Final = 100
 
 BUSY: Final = "30s"
 ANSWER: Final = "30s"
+
+TOP_EVERY: Final = "2s"
 
 
 class Default(NamedTuple):
@@ -45,6 +58,16 @@ DEFAULTS: Final = (
     Default(
         CANCEL_GRACE, "How long a cancelled job may clean up", "`cancel(grace=)`, `tally cancel --grace`"
     ),
+    Default(RETRY_FIRST, "How long a `Retry` waits before the second try", "`Retry(first=)`"),
+    Default(RETRY_LONGEST, "The longest that a `Retry` waits between two tries", "`Retry(longest=)`"),
+    Default(EFFECT_TIMEOUT, "How long a call of an effect may take", "`@app.effect(timeout=)`"),
+    Default(EFFECT_SETTLE, "How long after that the probe of an effect is asked", "`@app.effect(settle=)`"),
+    Default(STAGE_GRACE, "How long running items may take when a stage stops", "`Stage(grace=)`"),
+    Default(
+        IN_FLIGHT_MAX,
+        "How many protocol jobs of one tenant may be open over HTTP",
+        "`http_app(in_flight_max=)`, `tally serve --in-flight`",
+    ),
     Default(
         KEEP_TURNS,
         "How many turns of a loop are kept; at most twice as many are there",
@@ -52,4 +75,5 @@ DEFAULTS: Final = (
     ),
     Default(BUSY, "How long a write waits for its turn before `StoreBusy`", "`?busy=` in the address"),
     Default(ANSWER, "How long an answer of PostgreSQL may take", "`?answer=` in the address"),
+    Default(TOP_EVERY, "How often `tally top` looks", "`tally top --every`"),
 )

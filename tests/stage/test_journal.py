@@ -14,7 +14,7 @@ import pytest
 from tallystick.core.chain import SHORT_GENESIS
 from tallystick.errors import JournalBusy, JournalCorrupt, JournalError, JournalMismatch
 from tallystick.stage import CommitBatch, Stage, WindowLimits, audit, read_journal
-from tallystick.stage.journal.format import MAGIC, Batched, JournalLine, Opened, lines, seal
+from tallystick.stage.journal.format import MAGIC, Batched, JournalLine, JournalOpened, lines, seal
 from tallystick.stage.journal.journal import Journal, read_standing
 from tallystick.stage.outcome import FAIL, SUCCESS
 
@@ -181,7 +181,7 @@ def test_dropped_doubled_or_swapped_lines_are_corruption(tmp_path: Path):
 
 
 def test_the_same_outcome_again_is_ignored_and_another_one_is_corruption(tmp_path: Path):
-    opened = Opened("s", 1, 0, 0)
+    opened = JournalOpened("s", 1, 0, 0)
     batch = Batched(0, 0, 2, [row("a"), row("b")])
     again = written(
         tmp_path / "again",
@@ -206,12 +206,12 @@ def test_the_same_outcome_again_is_ignored_and_another_one_is_corruption(tmp_pat
 
 @pytest.mark.parametrize(
     "record",
-    [Opened("s", 3, 0, 0), Opened("s", 2, 7, 0), Batched(0, 9, 1, [row(1)])],
+    [JournalOpened("s", 3, 0, 0), JournalOpened("s", 2, 7, 0), Batched(0, 9, 1, [row(1)])],
     ids=lambda r: type(r).__name__,
 )
 def test_a_line_that_cannot_follow_is_corruption(tmp_path: Path, record: object):
     with pytest.raises(JournalCorrupt):
-        read_standing(written(tmp_path / "j", Opened("s", 1, 0, 0), record))
+        read_standing(written(tmp_path / "j", JournalOpened("s", 1, 0, 0), record))
 
 
 def test_a_full_disk_ends_the_stage_with_a_journal_that_can_be_resumed(tmp_path: Path):

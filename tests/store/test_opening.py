@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import apsw
 import pytest
@@ -273,3 +274,20 @@ def test_every_flush_reaches_the_disk_unless_the_user_says_otherwise(tmp_path: P
     assert store._writer.execute("PRAGMA synchronous").get == level  # type: ignore[attr-defined]  # SQLite's own
     assert store._writer.execute("PRAGMA journal_mode").get == "wal"  # type: ignore[attr-defined]  # SQLite's own
     store.close()
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "azure"])
+def test_only_a_missing_package_is_called_a_missing_extra(monkeypatch: pytest.MonkeyPatch, scheme: str):
+    module, package = {"postgresql": ("postgres", "psycopg"), "azure": ("azure", "azure")}[scheme]
+    monkeypatch.delitem(sys.modules, f"tallystick.store.{module}.store", raising=False)
+    for missing, error in ((package, BadInput), ("a_package_of_our_own", ModuleNotFoundError)):
+
+        def find_spec(name: str, *_about: object, missing: str = missing) -> None:
+            if name == f"tallystick.store.{module}.store":
+                raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
+
+        finder = SimpleNamespace(find_spec=find_spec)
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "meta_path", [finder, *sys.meta_path])
+            with pytest.raises(error):
+                open_store(f"{scheme}://localhost/shop", VirtualClock(), create=False)

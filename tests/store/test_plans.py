@@ -43,6 +43,10 @@ HOT = {
     "picture_effects": ('["j"]', "e", 1),
     "picture_keys": ('[["t","pay","k"]]',),
     "due_probes": ('["pay"]', 1, 1),
+    "open_keys": ("j", 10),
+    "awaited_keys": ("j", 10),
+    "stuck_effects": (None, 1, 10, 10),
+    "asked_at": ("j",),
     "picture_pasts": ("j",),
     "picture_open": ('["j"]',),
     "picture_activity": ('[["j",0,"n",1]]',),
@@ -133,7 +137,7 @@ HOT = {
 # Partial indexes that hold only what is live or waiting: to walk one of them is to look at nothing else.
 SMALL = (
     *("attempts_one_live", "jobs_to_claim", "jobs_held", "messages_inbox"),
-    *("outbox_to_publish", "outbox_of_service", "steps_awaiting_ack"),
+    *("outbox_to_publish", "outbox_of_service", "steps_awaiting_ack", "effect_keys_open"),
 )
 # Lists that a statement was given or made itself.
 GIVEN = (
@@ -147,6 +151,7 @@ GIVEN = (
     "SCAN given",
     "SCAN due",
     "SCAN waiting",
+    "SCAN doubtful",
     "SCAN priorities",
     "SCAN kept",
     "SCAN counted",

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tallystick.clock import SystemClock
-from tallystick.store.sqlite.file.write_notifier import Bell
+from tallystick.store.sqlite.file.write_notifier import WriteNotifier
 from tests.patience import wait_until
 
 
@@ -22,7 +22,7 @@ def bells(tmp_path):
     made = []
 
     def make(folder=tmp_path):
-        made.append(Bell(folder / "shop.db", SystemClock()))
+        made.append(WriteNotifier(folder / "shop.db", SystemClock()))
         return made[-1]
 
     yield make

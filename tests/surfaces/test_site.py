@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # What a browser loads by itself; a link that a person follows may lead anywhere.
 LOADED = re.compile(r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"([^\"]+)\"|<link\b[^>]*\bhref=\"([^\"]+)\"")
 IMPORTED = re.compile(r"@import\s+(?:url\()?[\"']?([^\"')]+)|url\([\"']?([^\"')]+)")
+TOLD_IMPORT = re.compile(r"^\s*(?:from|import) (tallystick(?:\.\w+)*)", re.MULTILINE)
 CODES = {getattr(errors, name).code for name in errors.__all__}
 
 
@@ -63,6 +64,15 @@ def test_every_code_has_a_sentence_of_what_to_do():
     remedies = tomllib.loads(text_of(ROOT / "docs" / "site" / "remedies.toml"))
     assert set(remedies) == CODES
     assert [code for code, text in remedies.items() if not text.endswith(".")] == []
+
+
+def test_every_module_that_a_page_or_an_example_imports_is_in_the_reference():
+    """What the pages tell people to import is public, and every public name is on the site."""
+    pages = [page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "adr"]
+    texts = [text_of(path) for path in (ROOT / "README.md", *pages, *(ROOT / "examples").rglob("*.py"))]
+    told = {module for text in texts for module in TOLD_IMPORT.findall(text)}
+    assert "tallystick.stage" in told
+    assert told - set(MODULES) == set()
 
 
 def public_names() -> set[str]:

@@ -13,6 +13,8 @@ from tests.tidy.tree import ROOT, SRC, offences, parsed, project_files, python_f
 
 FUNCTION_LINES = 50
 FOLDER_MODULES = 15
+GLOSSARY_ROWS = 50
+ARCHITECTURE_LINES = 200
 
 
 @pytest.mark.parametrize(
@@ -30,6 +32,17 @@ def test_no_file_is_longer_than_its_limit(folder: str, limit: int):
 def test_no_folder_has_more_modules_than_a_reader_can_tell_apart():
     folders = Counter(short(path.parent) for path in python_files(SRC) if path.name != "__init__.py")
     assert not {folder: modules for folder, modules in folders.items() if modules > FOLDER_MODULES}
+
+
+def test_the_words_and_the_map_fit_into_a_head():
+    """A newcomer reads both on the first day."""
+    rows = [
+        line
+        for line in (ROOT / "GLOSSARY.md").read_text("utf-8").splitlines()
+        if line.startswith("|") and not line.startswith(("|---", "| word |"))
+    ]
+    assert 0 < len(rows) <= GLOSSARY_ROWS
+    assert len((ROOT / "ARCHITECTURE.md").read_text("utf-8").splitlines()) <= ARCHITECTURE_LINES
 
 
 def test_no_function_is_longer_than_fifty_lines_without_its_docstring():

@@ -1,1 +1,1 @@
-"""The command `tally`: one module a subcommand, imported when it is called."""
+"""The command `tally`: one module per subcommand, imported when it is called."""

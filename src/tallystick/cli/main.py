@@ -1,4 +1,4 @@
-"""The door of `tally`: turns every mistake of a user into one line and an exit code.
+"""The entry point of `tally`: turns every error of a user into one line and an exit code.
 
 Exit codes: 0 done, 1 failed, 2 bad usage or a failed run, 3 not found, 4 an illegal value, 5 the store,
 6 findings. An error carries its own, and docs/exit-codes.md lists them all. A traceback is a bug of ours.

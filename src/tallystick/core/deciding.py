@@ -82,7 +82,7 @@ from tallystick.core.verbs.reclaiming import reclaim
 from tallystick.core.verbs.records import record_event, record_step, release, set_value
 from tallystick.core.verbs.waiting import ask_remotes, deliver, suspend_or_answer, take_answer
 from tallystick.core.verbs.wants import Planned
-from tallystick.errors import TallyError
+from tallystick.errors import TakesNoSignals, TallyError
 
 _DROPPED: Final = STEP.follow(StepState.IN_PROGRESS, "drop").target
 
@@ -119,6 +119,7 @@ def _decide(  # noqa: C901, PLR0911, PLR0912 (one line for each request)
         case EndAttempt():
             return release(pictures, request, now)
         case Deliver():
+            _check_hearer(pictures, request)
             return deliver(pictures, request, now)
         case Spawn():
             return spawn(pictures, request, now)
@@ -142,6 +143,16 @@ def _decide(  # noqa: C901, PLR0911, PLR0912 (one line for each request)
         case CallEffect() | EndEffect() | RestEffect() | DoubtEffect() | TakeProbe() | SettleEffect():
             return _about_effect(pictures, request, now)
     assert_never(request)
+
+
+def _check_hearer(pictures: Pictures, request: Deliver) -> None:
+    """Refuse a signal to a protocol job: none of its steps could ever wait for it."""
+    if request.kind == "signal" and (picture := pictures.get(request.job_id)) and picture.job.is_protocol:
+        raise TakesNoSignals(
+            f"{request.job_id} is a protocol job, whose steps wait for remote workers and for no signal",
+            job_id=request.job_id,
+            signal=request.name,
+        )
 
 
 def _about_effect(pictures: Pictures, request: EffectRequest, now: Now) -> Decision:

@@ -28,6 +28,7 @@ _UNITS: Final = re.compile(
     ),
 )
 _MILLISECOND: Final = timedelta(milliseconds=1)
+_WRITTEN: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"), (1, "ms"))
 
 
 def duration_ms(value: str | float | timedelta) -> int:
@@ -51,6 +52,20 @@ def duration_ms(value: str | float | timedelta) -> int:
     if ms > DURATION_MS_MAX:
         raise _refusal(value, "it is longer than a century")
     return ms
+
+
+def written(ms: int) -> str:
+    """Return a duration as a person would write it, so that `duration_ms` reads it again.
+
+    >>> written(900_000), written(5_400_500), written(172_800_000), written(0)
+    ('15m', '1h30m500ms', '2d', '0s')
+    """
+    parts = []
+    for each, unit in _WRITTEN:
+        number, ms = divmod(ms, each)
+        if number:
+            parts.append(f"{number}{unit}")
+    return "".join(parts) or "0s"
 
 
 def _span(value: object) -> timedelta | None:

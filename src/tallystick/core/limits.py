@@ -22,6 +22,7 @@ TRACEBACK_BYTES_MAX: Final = 16 * KIB
 
 # How JSON may be shaped.
 JSON_DEPTH_MAX: Final = 64
+JSON_KEYS_MAX: Final = 1_000  # of one object in a request; what a program submits has no such limit
 # The lowest limit that Python itself can be set to: below it no conversion between text and integer fails.
 JSON_INTEGER_DIGITS_MAX: Final = 640
 

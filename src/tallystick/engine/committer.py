@@ -21,7 +21,7 @@ from typing import Any
 
 from tallystick.core.limits import FLUSH_BUNDLES_MAX
 from tallystick.engine.observe import Flushed, Observers
-from tallystick.engine.pending_writes import Arriving, Blocked, Handed, Request, Stragglers, Together
+from tallystick.engine.pending_writes import Arriving, Blocked, Handed, Request, Stragglers, WaitForAll
 from tallystick.engine.thread_wakeup import thread_wakeup
 from tallystick.errors import StoreError, StoreMisused, TallyError
 from tallystick.store.api import Bundle, HeldUp, Outcome, Store, SubmitJobs, call_off
@@ -196,10 +196,10 @@ class Committer:
         """Make bundles durable in one flush where possible; refusals are returned, not raised."""
         return self.begin_all(bundles).answers() if bundles else []
 
-    def begin_all(self, bundles: Sequence[Bundle]) -> Together:
+    def begin_all(self, bundles: Sequence[Bundle]) -> WaitForAll:
         """Queue bundles, at least one, and return the waiter for all of their outcomes."""
         self._check_may_wait()
-        together = Together(len(bundles))
+        together = WaitForAll(len(bundles))
         self.put(together.requests(bundles))
         return together
 

@@ -1,4 +1,4 @@
-"""What is kept of an error: data, never an object that could be brought back to life."""
+"""Keeps an error as plain data: type, message and traceback, never a pickled object."""
 
 from __future__ import annotations
 

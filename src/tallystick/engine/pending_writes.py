@@ -72,7 +72,7 @@ class Blocked(Request):
             return self.outcome
 
 
-class Together:
+class WaitForAll:
     """A thread that waits for many bundles and is woken once."""
 
     def __init__(self, count: int) -> None:
@@ -104,7 +104,7 @@ class _OneOfMany(Request):
 
     __slots__ = ("_index", "_together")
 
-    def __init__(self, bundle: Bundle, together: Together, index: int) -> None:
+    def __init__(self, bundle: Bundle, together: WaitForAll, index: int) -> None:
         self.bundle = bundle
         self.taken = False
         self._together = together

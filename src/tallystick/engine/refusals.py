@@ -1,4 +1,4 @@
-"""Segments whose write the books refuse: logged once, not charged, and held."""
+"""A job whose write breaks a rule of the store is held; it is logged once and not charged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One stretch of a workflow under one lease: the only author of its job's facts while it lasts.
+"""One segment of a workflow under one lease; while it lasts, only it writes facts of its job.
 
 A segment knows what was recorded before, hands out the next place in the chain, and turns what happens into
 bundles. It writes nothing itself. Every bundle carries the fence, so a segment that lost its lease cannot

@@ -1,4 +1,4 @@
-"""Submitting: a content becomes a job, once for each reservation."""
+"""Submitting: makes a job of a handler and its arguments, once per idempotency key."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ def bundle_of(submission: Submission, primitive: SubmitJob) -> Bundle:
     """Return the bundle of a submission; under a rule about its key, what takes the key goes first."""
     if submission.rule is None or primitive.reservation is None:
         return (primitive,)
-    job = primitive.job
-    key = TakeKey(primitive.reservation, job.job_id, job.created_at, job.payload, submission.rule)
+    job, rule = primitive.job, submission.rule
+    key = TakeKey(primitive.reservation, job.job_id, job.created_at, job.payload, rule, job.handler)
     return (key, primitive._replace(reservation=None))
 
 

@@ -1,7 +1,7 @@
-"""Sweeps: what a worker reclaims, ends, cancels and asks for jobs that are not its own.
+"""Sweeps: a worker reclaims, ends and cancels jobs of other workers, and calls probes for them.
 
 A sweep finds; the rules decide under the lock of each job, so any number of sweepers may work at once and one
-that comes too late changes nothing. What is refused over one job keeps no other from its turn.
+that comes too late changes nothing. An error over one job does not stop the others.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from tallystick.core.effects.requests import DueProbe, Says, SettleEffect, TakeP
 from tallystick.core.effects.rows import BY_PROBE, EffectRow
 from tallystick.core.lease import CANCEL_GRACE_MS
 from tallystick.core.ledger.decisions import Reclaim
+from tallystick.core.lifecycles import JobState
 from tallystick.core.limits import ERROR_TEXT_BYTES_MAX, SWEEP_ROWS_MAX, clip_text
 from tallystick.core.remote.plans import Heard, Hearing
 from tallystick.core.remote.requests import ExpireStep
@@ -28,7 +29,6 @@ from tallystick.store.api import (
     CancelUnclaimed,
     Effects,
     Fence,
-    Overdue,
     Protocols,
     ReclaimAttempt,
     Store,
@@ -89,21 +89,28 @@ def _reclaimed(
     return taken, refused
 
 
-def end_overdue(store: Store, committer: Committer) -> list[Overdue]:
+class OverTime(NamedTuple):
+    """A job whose grace or deadline has passed: it was `asked` to end and goes on, or it has ended."""
+
+    job_id: str
+    asked: bool
+
+
+def end_overdue(store: Store, committer: Committer) -> list[OverTime]:
     """End what did not within its grace, cancel what is late, and return the jobs for which that was written.
 
-    What is late and runs has a grace to clean up.
+    What is late and runs has a grace to clean up; a call of an effect that is under way is let finish.
     """
     overdue = store.overdue(SWEEP_ROWS_MAX)
     unclaimed = _ended_alike(committer, [job_id for job_id, late in overdue if not late])
-    taken = [each for each in overdue if each.job_id in unclaimed]
+    taken = [OverTime(each.job_id, asked=False) for each in overdue if each.job_id in unclaimed]
     others = [each for each in overdue if each.job_id not in unclaimed]
     bundles = [(CancelJob(job_id, CANCEL_GRACE_MS, force=not late, late=late),) for job_id, late in others]
     for each, outcome in zip(others, committer.call_all(bundles), strict=True):
         if isinstance(outcome, StoreError):
             raise outcome
         if not isinstance(outcome, BaseException):
-            taken.append(each)
+            taken.append(OverTime(each.job_id, asked=each.late or outcome == JobState.CANCELLING))
             if isinstance(outcome, EndedNow):
                 committer.observers.tell(CancelledHere(each.job_id, None, DEADLINE if each.late else None))
         # Another sweeper was faster, or the holder finished in time: both are as good.

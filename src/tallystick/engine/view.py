@@ -12,15 +12,24 @@ from tallystick.core.audit.job_view import (
     ViewPolicy,
     attempts_allowed,
     job_view,
+    protocol_view,
 )
-from tallystick.core.lifecycles import AttemptState
+from tallystick.core.lifecycles import AttemptState, JobState
 from tallystick.store.inspection import Inspection
 
 
 def view_of(inspection: Inspection, job_id: str) -> JobView | None:
     """Return what users see of a job now; None if there is no such job."""
     book = inspection.book(job_id)
-    return None if book is None else derive(book, inspection.attempts(job_id), inspection.lease_clock())
+    if book is None:
+        return None
+    # Only a protocol job has steps of its own before a worker has claimed it.
+    picture = inspection.protocol(job_id) if book.has_waited and not book.attempt else None
+    if picture is not None:
+        active = picture.active
+        in_flight = active is not None and active.is_in_flight
+        return protocol_view(JobState(picture.job.state), in_flight=in_flight)
+    return derive(book, inspection.attempts(job_id), inspection.lease_clock())
 
 
 def derive(book: Book, attempts: Sequence[AttemptRow], now: tuple[str, int]) -> JobView:

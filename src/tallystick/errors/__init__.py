@@ -38,13 +38,14 @@ TallyError                    root.py
 │                             jobs.py
 ├── StepFailed                a step failed for good; the same on replay
 ├── StepTimeout               a step took longer than it may
-├── JobFailed                 the job ended badly
+├── JobFailed                 the job failed
 ├── JobCancelled              the job was cancelled
 │   └── DeadlineExceeded      its time was over
 ├── TooDeep                   a workflow calls itself without an end
 ├── JobEnded                  nothing can be said to a job that has ended
 ├── ChildrenFailed            children of a workflow ended badly
 ├── NotFailed                 only a job that has failed can be retried
+├── TakesNoSignals            a signal was sent to a protocol job
 ├── NotFound                  no such job
 │   ├── NoSuchStep            no such step in the records of a job
 │   ├── AppNotFound           no such module, or nothing of that name in it
@@ -57,20 +58,21 @@ TallyError                    root.py
 ├── StaleLease                a report by a worker that no longer holds the lease
 ├── IdempotencyConflict       one key, two contents
 ├── EffectConflict            one key of an effect, two calls
-├── NotResolved               nothing is in doubt, or it cannot be said now
+├── NotResolved               no effect is in doubt, or it cannot be resolved now
 │                             requests.py
 ├── BadCallbackKeys           the secrets that sign callbacks are missing or cannot be used
 ├── BadSignature              a webhook that the sender did not sign, or long ago
 ├── PublishFailed             a directive that could not be handed to its service
-├── RequestRefused            a request that cannot be answered as it was sent
+├── RequestRefused            a request that is not valid
 │   ├── NotKnown              no live key
-│   ├── NotAllowed            a key that is not for that
+│   ├── NotAllowed            an API key that does not allow that
 │   ├── CrossSite             a page of another site asked for it
 │   ├── NoSuchRoute           nothing at that address
 │   ├── WrongMethod           another method than the address takes
 │   ├── RequestTooSlow        it did not arrive in time
 │   ├── WrongMediaType        a body that is not JSON
 │   ├── WrongHost             a name under which the server does not answer
+│   ├── HeadersTooLarge       the headers have more than 16 KiB together
 │   ├── TooManyInFlight       the tenant has as many jobs in flight as it may have
 │   ├── TooManyLogins         too many logins with wrong keys came from one address
 │   └── FormStale             a form of the dashboard is not of the session that sends it
@@ -79,8 +81,8 @@ TallyError                    root.py
 │   ├── StoreMissing          no database there, and this command does not create one
 │   ├── StoreReadOnly         no right to write
 │   ├── StoreFull             no space
-│   ├── StoreBusy             locked by a program that does not take turns
-│   ├── StoreCorrupt          not an intact database of ours
+│   ├── StoreBusy             locked by other writers for too long
+│   ├── StoreCorrupt          not an intact Tallystick database
 │   ├── StoreGone             the file was moved or replaced under our feet
 │   ├── StoreTooNew           written by a newer Tallystick
 │   ├── StoreMisused          used after close, after a fork or by a foreign thread
@@ -107,8 +109,8 @@ TallyError                    root.py
 │   ├── JournalCorrupt        it says what no stage can have written
 │   ├── JournalBusy           another stage has it open
 │   └── JournalMismatch       the items or the stage are not those of the journal
-├── SkipItem                  raised by your function: there is nothing to do for this item
-└── CancelItem                raised by your function: this item is not wanted any more
+├── SkipItem                  raised by your function to skip an item
+└── CancelItem                raised by your function to drop an item
 
 A class carries its stable `code`, the exit code of the command line and the HTTP status, so that
 no surface needs a mapping table. The first line of a class docstring is its default message.
@@ -157,6 +159,7 @@ if TYPE_CHECKING:
         StaleLease,
         StepFailed,
         StepTimeout,
+        TakesNoSignals,
         TooDeep,
         UnknownWorkflow,
     )
@@ -165,6 +168,7 @@ if TYPE_CHECKING:
         BadSignature,
         CrossSite,
         FormStale,
+        HeadersTooLarge,
         NoSuchRoute,
         NotAllowed,
         NotKnown,
@@ -267,6 +271,7 @@ __all__ = [
     "FolderError",
     "FolderUnsafe",
     "FormStale",
+    "HeadersTooLarge",
     "IdempotencyConflict",
     "InvariantBroken",
     "JobCancelled",
@@ -330,6 +335,7 @@ __all__ = [
     "StoreMisused",
     "StoreReadOnly",
     "StoreTooNew",
+    "TakesNoSignals",
     "TallyError",
     "TooDeep",
     "TooManyInFlight",

@@ -54,7 +54,7 @@ class ParallelCalls(Misuse):
 
 
 class WaitInThread(Misuse):
-    """A sync workflow waits in a thread that is not its own, where nothing else could go on."""
+    """A sync workflow can wait in its own thread only, not in one that it started."""
 
     code = "WAIT_IN_THREAD"
 

@@ -35,7 +35,7 @@ class StepTimeout(TallyError):
 
 
 class JobFailed(TallyError):
-    """The job ended badly."""
+    """The job failed."""
 
     code = "JOB_FAILED"
 
@@ -74,7 +74,7 @@ class TooDeep(TallyError):
 
 
 class JobEnded(TallyError):
-    """The job has ended, and what was meant for it changed nothing."""
+    """The job has ended already; the call changed nothing."""
 
     code = "JOB_ENDED"
     exit_code = 4
@@ -85,6 +85,14 @@ class NotFailed(TallyError):
     """The job has not failed; it can be forked, not retried."""
 
     code = "NOT_FAILED"
+    exit_code = 4
+    http_status = 409
+
+
+class TakesNoSignals(TallyError):
+    """This is a protocol job, which waits for remote workers and for no signal."""
+
+    code = "TAKES_NO_SIGNALS"
     exit_code = 4
     http_status = 409
 
@@ -185,7 +193,7 @@ class EffectConflict(TallyError):
 
 
 class NotResolved(TallyError):
-    """Nothing of this job is in doubt, or it cannot be said now what came of it."""
+    """No effect of this job is in doubt, or it cannot be resolved now."""
 
     code = "NOT_RESOLVED"
     exit_code = 4

@@ -33,7 +33,7 @@ class PublishFailed(TallyError):
 
 
 class RequestRefused(TallyError):
-    """The request cannot be answered as it was sent."""
+    """The request is not valid."""
 
     code = "REQUEST_REFUSED"
     http_status = 400
@@ -47,7 +47,7 @@ class NotKnown(RequestRefused):
 
 
 class NotAllowed(RequestRefused):
-    """This key is not for that."""
+    """This API key does not allow that."""
 
     code = "NOT_ALLOWED"
     http_status = 403
@@ -89,10 +89,17 @@ class WrongMediaType(RequestRefused):
 
 
 class WrongHost(RequestRefused):
-    """This server does not answer under that name; tell it with --host."""
+    """This server does not accept that Host header; add the name with --host."""
 
     code = "WRONG_HOST"
     http_status = 421
+
+
+class HeadersTooLarge(RequestRefused):
+    """The headers of a request have more than 16 KiB together; send fewer or shorter ones."""
+
+    code = "HEADERS_TOO_LARGE"
+    http_status = 431
 
 
 class TooManyInFlight(RequestRefused):
@@ -110,7 +117,7 @@ class TooManyLogins(RequestRefused):
 
 
 class FormStale(RequestRefused):
-    """The form is not of this session; open the page again and send it once more."""
+    """The form belongs to another session; open the page again and send it once more."""
 
     code = "FORM_STALE"
     http_status = 403

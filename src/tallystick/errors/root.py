@@ -39,6 +39,17 @@ class ExtraMissing(TallyError):
             f"{what} needs more packages: pip install 'tallystick[{extra}]'", what=what, extra=extra
         )
 
+    @staticmethod
+    def explains(error: ImportError, *packages: str) -> bool:
+        """Tell whether one of these packages is missing; any other error is to be shown as it is.
+
+        >>> ExtraMissing.explains(ModuleNotFoundError(name="psycopg.rows"), "psycopg")
+        True
+        >>> ExtraMissing.explains(ImportError("no pq wrapper", name="psycopg"), "psycopg")
+        False
+        """
+        return isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in packages
+
 
 class InvariantBroken(TallyError):
     """The books do not balance; please report this."""

@@ -36,7 +36,7 @@ class StorageFailed(FolderError):
 
 
 class FolderUnsafe(FolderError):
-    """Something else stands where a plain file or folder belongs."""
+    """This must be a plain file or folder, and is something else."""
 
     code = "FOLDER_UNSAFE"
     exit_code = 4
@@ -100,7 +100,7 @@ class ArtifactChanged(RunError):
 
 
 class RunFailed(RunError):
-    """The run has failed; its log tells the whole story."""
+    """The run has failed; its log says why."""
 
     code = "RUN_FAILED"
     exit_code = 2

@@ -71,12 +71,12 @@ class JournalMismatch(JournalError):
 
 
 class SkipItem(TallyError):
-    """There is nothing to do for this item."""
+    """Raise this to skip an item."""
 
     code = "SKIP_ITEM"
 
 
 class CancelItem(TallyError):
-    """This item is not wanted any more."""
+    """Raise this to drop an item."""
 
     code = "CANCEL_ITEM"

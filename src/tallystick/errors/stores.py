@@ -26,19 +26,19 @@ class StoreReadOnly(StoreError):
 
 
 class StoreFull(StoreError):
-    """There is no space left."""
+    """The disk is full."""
 
     code = "STORE_FULL"
 
 
 class StoreBusy(StoreError):
-    """Others kept the database, or the rows that this needs, for too long."""
+    """The database was locked by other writers for too long."""
 
     code = "STORE_BUSY"
 
 
 class StoreCorrupt(StoreError):
-    """This is not an intact database of ours."""
+    """This is not an intact Tallystick database."""
 
     code = "STORE_CORRUPT"
 

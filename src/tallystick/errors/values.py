@@ -59,7 +59,7 @@ class BadCommand(BadInput):
 
 
 class BadSchedule(BadInput):
-    """This is no timetable of a schedule."""
+    """This is not a timetable for a schedule."""
 
     code = "BAD_SCHEDULE"
 

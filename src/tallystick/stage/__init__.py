@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tallystick.core.retry import RetryPolicy as RetryPolicy
     from tallystick.errors import CancelItem as CancelItem
     from tallystick.errors import SkipItem as SkipItem
     from tallystick.stage.diagnostics import Diagnostics as Diagnostics
@@ -45,6 +46,7 @@ _HOMES = {
     "JournalAudit": "tallystick.stage.journal.audit",
     "Outcome": "tallystick.stage.outcome",
     "ReclaimedSlot": "tallystick.stage.sequence.events",
+    "RetryPolicy": "tallystick.core.retry",
     "Sequence": "tallystick.stage.sequence.sequence",
     "SequenceBatch": "tallystick.stage.sequence.batch",
     "SkipItem": "tallystick.errors",

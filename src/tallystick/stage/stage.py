@@ -23,6 +23,7 @@ from typing import Any, Generic, TypeVar
 from tallystick.clock import Clock, SystemClock
 from tallystick.core.durations import duration_ms
 from tallystick.core.retry import RetryPolicy
+from tallystick.defaults import STAGE_GRACE
 from tallystick.errors import BadInput, WrongColour
 from tallystick.stage.diagnostics import Diagnostics
 from tallystick.stage.flow import Flow
@@ -74,7 +75,7 @@ class Stage(Generic[T, R]):
         cost_of: Callable[[T], float] | None = None,
         size_of: Callable[[T], int] | None = None,
         key: Callable[[T], object] | None = None,
-        grace: str | float | timedelta = "10s",
+        grace: str | float | timedelta = STAGE_GRACE,
         failures_max: int | None = None,
         progress: bool | None = None,
         total: int | None = None,

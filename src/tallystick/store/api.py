@@ -180,7 +180,7 @@ class Store(Protocol):
         ...
 
     def apply(self, batch: Sequence[Bundle], *, again: bool = False) -> list[Outcome | BaseException]:
-        """Make a batch durable and return one outcome a bundle; raise if nothing became durable.
+        """Make a batch durable and return one outcome per bundle; raise if nothing became durable.
 
         A bundle whose rows others hold is `HeldUp`, and waits for them no longer than a moment; hardly at all
         if it is tried `again` for that reason.
@@ -224,7 +224,10 @@ class Store(Protocol):
         ...
 
     def steps(self, job_id: str, after: tuple[int, str, int] | None, limit: int) -> list[StepRow]:
-        """Return a page of the steps of a job by dimension, name, occurrence; `after` is the last before."""
+        """Return a page of the steps of a job by dimension, name, occurrence; `after` is the last before.
+
+        Those of a protocol job come in the order in which they are worked on.
+        """
         ...
 
     def in_flight(self, tenant_id: str, limit: int) -> int:
@@ -246,14 +249,17 @@ class Store(Protocol):
     def jobs(
         self,
         *,
-        tenant_id: str,
+        tenant_id: str | None,
         states: Sequence[str],
         handler: str | None,
         after: str | None,
         limit: int,
         tag: str | None = None,
     ) -> list[JobRow]:
-        """Return a page of jobs, newest first; `after` is the last job_id of the page before."""
+        """Return a page of jobs of a tenant, or of all (None), newest first.
+
+        `after` is the last job_id of the page before.
+        """
         ...
 
     def has_signal(self, job_id: str, names: Sequence[str]) -> bool:
@@ -307,7 +313,9 @@ class Store(Protocol):
         """Return those of these jobs that are asked to end, held, or have ended."""
         ...
 
-    def dead(self, *, tenant_id: str, handler: str | None, after: str | None, limit: int) -> list[JobRow]:
+    def dead(
+        self, *, tenant_id: str | None, handler: str | None, after: str | None, limit: int
+    ) -> list[JobRow]:
         """Return a page of jobs that have failed and were not retried, newest first; `after` as in `jobs`."""
         ...
 

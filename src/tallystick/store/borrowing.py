@@ -1,4 +1,4 @@
-"""The use of a transaction on loan: by one thread, until the loan ends or its time is up."""
+"""Checks that a lent transaction is used by one thread only, and only until the loan ends."""
 
 from __future__ import annotations
 

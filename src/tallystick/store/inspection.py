@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from tallystick.core.audit.book import ActivityRow, AttemptRow, Book, Kept, StepRest, WholeJob
 from tallystick.core.audit.removals import ChainEnd, LogEnd, PrunedRow
+from tallystick.core.effects.doubts import AwaitedKey, StuckEffect
 from tallystick.core.effects.rows import EffectRow
 from tallystick.core.pictures import Message, Place
 from tallystick.core.remote.rows import OutboxLag, OutboxRow, ProtocolJob, ProtocolPicture, ProtocolStep
@@ -124,8 +125,27 @@ class Inspection(Protocol):
         """Return the keys of the effects of a job."""
         ...
 
+    def open_keys(self, job_id: str, *, limit: int) -> list[EffectRow]:
+        """Return the effects of a job that have not ended, in the order of their intents."""
+        ...
+
+    def awaited_keys(self, job_id: str, *, limit: int) -> list[AwaitedKey]:
+        """Return the open effects of other jobs whose keys steps of a job wait for."""
+        ...
+
+    def stuck_effects(self, tenant_id: str | None, *, until: int, limit: int) -> list[StuckEffect]:
+        """Return effects in doubt that no hold shows, by key; None for all tenants.
+
+        Only a person can answer for them and their job is not held for it, or their probe was due by `until`.
+        """
+        ...
+
     def late_reports(self, job_id: str) -> list[tuple[int, str]]:
         """Return what calls of effects of a job have said too late: when, and what."""
+        ...
+
+    def asked_at(self, job_id: str) -> int | None:
+        """Return when a person first asked a job to end; None if no act says so."""
         ...
 
     def kept_keys(self, *, after: str, limit: int) -> list[KeptKey]:
@@ -304,6 +324,10 @@ class Inspection(Protocol):
         """Return the leases of live attempts by worker, those that lost most first."""
         ...
 
+    def running_in_queues(self, limit: int) -> dict[str, int]:
+        """Return how many jobs of each queue run, in so many leases at most."""
+        ...
+
     def hooks(self, limit: int) -> list[OwedHook]:
         """Return jobs to which a hook is owed, of any workflow, longest first."""
         ...
@@ -330,7 +354,7 @@ class Watched(Protocol):
         self,
         narrowed: Narrowed,
         *,
-        tenant_id: str,
+        tenant_id: str | None,
         states: Sequence[str],
         handler: str | None,
         after: str | None,

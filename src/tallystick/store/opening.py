@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 from tallystick.clock import Clock
 from tallystick.core.durations import duration_ms
 from tallystick.defaults import BUSY
-from tallystick.errors import BadInput
+from tallystick.errors import BadInput, ExtraMissing
 from tallystick.store.api import Store
 from tallystick.store.sql.restoring import hold_restored
 
@@ -74,7 +74,7 @@ def open_store(url: str, clock: Clock, *, create: bool, credential: object | Non
 def _begin_with_copy(store: SqliteStore) -> None:
     """Hold what is unfinished in a copy before a worker can claim it, and let it be a store then."""
     try:
-        held = hold_restored(store)
+        held = hold_restored(store).jobs
         store.call_original()
     except BaseException:
         store.close()
@@ -132,6 +132,8 @@ def _open_postgres(url: str, clock: Clock, *, create: bool) -> Store:
     try:
         from tallystick.store.postgres.store import PostgresStore  # noqa: PLC0415 (as above)
     except ImportError as error:
+        if not ExtraMissing.explains(error, "psycopg"):
+            raise
         raise BadInput(
             "PostgreSQL needs psycopg: pip install 'tallystick[postgres]'", needs="psycopg"
         ) from error
@@ -142,6 +144,8 @@ def _open_azure(url: str, clock: Clock, *, create: bool, credential: object | No
     try:
         from tallystick.store.azure.store import AzureStore  # noqa: PLC0415 (as above)
     except ImportError as error:
+        if not ExtraMissing.explains(error, "azure", "aiohttp"):
+            raise
         raise BadInput(
             "Azure Tables need their libraries: pip install 'tallystick[azure]'", needs="azure-data-tables"
         ) from error

@@ -232,8 +232,11 @@ class Queues(Protocol):
         """Return the names of all queues that have a row."""
         ...
 
-    def rest_of(self, names: Iterable[str]) -> int | None:
-        """Return for how many milliseconds these queues may be left alone; None if nothing waits in them."""
+    def rest_of(self, names: Iterable[str], *, asked_ms: int = 0) -> int | None:
+        """Return for how many milliseconds these queues may be left alone; None if nothing waits in them.
+
+        That is 0 if a token came after the last claim of the worker was asked for, `asked_ms` ago.
+        """
         ...
 
     def taken_slots(self, name: str) -> list[Slot]:

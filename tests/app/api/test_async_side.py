@@ -35,6 +35,7 @@ WITHOUT_TWIN = {
         "schedules",
         "declare_schedules",
         "queue",
+        "routing",
         "queues",
         "declare_queues",
         "declared_schedules",

@@ -33,6 +33,10 @@ def waiting(timed):
     return waiting
 
 
+def kinds_of_facts(app: Tally, job_id: str) -> list[str]:
+    return [event.type for event in app.runtime().store.history(job_id)]
+
+
 def test_a_key_makes_a_new_job_when_its_job_has_ended(timed, hand, mail):
     keyed = mail.opts(idempotency_key="k", reuse="after_end")
     first = keyed.submit("a")
@@ -105,8 +109,7 @@ def test_arguments_are_replaced_only_before_the_first_claim(timed, hand, waiting
     held = waiting.opts(idempotency_key="k", replace=True)
     first = held.submit("a")
     assert held.submit("b").id == first.id
-    facts = [event.type for event in timed.runtime().store.history(first.id)]
-    assert facts == ["submit", "replace"]
+    assert kinds_of_facts(timed, first.id) == ["submit", "replace"]
     assert hand.work() == "Await"
     with pytest.raises(KeyInUse, match="can be replaced only before it is claimed"):
         held.submit("c")
@@ -149,6 +152,58 @@ def test_a_signal_goes_to_the_active_job_or_starts_one(timed, hand, waiting):
     hand.work_all()
     assert second.result() == "b2"
     assert check_books(timed) == []
+
+
+RULES = {
+    "never": {"reuse": "never"},
+    "after_end": {"reuse": "after_end"},
+    "after_success": {"reuse": "after_success"},
+    "unique": {"unique": "while_active"},
+    "debounce": {"debounce": "30s"},
+    "replace": {"replace": True},
+}
+
+
+@pytest.mark.parametrize("has_ended", [False, True], ids=["active", "ended"])
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_a_key_of_another_workflow_is_a_conflict_under_every_rule(timed, clock, hand, mail, rule, has_ended):
+    @timed.workflow
+    def letter(name: str) -> str:
+        return f"letter to {name}"
+
+    first = mail.opts(idempotency_key="k", **rule).submit("a")
+    if has_ended:
+        clock.advance(30_000)
+        hand.work_all()
+    with pytest.raises(
+        IdempotencyConflict, match=r"workflow mail\b.* for letter use another key"
+    ) as conflict:
+        letter.opts(idempotency_key="k", **rule).submit("a")
+    assert conflict.value.fields["job_id"] == first.id
+    assert "replace" not in kinds_of_facts(timed, first.id)
+    clock.advance(30_000)
+    hand.work_all()
+    assert first.result() == "a"
+    assert check_books(timed) == []
+
+
+def test_a_signal_does_not_go_to_the_job_of_another_workflow(timed, hand, mail, waiting):
+    first = waiting.opts(idempotency_key="k").submit("a")
+    hand.work_all()
+    with pytest.raises(IdempotencyConflict, match="mail use another key"):
+        mail.opts(idempotency_key="k").send_or_start("go", "1", "a")
+    with pytest.raises(IdempotencyConflict, match="workflow waiting"):
+        asyncio.run(mail.opts(idempotency_key="k").send_or_start_aio("go", "1", "a"))
+    hand.work_all()
+    assert "signal" not in kinds_of_facts(timed, first.id)
+    assert check_books(timed) == []
+
+
+def test_in_a_transaction_a_key_of_another_workflow_is_a_conflict_too(timed, hand, mail, waiting):
+    first = waiting.opts(idempotency_key="k").submit("a")
+    with timed.transaction() as db, pytest.raises(IdempotencyConflict, match="workflow waiting"):
+        mail.opts(idempotency_key="k", unique="while_active", within=db).submit("a")
+    assert [job.id for job in timed.jobs()] == [first.id]
 
 
 def test_async_submissions_know_the_same_rules(timed, hand, mail):

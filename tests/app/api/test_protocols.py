@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pydantic
 import pytest
 
 from tallystick import Job, RemoteStep, Tally
@@ -82,7 +83,9 @@ def test_a_command_becomes_a_job_once(app: Tally):
         ({"protocol_id": "other"}, BadCommand, "protocol_id"),
         ({"mode": "BURST"}, BadCommand, "doc_id"),
         ({"tenant_id": 7}, BadValue, "tenant_id"),
-        ({"payload": {"steps": {"ocr": {"pages": "many"}}}}, BadValue, "payload.steps.ocr"),
+        ({"payload": {"steps": {"ocr": {"pages": "many"}}}}, BadValue, "payload.steps.ocr.pages"),
+        ({"payload": {"steps": {"ocr": {"pages": 3}}, "a": object()}}, BadValue, "payload"),
+        ({"schema_version": "v2"}, BadValue, "schema_version"),
     ],
 )
 def test_a_command_that_cannot_be_is_refused_with_its_path(app: Tally, change, error, path):
@@ -101,9 +104,31 @@ def test_what_cannot_be_declared_is_refused(app: Tally):
         ("other", ["new"], [step, step], BadValue),
         ("other", ["new"], [RemoteStep("a", service="s", ack=0)], BadInput),
         ("no name!", ["new"], [step], BadValue),
+        ("other", "new", [step], BadInput),
+        ("other", ["new"], ["a"], BadInput),
     ):
         with pytest.raises(error):
             app.protocol(id_, request_types=types, steps=steps)
+
+
+class Scan(pydantic.BaseModel):
+    pages: list[int]
+
+
+def test_a_payload_may_be_a_model_and_its_error_names_the_member(app: Tally):
+    steps = [RemoteStep("a", service="a", payload=Scan)]
+    protocol = app.protocol("models", request_types=["models"], steps=steps)
+    command = {**COMMAND, "request_type": "models", "payload": {"steps": {"a": {"pages": [1, 2]}}}}
+    assert protocol.submit(command).created
+    with pytest.raises(BadValue, match="valid integer") as refused:
+        protocol.submit({**command, "payload": {"steps": {"a": {"pages": [1, "x"]}}}})
+    assert refused.value.fields["path"] == "payload.steps.a.pages[1]"
+
+
+def test_a_protocol_that_is_not_there_is_named(app: Tally):
+    with pytest.raises(BadCommand, match="no protocol 'other'; known are: ocr-embed") as refused:
+        app.command({**COMMAND, "protocol_id": "other"})
+    assert refused.value.fields["path"] == "protocol_id"
 
 
 def test_a_worker_looks_after_steps_whose_time_is_over_and_the_job_ends(app: Tally):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tallystick import Retry, again, wait
+from tallystick import RemoteStep, Retry, again, wait
 from tallystick.errors import NotFound
+from tallystick.testing.remote_hand import RemoteHand, expire_remote
 from tallystick.testing.stepping import LEASE_MS, Death, check_books
 
 
@@ -101,3 +102,33 @@ def test_what_was_lost_before_a_turn_is_forgiven(timed, hand, seen):
         assert seen(job) == "PENDING"
     hand.work()
     assert seen(job) == "SUCCEEDED"
+
+
+@pytest.mark.parametrize("end", ["SUCCEEDED", "FAILED", "CANCELLED"])
+def test_a_protocol_job_from_its_command_to_its_end(timed, clock, seen, end):
+    steps = [RemoteStep("one", service="a"), RemoteStep("two", service="b")]
+    protocol = timed.protocol("p", request_types=["scan"], steps=steps)
+    first, second = RemoteHand(timed, "a"), RemoteHand(timed, "b")
+    about = {"tenant_id": "acme", "request_type": "scan", "input_ref": "in", "output_ref": "out"}
+    job = protocol.submit({**about, "payload": {}, "schema_version": "v1"})
+    assert seen(job) == "RUNNING"
+    directive = first.take()
+    assert seen(job) == "RUNNING"
+    directive.fail("BUSY", again=True)
+    assert (seen(job), job.state()) == ("PENDING", "IN_PROGRESS")
+    clock.advance(60_000)
+    expire_remote(timed)
+    directive = first.take()
+    directive.ack()
+    assert seen(job) == "RUNNING"
+    job.pause()
+    directive.succeed(1)
+    assert (seen(job), job.state()) == ("PENDING", "IN_PROGRESS")
+    job.resume()
+    expire_remote(timed)
+    if end == "CANCELLED":
+        job.cancel()
+    else:
+        directive = second.take()
+        directive.succeed(2) if end == "SUCCEEDED" else directive.fail("BROKEN")
+    assert seen(job) == end

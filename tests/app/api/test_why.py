@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from tallystick import Retry, Tally, gather, sleep, wait
+from tallystick.testing.stepping import cancel_overdue
 
 WHEN = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ"
 
@@ -72,7 +73,26 @@ def test_a_running_job_that_is_asked_to_end_cleans_up(hand, flow):
     job = flow.submit("")
     hand.claim()
     job.cancel()
-    assert says(job, "it was asked to end at WHEN and cleans up; it is ended at WHEN if it has not by then")
+    ends = "it is ended at WHEN if it has not by then"
+    assert says(job, f"it was asked to end and cleans up; {ends}")
+    # Who asks by name is on the books, with the instant.
+    named = flow.submit("")
+    hand.claim()
+    named.cancel(by="ann")
+    assert says(named, f"it was asked to end at WHEN and cleans up; {ends}")
+
+
+def test_a_job_that_runs_beyond_its_deadline_is_asked_to_end_in_whole_words(timed, hand, clock, flow):
+    job = flow.opts(deadline="5s").submit("")
+    hand.claim()
+    clock.advance(5_000)
+    cancel_overdue(timed)
+    assert says(
+        job,
+        "it was asked to end because its deadline passed at WHEN and cleans up; it is ended at WHEN if it "
+        "has not by then",
+    )
+    assert (job.why().since.timestamp() * 1000, job.row().state) == (clock.wall_ms(), "CANCELLING")
 
 
 def test_a_sentence_has_its_instants_and_what_a_person_can_do(hand, clock, flow):

@@ -55,6 +55,28 @@ def test_a_job_that_runs_keeps_who_paused_resumed_and_cancelled_it(app: Tally):
     assert told(app.acts(job=job, after=newest)) == expected[:2]
 
 
+def test_a_job_keeps_who_sent_it_a_signal(app: Tally):
+    @app.workflow
+    def flow() -> list[int]:
+        return [wait("first", int), wait("second", int), wait("third", int)]
+
+    with app.worker():
+        job = flow.submit()
+        job.send("first", 1, by="ann")
+        job.send("second", 2)
+        asyncio.run(job.send_aio("third", 3, by="bob"))
+        assert job.result(PATIENCE) == [1, 2, 3]
+    assert told(app.acts(job=job)) == [("send", "ann", "first"), ("send", "bob", "third")]
+    for sending in (
+        lambda: app.job("nobody").send("first", 1, by="ann"),
+        lambda: asyncio.run(app.job("nobody").send_aio("first", 1, by="ann")),
+    ):
+        with pytest.raises(NotFound):
+            sending()
+    assert len(app.acts()) == 2
+    assert verify(app.runtime().store).findings_total == 0
+
+
 def test_an_act_without_an_author_and_one_that_is_refused_are_not_kept(app: Tally):
     @app.workflow
     def flow() -> None: ...
@@ -112,7 +134,7 @@ def test_schedules_keep_who_changed_them(timed: Tally):
     before = timed.runtime().committer.bundles
     those.backfill("nightly", since, since + timedelta(days=2), by="eve")
     assert timed.runtime().committer.bundles == before + 2, "the act is in the bundle of the first tick"
-    those.backfill("nightly", since, since, by="eve")  # no tick, so nothing was done
+    those.backfill("nightly", since, since + timedelta(hours=1), by="eve")  # no tick, so nothing was done
     those.remove("nightly", by="fay")
     assert told(timed.acts(schedule="nightly")) == [
         ("add", "ann", "0 3 * * *"),
@@ -168,7 +190,7 @@ def test_acts_of_two_processes_at_once_are_one_chain(app: Tally, url):
         for _ in range(5):
             for job_id in order:
                 other.job(job_id).pause(by="ann")
-            other.resume_many(by="ann")
+            other.resume_many(by="ann", everything=True)
         other.close()
 
     threads = [threading.Thread(target=speak, args=(order,)) for order in (jobs, jobs[::-1])]

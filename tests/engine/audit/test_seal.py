@@ -186,3 +186,10 @@ def test_the_tree_tells_every_order_and_number_of_leaves_apart():
     # One leaf alone is the same in both orders.
     assert len(roots) == 2 * 39 - 1
     assert json.dumps(Tree().root().hex()) == '""'
+
+
+def test_a_seal_is_not_compared_with_one_job(timed, flows):
+    job = flows[0].submit(1)
+    store = timed.runtime().store
+    with pytest.raises(BadInput, match="the whole store"):
+        verify(store, job_id=job.id, sealed=seal(store, 0))

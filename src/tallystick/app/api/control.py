@@ -1,6 +1,6 @@
-"""What can be said to a job from outside: to end, to hold, to go on, to begin again from its records.
+"""Controls a job from outside: cancel, pause, resume, fork and retry.
 
-Every wish is one bundle and what its outcome means, so that both colours say it with the same words.
+Every request is one bundle and the meaning of its outcome, shared by sync and async callers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can be declared as a step, a transaction or a workflow, said when it is declared."""
+"""Checks at the declaration that a function can be a step, a transaction or a workflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program wants to be called: around its workers, and for the ends and holds of its jobs."""
+"""Hooks that a program declares: around its workers, and for jobs that end or are held."""
 
 from __future__ import annotations
 

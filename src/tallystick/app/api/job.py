@@ -13,7 +13,7 @@ import msgspec
 from tallystick.app.api.control import DEFAULT_WHY, Wish, cancelling, forking, pausing, resuming, retrying
 from tallystick.app.api.results import EndedJob, not_there
 from tallystick.app.api.retrying import Duration
-from tallystick.app.api.sending import deliver_all_async, deliver_one, signals
+from tallystick.app.api.sending import deliver_one, deliver_one_async, signals
 from tallystick.app.asking.history import Event
 from tallystick.app.asking.sentence import Why
 from tallystick.app.asking.watching import shown, watch, watch_aio
@@ -119,12 +119,13 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         value: object = None,
         *,
         id: str | None = None,  # noqa: A002 (the word that users know)
+        by: str = "",
     ) -> Delivered:
         """Send a signal; durable when this returns. With an `id` a repeated sending is the same signal."""
         refuse_inside(f"send to job {self.id}")
         runtime = self._runtime()
         (signal,) = signals(runtime, [self.id], name, value, id)
-        return deliver_one(runtime, signal)
+        return deliver_one(runtime, signal, by)
 
     async def send_aio(
         self,
@@ -132,12 +133,13 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
         value: object = None,
         *,
         id: str | None = None,  # noqa: A002 (the word that users know)
+        by: str = "",
     ) -> Delivered:
         """Send a signal without blocking the event loop."""
         refuse_inside(f"send to job {self.id}")
         runtime = self._runtime()
-        (outcome,) = await deliver_all_async(runtime, signals(runtime, [self.id], name, value, id))
-        return outcome
+        (signal,) = signals(runtime, [self.id], name, value, id)
+        return await deliver_one_async(runtime, signal, by)
 
     def cancel(self, *, grace: Duration = CANCEL_GRACE, force: bool = False, by: str = "") -> JobState:
         """Ask the job to end, and return the state it is in now.
@@ -237,6 +239,7 @@ class Job(Resolving, msgspec.Struct, Generic[R_co], eq=False, gc=False):
 
         PENDING: it does not run now, and goes on. RUNNING: an attempt holds a live lease. SUCCEEDED, FAILED
         and CANCELLED: it has ended. A worker that was lost makes it PENDING as soon as its lease runs out.
+        A protocol job is RUNNING while a directive is on its way or a remote worker is at it.
         """
         view = view_of(self._runtime().store.inspect(), self.id)
         if view is None:

@@ -1,4 +1,4 @@
-"""Waiting for jobs: told at once by the worker in this process, found by one look for all others.
+"""Waits for results: a worker in this process reports at once, one query finds all others.
 
 One thread looks, only while a call waits, and asks about all awaited jobs in one statement. Jobs that run
 here are asked about too, but seldom: a function that does not return may have lost its job to another one.

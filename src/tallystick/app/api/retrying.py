@@ -9,6 +9,7 @@ from typing import Final
 from tallystick.core.digits import ActivityLedger
 from tallystick.core.durations import duration_ms
 from tallystick.core.retry import RetryPolicy
+from tallystick.defaults import RETRY_FIRST, RETRY_LONGEST
 from tallystick.errors import BadInput
 
 Duration = str | float | timedelta
@@ -29,8 +30,8 @@ class Retry:
         self,
         tries: int = 3,
         *,
-        first: Duration = "1s",
-        longest: Duration = "15m",
+        first: Duration = RETRY_FIRST,
+        longest: Duration = RETRY_LONGEST,
         factor: float = 2.0,
         on: Sequence[type[BaseException]] = (Exception,),
     ) -> None:

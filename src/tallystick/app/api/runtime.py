@@ -61,6 +61,7 @@ from tallystick.worker.relays.reports import Reports
 from tallystick.worker.worker import Worker
 
 if TYPE_CHECKING:
+    from tallystick.app.effects.rules import EffectSpec
     from tallystick.watch.meters import Meters
 
 
@@ -96,6 +97,8 @@ class Runtime:
         self.reads: Store | OpenedReads = self.store if sealing is None else OpenedReads(self.store, sealing)
         self.results = Results(self.reads, runs_here=self._runs_here)
         self.worker: Worker | None = None
+        # What the program declares.
+        self.effects: Mapping[str, EffectSpec] = {}
         self._maintenance: Maintenance | None = None
         self.relay: Relay | None = None
         # How spans are made here; None while the program has set no tracer provider, as far as was seen.

@@ -7,13 +7,15 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from tallystick.app.api.control import act_on, noted
 from tallystick.app.values.codec import encode
 from tallystick.core.limits import PAYLOAD_BYTES_MAX, check_key, check_name, check_text
 from tallystick.core.pictures import signal_of
+from tallystick.core.watching.acts import About
 from tallystick.engine.pending_writes import settle
 from tallystick.engine.submission import Submission, bundle_of, submit_job
 from tallystick.errors import JobEnded, KeyInUse, NotFound
-from tallystick.store.api import Deliver, Delivered, Existing, Outcome
+from tallystick.store.api import Bundle, Deliver, Delivered, Existing, Outcome
 
 if TYPE_CHECKING:
     from tallystick.app.api.runtime import Runtime
@@ -41,9 +43,12 @@ def signals(
     ]
 
 
-def deliver_one(runtime: Runtime, message: Deliver) -> Delivered:
-    """Store a message and wake its job; an idle worker of this process claims it in the same flush."""
-    request = runtime.committer.blocked((message,))
+def deliver_one(runtime: Runtime, message: Deliver, by: str = "") -> Delivered:
+    """Store a message and wake its job; an idle worker of this process claims it in the same flush.
+
+    With an author it is an act, which is kept in the same bundle.
+    """
+    request = runtime.committer.blocked(_said(runtime, message, by))
     worker = runtime.worker
     claiming = False
     if worker is None or not worker.idle:
@@ -52,6 +57,21 @@ def deliver_one(runtime: Runtime, message: Deliver) -> Delivered:
         claiming = worker.poke([request])
     (delivered,) = _delivered(runtime, [message], [0], [request.answer()], claiming=claiming)
     return delivered
+
+
+async def deliver_one_async(runtime: Runtime, message: Deliver, by: str = "") -> Delivered:
+    """Do the same without blocking the event loop."""
+    bundle = await asyncio.to_thread(_said, runtime, message, by) if by else (message,)
+    outcome = await runtime.lane().call(bundle)
+    (delivered,) = _delivered(runtime, [message], [0], [outcome])
+    return delivered
+
+
+def _said(runtime: Runtime, message: Deliver, by: str) -> Bundle:
+    """Return the bundle of a message: with who sent it, if that is known and there is such a job."""
+    if not by or runtime.reads.job(message.job_id) is None:
+        return (message,)
+    return noted((message,), act_on(About.JOB, message.job_id, "send", by, message.name), runtime.store)
 
 
 def send_or_start(runtime: Runtime, submission: Submission, name: str, value: object) -> tuple[str, bool]:
@@ -75,7 +95,7 @@ def send_or_start(runtime: Runtime, submission: Submission, name: str, value: ob
 
 
 def deliver_all(runtime: Runtime, messages: Sequence[Deliver]) -> list[Delivered]:
-    """Store messages and wake their jobs; each has its own fate, and all of them share flushes."""
+    """Store messages and wake their jobs; each gets its own outcome, and all of them share flushes."""
     order = _by_job(messages)
     outcomes = runtime.committer.call_all([(messages[index],) for index in order])
     return _delivered(runtime, messages, order, outcomes)

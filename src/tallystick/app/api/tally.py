@@ -25,6 +25,7 @@ from tallystick.app.effects.declaring import DeclaringEffects
 from tallystick.app.effects.resolving import ResolvingKeys
 from tallystick.app.effects.rules import EffectSpec
 from tallystick.app.remote.protocols import Declaring, RemoteProtocol
+from tallystick.app.remote.routing import Routing
 from tallystick.app.remote.services import Service
 from tallystick.app.remote.steps import DeclaringRemotes
 from tallystick.app.replay.context import Inside, current, refuse_inside
@@ -106,6 +107,7 @@ class Tally(
         self._steps: set[str] = set()
         self._protocols: dict[str, RemoteProtocol] = {}
         self._services: dict[str, Service] = {}
+        self._routing: Routing | None = None
         self._callback_url = os.environ.get("TALLYSTICK_CALLBACK_URL") or callback_url
         self._schedules: dict[str, Callable[[], SchedulePlan]] = {}
         self._remotes: dict[str, str] = {}
@@ -185,6 +187,7 @@ class Tally(
                     codec=self._codec,
                     credential=self._credential,
                 )
+                self._runtime.effects = self._effects
             return self._runtime
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What leaves a workflow function before its end: exceptions that a plain `except Exception` lets pass."""
+"""Exceptions that leave a workflow function early; a plain `except Exception` does not catch them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Going on after a restoration: all that stands still because of it, and nothing else."""
+"""Resumes what was held because the store was restored from a copy, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sealing: a codec of the program stands between it and the store, so that data at rest is as that made it.
+"""Sealing: the codec of a program encodes its payloads before they are stored, and decodes them after.
 
 Everything that a program puts into its jobs is sealed on its way to the store and opened on its way back:
 arguments, results of workflows and steps, signals, shown values, errors. Names, keys, tags, states, instants,

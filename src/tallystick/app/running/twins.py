@@ -1,4 +1,4 @@
-"""Async twins: a method that blocks, made once more for an event loop."""
+"""Async twins: makes the `_aio` method that belongs to a method that blocks."""
 
 from __future__ import annotations
 

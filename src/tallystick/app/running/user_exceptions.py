@@ -1,4 +1,4 @@
-"""What leaves a user's function and is no `Exception`: it ends a try or a job, never a thread or a loop.
+"""A `BaseException` of a user's function ends its try or its job, never a thread or a loop.
 
 `sys.exit()` in a step, or a cancellation that is not meant for its workflow, would otherwise take the worker
 with it, and every job that runs there.

@@ -114,6 +114,21 @@ def job_view(attempts: Sequence[AttemptFacts], open_waits: int, now: int, policy
     return JobView.FAILED if spent or reasons.intersection(_ENDS_THE_JOB) else JobView.PENDING
 
 
+def protocol_view(state: JobState, *, in_flight: bool) -> JobView:
+    """Return what users see of a protocol job, which has no attempts of its own.
+
+    It runs while a directive of a step is on its way, or a remote worker is at it.
+    """
+    return _ENDS.get(state, JobView.RUNNING if in_flight else JobView.PENDING)
+
+
+_ENDS: dict[JobState, JobView] = {
+    JobState.SUCCEEDED: JobView.SUCCEEDED,
+    JobState.FAILED_FINAL: JobView.FAILED,
+    JobState.CANCELLED: JobView.CANCELLED,
+}
+
+
 _ALLOWED: dict[JobState, frozenset[JobView]] = {
     JobState.QUEUED: frozenset({JobView.PENDING}),
     JobState.DISPATCHING: frozenset({JobView.RUNNING, JobView.PENDING}),

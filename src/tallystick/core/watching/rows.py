@@ -98,3 +98,5 @@ class Backlog(NamedTuple):
     outbox: int
     outbox_at: int | None
     tick_at: int | None
+    # Schedules that tick no more until a person has decided.
+    schedules_held: int = 0

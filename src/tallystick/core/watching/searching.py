@@ -26,7 +26,8 @@ _DIGITS_MAX: Final = 18
 class JobSearch(NamedTuple):
     """What the jobs have in common that a person looks for; None and empty are no condition."""
 
-    tenant_id: str
+    # Jobs of all tenants if it is None: operators alone may look so.
+    tenant_id: str | None
     states: Sequence[str] = ()
     workflow: str | None = None
     queue: str | None = None
@@ -87,7 +88,7 @@ class EffectSearch(NamedTuple):
         first, mark, exec_id = place.partition(" ")
         is_instant = first.isascii() and first.isdecimal() and len(first) <= _DIGITS_MAX
         if not mark or (self.ended and not is_instant):
-            raise BadInput(f"no page of effects begins behind {place!r}; take `after` as it was told")
+            raise BadInput(f"after={place!r} is not valid; use the value from the previous page")
         return first, exec_id
 
 

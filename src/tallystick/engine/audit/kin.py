@@ -1,4 +1,4 @@
-"""A job and the rows of others that must agree with it: its parent's word, its fork, its key, its tags."""
+"""Compares a job with other rows that must agree with it: its parent's, its fork's, its key, its tags."""
 
 from __future__ import annotations
 

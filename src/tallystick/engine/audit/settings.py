@@ -1,4 +1,4 @@
-"""Whether the settings of a store can be what they are: its schedules and API keys."""
+"""Checks that the settings of a store make sense: its schedules and API keys."""
 
 from __future__ import annotations
 

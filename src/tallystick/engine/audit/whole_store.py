@@ -23,7 +23,7 @@ from tallystick.engine.audit.jobs import Audit, audit, check_job
 from tallystick.engine.audit.sealing import compare
 from tallystick.engine.audit.seals import Seal
 from tallystick.engine.audit.settings import check_settings
-from tallystick.errors import NotFound
+from tallystick.errors import BadInput, NotFound
 from tallystick.store.api import Store
 from tallystick.store.inspection import Inspection, KeptKey, Reserved
 
@@ -40,6 +40,8 @@ def verify(
     on_page: Callable[[Audit], None] | None = None,
 ) -> Audit:
     """Check one job, those that were written since an instant, or everything; and compare with a seal."""
+    if job_id is not None and sealed is not None:
+        raise BadInput("a seal is about the whole store: compare it without naming a job", job_id=job_id)
     inspection = store.inspect()
     if job_id is not None:
         return _one(inspection, job_id)

@@ -26,7 +26,7 @@ UNKNOWN: Final = "unknown"
 
 
 @dataclass(slots=True)
-class Report:
+class RunReport:
     """What a verification found: `problems` make a run unsound, `notes` are settled by a resume."""
 
     run_id: str
@@ -106,9 +106,9 @@ def is_name(text: str) -> bool:
     return True
 
 
-def verify(root: str | os.PathLike[str], run_id: str) -> Report:
+def verify(root: str | os.PathLike[str], run_id: str) -> RunReport:
     """Check everything that can be checked: every byte of the log, the snapshot, and every artifact."""
-    report = Report(run_id)
+    report = RunReport(run_id)
     with recovery.opened(root, run_id, create=False) as folder:
         view = RunView(run_id)
         try:
@@ -154,7 +154,7 @@ def _is_canonical(line: bytes) -> bool:
         return False
 
 
-def _verify_snapshot(folder: Folder, view: RunView, report: Report) -> None:
+def _verify_snapshot(folder: Folder, view: RunView, report: RunReport) -> None:
     if not folder.exists(SNAPSHOT):
         report.notes.append("there is no snapshot")
         return
@@ -168,7 +168,7 @@ def _verify_snapshot(folder: Folder, view: RunView, report: Report) -> None:
         report.notes.append("snapshot.json is not what the log says; a resume replaces it")
 
 
-def _verify_artifacts(folder: Folder, view: RunView, report: Report) -> None:
+def _verify_artifacts(folder: Folder, view: RunView, report: RunReport) -> None:
     digests: dict[str, str] = {}
     if folder.exists(ARTIFACTS):
         artifact_files = ArtifactFiles(folder, create=False)

@@ -31,7 +31,7 @@ from tallystick.runs.log.fold import RunView, WorkKey
 from tallystick.runs.log.recorder import Fact, RunRecorder
 from tallystick.runs.log.snapshot import Artifact, WorkStatus
 from tallystick.runs.orchestrator import outcomes, staleness
-from tallystick.runs.orchestrator.visit import Running, Visit, needs_attempt, queued
+from tallystick.runs.orchestrator.visit import Running, StateVisit, needs_attempt, queued
 from tallystick.runs.tracing import ended_span, start_span
 from tallystick.runs.workers.artifacts import ArtifactFiles
 from tallystick.runs.workers.receipts import Receipt, Receipts
@@ -128,7 +128,7 @@ class Orchestrator:
         order of the log follows from the plan and from `parallel`, never from which worker was faster.
         """
         state = self._view.state
-        visit = Visit(state, self._view.visits(state), self._pipeline.order(state))
+        visit = StateVisit(state, self._view.visits(state), self._pipeline.order(state))
         trouble = self._failure_on_record(visit)
         while True:
             failure = self._advance(visit, pool)
@@ -145,7 +145,7 @@ class Orchestrator:
         if trouble is not None:
             raise trouble
 
-    def _failure_on_record(self, visit: Visit) -> Exception | None:
+    def _failure_on_record(self, visit: StateVisit) -> Exception | None:
         """Return the failure that an earlier process recorded and did not live to act on.
 
         What it had begun is taken up and brought to its end, as it would have done; nothing else begins.
@@ -180,7 +180,7 @@ class Orchestrator:
                 outcome = outcomes.word(work, future.result())
                 self._receipts.keep(work, span.span_id, span.parent_span_id, outcome)
 
-    def _advance(self, visit: Visit, pool: ThreadPoolExecutor) -> Exception | None:
+    def _advance(self, visit: StateVisit, pool: ThreadPoolExecutor) -> Exception | None:
         """Open the nodes whose inputs are complete and hand work to idle threads; return what went wrong."""
         try:
             taken_up = False
@@ -200,7 +200,7 @@ class Orchestrator:
             return error
         return None
 
-    def _open(self, visit: Visit, node: Node) -> bool:
+    def _open(self, visit: StateVisit, node: Node) -> bool:
         """Queue the work of a node that is not done yet; return whether an earlier process queued some."""
         view = self._view
         work_keys = [WorkKey(node.worker, scope, visit.state, visit.number) for scope in self._scopes(node)]
@@ -282,7 +282,7 @@ class Orchestrator:
             is_cancelled=self.is_cancelled,
         )
 
-    def _settle(self, visit: Visit, future: Future[object], running: Running) -> Exception | None:
+    def _settle(self, visit: StateVisit, future: Future[object], running: Running) -> Exception | None:
         """Record how a work item ended; return the failure that no try is left for."""
         error = future.exception()
         if isinstance(error, _NO_FAILURE):
@@ -330,7 +330,7 @@ class Orchestrator:
         known = self._view.artifacts.get(name)
         return known is not None and known.sha256 != digest
 
-    def _fail(self, visit: Visit, running: Running, error: BaseException) -> Exception | None:
+    def _fail(self, visit: StateVisit, running: Running, error: BaseException) -> Exception | None:
         """Record a failed attempt; queue the next one, or return the failure of the run."""
         view, work_key = self._view, running.work_key
         opened: list[Fact] = [

@@ -33,7 +33,7 @@ class Running:
 
 
 @dataclass(slots=True)
-class Visit:
+class StateVisit:
     """The work of one visit of a state: which nodes may begin, and what is still to do."""
 
     state: str

@@ -50,6 +50,8 @@ def make_service(database: str | os.PathLike[str], *, hosts: tuple[str, ...] = H
         from starlette.middleware.trustedhost import TrustedHostMiddleware  # noqa: PLC0415 (as above)
         from starlette.routing import Route  # noqa: PLC0415 (as above)
     except ImportError as error:
+        if not ExtraMissing.explains(error, "starlette"):
+            raise
         raise ExtraMissing("the telemetry service", "http") from error
     handlers = Handlers(TelemetryBook(database))
     routes = [

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from tallystick.core.lifecycles import SlotState
-from tallystick.stage.journal.format import Batched, Closed, Cut, JournalLine, Opened, Record, lines
+from tallystick.stage.journal.format import Batched, Closed, Cut, JournalLine, JournalOpened, Record, lines
 from tallystick.stage.journal.journal import Standing, read_batches, read_standing
 from tallystick.stage.outcome import SUCCESS, ItemFailure
 
@@ -118,7 +118,7 @@ def audit(path: str | os.PathLike[str]) -> JournalAudit:
 
 def _enter(found: JournalAudit, record: Record) -> None:
     match record:
-        case Opened():
+        case JournalOpened():
             found.runs.append(RunBooks(record.run, record.next, record.at_ms))
         case Batched():
             run = found.runs[-1]

@@ -24,7 +24,7 @@ _DIGEST_DIGITS: Final = 2 * len(SHORT_GENESIS)
 Row: TypeAlias = tuple[int, int, str, msgspec.Raw]
 
 
-class Opened(msgspec.Struct, tag="open", tag_field="kind", forbid_unknown_fields=True):
+class JournalOpened(msgspec.Struct, tag="open", tag_field="kind", forbid_unknown_fields=True):
     """A run of the stage begins at seq `next`; whatever is below has its outcome."""
 
     stage: str
@@ -62,7 +62,7 @@ class Closed(msgspec.Struct, tag="close", tag_field="kind", forbid_unknown_field
     complete: bool
 
 
-Record: TypeAlias = Opened | Batched | Cut | Closed
+Record: TypeAlias = JournalOpened | Batched | Cut | Closed
 
 _encoder: Final = msgspec.json.Encoder()
 _decoder: Final = msgspec.json.Decoder(Record)

@@ -25,7 +25,7 @@ from tallystick.stage.journal.format import (
     Closed,
     Cut,
     JournalLine,
-    Opened,
+    JournalOpened,
     Record,
     Row,
     TornLine,
@@ -77,7 +77,7 @@ def read_batches(path: Path) -> Iterator[tuple[int, Batched]]:
     with path.open("rb") as file:
         for line in lines(path, file):
             if isinstance(line, JournalLine):
-                if isinstance(line.record, Opened):
+                if isinstance(line.record, JournalOpened):
                     run = line.record.run
                 # A batch that repeats known outcomes word for word adds nothing.
                 elif isinstance(line.record, Batched) and line.record.first == following:
@@ -106,7 +106,7 @@ class Journal:
             self._cut()
             self.first = self.standing.next
             self.run = self.standing.runs + 1
-            self.append(Opened(stage, self.run, self.first, at_ms))
+            self.append(JournalOpened(stage, self.run, self.first, at_ms))
         except BaseException:
             os.close(self._file)
             raise
@@ -209,7 +209,7 @@ def _add(path: Path, standing: Standing, line: JournalLine) -> None:
     """Add one line to the standing, or raise if it cannot follow what came before."""
     record = line.record
     match record:
-        case Opened():
+        case JournalOpened():
             if record.run != standing.runs + 1 or record.next != standing.next:
                 raise _corrupt(path, line, f"run {record.run} begins at seq {record.next}")
             standing.stage = record.stage

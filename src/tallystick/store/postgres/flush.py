@@ -69,7 +69,7 @@ class PostgresFlush:
     def write(
         self, batch: Sequence[Bundle], chains: Mapping[Chain, Fence], *, again: bool = False
     ) -> list[Outcome | BaseException]:
-        """Make a batch durable, which extends these chains, and return one outcome a bundle."""
+        """Make a batch durable, which extends these chains, and return one outcome per bundle."""
         outcomes = retrying(
             lambda: self._look_and_flush(batch, chains, again=again), FLUSH_TRIES_MAX, self._give_up
         )

@@ -9,6 +9,7 @@ from tallystick.store.inspection import Health, Inspection, WorkerLeases
 from tallystick.store.postgres.reads import Reader, Rows
 from tallystick.store.postgres.server.address import Address
 from tallystick.store.postgres.writing import Times
+from tallystick.store.sql.effects import DoubtReads
 from tallystick.store.sql.reads import Reads
 
 _OLDEST_TRANSACTION_SECONDS = 300
@@ -18,7 +19,7 @@ _HOLDER_MS_MAX = 1_000
 T = TypeVar("T")
 
 
-class PostgresInspection(Reads):
+class PostgresInspection(Reads, DoubtReads):
     """The reads of a check, on the connection that reads."""
 
     def __init__(
@@ -74,6 +75,11 @@ class PostgresInspection(Reads):
         """Return the leases of live attempts by worker, those that lost most first."""
         times = self._times()
         return [WorkerLeases._make(row) for row in self.rows("leases", (times.epoch, times.lease, limit))]
+
+    def running_in_queues(self, limit: int) -> dict[str, int]:
+        """Return how many jobs of each queue run, in so many leases at most."""
+        times = self._times()
+        return dict(self.rows("running_in_queues", (times.epoch, times.lease, limit)))
 
     def lease_clock(self) -> tuple[str, int]:
         """Return the clock that leases are on, and its instant: that of the server, unless a test owns it."""

@@ -1,4 +1,4 @@
-"""What people and programs look at: one connection, one statement a question."""
+"""What people and programs look at: one connection, one statement per question."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class PostgresStore(Reads, ProtocolReads, ScheduleReads, QueueReads, WatchReads,
         return Times(clock.epoch(), str(clock.boot_ms()), str(clock.wall_ms()))
 
     def apply(self, batch: Sequence[Bundle], *, again: bool = False) -> list[Outcome | BaseException]:
-        """Make a batch durable in one transaction and return one outcome a bundle."""
+        """Make a batch durable in one transaction and return one outcome per bundle."""
         try:
             return self._apply(batch, again=again)
         except BaseException:

@@ -1,4 +1,4 @@
-"""One batch, one transaction; every bundle its own fate.
+"""Writes a batch in one transaction; each bundle gets its own outcome.
 
 All requests of a kind go to the server as one list in one statement, which checks each fence under the row
 lock and says which places it wrote. The statements of a flush travel together, so a flush is two round trips:

@@ -1,4 +1,4 @@
-"""What people and programs look at, alike on every SQL store: one statement a question, named rows back."""
+"""What people and programs look at, alike on every SQL store: one statement per question, named rows back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tallystick.core.digits import GuidLedger
 from tallystick.core.effects.rows import EffectRow
 from tallystick.core.pictures import Activity, Message, Place
 from tallystick.core.remote.keys import ApiKey
-from tallystick.core.remote.listing import StepRow
+from tallystick.core.remote.listing import PROTOCOL, StepRow, protocol_page
 from tallystick.core.remote.rows import (
     WITHDRAWN,
     OutboxLag,
@@ -23,6 +23,7 @@ from tallystick.core.remote.rows import (
     ProtocolPicture,
     ProtocolStep,
 )
+from tallystick.core.remote.wire import STEPS_MAX
 from tallystick.core.watching.acts import ActRow
 from tallystick.store.api import (
     ChildRow,
@@ -66,8 +67,13 @@ class Reads(FactReads):
 
     def steps(self, job_id: str, after: tuple[int, str, int] | None, limit: int) -> list[StepRow]:
         """Return a page of the steps of a job."""
-        place = after or _BEFORE_ALL
-        return [StepRow._make(row) for row in self.rows("steps", (job_id, *place, limit))]
+        first = self._steps(job_id, _BEFORE_ALL, 1)
+        if first and first[0].kind == PROTOCOL:
+            return protocol_page(self._steps(job_id, _BEFORE_ALL, STEPS_MAX), after, limit)
+        return self._steps(job_id, after or _BEFORE_ALL, limit)
+
+    def _steps(self, job_id: str, after: tuple[int, str, int], limit: int) -> list[StepRow]:
+        return [StepRow._make(row) for row in self.rows("steps", (job_id, *after, limit))]
 
     def in_flight(self, tenant_id: str, limit: int) -> int:
         """Return how many protocol jobs of a tenant have not ended, counted up to a limit."""
@@ -85,7 +91,7 @@ class Reads(FactReads):
     def jobs(
         self,
         *,
-        tenant_id: str,
+        tenant_id: str | None,
         states: Sequence[str],
         handler: str | None,
         after: str | None,
@@ -101,7 +107,7 @@ class Reads(FactReads):
         self,
         narrowed: Narrowed,
         *,
-        tenant_id: str,
+        tenant_id: str | None,
         states: Sequence[str],
         handler: str | None,
         after: str | None,
@@ -117,7 +123,9 @@ class Reads(FactReads):
         asked = (prefix, f"{prefix}~", int("." in prefix), limit)
         return [job_id for (job_id,) in self.rows("ids_with", asked)]
 
-    def dead(self, *, tenant_id: str, handler: str | None, after: str | None, limit: int) -> list[JobRow]:
+    def dead(
+        self, *, tenant_id: str | None, handler: str | None, after: str | None, limit: int
+    ) -> list[JobRow]:
         """Return a page of jobs that have failed and were not retried, newest first."""
         return [JobRow._make(row) for row in self.rows("dead", (tenant_id, handler, after or NEWEST, limit))]
 
@@ -373,10 +381,6 @@ class Reads(FactReads):
     def held(self, limit: int) -> list[Book]:
         """Return jobs that wait for a person, newest first."""
         return [Book._make(row) for row in self.rows("held", (limit,))]
-
-    def late_reports(self, job_id: str) -> list[tuple[int, str]]:
-        """Return what calls of effects of a job have said too late: when, and what."""
-        return [(at, report) for at, report in self.rows("late_reports", (job_id,))]
 
     def stale_reports(self) -> StaleReports:
         """Count the reports that came too late."""

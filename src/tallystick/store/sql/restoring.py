@@ -8,7 +8,7 @@ them. Protocol jobs are not held: their attempts are guarded by the lease that a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from tallystick.core.schedules.verbs import paused
 from tallystick.core.verbs.holds import Held, Hold
@@ -24,8 +24,15 @@ BY: Final = "restored from a copy"
 _PAGE: Final = 500
 
 
-def hold_restored(store: Store) -> int:
-    """Hold every unfinished job and pause every schedule; return how many jobs are held by this.
+class Restored(NamedTuple):
+    """How many jobs are held, and how many schedules paused, because a store was restored."""
+
+    jobs: int
+    schedules: int
+
+
+def hold_restored(store: Store) -> Restored:
+    """Hold every unfinished job and pause every schedule; return how many of each stand still by this.
 
     A store that keeps protocol jobs alone has none that could be held, and refuses.
     """
@@ -42,12 +49,11 @@ def hold_restored(store: Store) -> int:
             if isinstance(outcome, BaseException):
                 raise outcome
             count += outcome in (Held.HELD, Held.ASKED)
-    _pause_all(store, store.apply)
-    return count
+    return Restored(count, _pause_all(store, store.apply))
 
 
-def _pause_all(store: Schedules, apply: Callable[[Sequence[Bundle]], Sequence[Outcome]]) -> None:
-    after = ""
+def _pause_all(store: Schedules, apply: Callable[[Sequence[Bundle]], Sequence[Outcome]]) -> int:
+    count, after = 0, ""
     while rows := store.schedules(after=after, limit=_PAGE):
         after = rows[-1].schedule_id
         changes: list[Bundle] = [
@@ -57,3 +63,5 @@ def _pause_all(store: Schedules, apply: Callable[[Sequence[Bundle]], Sequence[Ou
             # A person was faster, and has seen it.
             if isinstance(outcome, BaseException) and not isinstance(outcome, ScheduleChanged):
                 raise outcome
+            count += outcome is None
+    return count

@@ -52,7 +52,7 @@ class Hit(NamedTuple):
     hit: bool
 
 
-class Head(NamedTuple):
+class NewestFact(NamedTuple):
     """The newest fact of a job."""
 
     head_n: int | None
@@ -77,7 +77,7 @@ _ROWS: Final = (
         Before,
         StoredEvent,
         Fence,
-        Head,
+        NewestFact,
         Hit,
         InsertAttempt,
         JobFacts,
@@ -90,7 +90,7 @@ _ROWS: Final = (
 )
 # Rows that plans move, as one flat list each.
 _MOVES: Final = {
-    "JobMove": ("Before", "Hit", "Moved", "JobValues", "Head"),
+    "JobMove": ("Before", "Hit", "Moved", "JobValues", "NewestFact"),
     "ActivityMove": ("Before", "Hit", "Activity", "Learned", "Link"),
     "MessageMove": ("Before", "Message"),
 }

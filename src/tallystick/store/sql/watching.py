@@ -156,7 +156,7 @@ class SearchReads(ABC):
 
     def _range(self, search: JobSearch, before: str, window: int) -> _Range | None:
         """Return which identifiers can be meant at all; None if there is none."""
-        if search.key is not None:
+        if search.key is not None and search.tenant_id is not None:
             kept = self.rows("kept", (search.tenant_id, "key", search.key))
             if not kept:
                 return None
@@ -209,7 +209,8 @@ class WatchReads(SearchReads):
         ((outbox, outbox_at),) = self.rows("outbox_depth", (now, at_most))
         ((tick_at,),) = self.rows("next_tick")
         held = {str(hold): int(number) for hold, number in self.rows("held_counts", (at_most,))}
-        return Backlog(now, queues, held, outbox, outbox_at, tick_at)
+        ((schedules_held,),) = self.rows("held_schedules", (at_most,))
+        return Backlog(now, queues, held, outbox, outbox_at, tick_at, schedules_held)
 
 
 def _drawn_at(ms: int) -> str:

@@ -1,4 +1,4 @@
-"""One flush: a batch in one transaction, and what a COMMIT leaves behind that the disk did not take."""
+"""One flush: a batch in one transaction, and the cleanup after a COMMIT that the disk refused."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SqliteFlush:
         self._walks = Walks()
 
     def write(self, batch: Sequence[Bundle]) -> list[Outcome | BaseException]:
-        """Write a batch and return one outcome a bundle; write it once more if its COMMIT has failed.
+        """Write a batch and return one outcome per bundle; write it once more if its COMMIT has failed.
 
         What the log holds then may come back when the file is recovered, or be written over by the next
         transaction. So the batch is written over itself; if that fails too, the outcome is unknown.

@@ -13,6 +13,7 @@ import apsw
 from tallystick.clock import Clock, SystemClock
 from tallystick.core.limits import MIB
 from tallystick.store.inspection import Health, Inspection, WorkerLeases
+from tallystick.store.sql.effects import DoubtReads
 from tallystick.store.sql.reads import Reads
 from tallystick.store.sqlite.file.turnstile import Holder, holder
 from tallystick.store.sqlite.statements import sql
@@ -39,7 +40,7 @@ class AtOnce(Protocol):
         ...
 
 
-class SqliteInspection(Reads):
+class SqliteInspection(Reads, DoubtReads):
     """The reads of a check, on the connection that reads."""
 
     def __init__(self, path: Path, read: Read, clock: Clock, at_once: AtOnce | None = None) -> None:
@@ -114,6 +115,10 @@ class SqliteInspection(Reads):
     def leases(self, limit: int) -> list[WorkerLeases]:
         """Return the leases of live attempts by worker, those that lost most first."""
         return [WorkerLeases._make(row) for row in self.rows("leases", (*self.lease_clock(), limit))]
+
+    def running_in_queues(self, limit: int) -> dict[str, int]:
+        """Return how many jobs of each queue run, in so many leases at most."""
+        return dict(self.rows("running_in_queues", (*self.lease_clock(), limit)))
 
     def lease_clock(self) -> tuple[str, int]:
         """Return the boot of this machine and how long it has lasted."""

@@ -48,7 +48,7 @@ from tallystick.store.sqlite.file.connection import (
 )
 from tallystick.store.sqlite.file.files import Files
 from tallystick.store.sqlite.file.turnstile import BUSY_MS, Turnstile
-from tallystick.store.sqlite.file.write_notifier import Bell
+from tallystick.store.sqlite.file.write_notifier import WriteNotifier
 from tallystick.store.sqlite.flush import SqliteFlush
 from tallystick.store.sqlite.inspection import Read, SqliteInspection
 from tallystick.store.sqlite.statements import sql
@@ -112,7 +112,7 @@ class SqliteStore(Reads, ProtocolReads, ScheduleReads, QueueReads, WatchReads, E
         self._pages = 0
         self._next_move_at = 0.0
         self._news = itertools.count(-2, -1)
-        self._bell = Bell(self.path, clock)
+        self._notifier = WriteNotifier(self.path, clock)
         self._wrote = self._has_written = False
         self._flush = SqliteFlush(self._writer, self.path, self._time)
         self._writer.set_wal_hook(self._on_wal)
@@ -143,7 +143,7 @@ class SqliteStore(Reads, ProtocolReads, ScheduleReads, QueueReads, WatchReads, E
             disconnect(source)
 
     def apply(self, batch: Sequence[Bundle], *, again: bool = False) -> list[Outcome | BaseException]:  # noqa: ARG002 (as every store)
-        """Make a batch durable with one fsync and return one outcome a bundle."""
+        """Make a batch durable with one fsync and return one outcome per bundle."""
         try:
             self._check_usable()
             self.check_may_wait()
@@ -163,7 +163,7 @@ class SqliteStore(Reads, ProtocolReads, ScheduleReads, QueueReads, WatchReads, E
             raise
         if self._wrote:
             self._wrote = False
-            self._bell.ring()
+            self._notifier.ring()
         return outcomes
 
     @contextmanager
@@ -181,7 +181,7 @@ class SqliteStore(Reads, ProtocolReads, ScheduleReads, QueueReads, WatchReads, E
                 with turnstile:
                     self._files.check()
                     yield from self._lend(connection, turnstile, thread, ms_max)
-                self._bell.ring()
+                self._notifier.ring()
             except apsw.Error as error:
                 raise translated(error, self.path) from error
             finally:
@@ -290,7 +290,7 @@ class SqliteStore(Reads, ProtocolReads, ScheduleReads, QueueReads, WatchReads, E
 
     def listen(self, heard: Callable[[], None], name: str) -> Callable[[], None]:
         """Call `heard` soon after another process has written, where that can be had."""
-        return self._bell.listen(heard, name)
+        return self._notifier.listen(heard, name)
 
     def next_due(self, queues: Sequence[str], after: int = 0) -> int | None:
         """Return when the next job of these queues becomes due after this instant."""
@@ -342,7 +342,7 @@ class SqliteStore(Reads, ProtocolReads, ScheduleReads, QueueReads, WatchReads, E
         if self._closed or os.getpid() != self._pid:
             return
         self._closed = True
-        self._bell.close()
+        self._notifier.close()
         with self._writing, self._reading:
             self._files.let_go(self._reader, self._writer)
             disconnect(self._reader)

@@ -1,4 +1,4 @@
-"""One batch, one transaction, one fsync; every bundle its own fate.
+"""Writes a batch in one transaction and one fsync; each bundle gets its own outcome.
 
 The fast path writes all primitives of a kind with one prepared statement and compares the rows changed with
 the rows expected. If they differ, or anything is refused, that part is rolled back and done again bundle by

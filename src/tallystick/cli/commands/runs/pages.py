@@ -62,7 +62,7 @@ def summary(snapshot: Snapshot) -> str:
 
 
 def listing(runs: Iterable[Mapping[str, str]]) -> str:
-    """Return one line a run."""
+    """Return one line per run."""
     ink = Ink.for_stream(sys.stdout)
     rows = [(run["run_id"], run["run_state"]) for run in runs]
     return "\n".join(_table(rows, (("bold",), ("cyan",)), ink)) if rows else "no runs"

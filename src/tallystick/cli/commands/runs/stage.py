@@ -17,7 +17,7 @@ Examples:
 
 @click.command("stage", epilog=_EXAMPLES)
 @click.argument("journal", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--values", is_flag=True, help="Print every outcome, one JSON object a line, in order.")
+@click.option("--values", is_flag=True, help="Print every outcome, one JSON object per line, in order.")
 @click.option("--json", "as_json", is_flag=True, help="Print data instead of text.")
 def command(journal: Path, *, values: bool, as_json: bool) -> int:
     """Add up the JOURNAL of a stage: its runs, its outcomes, and whether its books agree.

@@ -40,6 +40,8 @@ def serve(host: str, port: int, db: str, *, allow_remote: bool) -> None:
     try:
         import uvicorn
     except ImportError as error:
+        if not ExtraMissing.explains(error, "uvicorn"):
+            raise
         raise ExtraMissing("the telemetry service", "http") from error
     from tallystick.runs.telemetry.service import HOSTS, make_service
 

@@ -1,4 +1,4 @@
-"""Which server this process believes to write to, and since when nothing has shaken that belief."""
+"""Eras: which PostgreSQL server this process writes to, and since when that is certain."""
 
 from __future__ import annotations
 

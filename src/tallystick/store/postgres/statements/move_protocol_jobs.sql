@@ -17,7 +17,8 @@ WITH job AS MATERIALIZED (
          current_step_id = at_jobs.current_step_id, current_step_index = at_jobs.current_step_index,
          attempts_total = at_jobs.attempts_total, completed_at = at_jobs.completed_at, result = at_jobs.result,
          error = at_jobs.error, error_code = at_jobs.error_code, error_message = at_jobs.error_message, head_n = at_jobs.head_n,
-         head_hash = at_jobs.head_hash, updated_at = :wall
+         head_hash = at_jobs.head_hash, updated_at = :wall, hold = at_jobs.hold,
+         hold_reason = CASE WHEN at_jobs.hold IS NOT NULL THEN jobs.hold_reason END
     FROM at_jobs
    WHERE jobs.ctid = at_jobs.job_at
   RETURNING 1

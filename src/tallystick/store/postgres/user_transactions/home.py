@@ -1,4 +1,4 @@
-"""Whether a transaction of a user is one on our own books: the same server, database and schema."""
+"""Checks that a user's transaction is on the server, database and schema of the store."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 -- found: whether a job has what a person looks for.
-(@job.tenant_id = :tenant_id AND (:states = '[]' OR @job.state IN :states)
+((:tenant_id IS NULL OR @job.tenant_id = :tenant_id) AND (:states = '[]' OR @job.state IN :states)
  AND (:handler IS NULL OR @job.handler = :handler) AND (:queue IS NULL OR @job.queue = :queue)
  AND (:key IS NULL OR @job.idempotency_key = :key) AND (:parent IS NULL OR @job.parent_job_id = :parent)
  AND (:held = 0 OR @job.hold IS NOT NULL)

@@ -1,4 +1,4 @@
-"""A bell between the processes on one file: a process that has written rings, and idle ones look at once.
+"""Notifies other processes on one file of a write, so that idle workers look at once.
 
 It is a hint and nothing more. A ring may be lost, come late or come for nothing; a process that does not hear
 it finds the work when it next looks, a tenth of a second later at most. So nothing here is ever an error.
@@ -34,7 +34,7 @@ _SETTLED_IN_WHOLE_SECONDS_MS: Final = 2_500
 _QUIET_SECONDS: Final = 0.010
 
 
-class Bell:
+class WriteNotifier:
     """The sockets at one file: one perhaps of this store, for all its listeners; the others of others."""
 
     def __init__(self, database: Path, clock: Clock) -> None:
@@ -66,9 +66,9 @@ class Bell:
             self._call(name)
 
     def listen(self, heard: Callable[[], None], name: str) -> Callable[[], None]:
-        """Call `heard`, in the bell's thread, when a process rings; where sockets cannot be had, never.
+        """Call `heard`, in the notifier's thread, when a process rings; where sockets cannot be had, never.
 
-        What is returned ends it; when the last listener has gone, nothing of the bell is left behind.
+        What is returned ends it; when the last listener has gone, nothing of the notifier is left behind.
         """
         with self._changing:
             self._listeners[name] = heard
@@ -95,7 +95,7 @@ class Bell:
         self._ears, self._hand, self._own = ears, hand, name
         self._closing.clear()
         self._thread = threading.Thread(
-            target=self._hear, args=(ears, shoulder), name="tally-bell", daemon=True
+            target=self._hear, args=(ears, shoulder), name="tally-write-notifier", daemon=True
         )
         self._thread.start()
 

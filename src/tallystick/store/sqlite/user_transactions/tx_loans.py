@@ -1,4 +1,4 @@
-"""Users' transactions inside one flush: each lent once, and told again when the flush must begin anew.
+"""Users' transactions inside one flush: each body runs once, and its SQL is repeated if the flush restarts.
 
 SQLite rolls back everything, not only a savepoint, when a statement that writes is interrupted or says
 OR ROLLBACK. Then the flush begins again: the body that did it keeps its error, the others are not called a
