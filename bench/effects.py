@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -67,11 +68,15 @@ def costs(url: str, jobs: int = JOBS) -> dict[str, Cost]:
 
 
 def _measured(app: Tally, submit: Callable[..., Any], jobs: int, *, numbered: bool = False) -> Cost:
+    """Return the medians of some jobs: a worker writes something of its own now and then."""
     committer = app.runtime().committer
-    flushes, began = committer.flushes, perf_counter()
+    flushes, milliseconds = [], []
     for number in range(jobs):
+        before, began = committer.flushes, perf_counter()
         submit(*((number,) if numbered else ())).result(60)
-    return Cost((committer.flushes - flushes) / jobs, (perf_counter() - began) * 1000 / jobs)
+        flushes.append(committer.flushes - before)
+        milliseconds.append((perf_counter() - began) * 1000)
+    return Cost(median(flushes), median(milliseconds))
 
 
 def main() -> int:

@@ -102,3 +102,27 @@ def live_with_effects(app, hand, clock) -> None:
     hand.work_all()
     assert {job.state() for job in jobs} == {"SUCCEEDED"}, [job.state() for job in jobs]
     assert asked_to_end.state() == "CANCELLED"
+    _live_past_the_end(app, hand, clock, outside, lost, order, asked)
+
+
+def _live_past_the_end(app, hand, clock, outside, lost, order, asked) -> None:
+    """Effects that end with their job, after it, or not at all."""
+
+    def forced(workflow, number: int):
+        job = lost(workflow, number)
+        assert job.cancel(force=True, by="ann") == "CANCELLED"
+        return job
+
+    forced(order, 9).resolve(happened="found", by="bob")
+    forced(order, 10).resolve(did_not_happen=True, by="bob")
+    for number, answer in ((11, Happened("seen")), (12, DidNotHappen())):
+        forced(asked, number)
+        outside.answers = [answer]
+        assert ask_effects(app) == 1
+    forced(order, 13)
+    unneeded = lost(order, 14)
+    unneeded.resolve(did_not_happen=True, by="ann")
+    assert unneeded.cancel(grace=0) in ("CANCELLED", "CANCELLING")
+    clock.advance(1)
+    cancel_overdue(app)
+    assert unneeded.state() == "CANCELLED"

@@ -20,6 +20,7 @@ from tallystick.core.plans import (
     InsertAttempt,
     InsertEffect,
     InsertMessage,
+    KeepAct,
     MoveActivity,
     MoveAttempt,
     MoveEffect,
@@ -70,7 +71,7 @@ def _told(pictures: Pictures, decision: Decision) -> dict[str, Any]:  # noqa: PL
         return {"outcome": "Relook"}
     before = job = pictures[JOB].job if JOB in pictures else None
     told: dict[str, Any] = {"outcome": _word(decision.outcome), "effect": None, "begins": 0, "left": None}
-    told |= {"lost": 0, "answered": False, "rival": set(), "others": 0, "fact": {}, "says": None}
+    told |= {"lost": 0, "answered": False, "rival": set(), "others": 0, "fact": {}, "says": None, "act": None}
     told["entries"] = None
     for write in decision.writes:
         match write:
@@ -97,6 +98,8 @@ def _told(pictures: Pictures, decision: Decision) -> dict[str, Any]:  # noqa: PL
                 told["left"] = write.reason or "RETURNED"
             case MoveActivity(activity) if activity.place == PLACE:
                 told["entries"] = activity.ledger // 10**12
+            case KeepAct(act):
+                told["act"] = act.who
             case InsertAttempt(unit=unit):
                 told["lost"] |= write.attempt * (unit == UNIT)
             case _:
@@ -283,6 +286,7 @@ def _settle(s: Situation) -> dict[str, Any]:  # noqa: PLR0911 (a line for each a
     if s.says is Says.HAPPENED or spent:
         over = _over(s, Came.HAPPENED if s.says is Says.HAPPENED else Came.NOT_DONE)
         told = {"answered": s.job != "has ended", "inbox": int(s.job != "has ended"), **over}
+        told["act"] = "ann" if s.job == "has ended" else None
         if s.says is Says.HAPPENED:
             told["says"] = s.result or "null"
         return {"outcome": "written down; the job goes on with it", **told, **_goes_on(s)}

@@ -25,6 +25,7 @@ from tallystick.core.plans import (
     InsertRemote,
     InsertStep,
     JobValues,
+    KeepAct,
     KeepReport,
     MoveActivity,
     MoveAttempt,
@@ -201,6 +202,8 @@ class Judge:
                 assert job_id in self.jobs
             case InsertRemote() | MoveRemote() | InsertOutbox() | MoveOutbox():
                 raise AssertionError("no request here is about a remote step")
+            case KeepAct(act):
+                assert self.jobs[act.name].state in expected.JOB_ENDS, "an act is kept where a fact could be"
             case InsertStep() | AppendFact() | PutValue() | KeepReport():
                 pass
             case _:

@@ -32,6 +32,7 @@ from tallystick.core.plans import (
     InsertMessage,
     InsertRemote,
     InsertStep,
+    KeepAct,
     KeepReport,
     MoveActivity,
     MoveAttempt,
@@ -226,7 +227,7 @@ def _see(pictures: Pictures, write: Write) -> None:  # noqa: C901, PLR0912 (a ca
         case InsertAttempt(job_id, guid=guid, unit=unit):
             if unit:
                 pictures.waiters.setdefault(guid, set()).add(Waiter(job_id, unit))
-        case InsertStep() | AppendFact() | PutValue() | KeepReport() | CountChild():
+        case InsertStep() | AppendFact() | PutValue() | KeepReport() | KeepAct() | CountChild():
             pass
         case _:
             assert_never(write)

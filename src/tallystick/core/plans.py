@@ -16,6 +16,7 @@ from tallystick.core.remote.rows import ProtocolStep
 from tallystick.core.requests import RecordStep
 from tallystick.core.tuples import make
 from tallystick.core.values import Fact, NewJob, NewLease
+from tallystick.core.watching.acts import NoteAct
 from tallystick.errors import TallyError
 
 
@@ -119,6 +120,12 @@ class KeepReport(NamedTuple):
     """A report on a remote step that was refused is kept for people."""
 
     report: StaleReport
+
+
+class KeepAct(NamedTuple):
+    """A line in the chain of acts: what no fact can tell, because the history of its job has ended."""
+
+    act: NoteAct
 
 
 class InsertEffect(NamedTuple):
@@ -287,6 +294,7 @@ Write: TypeAlias = (
     | MoveOutbox
     | WithdrawDirectives
     | KeepReport
+    | KeepAct
     | InsertEffect
     | MoveEffect
     | InsertStep

@@ -268,6 +268,10 @@ class Inspection(Protocol):
         """Return a page of the chain of acts, in its order."""
         ...
 
+    def acts_told(self, job_id: str, verb: str) -> list[str]:
+        """Return what acts of one kind on a job say."""
+        ...
+
     def acts_end(self) -> LogEnd:
         """Return where the chain of acts ends."""
         ...

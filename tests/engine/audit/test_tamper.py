@@ -73,6 +73,13 @@ def books(timed, hand, clock, monkeypatch, url):
     lived_in.close()
 
 
+def left_free(key: dict[str, Any]) -> tuple[str, ...]:
+    """The columns that are free of an effect that its job has left open, or that ended with it."""
+    if key["state"] == "COMMITTED":
+        return ("phase", "due_at", "doubt", "probes", "called_at")
+    return ("called_at",) if key["error"] and "before it was called again" in key["error"] else ()
+
+
 def is_left(key: dict[str, Any]) -> bool:
     """Whether the turn of a key was trimmed: `keep_turns` is two, and a loop here has six."""
     return key["effect"] == "charge" and str(key["key"]) in {f"charge:{100 + n}" for n in range(TRIMMED)}
@@ -92,7 +99,7 @@ def is_free(books: Books, change: Change) -> bool:
             or unread
             or all(is_free(books, change._replace(what=column)) for column in change.columns)
         )
-    if change.table == "effect_keys" and is_left(row):
+    if change.table == "effect_keys" and (is_left(row) or change.what in left_free(row)):
         return True
     why = FREE.get((change.table, change.what))
     only = {

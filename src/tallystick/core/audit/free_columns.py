@@ -65,8 +65,9 @@ FREE_ROWS: Final = {
     ("effect_keys", "of a job or turn that was removed"): (
         "the key outlives the facts that tell of it, so that no act is repeated"
     ),
-    ("effect_keys", "of an effect that was open when its job ended, but what its intent says"): (
-        "what came of it stands in no fact: the history of its job had ended"
+    ("effect_keys", "of an effect that was not called again before its job ended, `called_at`"): _INSTANT,
+    ("effect_keys", "of an effect that is open, `phase`, `due_at`, `doubt`, `probes`, `called_at`"): (
+        "what is looked at until there is an answer; what the answer says is bound"
     ),
 }
 """Rows of which every column is free."""

@@ -1,21 +1,23 @@
 """Effects against their facts: what a key has come to is what its job says, and each names the other.
 
 The fact of an intent says under which key, with which arguments and rules an effect may be called; each
-further call has a fact, an answer of a probe or of a person has one, and the result is the fact of the step.
+further call has a fact, an answer of a probe or of a person has one, and the result is the fact of the step;
+once the job has ended, an answer is an act.
 The row of the key and the attempt at the effect are made again from these. What a key keeps when its job has
 been removed is held by no fact any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 
 from tallystick.core.audit.book import AttemptRow, Findings
 from tallystick.core.audit.fingerprints import INTENDED, is_known, of_intent
 from tallystick.core.audit.job_view import AbortReason
+from tallystick.core.effects.after_end import wrong_after_end
 from tallystick.core.effects.requests import Says
 from tallystick.core.effects.rows import (
     BY_CALL,
@@ -85,6 +87,13 @@ class ToldEffects(dict[str, list[ToldEffect]]):
             self[unit][-1].answer(data)
 
 
+class AfterEnd(NamedTuple):
+    """When a job has ended, and how to look for what acts say of effects that it has left open."""
+
+    completed_at: int
+    acts: Callable[[], frozenset[str]]
+
+
 class EffectsOfJob:
     """The effects of one job: keys, attempts and facts, compared in both directions."""
 
@@ -95,11 +104,16 @@ class EffectsOfJob:
         told: ToldEffects,
         owners: Mapping[int, str | None],
         results: Mapping[Place, int],
+        after_end: AfterEnd | None,
         findings: Findings,
     ) -> None:
-        """Take what the facts say: the effects, workers of attempts at the job, what steps returned."""
+        """Take what the facts say: the effects, workers of attempts at the job, what steps returned.
+
+        `after_end` is there if the job has ended.
+        """
         self._job_id, self._tenant_id = job_id, tenant_id
         self._told, self._owners, self._results = told, owners, results
+        self._after_end = after_end
         self._note = findings.note
 
     def judge(
@@ -164,6 +178,8 @@ class EffectsOfJob:
             yield f"it is {key.state}, {key.phase}, and has the outcome {key.outcome}"
         if key.phase in (Phase.ENDED, Phase.CALLING) and key.due_at is not None:
             yield f"it is {key.phase} and due"
+        if key.kept and key.outcome != Came.REFUSED:
+            yield "it keeps a refusal, and was not refused"
         if key.calls != told.calls:
             yield f"it counts {key.calls} calls, the facts {told.calls}"
         if not (key.created_at <= key.called_at <= (key.ended_at or key.called_at)):
@@ -184,6 +200,8 @@ class EffectsOfJob:
             yield "its result or error is not what its step has returned"
         if said is not None and key.ended_by not in told.answers:
             yield f"it was ended by {key.ended_by}, the facts say otherwise"
+        if said is None and self._after_end is not None and key.ended_by not in told.answers - {BY_CALL}:
+            yield from wrong_after_end(key, self._after_end.completed_at, self._after_end.acts())
 
     def _wrong_attempt(self, key: EffectRow, told: ToldEffect, row: AttemptRow) -> Iterator[str]:
         """Say what is wrong about the attempt, which the row of the key says again."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, NamedTuple
 
 from tallystick.core.audit.book import (
@@ -21,6 +22,7 @@ from tallystick.core.audit.book import (
     Finding,
     Findings,
     StepRest,
+    WholeJob,
 )
 from tallystick.core.audit.columns import Columns
 from tallystick.core.audit.content import judge_content
@@ -31,7 +33,8 @@ from tallystick.core.audit.protocols import judge_protocol, judge_protocol_rest,
 from tallystick.core.audit.rows import Rows
 from tallystick.core.audit.step_rests import StepRests
 from tallystick.core.audit.told import Account
-from tallystick.core.effects.judging import EffectsOfJob
+from tallystick.core.effects.after_end import RESOLVED
+from tallystick.core.effects.judging import AfterEnd, EffectsOfJob
 from tallystick.core.lifecycles import ATTEMPT, JOB, JobState, StepState
 from tallystick.core.limits import HISTORY_WARN_RECORDS
 from tallystick.core.pictures import Message, Place
@@ -40,7 +43,7 @@ from tallystick.core.remote.rows import ProtocolPicture, ProtocolStep, place_of_
 from tallystick.engine.audit.kin import ancestors, judge_kin
 from tallystick.engine.view import derive
 from tallystick.errors import StoreError
-from tallystick.store.api import NewJob, Store, StoredEvent
+from tallystick.store.api import Store, StoredEvent
 from tallystick.store.inspection import Inspection
 
 _BOOKS_PAGE: Final = 200
@@ -227,9 +230,7 @@ def _judged(inspection: Inspection, book: Book, now: tuple[str, int], findings: 
     if rests.has_remotes:
         seen = hash((seen, _judge_remotes(inspection, book.job_id, history.said, prints, findings)))
     if tried or rests.effects or history.said.effects:
-        seen = hash(
-            (seen, _judge_effects(inspection, whole.born, tried, rests.effects, history.said, findings))
-        )
+        seen = hash((seen, _judge_effects(inspection, whole, tried, rests.effects, history.said, findings)))
     seen = hash((seen, _judge_rows(inspection, book, attempts, history, prints, findings)))
     _judge_view(book, attempts, now, findings)
     return Checked(book.job_id, history.facts, findings, seen)
@@ -259,18 +260,25 @@ def _origin(inspection: Inspection, copy: StepRest) -> StepRest | None:
 
 def _judge_effects(
     inspection: Inspection,
-    born: NewJob,
+    whole: WholeJob,
     tried: dict[str, list[AttemptRow]],
     steps: set[Place],
     said: Account,
     findings: Findings,
 ) -> int:
     """Compare effects with their keys, and return what stands for these and the attempts at them."""
+    born, ended_at = whole.born, whole.rest.completed_at
     keys = inspection.keys_of(born.job_id)
     owners = {attempt: began.owner for attempt, began in said.began.items()}
-    told = EffectsOfJob(born.job_id, born.tenant_id, said.effects, owners, said.results, findings)
+    after = None if ended_at is None else AfterEnd(ended_at, partial(_resolved, inspection, born.job_id))
+    told = EffectsOfJob(born.job_id, born.tenant_id, said.effects, owners, said.results, after, findings)
     told.judge(keys, tried, steps, said.turns_gone)
     return hash((*keys, *((unit, *rows) for unit, rows in tried.items())))
+
+
+def _resolved(inspection: Inspection, job_id: str) -> frozenset[str]:
+    """Return what acts say of effects of a job that ended after it."""
+    return frozenset(inspection.acts_told(job_id, RESOLVED))
 
 
 def _judge_remotes(

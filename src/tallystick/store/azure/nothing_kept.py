@@ -100,6 +100,10 @@ class NothingKept:
         """Return nothing: no acts are kept."""
         return []
 
+    def acts_told(self, job_id: str, verb: str) -> list[str]:
+        """Return nothing, for the same reason."""
+        return []
+
     def acts_end(self) -> LogEnd:
         """Return the end of a chain without lines."""
         return LogEnd()

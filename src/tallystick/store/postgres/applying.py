@@ -29,6 +29,7 @@ from tallystick.core.plans import (
     InsertMessage,
     InsertRemote,
     InsertStep,
+    KeepAct,
     KeepReport,
     MoveActivity,
     MoveAttempt,
@@ -49,6 +50,7 @@ from tallystick.store.postgres.statements import sql
 from tallystick.store.postgres.writing import storable
 from tallystick.store.sql.protocols import WITHDRAWN
 from tallystick.store.sql.shapes import moved, recorded, remote
+from tallystick.store.sql.watching import note_act
 
 if TYPE_CHECKING:
     from tallystick.store.postgres.writer import PostgresBatch
@@ -85,7 +87,7 @@ class Writes:
         self._made: list[OutboxRow] = []
         self._directives: dict[str, tuple[OutboxRow, int]] = {}
         self._withdrawn: list[str] = []
-        self._effects: list[InsertEffect | MoveEffect] = []
+        self._effects: list[InsertEffect | MoveEffect | KeepAct] = []
 
     def add(self, writes: Sequence[Write]) -> None:
         """Add a plan, in its order; facts take their places now."""
@@ -128,7 +130,7 @@ class Writes:
                 self._asks.append(write)
             case InsertRemote() | MoveRemote() | InsertOutbox() | MoveOutbox() | WithdrawDirectives():
                 self._remote(write)
-            case InsertEffect() | MoveEffect():
+            case InsertEffect() | MoveEffect() | KeepAct():
                 self._effects.append(write)
             case KeepReport(report):
                 self._writing.keep_report(report)
@@ -283,6 +285,9 @@ class Writes:
                 for row, rev, lease in first.values()
             ]
             self._ask("move_effects", _json(rows), *clock, str(len(rows)))
+        for each in self._effects:
+            if isinstance(each, KeepAct):
+                note_act(self._writing, each.act)
 
     def _ask(self, name: str, *parameters: object) -> None:
         self._writing.connection.execute(sql(name), parameters)

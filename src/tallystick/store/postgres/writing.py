@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from tallystick.core.chain import Chain, Link
+from tallystick.core.effects.requests import SettleEffect
 from tallystick.core.watching.acts import NoteAct
 from tallystick.errors import TallyError
 from tallystick.store.api import Bundle, Fact, Fence, RecordStep, StoredEvent
@@ -19,6 +20,8 @@ from tallystick.store.refusals import Refused, stale
 
 # Statements after which there may be work for a worker.
 WAKING = ("insert_fork", "put_queue")
+# What may append to the chain of acts: it stands first in its bundle.
+_APPENDING: Final = frozenset({NoteAct, SettleEffect})
 
 _encode = msgspec.json.Encoder().encode
 
@@ -34,7 +37,7 @@ class Times(NamedTuple):
 def begin_batch(connection: Talk, address: Address, batch: Sequence[Bundle]) -> None:
     """Begin; the end of the chain of acts is held first, so that its holder never waits for a row."""
     begin(connection, address)
-    if any(type(bundle[0]) is NoteAct for bundle in batch):
+    if any(type(bundle[0]) in _APPENDING for bundle in batch):
         connection.execute(sql("hold_acts"))
 
 

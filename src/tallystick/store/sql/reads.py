@@ -303,6 +303,10 @@ class Reads(FactReads):
         """Return a page of the chain of acts."""
         return [ActRow._make(row) for row in self.rows("acts_log", (after, limit))]
 
+    def acts_told(self, job_id: str, verb: str) -> list[str]:
+        """Return what acts of one kind on a job say."""
+        return [told for (told,) in self.rows("acts_told", (job_id, verb))]
+
     def acts_end(self) -> LogEnd:
         """Return where the chain of acts ends."""
         return next((LogEnd._make(row) for row in self.rows("acts_end")), LogEnd())

@@ -26,6 +26,7 @@ from tallystick.core.plans import (
     InsertMessage,
     InsertRemote,
     InsertStep,
+    KeepAct,
     KeepReport,
     MoveActivity,
     MoveAttempt,
@@ -39,11 +40,13 @@ from tallystick.core.plans import (
     Write,
 )
 from tallystick.core.remote.plans import InsertOutbox, MoveOutbox, StaleReport
+from tallystick.core.watching.acts import NoteAct
 from tallystick.store.api import Fact, Fence, NewLease, StoredEvent
 from tallystick.store.refusals import STALE_REPORTS_MAX
 from tallystick.store.sql.protocols import WITHDRAWN
 from tallystick.store.sql.reads import listed
 from tallystick.store.sql.shapes import alike, moved, remote
+from tallystick.store.sql.watching import note_act
 from tallystick.store.sqlite.multi_row import write_exactly, write_rows
 
 if TYPE_CHECKING:
@@ -70,6 +73,7 @@ class Rounds:
         self._events: list[StoredEvent] = []
         self._asks: list[AskDescendants] = []
         self._reports: list[StaleReport] = []
+        self._acts: list[NoteAct] = []
         self._ends: list[EndAlike] = []
         # The fence that lost its lease, if a step is refused; only a bundle that is alone hears of it.
         self._holder = _NO_FENCE
@@ -99,7 +103,7 @@ class Rounds:
                 rounds[at][kind] = [row]
 
     def _add_last(self, write: Write) -> None:
-        """Add what belongs to no round: facts, refused reports, the word to everything below a job."""
+        """Add what belongs to no round: facts, refused reports, acts, the word to everything below a job."""
         match write:
             case AppendFact(fact):
                 self._event(fact)
@@ -107,6 +111,8 @@ class Rounds:
                 self._asks.append(write)
             case KeepReport(report):
                 self._reports.append(report)
+            case KeepAct(act):
+                self._acts.append(act)
             case EndAlike():
                 self._ends.append(write)
             case _:
@@ -135,9 +141,16 @@ class Rounds:
         # Behind what begins or ends here: those that are asked, and their workers, are seen as they are then.
         for job_id, before, *about in self._asks:
             batch.run("ask_descendants", (job_id, listed(before), *about))
+        self._keep()
+
+    def _keep(self) -> None:
+        """Write what is kept for people: refused reports, and acts."""
+        batch = self._batch
         for report in self._reports:
             batch.run("insert_stale_reports", (batch.wall, *report))
             batch.run("trim_stale_reports", (STALE_REPORTS_MAX,))
+        for act in self._acts:
+            note_act(batch, act)
 
     def _end_alike(self) -> None:
         """Write the ends of jobs that no worker has claimed: each row as it is at last."""

@@ -7,6 +7,7 @@ from typing import Final, assert_never
 import msgspec
 
 from tallystick.core.audit.job_view import AbortReason
+from tallystick.core.effects.after_end import act_of, left, not_done
 from tallystick.core.effects.requests import Instead, Says, Settled, SettleEffect, TakeProbe
 from tallystick.core.effects.rows import BY_CALL, Came, EffectRow, OpenEffect, Phase, answer_of
 from tallystick.core.lifecycles import ATTEMPT, JOB, AttemptState, JobState
@@ -15,6 +16,7 @@ from tallystick.core.plans import (
     NO_VALUES,
     Decision,
     InsertMessage,
+    KeepAct,
     MoveAttempt,
     MoveEffect,
     MoveJob,
@@ -36,14 +38,13 @@ from tallystick.core.verbs.effects.doubting import (
     park,
     redoubted,
 )
-from tallystick.core.verbs.effects.outcomes import ended, message_of, not_done, over, said_of
+from tallystick.core.verbs.effects.outcomes import ended, message_of, over, said_of
 from tallystick.core.verbs.holds import Hold
 from tallystick.errors import NotFound
 
 PROBES: Final = RetryPolicy(attempts_max=6, base_ms=1_000, factor=3.0, cap_ms=60_000)
 """How often and how soon a probe is asked again that has raised."""
 
-_LEFT: Final = "the job ended before it was called again, and nothing had happened"
 _UNANSWERED: Final = "its probe could not tell"
 # Where nothing is called any more.
 _NO_CALLS: Final = JOB.final | {JobState.CANCELLING}
@@ -141,7 +142,7 @@ def _over(
     """Return the end of an effect; its job, if it goes on, takes the answer from its inbox."""
     ends = over(pictures, row, done, now)
     if JobState(picture.job.state) in JOB.final:
-        return Plan(ends, Settled.DONE, wakes=True)
+        return Plan((*ends, KeepAct(act_of(done))), Settled.DONE, wakes=True)
     guid = answer_of(row.job_id, row.place)
     message = message_of(picture.job, guid, row.place, said_of(done), now)
     job = picture.job._replace(inbox_end=message.arrived, inbox_at=message.created_at)
@@ -216,9 +217,7 @@ def unneeded(pictures: Pictures, picture: Picture, now: Now) -> tuple[Write, ...
         write
         for row, _live in picture.open_effects.values()
         if not row.may_have_happened
-        for write in over(
-            pictures, row, ended(row, Came.NOT_DONE, None, not_done(row, _LEFT), BY_CALL, now), now
-        )
+        for write in over(pictures, row, ended(row, Came.NOT_DONE, None, left(row), BY_CALL, now), now)
     )
     return (*ends, *doubts_again(picture, now))
 

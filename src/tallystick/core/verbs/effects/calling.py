@@ -13,6 +13,7 @@ import msgspec
 
 from tallystick.core.audit.fingerprints import INTENDED, of_intent
 from tallystick.core.audit.job_view import AbortReason
+from tallystick.core.effects.after_end import error_text, not_done
 from tallystick.core.effects.requests import (
     CallEffect,
     Differs,
@@ -57,7 +58,7 @@ from tallystick.core.plans import (
 from tallystick.core.remote.answers import answer_text
 from tallystick.core.values import Fact, Wait
 from tallystick.core.verbs.effects.doubting import called, doubted, park, put_away
-from tallystick.core.verbs.effects.outcomes import ended, error_text, message_of, not_done, over, said_of
+from tallystick.core.verbs.effects.outcomes import ended, message_of, over, said_of
 from tallystick.core.verbs.holds import Hold
 from tallystick.core.verbs.settling import broken, stale
 from tallystick.core.verbs.waiting import BEGUN, Taking, take

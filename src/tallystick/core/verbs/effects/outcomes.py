@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
 from tallystick.core.audit.fingerprints import of_effect
 from tallystick.core.effects.rows import Came, EffectRow, Phase, answer_of, taken_from
 from tallystick.core.lifecycles import ATTEMPT, AttemptState
@@ -26,17 +24,6 @@ def ended(
         ended_at=now.wall, ended_by=by, rev=row.rev + 1,
         kept=int(outcome is Came.REFUSED and row.rules.keep_refusals),
     )  # fmt: skip
-
-
-def not_done(row: EffectRow, why: str) -> str:
-    """Return the error of an effect that was tried as often as it may be and has not happened."""
-    return error_text("NotDone", f"{row.effect} was not done: {why}", Came.NOT_DONE, row.calls)
-
-
-def error_text(kind: str, message: str, code: str, tries: int = 1) -> str:
-    """Return an error in the form in which the errors of all steps are kept."""
-    about = {"type": kind, "message": message, "code": code, "tries": tries}
-    return msgspec.json.encode(about).decode()
 
 
 def said_of(done: EffectRow) -> str:
