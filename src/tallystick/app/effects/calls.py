@@ -277,15 +277,17 @@ class _Calling:
 
     def _in_doubt(self, doubt: DoubtEffect) -> Call:
         """Say that the outcome of the call is unknown, and leave the function until it is known."""
-        others = self._beside.doubt(self)
+        others, told = self._beside.doubt(self), False
         try:
             for over in others:
                 yield Until(over)
-            told = doubt._replace(at=self._context.runtime.clock.wall_ms())
-            yield Write((*self._context.segment.decided(), told))
+            at, told = self._context.runtime.clock.wall_ms(), True
+            yield Write((*self._context.segment.decided(), doubt._replace(at=at)))
             raise self._suspended()
         finally:
             self._beside.parked()
+            if not told:  # another call in doubt has ended the segment
+                self._keep(doubt)
 
     def _end(self, outcome: Came, result: str | None, error: str | None) -> EndEffect:
         segment, at = self._context.segment, self._context.runtime.clock.wall_ms()
@@ -309,6 +311,10 @@ class _Calling:
         except Exception as error:  # noqa: BLE001 (as in `_called`)
             raised = error.error if isinstance(error, Escaped) else error
             said = self._said_by(raised, self._failure(raised))
+        self._keep(said)
+
+    def _keep(self, said: _Said) -> None:
+        """Write what a call says whose segment does not."""
         try:
             self._context.runtime.committer.put([Called((said,), self._was_kept)])
         except StoreMisused as error:  # the Tally is closed
