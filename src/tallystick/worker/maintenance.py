@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from tallystick.clock import Clock
+from tallystick.core.limits import clip_text
 from tallystick.engine.observe import JobFinished, JobHeld
 from tallystick.store.api import Effects, Protocols, Schedules
 from tallystick.store.inspection import Watched
@@ -27,13 +27,14 @@ from tallystick.worker.roles.publish import Publish
 from tallystick.worker.roles.reclaim import ReclaimLeases
 from tallystick.worker.roles.reconcile import Reconcile
 from tallystick.worker.roles.renew import Renew
-from tallystick.worker.roles.report import Report
+from tallystick.worker.roles.report import ReportLife
 from tallystick.worker.roles.role import Role
 from tallystick.worker.roles.schedule import TickSchedules
 from tallystick.worker.worker import Worker
 
 RETRY_SECONDS_MIN: Final = 0.25
 RETRY_SECONDS_MAX: Final = 1.0
+_ERROR_BYTES: Final = 300
 
 _log = logging.getLogger("tallystick.worker")
 
@@ -63,18 +64,16 @@ class Maintenance:
                 relay.on_room = partial(self._publish_soon, publish)
         if isinstance(worker.store, Schedules):
             roles.append(TickSchedules(worker))
-        self._report = Report(worker) if isinstance(worker.store, Watched) else None
+        self._report = ReportLife(worker) if isinstance(worker.store, Watched) else None
         if self._report is not None:
             roles.append(self._report)
         retry_max = min(RETRY_SECONDS_MAX, self.renew.rest)
-        self._rounds = Loop("tally-maintenance", roles, worker.clock, retry_max)
-        self._heartbeat = Loop("tally-heartbeat", [self.renew], worker.clock, retry_max)
+        self._rounds = Loop("tally-maintenance", roles, worker, retry_max)
+        self._heartbeat = Loop("tally-heartbeat", [self.renew], worker, retry_max)
         # A function of the user may take its time, and keeps no other role from its turn.
-        self._hooks = (
-            Loop("tally-hooks", [CallHooks(worker)], worker.clock, retry_max) if worker.hooks else None
-        )
+        self._hooks = Loop("tally-hooks", [CallHooks(worker)], worker, retry_max) if worker.hooks else None
         self._reconcile = (
-            Loop("tally-reconcile", [Reconcile(worker, worker.store)], worker.clock, retry_max)
+            Loop("tally-reconcile", [Reconcile(worker, worker.store)], worker, retry_max)
             if worker.options.probes and isinstance(worker.store, Effects)
             else None
         )
@@ -133,12 +132,12 @@ class Maintenance:
 class Loop:
     """One thread that gives each of its roles a turn when that is due."""
 
-    def __init__(self, name: str, roles: Sequence[Role], clock: Clock, retry_max: float) -> None:
+    def __init__(self, name: str, roles: Sequence[Role], worker: Worker, retry_max: float) -> None:
         """Prepare the thread; a role that fails has its next turn after `retry_max` seconds at the latest."""
-        self._clock = clock
+        self._clock = worker.clock
         self._stopping = self._last_turn = False
         self._roused = threading.Event()
-        self._turns = [_Turns(role, clock.monotonic(), retry_max) for role in roles]
+        self._turns = [_Turns(role, worker, retry_max) for role in roles]
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @property
@@ -181,9 +180,10 @@ class Loop:
 class _Turns:
     """The turns of one role, and its pause after a turn that failed."""
 
-    def __init__(self, role: Role, now: float, retry_max: float) -> None:
+    def __init__(self, role: Role, worker: Worker, retry_max: float) -> None:
         self.role = role
-        self.due_at = now
+        self.due_at = worker.clock.monotonic()
+        self._failing = worker.failing
         self._retry_max = retry_max
         self._retry = 0.0
         self._told = Reasons()
@@ -200,11 +200,13 @@ class _Turns:
         except Exception as error:  # noqa: BLE001 (a role that ends would end all others, and every lease with them)
             # A store that is away for a while is not the end of the worker: it goes on when it is back.
             self._retry = min(max(2 * self._retry, RETRY_SECONDS_MIN), self._retry_max)
+            self._failing[self.role.name] = clip_text(f"{type(error).__name__}: {error}", _ERROR_BYTES)
             if self._told.is_new(error):
                 about = {"action": "role.failed", "role": self.role.name}
                 _log.warning("worker: %s failed: %s", self.role.name, error, exc_info=True, extra=about)
         else:
             self._retry = 0.0
             self._told.forget()
+            self._failing.pop(self.role.name, None)
         if self.role.every:
             self.due_at = now + max(self.role.every, self._retry)

@@ -78,6 +78,8 @@ class Worker:
         # Segments that may begin when the function of an earlier one of the same job has been left here.
         self._behind: dict[Segment, Segment] = {}
         self.stale_reports = 0
+        # Roles whose last turn failed, and why.
+        self.failing: dict[str, str] = {}
         self.refusals = Refusals()
         self.arrivals = Arrivals()
         # Queues whose limits decide when a job begins: what is submitted here does not begin at once.

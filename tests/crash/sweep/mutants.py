@@ -45,7 +45,7 @@ from tallystick.store.sqlite.looking import chain_end
 from tallystick.store.sqlite.statements import DIALECT
 from tallystick.worker import clockwork
 from tallystick.worker.roles import reclaim as reclaim_role
-from tallystick.worker.roles.report import Report
+from tallystick.worker.roles.report import ReportLife
 
 _HASTE_SECONDS = 0.05
 
@@ -218,7 +218,7 @@ def reclaim_as_it_was_read() -> None:
     put(stores.SqliteStore, "expired", remembering)
     put(deciding, "reclaim", from_memory)
     # The flush that is held is to be the job's, not the one in which its worker says that it lives.
-    put(Report, "run", lambda _role: None)
+    put(ReportLife, "run", lambda _role: None)
     _places_taken_twice()
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+import msgspec
+
 REPORT_MS: Final = 20_000
 """How often a worker says that it lives."""
 
@@ -27,7 +29,7 @@ DEPTH_MAX: Final = 100_000
 
 
 class WorkerRow(NamedTuple):
-    """A worker as it was when it last reported; its queues are a JSON list."""
+    """A worker as it was when it last reported; its queues are a JSON list, `failing` is a JSON object."""
 
     owner: str
     host: str
@@ -38,6 +40,12 @@ class WorkerRow(NamedTuple):
     running: int
     started_at: int
     heard_at: int
+    failing: str
+
+    @property
+    def failing_roles(self) -> dict[str, str]:
+        """Return the roles whose last turn failed, each with its error."""
+        return msgspec.json.decode(self.failing, type=dict[str, str])
 
     def is_live(self, now: int) -> bool:
         """Tell whether it has reported lately."""
@@ -72,6 +80,7 @@ class ReportWorker(NamedTuple):
     queues: str
     slots: int
     running: int
+    failing: str = "{}"
     ended: tuple[tuple[str, int], ...] = ()
 
 

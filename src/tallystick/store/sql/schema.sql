@@ -238,7 +238,9 @@ CREATE TABLE workers (
   slots      INT NOT NULL,
   running    INT NOT NULL,
   started_at INT NOT NULL,
-  heard_at   INT NOT NULL
+  heard_at   INT NOT NULL,
+  -- Roles whose last turn failed, and why, as a JSON object.
+  failing    TEXT NOT NULL DEFAULT '{}'
 S|) STRICT, WITHOUT ROWID;
 P|) WITH (fillfactor = 70);
 

@@ -28,7 +28,7 @@ def seen(store: Store) -> Watched:
 
 def report(owner: str, running: int = 0, *ended: tuple[str, int]) -> ReportWorker:
     """Return what a worker says of itself."""
-    return ReportWorker(owner, "host", 7, "1.0", '["default"]', 4, running, ended)
+    return ReportWorker(owner, "host", 7, "1.0", '["default"]', 4, running, ended=ended)
 
 
 class Watching:

@@ -1,8 +1,9 @@
-"""Report: the worker says that it lives, and once per minute how many jobs it has ended."""
+"""Report: the worker says that it lives, which roles fail, and once per minute how many jobs it has ended."""
 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import socket
 import threading
@@ -25,15 +26,15 @@ _log = logging.getLogger("tallystick.worker")
 
 LEAVE_SECONDS: Final = 1.0
 LOOK_SECONDS: Final = 0.25
+CHANGED_MS: Final = 1_000
 
 _ENDED_BY: Final = {Reclaim.FAIL: JobState.FAILED_FINAL, Reclaim.SETTLE: JobState.CANCELLED}
 
 
-class Report(Role):
+class ReportLife(Role):
     """Writes the row of its worker, and removes it when the worker has stopped."""
 
     name: ClassVar = "report"
-    every = REPORT_MS / 1000
     rest = REPORT_MS / 1000
 
     def __init__(self, worker: Worker) -> None:
@@ -41,6 +42,8 @@ class Report(Role):
         self._worker = worker
         self._lock = threading.Lock()
         self._ended: Counter[str] = Counter()
+        self._said_at = -math.inf
+        self._failing: dict[str, str] = {}
         self._count_at = worker.clock.monotonic() + COUNT_MS / 1000
         observers = worker.committer.observers
         self._deaf = (
@@ -52,20 +55,24 @@ class Report(Role):
     def run(self) -> None:
         """Say that the worker lives; what it has ended goes along once per minute.
 
-        One that cannot claim says so by itself, and is not shown.
+        That a role fails, or does so no more, is said within a second or two. A worker that cannot claim
+        says so by itself, and is not shown.
         """
         barred = self._worker.refusals.last
-        self.every = self.rest = LOOK_SECONDS if barred else REPORT_MS / 1000
-        if barred:
-            return
+        self.rest = LOOK_SECONDS if barred else REPORT_MS / 1000
         now = self._worker.clock.monotonic()
+        failing = {role: error for role, error in self._worker.failing.items() if role != self.name}
+        pause_ms = REPORT_MS if failing == self._failing else CHANGED_MS
+        if barred or now < self._said_at + pause_ms / 1000:
+            return
         ended = self._taken() if now >= self._count_at else {}
         try:
-            self._worker.committer.call((self._report(ended),))
+            self._worker.committer.call((self._report(ended, failing),))
         except BaseException:
             with self._lock:
                 self._ended.update(ended)
             raise
+        self._said_at, self._failing = now, failing
         if now >= self._count_at:
             self._count_at = now + COUNT_MS / 1000
 
@@ -73,7 +80,7 @@ class Report(Role):
         """Write what is left and remove the row; a store that is away delays a stop by a second."""
         for stop in self._deaf:
             stop()
-        last = (self._report(self._taken()), LeaveWorker(self._worker.owner))
+        last = (self._report(self._taken(), {}), LeaveWorker(self._worker.owner))
         left = threading.Event()
 
         def settle(outcome: Outcome | BaseException) -> None:
@@ -99,7 +106,7 @@ class Report(Role):
             ended, self._ended = dict(self._ended), Counter()
         return ended
 
-    def _report(self, ended: dict[str, int]) -> ReportWorker:
+    def _report(self, ended: dict[str, int], failing: dict[str, str]) -> ReportWorker:
         worker = self._worker
         return ReportWorker(
             worker.owner,
@@ -109,5 +116,6 @@ class Report(Role):
             msgspec.json.encode(worker.options.queues).decode(),
             worker.options.concurrency,
             len(worker.running),
+            msgspec.json.encode(failing).decode(),
             tuple(sorted(ended.items())),
         )

@@ -166,10 +166,34 @@ def test_a_role_that_fails_is_seen_by_what_it_leaves_undone(shop):
         wait_until(lambda: shop.tally("doctor", "shop").code == 6, "the deadline is over")
         found = shop.tally("doctor", "shop")
         assert "problem: the grace or deadline of 1 job is over and no worker ended it yet" in found.out
-        assert "worker: end what is overdue failed" in found.out
+        assert '"refused in a sweep"' in found.out
         assert shop.tally("doctor", "shop", "--json").data["overdue_jobs"] == 1
         assert work.stop() == 0
     assert shop.state(late) == "QUEUED"
+
+
+def test_a_role_that_fails_is_reported_by_its_worker_until_it_goes_well(shop):
+    worked(shop, ("shop:checkout", "1"))
+    refuse = """
+        create trigger refuses before update of pruned_at on jobs
+        begin select raise(abort, 'the disk of the accountant is full'); end
+    """
+    subprocess.run([sys.executable, "-c", EXECUTE, refuse], cwd=shop.folder, check=True)
+    with Work(shop, "--keep", "1ms") as work:
+        wait_until(lambda: "fails: prune" in shop.tally("workers", "shop").out, "the worker says what fails")
+        (worker,) = shop.tally("workers", "shop", "--json").data
+        error = worker["failing"].pop("prune")
+        assert "the disk of the accountant is full" in error
+        assert worker["failing"] == {}
+        done = shop.tally("doctor", "shop", "--json")
+        host = f"{worker['host']}/{worker['pid']}"
+        said = f'"prune" fails in 1 worker ({host}): {error}; see "worker: prune failed" in the log'
+        assert (done.code, done.data["problems"]) == (6, [said])
+        mend = [sys.executable, "-c", EXECUTE, "drop trigger refuses"]
+        subprocess.run(mend, cwd=shop.folder, check=True)
+        wait_until(lambda: shop.tally("doctor", "shop").code == 0, "the worker says that it goes well")
+        assert shop.tally("workers", "shop", "--json").data[0]["failing"] == {}
+        assert work.stop() == 0
 
 
 def test_a_question_of_a_role_that_fails_here_too_is_a_problem_and_the_others_are_asked(

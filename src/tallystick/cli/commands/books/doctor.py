@@ -165,8 +165,9 @@ def command(*, app: str | None, jobs_max: int, check_all: bool, url: str | None,
 
     The store is that of APP, of --url, or of the variable TALLY_URL. The exit code is 0 when all is well and
     6 when a person should look: a writer that is stopped or holds on, leases and deadlines that are over and
-    that no worker acts on, workers that were not heard of, held jobs and schedules, effects in doubt for
-    which no job is held, hooks that raise, books that do not balance. Warnings do not change it.
+    that no worker acts on, workers that were not heard of, roles of workers that fail, held jobs and
+    schedules, effects in doubt for which no job is held, hooks that raise, books that do not balance.
+    Warnings do not change it.
     """
     with looking(app, url) as store:
         seen = examine(store, None if check_all else jobs_max, declared_schedules(app))

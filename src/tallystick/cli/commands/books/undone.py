@@ -1,20 +1,24 @@
 """What the roles of workers have left undone: `tally doctor` asks once what each of them asks all the time.
 
-A role that fails says so in the log of its worker, which is another process. What shows here is what it
-leaves behind, or that its question fails here as well.
+A role that fails says so in the log of its worker, which is another process, and in what that worker
+reports. What shows here as well is what the role leaves behind, or that its question fails here too.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tallystick.cli.render.wording import count
 from tallystick.core.limits import SWEEP_ROWS_MAX
 from tallystick.store.api import Protocols, Store
+from tallystick.store.inspection import Watched
 from tallystick.worker.roles.cancel import EndOverdue
 from tallystick.worker.roles.expire import Expire
 from tallystick.worker.roles.reclaim import ReclaimLeases
+
+_OR_SEE: Final = 'start a worker, or see in the log of the one that runs why it cannot ("refused in a sweep")'
 
 
 class Undone(NamedTuple):
@@ -37,12 +41,12 @@ class Undone(NamedTuple):
         if self.overdue:
             found.append(
                 f"the grace or deadline of {_many(self.overdue, 'job')} is over and no worker ended it yet; "
-                f"{_or_see(EndOverdue.name)}"
+                f"{_OR_SEE}"
             )
         if self.remote_steps:
             found.append(
                 f"the time of {_many(self.remote_steps, 'remote step')} is over and no worker acted yet; "
-                f"{_or_see(Expire.name)}"
+                f"{_OR_SEE}"
             )
         return found
 
@@ -64,12 +68,24 @@ def look(store: Store) -> Undone:
     expired = asked(ReclaimLeases.name, store.expired)
     overdue = asked(EndOverdue.name, store.overdue)
     steps = asked(Expire.name, store.due_steps) if isinstance(store, Protocols) else 0
-    return Undone(expired, overdue, steps, failed)
+    return Undone(expired, overdue, steps, [*failed, *_reported(store)])
+
+
+def _reported(store: Store) -> list[str]:
+    """Return a sentence for each role that fails in workers which live, by what they report."""
+    if not isinstance(store, Watched):
+        return []
+    now, failing = store.now(), defaultdict[tuple[str, str], list[str]](list)
+    for worker in store.workers(SWEEP_ROWS_MAX):
+        if worker.is_live(now):
+            for about in worker.failing_roles.items():
+                failing[about].append(f"{worker.host}/{worker.pid}")
+    return [
+        f'"{role}" fails in {count(len(workers), "worker")} ({workers[0]}): {error}; '
+        f'see "worker: {role} failed" in the log'
+        for (role, error), workers in sorted(failing.items())
+    ]
 
 
 def _many(number: int, what: str) -> str:
     return f"{SWEEP_ROWS_MAX} or more {what}s" if number >= SWEEP_ROWS_MAX else count(number, what)
-
-
-def _or_see(role: str) -> str:
-    return f'start a worker, or see in the log of the one that runs why it cannot ("worker: {role} failed")'

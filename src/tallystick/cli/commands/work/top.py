@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import click
 import msgspec
 
+from tallystick.cli.commands.work.workers import trouble
 from tallystick.cli.place import looking, store_options
 from tallystick.cli.render.output import Ink, aligned, arriving, printable, show, show_data
 from tallystick.cli.render.wording import ago, count, instant, short, span
@@ -191,7 +192,7 @@ def _workers(seen: StoreSeen) -> list[tuple[str, ...]]:
             f"{running.get(worker.owner, 0)} of {worker.slots} running",
             ", ".join(json.loads(worker.queues)),
             f"began {ago(worker.started_at, now)}",
-            "" if worker.is_live(now) else f"last heard of {ago(worker.heard_at, now)}",
+            trouble(worker, now),
         )
         for worker in seen.workers
     ]

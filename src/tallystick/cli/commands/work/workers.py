@@ -49,7 +49,15 @@ def as_data(worker: WorkerRow, now: int) -> dict[str, object]:
         "started_at": instant(worker.started_at),
         "heard_at": instant(worker.heard_at),
         "live": worker.is_live(now),
+        "failing": worker.failing_roles,
     }
+
+
+def trouble(worker: WorkerRow, now: int) -> str:
+    """Return what is wrong with a worker in a few words, or nothing."""
+    if not worker.is_live(now):
+        return f"last heard of {ago(worker.heard_at, now)}"
+    return f"fails: {', '.join(worker.failing_roles)}" if worker.failing_roles else ""
 
 
 def table(workers: Sequence[WorkerRow], now: int, ink: Ink) -> list[str]:
@@ -61,7 +69,7 @@ def table(workers: Sequence[WorkerRow], now: int, ink: Ink) -> list[str]:
             printable(", ".join(json.loads(worker.queues))),
             f"version {printable(worker.version)}",
             f"began {ago(worker.started_at, now)}",
-            "" if worker.is_live(now) else f"last heard of {ago(worker.heard_at, now)}",
+            trouble(worker, now),
         )
         for worker in workers
     ]
