@@ -16,6 +16,8 @@ from tallystick.core.remote.rows import (
 )
 
 _STEPS_SHOWN: Final = 3
+# A remote worker has the step, and may finish it also while its job is held.
+_OUT: Final = frozenset({StepState.AWAITING_ACK, StepState.IN_PROGRESS})
 
 
 def remote_sentence(picture: ProtocolPicture, said: Callable[[int | None], str]) -> tuple[str, int | None]:
@@ -23,7 +25,14 @@ def remote_sentence(picture: ProtocolPicture, said: Callable[[int | None], str])
     step = picture.active
     if step is None:
         return "all its steps have ended, and the next sweep of a worker ends it", None
+    is_out = StepState(step.state) in _OUT or (step.state == StepState.DISPATCHING and not picture.pending)
+    if picture.is_held and not is_out:
+        return (
+            f"no directive of step {_named(step)} goes out before the job is resumed",
+            step.lease_expires_at,
+        )
     text = _step(step, picture.pending, said)
+    text += "; no further directive goes out before the job is resumed" if picture.is_held else ""
     if picture.job.state == JobState.CANCELLING:
         text = f"it was asked to end, and {text}; what that brings is the last of it"
     return text, step.lease_expires_at

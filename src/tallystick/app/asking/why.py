@@ -278,9 +278,11 @@ def _remote(inspection: Inspection, row: JobRow) -> Sentence:
     if picture is None:
         return Sentence("it is between two states; ask again", row.updated_at)
     text, until = remote_sentence(picture, clock_text)
-    return Sentence(
-        text, row.updated_at, until, (f"tally cancel {row.job_id}", f"tally history {row.job_id}")
-    )
+    actions: tuple[str, ...] = (f"tally cancel {row.job_id}", f"tally history {row.job_id}")
+    if row.hold is not None:
+        text = f"it has been held ({row.hold}) since {clock_text(row.updated_at)}: {row.hold_reason}; {text}"
+        actions = (f"tally resume {row.job_id}", *actions)
+    return Sentence(text, row.updated_at, until, actions)
 
 
 def _child(
