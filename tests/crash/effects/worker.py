@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import signal
+import threading
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -49,8 +50,12 @@ def kill() -> None:
 
 
 def stop() -> None:
-    """Stand still until somebody lets this process go on."""
-    os.kill(os.getpid(), signal.SIGSTOP)
+    """Stand still here until another process lets this one go on.
+
+    The signal is for this thread: one for the process may stop another thread first, and this one a moment
+    later, with its call already on the line.
+    """
+    signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 
 class Line:
